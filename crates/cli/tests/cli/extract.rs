@@ -178,7 +178,7 @@ fn a_run_continues_from_its_checkpoint() {
     let drive = json(&[&arguments[..], &[text(&whole), "--json"]].concat());
 
     // The checkpoint of a run that has measured nothing yet, as an interrupted one leaves it.
-    let begun = r#"{"version": 1, "drive": "sim:hp-c2247", "identity": IDENTITY,
+    let begun = r#"{"version": 2, "drive": "sim:hp-c2247", "identity": IDENTITY,
         "options": {"effort": "quick", "writes": true, "seed": 1},
         "records": [{"name": "rotation", "outcome": {"failed": "it was Tuesday"},
                      "cost": {"commands": 7, "repeated": 0, "time": 1000}}],

@@ -11,7 +11,7 @@ const KEPT: f64 = 0.5;
 /// What a run may cost: commands of one measurement, and minutes on the drive of all.
 fn most(effort: Effort) -> (u64, f64) {
     match effort {
-        Effort::Quick => (1_000_000, 10.0),
+        Effort::Quick => (1_000_000, 20.0),
         Effort::Normal => (3_000_000, 30.0),
         Effort::Thorough => (10_000_000, 120.0),
     }
@@ -46,7 +46,7 @@ mod tests {
     /// left for each.
     #[test]
     fn no_measurement_takes_the_time_of_the_others() {
-        for (effort, minutes) in [(Effort::Quick, 10.0), (Effort::Normal, 30.0)] {
+        for (effort, minutes) in [(Effort::Quick, 20.0), (Effort::Normal, 30.0)] {
             let options = Options {
                 effort,
                 writes: true,
