@@ -35,7 +35,7 @@ pub(crate) struct Clock {
     prior: f64,
     /// Completions this far off are no passes over the media, in nanoseconds.
     tolerance: f64,
-    /// By how much writes end later than reads: behind a read, behind a write.
+    /// By how much writes end later than reads: after a read, after a write.
     writes: [Line; 2],
 }
 

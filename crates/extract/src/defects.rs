@@ -2,7 +2,7 @@
 //!
 //! # Hypothesis
 //! A defective sector or track that was known when the drive was formatted is skipped, so that all
-//! blocks behind it come later (slipped); one that was found since has its blocks elsewhere
+//! blocks after it come later (slipped); one that was found since has its blocks elsewhere
 //! (reallocated); one in spare or reserved space changes nothing.
 //!
 //! # Test vector

@@ -13,7 +13,7 @@
 //! write: the same with a write elsewhere in between, and where that empties the buffer, a read of
 //! the block that was written.
 //!
-//! Write hits: writes of one and of 17 sectors behind a read, and behind a write that has had time
+//! Write hits: writes of one and of 17 sectors after a read, and after a write that has had time
 //! to reach the media; on the arm's cylinder, on another one, and in another zone. No place is used
 //! twice in a row, so that nothing is found in the buffer by chance.
 //!
@@ -41,20 +41,20 @@ use crate::{Disk, Effort, Error, Estimate, Setup, Timed, idle};
 pub struct ReadHits {
     /// Time of a sector to the host.
     pub sector: Option<Estimate>,
-    /// Service of one sector behind a read.
+    /// Service of one sector after a read.
     pub after_read: Option<Estimate>,
 }
 
 /// Services of requests from and to the buffer that need writes to be measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteHits {
-    /// Service of a read of one sector behind a write.
+    /// Service of a read of one sector after a write.
     pub read_after_write: Option<Estimate>,
     /// Time of a sector from the host.
     pub sector: Option<Estimate>,
-    /// Service of a write of one sector that the write cache takes in, behind a read.
+    /// Service of a write of one sector that the write cache takes in, after a read.
     pub after_read: Option<Estimate>,
-    /// The same behind a write.
+    /// The same after a write.
     pub after_write: Option<Estimate>,
     /// What it takes longer if the arm is on another cylinder.
     pub elsewhere: Span,
@@ -87,7 +87,7 @@ pub fn measure(
     }
 }
 
-/// Measures read hits behind writes and write hits. Data are lost at random places.
+/// Measures read hits after writes and write hits. Data are lost at random places.
 ///
 /// # Errors
 /// A command failed.
@@ -254,7 +254,7 @@ impl<'a, 'd> Bench<'a, 'd> {
         idle::alike(self.pairs.layout, &self.places[0], self.pairs.visited)
     }
 
-    /// A read of `sectors` blocks that read-ahead has brought, behind a read or behind a write
+    /// A read of `sectors` blocks that read-ahead has brought, after a read or after a write
     /// elsewhere.
     fn read_ahead_hit(&mut self, sectors: u16, behind_write: bool) -> Result<Timed, Error> {
         let first = self.fresh().first();
@@ -298,7 +298,7 @@ impl<'a, 'd> Bench<'a, 'd> {
         Ok(timed)
     }
 
-    /// A write of `sectors` that may be taken in by the write cache, behind a read from the media
+    /// A write of `sectors` that may be taken in by the write cache, after a read from the media
     /// or a write that is there.
     fn write_hit(&mut self, (before, sectors): (Access, u16), far: Far) -> Result<Timed, Error> {
         let from = self.fresh();

@@ -1,10 +1,10 @@
-//! When the arm is free behind a read.
+//! When the arm is free after a read.
 //!
 //! # Hypothesis
 //! A drive that reads ahead either lets go of the media as soon as it has processed the next
 //! command, or finishes something first: the sector under the head, or a least amount of
 //! read-ahead. In the second case how long the next command takes depends on where the head happens
-//! to be, and seeks cannot be timed behind a read unless read-ahead is over.
+//! to be, and seeks cannot be timed after a read unless read-ahead is over.
 //!
 //! # Test vector
 //! Pairs of reads from the first zone to the middle and the last one, the second sent at random
@@ -46,12 +46,12 @@ const NEAR: u32 = 120;
 /// So many that contradict the others tell that the arm is not free at once.
 const CONTRADICTIONS: usize = 2;
 
-/// What a drive does behind a read before its arm is free.
+/// What a drive does after a read before its arm is free.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Idle {
     /// How long it must rest until it is, wherever the arm was; nothing if it is free at once.
     pub rest: Span,
-    /// Blocks that it reads ahead behind the first block of a cylinder in the first, the middle and
+    /// Blocks that it reads ahead after the first block of a cylinder in the first, the middle and
     /// the last zone, unless its arm is free at once.
     pub ahead: [SectorCount; 3],
 }
@@ -94,7 +94,7 @@ pub fn measure(
 /// The share of a revolution that a change of track takes at most if its skew covers it.
 const COVERED: f64 = 0.5;
 
-/// Revolutions in which `blocks` are read ahead behind the first block of `place`, with a share of
+/// Revolutions in which `blocks` are read ahead after the first block of `place`, with a share of
 /// one for each change of track on the way and for the start.
 fn turns(place: &Track, blocks: u64, share: f64) -> f64 {
     let turns = blocks as f64 / place.sectors() as f64;
@@ -113,7 +113,7 @@ fn is_over(pairs: &mut Pairs<'_, '_>, place: &Track, blocks: u64) -> Result<bool
     Ok(true)
 }
 
-/// Where the head is when read-ahead behind the first block of a cylinder is over.
+/// Where the head is when read-ahead after the first block of a cylinder is over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Rests {
     /// So many blocks further on, on tracks of so many sectors.
@@ -123,7 +123,7 @@ pub(crate) enum Rests {
 }
 
 impl Idle {
-    /// Where the head is behind a read after the rest; `None` if it stays.
+    /// Where the head is after a read after the rest; `None` if it stays.
     pub(crate) fn rests(&self, layout: &Layout) -> Option<Rests> {
         if self.rest == Span::ZERO {
             return None;
@@ -153,7 +153,7 @@ fn tracks(layout: &Layout, from: &Track, ahead: SectorCount) -> Option<u32> {
     }
 }
 
-/// The first block behind the track of `at`.
+/// The first block after the track of `at`.
 fn behind_track(layout: &Layout, mut at: Lbn) -> Option<Lbn> {
     let track = |at| {
         let extent = layout.extent(at);
@@ -172,7 +172,7 @@ fn behind_track(layout: &Layout, mut at: Lbn) -> Option<Lbn> {
 }
 
 impl Rests {
-    /// The track on which the head is then, behind a read of the first block of `from`.
+    /// The track on which the head is then, after a read of the first block of `from`.
     pub fn track(&self, layout: &Layout, from: &Track) -> Option<Track> {
         let last = Lbn(layout.sectors().0 - 1);
         let end = match self {
@@ -237,7 +237,7 @@ fn overlaps(pairs: &mut Pairs<'_, '_>, outer: &Track, inner: &Track) -> Result<b
     Ok(threshold.contradictions() > CONTRADICTIONS)
 }
 
-/// How many blocks the drive reads ahead behind a read of one block, the first of `place` or of
+/// How many blocks the drive reads ahead after a read of one block, the first of `place` or of
 /// another cylinder with as many sectors a track.
 fn read_ahead(pairs: &mut Pairs<'_, '_>, place: &Track) -> Result<SectorCount, Error> {
     if !brings(pairs, place, 1)? {
@@ -279,7 +279,7 @@ fn brings(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<bool, Er
 }
 
 /// Whether the buffer has the block `far` beyond the first of a cylinder like that of `place`,
-/// after a rest behind a read of the first.
+/// after a rest after a read of the first.
 fn has(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64, rest: Span) -> Result<bool, Error> {
     pairs.visited += 1;
     let track = alike(pairs.layout, place, pairs.visited);

@@ -14,7 +14,7 @@ pub struct Observable<'a> {
     times: SeekTimes,
     /// From the end of the media transfer to the end of a read of one sector.
     behind_read: Span,
-    /// Writes behind a read, and behind a write that they do not continue.
+    /// Writes after a read, and after a write that they do not continue.
     writes: [Command; 2],
 }
 
@@ -63,8 +63,8 @@ impl<'a> Observable<'a> {
     }
 
     /// The lead at which a request of one sector just catches it that is sent when the arm is on
-    /// the first cylinder, for a sector on the second: behind a read, or, for a write, behind a
-    /// write. As the ends of reads tell when sectors pass, what reads take behind the media is part
+    /// the first cylinder, for a sector on the second: after a read, or, for a write, after a
+    /// write. As the ends of reads tell when sectors pass, what reads take after the media is part
     /// of it.
     pub fn lead(&self, op: Op, way: (Cylinder, Cylinder)) -> Span {
         let time = self.times.total(op, way, false);

@@ -50,20 +50,20 @@ pub struct Reads {
     pub head_switch: Estimate,
 }
 
-/// What writes take, and reads behind them.
+/// What writes take, and reads after them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Writes {
     /// Lead of a read on the track of a write before.
     pub read_after_write: Estimate,
-    /// Leads of a write of one sector, behind a read and behind a write.
+    /// Leads of a write of one sector, after a read and after a write.
     pub leads: [Estimate; 2],
-    /// Its lead on another track of the cylinder, behind a write.
+    /// Its lead on another track of the cylinder, after a write.
     pub other_track: Estimate,
     /// Its leads on a cylinder far away, less what a read takes longer there than on its track,
-    /// behind a read and behind a write.
+    /// after a read and after a write.
     pub seeking: [Estimate; 2],
-    /// By how much such a write ends later than a read does, after their sectors, behind a read and
-    /// behind a write; negative if sooner.
+    /// By how much such a write ends later than a read does, after their sectors, after a read and
+    /// after a write; negative if sooner.
     pub later: [Estimate; 2],
     /// How the media wait for data.
     pub wait: Wait,
@@ -240,7 +240,7 @@ impl<'a, 'd> Leads<'a, 'd> {
         Ok(mean(inward?, outward?))
     }
 
-    /// The lead of a write of `sectors` behind a write, in a zone, in nanoseconds.
+    /// The lead of a write of `sectors` after a write, in a zone, in nanoseconds.
     fn of_size(&mut self, sectors: u16, zone: usize) -> Result<f64, Error> {
         let kind = Kind {
             accesses: (Access::Write, Access::Write),

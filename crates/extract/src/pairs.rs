@@ -55,7 +55,7 @@ pub(crate) struct Pairs<'a, 'd> {
     pub layout: &'a Layout,
     pub clock: Clock,
     pub generator: Pcg64Mcg,
-    /// How long to rest behind a read, until read-ahead is over.
+    /// How long to rest after a read, until read-ahead is over.
     pub idle: Span,
     /// Where the head is then, unless it stays on the track of the read.
     pub rests: Option<Rests>,
@@ -197,7 +197,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         }
     }
 
-    /// Whether the head is on `track` behind a write of `sectors`.
+    /// Whether the head is on `track` after a write of `sectors`.
     pub fn is_behind_write(&self, track: &Track, sectors: u16) -> bool {
         let extent = self.layout.extent(self.last.at);
         let here = (extent.cylinder.0, extent.head.0) == (track.cylinder(), track.head());

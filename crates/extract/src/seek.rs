@@ -85,7 +85,7 @@ pub fn measure(
 }
 
 /// Measures seeks before writes, unless they differ from those before `reads` by a constant. The
-/// writes go behind writes. Data are lost at random places.
+/// writes go after writes. Data are lost at random places.
 ///
 /// Times are what a write takes longer than a write on the track of the one before; the time to
 /// settle before a write is part of them.

@@ -14,7 +14,7 @@ pub struct Setup<'a> {
     pub layout: &'a Layout,
     /// How it turns.
     pub rotation: Rotation,
-    /// When its arm is free behind a read.
+    /// When its arm is free after a read.
     pub idle: Idle,
 }
 

@@ -6,7 +6,7 @@
 //! parts, and any division of the sums gives the same service times. This one is made so:
 //!
 //! * Of the completion overheads of reads and writes the smaller is zero (section A.2). All others
-//!   follow from it: command overheads are the leads less what reads take behind the media.
+//!   follow from it: command overheads are the leads less what reads take after the media.
 //! * Reselections, disconnections and data preparation are part of the overheads next to them, and
 //!   zero. If the end of a write depends on the command before, the difference is a reselection.
 //! * A time to settle on the track where the head is, or on another track of the cylinder, is part
@@ -17,7 +17,7 @@
 //! * The bus rate of writes is that of reads unless writes show their own: if the media wait for
 //!   more than one sector, or if a write cache takes them in.
 //! * Overheads of write hits are those of misses where no write cache took a write in.
-//! * If a write's data come later behind a write, beyond the overhead, this is the duration of an
+//! * If a write's data come later after a write, beyond the overhead, this is the duration of an
 //!   extra disconnect (worthington94 table A.4), whose other times are zero.
 
 use diskarm_core::geometry::Layout;
@@ -38,7 +38,7 @@ use crate::{Disk, Effort, Error, Setup};
 pub struct Timing {
     /// How it turns.
     pub rotation: Rotation,
-    /// When its arm is free behind a read.
+    /// When its arm is free after a read.
     pub idle: Idle,
     /// Seeks before reads.
     pub seeks: Seeks,
@@ -55,7 +55,7 @@ pub struct Timing {
 pub struct Written {
     /// What writes to the media take.
     pub writes: Writes,
-    /// What writes to the buffer take, and reads behind writes.
+    /// What writes to the buffer take, and reads after writes.
     pub hits: WriteHits,
     /// Seeks before writes, if they differ from those before reads by more than a constant.
     pub seeks: Option<Seeks>,
@@ -120,7 +120,7 @@ const NOISE: Span = Span::from_ns(20_000);
 
 /// How the observable sums are divided.
 struct Division {
-    /// From the end of the media transfer to the end of a read, and of a write behind a read.
+    /// From the end of the media transfer to the end of a read, and of a write after a read.
     behind_media: [Span; 2],
     read_sector: Span,
     write_sector: Span,
@@ -148,7 +148,7 @@ impl Timing {
             let settle = self.settle(written, &division);
             spec.mechanics.write_settle = settle;
             spec.mechanics.write_seek = written.seeks.as_ref().map(|seeks| {
-                // They were measured behind writes, from the lead of a write on one track.
+                // They were measured after writes, from the lead of a write on one track.
                 let still = written.writes.leads[1].value;
                 let more = still - self.arm_behind_write(written, &division) - settle;
                 table(seeks, more, cylinders)
@@ -177,7 +177,7 @@ impl Timing {
             _ => [Span::ZERO; 2],
         };
         let after_read = after_read.value;
-        // The smaller completion is zero: reads have their bus transfer behind the media.
+        // The smaller completion is zero: reads have their bus transfer after the media.
         let reads = reselect[0] + read_sector.max(-after_read);
         let waits = written.writes.wait.sector;
         let write_sector = value(written.hits.sector).or(waits).unwrap_or(read_sector);
@@ -292,7 +292,7 @@ impl Timing {
         overheads.write_hit_zone = hits.other_zone;
     }
 
-    /// Command overheads of writes behind a read and behind a write, as their data need them on one
+    /// Command overheads of writes after a read and after a write, as their data need them on one
     /// track.
     fn commands(&self, written: &Written, division: &Division) -> [Span; 2] {
         let data = division.write_sector + written.writes.wait.least_delay;
@@ -301,7 +301,7 @@ impl Timing {
         written.writes.leads.map(command)
     }
 
-    /// By how much data come later behind a write than the arm can be called, compared with behind
+    /// By how much data come later after a write than the arm can be called, compared with after
     /// a read.
     fn data_later(&self, written: &Written) -> Span {
         let Writes { leads, seeking, .. } = &written.writes;
@@ -316,14 +316,14 @@ impl Timing {
         }
     }
 
-    /// The lead of a write behind a write whose arm need not move.
+    /// The lead of a write after a write whose arm need not move.
     fn arm_behind_write(&self, written: &Written, division: &Division) -> Span {
         let data = self.commands(written, division)[1] + division.behind_media[0];
         data - self.data_later(written)
     }
 
-    /// The time to settle before a write: behind a seek or, if seeks before writes have a curve of
-    /// their own or scatter, behind a head switch that takes longer than the data.
+    /// The time to settle before a write: after a seek or, if seeks before writes have a curve of
+    /// their own or scatter, after a head switch that takes longer than the data.
     fn settle(&self, written: &Written, division: &Division) -> Span {
         let writes = &written.writes;
         let longer = writes.other_track.value - writes.leads[1].value;

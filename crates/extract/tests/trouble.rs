@@ -96,7 +96,7 @@ impl Transport for Troubled {
     }
 }
 
-/// Reads a block behind READ CAPACITY.
+/// Reads a block after READ CAPACITY.
 fn read(troubled: &mut Troubled) -> (Result<(), Error>, Cost) {
     let mut disk = Disk::new(troubled).unwrap();
     let result = disk.read(Lbn(1000), 1);

@@ -65,7 +65,7 @@ pub fn user(blocks: &[Block], mountinfo: &str, swaps: &str) -> Option<String> {
 }
 
 /// A line has an id, the parent's id, the numbers of the device, the root within it, the mount
-/// point, and other fields; behind a dash, the kind of file system and its source (proc(5)).
+/// point, and other fields; after a dash, the kind of file system and its source (proc(5)).
 /// The numbers are those of no device for some file systems (btrfs), which the source names.
 fn mounted(blocks: &[Block], mountinfo: &str) -> Option<String> {
     mountinfo.lines().find_map(|line| {

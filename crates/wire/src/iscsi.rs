@@ -2,7 +2,7 @@
 //!
 //! A connection carries messages (PDUs). Each begins with a basic header segment of 48 bytes,
 //! which is a [`Message`] with its [`Lengths`]; then come additional header segments ([`segment`])
-//! and data, each with a [`Digest`] behind it if both sides agreed to that, and padded to words of
+//! and data, each with a [`Digest`] after it if both sides agreed to that, and padded to words of
 //! four bytes. A connection begins with a login, in which both sides negotiate by [`text`].
 //!
 //! The source is RFC 7143, cited by the names of its messages and keys.

@@ -107,7 +107,7 @@ fn pages(context: &Context<'_>, list: &[u8], begin: usize) -> Result<Vec<(usize,
         let row = row.ok_or(invalid_parameter(at, Some(5)))?;
         match mode::check(context, row, page.content) {
             Ok(()) => changes.push((row, page.content.to_vec())),
-            // The content begins behind page code and length.
+            // The content begins after page code and length.
             Err(mode::Refused::Length) => return Err(invalid_parameter(at + 1, None)),
             Err(mode::Refused::Field { byte, bit }) => {
                 return Err(invalid_parameter(at + 2 + byte, bit));

@@ -3,15 +3,15 @@
 //!
 //! # Hypothesis
 //! The blocks that a read delivered stay in the buffer, or are dropped when it has ended. The drive
-//! reads on behind them, at most by a given number of blocks, until the segment is full, or until
-//! the track or the cylinder ends. It may do so only behind a read that continues the one before,
+//! reads on after them, at most by a given number of blocks, until the segment is full, or until
+//! the track or the cylinder ends. It may do so only after a read that continues the one before,
 //! and may enter another track only if the one before that is in the buffer too.
 //!
 //! # Test vector
 //! A read of one block at the beginning of a cylinder, and a read of the same block; the same with
 //! a read of a block that follows, after a rest that is long enough to have read it ahead. Then
 //! reads of the last block of a track, and of the last one of a cylinder, followed by a read of the
-//! first block of the next one. Then the same behind reads of two tracks.
+//! first block of the next one. Then the same after reads of two tracks.
 //!
 //! # Decision
 //! The last read of each vector is sent when a read from the buffer would end half a revolution

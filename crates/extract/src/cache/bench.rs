@@ -356,7 +356,7 @@ impl<'a, 'd> Bench<'a, 'd> {
 fn without_places(known: &Spec) -> Spec {
     let mut spec = known.clone();
     if spec.overheads.extra_write_disconnect.is_some() {
-        // What was seen behind a write was a write that does not continue it.
+        // What was seen after a write was a write that does not continue it.
         spec.overheads.write_hit_after_write = spec.overheads.write_hit_after_read;
     }
     spec.mechanics = Mechanics::default();

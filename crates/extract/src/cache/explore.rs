@@ -101,7 +101,7 @@ fn chase(bench: &mut Bench<'_, '_>, ground: &mut Ground, vector: Vector) -> Vect
     };
     let rest = bench.pairs.uniform() * 4e6;
     let sector = bench.period() / ground.area.length() as f64;
-    // With what a command takes before and behind the media, more or less.
+    // With what a command takes before and after the media, more or less.
     let passed = (rest + bench.pairs.uniform() * 3e6) / sector;
     let mut at = last.end + passed as u64;
     if bench.below(3) == 0 {

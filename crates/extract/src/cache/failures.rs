@@ -4,7 +4,7 @@
 //! Of the blocks that were read ahead some are not there when they are wanted, at random.
 //!
 //! # Test vector
-//! A read, a rest that is long enough for read-ahead, and reads of the blocks behind it, one by
+//! A read, a rest that is long enough for read-ahead, and reads of the blocks after it, one by
 //! one.
 //!
 //! # Decision
@@ -75,7 +75,7 @@ pub(super) fn measure(bench: &mut Bench<'_, '_>, effort: Effort) -> Result<Share
     Ok([failed, tried])
 }
 
-/// Reads of one block after the other behind a read, as many as are read ahead, at most 40.
+/// Reads of one block after the other after a read, as many as are read ahead, at most 40.
 fn in_a_row(bench: &mut Bench<'_, '_>) -> Vector {
     let Area { first, tracks } = bench.area(0, false);
     let ahead = bench.believed.buffer.read_ahead_max.0.min(40);

@@ -8,7 +8,7 @@
 //! Reads of one block and of nine from the media, on one track.
 //!
 //! # Decision
-//! By so much as the reads of nine end later behind the pass of their last block than those of one
+//! By so much as the reads of nine end later after the pass of their last block than those of one
 //! do, the path takes longer for eight blocks. Where that is nothing, the path is faster than the
 //! media, and its time is part of the overheads.
 //!
@@ -42,7 +42,7 @@ pub(super) fn look(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// How long behind the pass of its last block a read ends, and the time of a block on the media, in
+/// How long after the pass of its last block a read ends, and the time of a block on the media, in
 /// nanoseconds.
 fn late(bench: &mut Bench<'_, '_>, blocks: u64) -> Result<(f64, f64), Error> {
     let mut all = Vec::new();

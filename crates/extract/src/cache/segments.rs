@@ -6,7 +6,7 @@
 //!
 //! # Test vector
 //! A read, reads of one block at other places, and a read of what the first one has left: its
-//! block, or on drives that drop delivered blocks the one behind it. The number of reads in between
+//! block, or on drives that drop delivered blocks the one after it. The number of reads in between
 //! is searched for. For the size, a read of many blocks, and a read of the first of them; where
 //! drives drop what they delivered, a write of many blocks, if vectors may write.
 //!

@@ -146,7 +146,7 @@ impl Area {
     }
 }
 
-/// The first block behind the track of `at`.
+/// The first block after the track of `at`.
 fn track_end(layout: &Layout, at: Lbn) -> Option<Lbn> {
     let here = layout.extent(at);
     let mut next = at + here.sectors;

@@ -34,7 +34,7 @@ pub(super) fn geometry(
         Error::Undecided("no sparing scheme explains which places hold no blocks".into())
     })?;
     let mut assumed = vec![
-        "What lies behind the last block is not known: the disk ends with its cylinder.".to_owned(),
+        "What lies after the last block is not known: the disk ends with its cylinder.".to_owned(),
     ];
     if geometry
         .zones
@@ -166,7 +166,7 @@ fn order(charts: &[ZoneChart]) -> TrackOrder {
 /// A zone under a scheme.
 struct Fit {
     zone: Zone,
-    /// Mapped sectors behind the last block, in the last zone.
+    /// Mapped sectors after the last block, in the last zone.
     unused: u64,
 }
 
@@ -274,7 +274,7 @@ fn zone(chart: &ZoneChart, end_cylinder: u32) -> Zone {
 }
 
 impl ZoneChart {
-    /// Places before the first block, and the gaps behind it.
+    /// Places before the first block, and the gaps after it.
     fn inner(&self) -> (u64, Vec<Gap>) {
         match self.gaps.split_first() {
             Some((first, rest)) if first.place == 0 => (first.places, rest.to_vec()),

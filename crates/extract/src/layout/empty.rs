@@ -124,7 +124,7 @@ pub fn measure(
         empty.cylinders.push(taken);
         if least < most {
             empty.assumed.push(format!(
-                "{least} to {most} cylinders behind cylinder {} hold nothing, as seeks tell: they \
+                "{least} to {most} cylinders after cylinder {} hold nothing, as seeks tell: they \
                  are taken for {taken}.",
                 boundary[0].1
             ));

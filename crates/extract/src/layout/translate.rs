@@ -346,7 +346,7 @@ fn pattern(runs: &[Run], before: Option<&Tracks>) -> Tracks {
         alternates,
         turned: Vec::new(),
     };
-    // The first track may begin behind reserved sectors; the next ones begin where they should.
+    // The first track may begin after reserved sectors; the next ones begin where they should.
     let offsets = runs.iter().map_while(|run| {
         let track = tracks.track(run.cylinder, run.head)?;
         let angle = tracks.track_angle(track) as u64;

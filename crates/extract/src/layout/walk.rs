@@ -2,7 +2,7 @@
 //!
 //! Between two places that are as far apart as their blocks nothing can be missing. So steps grow
 //! while the drive agrees, and a bisection finds the first block that is not where it should be.
-//! There, either places are missing or the zone ends; what lies behind decides. Once the missing
+//! There, either places are missing or the zone ends; what follows decides. Once the missing
 //! places recur at the end (or the front) of regions of one size, one look at each region finds
 //! its slips.
 

@@ -25,7 +25,7 @@ pub struct Findings {
     pub rotation: Option<Rotation>,
     /// Where its blocks are.
     pub layout: Option<layout::Chosen>,
-    /// When its arm is free behind a read.
+    /// When its arm is free after a read.
     pub idle: Option<Idle>,
     /// What reads from the media take.
     pub reads: Option<Reads>,
@@ -35,7 +35,7 @@ pub struct Findings {
     pub read_hits: Option<ReadHits>,
     /// What writes to the media take.
     pub writes: Option<Writes>,
-    /// What writes to the buffer take, and reads behind writes.
+    /// What writes to the buffer take, and reads after writes.
     pub write_hits: Option<WriteHits>,
     /// Seeks before writes.
     pub write_seeks: Option<WriteSeeks>,

@@ -78,7 +78,7 @@ fn ms(span: Span) -> String {
     }
 }
 
-const OF_TWO_COMPLETIONS: &str = "Of the overheads behind reads and behind writes the smaller is \
+const OF_TWO_COMPLETIONS: &str = "Of the overheads after reads and after writes the smaller is \
      zero: measurements show only their sums with the overheads of commands.";
 
 /// How the value of a key was found; `None` for keys that no measurement is about.
@@ -223,7 +223,7 @@ fn reads(name: &str, checkpoint: &Checkpoint) -> Option<How> {
             None => How::Unknown(why_not("reads", checkpoint, "")),
         },
         "read_hit_after_read" => match findings.read_hits.and_then(|hits| hits.after_read) {
-            Some(hit) => by("reads from the buffer behind a read", &hit),
+            Some(hit) => by("reads from the buffer after a read", &hit),
             None => How::Unknown(why_not(
                 "read-hits",
                 checkpoint,
@@ -243,7 +243,7 @@ fn writes(name: &str, checkpoint: &Checkpoint) -> Option<How> {
         let as_reads = matches!(name, "read_miss_after_write" | "read_hit_after_write");
         let why = why_not("writes", checkpoint, "");
         return match name {
-            _ if as_reads => Some(How::Unknown(format!("{why}; taken to be as behind a read"))),
+            _ if as_reads => Some(How::Unknown(format!("{why}; taken to be as after a read"))),
             "write_miss_after_read"
             | "write_miss_after_write"
             | "write_hit_after_read"
@@ -265,16 +265,16 @@ fn writes(name: &str, checkpoint: &Checkpoint) -> Option<How> {
         ),
         "read_hit_after_write" => of_hits(
             hits.read_after_write,
-            "reads from the buffer behind a write",
-            "no read behind a write was served by the buffer",
+            "reads from the buffer after a write",
+            "no read after a write was served by the buffer",
         ),
         "write_miss_after_read" => by(
             "pairs of a read and a write on one track",
             &written.leads[0],
         ),
         "write_miss_after_write" => by("pairs of writes on one track", &written.leads[1]),
-        "write_hit_after_read" => of_hits(hits.after_read, "writes behind a read", absorbed),
-        "write_hit_after_write" => of_hits(hits.after_write, "writes behind a write", absorbed),
+        "write_hit_after_read" => of_hits(hits.after_read, "writes after a read", absorbed),
+        "write_hit_after_write" => of_hits(hits.after_write, "writes after a write", absorbed),
         "write_completion" => How::Assumed(OF_TWO_COMPLETIONS.to_owned()),
         "write_start.small" => exact("pairs of writes of growing size"),
         _ => return None,

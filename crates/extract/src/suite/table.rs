@@ -60,7 +60,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
     },
     Measurement {
         name: "idle",
-        summary: "when the arm is free behind a read",
+        summary: "when the arm is free after a read",
         needs: &["rotation", "layout"],
         writes: false,
         usual: [15.0, 15.0, 15.0],
@@ -114,7 +114,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
     },
     Measurement {
         name: "write-hits",
-        summary: "overheads of writes to the buffer, and of reads behind writes",
+        summary: "overheads of writes to the buffer, and of reads after writes",
         needs: &["idle"],
         writes: true,
         usual: [6.4, 11.1, 29.8],

@@ -141,7 +141,7 @@ fn services_of_the_found_drive_are_those_of_the_given_one() {
         let (timing, ..) = measured(&mut drive, &layout, seed);
         let mut found = without_times(&spec);
         timing.describe(&mut found);
-        // The platters differ by the time behind the media, which cannot be observed.
+        // The platters differ by the time after the media, which cannot be observed.
         let mut request = Request::new(0, Op::Read, Lbn(0), SectorCount(1));
         request.force_unit_access = true;
         let first = [&spec, &found]

@@ -1,6 +1,6 @@
 //! Digests of headers and data.
 
-/// CRC-32C (Castagnoli), as it stands behind headers and data.
+/// CRC-32C (Castagnoli), as it stands after headers and data.
 ///
 /// ```
 /// use diskarm_wire::iscsi::Digest;

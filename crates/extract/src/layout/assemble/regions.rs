@@ -6,7 +6,7 @@ use crate::layout::chart::{Gap, ZoneChart};
 
 /// The regions of a zone.
 pub(super) struct Regions {
-    /// Places without blocks of each, in parts of one region; behind the last block as well.
+    /// Places without blocks of each, in parts of one region; after the last block as well.
     gaps: Vec<Vec<Gap>>,
     region: u64,
     places: u64,

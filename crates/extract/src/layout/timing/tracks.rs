@@ -100,7 +100,7 @@ impl Timed<'_, '_> {
             if !skips || whole < 0.5 {
                 break;
             }
-            // Blocks behind slipped sectors go on in line; those of the next track as well.
+            // Blocks after slipped sectors go on in line; those of the next track as well.
             let ahead = (at + blocks + left - whole as u64).min(self.phases.capacity()) - 1;
             let angle = begin_of(start + (ahead - at + slipped) as f64 + whole, sectors);
             if !self.phases.is_at(ahead, angle, (IN_LINE, sectors))? {

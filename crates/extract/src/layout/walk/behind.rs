@@ -1,4 +1,4 @@
-//! What lies behind the last block that is in line: places without blocks, or the end of the zone.
+//! What lies after the last block that is in line: places without blocks, or the end of the zone.
 
 use super::{Looks, Walk};
 use crate::Error;
@@ -23,7 +23,7 @@ impl Ahead {
 }
 
 impl<L: Looks> Walk<'_, L> {
-    /// The place of block `at`, behind places without blocks: the one that explains the following
+    /// The place of block `at`, after places without blocks: the one that explains the following
     /// tracks with the fewest further gaps.
     pub(super) fn behind(&mut self, at: u64) -> Result<Option<u64>, Error> {
         let mut best: Option<(u32, u64)> = None;
@@ -49,7 +49,7 @@ impl<L: Looks> Walk<'_, L> {
         Ok(best.map(|(_, place)| place).or(nearest))
     }
 
-    /// Whether most of the track goes on behind block `at`, if looks are costly: where another
+    /// Whether most of the track goes on after block `at`, if looks are costly: where another
     /// zone has begun it does not. No long gap ends so late in a track that little is left of it.
     fn may_go_on(&mut self, at: u64, place: u64) -> Result<bool, Error> {
         if !self.looks.are_costly(&self.zone.tracks) {
@@ -138,7 +138,7 @@ impl<L: Looks> Walk<'_, L> {
             }
             let next = self.looks.places(&self.zone.tracks, at, place)?;
             let Some(next) = next.first().copied().filter(|&to| self.is_gap(place, to)) else {
-                // The zone may end soon behind the gap.
+                // The zone may end soon after the gap.
                 let ends = (ahead.whole > 0).then_some(count + Self::TRACKS_AHEAD as u32);
                 return Ok(ends);
             };

@@ -38,7 +38,7 @@ impl<L: Looks> Walk<'_, L> {
             if !self.is_in_line(last, last_place)? {
                 break last;
             }
-            // The last block of the track before: behind the end of the zone, places of another
+            // The last block of the track before: after the end of the zone, places of another
             // pattern may be the same by chance.
             let back = last_place % self.zone.tracks.sectors + 1;
             if tracks > 1 && !self.is_in_line(last - back, last_place - back)? {
