@@ -80,7 +80,8 @@ const LEGEND: &str = "
 *Defects* are those that the places of blocks show: slips between blocks, and moved blocks. *Period*
 is how far off the rotation period is. *Seeks* is the largest difference between the two seek curves
 over all distances, for reads and for writes, as a multiple of what is allowed: 1 % or 0.02 ms,
-whichever is more; where a drive's arrivals scatter, three times the uncertainty of their mean.
+whichever is more; where a drive's arrivals scatter, three times the uncertainty of their mean,
+if that is more.
 *Overheads* is the largest difference between two sums of overheads that can be observed, and which
 one it is; 0.02 ms are allowed. *Cache* counts facts of the buffer and of bus rules that were found
 right, that the suite says are not determinable, and that are wrong. *Minutes* are those of the
