@@ -54,7 +54,7 @@ fn merged(runs: impl Iterator<Item = Served>) -> ResponseSummary {
 
 /// Milliseconds and the fraction of responses up to them, evenly spaced in fraction.
 fn points(responses: &ResponseSummary) -> Vec<Point> {
-    let fractions = (0..=POINTS).map(|k| END * k as f64 / POINTS as f64);
+    let fractions = (0..=POINTS).map(|k| END * (k as f64 / POINTS as f64));
     let points = fractions.filter_map(|fraction| {
         let span = responses.histogram().quantile(fraction)?;
         Some(Point::new(span.as_ms(), fraction))
