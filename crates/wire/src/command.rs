@@ -188,6 +188,8 @@ pub enum Command {
         size: Size,
         blocks: Blocks,
         immediate: bool,
+        /// The number of the group in whose statistics it counts, 0 to 31; 0 is no group.
+        group: u8,
     },
     /// Writes what the buffer holds (SBC-3).
     SynchronizeCache {
@@ -371,6 +373,15 @@ impl Size {
         }];
         assert!(code != NO_SUCH_SIZE, "the operation has no such size");
         code
+    }
+}
+
+/// Where the number of a group is in a command block (SBC-3).
+fn group_byte(size: Size) -> usize {
+    match size {
+        Size::Six | Size::Ten => 6,
+        Size::Twelve => 10,
+        Size::Sixteen => 14,
     }
 }
 

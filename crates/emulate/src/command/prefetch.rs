@@ -22,6 +22,7 @@ pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start,
         size,
         blocks,
         immediate,
+        ..
     } = *command
     else {
         misplaced(command);

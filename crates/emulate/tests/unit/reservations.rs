@@ -105,6 +105,7 @@ fn reading() -> Vec<Command> {
         size: SIZE,
         blocks: BLOCKS,
         immediate: false,
+        group: 0,
     };
     let seek = Command::Seek { size: SIZE, at: 5 };
     vec![transfer(Op::Read, 9, 1), verify, prefetch, seek]

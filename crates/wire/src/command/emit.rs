@@ -3,6 +3,7 @@
 use super::{
     Asked, Blocks, Caching, Command, MODE_SELECT, MODE_SENSE, PRE_FETCH, READ, READ_DEFECT_DATA,
     RELEASE, RESERVE, SEEK, SYNCHRONIZE_CACHE, Size, VERIFY, WRITE, WRITE_AND_VERIFY, WRITE_SAME,
+    group_byte,
 };
 use crate::bytes::put;
 
@@ -62,9 +63,11 @@ fn buffered(command: &Command, block: &mut [u8; 16]) -> usize {
             size,
             blocks,
             immediate,
+            group,
         } => {
             transfer(block, size, PRE_FETCH, blocks);
             block[1] = u8::from(immediate) << 1;
+            block[group_byte(size)] = group & 0x1f;
             size.bytes()
         }
         Command::SynchronizeCache {

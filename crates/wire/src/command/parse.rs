@@ -2,7 +2,7 @@
 
 use super::{
     AddressFormat, Asked, Blocks, Caching, Check, Command, LogValues, ReserveIn, ReserveOut, Size,
-    Values,
+    Values, group_byte,
 };
 use crate::bytes::number;
 use crate::operation::Invalid;
@@ -49,6 +49,7 @@ pub(super) fn any(block: &[u8]) -> Result<Command, Invalid> {
             size,
             blocks: blocks(block),
             immediate: flag(block, 1, 1),
+            group: block[group_byte(size)] & 0x1f,
         },
         0x35 | 0x91 => Command::SynchronizeCache {
             size,
