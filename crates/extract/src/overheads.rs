@@ -291,13 +291,15 @@ impl<'a, 'd> Leads<'a, 'd> {
     }
 
     /// The time of a sector on the bus, if the lead of a second sector is that less its time on the
-    /// media: it grows with the sectors of a track, while a wait for data does not.
+    /// media: that is less where a track has fewer sectors, while a wait for data is the same.
     fn overtaken(&mut self, second: f64) -> Result<Option<f64>, Error> {
         let sectors = [0, 2].map(|zone| self.sectors_of_track(zone));
         let [outer, inner] = sectors.map(|sectors| self.setup.rotation.period_ns / sectors as f64);
         let inside = self.of_size(2, 2)? - self.of_size(1, 2)?;
-        let is_overtaken = second - inside > (inner - outer) / 2.0;
-        Ok((is_overtaken && sectors[0] != sectors[1]).then_some(second + outer))
+        let sector = second + outer;
+        // Halfway between what it would be if the media overtake the bus, and if they wait.
+        let is_overtaken = inside < ((sector - inner).max(0.0) + second) / 2.0;
+        Ok((is_overtaken && sectors[0] != sectors[1]).then_some(sector))
     }
 
     /// How many sectors the media wait for, at least two, and what they wait longer: the lead grows
