@@ -9,25 +9,30 @@ use super::moves::Move;
 use super::vector::{Vector, Wait};
 
 /// Vectors that are drawn in a round.
-const POOL: usize = 600;
+const POOL: usize = 1200;
 /// Commands that models serve in a round at most.
-const COMMANDS: usize = 300_000;
+const COMMANDS: usize = 600_000;
 /// When the first read of a vector ends on models, in nanoseconds.
 const START: f64 = 1e9;
 /// The host's delay, short and long, in nanoseconds.
 const DELAYS: [f64; 3] = [100_000.0, 70_000.0, 130_000.0];
 
-/// Vectors at which hypotheses differ from what is believed, `each` for every hypothesis, and the
-/// hypotheses for which none was found.
-pub(super) fn choose(
-    bench: &mut Bench<'_, '_>,
-    open: &[Move],
-    each: usize,
-) -> (Vec<Vector>, Vec<Move>) {
+/// Vectors that tell hypotheses from what is believed.
+pub(super) struct Chosen {
+    pub vectors: Vec<Vector>,
+    /// The hypotheses for which none was found.
+    pub alike: Vec<Move>,
+    /// Those for which some were found that tell them with some delays of the host only.
+    pub lucky: Vec<Move>,
+}
+
+/// Vectors at which hypotheses differ from what is believed, `each` for every hypothesis.
+pub(super) fn choose(bench: &mut Bench<'_, '_>, open: &[Move], each: usize) -> Chosen {
     let believed = bench.model(&bench.believed);
     let models: Vec<Core> = open.iter().map(|one| bench.model(&one.spec)).collect();
     let mut wanted = vec![each; open.len()];
-    let mut chosen = Vec::new();
+    let mut second_best = vec![Vec::new(); open.len()];
+    let mut vectors = Vec::new();
     let mut left = COMMANDS;
     for _ in 0..POOL {
         let vector = explore::vector(bench, open);
@@ -35,25 +40,47 @@ pub(super) fn choose(
         left = left.saturating_sub(tested * (vector.steps.len() + 1));
         let timelines = DELAYS.map(|delay| timeline(&believed, &vector, delay));
         let mut tells = false;
-        for (model, wanted) in models.iter().zip(&mut wanted) {
+        for ((model, wanted), second_best) in models.iter().zip(&mut wanted).zip(&mut second_best) {
+            if *wanted == 0 {
+                continue;
+            }
             let differs = |timeline: &Vec<_>| differs(bench, model, &vector, timeline);
-            if *wanted > 0 && timelines.iter().all(differs) {
+            let count = timelines
+                .iter()
+                .filter(|timeline| differs(timeline))
+                .count();
+            if count == DELAYS.len() {
                 *wanted -= 1;
                 tells = true;
+            } else if count > 0 && second_best.len() < DELAYS.len() * each {
+                second_best.push(vector.clone());
             }
         }
         if tells {
-            chosen.push(vector);
+            vectors.push(vector);
         }
         if left == 0 || wanted.iter().all(|wanted| *wanted == 0) {
             break;
         }
     }
-    let none = open
-        .iter()
-        .zip(&wanted)
-        .filter(|(_, wanted)| **wanted == each);
-    (chosen, none.map(|(one, _)| one.clone()).collect())
+    let (mut alike, mut lucky) = (Vec::new(), Vec::new());
+    for ((one, wanted), second_best) in open.iter().zip(wanted).zip(second_best) {
+        if wanted < each {
+            continue;
+        }
+        let kind = if second_best.is_empty() {
+            &mut alike
+        } else {
+            &mut lucky
+        };
+        kind.push(one.clone());
+        vectors.extend(second_best);
+    }
+    Chosen {
+        vectors,
+        alike,
+        lucky,
+    }
 }
 
 /// When the steps of a vector are sent and end on a model, with a host that takes `delay`.

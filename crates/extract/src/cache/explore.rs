@@ -62,7 +62,8 @@ fn step(bench: &mut Bench<'_, '_>, ground: &mut Ground, vector: Vector) -> Vecto
         _ => vector,
     };
     let writes = bench.writes && bench.below(3) == 0;
-    match bench.below(11) {
+    match bench.below(12) {
+        11 => run(bench, ground, vector),
         10 => chase(bench, ground, vector),
         0 => {
             let claims = [1, ground.reads.saturating_sub(1), ground.reads];
@@ -91,6 +92,27 @@ fn step(bench: &mut Bench<'_, '_>, ground: &mut Ground, vector: Vector) -> Vecto
                 false => vector.read(at, sectors),
             }
         }
+    }
+}
+
+/// Reads in sequence, without a rest between them, and perhaps one more where the head is then.
+fn run(bench: &mut Bench<'_, '_>, ground: &mut Ground, mut vector: Vector) -> Vector {
+    let first = match ground.touched.last() {
+        Some(last) if bench.below(2) == 0 => last.end,
+        _ => point(bench, ground),
+    };
+    let sectors = [1, 1, 4, 8][bench.below(4) as usize];
+    let reads = 2 + bench.below(2);
+    let most = bench.pairs.layout.sectors().0;
+    let first = first.min(most - 8 * reads);
+    for k in 0..reads {
+        vector = vector.read(Lbn(first + k * sectors), sectors);
+    }
+    let end = first + reads * sectors;
+    ground.touched.push(Touched { first, end });
+    match bench.below(2) {
+        0 => chase(bench, ground, vector),
+        _ => vector,
     }
 }
 
