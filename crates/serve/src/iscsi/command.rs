@@ -3,6 +3,7 @@
 use std::time::Instant as Wall;
 
 use diskarm_emulate::Status;
+use diskarm_wire::command::Size;
 use diskarm_wire::inquiry::{Inquiry, padded};
 use diskarm_wire::iscsi::{self, DataOut, Lengths, Message, Tag, reject_reason};
 use diskarm_wire::sense::{Code, Key};
@@ -182,16 +183,18 @@ impl IscsiDesk {
 fn shortened(block: &[u8], most: u64) -> Option<Vec<u8>> {
     let mut command = Command::parse(block).ok()?;
     match &mut command {
-        Command::Write { blocks, .. } | Command::WriteAndVerify { blocks, .. } => {
+        Command::Write { size, blocks, .. } | Command::WriteAndVerify { size, blocks, .. } => {
             blocks.count = u64::from(blocks.count).min(most) as u32;
+            if blocks.count == 0 && *size == Size::Six {
+                // Six bytes say 256 blocks by zero.
+                *size = Size::Ten;
+            }
         }
         _ => return None,
     }
     let mut short = [0; 16];
     let length = command.emit(&mut short);
-    // Six bytes say 256 blocks by zero.
-    let is_same = Command::parse(&short[..length]) == Ok(command);
-    is_same.then(|| short[..length].to_vec())
+    Some(short[..length].to_vec())
 }
 
 /// Ends a task with CHECK CONDITION.

@@ -141,6 +141,13 @@ fn residual_counts_say_what_was_not_transferred() {
         let found = (response.overflow, response.underflow, response.residual);
         assert_eq!(found, (overflow, !overflow, residual), "{length}");
     }
+    // Of six bytes whose count would be zero, which is 256, nothing is written.
+    let six = initiator.command(&[0x0a, 0, 0, 0, 2, 0], 0, true);
+    let said = target.send(number, &bytes(&Message::Command(six), &[]));
+    let (response, sense) = response(&said);
+    assert_eq!((response.scsi_status, sense), (0, None));
+    let found = (response.overflow, response.underflow, response.residual);
+    assert_eq!(found, (true, false, 1024));
     let said = target.run(&mut initiator, &transfer(READ, 0, 2), 1024);
     assert_eq!(read(&said, 8192), vec![2; 1024]);
 }
