@@ -11,6 +11,7 @@ mod core;
 mod costs;
 mod flush;
 mod follow;
+mod gaps;
 mod read;
 mod reading;
 mod rehearsal;
@@ -18,6 +19,7 @@ mod stall;
 mod write;
 
 pub use self::core::{Core, View};
+pub use gaps::InGaps;
 pub use rehearsal::Rehearsal;
 
 use chance::Fate;
@@ -54,6 +56,8 @@ pub struct Drive {
     /// When the next command may begin.
     open: Instant,
     now: Instant,
+    /// Reads in the gaps of commands, if any.
+    gaps: Option<Box<InGaps>>,
 }
 
 impl Drive {
@@ -89,6 +93,7 @@ impl Drive {
             last: Instant::START,
             open: Instant::START,
             now: Instant::START,
+            gaps: None,
         }
     }
 
@@ -140,6 +145,9 @@ impl Drive {
 
     #[inline(always)]
     fn begin_one(&mut self, request: Request, arrived: Instant) {
+        if self.gaps.is_some() {
+            self.read_in_gap(&request, arrived);
+        }
         let served = self.core.serve(&core::Command {
             request,
             arrived,

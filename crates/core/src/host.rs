@@ -55,6 +55,11 @@ impl<D: Device + Estimate> Host<D> {
         }
     }
 
+    /// The device behind the queue.
+    pub fn device(&self) -> &D {
+        &self.device
+    }
+
     /// The same queue, which submits as one command, of at most `max` blocks, the request that the
     /// policy chooses and those waiting that continue it.
     ///

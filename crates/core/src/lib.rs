@@ -4,8 +4,8 @@
 //!
 //! ```text
 //! units < random < request < device < stats < text < extent < sched < queue < spec < geometry
-//! < mechanics < buffer < drive < predict < host < tower < redundancy < mirror < raid < declustered
-//! < nvcache < array < workload < engine < wrap < report
+//! < mechanics < freeblock < buffer < drive < predict < host < tower < redundancy < mirror < raid
+//! < declustered < nvcache < array < workload < engine < wrap < report
 //! ```
 
 // The model reaches nothing outside: see `clippy.toml` next to the manifest.
@@ -18,6 +18,7 @@ pub mod device;
 pub mod drive;
 pub mod engine;
 pub mod extent;
+pub mod freeblock;
 pub mod geometry;
 pub mod host;
 pub mod mechanics;

@@ -1,21 +1,25 @@
-//! Predicts single requests on a real drive, from its model and past completions.
+//! Predicts the requests of a real drive, from its model and past completions.
 //!
-//! A [`Predictor`] runs the model of a drive alongside the drive, one request at a time. Each
-//! completion reveals the platter's angle, whether a revolution was lost, and whether the buffer
-//! had the data; the model is corrected accordingly before the next request. It never looks ahead:
-//! a prediction depends only on earlier requests and completions, so the same component serves live
-//! scheduling (lumb01, section 3) and validation against a finished trace.
+//! A [`Predictor`] runs the model of a drive alongside the drive, which serves requests in the
+//! order in which it gets them. Each completion reveals the platter's angle, whether a revolution
+//! was lost, and whether the buffer had the data; the model is corrected accordingly, and requests
+//! that are still outstanding are predicted anew. It never looks ahead: a prediction depends only
+//! on earlier requests and completions, so the same component serves live scheduling (lumb01,
+//! section 3) and validation against a finished trace.
 
 mod clock;
 
 pub use clock::{Clock, Continuity, Seen};
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::device::{Completion, Outcome};
-use crate::drive::Core;
+use crate::drive::{Core, Rehearsal, View};
+use crate::extent::Extent;
 use crate::geometry::Layout;
 use crate::request::Request;
+use crate::sched::{Estimate, Shape};
 use crate::spec::Spec;
 use crate::units::{Angle, Instant, Span};
 
@@ -30,12 +34,23 @@ const SLIP: f64 = 0.05;
 /// A model that follows a real drive.
 #[derive(Clone, Debug)]
 pub struct Predictor {
-    /// State before the outstanding request.
-    before: Core,
-    /// State after it, if it is served as predicted.
-    after: Core,
+    /// The drive after the request that completed last.
+    seen: Core,
+    /// When it could begin with the next.
+    open: Instant,
+    /// Requests that have not completed, in the order in which the drive got them.
+    outstanding: VecDeque<Expected>,
     clock: Clock,
-    outstanding: Option<Completion>,
+}
+
+/// An outstanding request, if it is served as predicted.
+#[derive(Clone, Debug)]
+struct Expected {
+    completion: Completion,
+    /// The drive after it.
+    after: Core,
+    /// When the drive may begin with the next.
+    open: Instant,
 }
 
 /// The result of an observation.
@@ -52,12 +67,17 @@ pub struct Observation {
 impl Predictor {
     /// Follows a drive like `spec`, with the angle of its platter unknown.
     pub fn new(spec: &Spec, layout: Arc<Layout>, continuity: Continuity) -> Self {
-        let core = Core::of(spec, layout);
+        let clock = Clock::new(spec.mechanics.period_ns, continuity);
+        Self::on(Core::of(spec, layout), clock)
+    }
+
+    /// Follows a drive that is in the state of `core`, its platter as `clock` believes.
+    pub fn on(core: Core, clock: Clock) -> Self {
         Self {
-            before: core.clone(),
-            after: core,
-            clock: Clock::new(spec.mechanics.period_ns, continuity),
-            outstanding: None,
+            seen: core,
+            open: Instant::START,
+            outstanding: VecDeque::new(),
+            clock,
         }
     }
 
@@ -68,46 +88,76 @@ impl Predictor {
 
     /// The estimated angle under the heads at `at`.
     pub fn angle(&self, at: Instant) -> Angle {
-        self.after.rotation().angle(at)
+        self.core().rotation().angle(at)
     }
 
-    /// Predicts the completion of a request that the drive receives at `at`.
+    /// The drive after all outstanding requests.
+    pub fn core(&self) -> &Core {
+        let last = self.outstanding.back();
+        last.map_or(&self.seen, |expected| &expected.after)
+    }
+
+    /// When the drive may begin with the next request.
+    pub fn open(&self) -> Instant {
+        let last = self.outstanding.back();
+        last.map_or(self.open, |expected| expected.open)
+    }
+
+    /// The predicted completion of the request that has been outstanding for longest.
+    pub fn next_completion(&self) -> Option<&Completion> {
+        self.outstanding
+            .front()
+            .map(|expected| &expected.completion)
+    }
+
+    /// Predicts the completion of a request that the drive receives at `at` and serves after those
+    /// that are outstanding.
     ///
     /// # Panics
-    /// When the previous request has not been observed; when the drive has no such blocks.
+    /// When the drive has no such blocks.
     pub fn predict(&mut self, at: Instant, request: Request) -> Completion {
-        assert!(self.outstanding.is_none(), "one request at a time");
-        self.before.clone_from(&self.after);
-        let completion = self.after.serve_alone(request, at);
-        self.outstanding = Some(completion);
+        let expected = Expected::after(self.core(), self.open(), at, request);
+        let completion = expected.completion;
+        self.outstanding.push_back(expected);
         completion
     }
 
-    /// Observes that the request predicted last completed at `at`.
+    /// Observes that the request that has been outstanding for longest completed at `at`.
     ///
     /// # Panics
     /// When nothing is outstanding.
     pub fn observe(&mut self, at: Instant) -> Observation {
-        let Some(predicted) = self.outstanding.take() else {
+        let Some(expected) = self.outstanding.pop_front() else {
             panic!("nothing is outstanding");
         };
-        let explained = self.explain(&predicted, at);
+        let predicted = expected.completion;
+        let Expected {
+            completion: explained,
+            after,
+            open,
+        } = self.explain(expected, at);
+        (self.seen, self.open) = (after, open.shifted(at.after(explained.at)));
+        let mut is_corrected = at != predicted.at;
         if Core::tells_the_angle(&explained) {
             let (revolutions, off) = self.lag(&explained, at);
-            self.after
+            self.seen
                 .delay_media(times(self.clock.period(), revolutions));
             let late = match self.clock.observe(at, off) {
                 Seen::Late(late) | Seen::Found(late) => late,
                 // The platter is where it was expected, but the arm was not.
                 Seen::Surprise => {
-                    self.after.delay_media(off);
+                    self.seen.delay_media(off);
                     Span::ZERO
                 }
             };
             let period_ns = self.clock.period_ns();
-            self.after.correct_rotation(at, late, period_ns);
+            self.seen.correct_rotation(at, late, period_ns);
+            is_corrected |= late != Span::ZERO;
         }
-        self.after.completed_at(at, explained.outcome);
+        self.seen.completed_at(at, explained.outcome);
+        if is_corrected {
+            self.predict_anew();
+        }
         Observation {
             predicted,
             error: at.after(predicted.at),
@@ -115,29 +165,72 @@ impl Predictor {
         }
     }
 
-    /// How a request that was predicted as `predicted` and completed at `at` was actually served:
-    /// as predicted, or by the media instead of the buffer, or vice versa. The most likely
-    /// explanation leaves the least unexplained.
-    fn explain(&mut self, predicted: &Completion, at: Instant) -> Completion {
-        let mut best = (*predicted, self.cost(predicted, at));
-        if best.1 <= SURPRISE {
-            return best.0;
+    /// Takes note that the request that has been outstanding for longest ended at `at` in a way
+    /// that tells nothing of the platter: it failed.
+    ///
+    /// # Panics
+    /// When nothing is outstanding.
+    pub fn dismiss(&mut self, at: Instant) {
+        let Some(expected) = self.outstanding.pop_front() else {
+            panic!("nothing is outstanding");
+        };
+        (self.seen, self.open) = (expected.after, at);
+        let late = at.after(expected.completion.at);
+        if late > Span::ZERO {
+            self.seen.delay_media(late);
+        }
+        self.seen.completed_at(at, Outcome::Miss);
+        self.predict_anew();
+    }
+
+    /// Takes note that the drive did at `at` what it should not have done, such as serve requests
+    /// in another order: what is outstanding is not predicted any more, and the angle may be any.
+    pub fn lose(&mut self, at: Instant) {
+        if let Some(last) = self.outstanding.pop_back() {
+            self.seen = last.after;
+        }
+        self.outstanding.clear();
+        self.open = at;
+        self.seen.completed_at(at, Outcome::Miss);
+        self.clock.lose();
+    }
+
+    /// Predicts what is outstanding from the state after the request that completed last.
+    fn predict_anew(&mut self) {
+        let (mut core, mut open) = (&self.seen, self.open);
+        for expected in &mut self.outstanding {
+            let Completion {
+                request, arrived, ..
+            } = expected.completion;
+            *expected = Expected::after(core, open, arrived, request);
+            (core, open) = (&expected.after, expected.open);
+        }
+    }
+
+    /// How a request that was expected otherwise and completed at `at` was actually served: as
+    /// predicted, or by the media instead of the buffer, or vice versa. The most likely explanation
+    /// leaves the least unexplained.
+    fn explain(&self, expected: Expected, at: Instant) -> Expected {
+        let predicted = &expected.completion;
+        let unexplained = self.cost(predicted, at);
+        if unexplained <= SURPRISE {
+            return expected;
         }
         let request = predicted.request;
         let arrived = predicted.arrived;
-        let mut other = self.before.clone();
+        let mut other = self.seen.clone();
         match predicted.outcome {
             Outcome::Hit | Outcome::PartialHit => other.forget(&request, arrived),
             Outcome::Miss if request.op.is_read() => other.remember(&request, arrived),
-            Outcome::Miss | Outcome::Absorbed => return best.0,
+            Outcome::Miss | Outcome::Absorbed => return expected,
         }
-        let instead = other.serve_alone(request, arrived);
-        let cost = self.cost(&instead, at) + SURPRISE;
-        if cost < best.1 {
-            best = (instead, cost);
-            self.after = other;
+        let instead = Expected::after(&other, self.open, arrived, request);
+        let cost = self.cost(&instead.completion, at) + SURPRISE;
+        if cost < unexplained {
+            instead
+        } else {
+            expected
         }
-        best.0
     }
 
     /// How much an explanation leaves unexplained, as a fraction of a revolution; a lost or a
@@ -166,6 +259,42 @@ impl Predictor {
         let revolutions = (off / period).round();
         let rest = off - revolutions * period;
         (revolutions as i64, Span::from_ns(rest.round() as i64))
+    }
+}
+
+impl Expected {
+    /// `request`, which the drive receives at `arrived` in the state of `core`, and with which it
+    /// may not begin before `open`.
+    fn after(core: &Core, open: Instant, arrived: Instant, request: Request) -> Self {
+        let mut after = core.clone();
+        let (completion, open) = after.serve_queued(request, arrived, open);
+        Self {
+            completion,
+            after,
+            open,
+        }
+    }
+}
+
+/// The drive as it will be after all outstanding requests, for a policy in front of it.
+impl Estimate for Predictor {
+    type Outlook<'a> = View<'a>;
+    type Rehearsal = Rehearsal;
+
+    fn shape(&self) -> Shape {
+        self.core().shape()
+    }
+
+    fn locate(&self, request: &Request) -> Extent {
+        self.core().locate(request)
+    }
+
+    fn outlook(&self, now: Instant) -> View<'_> {
+        self.core().view(now, self.open().max(now))
+    }
+
+    fn rehearse(&self) -> Rehearsal {
+        self.core().rehearse_outside(self.open())
     }
 }
 

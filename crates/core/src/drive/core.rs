@@ -334,7 +334,7 @@ impl Estimate for Core {
 impl Core {
     /// What a command chosen at `now`, which arrived at `arrived`, would meet: as if it were not
     /// in the buffer and did not continue the one before.
-    pub(super) fn view(&self, arrived: Instant, now: Instant) -> View<'_> {
+    pub fn view(&self, arrived: Instant, now: Instant) -> View<'_> {
         let request = Request::new(0, Op::Write, Lbn(u64::MAX), SectorCount(1));
         let command = Command {
             request,
@@ -367,6 +367,13 @@ impl Core {
 }
 
 impl View<'_> {
+    /// Where the head is and when it is free to move for a request at `place`, and when the
+    /// transfer may begin at the earliest.
+    pub fn called(&self, request: &Request, place: &Extent) -> (Position, Instant) {
+        let (from, ready, _) = self.start(request, place);
+        (from, ready)
+    }
+
     /// Where the head is for a request, when its data are there, and by how much the head is called
     /// later than for other requests of its kind.
     #[inline]

@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
+use super::Rehearsal;
 use super::arm::Arm;
 use super::core::{Command, Core};
 use crate::device::{Completion, Outcome};
 use crate::geometry::Layout;
 use crate::mechanics::{Mechanism, Rotation};
-use crate::request::Request;
+use crate::request::{Op, Request};
 use crate::spec::Spec;
 use crate::units::{Angle, Instant, Span};
 
@@ -32,6 +33,42 @@ impl Core {
             open: arrived,
         };
         self.serve(&command).completion
+    }
+
+    /// Serves a command that reaches the drive at `arrived` and cannot begin before `open`, when
+    /// the drive is done with the one before. Returns its completion, and when the drive may begin
+    /// with the next.
+    pub fn serve_queued(
+        &mut self,
+        request: Request,
+        arrived: Instant,
+        open: Instant,
+    ) -> (Completion, Instant) {
+        let served = self.serve(&Command {
+            request,
+            arrived,
+            open,
+        });
+        (served.completion, served.open)
+    }
+
+    /// A copy on which to try requests that come one at a time from outside; the drive may not
+    /// begin with one before `open`.
+    pub fn rehearse_outside(&self, open: Instant) -> Rehearsal {
+        Rehearsal::outside(self, open)
+    }
+
+    /// When the media transfer of the command served last ends, if it has one.
+    pub fn transferred(&self) -> Instant {
+        match &self.arm {
+            Arm::Free(position) => position.since,
+            Arm::Reading(reading) => reading.when(&self.mechanism, reading.requested),
+        }
+    }
+
+    /// Layout, rotation and arm.
+    pub fn mechanism(&self) -> &Mechanism {
+        &self.mechanism
     }
 
     /// How its platter turns.
@@ -79,6 +116,7 @@ impl Core {
 
     /// Whether a completion's instant is tied to the platter's angle.
     pub fn tells_the_angle(completion: &Completion) -> bool {
-        matches!(completion.outcome, Outcome::Miss | Outcome::PartialHit)
+        completion.request.op != Op::Flush
+            && matches!(completion.outcome, Outcome::Miss | Outcome::PartialHit)
     }
 }

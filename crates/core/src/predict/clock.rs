@@ -80,6 +80,16 @@ impl Clock {
         clock
     }
 
+    /// The same platter, its angle known from the start.
+    pub fn known(self) -> Self {
+        let noise = SCATTER * self.nominal_ns;
+        Self {
+            late: noise * noise,
+            both: 0.0,
+            ..self
+        }
+    }
+
     /// The estimated period, in nanoseconds.
     pub fn period_ns(&self) -> f64 {
         self.period_ns
@@ -141,7 +151,7 @@ impl Clock {
     }
 
     /// The angle may be any.
-    fn lose(&mut self) {
+    pub fn lose(&mut self) {
         self.beyond = 0;
         self.late = self.nominal_ns * self.nominal_ns / 12.0;
         self.both = 0.0;

@@ -13,6 +13,7 @@ mod failing_chains;
 mod failing_pairs;
 mod follow;
 mod forcing;
+mod freeblock;
 mod hits;
 mod larger_than_segment;
 mod merging;

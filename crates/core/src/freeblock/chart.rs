@@ -1,0 +1,131 @@
+//! The runs of blocks of each track.
+
+use crate::geometry::{Extent, Layout};
+use crate::units::{Angle, Cylinder, Head, Lbn, SectorCount};
+
+use super::search::Track;
+use super::tasks::GROUP;
+
+/// Consecutive blocks on a track without a gap.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    pub first: Lbn,
+    pub sectors: u32,
+    /// Where its first block begins, and the width of a sector.
+    pub start: Angle,
+    pub sector_angle: Angle,
+}
+
+impl Run {
+    pub fn end(&self) -> Lbn {
+        Lbn(self.first.0 + u64::from(self.sectors))
+    }
+
+    /// The run from its sector `index` on.
+    pub fn extent(&self, track: Track, index: u64) -> Extent {
+        Extent {
+            sectors: SectorCount(u64::from(self.sectors) - index),
+            cylinder: track.cylinder,
+            head: track.head,
+            sector: 0,
+            start: self.start + self.sector_angle * index,
+            sector_angle: self.sector_angle,
+        }
+    }
+}
+
+/// All runs of a drive by track, tracks by cylinder and head.
+#[derive(Clone, Debug)]
+pub(super) struct Chart {
+    pub surfaces: u32,
+    pub cylinders: u32,
+    runs: Vec<Run>,
+    /// The first run of each track, and the number of runs.
+    first: Vec<u32>,
+    /// The narrowest sector of each group of cylinders.
+    narrowest: Vec<Angle>,
+    /// The blocks of each group of cylinders.
+    blocks: Vec<u64>,
+}
+
+impl Chart {
+    pub fn new(layout: &Layout) -> Self {
+        let (surfaces, cylinders) = (layout.surfaces(), layout.cylinders());
+        let mut charted: Vec<(usize, Run)> = Vec::new();
+        let mut at = Lbn(0);
+        while at.0 < layout.sectors().0 {
+            let extent = layout.extent(at);
+            let track = extent.cylinder.0 as usize * surfaces as usize + extent.head.0 as usize;
+            let run = Run {
+                first: at,
+                sectors: extent.sectors.0 as u32,
+                start: extent.start,
+                sector_angle: extent.sector_angle,
+            };
+            charted.push((track, run));
+            at = at + extent.sectors;
+        }
+        charted.sort_by_key(|(track, _)| *track);
+        let tracks = surfaces as usize * cylinders as usize;
+        let groups = cylinders.div_ceil(GROUP) as usize;
+        let mut narrowest = vec![Angle::ZERO; groups];
+        let mut blocks = vec![0; groups];
+        for (track, run) in &charted {
+            let group = track / surfaces as usize / GROUP as usize;
+            blocks[group] += u64::from(run.sectors);
+            // Angle zero is a whole revolution: the widest.
+            let raw = |angle: Angle| angle.as_raw().wrapping_sub(1);
+            if raw(run.sector_angle) < raw(narrowest[group]) {
+                narrowest[group] = run.sector_angle;
+            }
+        }
+        let mut first = vec![0; tracks + 1];
+        for (track, _) in &charted {
+            first[track + 1] += 1;
+        }
+        for track in 0..tracks {
+            first[track + 1] += first[track];
+        }
+        Self {
+            surfaces,
+            cylinders,
+            runs: charted.into_iter().map(|(_, run)| run).collect(),
+            first,
+            narrowest,
+            blocks,
+        }
+    }
+
+    /// The number of blocks of a group of cylinders.
+    #[inline]
+    pub fn blocks(&self, group: u32) -> u64 {
+        self.blocks[group as usize]
+    }
+
+    /// The narrowest sector of a group of cylinders.
+    #[inline]
+    pub fn narrowest(&self, group: u32) -> Angle {
+        self.narrowest[group as usize]
+    }
+
+    /// The number of a track.
+    #[inline]
+    pub fn number(&self, track: Track) -> usize {
+        track.cylinder.0 as usize * self.surfaces as usize + track.head.0 as usize
+    }
+
+    pub fn tracks_count(&self) -> usize {
+        self.first.len() - 1
+    }
+
+    pub fn runs(&self, number: usize) -> &[Run] {
+        &self.runs[self.first[number] as usize..self.first[number + 1] as usize]
+    }
+
+    pub fn tracks_of(&self, cylinder: Cylinder) -> impl Iterator<Item = Track> {
+        (0..self.surfaces).map(move |head| Track {
+            cylinder,
+            head: Head(head),
+        })
+    }
+}

@@ -1,0 +1,144 @@
+//! Searches in gaps of random drives against all reads there are, tried one by one.
+
+use std::sync::Arc;
+
+use diskarm_core::freeblock::{BlockSet, Find, Gap, Limits, Tasks, Track};
+use diskarm_core::geometry::Layout;
+use diskarm_core::mechanics::{Mechanism, Position};
+use diskarm_core::request::{Op, Priority};
+use diskarm_core::units::{Angle, Cylinder, Head, Instant, Lbn, SectorCount, Span};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::random::{cases, drive};
+
+/// Times of one thing, computed in two ways, differ by no more.
+const ROUNDING: Span = Span::from_ns(3);
+
+struct Case {
+    mechanism: Mechanism,
+    wanted: BlockSet,
+    gap: Gap,
+    limits: Limits,
+    except: Vec<Track>,
+}
+
+impl Case {
+    fn moved(&self, op: Op, from: Track, to: Track) -> Span {
+        let way = (from.cylinder, to.cylinder);
+        let time = self.mechanism.seek.total(op, way, from.head != to.head);
+        match way.0 == way.1 {
+            true => time,
+            false => time + self.limits.conservatism,
+        }
+    }
+
+    fn source(&self) -> Track {
+        let Position { cylinder, head, .. } = self.gap.from;
+        Track { cylinder, head }
+    }
+
+    /// When the head must leave a track to be in time.
+    fn leaves(&self, track: Track) -> Instant {
+        let way = self.moved(self.gap.op, track, self.gap.to) + self.limits.turn;
+        self.gap.until.shifted(-way)
+    }
+
+    /// How much a read gains that is over by `late` after it must be, if it can be done at all.
+    fn gain(&self, first: Lbn, sectors: SectorCount, late: Span) -> Option<u64> {
+        let extent = self.mechanism.layout.extent(first);
+        let track = Track::of(&extent);
+        let is_end = track == self.source() || track == self.gap.to;
+        let is_allowed = (self.limits.ends || !is_end) && !self.except.contains(&track);
+        if sectors > extent.sectors || sectors > self.limits.max || !is_allowed {
+            return None;
+        }
+        let there = self.gap.from.since + self.moved(Op::Read, self.source(), track);
+        let begin = there + self.mechanism.rotation.wait(there, extent.start);
+        let position = Position {
+            cylinder: track.cylinder,
+            head: track.head,
+            since: there,
+        };
+        let blocks = (first, first + extent.sectors);
+        let (_, piece) = (self.mechanism).next_piece(position, Op::Read, blocks, Instant::START);
+        assert_eq!(piece.begin, begin);
+        let end = piece
+            .after(sectors)
+            .max(begin + self.limits.sector * sectors.0);
+        let fits = end <= self.leaves(track).shifted(late);
+        fits.then(|| self.wanted.count_in(first, first + sectors))
+    }
+
+    /// The most that any read gains.
+    fn most(&self, late: Span) -> u64 {
+        let all = self.wanted.sectors().0;
+        let reads = (0..all).flat_map(|first| (1..=30.min(all - first)).map(move |n| (first, n)));
+        let gains = reads.filter_map(|(first, n)| self.gain(Lbn(first), SectorCount(n), late));
+        gains.max().unwrap_or(0)
+    }
+
+    fn check(&self, found: Option<Find>) -> Result<(), TestCaseError> {
+        let gain = found.map_or(0, |find| find.gain);
+        prop_assert!(gain >= self.most(-ROUNDING), "{:?}", found);
+        prop_assert!(gain <= self.most(ROUNDING), "{:?}", found);
+        let Some(find) = found else {
+            return Ok(());
+        };
+        prop_assert_eq!(self.gain(find.first, find.sectors, ROUNDING), Some(gain));
+        prop_assert_eq!(
+            find.track,
+            Track::of(&self.mechanism.layout.extent(find.first))
+        );
+        prop_assert!(self.wanted.contains(find.first));
+        prop_assert!(self.wanted.contains(Lbn(find.first.0 + find.sectors.0 - 1)));
+        prop_assert!(find.end <= self.leaves(find.track).shifted(ROUNDING));
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(1500))]
+
+    #[test]
+    fn no_read_gains_more_than_the_one_that_is_found(
+        spec in drive(), flags in vec(0..4u8, 1500), places in vec(any::<u32>(), 8),
+        length in 0..60_000i64, (ends, is_read) in any::<(bool, bool)>(),
+        times in vec(0..1000i64, 3), max in 1..40u64,
+    ) {
+        let layout = Arc::new(Layout::new(&spec.geometry).expect("a sound layout"));
+        let sectors = layout.sectors();
+        let mut wanted = BlockSet::none(sectors);
+        // Much of it, or little.
+        let bound = (places[0] % 4) as u8;
+        for (at, _) in (0..sectors.0).zip(&flags).filter(|(_, flag)| **flag <= bound) {
+            wanted.insert(Lbn(at), SectorCount(1));
+        }
+        let track = |at: &[u32]| Track {
+            cylinder: Cylinder(at[0] % layout.cylinders()),
+            head: Head(at[1] % layout.surfaces()),
+        };
+        let (source, to, except) = (track(&places[1..]), track(&places[3..]), track(&places[5..]));
+        let since = Instant::from_ns(1_000_000 + u64::from(places[7] % 20_000_000));
+        let gap = Gap {
+            from: Position { cylinder: source.cylinder, head: source.head, since },
+            to,
+            op: if is_read { Op::Read } else { Op::Write },
+            until: since + Span::from_ns(length * 1000),
+        };
+        let limits = Limits {
+            conservatism: Span::from_ns(times[0] * 300),
+            turn: Span::from_ns(times[1] * 500),
+            sector: Span::from_ns((times[2] - 500).max(0) * 1000),
+            max: SectorCount(max),
+            ends,
+            tracks: u32::MAX,
+        };
+        let mut tasks = Tasks::new(Arc::clone(&layout));
+        tasks.add(wanted.clone(), Priority::Normal);
+        let mechanism = Mechanism::new(&spec, layout, Angle::ZERO);
+        let except = vec![except];
+        let found = tasks.search(&mechanism, &gap, &limits, &except);
+        Case { mechanism, wanted, gap, limits, except }.check(found)?;
+    }
+}

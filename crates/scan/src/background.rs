@@ -1,0 +1,213 @@
+//! Background tasks of a scheduler, and what became of them.
+
+use diskarm_core::device::Completion;
+use diskarm_core::freeblock::{BlockSet, Claim, Delivered, Figures, Find, TaskId, Tasks};
+use diskarm_core::request::Priority;
+use diskarm_core::spec::Spec;
+use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
+
+use crate::external::Free;
+use crate::gap::Undelayed;
+
+/// After a failure that is not of a block, an idle device is left alone for so long.
+const AFTER_FAILURE: Span = Span::from_ns(1_000_000_000);
+
+/// Blocks that one read in idle time covers at most: those of 64 KiB in sectors of 512 bytes.
+const IN_ORDER: u64 = 128;
+
+/// Consecutive gaps after which conservatism is adjusted.
+const ADJUSTED_AFTER: u64 = 250;
+
+/// By how much.
+const STEP: Span = Span::from_ns(25_000);
+
+/// The most that conservatism is adjusted to.
+const MOST: Span = Span::from_ns(3_000_000);
+
+/// How background reads are chosen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Added to the time of each predicted seek of a background read and behind it. Twice the
+    /// scatter of the drive's seeks, or more.
+    pub conservatism: Span,
+    /// Reads in one gap are on different tracks, none of them the one where the gap begins; on the
+    /// one where it ends they are part of the foreground's command. Several commands for a track
+    /// look like a sequence to the drive, which then reads ahead (lumb01, section 5).
+    pub one_per_track: bool,
+    /// The most reads in a gap, besides the foreground's own command.
+    pub reads: usize,
+    /// Use the device when it has been idle for so long.
+    pub idle: Option<Span>,
+    /// The most that the foreground may be slowed down, as a share: conservatism is adjusted so
+    /// that revolutions lost behind background reads take less of the time.
+    pub most_slowdown: Option<f64>,
+    /// The most tracks looked at for a decision.
+    pub tracks: u32,
+}
+
+impl Default for Settings {
+    /// 0.3 ms of conservatism, one command per track, two reads per gap, not in idle time.
+    fn default() -> Self {
+        Self {
+            conservatism: Span::from_ns(300_000),
+            one_per_track: true,
+            reads: 2,
+            idle: None,
+            most_slowdown: None,
+            tracks: 256,
+        }
+    }
+}
+
+/// Background tasks in front of a device.
+pub struct Background {
+    pub(crate) tasks: Tasks,
+    pub(crate) settings: Settings,
+    sink: Box<dyn FnMut(&Delivered) + Send>,
+    /// From the end of a background read until the arm moves for a read or a write, as it was last.
+    pub(crate) turn: [Span; 2],
+    /// The time of a sector on the bus.
+    pub(crate) sector: Span,
+    /// The most blocks of a command.
+    pub(crate) most: SectorCount,
+    pub(crate) figures: Figures,
+    /// Where reads in idle time go on.
+    next: Lbn,
+    /// When conservatism was adjusted last, and gaps and delay then.
+    adjusted: (Instant, u64, Span),
+}
+
+impl Background {
+    /// Reads what `tasks` want on a drive of `spec`, and calls `sink` for all that it gets: each
+    /// wanted block of each task once.
+    pub fn new(
+        tasks: Tasks,
+        spec: &Spec,
+        settings: Settings,
+        sink: impl FnMut(&Delivered) + Send + 'static,
+    ) -> Self {
+        Self {
+            tasks,
+            settings,
+            sink: Box::new(sink),
+            turn: [Span::ZERO; 2],
+            sector: spec.bus.read_sector,
+            most: spec.buffer.segment,
+            figures: Figures::default(),
+            next: Lbn(0),
+            adjusted: (Instant::START, 0, Span::ZERO),
+        }
+    }
+
+    /// Adds a task while others are under way.
+    pub fn add(&mut self, wanted: BlockSet, priority: Priority) -> TaskId {
+        self.tasks.add(wanted, priority)
+    }
+
+    /// The tasks with what they still want.
+    pub fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    /// What is added to each seek at present.
+    pub fn conservatism(&self) -> Span {
+        self.settings.conservatism
+    }
+
+    /// Takes note that a read is planned.
+    pub(crate) fn claim(&mut self, find: &Find) -> Claim {
+        self.tasks.claim(find.first, find.sectors)
+    }
+
+    pub(crate) fn restore(&mut self, claim: &Claim) {
+        self.tasks.restore(claim);
+    }
+
+    /// Hands over what a command has brought; what it has not is wanted again, but for a bad block.
+    pub(crate) fn settle(&mut self, claim: Claim, completion: &Completion) {
+        let bad = completion.bad_block();
+        let (read, rest) = match bad {
+            Some(bad) => claim.split(bad),
+            None if completion.status.is_success() => (claim, Claim::default()),
+            None => (Claim::default(), claim),
+        };
+        let (lost, rest) = match bad {
+            Some(bad) => rest.split(Lbn(bad.0 + 1)),
+            None => (Claim::default(), rest),
+        };
+        self.figures.sectors += read.sectors().0;
+        self.figures.unreadable += lost.sectors().0;
+        for (claim, is_readable) in [(read, true), (lost, false)] {
+            self.tasks.deliver(&claim);
+            for part in claim.parts() {
+                (self.sink)(&Delivered {
+                    task: part.task,
+                    first: part.first,
+                    sectors: part.sectors,
+                    at: completion.at,
+                    is_readable,
+                });
+            }
+        }
+        self.tasks.restore(&rest);
+    }
+
+    /// Compares a foreground request behind background reads with what it would have been without.
+    pub(crate) fn judge(&mut self, undelayed: &Undelayed, completion: &Completion) {
+        let late = completion.at.since_or_zero(undelayed.at);
+        if undelayed.is_known && late > undelayed.rounding {
+            self.figures.delayed += 1;
+            self.figures.delay += late;
+        }
+        self.adjust(completion.at);
+    }
+
+    /// Adjusts conservatism to what it costs.
+    fn adjust(&mut self, now: Instant) {
+        let Some(most) = self.settings.most_slowdown else {
+            return;
+        };
+        let (since, gaps, delay) = self.adjusted;
+        if self.figures.gaps < gaps + ADJUSTED_AFTER || now <= since {
+            return;
+        }
+        let lost = (self.figures.delay - delay).as_s() / (now - since).as_s();
+        let old = self.settings.conservatism;
+        self.settings.conservatism = if lost > most {
+            (old + STEP).min(MOST)
+        } else if lost < most / 2.0 {
+            (old - STEP).or_zero()
+        } else {
+            old
+        };
+        self.adjusted = (now, self.figures.gaps, self.figures.delay);
+    }
+
+    /// When a device that is idle from `now` on is used.
+    pub(crate) fn idle_from(&self, now: Instant) -> Option<Instant> {
+        let wait = self.settings.idle.filter(|_| !self.tasks.is_done());
+        wait.map(|wait| now + wait)
+    }
+
+    /// The same after it has failed at `now`.
+    pub(crate) fn idle_after_failure(&self, now: Instant) -> Option<Instant> {
+        self.idle_from(now + AFTER_FAILURE)
+    }
+
+    /// The next read in the order of blocks.
+    pub(crate) fn next_in_order(&mut self) -> Option<Free> {
+        let all = Lbn(self.tasks.sectors().0);
+        let next = self.tasks.first_wanted(self.next, all);
+        let first = next.or_else(|| self.tasks.first_wanted(Lbn(0), self.next))?;
+        let most = IN_ORDER.min(self.most.0).min(all.0 - first.0);
+        let end = self.tasks.last_wanted(first, Lbn(first.0 + most))?;
+        let sectors = SectorCount(end.0 - first.0 + 1);
+        self.next = first + sectors;
+        self.figures.reads += 1;
+        Some(Free {
+            first,
+            sectors,
+            claim: self.tasks.claim(first, sectors),
+        })
+    }
+}

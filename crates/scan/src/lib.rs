@@ -1,0 +1,37 @@
+//! Schedules requests outside the drive, and reads in its rotational gaps (lumb01).
+//!
+//! [`External`] is a queue in front of a device that can only be watched: the scheduler's knowledge
+//! of positions comes from a model of the drive that follows its completions. It gives the device
+//! one or two requests at a time, so that the order is its own. With [`Background`] tasks it also
+//! reads what they want in the gaps that the foreground's rotational waits leave.
+//!
+//! Nothing here reads a clock: times are handed in, so the same scheduler runs in virtual time and
+//! can run in real time.
+//!
+//! ```
+//! use diskarm_core::device::Device;
+//! use diskarm_core::drive::Drive;
+//! use diskarm_core::sched::PolicyConfig;
+//! use diskarm_core::spec::Spec;
+//! use diskarm_core::text::InputError;
+//! use diskarm_core::units::Angle;
+//! use diskarm_scan::{External, Model};
+//!
+//! /// A drive behind an external scheduler that knows its specification and nothing else.
+//! fn scheduled(spec: &Spec, policy: &PolicyConfig) -> Result<impl Device, InputError> {
+//!     let drive = Drive::new(spec, Angle::of(1, 3))?;
+//!     Ok(External::new(drive, Model::following(spec)?, policy, 2))
+//! }
+//! ```
+
+mod background;
+mod external;
+mod foreground;
+mod gap;
+mod run;
+mod watch;
+
+pub use background::{Background, Settings};
+pub use external::External;
+pub use run::{Foreground, PARTS, Place, Scan, Scanned};
+pub use watch::{Model, Seen, Surprises};

@@ -1,0 +1,321 @@
+//! A scan of a whole simulated drive beside a foreground, and the same foreground without it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use diskarm_core::device::{Completion, Device};
+use diskarm_core::drive::{Drive, InGaps};
+use diskarm_core::engine::{self, Observer, Rejected, Streams};
+use diskarm_core::freeblock::{BlockSet, Delivered, Figures, Tasks};
+use diskarm_core::geometry::Layout;
+use diskarm_core::host::Host;
+use diskarm_core::mechanics::Mechanism;
+use diskarm_core::request::{Priority, Request};
+use diskarm_core::sched::PolicyConfig;
+use diskarm_core::spec::Spec;
+use diskarm_core::text::InputError;
+use diskarm_core::units::{Angle, Bytes, Instant, SectorCount, Span};
+use diskarm_core::workload::{Disk, Workload};
+
+use crate::background::{Background, Settings};
+use crate::external::External;
+use crate::watch::{Model, Seen};
+
+/// Parts of the disk whose progress is told apart.
+pub const PARTS: usize = 10;
+
+/// Commands that a drive which schedules them itself takes at one time.
+const QUEUE: u32 = 256;
+
+/// A scan to be run.
+#[derive(Clone, Debug)]
+pub struct Scan<'a> {
+    /// The drive.
+    pub spec: &'a Spec,
+    /// What the scheduler believes of it.
+    pub model: &'a Spec,
+    /// The foreground.
+    pub workload: &'a Workload,
+    /// The order in which it is served.
+    pub policy: &'a PolicyConfig,
+    /// Where requests are scheduled and gaps are filled.
+    pub place: Place,
+    /// How background reads are chosen.
+    pub settings: Settings,
+    /// The seed of the foreground and of what the drive does at random.
+    pub seed: u64,
+    /// The run ends after so many foreground requests, whether the scan is complete or not.
+    pub most_requests: u64,
+}
+
+/// Where requests are scheduled and gaps are filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In front of the drive, which has so many requests at one time, 1 or 2.
+    Outside(usize),
+    /// In the drive's own queue: of [`Settings`] only the conservatism and the bounds matter, and
+    /// nothing is read in idle time.
+    Inside,
+}
+
+/// What a scan did.
+#[derive(Clone, Debug, Default)]
+pub struct Scanned {
+    /// Size of a block.
+    pub sector: Bytes,
+    /// Blocks of the drive.
+    pub sectors: SectorCount,
+    /// Blocks left when the run ended.
+    pub left: SectorCount,
+    /// The foreground beside the scan.
+    pub foreground: Foreground,
+    /// The same requests without it.
+    pub alone: Foreground,
+    /// When 0, 1, … 100 % of the blocks had been read, as far as it came.
+    pub percents: Vec<Instant>,
+    /// The share of each tenth of the disk's blocks that was left when 10, 20, … 90 % of all had
+    /// been read, as far as it came.
+    pub by_part: Vec<[f64; PARTS]>,
+    /// What was done in the background.
+    pub figures: Figures,
+    /// What was seen of the drive from outside.
+    pub seen: Option<Seen>,
+    /// Conservatism at the end.
+    pub conservatism: Span,
+}
+
+/// How a foreground fared.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Foreground {
+    /// Requests that completed.
+    pub requests: u64,
+    /// Blocks that they transferred.
+    pub sectors: u64,
+    /// When the last one completed.
+    pub end: Instant,
+    /// The mean response time.
+    pub response: Span,
+}
+
+impl Scanned {
+    /// By how much the mean response time of the foreground is longer than without the scan, as a
+    /// share.
+    pub fn slowdown(&self) -> f64 {
+        self.foreground.response.as_s() / self.alone.response.as_s() - 1.0
+    }
+
+    /// Bytes read for the scan per second while from `from` to `to` percent of the blocks had been
+    /// read; `None` if it did not come that far.
+    pub fn bytes_per_s(&self, from: usize, to: usize) -> Option<f64> {
+        let (begin, end) = (self.percents.get(from)?, self.percents.get(to)?);
+        let bytes = (self.sectors.0 * self.sector.0) as f64 * (to - from) as f64 / 100.0;
+        Some(bytes / (*end - *begin).as_s())
+    }
+
+    /// Whether every block was read or found to be unreadable.
+    pub fn is_complete(&self) -> bool {
+        self.left.0 == 0
+    }
+}
+
+impl Scan<'_> {
+    /// Runs it in virtual time.
+    ///
+    /// # Errors
+    /// When the drive's geometry is inconsistent.
+    ///
+    /// # Panics
+    /// When the workload is not one for the drive.
+    pub fn run(&self) -> Result<Scanned, InputError> {
+        let layout = Arc::new(Layout::new(&self.spec.geometry)?);
+        let model = Arc::new(Layout::new(&self.model.geometry)?);
+        let sectors = layout.sectors();
+        let mut tasks = Tasks::new(model);
+        tasks.add(BlockSet::all(sectors), Priority::Normal);
+        let progress = Arc::new(Mutex::new(Progress::new(sectors)));
+        let told = Arc::clone(&progress);
+        let sink = move |delivered: &Delivered| lock(&told).take(delivered);
+        let ran = match self.place {
+            Place::Outside(depth) => {
+                let background = Background::new(tasks, self.model, self.settings, sink);
+                self.outside(&layout, depth, background, &progress)?
+            }
+            Place::Inside => {
+                let Settings {
+                    conservatism,
+                    reads,
+                    tracks,
+                    ..
+                } = self.settings;
+                let gaps = InGaps::new(tasks, conservatism, sink).bounded(reads, tracks);
+                self.inside(&layout, gaps, &progress)
+            }
+        };
+        let progress = lock(&progress);
+        Ok(Scanned {
+            sector: Bytes(u64::from(self.spec.geometry.sector_bytes)),
+            sectors,
+            left: progress.left(),
+            percents: progress.percents.clone(),
+            by_part: progress.by_part.clone(),
+            ..ran
+        })
+    }
+
+    /// The drive of the scan.
+    fn drive(&self, spec: &Spec, layout: &Arc<Layout>) -> Drive {
+        let mechanism = Mechanism::new(spec, Arc::clone(layout), Angle::ZERO);
+        Drive::with_mechanism(spec, mechanism).seeded(self.seed)
+    }
+
+    fn outside(
+        &self,
+        layout: &Arc<Layout>,
+        depth: usize,
+        background: Background,
+        progress: &Arc<Mutex<Progress>>,
+    ) -> Result<Scanned, InputError> {
+        let model = Model::following(self.model)?;
+        let drive = || self.drive(self.spec, layout);
+        let external = External::new(drive(), model.clone(), self.policy, depth);
+        let mut external = external.with_background(background);
+        let foreground = self.serve(&mut external, Some(progress), self.most_requests);
+        let mut alone = External::new(drive(), model, self.policy, depth);
+        let alone = self.serve(&mut alone, None, foreground.requests);
+        let background = external.background();
+        Ok(Scanned {
+            foreground,
+            alone,
+            figures: external.figures().copied().unwrap_or_default(),
+            seen: Some(*external.seen()),
+            conservatism: background.map_or(Span::ZERO, Background::conservatism),
+            ..Scanned::default()
+        })
+    }
+
+    fn inside(
+        &self,
+        layout: &Arc<Layout>,
+        gaps: InGaps,
+        progress: &Arc<Mutex<Progress>>,
+    ) -> Scanned {
+        let mut spec = self.spec.clone();
+        spec.queue.policy = self.policy.clone();
+        spec.queue.depth = QUEUE;
+        let order = || {
+            let Ok(fcfs) = PolicyConfig::parse("fcfs", "policy") else {
+                unreachable!("the table of policies has it");
+            };
+            fcfs
+        };
+        let drive = self.drive(&spec, layout).reading_in_gaps(gaps);
+        let policy = order().policy(&drive);
+        let mut host = Host::new(drive, policy);
+        let foreground = self.serve(&mut host, Some(progress), self.most_requests);
+        let figures = host.device().in_gaps().map(InGaps::figures);
+        let drive = self.drive(&spec, layout);
+        let policy = order().policy(&drive);
+        let alone = self.serve(&mut Host::new(drive, policy), None, foreground.requests);
+        Scanned {
+            foreground,
+            alone,
+            figures: figures.copied().unwrap_or_default(),
+            conservatism: self.settings.conservatism,
+            ..Scanned::default()
+        }
+    }
+
+    /// Serves the foreground until the scan is complete, if there is one, or `most` requests have
+    /// completed.
+    fn serve(
+        &self,
+        device: &mut impl Device,
+        progress: Option<&Arc<Mutex<Progress>>>,
+        most: u64,
+    ) -> Foreground {
+        let disk = Disk {
+            sectors: device.capacity(),
+            sector: device.sector_size(),
+        };
+        let mut load = Streams::new(self.workload, disk, self.seed, u64::MAX);
+        let mut watched = Watched {
+            progress: progress.cloned(),
+            most,
+            foreground: Foreground::default(),
+            responses: Span::ZERO,
+        };
+        if let Err(Rejected { request, why }) = engine::run(device, &mut load, &mut watched) {
+            panic!("{request:?}: {why}");
+        }
+        let mut foreground = watched.foreground;
+        let count = foreground.requests.max(1) as i64;
+        foreground.response = Span::from_ns(watched.responses.as_ns() / count);
+        foreground
+    }
+}
+
+/// How far a scan has come.
+#[derive(Debug)]
+struct Progress {
+    sectors: u64,
+    read: u64,
+    of_parts: [u64; PARTS],
+    percents: Vec<Instant>,
+    by_part: Vec<[f64; PARTS]>,
+}
+
+impl Progress {
+    fn new(sectors: SectorCount) -> Self {
+        Self {
+            sectors: sectors.0,
+            read: 0,
+            of_parts: [0; PARTS],
+            percents: vec![Instant::START],
+            by_part: Vec::new(),
+        }
+    }
+
+    fn left(&self) -> SectorCount {
+        SectorCount(self.sectors - self.read)
+    }
+
+    fn take(&mut self, delivered: &Delivered) {
+        let part = delivered.first.0 * PARTS as u64 / self.sectors;
+        self.of_parts[part as usize] += delivered.sectors.0;
+        self.read += delivered.sectors.0;
+        while self.read * 100 >= self.percents.len() as u64 * self.sectors {
+            self.percents.push(delivered.at);
+            if (self.percents.len() - 1).is_multiple_of(10) && self.read < self.sectors {
+                let whole = self.sectors as f64 / PARTS as f64;
+                self.by_part
+                    .push(self.of_parts.map(|read| 1.0 - read as f64 / whole));
+            }
+        }
+    }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Watched {
+    progress: Option<Arc<Mutex<Progress>>>,
+    most: u64,
+    foreground: Foreground,
+    responses: Span,
+}
+
+impl Observer for Watched {
+    fn arrived(&mut self, _: Instant, _: &Request) {}
+
+    fn completed(&mut self, completion: &Completion) {
+        self.foreground.requests += 1;
+        self.foreground.sectors += completion.request.sectors.0;
+        self.foreground.end = completion.at;
+        self.responses += completion.response();
+    }
+
+    fn is_over(&self) -> bool {
+        let is_complete = |progress: &Arc<Mutex<Progress>>| lock(progress).left().0 == 0;
+        self.foreground.requests >= self.most || self.progress.as_ref().is_some_and(is_complete)
+    }
+}

@@ -1,0 +1,155 @@
+//! Watches a device: a model follows its completions, and surprises are counted.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use diskarm_core::device::{Completion, Outcome};
+use diskarm_core::drive::Core;
+use diskarm_core::geometry::Layout;
+use diskarm_core::mechanics::Mechanism;
+use diskarm_core::predict::{Clock, Continuity, Predictor};
+use diskarm_core::request::Request;
+use diskarm_core::spec::Spec;
+use diskarm_core::text::InputError;
+use diskarm_core::units::{Angle, Instant, Span};
+
+/// A prediction counts as right if the request completes within this much of it.
+const RIGHT: Span = Span::from_ns(50_000);
+
+/// What is longer than this many revolutions is no matter of the platter: the drive did something
+/// of its own, such as a thermal recalibration.
+const PAUSE_REVOLUTIONS: u64 = 4;
+
+/// What the scheduler believes of the drive.
+#[derive(Clone, Debug)]
+pub struct Model(Predictor);
+
+impl Model {
+    /// A drive of `spec` in an unknown state: completions reveal the angle of its platter.
+    ///
+    /// # Errors
+    /// When the geometry is inconsistent.
+    pub fn following(spec: &Spec) -> Result<Self, InputError> {
+        let layout = Arc::new(Layout::new(&spec.geometry)?);
+        Ok(Self(Predictor::new(spec, layout, Continuity::Unbroken)))
+    }
+
+    /// A new drive of `spec` whose platter is at angle `origin` at [`Instant::START`].
+    ///
+    /// # Errors
+    /// When the geometry is inconsistent.
+    pub fn of_new(spec: &Spec, origin: Angle) -> Result<Self, InputError> {
+        let layout = Arc::new(Layout::new(&spec.geometry)?);
+        let clock = Clock::new(spec.mechanics.period_ns, Continuity::Unbroken);
+        let core = Core::on(spec, Mechanism::new(spec, layout, origin));
+        Ok(Self(Predictor::on(core, clock.known())))
+    }
+}
+
+/// What was seen of a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Requests that completed as soon as predicted or later, where the angle was known.
+    pub predicted: u64,
+    /// Those of them that did within 50 us of the prediction.
+    pub right: u64,
+    /// What was not as predicted.
+    pub surprises: Surprises,
+    /// How often confidence was lost while requests that positions decide on were waiting, so that
+    /// they were served by block number.
+    pub fallbacks: u64,
+}
+
+/// What a device did that was not predicted, by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Surprises {
+    /// The buffer had what it should not have had.
+    pub hits: u64,
+    /// It did not have what it should have had.
+    pub misses: u64,
+    /// A revolution more or less than predicted, or up to three.
+    pub revolutions: u64,
+    /// It was busy with something of its own for longer than that.
+    pub pauses: u64,
+    /// Requests that failed.
+    pub failures: u64,
+    /// Requests that completed before one that was sent earlier.
+    pub reordered: u64,
+}
+
+/// A model that follows a device.
+pub(crate) struct Watch {
+    pub predictor: Predictor,
+    /// The ids of the outstanding requests that the model knows, in the order in which they were
+    /// sent.
+    expected: VecDeque<u64>,
+    pub seen: Seen,
+}
+
+impl Watch {
+    pub fn new(model: Model) -> Self {
+        Self {
+            predictor: model.0,
+            expected: VecDeque::new(),
+            seen: Seen::default(),
+        }
+    }
+
+    /// Whether predictions can be relied on.
+    pub fn is_confident(&self, now: Instant) -> bool {
+        self.predictor.clock().is_locked(now)
+    }
+
+    /// Whether the model knows all of the requests that are inside the device.
+    pub fn is_complete(&self, inside: usize) -> bool {
+        self.expected.len() == inside
+    }
+
+    /// Notes that a request is sent under this id.
+    pub fn sent(&mut self, now: Instant, request: Request) {
+        self.expected.push_back(request.id);
+        self.predictor.predict(now, request);
+    }
+
+    /// Notes that the device has completed a request.
+    pub fn completed(&mut self, completion: &Completion) {
+        let (id, at) = (completion.request.id, completion.at);
+        match self.expected.iter().position(|expected| *expected == id) {
+            // Sent before the model lost track of the device.
+            None => return,
+            Some(0) => {}
+            Some(_) => {
+                self.seen.surprises.reordered += 1;
+                self.expected.clear();
+                return self.predictor.lose(at);
+            }
+        }
+        self.expected.pop_front();
+        if !completion.status.is_success() {
+            self.seen.surprises.failures += 1;
+            return self.predictor.dismiss(at);
+        }
+        let was_known = self.is_confident(at);
+        let seen = self.predictor.observe(at);
+        if was_known {
+            self.judge(seen.predicted.outcome, seen.explained.outcome, seen.error);
+        }
+    }
+
+    fn judge(&mut self, predicted: Outcome, explained: Outcome, error: Span) {
+        let period = self.predictor.clock().period();
+        let off = error.max(-error);
+        self.seen.predicted += 1;
+        self.seen.right += u64::from(off <= RIGHT);
+        let surprises = &mut self.seen.surprises;
+        if off > period * PAUSE_REVOLUTIONS {
+            surprises.pauses += 1;
+        } else if predicted == Outcome::Miss && explained == Outcome::Hit {
+            surprises.hits += 1;
+        } else if predicted != Outcome::Miss && explained == Outcome::Miss {
+            surprises.misses += 1;
+        } else if off.as_ns() > period.as_ns() / 2 {
+            surprises.revolutions += 1;
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Scans in gaps.
+
+use std::sync::Arc;
+
+use diskarm_core::device::{Completion, Device};
+use diskarm_core::drive::InGaps;
+use diskarm_core::freeblock::{BlockSet, Tasks};
+use diskarm_core::geometry::Layout;
+use diskarm_core::host::Host;
+use diskarm_core::request::Priority;
+use diskarm_core::spec::Spec;
+use diskarm_core::units::{Angle, Instant, Lbn, Span};
+use diskarm_core::wrap::{Affected, BadBlocks, FaultPlan, Faults, Outage, RandomErrors};
+use diskarm_scan::{External, Model, Settings};
+use proptest::prelude::*;
+
+use crate::bench::{
+    CLOSED, atlas, drive_of, new, nothing, policy, queueing, scan, scattered, serve, small,
+    without_write_cache,
+};
+
+/// No care, as the model is the drive.
+fn exact() -> Settings {
+    Settings {
+        conservatism: Span::ZERO,
+        ..Settings::default()
+    }
+}
+
+/// When each request ends without background reads and with them.
+fn with_and_without(spec: &Spec, depth: usize, settings: Settings) -> [Vec<Completion>; 2] {
+    let policy = policy("sptf-sw(n=40%)");
+    let model = || Model::of_new(spec, Angle::ZERO).expect("a sound layout");
+    let mut plain = External::new(new(spec), model(), &policy, depth);
+    let plain = serve(&mut plain, CLOSED, 1, 2_000, None);
+    let got = nothing(spec.geometry.sectors);
+    let external = External::new(new(spec), model(), &policy, depth);
+    let mut external = external.with_background(scan(spec, settings, &got));
+    let beside = serve(&mut external, CLOSED, 1, 2_000, None);
+    let figures = external.figures().expect("a background");
+    assert_eq!(figures.delayed, 0, "{figures:?}");
+    assert_eq!(external.seen().right, external.seen().predicted);
+    assert!(figures.gaps > 100 && figures.merged > 10, "{figures:?}");
+    assert!(figures.sectors > 3_000, "{figures:?}");
+    let read = got.lock().expect("nobody panicked").read.count().0;
+    assert_eq!(read, figures.sectors);
+    [plain, beside]
+}
+
+/// With an exact model and no conservatism every request is served in the same order and ends when
+/// it would without, but for the rounding of times.
+#[test]
+fn reads_in_gaps_delay_no_request() {
+    for one_per_track in [true, false] {
+        let settings = Settings {
+            one_per_track,
+            ..exact()
+        };
+        for spec in [without_write_cache(atlas()), drive_of("hp-97560")] {
+            let [plain, beside] = with_and_without(&spec, 1, settings);
+            for (without, with) in plain.iter().zip(&beside) {
+                assert_eq!(without.request, with.request);
+                let off = with.at.after(without.at);
+                assert!(off.max(-off) < Span::from_us(1.0), "{without:?} {with:?}");
+            }
+        }
+        // Merged reads, whose bus begins earlier, may even end earlier, and so change what follows.
+        with_and_without(&drive_of("hp-c2247"), 1, settings);
+    }
+    // Which request is chosen next also depends on when, which with two in the drive is earlier.
+    with_and_without(&queueing(without_write_cache(atlas())), 2, exact());
+}
+
+/// Writes that complete early are judged by when the media are done: nothing is served later.
+#[test]
+fn a_write_cache_hides_no_delay() {
+    let got = nothing(atlas().geometry.sectors);
+    let policy = policy("sptf-sw(n=40%)");
+    let plain = new(&atlas());
+    let order = policy.policy(&plain);
+    let plain = serve(&mut Host::new(plain, order), CLOSED, 1, 5_000, None);
+    let model = Model::of_new(&atlas(), Angle::ZERO).expect("a sound layout");
+    let external = External::new(new(&atlas()), model, &policy, 1);
+    let mut external = external.with_background(scan(&atlas(), exact(), &got));
+    let beside = serve(&mut external, CLOSED, 1, 5_000, None);
+    let ratio = beside[4_999].at.as_s() / plain[4_999].at.as_s();
+    assert!(ratio < 1.002, "{ratio}");
+}
+
+/// Feedback finds the conservatism that movements need which scatter by half a millisecond.
+#[test]
+fn conservatism_follows_the_slowdown() {
+    let believed = without_write_cache(atlas());
+    let spec = scattered(believed.clone(), Span::from_us(300.0));
+    let slowdown = |most_slowdown| {
+        let got = nothing(spec.geometry.sectors);
+        let model = Model::following(&believed).expect("a sound layout");
+        let settings = Settings {
+            most_slowdown,
+            ..exact()
+        };
+        let external = External::new(new(&spec), model, &policy("sptf-sw(n=40%)"), 1);
+        let mut external = external.with_background(scan(&believed, settings, &got));
+        let all = serve(&mut external, CLOSED, 1, 40_000, None);
+        let late = all[39_999].at - all[19_999].at;
+        let background = external.background().expect("a background");
+        (late.as_s(), background.conservatism())
+    };
+    let model = Model::following(&believed).expect("a sound layout");
+    let mut plain = External::new(new(&spec), model, &policy("sptf-sw(n=40%)"), 1);
+    let all = serve(&mut plain, CLOSED, 1, 40_000, None);
+    let plain = (all[39_999].at - all[19_999].at).as_s();
+    let (careless, _) = slowdown(None);
+    let (careful, conservatism) = slowdown(Some(0.02));
+    assert!(careless > 1.1 * plain, "{careless} {plain}");
+    assert!(careful < 1.02 * plain, "{careful} {plain} {conservatism}");
+    assert!(conservatism > Span::from_us(300.0), "{conservatism}");
+}
+
+fn random_errors(share: f64) -> Option<RandomErrors> {
+    (share > 0.0).then_some(RandomErrors { share, retries: 2 })
+}
+
+/// Until all is read or known to be unreadable, over several runs: each begins with what the ones
+/// before have delivered, and ends wherever it happens to.
+fn interrupted_scans(plan: &FaultPlan, ends: &[usize], settings: Settings, depth: usize) {
+    let spec = queueing(small());
+    let got = nothing(spec.geometry.sectors);
+    let revolution = Span::from_ns(spec.mechanics.period_ns as i64);
+    let workload = "closed(clients=4, think=40ms) uniform size=1KiB reads=70%";
+    let mut runs = ends.iter().copied().chain([100_000]).zip(1..);
+    while got.lock().expect("nobody panicked").left() > 0 {
+        let (most, seed) = runs.next().expect("a scan that comes to an end");
+        let faulty = Faults::new(new(&spec), plan, revolution);
+        let model = Model::following(&spec).expect("a sound layout");
+        let external = External::new(faulty, model, &policy("sptf-sw(n=40%)"), depth);
+        let mut external = external.with_background(scan(&spec, settings, &got));
+        serve(&mut external, workload, seed, most, Some(&got));
+    }
+    let got = got.lock().expect("nobody panicked");
+    let bad = |at: u64| {
+        let mut listed = plan.medium_errors.iter();
+        listed.any(|bad| (bad.first..bad.end).contains(&Lbn(at)))
+    };
+    for at in 0..spec.geometry.sectors.0 {
+        let is_random = plan.random_medium_errors.is_some();
+        assert!(
+            got.unreadable.contains(Lbn(at)) == bad(at) || is_random && !bad(at),
+            "{at}"
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_block_is_read_once(
+        seed in any::<u64>(), ends in proptest::collection::vec(1..1500usize, 0..5),
+        bad in proptest::collection::vec((0..6500u64, 1..12u64), 0..4),
+        (errors, is_lost, idle, one, two) in any::<(bool, bool, bool, bool, bool)>(),
+    ) {
+        let mut medium_errors: Vec<BadBlocks> = Vec::new();
+        let mut starts = bad;
+        starts.sort_unstable();
+        for (first, length) in starts {
+            let free = medium_errors.last().is_none_or(|last| last.end.0 < first);
+            if free {
+                let end = Lbn(first + length);
+                medium_errors.push(BadBlocks {
+                    first: Lbn(first), end, affected: Affected::Reads, retries: 3,
+                });
+            }
+        }
+        let outage = Outage {
+            from: Instant::from_ns(400_000_000),
+            until: Instant::from_ns(900_000_000),
+        };
+        let plan = FaultPlan {
+            seed,
+            medium_errors,
+            random_medium_errors: random_errors(if errors { 0.02 } else { 0.0 }),
+            outages: if is_lost { vec![outage] } else { Vec::new() },
+            ..FaultPlan::default()
+        };
+        let settings = Settings {
+            idle: idle.then_some(Span::from_s(0.02)),
+            one_per_track: one,
+            ..exact()
+        };
+        interrupted_scans(&plan, &ends, settings, 1 + usize::from(two));
+    }
+}
+
+/// An idle device is read to the end without any foreground.
+#[test]
+fn idle_time_is_used() {
+    let spec = small();
+    let got = nothing(spec.geometry.sectors);
+    let settings = Settings {
+        idle: Some(Span::from_s(0.1)),
+        ..Settings::default()
+    };
+    let model = Model::following(&spec).expect("a sound layout");
+    let external = External::new(new(&spec), model, &policy("sptf"), 1);
+    let mut external = external.with_background(scan(&spec, settings, &got));
+    while let Some(at) = external.next_event() {
+        assert!(external.advance(at).is_none());
+    }
+    let got = Arc::clone(&got);
+    assert_eq!(got.lock().expect("nobody panicked").left(), 0);
+    assert!(
+        external
+            .background()
+            .expect("a background")
+            .tasks()
+            .is_done()
+    );
+}
+
+/// In the firmware too, every command of a drive whose movements do not scatter ends when it would
+/// without background reads.
+#[test]
+fn reads_in_the_firmware_delay_no_command() {
+    for spec in [
+        without_write_cache(atlas()),
+        drive_of("hp-97560"),
+        drive_of("hp-c2247"),
+    ] {
+        let mut spec = spec;
+        spec.queue.depth = 16;
+        spec.queue.policy = policy("sptf-sw(n=40%)");
+        let plain = serve(&mut new(&spec), CLOSED, 1, 2_000, None);
+        let got = nothing(spec.geometry.sectors);
+        let told = Arc::clone(&got);
+        let mut tasks = Tasks::new(Arc::new(
+            Layout::new(&spec.geometry).expect("a sound layout"),
+        ));
+        tasks.add(BlockSet::all(spec.geometry.sectors), Priority::Normal);
+        let gaps = InGaps::new(tasks, Span::ZERO, move |delivered| {
+            told.lock().expect("nobody panicked").take(delivered);
+        });
+        let mut drive = new(&spec).reading_in_gaps(gaps);
+        let beside = serve(&mut drive, CLOSED, 1, 2_000, None);
+        for (without, with) in plain.iter().zip(&beside) {
+            assert_eq!(without.request, with.request);
+            let off = with.at.after(without.at);
+            assert!(off.max(-off) < Span::from_us(1.0), "{without:?} {with:?}");
+        }
+        let figures = drive.in_gaps().expect("background reads").figures();
+        assert!(
+            figures.gaps > 1_500 && figures.sectors > 40_000,
+            "{figures:?}"
+        );
+        let read = got.lock().expect("nobody panicked").read.count().0;
+        assert_eq!(read, figures.sectors);
+    }
+}

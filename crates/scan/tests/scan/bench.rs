@@ -1,0 +1,165 @@
+//! Drives, loads and what is seen of them.
+
+use std::sync::{Arc, Mutex};
+
+use diskarm_core::device::{Completion, Device};
+use diskarm_core::drive::Drive;
+use diskarm_core::engine::{self, Observer, Streams};
+use diskarm_core::freeblock::{BlockSet, Delivered, Tasks};
+use diskarm_core::geometry::Layout;
+use diskarm_core::request::{Priority, Request};
+use diskarm_core::sched::PolicyConfig;
+use diskarm_core::spec::{self, PreSeek, SeekCurve, Spec, WriteCache};
+use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
+use diskarm_core::workload::{Disk, Workload};
+use diskarm_scan::{Background, Settings};
+
+/// A drive of the catalogue.
+pub fn drive_of(name: &str) -> Spec {
+    let entry = diskarm_drives::find(name).expect("a drive of the catalogue");
+    spec::parse(entry.text, name).expect("a sound specification")
+}
+
+/// 6,600 blocks.
+pub fn small() -> Spec {
+    spec::parse(include_str!("small.toml"), "small.toml").expect("a sound specification")
+}
+
+/// The Atlas 10K with a bus of 80 MB/s.
+pub fn atlas() -> Spec {
+    let mut spec = drive_of("quantum-atlas-10k");
+    spec.bus.read_sector = Span::from_us(6.4);
+    spec.bus.write_sector = Span::from_us(6.4);
+    spec
+}
+
+pub fn without_write_cache(mut spec: Spec) -> Spec {
+    spec.buffer.write_cache = WriteCache::Off;
+    spec
+}
+
+/// A drive that takes two commands and begins the second when its media are done with the first.
+pub fn queueing(mut spec: Spec) -> Spec {
+    spec.queue.depth = 2;
+    spec.queue.preseek = PreSeek::MediaDone;
+    spec
+}
+
+/// A drive whose movements scatter by this much.
+pub fn scattered(mut spec: Spec, by: Span) -> Spec {
+    spec.mechanics.seek_scatter = Some(SeekCurve::Table(vec![(1, by)]));
+    spec
+}
+
+pub fn new(spec: &Spec) -> Drive {
+    Drive::new(spec, Angle::ZERO).expect("a sound layout")
+}
+
+pub fn policy(text: &str) -> PolicyConfig {
+    text.parse().expect("a policy")
+}
+
+/// The foreground of lumb01 without think time.
+pub const CLOSED: &str =
+    "closed(clients=10) uniform size=exponential(mean=8KiB, unit=4KiB) reads=66.7%";
+
+/// Completions, until there are enough of them or nothing is left of a scan.
+pub struct Seen {
+    pub all: Vec<Completion>,
+    pub most: usize,
+    pub got: Option<Got>,
+}
+
+impl Observer for Seen {
+    fn arrived(&mut self, _: Instant, _: &Request) {}
+
+    fn completed(&mut self, completion: &Completion) {
+        self.all.push(*completion);
+    }
+
+    fn is_over(&self) -> bool {
+        let is_done = |got: &Got| got.lock().expect("nobody panicked").left() == 0;
+        self.all.len() >= self.most || self.got.as_ref().is_some_and(is_done)
+    }
+}
+
+/// Serves `workload` until `most` requests have completed, or the scan that tells `got` has ended.
+pub fn serve(
+    device: &mut impl Device,
+    workload: &str,
+    seed: u64,
+    most: usize,
+    got: Option<&Got>,
+) -> Vec<Completion> {
+    let disk = Disk {
+        sectors: device.capacity(),
+        sector: device.sector_size(),
+    };
+    let workload = Workload::parse(workload, disk).expect("a workload");
+    let mut load = Streams::new(&workload, disk, seed, u64::MAX);
+    let mut seen = Seen {
+        all: Vec::new(),
+        most,
+        got: got.cloned(),
+    };
+    engine::run(device, &mut load, &mut seen).expect("accepted requests");
+    seen.all
+}
+
+/// What was delivered to a scan.
+#[derive(Debug)]
+pub struct Gathered {
+    pub read: BlockSet,
+    pub unreadable: BlockSet,
+}
+
+impl Gathered {
+    pub fn left(&self) -> u64 {
+        self.read.sectors().0 - self.read.count().0 - self.unreadable.count().0
+    }
+
+    /// # Panics
+    /// When a block comes twice.
+    pub fn take(&mut self, delivered: &Delivered) {
+        let (first, end) = (delivered.first, delivered.first + delivered.sectors);
+        for set in [&self.read, &self.unreadable] {
+            assert_eq!(set.count_in(first, end), 0, "twice: {delivered:?}");
+        }
+        let set = match delivered.is_readable {
+            true => &mut self.read,
+            false => &mut self.unreadable,
+        };
+        set.insert(first, delivered.sectors);
+    }
+}
+
+pub type Got = Arc<Mutex<Gathered>>;
+
+pub fn nothing(sectors: SectorCount) -> Got {
+    Arc::new(Mutex::new(Gathered {
+        read: BlockSet::none(sectors),
+        unreadable: BlockSet::none(sectors),
+    }))
+}
+
+/// A scan of what `got` has not got yet.
+pub fn scan(spec: &Spec, settings: Settings, got: &Got) -> Background {
+    let layout = Arc::new(Layout::new(&spec.geometry).expect("a sound layout"));
+    let sectors = layout.sectors();
+    let mut wanted = BlockSet::all(sectors);
+    {
+        let got = got.lock().expect("nobody panicked");
+        for set in [&got.read, &got.unreadable] {
+            let runs: Vec<_> = set.runs_in(Lbn(0), Lbn(sectors.0)).collect();
+            for (first, sectors) in runs {
+                wanted.remove(first, sectors);
+            }
+        }
+    }
+    let mut tasks = Tasks::new(layout);
+    tasks.add(wanted, Priority::Normal);
+    let got = Arc::clone(got);
+    Background::new(tasks, spec, settings, move |delivered| {
+        got.lock().expect("nobody panicked").take(delivered);
+    })
+}
