@@ -283,6 +283,7 @@ fn find(mut bench: Bench<'_, '_>, effort: Effort) -> Result<Facts, Error> {
                 agreed: tried - failed,
                 trials: tried,
                 open: tried == 0,
+                disputed: false,
             };
         }
     }
@@ -293,7 +294,7 @@ fn facts(bench: &Bench<'_, '_>, verdicts: &[Verdict]) -> Facts {
     let fact = |(row, verdict): (&Row, &Verdict)| {
         let value = row.key().get(&bench.believed);
         let moot = (row.moot)(&bench.believed.buffer);
-        let disputed = row.path != FAILURES && verdict.is_disputed();
+        let disputed = row.path != FAILURES && verdict.disputed;
         let untold = match row.writes && !bench.writes {
             true => "takes writes to find",
             false if disputed => DISPUTED,

@@ -6,9 +6,11 @@
 //!
 //! # Test vector
 //! The paper writes one block again and again; this reads it, with force unit access, so that no
-//! data are lost. First at once, which tells the period to a microsecond or so, then after pauses
-//! that grow, as long as the number of revolutions in between is certain. The precision grows with
-//! the time from the first read to the last, not with the number of reads.
+//! data are lost. First at once and after pauses at random, which tells the period to a microsecond
+//! or so, then after pauses that grow, as long as the number of revolutions in between is certain.
+//! The precision grows with the time from the first read to the last, not with the number of reads.
+//! Without the pauses at random, a drive that owes some revolutions of read-ahead after each read
+//! would seem to turn more slowly than it does.
 //!
 //! Drives of 1992 may ignore force unit access. The reads then end at no fixed angle, as their data
 //! come from the buffer, or in less than three quarters of a revolution. Then other blocks are read
@@ -63,6 +65,9 @@ pub enum Rereads {
 const PERIODS_NS: (f64, f64) = (3e6, 25e6);
 /// Reads at once, in the beginning.
 const FIRST: usize = 24;
+/// Reads after them, each after a pause of up to so many nanoseconds.
+const PAUSED: usize = 12;
+const PAUSE_NS: u64 = 250_000_000;
 /// Reads of other blocks that push a block out of the buffer.
 const OTHERS: usize = 24;
 /// Completions that scatter by more than this, in nanoseconds, take more samples.
@@ -152,6 +157,11 @@ impl<'a, 'd> Reader<'a, 'd> {
         for _ in 0..=FIRST {
             self.read(generator)?;
         }
+        for _ in 0..PAUSED {
+            let pause = (u128::from(generator.next_u64()) * u128::from(PAUSE_NS)) >> 64;
+            self.disk.rest(Span::from_ns(pause as i64));
+            self.read(generator)?;
+        }
         let period = self.coherent().ok_or_else(|| {
             let reason = "rotation: reads of one block end at no common angle of a rotation of 3 \
                           to 25 ms";
@@ -178,7 +188,7 @@ impl<'a, 'd> Reader<'a, 'd> {
 
     /// A block that is read again at once waits for most of a revolution, unless it is buffered.
     fn refuse_buffered(&self, period: f64) -> Result<(), Error> {
-        let again = &self.services[1..];
+        let again = &self.services[1..=FIRST];
         let short = |service: &&Span| (service.as_ns() as f64) < 0.75 * period;
         if self.others == 0 && 2 * again.iter().filter(short).count() > again.len() {
             let reason = "rotation: a block that is read again comes from the buffer";

@@ -35,7 +35,7 @@ use super::{FACTS, escape, explore};
 use crate::{Effort, Error};
 
 /// Rounds of vectors at most.
-const ROUNDS: usize = 24;
+const ROUNDS: usize = 60;
 /// Vectors at random that what is believed must explain in the end.
 const CHECKS: usize = 30;
 /// How often vectors are sent that need luck before two hypotheses are called alike.
@@ -51,12 +51,13 @@ pub(super) struct Verdict {
     pub trials: u32,
     /// A value that no trial tells from the one believed.
     pub open: bool,
+    /// So many trials speak for a drive that differs in it, and perhaps in more, that it is no
+    /// chance: there is something that the model does not know.
+    pub disputed: bool,
 }
 
 impl Verdict {
-    /// Whether so many trials speak for another value that it is no chance: there is something that
-    /// the model does not know.
-    pub fn is_disputed(&self) -> bool {
+    fn is_disputed(&self) -> bool {
         let against = self.trials - self.agreed;
         against >= 2 && 10 * against > self.trials
     }
@@ -277,6 +278,7 @@ fn simplify(bench: &mut Bench<'_, '_>) {
 fn verdicts(bench: &Bench<'_, '_>, untold: &Untold) -> Vec<Verdict> {
     let baseline = Baseline::new(bench);
     let mut verdicts = vec![None::<Verdict>; FACTS.len()];
+    let mut disputes = Vec::new();
     for Move { fact, spec, .. } in moves::all(&bench.believed, bench.writes) {
         if fact.is_some_and(|fact| !FACTS[fact].differs(&spec, &bench.believed)) {
             continue;
@@ -296,6 +298,9 @@ fn verdicts(bench: &Bench<'_, '_>, untold: &Untold) -> Vec<Verdict> {
         if verdicts[fact].as_ref().is_none_or(is_worse) {
             verdicts[fact] = Some(found);
         }
+        if found.is_disputed() {
+            disputes.push(spec);
+        }
     }
     let mut verdicts: Vec<Verdict> = verdicts
         .into_iter()
@@ -309,6 +314,8 @@ fn verdicts(bench: &Bench<'_, '_>, untold: &Untold) -> Vec<Verdict> {
             means_nothing || row.differs(&one.spec, &bench.believed)
         };
         verdict.open = verdict.trials == 0 || alike.iter().any(is_other);
+        let differs = |other: &Spec| row.differs(other, &bench.believed);
+        verdict.disputed = disputes.iter().any(differs);
     }
     verdicts
 }

@@ -1,6 +1,6 @@
 //! The rotation period.
 
-use diskarm_core::units::{Instant, Span};
+use diskarm_core::units::{Instant, SectorCount, Span};
 use diskarm_extract::rotation::{self, Rereads};
 use diskarm_extract::{Broken, Data, Disk, Effort, Noisy, Reply, Simulated, Transport};
 
@@ -87,4 +87,19 @@ fn a_drive_that_ignores_force_unit_access_is_measured_all_the_same() {
         .iter()
         .filter(|name| catalogued(name).buffer.delivered == diskarm_core::spec::Delivered::Kept);
     assert_eq!(buffered, kept.count());
+}
+
+#[test]
+fn read_ahead_of_some_revolutions_is_not_taken_for_a_slow_rotation() {
+    let mut spec = catalogued("seagate-st41601n");
+    for (blocks, seed) in [(130, 1), (260, 2), (520, 3)] {
+        spec.buffer.segment = SectorCount(blocks);
+        spec.buffer.read_ahead_max = SectorCount(blocks);
+        spec.buffer.read_ahead_min = SectorCount(blocks);
+        let mut drive = Simulated::new(&spec, HOST, seed).unwrap();
+        let mut disk = Disk::new(&mut drive).unwrap();
+        let found = rotation::measure(&mut disk, Effort::Normal, seed).unwrap();
+        let error = found.period_ns - spec.mechanics.period_ns;
+        assert!(error.abs() < 2.0, "{blocks}: {error} ns, {found:?}");
+    }
 }
