@@ -5,7 +5,10 @@ use clap::Command;
 /// The purposes, and the commands for each. Every command is in exactly one of these.
 const CHAPTERS: &[(&str, &[&str])] = &[
     ("Experiments", &["study"]),
-    ("One simulation", &["simulate", "compare", "queueing"]),
+    (
+        "One simulation",
+        &["simulate", "compare", "scan", "queueing"],
+    ),
     ("Arrays", &["declustering"]),
     ("Traces", &["trace"]),
     ("Real drives", &["validate", "calibrate", "extract"]),

@@ -22,6 +22,7 @@ mod plot;
 mod policies;
 mod progress;
 mod queueing;
+mod scan;
 mod serve;
 mod simulate;
 mod study;
@@ -62,6 +63,7 @@ enum Command {
     Man(man::Args),
     Policies(policies::Args),
     Queueing(queueing::Args),
+    Scan(scan::Args),
     Serve(serve::Args),
     Simulate(simulate::Args),
     Study(study::Args),
@@ -81,6 +83,7 @@ fn run(command: Command) -> Result<(), Error> {
         Command::Man(args) => man::run(&args),
         Command::Policies(args) => policies::run(args),
         Command::Queueing(args) => queueing::run(args),
+        Command::Scan(args) => scan::run(&args),
         Command::Serve(args) => serve::run(args),
         Command::Simulate(args) => simulate::run(args),
         Command::Study(args) => study::run(args),

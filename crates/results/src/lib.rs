@@ -18,6 +18,7 @@ pub mod place;
 pub mod predicted;
 pub mod prose;
 pub mod queueing;
+pub mod scanned;
 pub mod simulated;
 
 use std::time::Duration;

@@ -362,7 +362,7 @@ pub fn whole<T: TryFrom<u64>>(
     }
 }
 
-fn time(text: &str) -> Result<Span, &'static str> {
+pub fn time(text: &str) -> Result<Span, &'static str> {
     let span = quantity::span(text).filter(|span| *span >= Span::ZERO);
     span.ok_or("expected a time from 0 to an hour with its unit, such as \"5 ms\"")
 }

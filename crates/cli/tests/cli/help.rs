@@ -50,6 +50,7 @@ fn every_command_has_json_and_a_line_in_the_list() {
         &["declustering"],
         &["extract"],
         &["queueing"],
+        &["scan"],
         &["simulate"],
         &["trace", "info"],
         &["trace", "head"],

@@ -18,6 +18,7 @@ mod merging;
 mod queueing;
 mod replay;
 mod replications;
+mod scan;
 mod serve;
 mod simulate;
 mod study;

@@ -1,0 +1,234 @@
+//! A scan of a whole drive beside a foreground, and what it cost the foreground.
+
+use std::fmt::Write;
+
+use diskarm_scan::{PARTS, Place, Scan, Scanned as Ran, Settings};
+use serde::Serialize;
+
+/// A scan, and all that is needed to repeat it.
+#[derive(Debug, Serialize)]
+pub struct Scanned {
+    /// The drive.
+    pub drive: String,
+    /// The drive that the scheduler believes it to be.
+    pub model: String,
+    /// The order of the foreground.
+    pub policy: String,
+    /// The foreground.
+    pub workload: String,
+    /// Where gaps are filled: `outside` the drive, or `inside` its firmware.
+    pub place: &'static str,
+    /// Requests in the drive at one time; `None` inside.
+    pub depth: Option<usize>,
+    /// Whether reads in a gap are on different tracks; `None` inside.
+    pub one_per_track: Option<bool>,
+    /// The seed.
+    pub seed: u64,
+    /// Added to each predicted seek, in milliseconds; where it was adjusted, at the end.
+    pub conservatism_ms: f64,
+    /// The bound on the slowdown to which it was adjusted.
+    pub most_slowdown_share: Option<f64>,
+    /// Whether every block was read.
+    pub is_complete: bool,
+    /// The blocks of the drive.
+    pub blocks: u64,
+    /// The blocks that were not read.
+    pub blocks_left: u64,
+    /// The blocks that cannot be read.
+    pub blocks_unreadable: u64,
+    /// How long it took, in seconds.
+    pub time_s: f64,
+    /// Bytes read per second while 80 to 20 % of the blocks were wanted, in megabytes.
+    pub free_80_to_20_mb_per_s: Option<f64>,
+    /// The same over the whole scan.
+    pub free_whole_mb_per_s: Option<f64>,
+    /// Bytes per second of the foreground, in megabytes.
+    pub foreground_mb_per_s: f64,
+    /// Foreground requests.
+    pub foreground_requests: u64,
+    /// Their mean response time, in milliseconds.
+    pub response_ms: f64,
+    /// The same without the scan, in milliseconds.
+    pub response_alone_ms: f64,
+    /// By how much the first is longer.
+    pub slowdown_share: f64,
+    /// Gaps in which something was read.
+    pub gaps: u64,
+    /// Reads for the scan alone.
+    pub reads: u64,
+    /// Foreground commands that also read for it.
+    pub merged: u64,
+    /// What was seen of the drive; `None` inside.
+    pub predictions: Option<Predictions>,
+    /// How the scan went on: at each tenth of it.
+    pub progress: Vec<Step>,
+}
+
+/// How well an external scheduler knew the drive.
+#[derive(Debug, Serialize)]
+pub struct Predictions {
+    /// Requests whose completion was predicted.
+    pub requests: u64,
+    /// The share that completed within 50 us of it.
+    pub right_share: f64,
+    /// Hits in the buffer that were not expected.
+    pub surprise_hits: u64,
+    /// Misses that were not expected.
+    pub surprise_misses: u64,
+    /// Revolutions lost or gained.
+    pub revolutions: u64,
+    /// Pauses of the drive.
+    pub pauses: u64,
+    /// Failures.
+    pub failures: u64,
+    /// Requests that overtook others.
+    pub reordered: u64,
+    /// How often the foreground was served by block number instead.
+    pub fallbacks: u64,
+}
+
+/// A moment of a scan.
+#[derive(Debug, Serialize)]
+pub struct Step {
+    /// The share of all blocks that was read.
+    pub read_share: f64,
+    /// When, in seconds.
+    pub time_s: f64,
+    /// The share of each tenth of the disk that was left, from the outermost.
+    pub left_share: [f64; PARTS],
+}
+
+/// The names of what was scanned.
+#[derive(Clone, Copy, Debug)]
+pub struct Names<'a> {
+    /// The drive.
+    pub drive: &'a str,
+    /// The drive that the scheduler believes it to be.
+    pub model: &'a str,
+    /// The foreground.
+    pub workload: &'a str,
+}
+
+impl Scanned {
+    /// What `scan` gave.
+    pub fn of(scan: &Scan<'_>, ran: &Ran, names: Names<'_>) -> Self {
+        let (place, depth) = match scan.place {
+            Place::Outside(depth) => ("outside", Some(depth)),
+            Place::Inside => ("inside", None),
+        };
+        let Settings {
+            one_per_track,
+            most_slowdown,
+            ..
+        } = scan.settings;
+        let mb = |bytes_per_s: f64| bytes_per_s / 1e6;
+        let foreground = &ran.foreground;
+        let bytes = (foreground.sectors * ran.sector.0) as f64;
+        let tenths = (1..).zip(&ran.by_part);
+        Self {
+            drive: names.drive.to_owned(),
+            model: names.model.to_owned(),
+            policy: scan.policy.to_string(),
+            workload: names.workload.to_owned(),
+            place,
+            depth,
+            one_per_track: depth.map(|_| one_per_track),
+            seed: scan.seed,
+            conservatism_ms: ran.conservatism.as_ms(),
+            most_slowdown_share: most_slowdown,
+            is_complete: ran.is_complete(),
+            blocks: ran.sectors.0,
+            blocks_left: ran.left.0,
+            blocks_unreadable: ran.figures.unreadable,
+            time_s: foreground.end.as_s(),
+            free_80_to_20_mb_per_s: ran.bytes_per_s(20, 80).map(mb),
+            free_whole_mb_per_s: ran.bytes_per_s(0, 100).map(mb),
+            foreground_mb_per_s: mb(bytes / foreground.end.as_s()),
+            foreground_requests: foreground.requests,
+            response_ms: foreground.response.as_ms(),
+            response_alone_ms: ran.alone.response.as_ms(),
+            slowdown_share: ran.slowdown(),
+            gaps: ran.figures.gaps,
+            reads: ran.figures.reads,
+            merged: ran.figures.merged,
+            predictions: ran.seen.map(|seen| Predictions {
+                requests: seen.predicted,
+                right_share: seen.right as f64 / seen.predicted.max(1) as f64,
+                surprise_hits: seen.surprises.hits,
+                surprise_misses: seen.surprises.misses,
+                revolutions: seen.surprises.revolutions,
+                pauses: seen.surprises.pauses,
+                failures: seen.surprises.failures,
+                reordered: seen.surprises.reordered,
+                fallbacks: seen.fallbacks,
+            }),
+            progress: tenths
+                .map(|(tenth, left_share)| Step {
+                    read_share: f64::from(tenth) / 10.0,
+                    time_s: ran.percents[10 * tenth as usize].as_s(),
+                    left_share: *left_share,
+                })
+                .collect(),
+        }
+    }
+
+    /// For people.
+    pub fn text(&self) -> String {
+        let mut text = format!("{}, {} with {}\n\n", self.drive, self.place, self.policy);
+        let blocks = self.blocks - self.blocks_left;
+        let mut row = |name: &str, value: String| {
+            let _ = writeln!(text, "{name:<38}{value}");
+        };
+        let speed = |speed: Option<f64>| {
+            let none = "not so far".to_owned();
+            speed.map_or(none, |mb| format!("{mb:.2} MB/s"))
+        };
+        row("blocks read", format!("{blocks} of {}", self.blocks));
+        if self.blocks_unreadable > 0 {
+            row("unreadable", self.blocks_unreadable.to_string());
+        }
+        row("time", format!("{:.0} s", self.time_s));
+        row(
+            "free bandwidth, 80 to 20 % wanted",
+            speed(self.free_80_to_20_mb_per_s),
+        );
+        row(
+            "free bandwidth, whole scan",
+            speed(self.free_whole_mb_per_s),
+        );
+        row(
+            "foreground",
+            format!("{:.2} MB/s", self.foreground_mb_per_s),
+        );
+        let responses = (self.response_ms, self.response_alone_ms);
+        row(
+            "mean response, with and without scan",
+            format!("{:.3} and {:.3} ms", responses.0, responses.1),
+        );
+        row("slowdown", format!("{:.2} %", 100.0 * self.slowdown_share));
+        row("conservatism", format!("{:.3} ms", self.conservatism_ms));
+        row(
+            "gaps used, reads, merged reads",
+            format!("{}, {}, {}", self.gaps, self.reads, self.merged),
+        );
+        if let Some(seen) = &self.predictions {
+            let right = 100.0 * seen.right_share;
+            row("predicted within 50 us", format!("{right:.2} %"));
+            row("revolutions lost or gained", seen.revolutions.to_string());
+            let (hits, misses) = (seen.surprise_hits, seen.surprise_misses);
+            row("surprise hits and misses", format!("{hits} and {misses}"));
+            row("times served by block number", seen.fallbacks.to_string());
+        }
+        if !self.progress.is_empty() {
+            text += "\nread      time   left of each tenth of the disk, from the outermost, in %\n";
+        }
+        for step in &self.progress {
+            let left = step
+                .left_share
+                .map(|share| format!("{:4.0}", 100.0 * share));
+            let (read, left) = (100.0 * step.read_share, left.concat());
+            let _ = writeln!(text, "{read:3.0} % {:7.0} s {left}", step.time_s);
+        }
+        text
+    }
+}
