@@ -1,8 +1,10 @@
 //! `diskarm serve`: drives for other programs.
 
 mod iscsi;
+mod live;
 mod nbd;
 mod options;
+mod record;
 
 use crate::error::Error;
 

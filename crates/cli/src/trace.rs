@@ -7,6 +7,8 @@ mod head;
 mod info;
 pub mod input;
 
+pub use convert::formats;
+
 use crate::error::Error;
 
 /// Inspect and convert block traces

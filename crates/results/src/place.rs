@@ -73,6 +73,13 @@ impl Files {
         self
     }
 
+    /// Adds a file that the command reads.
+    #[must_use]
+    pub fn reading_file(mut self, field: &'static str, path: &str) -> Self {
+        self.read(field, path.into());
+        self
+    }
+
     /// Adds a trace that the command reads, with all its files. `-` is standard input.
     #[must_use]
     pub fn reading_trace(mut self, field: &'static str, path: &str) -> Self {

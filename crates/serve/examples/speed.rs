@@ -73,6 +73,7 @@ fn served(
         size: Some(format!("{SIZE} B")),
         store: StoreChoice::Memory,
         is_read_only: false,
+        record: None,
     };
     let pace = Pace {
         speed,

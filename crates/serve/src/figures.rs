@@ -6,6 +6,8 @@ use diskarm_core::stats::Histogram;
 use diskarm_core::units::Span;
 use serde::Serialize;
 
+use crate::recording::Recorded;
+
 /// What an export has served.
 #[derive(Clone, Debug, Default)]
 pub struct Served {
@@ -15,6 +17,16 @@ pub struct Served {
     pub counts: Counts,
     /// How late replies left, of requests that take time.
     pub lateness: Histogram,
+    /// How late all of them together.
+    pub late: Span,
+}
+
+impl Served {
+    /// A reply has left, this much later than it was due.
+    pub fn left_late(&mut self, late: Span) {
+        self.lateness.record(late);
+        self.late += late;
+    }
 }
 
 /// Requests by what they do.
@@ -68,6 +80,28 @@ pub enum Access {
 }
 
 impl Counts {
+    /// Requests by what they do.
+    pub const fn kinds(&self) -> [(&'static str, u64); 7] {
+        [
+            ("reads", self.reads),
+            ("writes", self.writes),
+            ("flushes", self.flushes),
+            ("trims", self.trims),
+            ("writes of zeroes", self.zeroes),
+            ("block status", self.status),
+            ("other commands", self.others),
+        ]
+    }
+
+    /// Requests that did not succeed, by why.
+    pub const fn unsuccessful(&self) -> [(&'static str, u64); 3] {
+        [
+            ("refused", self.refused),
+            ("failed", self.failed),
+            ("aborted", self.aborted),
+        ]
+    }
+
     /// Counts a request for so many bytes.
     pub fn count(&mut self, access: Access, bytes: u64) {
         match access {
@@ -111,6 +145,8 @@ pub struct ExportFigures {
     pub counts: Counts,
     /// How late replies were; `None` if none took time.
     pub lateness: Option<Lateness>,
+    /// The trace of what clients did; `None` if none was recorded.
+    pub recording: Option<Recorded>,
 }
 
 /// How late replies left, in microseconds.
@@ -118,6 +154,8 @@ pub struct ExportFigures {
 pub struct Lateness {
     /// How many replies.
     pub replies: u64,
+    /// Their mean.
+    pub mean_us: f64,
     /// Half of them were no later.
     pub p50_us: f64,
     /// The same of 99 in a hundred.
@@ -133,12 +171,15 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// The quantiles of `lateness`; `None` if nothing was late or in time.
-    pub fn of(lateness: &Histogram, bound: Span) -> Option<Self> {
+    /// The mean and the quantiles; `None` if no reply was late or in time.
+    pub fn of(served: &Served, bound: Span) -> Option<Self> {
+        let lateness = &served.lateness;
         let us = |fraction| Some(lateness.quantile(fraction)?.as_ms() * 1e3);
         let p99 = lateness.quantile(0.99)?;
+        let replies = lateness.count();
         Some(Self {
-            replies: lateness.count(),
+            replies,
+            mean_us: served.late.as_ms() * 1e3 / replies as f64,
             p50_us: us(0.5)?,
             p99_us: us(0.99)?,
             p999_us: us(0.999)?,
@@ -153,38 +194,27 @@ impl Lateness {
 pub const TOO_SLOW: &str = "this host cannot keep this drive's time";
 
 impl ExportFigures {
-    /// A line for people.
+    /// Lines for people.
+    pub fn text(&self) -> String {
+        let mut text = self.line() + "\n";
+        if let Some(recorded) = &self.recording {
+            text += &format!("{}\n", recorded.line());
+            for note in &recorded.notes {
+                text += &format!("note: {note}\n");
+            }
+        }
+        text
+    }
+
+    /// What was served, and how late.
     pub fn line(&self) -> String {
-        let Counts {
-            reads,
-            writes,
-            flushes,
-            trims,
-            zeroes,
-            status,
-            others,
-            refused,
-            failed,
-            aborted,
-            ..
-        } = self.counts;
         let name = match &*self.export {
             "" => &self.drive,
             name => name,
         };
         let mut line = format!("{name}: connections {}", self.connections);
-        for (what, count) in [
-            ("reads", reads),
-            ("writes", writes),
-            ("flushes", flushes),
-            ("trims", trims),
-            ("writes of zeroes", zeroes),
-            ("block status", status),
-            ("other commands", others),
-            ("refused", refused),
-            ("failed", failed),
-            ("aborted", aborted),
-        ] {
+        let counts = [self.counts.kinds().as_slice(), &self.counts.unsuccessful()].concat();
+        for (what, count) in counts {
             if count > 0 {
                 let _ = write!(line, ", {what} {count}");
             }
@@ -210,16 +240,18 @@ mod tests {
     #[test]
     fn the_verdict_is_about_99_in_a_hundred() {
         let verdict = |late_ones: usize| {
-            let mut lateness = Histogram::default();
+            let mut served = Served::default();
             for number in 0..1000 {
                 let us = if number < late_ones { 500.0 } else { 10.0 };
-                lateness.record(Span::from_us(us));
+                served.left_late(Span::from_us(us));
             }
-            let found = Lateness::of(&lateness, Span::from_us(100.0)).expect("replies");
+            let found = Lateness::of(&served, Span::from_us(100.0)).expect("replies");
             assert_eq!(found.replies, 1000);
+            let expected = 10.0 + 490.0 * late_ones as f64 / 1000.0;
+            assert!((found.mean_us - expected).abs() < 1e-9, "{found:?}");
             found.keeps_time
         };
         assert!(verdict(0) && verdict(10) && !verdict(11));
-        assert_eq!(Lateness::of(&Histogram::default(), Span::ZERO), None);
+        assert_eq!(Lateness::of(&Served::default(), Span::ZERO), None);
     }
 }

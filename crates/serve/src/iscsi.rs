@@ -24,7 +24,6 @@ mod task;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::time::Instant as Wall;
 
 pub use chap::{Account, Accounts};
 pub use desk::IscsiDesk;
@@ -113,7 +112,7 @@ impl Protocol for Iscsi {
         self.login(stream.local_address())
     }
 
-    fn desk(&self, export: Export<Disk>, start: Wall, waker: Waker) -> io::Result<IscsiDesk> {
-        IscsiDesk::new(export, start, waker)
+    fn desk(&self, export: Export<Disk>, waker: Waker) -> io::Result<IscsiDesk> {
+        IscsiDesk::new(export, waker)
     }
 }

@@ -8,7 +8,6 @@ mod session;
 mod writer;
 
 use std::io;
-use std::time::Instant as Wall;
 
 use diskarm_core::device::Device;
 
@@ -34,8 +33,8 @@ impl Protocol for Nbd {
         Handshake::default()
     }
 
-    fn desk(&self, export: Export, start: Wall, waker: Waker) -> io::Result<NbdDesk> {
-        NbdDesk::new(export, start, waker)
+    fn desk(&self, export: Export, waker: Waker) -> io::Result<NbdDesk> {
+        NbdDesk::new(export, waker)
     }
 }
 

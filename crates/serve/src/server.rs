@@ -12,6 +12,7 @@ use crate::export::{Export, Facts};
 use crate::figures::Served;
 use crate::service::{Connection, Desk, Handle, Session};
 use crate::sockets::{Listener, Stream, Waker, Woken, wait};
+use crate::watch::Watcher;
 
 /// How many connections may be beyond their handshakes, unless somebody says otherwise.
 pub const CONNECTIONS: usize = 64;
@@ -32,16 +33,11 @@ pub trait Protocol: Send + 'static {
     /// Begins with a connection that was just accepted.
     fn greet(&self, stream: &Stream) -> Self::Entry;
 
-    /// Begins to serve `export`, whose time begins at `start`; `waker` wakes the thread that does.
+    /// Begins to serve `export`; `waker` wakes the thread that does.
     ///
     /// # Errors
     /// Those of the operating system.
-    fn desk(
-        &self,
-        export: Export<Self::Device>,
-        start: Instant,
-        waker: Waker,
-    ) -> io::Result<Self::Desk>;
+    fn desk(&self, export: Export<Self::Device>, waker: Waker) -> io::Result<Self::Desk>;
 }
 
 /// The beginning of a connection, until its client has chosen an export.
@@ -80,6 +76,7 @@ pub enum Step<S> {
 /// Exports that are being served.
 pub struct Server {
     stopper: Stopper,
+    watcher: Watcher,
     thread: JoinHandle<Vec<Served>>,
 }
 
@@ -123,13 +120,14 @@ impl Server {
         most: usize,
     ) -> io::Result<Self> {
         let (waker, stopped) = Waker::new()?;
-        let start = Instant::now();
         let facts = exports.iter().map(|export| export.facts.clone()).collect();
         let services = exports.into_iter().map(|export| {
             let spins = export.timing.as_ref().is_some_and(|timing| timing.spins);
-            Handle::start(spins, |waker| protocol.desk(export, start, waker))
+            Handle::start(spins, |waker| protocol.desk(export, waker))
         });
-        let services = services.collect::<io::Result<_>>()?;
+        let services: Vec<_> = services.collect::<io::Result<_>>()?;
+        let asking = services.iter().map(Handle::asking);
+        let watcher = Watcher::new(asking.collect::<io::Result<_>>()?);
         let front = Front {
             protocol,
             facts,
@@ -144,8 +142,14 @@ impl Server {
         let thread = thread.spawn(move || front.run())?;
         Ok(Self {
             stopper: Stopper { waker },
+            watcher,
             thread,
         })
+    }
+
+    /// What asks what it has served so far.
+    pub fn watcher(&self) -> Watcher {
+        self.watcher.clone()
     }
 
     /// What ends it, for another thread.

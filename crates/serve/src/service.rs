@@ -16,6 +16,7 @@ use rustix::event::{PollFd, PollFlags};
 
 use crate::figures::Served;
 use crate::sockets::{Waker, Woken, wait};
+use crate::watch::Ask;
 pub use connection::Connection;
 use desk::Connections;
 pub use desk::{Broken, Clients, Desk, Session};
@@ -34,6 +35,7 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// What a service is told.
 enum Message<S> {
     Connect(Box<Connection<S>>),
+    Report(Sender<Served>),
     Stop,
 }
 
@@ -81,6 +83,18 @@ impl<S: Session> Handle<S> {
     /// Lets it take no more requests, and end when all are answered.
     pub fn stop(&self) {
         self.tell(Message::Stop);
+    }
+
+    /// What asks it what it has served.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn asking(&self) -> io::Result<Ask> {
+        let (messages, waker) = (self.messages.clone(), self.waker.another()?);
+        Ok(Box::new(move |answer| {
+            let _ = messages.send(Message::Report(answer));
+            waker.wake();
+        }))
     }
 
     fn tell(&self, message: Message<S>) {
@@ -202,6 +216,9 @@ impl<D: Desk> Service<D> {
                     self.pump(number);
                 }
                 Message::Connect(_) => {}
+                Message::Report(answer) => {
+                    let _ = answer.send(self.desk.served().clone());
+                }
                 Message::Stop => self.stopping = Some(Wall::now() + DRAIN),
             }
         }

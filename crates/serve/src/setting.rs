@@ -27,6 +27,8 @@ pub struct Setting {
     pub store: StoreChoice,
     /// Whether writes are refused.
     pub is_read_only: bool,
+    /// Where what its clients do is recorded as a trace, if it is.
+    pub record: Option<String>,
 }
 
 /// How the time of all exports passes.
@@ -44,8 +46,8 @@ pub struct Pace {
 pub const POLICY: &str = "fcfs";
 
 impl Setting {
-    /// Parses `NAME(drive=..., policy=..., size=..., store=..., read-only=yes)`, of which only the
-    /// drive is required; errors call it `field`.
+    /// Parses `NAME(drive=..., policy=..., size=..., store=..., read-only=yes, record=FILE)`, of
+    /// which only the drive is required; errors call it `field`.
     ///
     /// # Errors
     /// If it is no such text.
@@ -58,6 +60,7 @@ impl Setting {
         let size = args.maybe("size", "a size", text)?;
         let store = args.maybe("store", StoreChoice::EXPECTED, StoreChoice::parse)?;
         let is_read_only = args.maybe_yes("read-only")?;
+        let record = args.maybe("record", "a file", text)?;
         args.finish()?;
         Ok(Self {
             name: call.name.to_owned(),
@@ -66,6 +69,7 @@ impl Setting {
             size,
             store: store.unwrap_or(StoreChoice::Memory),
             is_read_only: is_read_only.unwrap_or(false),
+            record,
         })
     }
 
@@ -179,7 +183,8 @@ impl Setting {
             speed: pace.speed.map(Speed::factor),
             connections: served.connections,
             counts: served.counts,
-            lateness: Lateness::of(&served.lateness, pace.bound),
+            lateness: Lateness::of(served, pace.bound),
+            recording: None,
         }
     }
 }

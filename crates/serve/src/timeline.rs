@@ -7,7 +7,7 @@ use diskarm_core::device::{Completion, Device};
 use diskarm_core::units::Instant;
 use diskarm_emulate::{Backing, Response, Unit};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Speed};
 
 /// Something of the model that ends what it is given at instants that it computes.
 pub trait Timed {
@@ -58,11 +58,15 @@ impl<D: Backing> Timed for Unit<D> {
 
 /// A device or a unit, and the clock by which it is asked.
 ///
-/// What it is given enters it at the time of the clock, and is due at the time that it computes.
+/// Time begins when it is first given something, so that a trace of what it was given begins at its
+/// start, too. What it is given enters it at the time of the clock, and is due at the time that it
+/// computes.
 /// Nothing here waits: whoever holds it looks again at [`Self::next`].
 pub struct Timeline<T: Timed> {
     timed: T,
-    clock: Clock,
+    speed: Speed,
+    /// `None` before time begins.
+    clock: Option<Clock>,
     /// It has advanced to here.
     latest: Instant,
     /// What has ended and nobody has taken yet, in its order.
@@ -70,11 +74,12 @@ pub struct Timeline<T: Timed> {
 }
 
 impl<T: Timed> Timeline<T> {
-    /// Runs `timed` by `clock`.
-    pub fn new(timed: T, clock: Clock) -> Self {
+    /// Runs `timed`, with its time that fast.
+    pub fn new(timed: T, speed: Speed) -> Self {
         Self {
             timed,
-            clock,
+            speed,
+            clock: None,
             latest: Instant::START,
             done: VecDeque::new(),
         }
@@ -82,7 +87,10 @@ impl<T: Timed> Timeline<T> {
 
     /// What it runs, at the time that it is now, for which everything has happened there.
     pub fn at(&mut self, now: Wall) -> (&mut T, Instant) {
-        self.pass(now);
+        let clock = *self
+            .clock
+            .get_or_insert_with(|| Clock::new(now, self.speed));
+        self.pass(clock, now);
         (&mut self.timed, self.latest)
     }
 
@@ -103,27 +111,29 @@ impl<T: Timed> Timeline<T> {
 
     /// When to look again, if anything is under way.
     pub fn next(&self) -> Option<Wall> {
+        let clock = self.clock?;
         let done = self.done.front().map(T::at);
         let next = done.or_else(|| self.timed.next_event());
-        next.map(|at| self.clock.wall(at))
+        next.map(|at| clock.wall(at))
     }
 
     /// The next that has ended by now, and when that was due.
     pub fn ended(&mut self, now: Wall) -> Option<(T::Ended, Wall)> {
+        let clock = self.clock?;
         if self.done.is_empty() {
-            self.pass(now);
+            self.pass(clock, now);
         }
         let ended = self.done.pop_front()?;
-        let due = self.clock.wall(T::at(&ended));
+        let due = clock.wall(T::at(&ended));
         Some((ended, due))
     }
 
     /// Lets everything happen that happens by now.
-    fn pass(&mut self, now: Wall) {
-        let mut at = self.clock.drive(now).max(self.latest);
+    fn pass(&mut self, clock: Clock, now: Wall) {
+        let mut at = clock.drive(now).max(self.latest);
         // Rounding must not put off an event that is due.
         if let Some(event) = self.timed.next_event()
-            && self.clock.wall(event) <= now
+            && clock.wall(event) <= now
         {
             at = at.max(event);
         }
@@ -143,16 +153,15 @@ mod tests {
     use diskarm_simulate::Model;
 
     use super::*;
-    use crate::clock::Speed;
 
     /// The response times of requests that arrive when the one before completes, in wall time
     /// times `speed`.
     fn responses(speed: f64) -> Vec<u64> {
         let model = Model::find("hp-c2247").expect("a drive");
         let start = Wall::now();
-        let clock = Clock::new(start, Speed::new(speed).expect("a speed"));
+        let pace = Speed::new(speed).expect("a speed");
         let device: Box<dyn Device> = Box::new(model.drive());
-        let mut timeline = Timeline::new(device, clock);
+        let mut timeline = Timeline::new(device, pace);
         let mut now = start;
         (0..20_u64)
             .map(|id| {

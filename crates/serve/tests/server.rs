@@ -41,6 +41,7 @@ fn started(name: &str, speed: Option<f64>, store: StoreChoice, most: usize) -> R
         size: Some("1 MiB".to_owned()),
         store,
         is_read_only: false,
+        record: None,
     };
     let export = setting.build(pace(speed), 1).expect("an export");
     let listener = Listener::bind(&Address::Unix(path.clone())).expect("a socket");

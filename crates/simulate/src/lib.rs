@@ -44,13 +44,14 @@ pub mod parallel;
 pub mod replays;
 
 pub use adapt::{Fitting, TraceSelection};
+pub use blocks::Blocks;
 pub use choices::Choices;
 pub use error::Error;
 pub use input::{Generated, Input, Issue, REQUESTS, Traced};
 pub use model::{Model, read_text, size};
 pub use progress::{Progress, keep_on};
 pub use reading::{Reading, STANDARD_INPUT};
-pub use recorded::records;
+pub use recorded::{recorded, records};
 pub use rows::{OUTCOMES, Sink, outcome};
 pub use run::{Replayed, Run, TracedFile, doubts, most_doubts, remarks};
 pub use simulation::{MakePolicy, Simulation, policy, queued};

@@ -16,11 +16,12 @@ use crate::model::Model;
 pub fn records(recording: &Recording, model: &Model) -> Result<Vec<Record>, Error> {
     let blocks = Blocks::of(model)?;
     let passed = recording.passed().iter().zip(1..);
-    let records = passed.filter_map(|(passed, row)| record(blocks, passed, Location::Row(row)));
+    let records = passed.filter_map(|(passed, row)| recorded(blocks, passed, Location::Row(row)));
     Ok(records.collect())
 }
 
-fn record(blocks: Blocks, passed: &Passed, location: Location) -> Option<Record> {
+/// A request as a row of a trace, if it is a read or a write that succeeded.
+pub fn recorded(blocks: Blocks, passed: &Passed, location: Location) -> Option<Record> {
     let completion = passed.completion?;
     let request = &passed.request;
     if request.op == Op::Flush || !completion.status.is_success() {

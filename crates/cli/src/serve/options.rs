@@ -1,6 +1,7 @@
 //! What `diskarm serve` needs to know whatever the protocol.
 
 use std::io::{self, Write};
+use std::net::TcpListener;
 use std::process::exit;
 use std::thread;
 
@@ -10,16 +11,19 @@ use diskarm_results::prose;
 use diskarm_serve::store::StoreChoice;
 use diskarm_serve::{
     Address, CONNECTIONS, Export, ExportFigures, Listener, POLICY, Pace, Protocol, Server, Setting,
-    Speed,
+    Speed, Stopper, Tapped,
 };
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use super::live::{self, Exports, Live};
+use super::record;
 use crate::drive_arg;
 use crate::error::Error;
 use crate::output;
 use crate::simulate::args::whole;
+use crate::trace::formats;
 
 /// The options of every protocol.
 #[derive(clap::Args)]
@@ -48,8 +52,22 @@ pub struct Options {
     #[arg(long)]
     read_only: bool,
 
+    /// Record what clients do, with the drive's answers, as a trace
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "drive",
+        conflicts_with = "no_time"
+    )]
+    #[arg(long_help = prose::flowing(RECORD))]
+    record: Option<String>,
+
+    /// Format of recorded traces
+    #[arg(long, value_name = "FORMAT", default_value = "msr", value_parser = formats())]
+    record_format: String,
+
     /// Serve another drive under a name: 'NAME(drive=..., policy=..., size=..., store=...,
-    /// read-only=yes)'; may be repeated
+    /// read-only=yes, record=FILE)'; may be repeated
     #[arg(long, value_name = "EXPORT")]
     export: Vec<String>,
 
@@ -82,6 +100,14 @@ pub struct Options {
     #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=u64::MAX))]
     seed: u64,
 
+    /// Print what has been served, and how late, on standard error every ten seconds
+    #[arg(long)]
+    watch: bool,
+
+    /// Answer GET /metrics with what has been served, as OpenMetrics, at this address
+    #[arg(long, value_name = "HOST:PORT", value_parser = address)]
+    metrics: Option<Address>,
+
     /// Print what was served as JSON: one object; names end in their unit
     #[arg(long)]
     json: bool,
@@ -94,8 +120,20 @@ file:PATH: a file, which is made if there is none. What was written before a flu
 or with force unit access, survives the end of the server, whatever ends it.
 snapshot:PATH: a file that is never written; what is written stays in memory.";
 
+const RECORD: &str = "Record what clients do, with the drive's answers, as a trace.
+
+`diskarm simulate --trace FILE` with the same drive and policy replays it at the recorded times, \
+and gives the response times that were served. The file is complete when the server has ended. \
+Times are those of the drive, from its first request on. Traces have reads and writes that \
+succeeded. What else there was is counted at the end: a flush among other requests delays them, \
+which a replay does not know.";
+
 fn store(text: &str) -> Result<StoreChoice, String> {
     StoreChoice::parse(text).ok_or_else(|| format!("expected {}", StoreChoice::EXPECTED))
+}
+
+fn address(text: &str) -> Result<Address, &'static str> {
+    Address::parse(text).ok_or("expected HOST:PORT")
 }
 
 fn speed(text: &str) -> Result<Speed, &'static str> {
@@ -133,6 +171,7 @@ impl Options {
             size: self.size.clone(),
             store: self.store.clone(),
             is_read_only: self.read_only,
+            record: self.record.clone(),
         });
         let mut settings: Vec<Setting> = first.into_iter().collect();
         for text in &self.export {
@@ -146,8 +185,8 @@ impl Options {
         Ok(settings)
     }
 
-    /// Serves what `build` makes of `settings` until a signal comes. `uris` tell where each is.
-    pub fn serve<P: Protocol>(
+    /// Serves what `build` makes of `settings` until a signal comes. `uri` tells where each is.
+    pub fn serve<P: Protocol<Device: Tapped>>(
         &self,
         protocol: P,
         settings: &[Setting],
@@ -156,46 +195,92 @@ impl Options {
         uri: impl Fn(&Listener, &Setting) -> String,
     ) -> Result<(), Error> {
         let pace = self.pace();
-        let exports = settings
-            .iter()
-            .map(|setting| build(setting, pace, self.seed));
-        let exports: Vec<_> = exports.collect::<Result<_, _>>()?;
-        let sizes: Vec<_> = exports.iter().map(|export| export.facts.bytes()).collect();
+        let mut files = record::inputs(settings)?;
+        let (mut exports, mut recordings) = (Vec::new(), Vec::new());
+        for setting in settings {
+            let export = build(setting, pace, self.seed)?;
+            let begun = record::begin(setting, export, &self.record_format, &mut files)?;
+            exports.push(begun.0);
+            recordings.push(begun.1);
+        }
+        let sizes = exports.iter().map(|export| export.facts.bytes()).collect();
+        let what = Exports {
+            settings: settings.to_vec(),
+            sizes,
+            pace,
+        };
         let listeners = listen()?;
-        let lines: Vec<String> = settings
+        let metrics = self
+            .metrics
+            .as_ref()
+            .map(live::metrics_socket)
+            .transpose()?;
+        let mut lines: Vec<String> = settings
             .iter()
             .flat_map(|setting| {
                 let uris = listeners.iter().map(|listener| uri(listener, setting));
                 uris.map(|uri| format!("serving {} at {uri}", setting.drive))
             })
             .collect();
-        let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(failed)?;
+        if let Some(address) = metrics.as_ref().and_then(|socket| socket.local_addr().ok()) {
+            lines.push(format!("metrics at http://{address}/metrics"));
+        }
+        let signals = Signals::new([SIGTERM, SIGINT]).map_err(failed)?;
         let server = Server::start(protocol, exports, listeners, self.connections);
         let server = server.map_err(failed)?;
         let stopper = server.stopper().map_err(failed)?;
-        thread::spawn(move || {
-            for (count, signal) in signals.forever().enumerate() {
-                if count > 0 {
-                    exit(128 + signal);
-                }
-                stopper.stop();
-            }
-        });
+        end_by(signals, stopper);
         for line in lines {
             // A server whose words nobody reads serves all the same.
             let _ = writeln!(io::stderr(), "{line}");
         }
-        let served = server.wait();
-        let figures = settings.iter().zip(sizes).zip(&served);
-        let exports: Vec<ExportFigures> = figures
-            .map(|((setting, bytes), served)| setting.figures(pace, bytes, served))
-            .collect();
+        let served = self.wait(server, &what, metrics).map_err(failed)?;
+        let mut exports = what.figures(&served);
+        let ended = record::finish(recordings, &mut exports);
         if self.json {
-            return output::print_json(&Served { exports });
+            output::print_json(&Served { exports })?;
+        } else {
+            output::print(&exports.iter().map(ExportFigures::text).collect::<String>())?;
         }
-        let lines = exports.iter().map(|figures| figures.line() + "\n");
-        output::print(&lines.collect::<String>())
+        ended
     }
+
+    /// Waits for the end of a server, and lets others know meanwhile what it does.
+    fn wait(
+        &self,
+        server: Server,
+        what: &Exports,
+        metrics: Option<TcpListener>,
+    ) -> io::Result<Vec<diskarm_serve::Served>> {
+        let live = Live {
+            exports: what.clone(),
+            watcher: server.watcher(),
+        };
+        if let Some(socket) = metrics {
+            live.clone().serve_metrics(socket)?;
+        }
+        let shown = match self.watch {
+            true => Some(live.show()),
+            false => None,
+        };
+        let served = server.wait();
+        if let Some(shown) = shown {
+            shown.end();
+        }
+        Ok(served)
+    }
+}
+
+/// Lets the first signal stop a server, and the second end the program.
+fn end_by(mut signals: Signals, stopper: Stopper) {
+    thread::spawn(move || {
+        for (count, signal) in signals.forever().enumerate() {
+            if count > 0 {
+                exit(128 + signal);
+            }
+            stopper.stop();
+        }
+    });
 }
 
 /// The sockets that systemd passes and those at `given` addresses, or the one at `standard` if

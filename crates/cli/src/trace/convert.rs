@@ -43,7 +43,8 @@ pub struct Args {
     json: bool,
 }
 
-fn formats() -> PossibleValuesParser {
+/// The formats that can be written, as values of a flag.
+pub fn formats() -> PossibleValuesParser {
     let value = |(entry, _): (&diskarm_trace::FormatEntry, _)| {
         PossibleValue::new(entry.info.name).help(entry.info.summary)
     };

@@ -1,6 +1,7 @@
 //! Runs the program and reads what it prints.
 
 mod calibrate;
+mod clients;
 mod compare;
 mod declustering;
 mod devices;
@@ -16,6 +17,7 @@ mod locked;
 mod lost;
 mod merging;
 mod queueing;
+mod recording;
 mod replay;
 mod replications;
 mod scan;

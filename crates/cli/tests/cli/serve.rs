@@ -1,7 +1,7 @@
 //! Serves drives over NBD to real clients, from Debian's packages libnbd-bin, python3-libnbd,
 //! qemu-utils and fio. A test whose client is not installed says so in a line and passes.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -9,20 +9,20 @@ use crate::{diskarm, file_of, keys};
 use serde_json::Value;
 
 /// A server, killed when it is dropped.
-struct Server {
+pub struct Server {
     child: Child,
     socket: PathBuf,
 }
 
 /// A name for files of this test alone.
-fn name_of(name: &str) -> PathBuf {
+pub fn name_of(name: &str) -> PathBuf {
     let name = format!("diskarm-{}-serve-{name}", std::process::id());
     std::env::temp_dir().join(name)
 }
 
 impl Server {
     /// Serves what `arguments` say, over a Unix socket.
-    fn start(name: &str, arguments: &[&str]) -> Self {
+    pub fn start(name: &str, arguments: &[&str]) -> Self {
         let socket = name_of(name);
         let mut child = Command::new(env!("CARGO_BIN_EXE_diskarm"))
             .args(["serve", "nbd", "--json", "--listen"])
@@ -41,15 +41,25 @@ impl Server {
         Self { child, socket }
     }
 
-    fn uri(&self, export: &str) -> String {
+    pub fn uri(&self, export: &str) -> String {
         format!("nbd+unix:///{export}?socket={}", self.socket.display())
     }
 
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Ends it by SIGTERM; returns what it prints about its first export.
-    fn stop(mut self) -> Value {
-        let id = self.child.id().to_string();
+    pub fn stop(self) -> Value {
+        let id = self.id().to_string();
         let killed = Command::new("kill").args(["-TERM", &id]).status();
         assert!(killed.expect("kill").success());
+        self.wait()
+    }
+
+    /// Waits for its end; returns what it prints about its first export.
+    pub fn wait(mut self) -> Value {
         let mut text = String::new();
         let stdout = self.child.stdout.as_mut().expect("piped");
         stdout.read_to_string(&mut text).expect("text");
@@ -248,6 +258,7 @@ for command in [lambda: h.pwrite(b'a' * 512, 0), lambda: h.zero(512, 0), lambda:
     let late = &served["lateness"];
     let expected = [
         "replies",
+        "mean_us",
         "p50_us",
         "p99_us",
         "p999_us",
@@ -397,6 +408,35 @@ os.kill(SERVER, signal.SIGKILL)
     std::fs::remove_file(file).expect("a file");
 }
 
+/// What the server has to say while it serves: in lines, as standard error is no terminal.
+#[test]
+fn metrics_are_answered_while_it_serves() {
+    let program = env!("CARGO_BIN_EXE_diskarm");
+    let mut child = Command::new(program)
+        .args(["serve", "nbd", "--drive", "hp-c2247", "--watch"])
+        .args(["--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program was built with this test");
+    let stderr = BufReader::new(child.stderr.take().expect("piped"));
+    let line = stderr.lines().nth(1).expect("two lines").expect("text");
+    let address = line.strip_prefix("metrics at http://");
+    let address = address.and_then(|rest| rest.strip_suffix("/metrics"));
+    let address = address.unwrap_or_else(|| panic!("{line}"));
+    let mut stream = std::net::TcpStream::connect(address).expect("a server that listens");
+    let sent = stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n");
+    sent.expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    child.kill().expect("running");
+    child.wait().expect("killed");
+    let none = "diskarm_connections_total{export=\"\",drive=\"hp-c2247\"} 0\n";
+    assert!(answer.contains(none), "{answer}");
+    assert!(answer.ends_with("# EOF\n"), "{answer}");
+}
+
 #[test]
 fn errors_name_the_flag() {
     let error = |arguments: &[&str]| {
@@ -435,6 +475,10 @@ fn errors_name_the_flag() {
         (
             drive(&["--listen", "7"]),
             "--listen: found \"7\", expected HOST:PORT",
+        ),
+        (
+            drive(&["--metrics", "0.0.0.0:0"]),
+            "--metrics: found \"0.0.0.0:0\", expected HOST:PORT of this machine alone",
         ),
         (
             drive(&["--export", "(drive=hp-c2247)"]),

@@ -13,7 +13,7 @@ use super::disk::{Blocks, Disk};
 use super::session::Session;
 use super::target_name;
 use super::task::State;
-use crate::clock::{Clock, Speed};
+use crate::clock::Speed;
 use crate::export::{Export, Facts};
 use crate::figures::{Access, Served};
 use crate::service::{self, Broken, Desk};
@@ -58,11 +58,11 @@ struct Syncing {
 }
 
 impl IscsiDesk {
-    /// Serves `export`, whose time begins at `start`.
+    /// Serves `export`.
     ///
     /// # Errors
     /// Those of the operating system.
-    pub fn new(export: Export<Disk>, start: Wall, waker: Waker) -> io::Result<Self> {
+    pub fn new(export: Export<Disk>, waker: Waker) -> io::Result<Self> {
         let file = export.store.to_sync().map(File::try_clone).transpose()?;
         let syncer = file.as_ref().map(|file| Syncer::new(file, waker));
         let speed = export
@@ -89,7 +89,7 @@ impl IscsiDesk {
             .identified(identity)
             .read_only(facts.is_read_only);
         Ok(Self {
-            timeline: Timeline::new(unit, Clock::new(start, speed)),
+            timeline: Timeline::new(unit, speed),
             is_timed,
             facts,
             syncer: syncer.transpose()?,

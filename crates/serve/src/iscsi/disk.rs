@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use diskarm_core::device::{Completion, Device, Part, Refused, Status};
+use diskarm_core::engine::Observer;
 use diskarm_core::geometry::Layout;
 use diskarm_core::request::Request;
 use diskarm_core::spec::{Geometry, Spec};
@@ -10,12 +11,14 @@ use diskarm_core::text::InputError;
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount};
 use diskarm_emulate::{Backing, Single, Unavailable};
 
+use crate::recording::{Tap, Tapped};
 use crate::store::Store;
 
 /// A device behind a unit, which may show fewer blocks than it has.
 pub struct Disk {
     device: Kind,
     sectors: SectorCount,
+    tap: Option<Tap>,
 }
 
 enum Kind {
@@ -31,6 +34,7 @@ impl Disk {
         Self {
             sectors: drive.capacity(),
             device: Kind::Drive(Box::new(drive)),
+            tap: None,
         }
     }
 
@@ -39,6 +43,7 @@ impl Disk {
         Self {
             device: Kind::Any(device),
             sectors,
+            tap: None,
         }
     }
 
@@ -76,7 +81,11 @@ impl Device for Disk {
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
-        self.device_mut().submit(now, request)
+        self.device_mut().submit(now, request)?;
+        if let Some(tap) = &mut self.tap {
+            tap.arrived(now, &request);
+        }
+        Ok(())
     }
 
     fn next_event(&self) -> Option<Instant> {
@@ -84,7 +93,11 @@ impl Device for Disk {
     }
 
     fn advance(&mut self, now: Instant) -> Option<Completion> {
-        self.device_mut().advance(now)
+        let done = self.device_mut().advance(now)?;
+        if let Some(tap) = &mut self.tap {
+            tap.completed(&done);
+        }
+        Some(done)
     }
 
     fn abort(&mut self, now: Instant, id: u64) -> bool {
@@ -93,6 +106,15 @@ impl Device for Disk {
 
     fn parts(&self, now: Instant) -> Vec<Part> {
         self.device().parts(now)
+    }
+}
+
+impl Tapped for Disk {
+    fn tapped(self, tap: Tap) -> Self {
+        Self {
+            tap: Some(tap),
+            ..self
+        }
     }
 }
 

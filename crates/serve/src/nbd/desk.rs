@@ -10,7 +10,6 @@ use diskarm_wire::nbd::Error;
 
 use super::active::Active;
 use super::{Job, Kind, Next, Session, failure_of};
-use crate::clock::Clock;
 use crate::export::{Export, Facts};
 use crate::figures::Served;
 use crate::service::{self, Broken, Desk};
@@ -38,18 +37,18 @@ pub struct NbdDesk {
 }
 
 impl NbdDesk {
-    /// Serves `export`, whose time begins at `start`.
+    /// Serves `export`.
     ///
     /// # Errors
     /// Those of the operating system.
-    pub fn new(export: Export, start: Wall, waker: Waker) -> io::Result<Self> {
+    pub fn new(export: Export, waker: Waker) -> io::Result<Self> {
         let syncer = match export.store.to_sync() {
             Some(file) => Some(Syncer::new(file, waker)?),
             None => None,
         };
         let timeline = export
             .timing
-            .map(|timing| Timeline::new(timing.device, Clock::new(start, timing.speed)));
+            .map(|timing| Timeline::new(timing.device, timing.speed));
         Ok(Self {
             facts: export.facts,
             store: export.store,

@@ -3,10 +3,10 @@
 use std::io;
 use std::time::Instant as Wall;
 
-use diskarm_core::stats::Histogram;
 use diskarm_core::units::Span;
 
 use super::{Desk, Session};
+use crate::figures::Served;
 use crate::server::Permit;
 use crate::sockets::Stream;
 
@@ -69,19 +69,19 @@ impl<S: Session> Connection<S> {
             has_sent = true;
         }
         // If the client does not take them, the server has still been in time.
-        record(&mut self.due, &mut desk.served().lateness);
+        record(&mut self.due, desk.served());
         Ok(has_sent)
     }
 }
 
 /// Records how late replies left that were `due`.
-fn record(due: &mut Vec<Wall>, lateness: &mut Histogram) {
+fn record(due: &mut Vec<Wall>, served: &mut Served) {
     if due.is_empty() {
         return;
     }
     let now = Wall::now();
     for due in due.drain(..) {
         let late = now.saturating_duration_since(due).as_nanos();
-        lateness.record(Span::from_ns(late as i64));
+        served.left_late(Span::from_ns(late as i64));
     }
 }

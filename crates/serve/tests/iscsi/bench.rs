@@ -65,6 +65,7 @@ pub fn setting(name: &str) -> Setting {
         size: Some("1 MiB".to_owned()),
         store: StoreChoice::Memory,
         is_read_only: name == "fixed",
+        record: None,
     }
 }
 
@@ -211,7 +212,7 @@ impl Target {
     pub fn new(name: &str) -> Self {
         let (waker, woken) = Waker::new().expect("a socket");
         let export = setting(name).build_unit(PACE, 1).expect("an export");
-        let desk = IscsiDesk::new(export, Instant::now(), waker).expect("a desk");
+        let desk = IscsiDesk::new(export, waker).expect("a desk");
         Self {
             desk,
             sessions: Sessions::default(),

@@ -1,0 +1,76 @@
+//! The recordings of `diskarm serve`.
+
+use diskarm_results::place::{Files, Part};
+use diskarm_serve::{Export, ExportFigures, Recorder, Setting, Tapped};
+use diskarm_simulate::{Blocks, Model};
+
+use crate::error::Error;
+
+/// A trace that is being recorded.
+pub struct Recording {
+    part: Part,
+    recorder: Recorder,
+}
+
+/// Begins the recording that `setting` asks for, if it does, in `format`; returns the export, whose
+/// device is watched then. Inputs of the command are among `files`.
+pub fn begin<D: Tapped>(
+    setting: &Setting,
+    mut export: Export<D>,
+    format: &str,
+    files: &mut Files,
+) -> Result<(Export<D>, Option<Recording>), Error> {
+    let Some(path) = &setting.record else {
+        return Ok((export, None));
+    };
+    let Some(mut timing) = export.timing else {
+        let expected = "no --no-time, without which there is no drive that answers";
+        return Err(Error::flag("--record", path, expected));
+    };
+    let model = Model::assemble(&setting.drive)?;
+    let blocks = Blocks::of(&model)?;
+    let part = files.place("--record", path)?.begin()?;
+    let file = part.file().try_clone();
+    let file = file.map_err(|source| part.failed(source))?;
+    let (recorder, tap) = Recorder::start(file, path, format, blocks)?;
+    timing.device = timing.device.tapped(tap);
+    export.timing = Some(timing);
+    Ok((export, Some(Recording { part, recorder })))
+}
+
+/// The files that `settings` have the command read.
+pub fn inputs(settings: &[Setting]) -> Result<Files, Error> {
+    let mut files = Files::default();
+    for setting in settings {
+        let model = Model::assemble(&setting.drive)?;
+        files = files.reading("--drive", model.drive_name());
+        for other in model.others() {
+            files = files.reading("--drive", other.drive_name());
+        }
+        if let Some(path) = setting.store.path() {
+            files = files.reading_file("--store", path);
+        }
+    }
+    Ok(files)
+}
+
+/// Ends `recordings`, whose devices are gone: their files get their names, and the figures of each
+/// export say what is in them.
+pub fn finish(
+    recordings: Vec<Option<Recording>>,
+    exports: &mut [ExportFigures],
+) -> Result<(), Error> {
+    let mut ended = Ok(());
+    for (recording, figures) in recordings.into_iter().zip(exports) {
+        let finished = recording.map(|Recording { part, recorder }| {
+            let recorded = recorder.finish()?;
+            part.finish()?;
+            Ok(recorded)
+        });
+        match finished.transpose() {
+            Ok(recorded) => figures.recording = recorded,
+            Err(error) => ended = ended.and(Err(error)),
+        }
+    }
+    ended
+}

@@ -1,0 +1,250 @@
+//! Figures for monitoring: OpenMetrics over HTTP.
+//!
+//! The text is that of the OpenMetrics specification, version 1.0. Of HTTP/1.1 (RFC 9112) there is
+//! what a scraper needs: one request for each connection, whose answer ends it.
+
+use std::fmt::Write as _;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use crate::figures::{ExportFigures, Lateness};
+
+/// The most that a request may have before its empty line, in bytes.
+const HEAD: u64 = 8 << 10;
+/// How long a client may keep the server waiting.
+const PATIENCE: Duration = Duration::from_secs(2);
+const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// A family of metrics with a value for each export.
+struct Family {
+    name: &'static str,
+    kind: &'static str,
+    help: &'static str,
+    /// Labels and values of an export, each after the name with this suffix.
+    samples: fn(&ExportFigures) -> Vec<Sample>,
+}
+
+/// A suffix of the name, further labels, and a value.
+type Sample = (&'static str, Vec<(&'static str, String)>, f64);
+
+const FAMILIES: [Family; 6] = [
+    Family {
+        name: "diskarm_connections",
+        kind: "counter",
+        help: "Connections that got beyond the handshake.",
+        samples: |figures| vec![("_total", vec![], figures.connections as f64)],
+    },
+    Family {
+        name: "diskarm_requests",
+        kind: "counter",
+        help: "Requests by what they do.",
+        samples: |figures| counts(&figures.counts.kinds()),
+    },
+    Family {
+        name: "diskarm_unsuccessful_requests",
+        kind: "counter",
+        help: "Requests that were refused, failed, or were taken back.",
+        samples: |figures| counts(&figures.counts.unsuccessful()),
+    },
+    Family {
+        name: "diskarm_transferred_bytes",
+        kind: "counter",
+        help: "Data that reads asked for, and that were written.",
+        samples: |figures| {
+            let counts = &figures.counts;
+            self::counts(&[
+                ("reads", counts.read_bytes),
+                ("writes", counts.written_bytes),
+            ])
+        },
+    },
+    Family {
+        name: "diskarm_lateness_seconds",
+        kind: "summary",
+        help: "How late replies left, after the drive had completed the request.",
+        samples: |figures| figures.lateness.as_ref().map_or_else(Vec::new, quantiles),
+    },
+    Family {
+        name: "diskarm_keeps_time",
+        kind: "gauge",
+        help: "1 if 99 in a hundred replies were within the bound, else 0.",
+        samples: |figures| {
+            let lateness = figures.lateness.iter();
+            lateness
+                .map(|late| ("", vec![], f64::from(u8::from(late.keeps_time))))
+                .collect()
+        },
+    },
+];
+
+fn counts(counts: &[(&'static str, u64)]) -> Vec<Sample> {
+    let sample =
+        |&(kind, count): &(&str, u64)| ("_total", vec![("kind", kind.to_owned())], count as f64);
+    counts.iter().map(sample).collect()
+}
+
+fn quantiles(late: &Lateness) -> Vec<Sample> {
+    let quantiles = [
+        ("0.5", late.p50_us),
+        ("0.99", late.p99_us),
+        ("0.999", late.p999_us),
+        ("1.0", late.max_us),
+    ];
+    let sample = |(of, us): (&str, f64)| ("", vec![("quantile", of.to_owned())], us / 1e6);
+    let mut samples: Vec<Sample> = quantiles.map(sample).into();
+    let replies = late.replies as f64;
+    samples.push(("_count", vec![], replies));
+    samples.push(("_sum", vec![], late.mean_us * replies / 1e6));
+    samples
+}
+
+/// What the exports have served, as OpenMetrics.
+pub fn open_metrics(exports: &[ExportFigures]) -> String {
+    let mut text = String::new();
+    for family in &FAMILIES {
+        let Family {
+            name, kind, help, ..
+        } = family;
+        let _ = writeln!(text, "# TYPE {name} {kind}");
+        if name.ends_with("_seconds") || name.ends_with("_bytes") {
+            let unit = name.rsplit('_').next().unwrap_or_default();
+            let _ = writeln!(text, "# UNIT {name} {unit}");
+        }
+        let _ = writeln!(text, "# HELP {name} {help}");
+        for export in exports {
+            for (suffix, labels, value) in (family.samples)(export) {
+                let own = [
+                    ("export", export.export.clone()),
+                    ("drive", export.drive.clone()),
+                ];
+                let labels = own.into_iter().chain(labels);
+                let labels: Vec<String> = labels
+                    .map(|(label, text)| format!("{label}=\"{}\"", escaped(&text)))
+                    .collect();
+                let _ = writeln!(text, "{name}{suffix}{{{}}} {value}", labels.join(","));
+            }
+        }
+    }
+    text + "# EOF\n"
+}
+
+/// A label's value.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}
+
+/// Answers `GET /metrics` with `text` in a thread of its own, until that is `None`.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn serve_metrics(
+    listener: TcpListener,
+    text: impl Fn() -> Option<String> + Send + 'static,
+) -> io::Result<()> {
+    let thread = thread::Builder::new().name("metrics".to_owned());
+    thread.spawn(move || {
+        for stream in listener.incoming() {
+            let Some(text) = text() else { return };
+            // A client that goes away, or says nothing, misses its answer.
+            let _ = stream.and_then(|stream| answer(stream, &text));
+        }
+    })?;
+    Ok(())
+}
+
+fn answer(mut stream: TcpStream, text: &str) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut lines = BufReader::new((&stream).take(HEAD)).lines();
+    let request = lines.next().transpose()?.unwrap_or_default();
+    // What follows is read, or closing the socket would discard the answer.
+    for line in lines {
+        if line?.is_empty() {
+            break;
+        }
+    }
+    let mut words = request.split(' ');
+    let (status, body) = match (words.next(), words.next()) {
+        (Some("GET"), Some("/metrics")) => ("200 OK", text),
+        (Some("GET"), Some(_)) => ("404 Not Found", "There is only /metrics.\n"),
+        _ => ("400 Bad Request", "Expected GET /metrics.\n"),
+    };
+    let kind = if body == text { TYPE } else { "text/plain" };
+    let length = body.len();
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\
+         Connection: close\r\n\r\n{body}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use diskarm_core::units::Span;
+
+    use super::*;
+    use crate::figures::{Counts, Served};
+
+    fn figures() -> ExportFigures {
+        let mut served = Served::default();
+        served.left_late(Span::from_us(20.0));
+        ExportFigures {
+            export: "a\"b".to_owned(),
+            drive: "hp-c2247".to_owned(),
+            policy: None,
+            bytes: 1 << 20,
+            store: "memory".to_owned(),
+            speed: Some(1.0),
+            connections: 2,
+            counts: Counts {
+                reads: 3,
+                ..Counts::default()
+            },
+            lateness: Lateness::of(&served, Span::from_us(10.0)),
+            recording: None,
+        }
+    }
+
+    #[test]
+    fn every_figure_is_a_sample_of_its_family() {
+        let text = open_metrics(&[figures()]);
+        let labels = "export=\"a\\\"b\",drive=\"hp-c2247\"";
+        for line in [
+            "# TYPE diskarm_requests counter".to_owned(),
+            format!("diskarm_requests_total{{{labels},kind=\"reads\"}} 3"),
+            "# UNIT diskarm_lateness_seconds seconds".to_owned(),
+            format!("diskarm_lateness_seconds{{{labels},quantile=\"1.0\"}} 0.00002"),
+            format!("diskarm_lateness_seconds_count{{{labels}}} 1"),
+            format!("diskarm_keeps_time{{{labels}}} 0"),
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}: {text}");
+        }
+        assert!(text.ends_with("\n# EOF\n"));
+    }
+
+    #[test]
+    fn only_the_metrics_are_there() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        serve_metrics(listener, || Some("text\n".to_owned())).expect("a thread");
+        let ask = |request: &str| {
+            let mut stream = TcpStream::connect(address).expect("a server that listens");
+            stream.write_all(request.as_bytes()).expect("sent");
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).expect("an answer");
+            answer
+        };
+        let found = ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert!(found.starts_with("HTTP/1.1 200 OK\r\n"), "{found}");
+        assert!(
+            found.contains(TYPE) && found.ends_with("\r\n\r\ntext\n"),
+            "{found}"
+        );
+        assert!(ask("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
+        assert!(ask("POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 400 "));
+    }
+}

@@ -1,0 +1,323 @@
+//! Recordings, replayed: the response times of the replay are those that were served.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use diskarm_core::device::{Completion, Device, Status};
+use diskarm_core::request::{Op, Request as Asked};
+use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
+use diskarm_core::wrap::{Observed, Recording};
+use diskarm_serve::nbd::Nbd;
+use diskarm_serve::store::StoreChoice;
+use diskarm_serve::{Address, Listener, Pace, Recorder, Server, Setting, Speed, Tapped};
+use diskarm_simulate::{Blocks, Input, Model, Simulation, Sink, Traced, keep_on, policy, queued};
+use diskarm_wire::nbd::option::{OptionHeader, code};
+use diskarm_wire::nbd::reply::Simple;
+use diskarm_wire::nbd::{Command, Greeting, Headers, Request};
+
+const DRIVE: &str = "hp-c2247";
+
+/// A file of this test alone, removed when it is dropped.
+struct Trace {
+    path: PathBuf,
+    /// What is recorded.
+    drive: &'static str,
+}
+
+impl Trace {
+    fn new(name: &str, drive: &'static str) -> Self {
+        let name = format!("diskarm-{}-replay-{name}-{drive}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        Self { path, drive }
+    }
+
+    fn name(&self) -> &str {
+        self.path.to_str().expect("UTF-8")
+    }
+
+    /// Begins to record into it what `device` does.
+    fn record(&self, format: &str, device: Box<dyn Device>) -> (Recorder, Box<dyn Device>) {
+        let file = File::create(&self.path).expect("a file");
+        let blocks = Blocks::of(&Model::find(self.drive).expect("a drive")).expect("blocks");
+        let begun = Recorder::start(file, self.name(), format, blocks);
+        let (recorder, tap) = begun.expect("a format");
+        (recorder, device.tapped(tap))
+    }
+
+    fn replayed(&self, format: &str, by: &str) -> Vec<Row> {
+        replayed(self.name(), format, self.drive, by)
+    }
+}
+
+/// What a simulation makes of the trace at `path`, in order of arrival.
+fn replayed(path: &str, format: &str, drive: &str, by: &str) -> Vec<Row> {
+    let model = Model::find(drive).expect("a drive");
+    let policy = policy("policy", by).expect("a policy");
+    let mut traced = Traced::new(vec![path.to_owned()]);
+    traced.reading.format = Some(format.to_owned());
+    let input = Input::Traced(traced);
+    let mut all = Completions(Vec::new());
+    let simulation = Simulation::new(&model, &policy, &input);
+    simulation.run(&keep_on, Some(&mut all)).expect("a replay");
+    all.0.sort_by_key(|completion| completion.request.id);
+    all.0.iter().map(row).collect()
+}
+
+impl Drop for Trace {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+struct Completions(Vec<Completion>);
+
+impl Sink for Completions {
+    fn take(&mut self, completion: &Completion) {
+        self.0.push(*completion);
+    }
+}
+
+/// What a request asked, when, and how long it took.
+type Row = (Op, u64, u64, Instant, Span);
+
+fn row(completion: &Completion) -> Row {
+    let Asked {
+        op, start, sectors, ..
+    } = completion.request;
+    let response = completion.response();
+    (op, start.0, sectors.0, completion.arrived, response)
+}
+
+/// The reads and writes that succeeded.
+fn served(recording: &Recording) -> Vec<Row> {
+    let completions = recording.passed().iter().filter_map(|one| one.completion);
+    let done = completions.filter(Completion::has_transferred);
+    done.map(|completion| row(&completion)).collect()
+}
+
+/// The beginning of a connection in the oldest way.
+fn client(path: &PathBuf) -> UnixStream {
+    let mut stream = UnixStream::connect(path).expect("a server that listens");
+    // A server that hangs must not let the test hang.
+    let most = Some(Duration::from_secs(60));
+    stream.set_read_timeout(most).expect("a timeout");
+    let header = OptionHeader {
+        magic: Greeting::MAGIC,
+        option: code::EXPORT_NAME,
+        length: 0,
+    };
+    let flags = 3_u32.to_be_bytes();
+    let sent = [&flags, &header.emit()[..]].concat();
+    stream.write_all(&sent).expect("sent");
+    let mut answer = [0; Greeting::LENGTH + 10];
+    stream.read_exact(&mut answer).expect("an export");
+    stream
+}
+
+/// Requests for random sectors, always the same.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> (bool, u64) {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (self.0 >> 62 > 0, (self.0 >> 33) % 2_000_000)
+    }
+}
+
+fn send(stream: &mut UnixStream, command: Command, cookie: u64, range: (u64, u64)) {
+    let mut data = [0; Request::MAX_LENGTH];
+    let request = Request {
+        flags: 0,
+        command,
+        cookie,
+        offset: range.0,
+        length: range.1,
+    };
+    let length = request.emit(Headers::Simple, &mut data);
+    stream.write_all(&data[..length]).expect("sent");
+}
+
+/// The reply to one of these requests.
+fn reply(stream: &mut UnixStream, are_reads: &[bool]) {
+    let mut header = [0; Simple::LENGTH];
+    stream.read_exact(&mut header).expect("a reply");
+    let header = Simple::parse(&header).expect("a reply");
+    assert_eq!(header.error, 0);
+    if are_reads[header.cookie as usize] {
+        stream.read_exact(&mut [0; 4096]).expect("data");
+    }
+}
+
+/// Sends requests for random sectors, so many at a time, and a flush when all are answered.
+fn session(stream: &mut UnixStream, rounds: u64, depth: usize) {
+    let mut random = Random(1);
+    for _ in 0..rounds {
+        let mut are_reads = Vec::new();
+        for cookie in 0..depth as u64 {
+            let (is_read, sector) = random.next();
+            are_reads.push(is_read);
+            let command = if is_read {
+                Command::Read
+            } else {
+                Command::Write
+            };
+            send(stream, command, cookie, (sector * 512, 4096));
+            if !is_read {
+                stream.write_all(&[7; 4096]).expect("sent");
+            }
+        }
+        for _ in 0..depth {
+            reply(stream, &are_reads);
+        }
+        send(stream, Command::Flush, 0, (0, 0));
+        reply(stream, &[false]);
+    }
+}
+
+/// Of drives that write at once, and that keep writes in their buffer.
+#[test]
+fn a_recorded_session_is_replayed_to_the_served_times() {
+    for drive in [DRIVE, "seagate-cheetah-st39102lw"] {
+        replays_what_it_served(drive);
+    }
+}
+
+fn replays_what_it_served(drive: &'static str) {
+    let trace = Trace::new("session.spc", drive);
+    let socket = Trace::new("socket", drive);
+    let setting = Setting {
+        name: String::new(),
+        drive: drive.to_owned(),
+        policy: "sptf".to_owned(),
+        size: None,
+        store: StoreChoice::Memory,
+        is_read_only: false,
+        record: None,
+    };
+    let pace = Pace {
+        speed: Speed::new(10.0),
+        spins: false,
+        bound: Span::from_us(100.0),
+    };
+    let mut export = setting.build(pace, 1).expect("an export");
+    let mut timing = export.timing.take().expect("a drive");
+    let seen = Arc::new(Mutex::new(Recording::default()));
+    let watched = Box::new(Observed::new(timing.device, Arc::clone(&seen)));
+    let (recorder, device) = trace.record("spc", watched);
+    timing.device = device;
+    export.timing = Some(timing);
+    let listener = Listener::bind(&Address::Unix(socket.path.clone())).expect("a socket");
+    let server = Server::start(Nbd, vec![export], vec![listener], 4).expect("a server");
+    session(&mut client(&socket.path), 12, 8);
+    server.stopper().expect("a stopper").stop();
+    server.wait();
+    let recorded = recorder.finish().expect("a trace");
+    let served = served(&seen.lock().expect("not poisoned"));
+    assert_eq!((recorded.requests, recorded.flushes), (96, 12));
+    assert_eq!((recorded.failed, served.len()), (0, 96));
+    assert_eq!(trace.replayed("spc", "sptf"), served);
+}
+
+/// The same in every format that can be written, with arrivals that the test chooses: rounding must
+/// not depend on when it runs.
+#[test]
+fn every_format_holds_a_recording() {
+    let model = Model::find(DRIVE).expect("a drive");
+    let by = policy("policy", "fcfs").expect("a policy");
+    for (entry, _) in diskarm_trace::writable() {
+        let format = entry.info.name;
+        let trace = Trace::new(format, DRIVE);
+        let seen = Arc::new(Mutex::new(Recording::default()));
+        let device = queued(&model, &by, 1).expect("a device");
+        let watched = Box::new(Observed::new(device, Arc::clone(&seen)));
+        let (recorder, mut device) = trace.record(format, watched);
+        let mut random = Random(2);
+        let mut now = Instant::START;
+        for id in 0..100 {
+            let (is_read, sector) = random.next();
+            let op = if is_read { Op::Read } else { Op::Write };
+            let request = Asked::new(id, op, Lbn(sector), SectorCount(8));
+            device.submit(now, request).expect("an idle drive");
+            while let Some(at) = device.next_event() {
+                if let Some(done) = device.advance(at) {
+                    assert_eq!(done.status, Status::Good);
+                    now = done.at + Span::from_ns(1_234_567);
+                }
+            }
+        }
+        // It has not ended when the device goes.
+        device
+            .submit(now, Asked::new(100, Op::Read, Lbn(0), SectorCount(8)))
+            .expect("an idle drive");
+        drop(device);
+        let recorded = recorder.finish().expect("a trace");
+        assert_eq!((recorded.requests, recorded.failed), (100, 1), "{format}");
+        let served = served(&seen.lock().expect("not poisoned"));
+        let replayed = trace.replayed(format, "fcfs");
+        assert_eq!(replayed.len(), 100, "{format}");
+        let is_exact = ["spc", "disksim", "measured"].contains(&format);
+        for (replayed, served) in replayed.iter().zip(&served) {
+            assert_eq!(
+                (replayed.0, replayed.1, replayed.2),
+                (served.0, served.1, served.2)
+            );
+            // The resolutions of the others: 100 ns, or a microsecond.
+            let most = if is_exact { 0 } else { 1000 };
+            let off = (replayed.4.as_ns() - served.4.as_ns()).abs();
+            assert!(off <= most, "{format}: {replayed:?} {served:?}");
+        }
+    }
+}
+
+/// Files of some formats cannot say that time began before the first request.
+#[test]
+fn a_late_first_request_is_noted_where_the_format_loses_it() {
+    let model = Model::find(DRIVE).expect("a drive");
+    let by = policy("policy", "fcfs").expect("a policy");
+    for (entry, _) in diskarm_trace::writable() {
+        let format = entry.info.name;
+        let trace = Trace::new(&format!("late-{format}"), DRIVE);
+        let (recorder, mut device) =
+            trace.record(format, queued(&model, &by, 1).expect("a device"));
+        let late = Instant::from_ns(5_000_000);
+        let request = Asked::new(0, Op::Read, Lbn(100), SectorCount(8));
+        device.submit(late, request).expect("an idle drive");
+        while let Some(at) = device.next_event() {
+            device.advance(at);
+        }
+        drop(device);
+        let recorded = recorder.finish().expect("a trace");
+        let is_noted = recorded.notes.iter().any(|note| note.contains("5.000 ms"));
+        let is_lost = trace.replayed(format, "fcfs")[0].3 != late;
+        assert_eq!(is_noted, is_lost, "{format}: {:?}", recorded.notes);
+    }
+}
+
+/// The traces in `examples/` were recorded from databases on a served disk. The model still gives
+/// the times that were served, except where flushes, which traces do not have, came among other
+/// requests.
+#[test]
+fn recorded_examples_are_replayed_to_the_served_times() {
+    for (name, at_least) in [("sqlite", 1.0), ("postgresql", 0.98)] {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let path = format!("{root}/examples/{name}-{DRIVE}.csv.gz");
+        let records = diskarm_trace::open(&path, None).expect("a trace");
+        let served: Vec<Span> = records
+            .map(|record| record.expect("a row").response.expect("a response"))
+            .collect();
+        let replayed = replayed(&path, "msr", DRIVE, "fcfs");
+        assert_eq!(replayed.len(), served.len());
+        let pairs = replayed.iter().zip(&served);
+        // The format's resolution, twice: arrival and response.
+        let same = pairs.filter(|(row, served)| (row.4 - **served).as_ns().abs() <= 200);
+        let share = same.count() as f64 / served.len() as f64;
+        assert!(share >= at_least, "{name}: {share}");
+    }
+}
