@@ -4,8 +4,8 @@
 #     sudo ./on_a_slow_disk.sh FOLDER COMMAND ...
 #
 # The command runs in FOLDER/mnt. FOLDER gets the disk (disk.img, if it is not there yet), the trace
-# (work.csv), and what was served (served.txt). OPTIONS in the environment go to `diskarm serve nbd`;
-# with OPTIONS=--no-time nothing is recorded. Debian has what this needs in the packages nbdfuse,
+# (work.csv), and what was served (served.txt). OPTIONS in the environment are for `diskarm serve`;
+# with OPTIONS=--no-time nothing is recorded. Debian has what this needs in the packages libnbd-bin,
 # python3-libnbd, fuse3 and e2fsprogs. Mounting needs root.
 set -eu
 folder=$(mkdir -p "$1" && cd "$1" && pwd)

@@ -10,10 +10,10 @@ set -eu
 bin=$(ls -d /usr/lib/postgresql/*/bin | tail -n 1)
 as_postgres() { runuser -u postgres -- env LC_ALL=C "$@"; }
 control() {
-    as_postgres "$bin/pg_ctl" -D "$PWD/data" -w -t 300 -l /tmp/postgresql-on-a-slow-disk.log \
-        -o "-k /tmp -c listen_addresses= -p 54329" "$1"
+    as_postgres "$bin/pg_ctl" -D "$PWD/data" -w -t 300 -l /dev/null \
+        -o "-k $PWD/data -c listen_addresses= -p 54329" "$1"
 }
-bench() { as_postgres "$bin/pgbench" -h /tmp -p 54329 "$@"; }
+bench() { as_postgres "$bin/pgbench" -h "$PWD/data" -p 54329 "$@"; }
 
 case "$1" in
 begin)

@@ -126,7 +126,7 @@ fn serve(mut data: &[u8]) {
         timing: None,
     };
     let (waker, _woken) = Waker::new().expect("a socket");
-    let mut desk = IscsiDesk::new(export, Instant::now(), waker).expect("a desk");
+    let mut desk = IscsiDesk::new(export, waker).expect("a desk");
     let mut sessions = Sessions(["a", "b"].map(|name| Some(session(name))));
     let mut expected = [[0, 0, 0, 1]; 2];
     for number in 0..2 {

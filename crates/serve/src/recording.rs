@@ -2,8 +2,8 @@
 //!
 //! A [`Tap`] at the device sees its requests and completions, and sends each request in order of
 //! arrival, once it and all before it have ended, to the thread of a [`Recorder`], which writes the
-//! trace. Times are those of the drive, which begin with its first request: a replay of the trace on
-//! an equal device takes the same times.
+//! trace. Times are those of the drive, which begin with its first request: a replay of the trace
+//! on an equal device takes the same times.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
