@@ -48,6 +48,8 @@ merge-checks: lint
 	$(CARGO) test --workspace
 	@if [ -d ../shared ]; then echo "$(IGNORED)"; $(IGNORED); fi
 	$(CARGO) test --package diskarm-trace --features parquet --lib --tests
+	$(CARGO) clippy --package diskarm --features dashboard --lib --tests -- -D warnings
+	$(CARGO) test --package diskarm --features dashboard --lib -- dashboard
 	# Each crate can be packaged from its own folder.
 	$(CARGO) package --quiet --workspace --exclude xtask --exclude diskarm-python \
 		--no-verify --allow-dirty --offline

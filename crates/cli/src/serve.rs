@@ -1,5 +1,7 @@
 //! `diskarm serve`: drives for other programs.
 
+#[cfg(feature = "dashboard")]
+mod dashboard;
 mod iscsi;
 mod live;
 mod nbd;

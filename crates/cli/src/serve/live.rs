@@ -1,6 +1,6 @@
 //! What is being served, while it is: as metrics, and for who watches.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::net::TcpListener;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -8,13 +8,26 @@ use std::time::Duration;
 
 use diskarm_core::units::Bytes;
 use diskarm_serve::{
-    Address, ExportFigures, Pace, Served, Setting, Watcher, open_metrics, serve_metrics,
+    Address, ExportFigures, Pace, Served, Setting, Stopper, Watcher, open_metrics, serve_metrics,
 };
 
+#[cfg(feature = "dashboard")]
+use super::dashboard;
 use crate::error::Error;
 
 /// How often a line says what was served, where there is no terminal.
 const LINE: Duration = Duration::from_secs(10);
+
+/// Whether what is being served is shown on a screen.
+pub fn has_screen() -> bool {
+    cfg!(feature = "dashboard") && io::stderr().is_terminal()
+}
+
+/// Gives the terminal back.
+pub fn give_back_screen() {
+    #[cfg(feature = "dashboard")]
+    dashboard::restore();
+}
 
 /// What is served, for output.
 #[derive(Clone)]
@@ -55,9 +68,15 @@ impl Live {
         serve_metrics(listener, text)
     }
 
-    /// Says now and then, in lines, what is being served.
-    pub fn show(self) -> Shown {
+    /// Shows on a terminal what is being served, or says it now and then in a line.
+    pub fn show(self, stopper: Stopper) -> io::Result<Shown> {
         let (ended, end) = channel();
+        #[cfg(feature = "dashboard")]
+        if has_screen() {
+            let thread = thread::spawn(move || dashboard::run(&self, &stopper, &end));
+            return Ok(Shown { ended, thread });
+        }
+        drop(stopper);
         let thread = thread::spawn(move || {
             let mut last = String::new();
             while end.recv_timeout(LINE) == Err(RecvTimeoutError::Timeout) {
@@ -70,23 +89,24 @@ impl Live {
                     last = text;
                 }
             }
+            Ok(())
         });
-        Shown { ended, thread }
+        Ok(Shown { ended, thread })
     }
 }
 
 /// A thread that shows what is being served.
 pub struct Shown {
     ended: Sender<()>,
-    thread: JoinHandle<()>,
+    thread: JoinHandle<io::Result<()>>,
 }
 
 impl Shown {
-    /// Ends it.
+    /// Ends it, and gives the terminal back.
     pub fn end(self) {
         drop(self.ended);
-        let ended = self.thread.join();
-        ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        // A terminal that is gone shows nothing, and nobody misses it.
+        let _ = self.thread.join();
     }
 }
 

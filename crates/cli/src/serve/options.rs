@@ -100,7 +100,8 @@ pub struct Options {
     #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=u64::MAX))]
     seed: u64,
 
-    /// Print what has been served, and how late, on standard error every ten seconds
+    /// Print what has been served, and how late, on standard error every ten seconds; on a
+    /// terminal, show it on a screen, if this program was built with `dashboard`
     #[arg(long)]
     watch: bool,
 
@@ -229,7 +230,7 @@ impl Options {
         let server = Server::start(protocol, exports, listeners, self.connections);
         let server = server.map_err(failed)?;
         let stopper = server.stopper().map_err(failed)?;
-        end_by(signals, stopper);
+        end_by(signals, stopper, self.watch && live::has_screen());
         for line in lines {
             // A server whose words nobody reads serves all the same.
             let _ = writeln!(io::stderr(), "{line}");
@@ -260,7 +261,7 @@ impl Options {
             live.clone().serve_metrics(socket)?;
         }
         let shown = match self.watch {
-            true => Some(live.show()),
+            true => Some(live.show(server.stopper()?)?),
             false => None,
         };
         let served = server.wait();
@@ -271,11 +272,14 @@ impl Options {
     }
 }
 
-/// Lets the first signal stop a server, and the second end the program.
-fn end_by(mut signals: Signals, stopper: Stopper) {
+/// Lets the first signal stop a server, and the second end the program, which may have a screen.
+fn end_by(mut signals: Signals, stopper: Stopper, has_screen: bool) {
     thread::spawn(move || {
         for (count, signal) in signals.forever().enumerate() {
             if count > 0 {
+                if has_screen {
+                    live::give_back_screen();
+                }
                 exit(128 + signal);
             }
             stopper.stop();

@@ -1,0 +1,232 @@
+//! A screen that shows what is being served.
+
+use std::io;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::{Duration, Instant};
+
+use diskarm_serve::{ExportFigures, Lateness, Stopper, TOO_SLOW};
+use ratatui::crossterm::cursor::Show;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use ratatui::layout::{Constraint, Layout};
+use ratatui::prelude::CrosstermBackend;
+use ratatui::style::{Color, Style, Stylize};
+use ratatui::text::{Line, Text};
+use ratatui::widgets::{Block, Paragraph, Row, Table};
+use ratatui::{Frame, Terminal};
+
+use super::live::Live;
+
+/// How often the screen changes.
+const TICK: Duration = Duration::from_millis(500);
+
+/// Shows it until `end` says so, or the server has ended. The keys q and Ctrl-C end the server.
+pub fn run(live: &Live, stopper: &Stopper, end: &Receiver<()>) -> io::Result<()> {
+    enable_raw_mode()?;
+    let shown = show(live, stopper, end);
+    restore();
+    shown
+}
+
+/// Gives the terminal back.
+pub fn restore() {
+    // There is nothing better to do for a terminal that is gone.
+    let _ = execute!(io::stderr(), LeaveAlternateScreen, Show);
+    let _ = disable_raw_mode();
+}
+
+fn show(live: &Live, stopper: &Stopper, end: &Receiver<()>) -> io::Result<()> {
+    // Some terminals have one screen only, with what was there before.
+    execute!(io::stderr(), EnterAlternateScreen, Clear(ClearType::All))?;
+    let mut terminal = Terminal::new(CrosstermBackend::new(io::stderr()))?;
+    let mut before: Option<(Instant, Vec<ExportFigures>)> = None;
+    let mut status = KEYS;
+    while end.try_recv() == Err(TryRecvError::Empty) {
+        let now = Instant::now();
+        let Some(figures) = live.figures() else {
+            break;
+        };
+        let rates = match &before {
+            None => vec![0.0; figures.len()],
+            Some((at, before)) => rates(before, &figures, now - *at),
+        };
+        terminal.draw(|frame| draw(frame, &figures, &rates, status))?;
+        before = Some((now, figures));
+        if event::poll(TICK)? && asks_for_the_end(&event::read()?) {
+            stopper.stop();
+            status = "ending";
+        }
+    }
+    Ok(())
+}
+
+const KEYS: &str = "q ends the server";
+
+fn asks_for_the_end(event: &Event) -> bool {
+    let Event::Key(key) = event else {
+        return false;
+    };
+    let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+    key.code == KeyCode::Char('q') || key.code == KeyCode::Char('c') && is_control
+}
+
+/// All requests of an export.
+fn requests(figures: &ExportFigures) -> u64 {
+    figures.counts.kinds().iter().map(|(_, count)| count).sum()
+}
+
+/// Requests per second of each export.
+fn rates(before: &[ExportFigures], now: &[ExportFigures], passed: Duration) -> Vec<f64> {
+    let pairs = before.iter().zip(now);
+    let more = pairs.map(|(before, now)| requests(now).saturating_sub(requests(before)));
+    let seconds = passed.as_secs_f64().max(1e-9);
+    more.map(|more| more as f64 / seconds).collect()
+}
+
+const HEADER: [&str; 9] = [
+    "export",
+    "connections",
+    "requests",
+    "per s",
+    "50 %",
+    "99 %",
+    "99.9 %",
+    "max",
+    "bound",
+];
+
+/// Draws a row for each export, and the verdict on each.
+fn draw(frame: &mut Frame<'_>, exports: &[ExportFigures], rates: &[f64], status: &str) {
+    let verdicts: Vec<Line<'_>> = exports.iter().filter_map(verdict).collect();
+    let rows = exports.len() as u16 + 3;
+    let areas = [Constraint::Length(rows), Constraint::Min(0)];
+    let [table, below] = Layout::vertical(areas).areas(frame.area());
+    let rows = exports.iter().zip(rates).map(|(figures, rate)| {
+        let late = figures.lateness.as_ref();
+        let us = |of: fn(&Lateness) -> f64| late.map_or_else(|| "-".into(), |late| time(of(late)));
+        let cells = [
+            name(figures).to_owned(),
+            figures.connections.to_string(),
+            requests(figures).to_string(),
+            format!("{rate:.0}"),
+            us(|late| late.p50_us),
+            us(|late| late.p99_us),
+            us(|late| late.p999_us),
+            us(|late| late.max_us),
+            us(|late| late.bound_us),
+        ];
+        let is_slow = late.is_some_and(|late| !late.keeps_time);
+        let style = Style::new();
+        Row::new(aligned(cells)).style(if is_slow { style.fg(Color::Red) } else { style })
+    });
+    let widths = [18, 11, 9, 7, 9, 9, 9, 9, 9].map(Constraint::Length);
+    let block = Block::bordered()
+        .title(" diskarm serve: how late replies leave ")
+        .title_bottom(Line::from(format!(" {status} ")).right_aligned());
+    let all = Table::new(rows, widths)
+        .header(Row::new(aligned(HEADER.map(str::to_owned))).bold())
+        .block(block);
+    frame.render_widget(all, table);
+    frame.render_widget(Paragraph::new(verdicts), below);
+}
+
+/// Names begin at the left, numbers end at the right.
+fn aligned(cells: [String; HEADER.len()]) -> Vec<Text<'static>> {
+    let mut cells: Vec<_> = cells.map(|cell| Text::from(cell).right_aligned()).into();
+    cells[0] = cells[0].clone().left_aligned();
+    cells
+}
+
+fn name(figures: &ExportFigures) -> &str {
+    match &*figures.export {
+        "" => &figures.drive,
+        name => name,
+    }
+}
+
+/// What is to be said of an export that has answered something.
+fn verdict(figures: &ExportFigures) -> Option<Line<'static>> {
+    let late = figures.lateness.as_ref()?;
+    let name = name(figures);
+    Some(match late.keeps_time {
+        true => Line::from(format!("{name}: in time")).fg(Color::Green),
+        false => Line::from(format!("{name}: {TOO_SLOW}"))
+            .fg(Color::Red)
+            .bold(),
+    })
+}
+
+/// A time in the unit that suits it.
+fn time(us: f64) -> String {
+    match us {
+        us if us < 1e3 => format!("{us:.1} us"),
+        us if us < 1e6 => format!("{:.1} ms", us / 1e3),
+        us => format!("{:.1} s", us / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use diskarm_core::units::{Bytes, Span};
+    use diskarm_serve::{Pace, Served, Setting, Speed};
+    use ratatui::backend::TestBackend;
+
+    use super::*;
+
+    fn figures(text: &str, late: &[f64]) -> ExportFigures {
+        let setting = Setting::parse(text, "--export").expect("a setting");
+        let pace = Pace {
+            speed: Some(Speed::REAL),
+            spins: false,
+            bound: Span::from_us(100.0),
+        };
+        let mut served = Served {
+            connections: 2,
+            ..Served::default()
+        };
+        for us in late {
+            served.left_late(Span::from_us(*us));
+        }
+        served.counts.reads = late.len() as u64;
+        setting.figures(pace, Bytes(1 << 20), &served)
+    }
+
+    #[test]
+    fn the_screen_has_a_row_and_a_verdict_for_each_export() {
+        let before = [
+            figures("db(drive=hp-c2247)", &[]),
+            figures("log(drive=x)", &[]),
+        ];
+        let now = [
+            figures("db(drive=hp-c2247)", &[5.0, 9.0, 20.0]),
+            figures("log(drive=x)", &[50.0, 2500.0]),
+        ];
+        let rates = rates(&before, &now, TICK);
+        let mut terminal = Terminal::new(TestBackend::new(100, 8)).expect("a screen");
+        let drawn = terminal.draw(|frame| draw(frame, &now, &rates, KEYS));
+        drawn.expect("a screen");
+        let buffer = terminal.backend().buffer();
+        let line = |row: u16| -> String {
+            let cells = (0..100).map(|column| buffer[(column, row)].symbol());
+            cells.collect::<String>().trim_end().to_owned()
+        };
+        let shown: Vec<String> = (0..7).map(line).collect();
+        assert_eq!(shown.join("\n"), SCREEN);
+        let color = |row| buffer[(1, row)].fg;
+        // A row for each export, then a verdict for each.
+        let found = [2, 3, 5, 6].map(color);
+        assert_eq!(found, [Color::Reset, Color::Red, Color::Green, Color::Red]);
+    }
+
+    const SCREEN: &str = "\
+┌ diskarm serve: how late replies leave ───────────────────────────────────────────────────────────┐
+│export             connections  requests   per s      50 %      99 %    99.9 %       max     bound│
+│db                           2         3       6    9.0 us   20.0 us   20.0 us   20.0 us  100.0 us│
+│log                          2         2       4   50.0 us    2.5 ms    2.5 ms    2.5 ms  100.0 us│
+└─────────────────────────────────────────────────────────────────────────────── q ends the server ┘
+db: in time
+log: this host cannot keep this drive's time";
+}
