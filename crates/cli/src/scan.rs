@@ -49,11 +49,11 @@ pub struct Args {
     #[arg(allow_negative_numbers = true, value_parser = whole::<usize>(1..=2))]
     depth: usize,
 
-    /// Add this to the predicted time of each seek of a background read and behind it, in ns, us or
-    /// ms
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "0.3 ms")]
-    #[arg(allow_hyphen_values = true)]
-    conservatism: Span,
+    /// Add this to the predicted time of each seek to a background read and behind it, with
+    /// --inside only of those to the foreground; in ns, us or ms [default: 0.3 ms; with --inside
+    /// 0.4 ms]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
+    conservatism: Option<Span>,
 
     /// Adjust conservatism so that the foreground is not slowed down by more than this
     #[arg(long, value_name = "PERCENT", value_parser = share, conflicts_with = "inside")]
@@ -140,7 +140,10 @@ pub fn run(args: &Args) -> Result<(), Error> {
             false => Place::Outside(args.depth),
         },
         settings: Settings {
-            conservatism: args.conservatism,
+            conservatism: args.conservatism.unwrap_or(match args.inside {
+                true => Span::from_us(400.0),
+                false => Settings::default().conservatism,
+            }),
             one_per_track: !args.any_track,
             idle: args.idle,
             most_slowdown: args.max_slowdown,

@@ -6,9 +6,11 @@
 //! knows tracks, angles and movements of the arm, and nothing of commands: the scheduler in front
 //! of a drive and the one in its firmware both use it.
 
+mod best;
 mod blocks;
 mod chart;
 mod figures;
+mod fill;
 mod search;
 mod tasks;
 

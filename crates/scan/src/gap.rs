@@ -233,7 +233,8 @@ impl<'a> Planner<'a> {
             except.extend(plan.reads.iter().map(|find| find.track));
         }
         let limits = Limits {
-            conservatism: settings.conservatism,
+            arriving: settings.conservatism,
+            leaving: settings.conservatism,
             turn,
             sector: self.background.sector,
             max: self.background.most,

@@ -52,8 +52,7 @@ pub struct Scan<'a> {
 pub enum Place {
     /// In front of the drive, which has so many requests at one time, 1 or 2.
     Outside(usize),
-    /// In the drive's own queue: of [`Settings`] only the conservatism and the bounds matter, and
-    /// nothing is read in idle time.
+    /// In the drive's own queue: of [`Settings`] only the conservatism matters.
     Inside,
 }
 
@@ -140,13 +139,7 @@ impl Scan<'_> {
                 self.outside(&layout, depth, background, &progress)?
             }
             Place::Inside => {
-                let Settings {
-                    conservatism,
-                    reads,
-                    tracks,
-                    ..
-                } = self.settings;
-                let gaps = InGaps::new(tasks, conservatism, sink).bounded(reads, tracks);
+                let gaps = InGaps::new(tasks, self.settings.conservatism, sink);
                 self.inside(&layout, gaps, &progress)
             }
         };

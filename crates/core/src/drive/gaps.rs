@@ -11,58 +11,53 @@ use crate::request::{Op, Request};
 use crate::sched::{Estimate, Outlook};
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
+/// The most reads in a gap.
+const READS: usize = 5;
+
+/// How often, within a gap, several beginnings are tried.
+const ALTERNATIVES: usize = 1;
+
+/// The most tracks that are looked at for a read.
+const TRACKS: u32 = 256;
+
 /// Background tasks of a drive.
 ///
 /// What it does: when the drive begins a command whose blocks are not in its buffer, it looks for
 /// the reads that gain most before the first of them passes, on the track where the arm is, the one
 /// where it goes, or any other. What they bring stays in the drive, and takes no time on the bus.
 ///
-/// The movements that it expects are the mean ones: if they scatter, conservatism has to make up
-/// for it. Nothing is read in idle time.
+/// The movements that it expects are the mean ones. If they scatter, conservatism has to make up
+/// for it where the head leaves for the command. If it arrives late at a read, it begins with the
+/// sector that comes next, and what has passed stays wanted. Nothing is read in idle time.
 pub struct InGaps {
     tasks: Tasks,
     limits: Limits,
-    /// The most reads in a gap.
-    reads: usize,
     sink: Box<dyn FnMut(&Delivered) + Send>,
     figures: Figures,
 }
 
 impl InGaps {
-    /// Reads what `tasks` want, with this `conservatism` added to each seek. Calls `sink` for all
-    /// that a gap brings when the gap begins.
+    /// Reads what `tasks` want, with this `conservatism` added to each seek to a command. Calls
+    /// `sink` for all that a gap brings when the gap begins.
     pub fn new(
         tasks: Tasks,
         conservatism: Span,
         sink: impl FnMut(&Delivered) + Send + 'static,
     ) -> Self {
         let limits = Limits {
-            conservatism,
+            arriving: Span::ZERO,
+            leaving: conservatism,
             turn: Span::ZERO,
             sector: Span::ZERO,
             max: Request::MAX_SECTORS,
             ends: true,
-            tracks: 256,
+            tracks: TRACKS,
         };
         Self {
             tasks,
             limits,
-            reads: 3,
             sink: Box::new(sink),
             figures: Figures::default(),
-        }
-    }
-
-    /// The same with at most so many reads in a gap, for each of which at most so many tracks are
-    /// looked at. By default these are 3 and 256.
-    pub fn bounded(self, reads: usize, tracks: u32) -> Self {
-        Self {
-            limits: Limits {
-                tracks,
-                ..self.limits
-            },
-            reads,
-            ..self
         }
     }
 
@@ -90,7 +85,7 @@ impl InGaps {
         let place = core.locate(&request);
         let (arm, ready) = view.called(&request, &place);
         let read = Request::new(0, Op::Read, request.start, SectorCount(1));
-        let mut gap = Gap {
+        let gap = Gap {
             from: view.called(&read, &place).0,
             to: Track::of(&place),
             op: request.op,
@@ -98,49 +93,46 @@ impl InGaps {
         };
         let mut alone = core.without_fate();
         let alone = (alone.serve(command).completion, alone.transferred());
-        let mut found = Vec::new();
         if alone.0.outcome == Outcome::Hit {
-            return found;
+            return Vec::new();
         }
-        let mut before = core.without_fate();
-        while found.len() < self.reads {
-            let find = self.tasks.search(&core.mechanism, &gap, &self.limits, &[]);
-            let Some(find) = find else {
-                break;
-            };
-            let end = before.read_in_gap(gap.from.since, &find);
-            let mut trial = before.clone();
+        let mut found = (self.tasks).fill(&core.mechanism, &gap, &self.limits, READS, ALTERNATIVES);
+        let rounding = core.rounding();
+        while !found.is_empty() {
+            let mut trial = core.without_fate();
+            let mut at = gap.from.since;
+            for find in &found {
+                at = trial.read_in_gap(at, find).1;
+            }
             let done = trial.serve(command).completion;
-            let rounding = Span::from_ns((core.mechanism.rotation.period().as_ns() >> 19) + 4);
             let late = [
                 done.at.after(alone.0.at),
                 trial.transferred().after(alone.1),
             ];
-            if late.into_iter().any(|late| late > rounding) {
+            if late.into_iter().all(|late| late <= rounding) {
                 break;
             }
-            let claim = self.tasks.claim(find.first, find.sectors);
-            self.tasks.deliver(&claim);
-            self.figures.sectors += claim.sectors().0;
-            for part in claim.parts() {
-                (self.sink)(&Delivered {
-                    task: part.task,
-                    first: part.first,
-                    sectors: part.sectors,
-                    at: end,
-                    is_readable: true,
-                });
-            }
-            found.push(find);
-            gap.from = Position {
-                cylinder: find.track.cylinder,
-                head: find.track.head,
-                since: end,
-            };
+            found.pop();
         }
         self.figures.reads += found.len() as u64;
         self.figures.gaps += u64::from(!found.is_empty());
         found
+    }
+
+    /// Takes note that blocks from `first` to `end` have been read by `at`.
+    fn take(&mut self, first: Lbn, end: Lbn, at: Instant) {
+        let claim = self.tasks.claim(first, end - first);
+        self.tasks.deliver(&claim);
+        self.figures.sectors += claim.sectors().0;
+        for part in claim.parts() {
+            (self.sink)(&Delivered {
+                task: part.task,
+                first: part.first,
+                sectors: part.sectors,
+                at,
+                is_readable: true,
+            });
+        }
     }
 }
 
@@ -175,28 +167,48 @@ impl Drive {
         let (from, _) = view.called(&read, &self.core.locate(&read));
         let mut at = from.since;
         for find in gaps.chosen(&self.core, &command) {
-            at = self.core.read_in_gap(at, &find);
+            let (first, end) = self.core.read_in_gap(at, &find);
+            gaps.take(first, find.first + find.sectors, end);
+            at = end;
         }
     }
 }
 
 impl Core {
-    /// Reads the blocks of `find`, for which the arm is called at `at`; when they have passed.
-    fn read_in_gap(&mut self, at: Instant, find: &Find) -> Instant {
-        let from = self.call(at);
+    /// Reads the blocks of `find`, for which the arm is called at `at`. Returns the first block
+    /// that was read, from which on all were, and when they had passed.
+    fn read_in_gap(&mut self, at: Instant, find: &Find) -> (Lbn, Instant) {
+        let mut from = self.call(at);
         let late = self.scatter(Op::Read, from, find.first);
-        let from = Position {
-            since: from.since.shifted(late),
-            ..from
+        from.since = from.since.shifted(late);
+        let way = (from.cylinder, find.track.cylinder);
+        let moved = (self.mechanism.seek).total(Op::Read, way, from.head != find.track.head);
+        let there = from.since + moved;
+        let missed = there.since_or_zero(find.begin + self.rounding());
+        let sector_ns = (find.end - find.begin).as_ns() / find.sectors.0 as i64;
+        let passed = match missed {
+            Span::ZERO => 0,
+            missed => missed.as_ns() / sector_ns.max(1) + 1,
         };
-        let blocks = (find.first, find.first + find.sectors);
-        let start = Instant::START;
-        let (approach, mut piece) = self.mechanism.piece(from, Op::Read, blocks, start);
-        if self.rules.read_on_arrival {
-            let period = self.mechanism.rotation.period();
-            piece = piece.on_arrival(approach.wait, find.sectors, period);
+        let end = find.first + find.sectors;
+        let first = Lbn(find.first.0 + passed as u64).min(end);
+        let mut position = Position {
+            cylinder: find.track.cylinder,
+            head: find.track.head,
+            since: there,
+        };
+        if first < end {
+            let start = Instant::START;
+            let (_, piece) = (self.mechanism).next_piece(position, Op::Read, (first, end), start);
+            position = piece.position_after();
         }
-        self.arm = Arm::Free(piece.position_after());
-        piece.end()
+        self.arm = Arm::Free(position);
+        (first, position.since)
+    }
+
+    /// By how much a time may differ that is computed in another way: angles are exact to 2^-20 of
+    /// a revolution, and times to a nanosecond.
+    fn rounding(&self) -> Span {
+        Span::from_ns((self.mechanism.rotation.period().as_ns() >> 19) + 4)
     }
 }
