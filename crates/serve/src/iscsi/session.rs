@@ -48,6 +48,8 @@ pub struct Session {
     status: Serial,
     /// The number of the next command.
     expected: Serial,
+    /// The largest number of a command that the initiator was told is taken.
+    told_max: Serial,
     /// Commands that have no answer yet, in the order of their arrival.
     pub(super) tasks: Vec<Task>,
     replies: VecDeque<Reply>,
@@ -87,6 +89,8 @@ impl Session {
             output: Buffer::new(OUTPUT),
             status,
             expected,
+            // As the login has said.
+            told_max: expected.plus(WINDOW - 1),
             tasks: Vec::new(),
             replies: VecDeque::new(),
             window: 0,
@@ -143,18 +147,25 @@ impl Session {
         if is_immediate {
             return Ok(Order::Next);
         }
-        if command == self.expected {
-            self.expected = self.expected.next();
-            return Ok(Order::Next);
+        if command.is_before(self.expected) || self.told_max.is_before(command) {
+            return Ok(Order::Outside);
         }
-        let is_outside = command.is_before(self.expected) || self.max().is_before(command);
-        is_outside.then_some(Order::Outside).ok_or(Broken)
+        if command != self.expected {
+            return Err(Broken);
+        }
+        self.expected = self.expected.next();
+        Ok(Order::Next)
     }
 
-    /// The largest number of a command that is taken.
+    /// The largest number of a command that is taken, which never becomes smaller: the initiator
+    /// may already have used what it was told.
     fn max(&self) -> Serial {
         let free = WINDOW.saturating_sub(self.window);
-        self.expected.plus(free).previous()
+        let max = self.expected.plus(free).previous();
+        match max.is_before(self.told_max) {
+            true => self.told_max,
+            false => max,
+        }
     }
 
     /// Keeps a command that has arrived.
@@ -283,17 +294,19 @@ impl Session {
                 // The answer itself says that there is room again.
                 self.window -= u32::from(!end.is_immediate);
             }
+            let max = self.max();
             let mut writer = Writer {
                 numbers: Numbers {
                     status: self.status,
                     expected: self.expected,
-                    max: self.max(),
+                    max,
                 },
                 output: &mut self.output,
                 parameters: &self.parameters,
             };
             let is_done = writer.write(&mut reply);
             self.status = writer.numbers.status;
+            self.told_max = max;
             match (&reply, is_done) {
                 (Reply::End(end), true) => {
                     self.immediate -= usize::from(end.is_immediate);

@@ -3,8 +3,8 @@
 use diskarm_serve::{Desk, Session as _};
 use diskarm_wire::Sense;
 use diskarm_wire::iscsi::{
-    DataOut, Lengths, LogoutRequest, Lun, Message, NopOut, Response, Serial, Tag, TaskRequest,
-    attribute, function, logout_reason, reject_reason, segment, task_response,
+    DataOut, Lengths, LogoutRequest, Lun, Message, NopIn, NopOut, Response, Serial, Tag,
+    TaskRequest, attribute, function, logout_reason, reject_reason, segment, task_response,
 };
 use diskarm_wire::sense::{Code, Key};
 
@@ -212,6 +212,43 @@ fn commands_outside_the_window_are_ignored_and_gaps_end_the_connection() {
         target.exchange(number, &bytes(&Message::Command(command), &[])),
         None
     );
+}
+
+/// A ping whose answer tells what is expected next.
+fn ping(target: &mut Target, number: usize) -> NopIn {
+    let ping = NopOut {
+        immediate: true,
+        lun: Lun(0),
+        tag: Tag(3),
+        transfer: Tag::NONE,
+        command: Serial(0),
+        expected_status: Serial(0),
+    };
+    match target.send(number, &bytes(&Message::NopOut(ping), &[]))[..] {
+        [(Message::NopIn(answer), _)] => answer,
+        ref other => panic!("{other:?}"),
+    }
+}
+
+/// RFC 7143, "Command Numbering and Acknowledging": commands beyond the largest number that the
+/// target has told are ignored, though they come in order.
+#[test]
+fn commands_without_room_in_the_window_are_ignored() {
+    let mut target = Target::new("");
+    let mut initiator = target.log_in("a", &[("InitialR2T", "No")]);
+    let number = initiator.number;
+    let before = ping(&mut target, number);
+    for _ in 0..200 {
+        // Data are to come, and never do.
+        let mut command = initiator.command(&[0; 6], 512, true);
+        command.is_final = false;
+        let said = target.send(number, &bytes(&Message::Command(command), &[]));
+        assert!(said.is_empty());
+    }
+    let answer = ping(&mut target, number);
+    assert_eq!(answer.expected_command.since(before.expected_command), 64);
+    assert_eq!(answer.max_command, before.max_command);
+    assert_eq!(answer.expected_command, answer.max_command.next());
 }
 
 /// An ordered command waits for the data of an older one; a simple one behind it waits, too, and
