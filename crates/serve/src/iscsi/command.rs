@@ -2,6 +2,7 @@
 
 use std::time::Instant as Wall;
 
+use diskarm_core::request::Request;
 use diskarm_emulate::Status;
 use diskarm_wire::command::Size;
 use diskarm_wire::inquiry::{Inquiry, padded};
@@ -113,11 +114,18 @@ impl IscsiDesk {
         let meaning = Meaning::of(command.unpadded(), sector);
         self.served.counts.count(meaning.access, meaning.bytes);
         let needed = self.timeline.timed().data_out_length(command.unpadded());
+        // The unit refuses longer transfers, whatever comes with them.
+        let longest = (Request::MAX_SECTORS.0 * sector) as usize;
         let needed = match needed {
             usize::MAX => MAX_LIST.min(command.length as usize),
+            needed if needed > longest => 0,
             needed => needed,
         };
-        let cost = needed.min(command.length as usize) + meaning.returns;
+        let returns = match meaning.returns {
+            returns if returns > longest => 0,
+            returns => returns,
+        };
+        let cost = needed.min(command.length as usize) + returns;
         let mut task = Task::new(command, meaning.access, needed, cost);
         task.syncs = meaning.syncs && self.has_file();
         if needed > command.length as usize

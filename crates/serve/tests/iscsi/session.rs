@@ -251,6 +251,31 @@ fn commands_without_room_in_the_window_are_ignored() {
     assert_eq!(answer.expected_command, answer.max_command.next());
 }
 
+/// Of the memory of a server a command takes no more than the unit would accept.
+#[test]
+fn a_transfer_that_is_too_long_is_refused_before_its_data_come() {
+    let mut target = Target::new("");
+    let mut initiator = target.log_in("a", &[]);
+    let mut block = [0; 16];
+    block[0] = 0x8a;
+    block[10..14].copy_from_slice(&0x0001_0001_u32.to_be_bytes());
+    let command = initiator.command(&block, 0x0001_0001 * 512, true);
+    let said = target.send(
+        initiator.number,
+        &bytes(&Message::Command(command), &[1; 512]),
+    );
+    let (response, sense) = response(&said);
+    let sense = sense.expect("sense data");
+    assert_eq!(
+        (sense.key, sense.code),
+        (Key::IllegalRequest, Code::INVALID_FIELD)
+    );
+    assert_eq!(
+        (response.underflow, response.residual),
+        (true, command.length)
+    );
+}
+
 /// An ordered command waits for the data of an older one; a simple one behind it waits, too, and
 /// one for the head of the queue does not.
 #[test]
