@@ -9,6 +9,7 @@ use diskarm_wire::iscsi::{
 
 use super::desk::IscsiDesk;
 use super::discovery::targets;
+use super::reply::PIECE;
 use super::session::{Order, Session};
 use crate::service::Broken;
 
@@ -69,7 +70,8 @@ impl IscsiDesk {
     fn text(&self, session: &mut Session, request: &TextRequest, data: &[u8]) {
         let facts = std::slice::from_ref(&self.facts);
         let answer = targets(data, &session.origin.address, facts);
-        let is_short = answer.len() <= session.parameters.max_send as usize;
+        let most = (session.parameters.max_send as usize).min(PIECE);
+        let is_short = answer.len() <= most;
         if request.continues || request.transfer != Tag::NONE || !is_short {
             let header = Message::TextRequest(*request).emit(Lengths::of_data(data.len()));
             return session.reject(reject_reason::PROTOCOL_ERROR, header);

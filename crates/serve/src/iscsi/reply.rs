@@ -99,7 +99,7 @@ fn stamp(message: &mut Message, numbers: Numbers) -> bool {
 }
 
 /// The most data of a message, in bytes, however much the initiator takes.
-const PIECE: usize = 128 << 10;
+pub const PIECE: usize = 128 << 10;
 
 /// Writes what is sent.
 pub struct Writer<'a> {

@@ -4,7 +4,8 @@ use diskarm_serve::{Desk, Session as _};
 use diskarm_wire::Sense;
 use diskarm_wire::iscsi::{
     DataOut, Lengths, LogoutRequest, Lun, Message, NopIn, NopOut, Response, Serial, Tag,
-    TaskRequest, attribute, function, logout_reason, reject_reason, segment, task_response,
+    TaskRequest, TextRequest, attribute, function, logout_reason, reject_reason, segment,
+    task_response,
 };
 use diskarm_wire::sense::{Code, Key};
 
@@ -274,6 +275,31 @@ fn a_transfer_that_is_too_long_is_refused_before_its_data_come() {
         (response.underflow, response.residual),
         (true, command.length)
     );
+}
+
+/// An initiator that takes long messages asks for more than the target sends in one.
+#[test]
+fn text_with_an_answer_that_is_too_long_is_rejected() {
+    let mut target = Target::new("");
+    let initiator = target.log_in("a", &[("MaxRecvDataSegmentLength", "16777215")]);
+    let number = initiator.number;
+    let request = TextRequest {
+        immediate: true,
+        is_final: true,
+        continues: false,
+        lun: Lun(0),
+        tag: Tag(5),
+        transfer: Tag::NONE,
+        command: initiator.command,
+        expected_status: Serial(0),
+    };
+    let text = b"a=\0".repeat(40_000);
+    let said = target.send(number, &bytes(&Message::TextRequest(request), &text));
+    let [(Message::Reject(reject), _)] = &said[..] else {
+        panic!("{} messages", said.len());
+    };
+    assert_eq!(reject.reason, reject_reason::PROTOCOL_ERROR);
+    ping(&mut target, number);
 }
 
 /// An ordered command waits for the data of an older one; a simple one behind it waits, too, and
