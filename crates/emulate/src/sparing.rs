@@ -38,11 +38,12 @@ fn spare_number(geometry: &Geometry, spare: Unit) -> u64 {
     places.sum::<u64>() + spare.number
 }
 
-/// The geometry with exactly these pairs.
+/// The geometry with exactly these pairs, and its slips in order.
 fn with(geometry: &Geometry, pairs: &[Pair]) -> Geometry {
     let mut geometry = geometry.clone();
     geometry.grown_defects.count = 0;
     for zone in &mut geometry.zones {
+        zone.slips.sort_unstable();
         zone.defects.clear();
     }
     for (from, to) in pairs {
@@ -82,45 +83,34 @@ pub(crate) fn formatted(geometry: &Geometry, layout: &Layout, more: &[Unit]) -> 
     let mut units: Vec<Unit> = defective.collect();
     units.sort_unstable();
     units.dedup();
-    let all = slipped(&with(geometry, &[]), &units);
+    let mut all = with(geometry, &[]);
+    units.iter().for_each(|unit| slip(&mut all, *unit));
     if Layout::new(&all).is_ok() {
         return all;
     }
     // One by one.
-    let mut kept = pairs;
-    let mut slips = Vec::new();
+    let mut geometry = with(geometry, &pairs);
     for unit in units {
-        let fewer: Vec<Pair> = kept
-            .iter()
-            .filter(|(from, _)| *from != unit)
-            .copied()
-            .collect();
-        slips.push(unit);
-        if Layout::new(&slipped(&with(geometry, &fewer), &slips)).is_ok() {
-            kept = fewer;
-        } else {
-            slips.pop();
+        let mut next = geometry.clone();
+        let defects = &mut next.zones[unit.zone].defects;
+        defects.retain(|(from, _)| *from != unit.number);
+        slip(&mut next, unit);
+        if Layout::new(&next).is_ok() {
+            geometry = next;
         }
-    }
-    slipped(&with(geometry, &kept), &slips)
-}
-
-/// The geometry with these units slipped too. Where slips are made up for at the end of the disk,
-/// that has as many spares less.
-fn slipped(geometry: &Geometry, units: &[Unit]) -> Geometry {
-    let mut geometry = geometry.clone();
-    for unit in units {
-        let slips = &mut geometry.zones[unit.zone].slips;
-        if !slips.contains(&unit.number) {
-            slips.push(unit.number);
-            if geometry.sparing == Sparing::SectorsPerDisk {
-                let unused = geometry.unused_sectors.0.saturating_sub(1);
-                geometry.unused_sectors = SectorCount(unused);
-            }
-        }
-    }
-    for zone in &mut geometry.zones {
-        zone.slips.sort_unstable();
     }
     geometry
+}
+
+/// Slips a unit. Where slips are made up for at the end of the disk, that has a spare less.
+fn slip(geometry: &mut Geometry, unit: Unit) {
+    let slips = &mut geometry.zones[unit.zone].slips;
+    let Err(place) = slips.binary_search(&unit.number) else {
+        return;
+    };
+    slips.insert(place, unit.number);
+    if geometry.sparing == Sparing::SectorsPerDisk {
+        let unused = geometry.unused_sectors.0.saturating_sub(1);
+        geometry.unused_sectors = SectorCount(unused);
+    }
 }

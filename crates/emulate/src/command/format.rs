@@ -15,6 +15,10 @@ use crate::sparing;
 use crate::state::{Context, invalid_field, invalid_parameter, list_length, too_few_data};
 use crate::work::{Start, Step, Work};
 
+/// The most defects of a list, which is more than any drive leaves its factory with: where spares
+/// are few, each takes a layout to find out whether it can be slipped.
+const MOST_DEFECTS: usize = 2048;
+
 /// What comes along with the command.
 #[derive(Clone, Debug, Default)]
 struct List {
@@ -94,6 +98,9 @@ fn list(context: &Context<'_>, format: AddressFormat, long: bool) -> Result<List
         .ok_or(too_few_data())?;
     let each = Address::length(format).ok_or(invalid_field(1, Some(2)))?;
     if !list.len().is_multiple_of(each) {
+        return Err(list_length());
+    }
+    if list.len() / each > MOST_DEFECTS {
         return Err(list_length());
     }
     let mut defects = Vec::new();

@@ -147,3 +147,25 @@ fn formatting_slips_what_was_reallocated() {
         bench.data(&transfer(Op::Read, 123_000, 1000), &[]);
     }
 }
+
+/// Where spares are few, each defect of a list takes a layout, and one command with as many as its
+/// list can have would hold up all others for long.
+#[test]
+fn lists_of_too_many_defects_are_refused() {
+    let mut bench = Bench::new(&catalogued("seagate-st41601n"));
+    let blocks: Vec<u8> = (0..2049_u32).flat_map(|n| (97 * n).to_be_bytes()).collect();
+    let length = (blocks.len() as u32).to_be_bytes();
+    let list = [&[0; 4][..], &length, &blocks].concat();
+    let command = Command::FormatUnit {
+        defects: Some(AddressFormat::ShortBlock),
+        long_list: true,
+        complete: false,
+        interleave: 0,
+    };
+    let response = bench.run(&command, &list);
+    let sense = Sense::parse(&response.sense).unwrap();
+    assert_eq!(
+        (sense.key, sense.code),
+        (Key::IllegalRequest, Code::PARAMETER_LIST_LENGTH)
+    );
+}
