@@ -19,7 +19,7 @@ const TIME: Duration = Duration::from_secs(30);
 const MOST_REQUESTS: u32 = 16;
 
 /// The most text that a target may send in one answer, in bytes.
-const MOST_TEXT: usize = 1 << 16;
+pub const MOST_TEXT: usize = 1 << 16;
 
 /// What a session is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,8 +193,10 @@ impl Login<'_> {
             return Ok(());
         }
         for (key, value) in pairs {
+            // More than a message can have is as good as that.
             let number = || {
                 let number = text::number(value).filter(|number| *number >= 512);
+                let number = number.map(|number| number.min((1 << 24) - 1));
                 number.ok_or_else(|| protocol(format!("{key}={value}")))
             };
             let digest = || match value.as_str() {
@@ -328,10 +330,13 @@ impl Login<'_> {
     }
 }
 
-/// The keys and values of a text.
+/// The keys and values of a text. They are printed, so that control characters do not belong there.
 pub fn pairs(text: &[u8]) -> Result<Vec<(String, String)>, Error> {
     let pairs = text::pairs(text).map(|pair| {
         let (key, value) = pair.map_err(|_| protocol("text that is no list of keys"))?;
+        if value.contains(char::is_control) {
+            return Err(protocol(format!("control characters in {key}")));
+        }
         Ok((key.to_owned(), value.to_owned()))
     });
     pairs.collect()

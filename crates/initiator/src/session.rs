@@ -14,7 +14,7 @@ use crate::address::Address;
 use crate::chap::Credentials;
 use crate::connection::Connection;
 use crate::error::{Error, protocol};
-use crate::login::{Agreed, Numbers, Purpose, login, pairs};
+use crate::login::{Agreed, MOST_TEXT, Numbers, Purpose, login, pairs};
 
 /// How long logging out may take.
 const LOGOUT: Duration = Duration::from_secs(1);
@@ -102,6 +102,9 @@ pub fn targets(address: &Address, credentials: Option<&Credentials>) -> Result<V
         };
         session.numbers.expected_status = response.status.next();
         text.extend(data);
+        if text.len() > MOST_TEXT {
+            return Err(protocol("a list of targets without end"));
+        }
         if response.is_final {
             break;
         }

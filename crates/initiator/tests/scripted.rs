@@ -6,10 +6,10 @@ use std::net::{TcpListener, TcpStream};
 use std::thread::JoinHandle;
 
 use diskarm_extract::{Broken, Data, Reply, Transport};
-use diskarm_initiator::{Address, Session};
+use diskarm_initiator::{Address, Session, targets};
 use diskarm_wire::iscsi::{
     AsyncMessage, Command, DataIn, Digest, Lengths, LoginRequest, LoginResponse, Lun, Message,
-    NopIn, Response, Serial, Tag, async_event, padded, stage, text,
+    NopIn, Response, Serial, Tag, TextResponse, async_event, padded, stage, text,
 };
 
 /// A target's side of a connection.
@@ -348,5 +348,78 @@ fn a_wrong_digest_ends_the_session() {
     });
     let error = read(&mut session).0.unwrap_err().to_string();
     assert!(error.contains("wrong digest of header"), "{error}");
+    over(target);
+}
+
+/// What a target lists that is asked for all targets, in messages of which each has `part` and the
+/// last is number `count`; `None` for one that never ends.
+fn listed(part: &'static [u8], count: Option<u32>) -> Result<Vec<String>, String> {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let target = std::thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        let mut side = Side {
+            stream,
+            digests: false,
+        };
+        side.log_in(b"MaxRecvDataSegmentLength=8192\0");
+        for number in 1..=count.unwrap_or(1 << 16) {
+            // One who has heard enough closes the connection.
+            let mut header = [0; Message::LENGTH];
+            if side.stream.read_exact(&mut header).is_err() {
+                return number;
+            }
+            let length = Lengths::parse(&header).unwrap().padded();
+            side.stream.read_exact(&mut vec![0; length]).unwrap();
+            let is_final = Some(number) == count;
+            let answer = TextResponse {
+                is_final,
+                continues: !is_final,
+                lun: Lun(0),
+                tag: Tag(1),
+                transfer: if is_final { Tag::NONE } else { Tag(5) },
+                status: Serial(number),
+                expected_command: Serial(1),
+                max_command: Serial(1),
+            };
+            side.send(&Message::TextResponse(answer), part);
+        }
+        u32::MAX
+    });
+    let address = Address::parse(&format!("//127.0.0.1:{port}")).unwrap();
+    let found = targets(&address, None).map_err(|error| error.to_string());
+    assert!(target.join().unwrap() > 1, "the target sent something");
+    found
+}
+
+#[test]
+fn a_list_of_targets_ends() {
+    let names = listed(b"TargetName=iqn.a\0", Some(2)).unwrap();
+    assert_eq!(names, ["iqn.a", "iqn.a"]);
+    let error = listed(&[b'a'; 8000], None).unwrap_err();
+    assert!(error.contains("a list of targets without end"), "{error}");
+}
+
+/// Names are printed: an escape sequence would reach the terminal.
+#[test]
+fn names_with_control_characters_are_refused() {
+    let error = listed(b"TargetName=\x1b]0;title\x07\0", Some(1)).unwrap_err();
+    assert!(
+        error.contains("control characters in TargetName"),
+        "{error}"
+    );
+}
+
+/// Messages cannot have 16 MiB of data, whatever a target takes.
+#[test]
+fn data_are_sent_in_messages_that_can_hold_them() {
+    let lengths = b"MaxRecvDataSegmentLength=4294967295\0FirstBurstLength=4294967295\0";
+    let (mut session, target) = played(lengths, |side| {
+        let mut header = [0; Message::LENGTH];
+        side.stream.read_exact(&mut header).unwrap();
+        assert_eq!(Lengths::parse(&header).unwrap().data_length, 0xff_ffff);
+    });
+    let reply = session.execute(&READ, Data::Out(&vec![0; 1 << 24]));
+    assert!(matches!(reply, Err(Broken::Transport(_))), "{reply:?}");
     over(target);
 }
