@@ -355,3 +355,32 @@ fn the_time_left_is_right_within_a_factor_of_three() {
         );
     }
 }
+
+/// A drive of which only the first blocks are shown, as a target may do: what cannot be measured on
+/// so few says so.
+#[test]
+fn small_disks_are_measured_as_far_as_they_can_be() {
+    for (blocks, failed) in [
+        (200_000, None),
+        (5_000, Some("buffer")),
+        (100, Some("seeks")),
+        (2, Some("seeks")),
+    ] {
+        let mut spec = catalogued("quantum-atlas-iii");
+        let less = spec.geometry.sectors.0 - blocks;
+        spec.geometry.sectors.0 -= less;
+        spec.geometry.unused_sectors.0 += less;
+        let mut checkpoint = begun(&spec, OPTIONS);
+        let mut connect = |seed| connected(&spec, seed);
+        suite::run(&mut connect, &mut checkpoint, &mut patient()).unwrap();
+        let outcome = |name| &checkpoint.record(name).unwrap().outcome;
+        match failed {
+            Some(name) => assert!(
+                matches!(outcome(name), Outcome::Failed(_)),
+                "{blocks}: {:?}",
+                outcome(name)
+            ),
+            None => assert_eq!(*outcome("buffer"), Outcome::Done, "{blocks}"),
+        }
+    }
+}

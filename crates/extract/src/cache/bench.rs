@@ -80,6 +80,9 @@ impl Replay {
     }
 }
 
+/// On fewer cylinders there is no place for vectors that others have not touched.
+const LEAST_CYLINDERS: u32 = 64;
+
 pub(super) struct Bench<'a, 'd> {
     pub pairs: Pairs<'a, 'd>,
     /// What is known of the drive, with what is believed of its buffer.
@@ -103,6 +106,12 @@ impl<'a, 'd> Bench<'a, 'd> {
         known: &Spec,
         (writes, seed): (bool, u64),
     ) -> Result<Self, Error> {
+        let cylinders = setup.layout.cylinders();
+        if cylinders < LEAST_CYLINDERS {
+            return Err(Error::Undecided(format!(
+                "cache: the disk has {cylinders} cylinders; test vectors need {LEAST_CYLINDERS}"
+            )));
+        }
         let layout = Layout::new(&known.geometry)
             .map_err(|error| Error::Undecided(format!("cache: {error}")))?;
         let pairs = setup.pairs(disk, seed)?;
@@ -186,7 +195,8 @@ impl<'a, 'd> Bench<'a, 'd> {
         }
         let (area, cylinder) = found.unwrap_or((Area::somewhere(layout), 0));
         self.recent.push_back(cylinder);
-        if self.recent.len() > RECENT {
+        let most = RECENT.min(layout.cylinders() as usize / 16);
+        if self.recent.len() > most {
             self.recent.pop_front();
         }
         area

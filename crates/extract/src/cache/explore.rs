@@ -130,6 +130,7 @@ fn chase(bench: &mut Bench<'_, '_>, ground: &mut Ground, vector: Vector) -> Vect
         at += ground.area.length();
     }
     let sectors = [1, 1, 2, 4][bench.below(4) as usize];
+    let at = at.min(bench.pairs.layout.sectors().0 - 1 - sectors);
     ground.touched.push(Touched {
         first: at,
         end: at + sectors,

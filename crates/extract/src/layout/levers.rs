@@ -23,6 +23,9 @@ const UNCERTAIN: f64 = 0.11;
 pub(super) fn sectors(phases: &mut Phases<'_, '_>, first: u64) -> Result<u64, Error> {
     let mut from = first;
     for _ in 0..TRACKS {
+        if from >= phases.capacity() {
+            break;
+        }
         let line = Line::from(phases, from)?;
         match line.sectors(phases)? {
             Some(sectors) => return Ok(sectors),

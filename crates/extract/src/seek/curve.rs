@@ -57,6 +57,10 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
     /// Measures all distances; or as many as commands and time allow, if they are enough.
     pub fn measure(mut self, effort: Effort) -> Result<Seeks, Error> {
         let stroke = self.ends.1 - self.ends.0;
+        if stroke == 0 {
+            let reason = "all blocks are on one cylinder".to_owned();
+            return Err(Error::Undecided(reason));
+        }
         let inward = self.directions(stroke)?;
         let wanted = coarse_first(&distances(stroke));
         let mut failure = None;

@@ -45,7 +45,7 @@ impl Regions {
             places,
             first: (lead / region) as usize,
             lead,
-            last: ((chart.end() - 1) / region) as usize,
+            last: (chart.end().saturating_sub(1) / region) as usize,
             open,
         }
     }
