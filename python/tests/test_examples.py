@@ -11,6 +11,7 @@ LEFT = {
     "compare_policies": ["service.png"],
     "fit_a_drive": ["mine.toml"],
     "own_study": ["aging.parquet", "aging/report.html"],
+    "power_cuts": [],
 }
 
 

@@ -42,16 +42,17 @@ pub fn of<T: clap::Subcommand>() -> String {
     all.trim_start().to_owned()
 }
 
-/// A line for `command`, or for each of its subcommands.
+/// A line for `command`, or for each of its subcommands; names have two words at most.
 fn tell(command: &Command, above: &str, text: &mut String) {
     let name = format!("{above}{}", command.get_name());
-    let does_something = !command.is_subcommand_required_set();
+    let is_deep = !above.is_empty();
+    let does_something = is_deep || !command.is_subcommand_required_set();
     if does_something {
         let about = command.get_about().map(ToString::to_string);
         *text += &format!("  {name:<16} {}\n", about.unwrap_or_default());
     }
     let parts = command.get_subcommands();
-    for part in parts.filter(|part| !part.is_hide_set()) {
+    for part in parts.filter(|part| !is_deep && !part.is_hide_set()) {
         tell(part, &format!("{name} "), text);
     }
 }

@@ -31,7 +31,7 @@ pub enum Error {
     },
     /// Two specifications differ by more than measurements tell.
     Differ,
-    /// A drive cannot be measured, or no longer.
+    /// A drive cannot be measured, or no longer, or a server cannot do what it was asked.
     Drive(String),
     /// Some of the measurements of a drive failed.
     Measurements {

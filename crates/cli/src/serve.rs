@@ -1,5 +1,7 @@
 //! `diskarm serve`: drives for other programs.
 
+mod control;
+mod ctl;
 #[cfg(feature = "dashboard")]
 mod dashboard;
 mod iscsi;
@@ -19,6 +21,7 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
+    Ctl(ctl::Args),
     Iscsi(iscsi::Args),
     Nbd(nbd::Args),
 }
@@ -26,6 +29,7 @@ enum Command {
 /// Runs the command.
 pub fn run(args: Args) -> Result<(), Error> {
     match args.command {
+        Command::Ctl(args) => ctl::run(args),
         Command::Iscsi(args) => iscsi::run(args),
         Command::Nbd(args) => nbd::run(args),
     }

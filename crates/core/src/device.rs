@@ -6,12 +6,14 @@
 
 mod children;
 mod completion;
+mod landed;
 mod part;
 #[cfg(test)]
 pub(crate) mod slow;
 
 pub use children::Children;
 pub use completion::{Breakdown, Completion, Outcome, Status};
+pub use landed::Landed;
 pub use part::{CacheWork, DiskWork, Failure, Lost, Part, RedundancyWork, Work};
 
 use crate::request::{Op, Request};
@@ -73,6 +75,13 @@ pub trait Device: Send {
     fn parts(&self, _now: Instant) -> Vec<Part> {
         Vec::new()
     }
+
+    /// The blocks that have reached the media by `now`, in the order in which they did, and that it
+    /// has not told before. A device that tells this keeps it from the first call on; one of
+    /// several drives, or one that delays what goes on in a drive, does not, and returns `None`.
+    fn landed(&mut self, _now: Instant) -> Option<Vec<Landed>> {
+        None
+    }
 }
 
 impl<D: Device + ?Sized> Device for Box<D> {
@@ -114,6 +123,10 @@ impl<D: Device + ?Sized> Device for Box<D> {
 
     fn parts(&self, now: Instant) -> Vec<Part> {
         (**self).parts(now)
+    }
+
+    fn landed(&mut self, now: Instant) -> Option<Vec<Landed>> {
+        (**self).landed(now)
     }
 }
 

@@ -12,6 +12,7 @@ mod costs;
 mod flush;
 mod follow;
 mod gaps;
+mod landings;
 mod read;
 mod reading;
 mod rehearsal;
@@ -26,7 +27,7 @@ use chance::Fate;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::device::{Completion, Device, Refused, Status, check};
+use crate::device::{Completion, Device, Landed, Refused, Status, check};
 use crate::extent::Extent;
 use crate::geometry::Layout;
 use crate::mechanics::Mechanism;
@@ -277,6 +278,17 @@ impl Device for Drive {
         self.later.insert(place, aborted);
         self.next = self.later.pop_front();
         true
+    }
+
+    fn landed(&mut self, now: Instant) -> Option<Vec<Landed>> {
+        assert!(
+            now >= self.now,
+            "time runs backwards: {now:?} after {:?}",
+            self.now
+        );
+        self.now = now;
+        let landings = &mut self.core.landings;
+        Some(landings.get_or_insert_default().by(now))
     }
 }
 

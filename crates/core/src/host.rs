@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use merge::Merger;
 
-use crate::device::{Children, Completion, Device, Part, Refused, Status};
+use crate::device::{Children, Completion, Device, Landed, Part, Refused, Status};
 use crate::queue::CommandQueue;
 use crate::request::{Ordering, Request};
 use crate::sched::{Estimate, Pending, Policy};
@@ -285,5 +285,9 @@ impl<D: Device + Estimate> Device for Host<D> {
 
     fn parts(&self, now: Instant) -> Vec<Part> {
         self.device.parts(now)
+    }
+
+    fn landed(&mut self, now: Instant) -> Option<Vec<Landed>> {
+        self.device.landed(now)
     }
 }

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use crate::device::{Completion, Device, Part, Refused};
+use crate::device::{Completion, Device, Landed, Part, Refused};
 use crate::drive::View;
 use crate::extent::Extent;
 use crate::request::Request;
@@ -180,6 +180,10 @@ impl Device for BoxedDevice {
 
     fn parts(&self, now: Instant) -> Vec<Part> {
         self.device().parts(now)
+    }
+
+    fn landed(&mut self, now: Instant) -> Option<Vec<Landed>> {
+        self.device_mut().landed(now)
     }
 }
 

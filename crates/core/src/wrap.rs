@@ -55,6 +55,11 @@ macro_rules! forward {
             self.device.parts(now)
         }
     };
+    (@landed) => {
+        fn landed(&mut self, now: crate::units::Instant) -> Option<Vec<crate::device::Landed>> {
+            self.device.landed(now)
+        }
+    };
     (@shape) => {
         fn shape(&self) -> crate::sched::Shape {
             self.device.shape()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use diskarm_core::device::{Completion, Device, Part, Refused};
+use diskarm_core::device::{Completion, Device, Landed, Part, Refused};
 use diskarm_core::drive::Drive;
 use diskarm_core::geometry::Layout;
 use diskarm_core::request::Request;
@@ -101,6 +101,10 @@ impl Device for Single {
 
     fn parts(&self, now: Instant) -> Vec<Part> {
         self.drive.parts(now)
+    }
+
+    fn landed(&mut self, now: Instant) -> Option<Vec<Landed>> {
+        self.drive.landed(now)
     }
 }
 

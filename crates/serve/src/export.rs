@@ -4,6 +4,7 @@ use diskarm_core::device::Device;
 use diskarm_core::units::{Bytes, SectorCount};
 
 use crate::clock::Speed;
+use crate::power::Power;
 use crate::store::Store;
 
 /// A disk to serve.
@@ -14,6 +15,8 @@ pub struct Export<D = Box<dyn Device>> {
     pub store: Box<dyn Store>,
     /// How long requests take; without it they take no time.
     pub timing: Option<Timing<D>>,
+    /// What is needed to cut its power, if that may be asked for.
+    pub power: Option<Power<D>>,
 }
 
 /// What clients are told about an export.

@@ -7,11 +7,13 @@
 
 mod buffer;
 mod clock;
+pub mod control;
 mod export;
 mod figures;
 pub mod iscsi;
 mod metrics;
 pub mod nbd;
+pub mod power;
 mod recording;
 mod server;
 mod service;

@@ -4,6 +4,7 @@ mod active;
 mod desk;
 mod handshake;
 mod job;
+mod power;
 mod session;
 mod writer;
 

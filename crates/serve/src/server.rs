@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 
+use crate::control::Remote;
 use crate::export::{Export, Facts};
 use crate::figures::Served;
 use crate::service::{Connection, Desk, Handle, Session};
@@ -115,12 +116,30 @@ impl Server {
     /// Those of the operating system.
     pub fn start<P: Protocol>(
         protocol: P,
-        exports: Vec<Export<P::Device>>,
+        mut exports: Vec<Export<P::Device>>,
         listeners: Vec<Listener>,
         most: usize,
     ) -> io::Result<Self> {
+        for export in &mut exports {
+            export.power = None;
+        }
+        let (server, _) = Self::start_controlled(protocol, exports, listeners, most)?;
+        Ok(server)
+    }
+
+    /// The same with what hands commands to the exports, in their order. What can be lost of their
+    /// data when the power is cut is kept.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn start_controlled<P: Protocol>(
+        protocol: P,
+        exports: Vec<Export<P::Device>>,
+        listeners: Vec<Listener>,
+        most: usize,
+    ) -> io::Result<(Self, Vec<Remote>)> {
         let (waker, stopped) = Waker::new()?;
-        let facts = exports.iter().map(|export| export.facts.clone()).collect();
+        let facts: Vec<Facts> = exports.iter().map(|export| export.facts.clone()).collect();
         let services = exports.into_iter().map(|export| {
             let spins = export.timing.as_ref().is_some_and(|timing| timing.spins);
             Handle::start(spins, |waker| protocol.desk(export, waker))
@@ -128,6 +147,9 @@ impl Server {
         let services: Vec<_> = services.collect::<io::Result<_>>()?;
         let asking = services.iter().map(Handle::asking);
         let watcher = Watcher::new(asking.collect::<io::Result<_>>()?);
+        let named = services.iter().zip(&facts);
+        let remotes = named.map(|(service, facts)| service.remote(&facts.name));
+        let remotes = remotes.collect::<io::Result<_>>()?;
         let front = Front {
             protocol,
             facts,
@@ -140,11 +162,12 @@ impl Server {
         };
         let thread = thread::Builder::new().name("accept".to_owned());
         let thread = thread.spawn(move || front.run())?;
-        Ok(Self {
+        let server = Self {
             stopper: Stopper { waker },
             watcher,
             thread,
-        })
+        };
+        Ok((server, remotes))
     }
 
     /// What asks what it has served so far.

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant as Wall};
 
 use rustix::event::{PollFd, PollFlags};
 
+use crate::control::{Command, Remote, Reply};
 use crate::figures::Served;
 use crate::sockets::{Waker, Woken, wait};
 use crate::watch::Ask;
@@ -36,6 +37,7 @@ const SILENCE: Duration = Duration::from_secs(30);
 enum Message<S> {
     Connect(Box<Connection<S>>),
     Report(Sender<Served>),
+    Control(Command, Sender<Result<Reply, String>>),
     Stop,
 }
 
@@ -78,6 +80,19 @@ impl<S: Session> Handle<S> {
     /// Hands it a connection that has chosen its export.
     pub fn connect(&self, connection: Connection<S>) {
         self.tell(Message::Connect(Box::new(connection)));
+    }
+
+    /// What hands it commands from the control socket; it calls the export `name`.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn remote(&self, name: &str) -> io::Result<Remote> {
+        let (messages, waker) = (self.messages.clone(), self.waker.another()?);
+        Ok(Remote::new(name.to_owned(), move |command, answer| {
+            // If it has ended, nobody answers.
+            let _ = messages.send(Message::Control(command, answer));
+            waker.wake();
+        }))
     }
 
     /// Lets it take no more requests, and end when all are answered.
@@ -144,6 +159,7 @@ impl<D: Desk> Service<D> {
             for number in self.desk.go_on(&mut self.connections) {
                 self.pump(number);
             }
+            self.follow_power();
             self.ask_silent();
             self.close_those_over();
             if self.has_stopped() {
@@ -206,7 +222,9 @@ impl<D: Desk> Service<D> {
     fn read_messages(&mut self) {
         while let Ok(message) = self.inbox.try_recv() {
             match message {
-                Message::Connect(connection) if self.stopping.is_none() => {
+                Message::Connect(connection)
+                    if self.stopping.is_none() && !self.desk.goes_off() =>
+                {
                     self.desk.served().connections += 1;
                     let number = self.connections.insert(*connection);
                     if let Some(other) = self.desk.opened(number, &mut self.connections) {
@@ -218,6 +236,12 @@ impl<D: Desk> Service<D> {
                 Message::Connect(_) => {}
                 Message::Report(answer) => {
                     let _ = answer.send(self.desk.served().clone());
+                }
+                Message::Control(command, answer) => {
+                    let reply = self.desk.control(&command);
+                    self.follow_power();
+                    // Who has asked may be gone.
+                    let _ = answer.send(reply);
                 }
                 Message::Stop => self.stopping = Some(Wall::now() + DRAIN),
             }
@@ -298,6 +322,15 @@ impl<D: Desk> Service<D> {
             connection.is_asked = connection.session.ask();
             connection.heard = now;
             self.pump(number);
+        }
+    }
+
+    /// Ends all connections if the power is off.
+    fn follow_power(&mut self) {
+        if self.desk.goes_off() {
+            for number in self.connections.numbers() {
+                self.close(number);
+            }
         }
     }
 

@@ -1,8 +1,9 @@
 //! An export as somebody wrote it.
 
+use diskarm_core::device::Device;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::text::{Args, Call, InputError, quantity};
-use diskarm_core::units::{Angle, Bytes, SectorCount, Span};
+use diskarm_core::units::{Angle, Bytes, Instant, SectorCount, Span};
 use diskarm_emulate::Single;
 use diskarm_simulate::{Error, Model, queued};
 
@@ -10,6 +11,7 @@ use crate::clock::Speed;
 use crate::export::{Export, Facts, Timing};
 use crate::figures::{ExportFigures, Lateness, Served};
 use crate::iscsi::Disk;
+use crate::power::Power;
 use crate::store::StoreChoice;
 
 /// What to serve under one name.
@@ -78,7 +80,7 @@ impl Setting {
     /// # Errors
     /// If a part of it is not valid, or its file cannot be opened.
     pub fn build(&self, pace: Pace, seed: u64) -> Result<Export, Error> {
-        self.build_over(pace, |model, policy, _| queued(model, policy, seed))
+        self.build_over(pace, move |model, policy, _| queued(model, policy, seed))
     }
 
     /// The same with a logical unit in mind: a whole drive with nothing in front of it tells of
@@ -87,9 +89,10 @@ impl Setting {
     /// # Errors
     /// See [`Self::build`].
     pub fn build_unit(&self, pace: Pace, seed: u64) -> Result<Export<Disk>, Error> {
-        self.build_over(pace, |model, policy, sectors| {
+        let is_fcfs = self.policy == POLICY;
+        self.build_over(pace, move |model, policy, sectors| {
             let is_whole = model.tower.is_none() && sectors == model.sectors;
-            if is_whole && self.policy == POLICY {
+            if is_whole && is_fcfs {
                 let drive = Single::new(&model.spec, Angle::ZERO, seed)?;
                 return Ok(Disk::drive(drive));
             }
@@ -97,10 +100,10 @@ impl Setting {
         })
     }
 
-    fn build_over<D>(
+    fn build_over<D: Device>(
         &self,
         pace: Pace,
-        device: impl FnOnce(&Model, &PolicyConfig, SectorCount) -> Result<D, Error>,
+        device: impl Fn(&Model, &PolicyConfig, SectorCount) -> Result<D, Error> + Send + 'static,
     ) -> Result<Export<D>, Error> {
         let model = Model::assemble(&self.drive)?;
         let policy = diskarm_simulate::policy("policy", &self.policy)?;
@@ -127,12 +130,33 @@ impl Setting {
                 spins: pace.spins,
             }),
         };
+        let buffer = &model.spec.buffer;
+        let capacity = SectorCount(buffer.segment.0 * u64::from(buffer.segments));
+        let make = move || {
+            let device = device(&model, &policy, sectors);
+            device.unwrap_or_else(|error| panic!("it was built before: {error}"))
+        };
+        let power = match &timing {
+            None => Some(Power {
+                capacity,
+                device: None,
+            }),
+            Some(_) => {
+                let tells = make().landed(Instant::START).is_some();
+                let device: Box<dyn Fn() -> D + Send> = Box::new(make);
+                tells.then_some(Power {
+                    capacity,
+                    device: Some(device),
+                })
+            }
+        };
         let store = self.store.open(facts.bytes().0, self.is_read_only);
         let store = store.map_err(|source| self.unread(source))?;
         Ok(Export {
             facts,
             store,
             timing,
+            power,
         })
     }
 

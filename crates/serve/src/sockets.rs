@@ -149,6 +149,18 @@ impl Listener {
         }
     }
 
+    /// Waits for a connection to a Unix socket, whose calls then wait, too.
+    ///
+    /// # Errors
+    /// Those of the operating system, or if it is another kind of socket.
+    pub fn accept_unix(&self) -> io::Result<UnixStream> {
+        let Listening::Unix(socket) = &self.socket else {
+            return Err(io::Error::other("not a Unix socket"));
+        };
+        socket.set_nonblocking(false)?;
+        socket.accept().map(|(stream, _)| stream)
+    }
+
     /// The next connection, if one waits.
     ///
     /// # Errors

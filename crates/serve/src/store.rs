@@ -10,6 +10,8 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 
+use crate::power::Write;
+
 /// The bytes of an export. Offsets and lengths that callers pass lie within it.
 pub trait Store: Send {
     /// Reads from `offset` on until `data` are full.
@@ -23,6 +25,19 @@ pub trait Store: Send {
     /// # Errors
     /// Those of the operating system; what was there may be partly overwritten.
     fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()>;
+
+    /// A write of `length` bytes from `offset` on follows in parts; returns its number.
+    fn open(&mut self, _offset: u64, _length: u64) -> Write {
+        Write::default()
+    }
+
+    /// Writes a part of the write of this number.
+    ///
+    /// # Errors
+    /// As for [`Self::write`].
+    fn write_part(&mut self, _: Write, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.write(offset, data)
+    }
 
     /// Lets `length` bytes from `offset` on read as zeroes. They take up no space if `may_free`.
     ///

@@ -94,6 +94,22 @@ impl<T: Timed> Timeline<T> {
         (&mut self.timed, self.latest)
     }
 
+    /// What it runs, before any time has passed.
+    pub fn timed_mut(&mut self) -> &mut T {
+        &mut self.timed
+    }
+
+    /// Whether time has begun.
+    pub fn has_begun(&self) -> bool {
+        self.clock.is_some()
+    }
+
+    /// Goes on with another in its place; what has ended and nobody has taken is forgotten.
+    pub fn replace(&mut self, timed: T) {
+        self.timed = timed;
+        self.done.clear();
+    }
+
     /// What it runs.
     pub fn timed(&self) -> &T {
         &self.timed

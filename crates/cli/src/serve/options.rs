@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::process::exit;
 use std::thread;
 
@@ -17,6 +18,7 @@ use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use super::control;
 use super::live::{self, Exports, Live};
 use super::record;
 use crate::drive_arg;
@@ -108,6 +110,11 @@ pub struct Options {
     /// Answer GET /metrics with what has been served, as OpenMetrics, at this address
     #[arg(long, value_name = "HOST:PORT", value_parser = address)]
     metrics: Option<Address>,
+    /// Take commands at a Unix socket, from `diskarm serve ctl`: power cuts, errors, figures
+    ///
+    /// For power cuts the server keeps in memory what sectors held before writes that can be lost.
+    #[arg(long, value_name = "PATH")]
+    control: Option<PathBuf>,
 
     /// Print what was served as JSON: one object; names end in their unit
     #[arg(long)]
@@ -204,6 +211,10 @@ impl Options {
             exports.push(begun.0);
             recordings.push(begun.1);
         }
+        let control = self.control.as_deref();
+        let control = control
+            .map(|path| control::socket(path, settings))
+            .transpose()?;
         let sizes = exports.iter().map(|export| export.facts.bytes()).collect();
         let what = Exports {
             settings: settings.to_vec(),
@@ -227,7 +238,12 @@ impl Options {
             lines.push(format!("metrics at http://{address}/metrics"));
         }
         let signals = Signals::new([SIGTERM, SIGINT]).map_err(failed)?;
-        let server = Server::start(protocol, exports, listeners, self.connections);
+        let most = self.connections;
+        let server = match control {
+            None => Server::start(protocol, exports, listeners, most),
+            Some(socket) => Server::start_controlled(protocol, exports, listeners, most)
+                .and_then(|started| control::start(started, socket, &what)),
+        };
         let server = server.map_err(failed)?;
         let stopper = server.stopper().map_err(failed)?;
         end_by(signals, stopper, self.watch && live::has_screen());
@@ -236,6 +252,9 @@ impl Options {
             let _ = writeln!(io::stderr(), "{line}");
         }
         let served = self.wait(server, &what, metrics).map_err(failed)?;
+        if let Some(path) = &self.control {
+            let _ = std::fs::remove_file(path);
+        }
         let mut exports = what.figures(&served);
         let ended = record::finish(recordings, &mut exports);
         if self.json {

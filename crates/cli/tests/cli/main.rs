@@ -16,6 +16,7 @@ mod layouts;
 mod locked;
 mod lost;
 mod merging;
+mod power;
 mod queueing;
 mod recording;
 mod replay;

@@ -9,6 +9,7 @@ use super::arm::Arm;
 use super::bus::HostPath;
 use super::chance::Fate;
 use super::costs::Costs;
+use super::landings::Landings;
 use crate::buffer::Buffer;
 use crate::device::{Breakdown, Completion, Outcome, Status};
 use crate::extent::Extent;
@@ -41,6 +42,8 @@ pub struct Core {
     pub(super) pieces: Vec<Piece>,
     /// What it does at random. Copies on which requests are tried have none.
     pub(super) fate: Option<Box<Fate>>,
+    /// When what it writes gets to the media, if somebody asks.
+    pub(super) landings: Option<Box<Landings>>,
 }
 
 /// Data that the write cache took.
@@ -137,6 +140,7 @@ impl Core {
             },
             pieces: Vec::new(),
             fate: None,
+            landings: None,
             mechanism,
         }
     }
@@ -252,6 +256,7 @@ impl Core {
     pub(super) fn without_fate(&self) -> Self {
         Self {
             fate: None,
+            landings: None,
             ..self.clone()
         }
     }

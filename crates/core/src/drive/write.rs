@@ -320,6 +320,9 @@ impl Core {
             if setup.absorbed && taken.0 > 0 {
                 self.dirty.runs.push(piece);
             }
+            if let Some(landings) = &mut self.landings {
+                landings.add(piece, self.mechanism.rotation.period());
+            }
         }
         Transfer {
             approach: first.unwrap_or_default(),
@@ -357,6 +360,9 @@ impl Core {
             at = piece.first + taken;
             if setup.absorbed && taken.0 > 0 {
                 self.dirty.runs.push(piece.before(taken));
+            }
+            if let Some(landings) = &mut self.landings {
+                landings.add(piece.before(taken), self.mechanism.rotation.period());
             }
             position = match taken {
                 SectorCount(0) => Position {

@@ -107,6 +107,25 @@ impl Piece {
         }
         self
     }
+
+    /// The same run as those that pass in the order of their blocks, the one that passes first in
+    /// front; with zero latency these are two. A revolution takes `period`.
+    pub fn in_passing_order(self, period: Span) -> [Option<Self>; 2] {
+        if self.through >= self.sectors.0 {
+            return [Some(self), None];
+        }
+        // The head landed on this sector; at `through` it comes round again.
+        let begin = self.begin + sectors_span(self.sector_time, self.through);
+        let rest = self.sectors.0 - self.through;
+        let landed = Self {
+            first: self.first + SectorCount(self.through),
+            sectors: SectorCount(rest),
+            begin: begin.shifted(-period),
+            through: rest,
+            ..self
+        };
+        [Some(landed), Some(self.before(SectorCount(self.through)))]
+    }
 }
 
 impl Mechanism {

@@ -59,7 +59,7 @@ impl<D: Device, O: Observer + Send> Observed<D, O> {
 }
 
 impl<D: Device, O: Observer + Send> Device for Observed<D, O> {
-    forward!(capacity sector_size check parts);
+    forward!(capacity sector_size check parts landed);
 
     #[inline]
     fn has_room(&self) -> bool {

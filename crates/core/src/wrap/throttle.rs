@@ -177,7 +177,7 @@ impl<D: Device> Throttle<D> {
 }
 
 impl<D: Device> Device for Throttle<D> {
-    forward!(capacity sector_size check parts);
+    forward!(capacity sector_size check parts landed);
 
     #[inline]
     fn has_room(&self) -> bool {

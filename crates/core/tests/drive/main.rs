@@ -15,6 +15,7 @@ mod follow;
 mod forcing;
 mod freeblock;
 mod hits;
+mod landings;
 mod larger_than_segment;
 mod merging;
 mod mirror;

@@ -14,6 +14,7 @@ use super::session::Session;
 use super::target_name;
 use super::task::State;
 use crate::clock::Speed;
+use crate::control::{Command, Reply};
 use crate::export::{Export, Facts};
 use crate::figures::{Access, Served};
 use crate::service::{self, Broken, Desk};
@@ -345,6 +346,13 @@ impl Desk for IscsiDesk {
 
     fn is_idle(&self) -> bool {
         self.timeline.timed().tasks() == 0
+    }
+
+    fn control(&mut self, command: &Command) -> Result<Reply, String> {
+        match command {
+            Command::Figures => Ok(Reply::Served(Box::new(self.served.clone()))),
+            _ => Err("iSCSI targets answer figures alone".to_owned()),
+        }
     }
 
     fn served(&mut self) -> &mut Served {

@@ -5,6 +5,7 @@ use std::time::Instant as Wall;
 use diskarm_wire::nbd::Error;
 
 use super::Job;
+use crate::power::Write;
 
 /// A request under way.
 pub struct Active {
@@ -19,6 +20,10 @@ pub struct Active {
     pub is_synced: bool,
     /// Why it fails.
     pub error: Option<(Error, &'static str)>,
+    /// The store's number of what its command in the device writes.
+    pub write: Write,
+    /// What it is for, if it is a flush.
+    pub mark: u64,
     /// When its reply is due, if it takes time.
     pub due: Option<Wall>,
 }

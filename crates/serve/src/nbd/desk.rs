@@ -9,13 +9,16 @@ use diskarm_core::units::{Lbn, SectorCount};
 use diskarm_wire::nbd::Error;
 
 use super::active::Active;
+use super::power::Switched;
 use super::{Job, Kind, Next, Session, failure_of};
+use crate::control::{Command, Reply};
 use crate::export::{Export, Facts};
 use crate::figures::Served;
+use crate::power::{Data, Side, Write};
 use crate::service::{self, Broken, Desk};
 use crate::slots::Slots;
 use crate::sockets::Waker;
-use crate::store::Store;
+use crate::store::Store as _;
 use crate::syncer::Syncer;
 use crate::timeline::Timeline;
 
@@ -23,17 +26,20 @@ type Clients<'a> = dyn service::Clients<Session> + 'a;
 
 /// See the module.
 pub struct NbdDesk {
-    facts: Facts,
-    store: Box<dyn Store>,
+    pub(super) facts: Facts,
+    pub(super) data: Data,
     /// Without it requests take no time.
-    timeline: Option<Timeline<Box<dyn Device>>>,
+    pub(super) timeline: Option<Timeline<Box<dyn Device>>>,
     /// Without it the store has nothing to synchronise.
     syncer: Option<Syncer>,
     /// Requests under way, by their ids in the device.
-    jobs: Slots<Active>,
+    pub(super) jobs: Slots<Active>,
     /// Jobs with further parts, where parts take no time.
-    unfinished: Vec<usize>,
-    served: Served,
+    pub(super) unfinished: Vec<usize>,
+    pub(super) power: Switched,
+    /// Requests are waiting in their connections until less is kept of what writes replace.
+    is_holding: bool,
+    pub(super) served: Served,
 }
 
 impl NbdDesk {
@@ -46,18 +52,24 @@ impl NbdDesk {
             Some(file) => Some(Syncer::new(file, waker)?),
             None => None,
         };
+        let data = Data::new(export.store, export.facts.sector);
+        let (power, data) = Switched::new(export.power, export.timing.is_some(), data);
         let timeline = export
             .timing
             .map(|timing| Timeline::new(timing.device, timing.speed));
-        Ok(Self {
+        let mut desk = Self {
             facts: export.facts,
-            store: export.store,
+            data,
             timeline,
             syncer,
             jobs: Slots::default(),
             unfinished: Vec::new(),
+            power,
+            is_holding: false,
             served: Served::default(),
-        })
+        };
+        desk.watch_landings();
+        Ok(desk)
     }
 
     /// Takes the files that have been synchronised; returns the connections with replies.
@@ -89,6 +101,9 @@ impl NbdDesk {
             panic!("the device completed {completion:?} twice");
         };
         active.due = Some(due);
+        let (job, write, mark) = (active.job, active.write, active.mark);
+        self.settle_data(&job, write, mark);
+        let active = self.jobs.get_mut(id)?;
         if let Some(error) = failure(completion.status) {
             active.error = Some(error);
             active.give_up();
@@ -107,6 +122,9 @@ impl NbdDesk {
         let active = self.end(id)?;
         let number = active.connection?;
         clients.get_mut(number)?.reply(active.job, active.error);
+        if active.error.is_none() {
+            self.power.passes(Side::After, active.job.kind.access());
+        }
         if let Some(due) = active.due {
             clients.due(number, due);
         }
@@ -114,7 +132,7 @@ impl NbdDesk {
     }
 
     /// Takes out the job `id` if nothing more is to come, and counts how it ended.
-    fn end(&mut self, id: usize) -> Option<Active> {
+    pub(super) fn end(&mut self, id: usize) -> Option<Active> {
         let active = self.jobs.get_mut(id)?;
         if !active.is_served || !active.is_synced {
             return None;
@@ -131,7 +149,11 @@ impl NbdDesk {
 
     /// Begins a request that has arrived.
     fn begin(&mut self, number: usize, job: Job, now: Wall, clients: &mut Clients<'_>) {
-        self.served.counts.count(job.kind.access(), job.length);
+        let access = job.kind.access();
+        self.served.counts.count(access, job.length);
+        if self.power.passes(Side::Before, access) {
+            return;
+        }
         let has_file = self.syncer.is_some();
         let is_write = matches!(job.kind, Kind::Write | Kind::Trim | Kind::Zero { .. });
         let is_flush = job.kind == Kind::Flush;
@@ -143,15 +165,27 @@ impl NbdDesk {
             Kind::Trim | Kind::Status | Kind::Refused(..) => false,
         };
         let mut error = match job.kind {
-            Kind::Refused(error, message) => Some((error, message)),
-            _ => None,
+            Kind::Refused(error, message) => {
+                self.data.safe(job.write);
+                Some((error, message))
+            }
+            _ => self.medium_error(&job),
         };
         if job.kind == Kind::Trim
-            && let Err(failed) = self.store.zero(job.offset, job.length, true)
+            && let Err(failed) = self.data.trim(job.offset, job.length)
         {
             error = Some(failure_of(&failed));
         }
+        let mark = self.data.mark();
+        if !takes_time {
+            self.settle_data(&job, job.write, mark);
+        }
         if !takes_time && !syncs {
+            match job.kind {
+                _ if error.is_none() => _ = self.power.passes(Side::After, access),
+                Kind::Refused(..) => {}
+                _ => self.served.counts.failed += 1,
+            }
             if let Some(session) = clients.get_mut(number) {
                 session.reply(job, error);
             }
@@ -164,6 +198,8 @@ impl NbdDesk {
             is_served: !takes_time,
             is_synced: !syncs,
             error,
+            write: job.write,
+            mark,
             due: None,
         });
         match job.kind {
@@ -171,7 +207,10 @@ impl NbdDesk {
                 // If it has ended, its connection is the one that goes on anyway.
                 self.next_part(id, now, clients);
             }
-            _ if takes_time => self.submit(id, &job, job.offset, job.length, now),
+            _ if takes_time => {
+                self.data.submitted(job.write);
+                self.submit(id, &job, job.offset, job.length, now);
+            }
             _ => {}
         }
         // Zeroes are synchronised after their last part.
@@ -184,7 +223,7 @@ impl NbdDesk {
     }
 
     /// Hands a command of the job `id` to the device.
-    fn submit(&mut self, id: usize, job: &Job, offset: u64, length: u64, now: Wall) {
+    pub(super) fn submit(&mut self, id: usize, job: &Job, offset: u64, length: u64, now: Wall) {
         let sector = self.facts.sector.0;
         let op = match job.kind {
             Kind::Read => Op::Read,
@@ -209,7 +248,10 @@ impl NbdDesk {
         let length = left.min(longest);
         let may_free = matches!(job.kind, Kind::Zero { may_free: true });
         active.left = (left > length).then(|| (offset + length, left - length));
-        if let Err(failed) = self.store.zero(offset, length, may_free) {
+        let write = self.data.open(offset, length);
+        active.write = write;
+        self.data.submitted(write);
+        if let Err(failed) = self.data.zero_part(write, offset, length, may_free) {
             active.error = Some(failure_of(&failed));
             active.give_up();
         }
@@ -224,6 +266,8 @@ impl NbdDesk {
             self.submit(id, &job, offset, length, now);
             return None;
         }
+        self.settle_data(&job, write, 0);
+        let active = self.jobs.get_mut(id)?;
         if !is_last {
             self.unfinished.push(id);
             return None;
@@ -245,7 +289,14 @@ impl Desk for NbdDesk {
         let Some(session) = clients.get_mut(number) else {
             return Ok(false);
         };
-        match session.next(&mut *self.store) {
+        if !self.power.takes_requests() {
+            return Ok(false);
+        }
+        if self.data.is_full() && !session.is_arriving() {
+            self.is_holding = true;
+            return Ok(false);
+        }
+        match session.next(&mut self.data) {
             Next::Job(job) => self.begin(number, job, now, clients),
             Next::Wait => return Ok(false),
             Next::Broken => return Err(Broken),
@@ -255,12 +306,19 @@ impl Desk for NbdDesk {
 
     fn serve_due(&mut self, clients: &mut Clients<'_>) -> Vec<usize> {
         let mut touched = self.hear_of_syncs(clients);
-        while let Some(timeline) = &mut self.timeline {
+        while let Some(timeline) = &mut self.timeline
+            && self.power.takes_requests()
+        {
             let now = Wall::now();
             let Some((completion, due)) = timeline.ended(now) else {
                 break;
             };
+            self.note_landings(now);
             touched.extend(self.completed(&completion, due, now, clients));
+        }
+        if self.is_holding && !self.data.is_full() {
+            self.is_holding = false;
+            touched = clients.numbers();
         }
         touched.sort_unstable();
         touched.dedup();
@@ -276,10 +334,10 @@ impl Desk for NbdDesk {
     }
 
     fn fill(&mut self, session: &mut Session) -> Result<(), Broken> {
-        session.fill(&mut *self.store)
+        session.fill(&mut self.data)
     }
 
-    fn closed(&mut self, number: usize, _: Session) {
+    fn closed(&mut self, number: usize, mut session: Session) {
         let is_of = |active: &Active| active.connection == Some(number);
         let jobs = self.jobs.iter().filter(|(_, active)| is_of(active));
         let ids: Vec<usize> = jobs.map(|(id, _)| id).collect();
@@ -290,6 +348,8 @@ impl Desk for NbdDesk {
             active.connection = None;
             active.give_up();
             match &mut self.timeline {
+                // Its data are in the store, so the drive has to write them.
+                Some(_) if active.write != Write::NONE => {}
                 Some(timeline) if !active.is_served => {
                     let (device, at) = timeline.at(Wall::now());
                     device.abort(at, id as u64);
@@ -300,6 +360,9 @@ impl Desk for NbdDesk {
             self.end(id);
         }
         self.unfinished.retain(|id| !ids.contains(id));
+        if let Some(job) = session.cut_short() {
+            self.write_short(job);
+        }
     }
 
     fn next(&self) -> Option<Wall> {
@@ -313,13 +376,22 @@ impl Desk for NbdDesk {
         self.jobs.len() == 0
     }
 
+    fn control(&mut self, command: &Command) -> Result<Reply, String> {
+        self.obey(command)
+    }
+
+    fn goes_off(&mut self) -> bool {
+        self.cut_if_due();
+        !self.power.is_on()
+    }
+
     fn served(&mut self) -> &mut Served {
         &mut self.served
     }
 
     fn end(self) -> Served {
         // What was written without a flush is kept, too, if that can be done.
-        if let Some(file) = self.store.to_sync() {
+        if let Some(file) = self.data.to_sync() {
             let _ = file.sync_all();
         }
         self.served

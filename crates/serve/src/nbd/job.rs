@@ -5,6 +5,7 @@ use diskarm_wire::nbd::{Command, CommandFlags, Error, Request};
 use super::session::MAX_PAYLOAD;
 use crate::export::Facts;
 use crate::figures::Access;
+use crate::power::Write;
 
 /// A request that has arrived, with its data if it writes any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub struct Job {
     pub force_unit_access: bool,
     /// Its reply has one chunk of data, or one extent.
     pub is_undivided: bool,
+    /// The store's number of what it writes.
+    pub write: Write,
 }
 
 /// What a request does.
@@ -74,6 +77,7 @@ impl Job {
             kind,
             force_unit_access: flags.force_unit_access,
             is_undivided: flags.dont_fragment || flags.one_extent,
+            write: Write::default(),
         }
     }
 }

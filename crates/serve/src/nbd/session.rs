@@ -106,12 +106,15 @@ impl Session {
                 return Next::Wait;
             }
             let is_extended = self.headers == Headers::Extended;
-            let job = Job::of(&request, &self.facts, self.has_status, is_extended);
+            let mut job = Job::of(&request, &self.facts, self.has_status, is_extended);
             self.outstanding += 1;
             let has_data =
                 request.command == Command::Write || is_extended && has_payload(&request);
             if !has_data || request.length == 0 {
                 return Next::Job(job);
+            }
+            if job.kind == Kind::Write {
+                job.write = store.open(job.offset, job.length);
             }
             self.arriving = Some(Arriving {
                 job,
@@ -128,11 +131,15 @@ impl Session {
             return Next::Wait;
         };
         let input = self.input.bytes();
-        let count = arriving.left.min(input.len() as u64) as usize;
+        let mut count = arriving.left.min(input.len() as u64) as usize;
+        if arriving.job.kind == Kind::Write {
+            // Whole sectors, which is what the room for input always has place for.
+            count -= count % self.facts.sector.0 as usize;
+        }
         // Data of a request that is refused are skipped.
         if arriving.job.kind == Kind::Write
             && count > 0
-            && let Err(error) = store.write(arriving.at, &input[..count])
+            && let Err(error) = store.write_part(arriving.job.write, arriving.at, &input[..count])
         {
             let (error, message) = failure_of(&error);
             arriving.job.kind = Kind::Refused(error, message);
@@ -146,6 +153,22 @@ impl Session {
         let job = arriving.job;
         self.arriving = None;
         Next::Job(job)
+    }
+
+    /// Whether the data of a write are arriving.
+    pub(super) fn is_arriving(&self) -> bool {
+        self.arriving.is_some()
+    }
+
+    /// The write whose data were arriving, as far as they have: nothing more will.
+    pub(super) fn cut_short(&mut self) -> Option<Job> {
+        let arriving = self.arriving.take();
+        let arriving = arriving.filter(|arriving| arriving.job.kind == Kind::Write)?;
+        let length = arriving.at - arriving.job.offset;
+        Some(Job {
+            length,
+            ..arriving.job
+        })
     }
 
     /// `job` has ended, with an error or not: its reply can leave.

@@ -3,6 +3,7 @@
 use std::time::Instant as Wall;
 
 use super::Connection;
+use crate::control::{Command, Reply};
 use crate::figures::Served;
 use crate::slots::Slots;
 
@@ -108,6 +109,17 @@ pub trait Desk: Send + 'static {
 
     /// A connection has ended: what its client has asked for is taken back.
     fn closed(&mut self, number: usize, session: Self::Session);
+
+    /// Does what the control socket asks for.
+    ///
+    /// # Errors
+    /// Why it cannot be done.
+    fn control(&mut self, command: &Command) -> Result<Reply, String>;
+
+    /// Cuts the power if that is due. Returns whether it is off: then all connections have to end.
+    fn goes_off(&mut self) -> bool {
+        false
+    }
 
     /// When something is due, if anything is.
     fn next(&self) -> Option<Wall>;

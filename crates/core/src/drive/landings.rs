@@ -1,0 +1,43 @@
+//! When what a drive writes reaches the media.
+
+use std::collections::VecDeque;
+
+use crate::device::Landed;
+use crate::mechanics::Piece;
+use crate::units::{Instant, SectorCount, Span};
+
+/// The runs of writes that have begun, until somebody has heard that they are on the media.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Landings {
+    /// In the order in which they get there, with how many of their sectors are known to be.
+    runs: VecDeque<(Piece, SectorCount)>,
+}
+
+impl Landings {
+    /// Adds a run that is written when all before have been; a revolution takes `period`.
+    pub fn add(&mut self, run: Piece, period: Span) {
+        let parts = run.in_passing_order(period).into_iter().flatten();
+        let parts = parts.filter(|part| part.sectors > SectorCount(0));
+        self.runs.extend(parts.map(|part| (part, SectorCount(0))));
+    }
+
+    /// What has got to the media by `now`, and was not told before.
+    pub fn by(&mut self, now: Instant) -> Vec<Landed> {
+        let mut landed = Vec::new();
+        while let Some((run, told)) = self.runs.front_mut() {
+            let done = run.done(now);
+            if done > *told {
+                landed.push(Landed {
+                    first: run.first + *told,
+                    sectors: SectorCount(done.0 - told.0),
+                });
+            }
+            *told = done;
+            if done < run.sectors {
+                break;
+            }
+            self.runs.pop_front();
+        }
+        landed
+    }
+}

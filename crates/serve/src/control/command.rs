@@ -1,0 +1,248 @@
+//! Commands as text.
+
+use std::fmt;
+
+use diskarm_core::text::{Args, Call, InputError};
+use diskarm_core::wrap::Affected;
+
+use crate::figures::Access;
+use crate::power::{Bad, Cut, Side, Strike};
+
+/// What an export is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// `power-cut(torn=yes, worst=yes, seed=N)`
+    PowerCut(Cut),
+    /// `power-restore`
+    PowerRestore,
+    /// `pending`: what is not on the media.
+    Pending,
+    /// `strike(before=write, nth=N, ...)` or `after=flush`, with what `power-cut` takes.
+    Strike(Strike),
+    /// `inject(first=N, sectors=N, affects=reads)`: blocks fail.
+    Inject(Bad),
+    /// `heal(first=N, sectors=N)`, or all: they fail no more.
+    Heal {
+        /// The first sector.
+        first: u64,
+        /// One past the last.
+        end: u64,
+    },
+    /// `figures`: what has been served.
+    Figures,
+}
+
+/// A command and the export that it is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The export; empty for the unnamed one.
+    pub export: String,
+    /// What it is to do.
+    pub command: Command,
+}
+
+impl Command {
+    /// The end of a range if nothing is said: no disk has so many sectors.
+    pub const ALL: u64 = 1 << 48;
+}
+
+const COMMANDS: &str = "one of power-cut, power-restore, pending, strike, inject, heal and figures";
+
+const ALL: u64 = Command::ALL;
+
+impl Named {
+    /// Parses a line.
+    ///
+    /// # Errors
+    /// If it is no command.
+    pub fn parse(line: &str) -> Result<Self, InputError> {
+        let call = Call::read(line, "command")?;
+        let mut args = Args::of(&call, ());
+        let text = |value: &str| Some(value.to_owned());
+        let export = args.maybe("export", "the name of an export", text)?;
+        let command = match call.name {
+            "power-cut" => Command::PowerCut(cut(&mut args)?),
+            "power-restore" => Command::PowerRestore,
+            "pending" => Command::Pending,
+            "strike" => Command::Strike(strike(&mut args)?),
+            "inject" => {
+                let (first, end) = range(&mut args)?;
+                let affected = args.maybe("affects", "reads, writes or both", affected)?;
+                let affected = affected.unwrap_or(Affected::Reads);
+                Command::Inject(Bad {
+                    first,
+                    end,
+                    affected,
+                })
+            }
+            "heal" => {
+                let (first, end) = range(&mut args)?;
+                Command::Heal { first, end }
+            }
+            "figures" => Command::Figures,
+            other => return Err(InputError::new("command", other, COMMANDS)),
+        };
+        args.finish()?;
+        Ok(Self {
+            export: export.unwrap_or_default(),
+            command,
+        })
+    }
+}
+
+fn cut(args: &mut Args<'_, ()>) -> Result<Cut, InputError> {
+    let torn = args.maybe_yes("torn")?.unwrap_or(false);
+    let worst = args.maybe_yes("worst")?.unwrap_or(false);
+    let seed = args.maybe_count("seed", 0..=u64::MAX)?.unwrap_or(1);
+    Ok(Cut { torn, worst, seed })
+}
+
+fn strike(args: &mut Args<'_, ()>) -> Result<Strike, InputError> {
+    let access = |text: &str| match text {
+        "flush" => Some(Access::Flush),
+        "write" => Some(Access::Write),
+        _ => None,
+    };
+    let before = args.maybe("before", "flush or write", access)?;
+    let after = args.maybe("after", "flush or write", access)?;
+    let (side, access) = match (before, after) {
+        (Some(access), None) => (Side::Before, access),
+        (None, Some(access)) => (Side::After, access),
+        (before, _) => {
+            let found = if before.is_some() { "both" } else { "neither" };
+            return Err(InputError::new("strike", found, "before or after"));
+        }
+    };
+    let nth = args.maybe_count("nth", 1..=u64::MAX)?.unwrap_or(1);
+    let cut = cut(args)?;
+    Ok(Strike {
+        side,
+        access,
+        nth,
+        cut,
+    })
+}
+
+fn range(args: &mut Args<'_, ()>) -> Result<(u64, u64), InputError> {
+    let first = args.maybe_count("first", 0..=ALL - 1)?.unwrap_or(0);
+    let sectors = args.maybe_count("sectors", 1..=ALL)?;
+    let end = sectors.map_or(ALL, |sectors| first + sectors);
+    Ok((first, end))
+}
+
+fn affected(text: &str) -> Option<Affected> {
+    match text {
+        "reads" => Some(Affected::Reads),
+        "writes" => Some(Affected::Writes),
+        "both" => Some(Affected::Both),
+        _ => None,
+    }
+}
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut given = Vec::new();
+        if !self.export.is_empty() {
+            given.push(format!("export={}", self.export));
+        }
+        let range = |first: u64, end: u64| {
+            let sectors = (end != ALL).then(|| format!("sectors={}", end - first));
+            [Some(format!("first={first}")), sectors]
+        };
+        let name = match &self.command {
+            Command::PowerCut(cut) => {
+                given.extend(given_of(cut));
+                "power-cut"
+            }
+            Command::PowerRestore => "power-restore",
+            Command::Pending => "pending",
+            Command::Strike(strike) => {
+                let side = match strike.side {
+                    Side::Before => "before",
+                    Side::After => "after",
+                };
+                let access = match strike.access {
+                    Access::Flush => "flush",
+                    _ => "write",
+                };
+                given.push(format!("{side}={access}"));
+                given.push(format!("nth={}", strike.nth));
+                given.extend(given_of(&strike.cut));
+                "strike"
+            }
+            Command::Inject(bad) => {
+                given.extend(range(bad.first, bad.end).into_iter().flatten());
+                let affects = match bad.affected {
+                    Affected::Reads => "reads",
+                    Affected::Writes => "writes",
+                    Affected::Both => "both",
+                };
+                given.push(format!("affects={affects}"));
+                "inject"
+            }
+            Command::Heal { first, end } => {
+                given.extend(range(*first, *end).into_iter().flatten());
+                "heal"
+            }
+            Command::Figures => "figures",
+        };
+        match given.is_empty() {
+            true => f.write_str(name),
+            false => write!(f, "{name}({})", given.join(", ")),
+        }
+    }
+}
+
+fn given_of(cut: &Cut) -> Vec<String> {
+    let yes = |is: bool, name: &str| is.then(|| format!("{name}=yes"));
+    let given = [yes(cut.torn, "torn"), yes(cut.worst, "worst")];
+    let seed = Some(format!("seed={}", cut.seed));
+    given.into_iter().chain([seed]).flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_read_as_they_are_written() {
+        for line in [
+            "power-cut(export=db, torn=yes, worst=yes, seed=7)",
+            "power-cut(seed=1)",
+            "power-restore",
+            "pending(export=db)",
+            "strike(before=write, nth=3, torn=yes, seed=1)",
+            "strike(after=flush, nth=1, worst=yes, seed=18446744073709551615)",
+            "inject(first=8, sectors=2, affects=both)",
+            "heal(first=0)",
+            "figures",
+        ] {
+            let named = Named::parse(line).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(named.to_string(), line);
+        }
+    }
+
+    #[test]
+    fn errors_name_what_is_wrong() {
+        let cases = [
+            ("cut", "command: found \"cut\", expected one of power-cut"),
+            ("strike", "strike: found \"neither\", expected before or"),
+            (
+                "strike(before=read)",
+                "strike.before: found \"read\", expected flush or write",
+            ),
+            (
+                "power-cut(torn=maybe)",
+                "power-cut.torn: found \"maybe\", expected yes or no",
+            ),
+            (
+                "inject(sectors=0)",
+                "inject.sectors: found \"0\", expected a whole number from 1",
+            ),
+        ];
+        for (line, expected) in cases {
+            let found = Named::parse(line).expect_err(line).to_string();
+            assert!(found.starts_with(expected), "{found}");
+        }
+    }
+}

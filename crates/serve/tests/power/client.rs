@@ -1,0 +1,167 @@
+//! A client of NBD that waits for each reply, and a server for it.
+
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use diskarm_core::units::Span;
+use diskarm_serve::control::{Controller, Named, ask};
+use diskarm_serve::nbd::Nbd;
+use diskarm_serve::{Address, CONNECTIONS, Listener, Pace, Server, Setting, Speed};
+use diskarm_wire::nbd::option::{AnswerHeader, Choice, OptionHeader, answer, code};
+use diskarm_wire::nbd::reply::Simple;
+use diskarm_wire::nbd::{Command, Greeting, Headers, Request};
+use serde_json::Value;
+
+pub const SIZE: u64 = 1 << 20;
+
+/// A server with a control socket.
+pub struct Running {
+    server: Server,
+    pub socket: PathBuf,
+    control: PathBuf,
+}
+
+/// A name for files of this test alone.
+pub fn name_of(name: &str) -> PathBuf {
+    let name = format!("diskarm-{}-power-{name}", std::process::id());
+    std::env::temp_dir().join(name)
+}
+
+/// Serves what `text` says at `socket`, with these seconds of the drive for one of the wall.
+pub fn serve(text: &str, speed: Option<f64>, socket: &Path, control: &Path) -> Server {
+    let setting = Setting::parse(text, "--export").expect("a setting");
+    let pace = Pace {
+        speed: speed.map(|factor| Speed::new(factor).expect("a speed")),
+        spins: false,
+        bound: Span::from_us(100.0),
+    };
+    let export = setting.build(pace, 1).expect("an export");
+    let bytes = export.facts.bytes();
+    let bind = |path: &Path| Listener::bind(&Address::Unix(path.to_owned())).expect("a socket");
+    let listeners = vec![bind(socket)];
+    let started = Server::start_controlled(Nbd, vec![export], listeners, CONNECTIONS);
+    let (server, remotes) = started.expect("a server");
+    let figures = move |_, served: &_| setting.figures(pace, bytes, served);
+    let controller = Controller {
+        remotes,
+        figures: Box::new(figures),
+    };
+    controller.listen(bind(control)).expect("a thread");
+    server
+}
+
+impl Running {
+    /// Serves a drive of a megabyte in memory.
+    pub fn start(name: &str, drive: &str, speed: Option<f64>) -> Self {
+        let (socket, control) = (name_of(name), name_of(&format!("{name}-control")));
+        let text = format!("db(drive={drive}, size=1 MiB)");
+        Self {
+            server: serve(&text, speed, &socket, &control),
+            socket,
+            control,
+        }
+    }
+
+    /// What the control socket answers.
+    pub fn ask(&self, line: &str) -> Value {
+        let named = Named::parse(line).expect("a command");
+        let answer = ask(&self.control, &named).expect("a server");
+        serde_json::from_str(&answer).expect("JSON")
+    }
+
+    pub fn stop(self) {
+        self.server.stopper().expect("a stopper").stop();
+        self.server.wait();
+        std::fs::remove_file(self.control).expect("a socket");
+    }
+
+    pub fn client(&self) -> Client {
+        Client::connect(&self.socket).expect("a server that listens")
+    }
+}
+
+/// A connection to an export.
+pub struct Client(UnixStream);
+
+impl Client {
+    /// Connects to the export `db`.
+    pub fn connect(socket: &Path) -> io::Result<Self> {
+        let mut client = Self(UnixStream::connect(socket)?);
+        // A server that hangs must not let the test hang.
+        client.0.set_read_timeout(Some(Duration::from_secs(60)))?;
+        client.exact(Greeting::LENGTH)?;
+        let mut data = [0; 16];
+        let length = Choice::emit(&mut data, "db", &[]);
+        let header = OptionHeader {
+            magic: Greeting::MAGIC,
+            option: code::GO,
+            length: length as u32,
+        };
+        let sent = [&[0, 0, 0, 3], &header.emit()[..], &data[..length]].concat();
+        client.0.write_all(&sent)?;
+        loop {
+            let header = client.exact(AnswerHeader::LENGTH)?;
+            let header = AnswerHeader::parse(&header).expect("an answer");
+            client.exact(header.length as usize)?;
+            match header.answer {
+                answer::INFO => {}
+                answer::ACK => return Ok(client),
+                _ => return Err(io::Error::other("refused")),
+            }
+        }
+    }
+
+    fn exact(&mut self, count: usize) -> io::Result<Vec<u8>> {
+        let mut data = vec![0; count];
+        self.0.read_exact(&mut data)?;
+        Ok(data)
+    }
+
+    /// Sends a request.
+    pub fn send(&mut self, command: Command, fua: bool, range: (u64, u64)) -> io::Result<()> {
+        // NBD_CMD_FLAG_FUA is bit 0.
+        let request = Request {
+            flags: u16::from(fua),
+            command,
+            cookie: 1,
+            offset: range.0,
+            length: range.1,
+        };
+        let mut data = [0; Request::MAX_LENGTH];
+        let length = request.emit(Headers::Simple, &mut data);
+        self.0.write_all(&data[..length])
+    }
+
+    /// Sends data.
+    pub fn data(&mut self, data: &[u8]) -> io::Result<()> {
+        self.0.write_all(data)
+    }
+
+    /// The data of the next reply.
+    pub fn reply(&mut self, count: usize) -> io::Result<Vec<u8>> {
+        let header = self.exact(Simple::LENGTH)?;
+        let header = Simple::parse(&header).expect("a reply");
+        match header.error {
+            0 => self.exact(count),
+            error => Err(io::Error::from_raw_os_error(error as i32)),
+        }
+    }
+
+    pub fn write(&mut self, offset: u64, data: &[u8], fua: bool) -> io::Result<()> {
+        self.send(Command::Write, fua, (offset, data.len() as u64))?;
+        self.data(data)?;
+        self.reply(0).map(drop)
+    }
+
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.send(Command::Flush, false, (0, 0))?;
+        self.reply(0).map(drop)
+    }
+
+    pub fn read(&mut self, offset: u64, count: u64) -> io::Result<Vec<u8>> {
+        self.send(Command::Read, false, (offset, count))?;
+        self.reply(count as usize)
+    }
+}

@@ -1,0 +1,96 @@
+//! A second implementation of what survives a power cut, which keeps every write for ever.
+
+use std::collections::BTreeMap;
+
+use diskarm_core::device::Landed;
+
+/// A write of sectors that are filled with one byte each.
+pub struct Written {
+    pub first: u64,
+    pub sectors: u64,
+    pub fill: u8,
+    /// The sectors that are on the media.
+    pub landed: Vec<bool>,
+    pub is_acknowledged: bool,
+    /// No power cut can undo it.
+    pub is_safe: bool,
+}
+
+impl Written {
+    pub fn holds(&self, sector: u64) -> bool {
+        (self.first..self.first + self.sectors).contains(&sector)
+    }
+
+    fn has_landed(&self, sector: u64) -> bool {
+        self.landed[(sector - self.first) as usize]
+    }
+
+    pub fn is_on_media(&self) -> bool {
+        self.landed.iter().all(|landed| *landed)
+    }
+}
+
+/// All writes since the last power cut, and what sectors held then.
+#[derive(Default)]
+pub struct Model {
+    pub base: BTreeMap<u64, u8>,
+    pub writes: Vec<Written>,
+}
+
+impl Model {
+    /// A write arrives; returns its number.
+    pub fn write(&mut self, first: u64, sectors: u64, fill: u8) -> usize {
+        self.writes.push(Written {
+            first,
+            sectors,
+            fill,
+            landed: vec![false; sectors as usize],
+            is_acknowledged: false,
+            is_safe: false,
+        });
+        self.writes.len() - 1
+    }
+
+    /// Blocks get to the media, each of the first write for which it has not.
+    pub fn landed(&mut self, landed: &[Landed]) {
+        for run in landed {
+            for sector in run.first.0..run.first.0 + run.sectors.0 {
+                let is_next =
+                    |write: &&mut Written| write.holds(sector) && !write.has_landed(sector);
+                if let Some(write) = self.writes.iter_mut().find(is_next) {
+                    write.landed[(sector - write.first) as usize] = true;
+                }
+            }
+        }
+    }
+
+    /// What a sector can hold after a power cut, the oldest first: from the last safe write on.
+    pub fn allowed(&self, sector: u64) -> Vec<u8> {
+        let mut allowed = vec![self.base.get(&sector).copied().unwrap_or(0)];
+        for write in self.writes.iter().filter(|write| write.holds(sector)) {
+            if write.is_safe {
+                allowed.clear();
+            }
+            allowed.push(write.fill);
+        }
+        allowed
+    }
+
+    /// What a sector holds after a power cut, if a write survives of which `survives` holds.
+    pub fn after(&self, sector: u64, survives: impl Fn(&Written) -> bool) -> u8 {
+        let mut writes = self.writes.iter().rev();
+        let last = writes.find(|write| write.holds(sector) && survives(write));
+        let base = || self.base.get(&sector).copied().unwrap_or(0);
+        last.map_or_else(base, |write| write.fill)
+    }
+
+    /// After a power cut in which only what is on the media as a whole survives.
+    pub fn after_plain(&self, sector: u64) -> u8 {
+        self.after(sector, |write| write.is_on_media() || write.is_safe)
+    }
+
+    /// The same where sectors survive.
+    pub fn after_torn(&self, sector: u64) -> u8 {
+        self.after(sector, |write| write.has_landed(sector) || write.is_safe)
+    }
+}

@@ -1,0 +1,151 @@
+//! Power cuts of a served disk, through its control socket.
+
+use diskarm_wire::nbd::Command;
+use serde_json::json;
+
+use super::client::{Client, Running, SIZE};
+
+const DRIVE: &str = "sata-4tb-7200";
+
+/// The first bytes of some sectors.
+fn bytes(client: &mut Client, offsets: &[u64]) -> Vec<u8> {
+    let read = |offset: &u64| client.read(*offset, 512).expect("a reply")[0];
+    offsets.iter().map(read).collect()
+}
+
+#[test]
+fn a_cut_takes_what_was_not_flushed_and_nothing_else() {
+    let running = Running::start("plain", DRIVE, None);
+    let mut client = running.client();
+    client.write(0, &[1; 4096], false).expect("a reply");
+    client.flush().expect("a reply");
+    client.write(0, &[2; 512], false).expect("a reply");
+    client.write(4096, &[3; 512], true).expect("a reply");
+    client.write(8192, &[4; 1024], false).expect("a reply");
+    let pending = running.ask("pending(export=db)");
+    let write = |first: u64, sectors: u64| {
+        json!({"first_sector": first, "sectors": sectors, "landed_sectors": 0,
+            "is_acknowledged": true})
+    };
+    let expected = json!({"is_powered": true, "pending": [write(0, 1), write(16, 2)],
+        "last_cut": null});
+    assert_eq!(pending, expected);
+    let lost = running.ask("power-cut(export=db)");
+    let expected = json!({"lost_writes": 2, "unfinished_writes": 0, "reverted_sectors": 3});
+    assert_eq!(lost, expected);
+    // Without power there is nothing to talk to.
+    assert!(client.flush().is_err());
+    let off = Client::connect(&running.socket);
+    assert!(off.and_then(|mut off| off.read(0, 512)).is_err());
+    assert_eq!(
+        running.ask("power-cut(export=db)"),
+        json!({"error": "the power is off"})
+    );
+    assert_eq!(running.ask("pending(export=db)")["last_cut"], lost);
+    assert_eq!(running.ask("power-restore(export=db)"), json!({}));
+    let mut client = running.client();
+    assert_eq!(bytes(&mut client, &[0, 512, 4096, 8192]), [1, 1, 3, 0]);
+    running.stop();
+}
+
+/// The drive answers a write of many tracks before it has written it.
+#[test]
+fn a_timed_drive_loses_what_is_in_its_cache() {
+    let running = Running::start("timed", DRIVE, Some(0.01));
+    let mut client = running.client();
+    client.write(0, &[1; 65_536], true).expect("a reply");
+    client.write(0, &[2; 65_536], false).expect("a reply");
+    let lost = running.ask("power-cut(export=db)");
+    assert_eq!(lost["lost_writes"], 1, "{lost}");
+    assert_eq!(lost["reverted_sectors"], 128);
+    running.ask("power-restore(export=db)");
+    let mut client = running.client();
+    assert_eq!(bytes(&mut client, &[0, 65_024]), [1, 1]);
+    running.stop();
+}
+
+#[test]
+fn a_write_whose_client_is_gone_is_written_as_far_as_it_came() {
+    let running = Running::start("short", DRIVE, None);
+    let mut client = running.client();
+    client.send(Command::Write, false, (0, 4096)).expect("sent");
+    client.data(&[7; 1300]).expect("sent");
+    drop(client);
+    let mut client = running.client();
+    let gone = (0..10_000).any(|_| {
+        client.read(0, 512).expect("a reply");
+        running.ask("pending(export=db)")["pending"][0]["is_acknowledged"] == json!(true)
+    });
+    assert!(gone);
+    let pending = &running.ask("pending(export=db)")["pending"][0];
+    assert_eq!(pending["sectors"], 2, "{pending}");
+    assert_eq!(bytes(&mut client, &[0, 512, 1024]), [7, 7, 0]);
+    running.ask("power-cut(export=db)");
+    running.ask("power-restore(export=db)");
+    assert_eq!(bytes(&mut running.client(), &[0, 512, 1024]), [0, 0, 0]);
+    running.stop();
+}
+
+#[test]
+fn strikes_come_before_or_after_a_request() {
+    for speed in [None, Some(1000.0)] {
+        let running = Running::start("strike", DRIVE, speed);
+        let mut client = running.client();
+        client.write(0, &[1; 512], true).expect("a reply");
+        running.ask("strike(export=db, before=flush, nth=2)");
+        client.flush().expect("a reply");
+        client.write(0, &[2; 512], true).expect("a reply");
+        assert!(client.flush().is_err());
+        running.ask("power-restore(export=db)");
+        let mut client = running.client();
+        assert_eq!(bytes(&mut client, &[0]), [2]);
+        // The second write is answered, and was not flushed.
+        running.ask("strike(export=db, after=write, nth=2)");
+        client.write(512, &[3; 512], true).expect("a reply");
+        client.write(1024, &[4; 512], true).expect("a reply");
+        assert!(client.read(0, 512).is_err());
+        running.ask("power-restore(export=db)");
+        let mut client = running.client();
+        assert_eq!(bytes(&mut client, &[512, 1024]), [3, 4]);
+        // What the drive did not get is not there.
+        running.ask("strike(export=db, before=write)");
+        assert!(client.write(0, &[5; 512], true).is_err());
+        running.ask("power-restore(export=db)");
+        assert_eq!(bytes(&mut running.client(), &[0]), [2]);
+        running.stop();
+    }
+}
+
+#[test]
+fn blocks_fail_until_they_are_healed() {
+    for speed in [None, Some(1000.0)] {
+        let running = Running::start("bad", DRIVE, speed);
+        let mut client = running.client();
+        running.ask("inject(export=db, first=8, sectors=8)");
+        client.write(4096, &[1; 512], false).expect("a reply");
+        assert!(client.read(7 * 512, 512).is_ok());
+        assert!(client.read(7 * 512, 1024).is_err());
+        running.ask("inject(export=db, first=100, sectors=1, affects=writes)");
+        assert!(client.write(100 * 512, &[1; 512], false).is_err());
+        running.ask("heal(export=db, first=8, sectors=4)");
+        assert!(client.read(11 * 512, 512).is_ok());
+        assert!(client.read(12 * 512, 512).is_err());
+        running.ask("heal(export=db)");
+        assert!(client.read(0, SIZE / 2).is_ok());
+        assert!(client.write(100 * 512, &[1; 512], false).is_ok());
+        let figures = running.ask("figures(export=db)");
+        assert_eq!(figures["failed"], 3, "{figures}");
+        running.stop();
+    }
+}
+
+#[test]
+fn mistakes_are_named() {
+    let running = Running::start("mistakes", "raid5(disks=4, drive=hp-c2247)", Some(1.0));
+    let unknown = running.ask("figures(export=other)");
+    assert_eq!(unknown, json!({"error": "there is no export \"other\""}));
+    let array = running.ask("power-cut(export=db)");
+    let expected = "nothing tells when data of this device reach the media";
+    assert_eq!(array, json!({ "error": expected }));
+    running.stop();
+}

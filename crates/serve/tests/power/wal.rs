@@ -1,0 +1,253 @@
+//! A small database in a loop of load, power cut, recovery and check, with and without bugs.
+//!
+//! It keeps a number on each of a few pages. A transaction changes two of them: it writes a record
+//! of two blocks to a log, flushes, and is committed. From time to time the pages are written, and
+//! the header says from where on the log counts.
+
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use super::client::{Client, Running};
+
+const BLOCK: usize = 4096;
+const PAGES: usize = 8;
+/// Two headers, of which the older is written, as a power cut may leave only a part.
+const HEADERS: [u64; 2] = [0, 1 + PAGES as u64];
+/// Where the log begins, in blocks.
+const LOG: u64 = 16;
+/// Records that the log has room for, and after how many the pages are written.
+const RECORDS: u64 = 16;
+const CHECKPOINT: u64 = 6;
+
+/// A flush that is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bug {
+    None,
+    /// That of the log, before a transaction is committed.
+    Commit,
+    /// That of the pages, before the header leaves out the log.
+    Checkpoint,
+}
+
+/// What two pages hold from a transaction on.
+type Change = [(usize, u64); 2];
+
+/// The transactions of a seed, the same each time.
+struct Load(Pcg64Mcg);
+
+impl Load {
+    fn new(seed: u64) -> Self {
+        Self(Pcg64Mcg::seed_from_u64(seed))
+    }
+
+    fn next(&mut self) -> Change {
+        let page = self.0.next_u64() as usize % PAGES;
+        let other = (page + 1) % PAGES;
+        [(page, self.0.next_u64()), (other, self.0.next_u64())]
+    }
+}
+
+/// A block with numbers in it, and a checksum (FNV-1a) over all of it.
+fn sealed(numbers: &[u64]) -> Vec<u8> {
+    let mut block = vec![0; BLOCK];
+    for (place, number) in block.chunks_exact_mut(8).zip(numbers) {
+        place.copy_from_slice(&number.to_le_bytes());
+    }
+    // Every sector is different from what it was before.
+    for sector in block.chunks_exact_mut(512) {
+        sector[504..].copy_from_slice(&numbers[0].to_le_bytes());
+    }
+    let sum = checksum(&block);
+    block[BLOCK - 16..BLOCK - 8].copy_from_slice(&sum.to_le_bytes());
+    block
+}
+
+fn checksum(block: &[u8]) -> u64 {
+    let covered = block[..BLOCK - 16].iter().chain(&block[BLOCK - 8..]);
+    let mix = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+    covered.fold(0xcbf2_9ce4_8422_2325, mix)
+}
+
+/// The numbers in a block, if it is whole.
+fn opened(block: &[u8]) -> Option<[u64; 3]> {
+    let number = |at: usize| {
+        let bytes = block[at..at + 8].try_into();
+        u64::from_le_bytes(bytes.expect("eight bytes"))
+    };
+    let is_whole = number(BLOCK - 16) == checksum(block);
+    is_whole.then(|| [0, 8, 16].map(number))
+}
+
+struct Database {
+    client: Client,
+    bug: Bug,
+    values: [u64; PAGES],
+    /// Pages that have changed since they were written.
+    changed: [bool; PAGES],
+}
+
+impl Database {
+    /// A database of zeroes.
+    fn format(client: Client, bug: Bug) -> std::io::Result<Self> {
+        let mut this = Self {
+            client,
+            bug,
+            values: [0; PAGES],
+            changed: [true; PAGES],
+        };
+        this.write_pages(0)?;
+        for block in LOG..LOG + 2 * RECORDS {
+            this.write(block, &[0], false)?;
+        }
+        this.client.flush()?;
+        for header in HEADERS {
+            this.write(header, &[0], true)?;
+        }
+        Ok(this)
+    }
+
+    fn write(&mut self, block: u64, numbers: &[u64], fua: bool) -> std::io::Result<()> {
+        let data = sealed(numbers);
+        self.client.write(block * BLOCK as u64, &data, fua)
+    }
+
+    fn read(&mut self, block: u64) -> Option<[u64; 3]> {
+        let data = self.client.read(block * BLOCK as u64, BLOCK as u64);
+        opened(&data.expect("a disk with power"))
+    }
+
+    fn write_pages(&mut self, number: u64) -> std::io::Result<()> {
+        for page in 0..PAGES {
+            if self.changed[page] {
+                self.write(1 + page as u64, &[number, self.values[page]], false)?;
+            }
+        }
+        self.changed = [false; PAGES];
+        Ok(())
+    }
+
+    fn commit(&mut self, number: u64, change: Change) -> std::io::Result<()> {
+        let block = LOG + 2 * (number % RECORDS);
+        for (place, (page, value)) in (block..).zip(change) {
+            self.write(place, &[number, page as u64, value], false)?;
+        }
+        if self.bug != Bug::Commit {
+            self.client.flush()?;
+        }
+        for (page, value) in change {
+            self.values[page] = value;
+            self.changed[page] = true;
+        }
+        Ok(())
+    }
+
+    fn checkpoint(&mut self, number: u64) -> std::io::Result<()> {
+        self.write_pages(number)?;
+        if self.bug != Bug::Checkpoint {
+            self.client.flush()?;
+        }
+        let header = HEADERS[(number / CHECKPOINT) as usize % 2];
+        self.write(header, &[number], true)
+    }
+
+    /// Commits transactions until the power goes; returns how many.
+    fn run(&mut self, load: &mut Load) -> u64 {
+        for number in 1.. {
+            if self.commit(number, load.next()).is_err() {
+                return number - 1;
+            }
+            if number % CHECKPOINT == 0 && self.checkpoint(number).is_err() {
+                return number;
+            }
+        }
+        unreachable!("no power cut")
+    }
+
+    /// What pages hold after recovery, and of how many transactions.
+    fn recover(client: Client) -> Result<(Vec<Option<u64>>, u64), String> {
+        let mut this = Self {
+            client,
+            bug: Bug::None,
+            values: [0; PAGES],
+            changed: [false; PAGES],
+        };
+        let headers = HEADERS.map(|header| this.read(header));
+        let newest = headers
+            .into_iter()
+            .flatten()
+            .map(|[number, ..]| number)
+            .max();
+        let mut number = newest.ok_or("no header")?;
+        let page = |page: usize| this.read(1 + page as u64).map(|[_, value, _]| value);
+        let mut values: Vec<_> = (0..PAGES).map(page).collect();
+        loop {
+            let block = LOG + 2 * ((number + 1) % RECORDS);
+            let parts = [this.read(block), this.read(block + 1)];
+            for part in parts {
+                match part {
+                    Some([found, ..]) if found == number + 1 => {}
+                    _ => return Ok((values, number)),
+                }
+            }
+            for [_, page, value] in parts.into_iter().flatten() {
+                values[page as usize] = Some(value);
+            }
+            number += 1;
+        }
+    }
+}
+
+/// Runs a seed: what is wrong after recovery, if anything is.
+fn round(running: &Running, bug: Bug, seed: u64) -> Result<(), String> {
+    let mut database = Database::format(running.client(), bug).expect("a disk with power");
+    let nth = 1 + seed * 7 % 60;
+    let side = ["before", "after"][seed as usize % 2];
+    let torn = ["yes", "no"][seed as usize / 2 % 2];
+    running.ask(&format!(
+        "strike(export=db, {side}=write, nth={nth}, worst=yes, torn={torn}, seed={seed})"
+    ));
+    let committed = database.run(&mut Load::new(seed));
+    running.ask("power-restore(export=db)");
+    let (values, number) = Database::recover(running.client())?;
+    if number < committed {
+        return Err(format!(
+            "{committed} were committed, and {number} are there"
+        ));
+    }
+    let mut expected = [0; PAGES];
+    let mut load = Load::new(seed);
+    for _ in 0..number {
+        for (page, value) in load.next() {
+            expected[page] = value;
+        }
+    }
+    match values == expected.map(Some) {
+        true => Ok(()),
+        false => Err(format!("after {number}: {values:?}, expected {expected:?}")),
+    }
+}
+
+/// The seeds of which something is wrong.
+fn failing(running: &Running, bug: Bug, seeds: u64) -> Vec<u64> {
+    let fails = |seed: &u64| round(running, bug, *seed).is_err();
+    (0..seeds).filter(fails).collect()
+}
+
+#[test]
+fn a_log_that_flushes_loses_nothing_and_one_that_forgets_it_is_found() {
+    let running = Running::start("wal", "sata-4tb-7200", None);
+    let sound = failing(&running, Bug::None, 100);
+    assert!(
+        sound.is_empty(),
+        "{:?}",
+        round(&running, Bug::None, sound[0])
+    );
+    for bug in [Bug::Commit, Bug::Checkpoint] {
+        let found = failing(&running, bug, 100);
+        eprintln!("{bug:?}: {} of 100 seeds find it", found.len());
+        assert!(!found.is_empty(), "{bug:?}");
+        // A seed that finds it does so again.
+        assert!(round(&running, bug, found[0]).is_err());
+    }
+    running.stop();
+}
