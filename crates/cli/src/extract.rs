@@ -57,8 +57,9 @@ pub struct Args {
     /// are written at random places of the whole disk.
     ///
     /// SERIAL is the drive's serial number (INQUIRY, vital product data page 0x80), so that no
-    /// other drive is overwritten by mistake. A drive that is in use is refused, and one whose
-    /// first or last blocks hold data, such as a partition table or a file system, too.
+    /// other drive is overwritten by mistake. A drive that is in use on this machine is
+    /// refused, and one whose first or last blocks hold data, such as a partition table or a file
+    /// system, too.
     #[arg(long, value_name = "SERIAL", conflicts_with = "compare")]
     allow_writes: Option<String>,
 
