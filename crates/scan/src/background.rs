@@ -8,6 +8,7 @@ use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
 use crate::external::Free;
 use crate::gap::Undelayed;
+use crate::watch::Seen;
 
 /// After a failure that is not of a block, an idle device is left alone for so long.
 const AFTER_FAILURE: Span = Span::from_ns(1_000_000_000);
@@ -18,11 +19,12 @@ const IN_ORDER: u64 = 128;
 /// Consecutive gaps after which conservatism is adjusted.
 const ADJUSTED_AFTER: u64 = 250;
 
-/// By how much.
+/// By how much it is adjusted: down by this, up by this or, if that is more, by an eighth of it.
 const STEP: Span = Span::from_ns(25_000);
 
-/// The most that conservatism is adjusted to.
-const MOST: Span = Span::from_ns(3_000_000);
+/// The most that conservatism is adjusted to: a revolution of the slowest drives, behind which no
+/// read fits into a gap.
+const MOST: Span = Span::from_ns(25_000_000);
 
 /// How background reads are chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,7 +41,8 @@ pub struct Settings {
     /// Use the device when it has been idle for so long.
     pub idle: Option<Span>,
     /// The most that the foreground may be slowed down, as a share: conservatism is adjusted so
-    /// that revolutions lost behind background reads take less of the time.
+    /// that revolutions lost behind background reads take less of the time. It grows, too, while
+    /// most predictions are wrong, which do not tell what is lost: in the end nothing is read.
     pub most_slowdown: Option<f64>,
     /// The most tracks looked at for a decision.
     pub tracks: u32,
@@ -59,6 +62,16 @@ impl Default for Settings {
     }
 }
 
+/// When conservatism was adjusted last, and what had been counted by then.
+#[derive(Clone, Copy, Debug, Default)]
+struct Adjusted {
+    at: Instant,
+    gaps: u64,
+    delay: Span,
+    right: u64,
+    predicted: u64,
+}
+
 /// Background tasks in front of a device.
 pub struct Background {
     pub(crate) tasks: Tasks,
@@ -73,8 +86,7 @@ pub struct Background {
     pub(crate) figures: Figures,
     /// Where reads in idle time go on.
     next: Lbn,
-    /// When conservatism was adjusted last, and gaps and delay then.
-    adjusted: (Instant, u64, Span),
+    adjusted: Adjusted,
 }
 
 impl Background {
@@ -95,7 +107,7 @@ impl Background {
             most: spec.buffer.segment,
             figures: Figures::default(),
             next: Lbn(0),
-            adjusted: (Instant::START, 0, Span::ZERO),
+            adjusted: Adjusted::default(),
         }
     }
 
@@ -153,34 +165,42 @@ impl Background {
     }
 
     /// Compares a foreground request behind background reads with what it would have been without.
-    pub(crate) fn judge(&mut self, undelayed: &Undelayed, completion: &Completion) {
+    pub(crate) fn judge(&mut self, undelayed: &Undelayed, completion: &Completion, seen: &Seen) {
         let late = completion.at.since_or_zero(undelayed.at);
         if undelayed.is_known && late > undelayed.rounding {
             self.figures.delayed += 1;
             self.figures.delay += late;
         }
-        self.adjust(completion.at);
+        self.adjust(completion.at, seen);
     }
 
     /// Adjusts conservatism to what it costs.
-    fn adjust(&mut self, now: Instant) {
+    fn adjust(&mut self, now: Instant, seen: &Seen) {
         let Some(most) = self.settings.most_slowdown else {
             return;
         };
-        let (since, gaps, delay) = self.adjusted;
-        if self.figures.gaps < gaps + ADJUSTED_AFTER || now <= since {
+        let before = &self.adjusted;
+        if self.figures.gaps < before.gaps + ADJUSTED_AFTER || now <= before.at {
             return;
         }
-        let lost = (self.figures.delay - delay).as_s() / (now - since).as_s();
+        let lost = (self.figures.delay - before.delay).as_s() / (now - before.at).as_s();
+        let (right, predicted) = (seen.right - before.right, seen.predicted - before.predicted);
+        let is_blind = 2 * right < predicted;
         let old = self.settings.conservatism;
-        self.settings.conservatism = if lost > most {
-            (old + STEP).min(MOST)
+        self.settings.conservatism = if is_blind || lost > most {
+            (old + STEP.max(Span::from_ns(old.as_ns() / 8))).min(MOST)
         } else if lost < most / 2.0 {
             (old - STEP).or_zero()
         } else {
             old
         };
-        self.adjusted = (now, self.figures.gaps, self.figures.delay);
+        self.adjusted = Adjusted {
+            at: now,
+            gaps: self.figures.gaps,
+            delay: self.figures.delay,
+            right: seen.right,
+            predicted: seen.predicted,
+        };
     }
 
     /// When a device that is idle from `now` on is used.

@@ -246,7 +246,7 @@ impl<D: Device> External<D> {
         if let Some(undelayed) = planning.undelayed
             && let Some(background) = &mut self.background
         {
-            background.judge(&undelayed, &completion);
+            background.judge(&undelayed, &completion, &self.watch.seen);
         }
         if planning.lead.0 > 0 {
             let bad = completion.bad_block();
