@@ -71,7 +71,8 @@ const FIRST: usize = 24;
 const SLOW_NS: f64 = 18e6;
 /// Pauses at least if they take longer.
 const LEAST_PAUSES: usize = 6;
-/// Reads that tell the period if any have ended at another angle, each after a pause of up to so many nanoseconds.
+/// Reads that tell the period if any have ended at another angle, each after a pause of up to so
+/// many nanoseconds.
 const PAUSED: usize = 12;
 const PAUSE_NS: u64 = 250_000_000;
 /// Reads of other blocks that push a block out of the buffer.
