@@ -8,10 +8,16 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LEFT = {
+    "commits": ["db.sqlite"],
     "compare_policies": ["service.png"],
     "fit_a_drive": ["mine.toml"],
     "own_study": ["aging.parquet", "aging/report.html"],
+    "plot_commits": ["commits.svg"],
     "power_cuts": [],
+}
+ARGUMENTS = {
+    "commits": ["db.sqlite", "wal", "3"],
+    "plot_commits": [str(EXAMPLES / "sqlite-commits.csv"), "commits.svg"],
 }
 
 
@@ -22,7 +28,7 @@ def test_every_script_is_named() -> None:
 @pytest.mark.parametrize("script", sorted(LEFT))
 def test_a_script_runs(script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    command = [sys.executable, str(EXAMPLES / f"{script}.py")]
+    command = [sys.executable, str(EXAMPLES / f"{script}.py"), *ARGUMENTS.get(script, [])]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout

@@ -54,6 +54,8 @@ def test_streams_and_saturation_are_reported(cli_json):
     asked = ("--drive", "hp-c2247", "--workload", both, "--requests", "4000")
     (printed,) = cli_json("compare", *asked, "--policies", "fcfs")
     assert printed.pop("is_saturated")
+    # Counted by comparisons alone.
+    assert printed.pop("choices") > 0
     result = diskarm.simulate("hp-c2247", workload=diskarm.Workload(both), requests=4000)
     same(result, printed, is_saturated=True)
     assert len(result.streams) == 2
@@ -75,6 +77,7 @@ def test_traces_are_those_of_the_program(cli_json, two_devices, arguments, outst
     asked = ("--drive", "hp-c2247", "--trace", two_devices, *flags)
     (printed,) = cli_json("compare", *asked, "--policies", "sptf")
     is_saturated = printed.pop("is_saturated")
+    printed.pop("choices")
     trace = diskarm.Trace(two_devices, **arguments)
     result = diskarm.simulate(
         "hp-c2247", trace=trace, policy="sptf", outstanding=outstanding, think_ms=2
