@@ -124,6 +124,7 @@ fn serve(mut data: &[u8]) {
         facts: facts(),
         store: Box::new(SparseStore::empty(SECTORS * 512)),
         timing: None,
+        power: None,
     };
     let (waker, _woken) = Waker::new().expect("a socket");
     let mut desk = IscsiDesk::new(export, waker).expect("a desk");
