@@ -69,7 +69,7 @@ pub struct Args {
     #[arg(allow_hyphen_values = true)]
     idle: Option<Span>,
 
-    /// End after so many foreground requests, whether all is read or not
+    /// Stop after this many foreground requests, even if the scan is not complete
     #[arg(long, value_name = "N", default_value_t = 5_000_000)]
     #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(1..=u64::MAX))]
     requests: u64,
@@ -146,11 +146,11 @@ pub fn run(args: &Args) -> Result<(), Error> {
             }),
             one_per_track: !args.any_track,
             idle: args.idle,
-            most_slowdown: args.max_slowdown,
+            max_slowdown: args.max_slowdown,
             ..Settings::default()
         },
         seed: args.seed,
-        most_requests: args.requests,
+        max_requests: args.requests,
     };
     let names = Names {
         drive: &drive.name,

@@ -27,7 +27,7 @@ pub struct Scanned {
     /// Added to each predicted seek, in milliseconds; where it was adjusted, at the end.
     pub conservatism_ms: f64,
     /// The bound on the slowdown to which it was adjusted.
-    pub most_slowdown_share: Option<f64>,
+    pub max_slowdown_share: Option<f64>,
     /// Whether every block was read.
     pub is_complete: bool,
     /// The blocks of the drive.
@@ -118,7 +118,7 @@ impl Scanned {
         };
         let Settings {
             one_per_track,
-            most_slowdown,
+            max_slowdown,
             ..
         } = scan.settings;
         let mb = |bytes_per_s: f64| bytes_per_s / 1e6;
@@ -135,7 +135,7 @@ impl Scanned {
             one_per_track: depth.map(|_| one_per_track),
             seed: scan.seed,
             conservatism_ms: ran.conservatism.as_ms(),
-            most_slowdown_share: most_slowdown,
+            max_slowdown_share: max_slowdown,
             is_complete: ran.is_complete(),
             blocks: ran.sectors.0,
             blocks_left: ran.left.0,

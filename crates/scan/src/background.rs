@@ -36,28 +36,22 @@ pub struct Settings {
     /// one where it ends they are part of the foreground's command. Several commands for a track
     /// look like a sequence to the drive, which then reads ahead (lumb01, section 5).
     pub one_per_track: bool,
-    /// The most reads in a gap, besides the foreground's own command.
-    pub reads: usize,
     /// Use the device when it has been idle for so long.
     pub idle: Option<Span>,
     /// The most that the foreground may be slowed down, as a share: conservatism is adjusted so
     /// that revolutions lost behind background reads take less of the time. It grows, too, while
     /// most predictions are wrong, which do not tell what is lost: in the end nothing is read.
-    pub most_slowdown: Option<f64>,
-    /// The most tracks looked at for a decision.
-    pub tracks: u32,
+    pub max_slowdown: Option<f64>,
 }
 
 impl Default for Settings {
-    /// 0.3 ms of conservatism, one command per track, two reads per gap, not in idle time.
+    /// 0.3 ms of conservatism, one command per track, not in idle time.
     fn default() -> Self {
         Self {
             conservatism: Span::from_ns(300_000),
             one_per_track: true,
-            reads: 2,
             idle: None,
-            most_slowdown: None,
-            tracks: 256,
+            max_slowdown: None,
         }
     }
 }
@@ -121,6 +115,11 @@ impl Background {
         &self.tasks
     }
 
+    /// What was done.
+    pub fn figures(&self) -> &Figures {
+        &self.figures
+    }
+
     /// What is added to each seek at present.
     pub fn conservatism(&self) -> Span {
         self.settings.conservatism
@@ -151,14 +150,8 @@ impl Background {
         self.figures.unreadable += lost.sectors().0;
         for (claim, is_readable) in [(read, true), (lost, false)] {
             self.tasks.deliver(&claim);
-            for part in claim.parts() {
-                (self.sink)(&Delivered {
-                    task: part.task,
-                    first: part.first,
-                    sectors: part.sectors,
-                    at: completion.at,
-                    is_readable,
-                });
+            for delivered in claim.delivered(completion.at, is_readable) {
+                (self.sink)(&delivered);
             }
         }
         self.tasks.restore(&rest);
@@ -176,7 +169,7 @@ impl Background {
 
     /// Adjusts conservatism to what it costs.
     fn adjust(&mut self, now: Instant, seen: &Seen) {
-        let Some(most) = self.settings.most_slowdown else {
+        let Some(max) = self.settings.max_slowdown else {
             return;
         };
         let before = &self.adjusted;
@@ -187,9 +180,9 @@ impl Background {
         let (right, predicted) = (seen.right - before.right, seen.predicted - before.predicted);
         let is_blind = 2 * right < predicted;
         let old = self.settings.conservatism;
-        self.settings.conservatism = if is_blind || lost > most {
+        self.settings.conservatism = if is_blind || lost > max {
             (old + STEP.max(Span::from_ns(old.as_ns() / 8))).min(MOST)
-        } else if lost < most / 2.0 {
+        } else if lost < max / 2.0 {
             (old - STEP).or_zero()
         } else {
             old

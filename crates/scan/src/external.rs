@@ -26,7 +26,7 @@
 use std::collections::VecDeque;
 
 use diskarm_core::device::{Children, Completion, Device, Part, Refused, Status};
-use diskarm_core::freeblock::{Claim, Figures};
+use diskarm_core::freeblock::Claim;
 use diskarm_core::request::{Op, Ordering, Request};
 use diskarm_core::sched::{Pending, PolicyConfig};
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount};
@@ -139,13 +139,6 @@ impl<D: Device> External<D> {
     /// Whether the position of the arm is known at `now`.
     pub fn is_confident(&self, now: Instant) -> bool {
         self.watch.is_confident(now)
-    }
-
-    /// What was done in the background, if there is any.
-    pub fn figures(&self) -> Option<&Figures> {
-        self.background
-            .as_ref()
-            .map(|background| &background.figures)
     }
 
     /// The background tasks.

@@ -2,14 +2,16 @@
 
 use diskarm_core::device::{Completion, Device, Outcome};
 use diskarm_core::drive::Core;
-use diskarm_core::freeblock::{Claim, Find, Gap, Limits, Track};
-use diskarm_core::mechanics::Position;
+use diskarm_core::freeblock::{Claim, Find, Gap, Limits};
 use diskarm_core::request::{Op, Request};
-use diskarm_core::sched::{Estimate, Outlook, Pending};
+use diskarm_core::sched::{Estimate, Pending};
 use diskarm_core::units::{Instant, SectorCount, Span};
 
 use crate::background::Background;
 use crate::external::{External, Free, Planned, Planning};
+
+/// The most reads in a gap, besides the foreground's own command.
+const READS: usize = 2;
 
 /// How often a search is repeated with a larger turn.
 const TRIES: usize = 4;
@@ -133,24 +135,9 @@ impl<'a> Planner<'a> {
         now: Instant,
         request: Request,
     ) -> Option<Self> {
-        let view = core.view(now, open.max(now));
-        if view.is_buffered(&request) {
-            return None;
-        }
-        let place = core.locate(&request);
-        let (arm, ready) = view.called(&request, &place);
-        let mechanism = core.mechanism();
-        let until = arm.since + mechanism.positioning(arm, request.op, &place, ready);
-        let read = Request::new(0, Op::Read, request.start, SectorCount(1));
-        let (from, _) = view.called(&read, &place);
+        let gap = core.gap(&request, now, open.max(now))?;
         let mut trial = core.clone();
         let (alone, _) = trial.serve_queued(request, now, open);
-        let gap = Gap {
-            from,
-            to: Track::of(&place),
-            op: request.op,
-            until,
-        };
         let transferred = trial.transferred();
         (alone.outcome != Outcome::Hit).then_some(Self {
             background,
@@ -170,15 +157,8 @@ impl<'a> Planner<'a> {
         Undelayed {
             at: self.alone.at,
             is_known: self.alone.outcome != Outcome::Absorbed,
-            rounding: self.rounding(),
+            rounding: self.core.rotation().rounding(),
         }
-    }
-
-    /// By how much a time may differ that is computed in another way: angles are exact to 2^-20 of
-    /// a revolution, and times to a nanosecond.
-    fn rounding(&self) -> Span {
-        let period = self.core.rotation().period();
-        Span::from_ns((period.as_ns() >> 19) + 4)
     }
 
     /// The reads that gain most, and the turn behind them.
@@ -187,7 +167,7 @@ impl<'a> Planner<'a> {
         let mut turn = self.background.turn[op];
         let mut plan = Plan::default();
         // Another command is added as long as it gains anything and none before it is worse off.
-        while plan.reads.len() < self.background.settings.reads {
+        while plan.reads.len() < READS {
             let (better, seen) = self.improved(&plan, turn);
             turn = seen;
             match better {
@@ -214,7 +194,7 @@ impl<'a> Planner<'a> {
                 return (None, usual);
             }
             let (late, seen) = self.rehearsed(&longer);
-            if late <= self.rounding() {
+            if late <= self.core.rotation().rounding() {
                 return (Some(longer), seen.unwrap_or(usual));
             }
             turn = match seen {
@@ -239,15 +219,15 @@ impl<'a> Planner<'a> {
             sector: self.background.sector,
             max: self.background.most,
             ends: !settings.one_per_track,
-            tracks: settings.tracks,
+            tracks: Limits::TRACKS,
         };
         let gap = match plan.reads.last() {
             Some(last) => {
                 if settings.one_per_track {
-                    except.push(self.source());
+                    except.push(self.gap.source());
                 }
                 Gap {
-                    from: after(last, turn),
+                    from: last.left(turn),
                     ..self.gap
                 }
             }
@@ -271,13 +251,6 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn source(&self) -> Track {
-        Track {
-            cylinder: self.gap.from.cylinder,
-            head: self.gap.from.head,
-        }
-    }
-
     /// The reads, and the blocks in front of the foreground's that its command can read too.
     fn with_lead(&self, reads: Vec<Find>, turn: Span) -> Plan {
         let lead = self.lead(reads.last(), turn);
@@ -290,7 +263,7 @@ impl<'a> Planner<'a> {
         if !self.request.op.is_read() || !is_bounded || self.request.force_unit_access {
             return None;
         }
-        let from = last.map_or(self.gap.from, |last| after(last, turn));
+        let from = last.map_or(self.gap.from, |last| last.left(turn));
         let mechanism = self.core.mechanism();
         let way = (from.cylinder, self.gap.to.cylinder);
         let mut moved = (mechanism.seek).total(Op::Read, way, from.head != self.gap.to.head);
@@ -342,15 +315,6 @@ impl<'a> Planner<'a> {
             _ => late.max(done.at.after(self.alone.at)),
         };
         (late.or_zero(), turn)
-    }
-}
-
-/// Where the arm is after a read, free to move.
-fn after(find: &Find, turn: Span) -> Position {
-    Position {
-        cylinder: find.track.cylinder,
-        head: find.track.head,
-        since: find.end + turn,
     }
 }
 

@@ -44,7 +44,7 @@ pub struct Scan<'a> {
     /// The seed of the foreground and of what the drive does at random.
     pub seed: u64,
     /// The run ends after so many foreground requests, whether the scan is complete or not.
-    pub most_requests: u64,
+    pub max_requests: u64,
 }
 
 /// Where requests are scheduled and gaps are filled.
@@ -171,14 +171,16 @@ impl Scan<'_> {
         let drive = || self.drive(self.spec, layout);
         let external = External::new(drive(), model.clone(), self.policy, depth);
         let mut external = external.with_background(background);
-        let foreground = self.serve(&mut external, Some(progress), self.most_requests);
+        let foreground = self.serve(&mut external, Some(progress), self.max_requests);
         let mut alone = External::new(drive(), model, self.policy, depth);
         let alone = self.serve(&mut alone, None, foreground.requests);
         let background = external.background();
         Ok(Scanned {
             foreground,
             alone,
-            figures: external.figures().copied().unwrap_or_default(),
+            figures: background
+                .map(|background| *background.figures())
+                .unwrap_or_default(),
             seen: Some(*external.seen()),
             conservatism: background.map_or(Span::ZERO, Background::conservatism),
             ..Scanned::default()
@@ -194,19 +196,16 @@ impl Scan<'_> {
         let mut spec = self.spec.clone();
         spec.queue.policy = self.policy.clone();
         spec.queue.depth = QUEUE;
-        let order = || {
-            let Ok(fcfs) = PolicyConfig::parse("fcfs", "policy") else {
-                unreachable!("the table of policies has it");
-            };
-            fcfs
+        let Ok(fcfs) = PolicyConfig::parse("fcfs", "policy") else {
+            unreachable!("the table of policies has it");
         };
         let drive = self.drive(&spec, layout).reading_in_gaps(gaps);
-        let policy = order().policy(&drive);
+        let policy = fcfs.policy(&drive);
         let mut host = Host::new(drive, policy);
-        let foreground = self.serve(&mut host, Some(progress), self.most_requests);
+        let foreground = self.serve(&mut host, Some(progress), self.max_requests);
         let figures = host.device().in_gaps().map(InGaps::figures);
         let drive = self.drive(&spec, layout);
-        let policy = order().policy(&drive);
+        let policy = fcfs.policy(&drive);
         let alone = self.serve(&mut Host::new(drive, policy), None, foreground.requests);
         Scanned {
             foreground,

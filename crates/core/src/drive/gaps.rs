@@ -14,12 +14,6 @@ use crate::units::{Instant, Lbn, SectorCount, Span};
 /// The most reads in a gap.
 const READS: usize = 5;
 
-/// How often, within a gap, several beginnings are tried.
-const ALTERNATIVES: usize = 1;
-
-/// The most tracks that are looked at for a read.
-const TRACKS: u32 = 256;
-
 /// Background tasks of a drive.
 ///
 /// What it does: when the drive begins a command whose blocks are not in its buffer, it looks for
@@ -51,7 +45,7 @@ impl InGaps {
             sector: Span::ZERO,
             max: Request::MAX_SECTORS,
             ends: true,
-            tracks: TRACKS,
+            tracks: Limits::TRACKS,
         };
         Self {
             tasks,
@@ -71,33 +65,27 @@ impl InGaps {
         &self.tasks
     }
 
-    /// The reads that gain most in the gap of a command, in order.
-    fn chosen(&mut self, core: &Core, command: &Command) -> Vec<Find> {
+    /// The reads that gain most in the gap of a command, in order, and when the gap begins.
+    fn chosen(&mut self, core: &Core, command: &Command) -> (Vec<Find>, Instant) {
         let Command {
             request,
             arrived,
             open,
         } = *command;
-        let view = core.view(arrived, open);
-        if !request.is_simple_transfer() || self.tasks.is_done() || view.is_buffered(&request) {
-            return Vec::new();
+        let nothing = (Vec::new(), open);
+        if !request.is_simple_transfer() || self.tasks.is_done() {
+            return nothing;
         }
-        let place = core.locate(&request);
-        let (arm, ready) = view.called(&request, &place);
-        let read = Request::new(0, Op::Read, request.start, SectorCount(1));
-        let gap = Gap {
-            from: view.called(&read, &place).0,
-            to: Track::of(&place),
-            op: request.op,
-            until: arm.since + core.mechanism.positioning(arm, request.op, &place, ready),
+        let Some(gap) = core.gap(&request, arrived, open) else {
+            return nothing;
         };
         let mut alone = core.without_fate();
         let alone = (alone.serve(command).completion, alone.transferred());
         if alone.0.outcome == Outcome::Hit {
-            return Vec::new();
+            return nothing;
         }
-        let mut found = (self.tasks).fill(&core.mechanism, &gap, &self.limits, READS, ALTERNATIVES);
-        let rounding = core.rounding();
+        let mut found = (self.tasks).fill(&core.mechanism, &gap, &self.limits, READS);
+        let rounding = core.mechanism.rotation.rounding();
         while !found.is_empty() {
             let mut trial = core.without_fate();
             let mut at = gap.from.since;
@@ -116,7 +104,7 @@ impl InGaps {
         }
         self.figures.reads += found.len() as u64;
         self.figures.gaps += u64::from(!found.is_empty());
-        found
+        (found, gap.from.since)
     }
 
     /// Takes note that blocks from `first` to `end` have been read by `at`.
@@ -124,14 +112,8 @@ impl InGaps {
         let claim = self.tasks.claim(first, end - first);
         self.tasks.deliver(&claim);
         self.figures.sectors += claim.sectors().0;
-        for part in claim.parts() {
-            (self.sink)(&Delivered {
-                task: part.task,
-                first: part.first,
-                sectors: part.sectors,
-                at,
-                is_readable: true,
-            });
+        for delivered in claim.delivered(at, true) {
+            (self.sink)(&delivered);
         }
     }
 }
@@ -162,11 +144,8 @@ impl Drive {
             arrived,
             open: self.open,
         };
-        let view = self.core.view(arrived, self.open);
-        let read = Request::new(0, Op::Read, Lbn(0), SectorCount(1));
-        let (from, _) = view.called(&read, &self.core.locate(&read));
-        let mut at = from.since;
-        for find in gaps.chosen(&self.core, &command) {
+        let (found, mut at) = gaps.chosen(&self.core, &command);
+        for find in found {
             let (first, end) = self.core.read_in_gap(at, &find);
             gaps.take(first, find.first + find.sectors, end);
             at = end;
@@ -175,6 +154,25 @@ impl Drive {
 }
 
 impl Core {
+    /// The gap in front of a request that reaches the drive at `arrived`, and with which it may not
+    /// begin before `open`; `None` if the buffer has its first block.
+    pub fn gap(&self, request: &Request, arrived: Instant, open: Instant) -> Option<Gap> {
+        let view = self.view(arrived, open);
+        if view.is_buffered(request) {
+            return None;
+        }
+        let place = self.locate(request);
+        let (arm, ready) = view.called(request, &place);
+        let read = Request::new(0, Op::Read, request.start, SectorCount(1));
+        let (from, _) = view.called(&read, &place);
+        Some(Gap {
+            from,
+            to: Track::of(&place),
+            op: request.op,
+            until: arm.since + self.mechanism.positioning(arm, request.op, &place, ready),
+        })
+    }
+
     /// Reads the blocks of `find`, for which the arm is called at `at`. Returns the first block
     /// that was read, from which on all were, and when they had passed.
     fn read_in_gap(&mut self, at: Instant, find: &Find) -> (Lbn, Instant) {
@@ -184,7 +182,8 @@ impl Core {
         let way = (from.cylinder, find.track.cylinder);
         let moved = (self.mechanism.seek).total(Op::Read, way, from.head != find.track.head);
         let there = from.since + moved;
-        let missed = there.since_or_zero(find.begin + self.rounding());
+        let rounding = self.mechanism.rotation.rounding();
+        let missed = there.since_or_zero(find.begin + rounding);
         let sector_ns = (find.end - find.begin).as_ns() / find.sectors.0 as i64;
         let passed = match missed {
             Span::ZERO => 0,
@@ -204,11 +203,5 @@ impl Core {
         }
         self.arm = Arm::Free(position);
         (first, position.since)
-    }
-
-    /// By how much a time may differ that is computed in another way: angles are exact to 2^-20 of
-    /// a revolution, and times to a nanosecond.
-    fn rounding(&self) -> Span {
-        Span::from_ns((self.mechanism.rotation.period().as_ns() >> 19) + 4)
     }
 }

@@ -1,74 +1,82 @@
 //! Several reads in one gap.
 
-use super::search::{Find, Gap, Limits, Track};
+use super::search::{Find, Gap, Limits};
 use super::tasks::Tasks;
-use crate::mechanics::{Mechanism, Position};
+use crate::mechanics::Mechanism;
 use crate::request::Op;
 
 impl Tasks {
     /// The reads of a gap, at most so many, in order.
     ///
-    /// Takes the best read, and fills what is left before and behind it in the same way. As often
-    /// as
-    /// `alternatives` says, one within the other, it also tries to take the best read on the track
-    /// where the gap begins, or on the one where it ends, and of the three ways goes the one that
-    /// is worth most. Between two reads, the care of arriving is taken for both movements.
+    /// Begins with the read that is worth most, with the best one on the track where the gap
+    /// begins, and with the best one on the track where it ends; fills what is left of the gap in
+    /// each case, and returns what is worth most. Between two reads, the care of arriving is taken
+    /// for both movements.
     pub fn fill(
         &self,
         mechanism: &Mechanism,
         gap: &Gap,
         limits: &Limits,
         reads: usize,
-        alternatives: usize,
     ) -> Vec<Find> {
-        if reads == 0 {
-            return Vec::new();
-        }
-        let source = Track {
-            cylinder: gap.from.cylinder,
-            head: gap.from.head,
-        };
-        let best = self.search(mechanism, gap, limits, &[]);
-        let mut firsts: Vec<Find> = best.into_iter().collect();
-        if reads > 1 && alternatives > 0 {
-            for track in [source, gap.to] {
-                let found = self.search_on(mechanism, gap, limits, track);
-                firsts.extend(found.filter(|found| !firsts.contains(found)));
-            }
-        }
-        let filled = firsts.into_iter().map(|find| {
-            let before = Gap {
-                to: find.track,
-                op: Op::Read,
-                until: find.begin,
-                ..*gap
-            };
-            let behind = Gap {
-                from: Position {
-                    cylinder: find.track.cylinder,
-                    head: find.track.head,
-                    since: find.end + limits.turn,
-                },
-                ..*gap
-            };
-            let less = alternatives.saturating_sub(1);
-            let inner = Limits {
-                leaving: limits.arriving,
-                ..*limits
-            };
-            let mut all = self.fill(mechanism, &before, &inner, reads - 1, less);
-            all.push(find);
-            let rest = self.fill(mechanism, &behind, limits, reads - all.len(), less);
-            all.extend(rest);
-            all
-        });
+        let anywhere = self.search(mechanism, gap, limits, &[]);
+        let [source, end] =
+            [gap.source(), gap.to].map(|track| self.search_on(mechanism, gap, limits, track));
         let worth = |all: &Vec<Find>| all.iter().map(|find| find.worth).sum::<u64>();
         let mut most = Vec::new();
-        for all in filled {
+        for find in [anywhere, source, end].into_iter().flatten() {
+            let all = self.fill_around(mechanism, gap, limits, find, reads);
             if worth(&all) > worth(&most) {
                 most = all;
             }
         }
         most
+    }
+
+    /// At most so many reads, of which each is the best of what is left of the gap.
+    fn fill_greedily(
+        &self,
+        mechanism: &Mechanism,
+        gap: &Gap,
+        limits: &Limits,
+        reads: usize,
+    ) -> Vec<Find> {
+        if reads == 0 {
+            return Vec::new();
+        }
+        let best = self.search(mechanism, gap, limits, &[]);
+        best.map_or_else(Vec::new, |find| {
+            self.fill_around(mechanism, gap, limits, find, reads)
+        })
+    }
+
+    /// A read, and those that fit before and after it.
+    fn fill_around(
+        &self,
+        mechanism: &Mechanism,
+        gap: &Gap,
+        limits: &Limits,
+        find: Find,
+        reads: usize,
+    ) -> Vec<Find> {
+        let before = Gap {
+            to: find.track,
+            op: Op::Read,
+            until: find.begin,
+            ..*gap
+        };
+        let after = Gap {
+            from: find.left(limits.turn),
+            ..*gap
+        };
+        let inner = Limits {
+            leaving: limits.arriving,
+            ..*limits
+        };
+        let mut all = self.fill_greedily(mechanism, &before, &inner, reads - 1);
+        all.push(find);
+        let rest = self.fill_greedily(mechanism, &after, limits, reads - all.len());
+        all.extend(rest);
+        all
     }
 }

@@ -39,6 +39,16 @@ pub struct Gap {
     pub until: Instant,
 }
 
+impl Gap {
+    /// Where the head is when it begins.
+    pub fn source(&self) -> Track {
+        Track {
+            cylinder: self.from.cylinder,
+            head: self.from.head,
+        }
+    }
+}
+
 /// What a search may find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -78,6 +88,22 @@ pub struct Find {
     pub begin: Instant,
     /// When the last one has passed.
     pub end: Instant,
+}
+
+impl Limits {
+    /// Tracks that schedulers look at for a decision.
+    pub const TRACKS: u32 = 256;
+}
+
+impl Find {
+    /// Where the head is after it, free to move for the next request `turn` later.
+    pub fn left(&self, turn: Span) -> Position {
+        Position {
+            cylinder: self.track.cylinder,
+            head: self.track.head,
+            since: self.end + turn,
+        }
+    }
 }
 
 impl Tasks {

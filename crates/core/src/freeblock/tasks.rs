@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use super::blocks::BlockSet;
 use super::chart::Chart;
+use super::figures::Delivered;
+use super::search::Track;
 use crate::geometry::Layout;
 use crate::request::Priority;
-use crate::units::{Lbn, SectorCount};
+use crate::units::{Instant, Lbn, SectorCount};
 
 /// Cylinders whose fullest track is noted together.
 pub(super) const GROUP: u32 = 32;
@@ -72,6 +74,17 @@ impl Claim {
         &self.parts
     }
 
+    /// What to tell of it: all was read at `at`, or none of it can be.
+    pub fn delivered(&self, at: Instant, is_readable: bool) -> impl Iterator<Item = Delivered> {
+        self.parts.iter().map(move |part| Delivered {
+            task: part.task,
+            first: part.first,
+            sectors: part.sectors,
+            at,
+            is_readable,
+        })
+    }
+
     /// The part of it before block `end`, and the rest.
     pub fn split(self, end: Lbn) -> (Self, Self) {
         let (mut before, mut rest) = (Self::default(), Self::default());
@@ -119,23 +132,18 @@ impl Tasks {
             groups: Vec::new(),
             in_groups: Vec::new(),
         };
-        let tracks = (0..self.chart.tracks_count()).map(|track| {
-            let runs = self.chart.runs(track).iter();
-            let counts = runs.map(|run| task.wanted.count_in(run.first, run.end()));
-            counts.sum::<u64>() as u32
-        });
-        task.tracks = tracks.collect();
+        let tracks = 0..self.chart.tracks_count();
+        task.tracks = tracks
+            .map(|track| task.on_track(&self.chart, track))
+            .collect();
         let groups = self.chart.cylinders.div_ceil(GROUP);
         task.groups = (0..groups)
             .map(|group| task.fullest(&self.chart, group))
             .collect();
         task.in_groups = (0..groups)
             .map(|group| {
-                task.of_group(&self.chart, group)
-                    .iter()
-                    .copied()
-                    .map(u64::from)
-                    .sum()
+                let tracks = task.of_group(&self.chart, group).iter();
+                tracks.copied().map(u64::from).sum()
             })
             .collect();
         self.all.push(task);
@@ -222,14 +230,8 @@ impl Tasks {
         let (mut at, end) = (part.first, part.first + part.sectors);
         while at < end {
             let extent = self.layout.extent(at);
-            let track = super::Track {
-                cylinder: extent.cylinder,
-                head: extent.head,
-            };
-            let number = self.chart.number(track);
-            let runs = self.chart.runs(number).iter();
-            let counts = runs.map(|run| task.wanted.count_in(run.first, run.end()));
-            let (before, now) = (task.tracks[number], counts.sum::<u64>() as u32);
+            let number = self.chart.number(Track::of(&extent));
+            let (before, now) = (task.tracks[number], task.on_track(&self.chart, number));
             task.tracks[number] = now;
             let group = extent.cylinder.0 / GROUP;
             let in_group = &mut task.in_groups[group as usize];
@@ -246,6 +248,13 @@ impl Tasks {
 }
 
 impl Task {
+    /// How much of `wanted` the track of a number has.
+    fn on_track(&self, chart: &Chart, number: usize) -> u32 {
+        let runs = chart.runs(number).iter();
+        let counts = runs.map(|run| self.wanted.count_in(run.first, run.end()));
+        counts.sum::<u64>() as u32
+    }
+
     /// The most that a track of a group has.
     fn fullest(&self, chart: &Chart, group: u32) -> u32 {
         let tracks = self.of_group(chart, group).iter();

@@ -25,6 +25,12 @@ pub struct Rotation {
 }
 
 impl Rotation {
+    /// By how much a time may differ that is computed in another way: angles are exact to 2^-20 of
+    /// a revolution, and times to a nanosecond.
+    pub fn rounding(&self) -> Span {
+        Span::from_ns((self.period().as_ns() >> 19) + 4)
+    }
+
     /// A platter with a period of `period_ns` nanoseconds (between a microsecond and ten
     /// seconds), at angle `origin` at [`Instant::START`].
     pub fn new(period_ns: f64, origin: Angle) -> Self {

@@ -37,7 +37,7 @@ fn with_and_without(spec: &Spec, depth: usize, settings: Settings) -> [Vec<Compl
     let external = External::new(new(spec), model(), &policy, depth);
     let mut external = external.with_background(scan(spec, settings, &got));
     let beside = serve(&mut external, CLOSED, 1, 2_000, None);
-    let figures = external.figures().expect("a background");
+    let figures = external.background().expect("a background").figures();
     assert_eq!(figures.delayed, 0, "{figures:?}");
     assert_eq!(external.seen().right, external.seen().predicted);
     assert!(figures.gaps > 100 && figures.merged > 10, "{figures:?}");
@@ -99,11 +99,11 @@ fn conservatism_follows_the_slowdown() {
 fn follows(scatter: Span) {
     let believed = without_write_cache(atlas());
     let spec = scattered(believed.clone(), scatter);
-    let slowdown = |most_slowdown| {
+    let slowdown = |max_slowdown| {
         let got = nothing(spec.geometry.sectors);
         let model = Model::following(&believed).expect("a sound layout");
         let settings = Settings {
-            most_slowdown,
+            max_slowdown,
             ..exact()
         };
         let external = External::new(new(&spec), model, &policy("sptf-sw(n=40%)"), 1);
