@@ -147,7 +147,6 @@ pub fn run(args: &Args) -> Result<(), Error> {
             one_per_track: !args.any_track,
             idle: args.idle,
             max_slowdown: args.max_slowdown,
-            ..Settings::default()
         },
         seed: args.seed,
         max_requests: args.requests,

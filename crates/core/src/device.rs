@@ -76,9 +76,9 @@ pub trait Device: Send {
         Vec::new()
     }
 
-    /// The blocks that have reached the media by `now`, in the order in which they did, and that it
-    /// has not told before. A device that tells this keeps it from the first call on; one of
-    /// several drives, or one that delays what goes on in a drive, does not, and returns `None`.
+    /// The blocks that have reached the media by `now` since the last call, in the order in which
+    /// they did. The first call begins the record. `None` from a device that keeps no such record:
+    /// one of several drives, or one that delays what goes on in a drive.
     fn landed(&mut self, _now: Instant) -> Option<Vec<Landed>> {
         None
     }

@@ -15,7 +15,7 @@ pub use cache::{Unwritten, Write};
 pub use cut::{Cut, Lost};
 pub use data::Data;
 pub use strike::{Side, Strike};
-pub use switch::{Bad, Switch};
+pub use switch::Switch;
 
 use diskarm_core::units::SectorCount;
 

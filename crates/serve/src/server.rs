@@ -77,7 +77,7 @@ pub enum Step<S> {
 /// Exports that are being served.
 pub struct Server {
     stopper: Stopper,
-    watcher: Watcher,
+    remotes: Arc<[Remote]>,
     thread: JoinHandle<Vec<Served>>,
 }
 
@@ -123,12 +123,11 @@ impl Server {
         for export in &mut exports {
             export.power = None;
         }
-        let (server, _) = Self::start_controlled(protocol, exports, listeners, most)?;
-        Ok(server)
+        Self::start_controlled(protocol, exports, listeners, most)
     }
 
-    /// The same with what hands commands to the exports, in their order. What can be lost of their
-    /// data when the power is cut is kept.
+    /// The same for exports whose power may be cut: what sectors held before writes that can be
+    /// lost then is kept.
     ///
     /// # Errors
     /// Those of the operating system.
@@ -137,7 +136,7 @@ impl Server {
         exports: Vec<Export<P::Device>>,
         listeners: Vec<Listener>,
         most: usize,
-    ) -> io::Result<(Self, Vec<Remote>)> {
+    ) -> io::Result<Self> {
         let (waker, stopped) = Waker::new()?;
         let facts: Vec<Facts> = exports.iter().map(|export| export.facts.clone()).collect();
         let services = exports.into_iter().map(|export| {
@@ -145,8 +144,6 @@ impl Server {
             Handle::start(spins, |waker| protocol.desk(export, waker))
         });
         let services: Vec<_> = services.collect::<io::Result<_>>()?;
-        let asking = services.iter().map(Handle::asking);
-        let watcher = Watcher::new(asking.collect::<io::Result<_>>()?);
         let named = services.iter().zip(&facts);
         let remotes = named.map(|(service, facts)| service.remote(&facts.name));
         let remotes = remotes.collect::<io::Result<_>>()?;
@@ -162,17 +159,21 @@ impl Server {
         };
         let thread = thread::Builder::new().name("accept".to_owned());
         let thread = thread.spawn(move || front.run())?;
-        let server = Self {
+        Ok(Self {
             stopper: Stopper { waker },
-            watcher,
+            remotes,
             thread,
-        };
-        Ok((server, remotes))
+        })
+    }
+
+    /// What hands commands to the exports, in their order.
+    pub fn remotes(&self) -> Arc<[Remote]> {
+        Arc::clone(&self.remotes)
     }
 
     /// What asks what it has served so far.
     pub fn watcher(&self) -> Watcher {
-        self.watcher.clone()
+        Watcher::new(self.remotes())
     }
 
     /// What ends it, for another thread.

@@ -17,7 +17,6 @@ use rustix::event::{PollFd, PollFlags};
 use crate::control::{Command, Remote, Reply};
 use crate::figures::Served;
 use crate::sockets::{Waker, Woken, wait};
-use crate::watch::Ask;
 pub use connection::Connection;
 use desk::Connections;
 pub use desk::{Broken, Clients, Desk, Session};
@@ -36,7 +35,6 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// What a service is told.
 enum Message<S> {
     Connect(Box<Connection<S>>),
-    Report(Sender<Served>),
     Control(Command, Sender<Result<Reply, String>>),
     Stop,
 }
@@ -82,7 +80,7 @@ impl<S: Session> Handle<S> {
         self.tell(Message::Connect(Box::new(connection)));
     }
 
-    /// What hands it commands from the control socket; it calls the export `name`.
+    /// What hands it commands; it calls the export `name`.
     ///
     /// # Errors
     /// Those of the operating system.
@@ -98,18 +96,6 @@ impl<S: Session> Handle<S> {
     /// Lets it take no more requests, and end when all are answered.
     pub fn stop(&self) {
         self.tell(Message::Stop);
-    }
-
-    /// What asks it what it has served.
-    ///
-    /// # Errors
-    /// Those of the operating system.
-    pub fn asking(&self) -> io::Result<Ask> {
-        let (messages, waker) = (self.messages.clone(), self.waker.another()?);
-        Ok(Box::new(move |answer| {
-            let _ = messages.send(Message::Report(answer));
-            waker.wake();
-        }))
     }
 
     fn tell(&self, message: Message<S>) {
@@ -234,9 +220,6 @@ impl<D: Desk> Service<D> {
                     self.pump(number);
                 }
                 Message::Connect(_) => {}
-                Message::Report(answer) => {
-                    let _ = answer.send(self.desk.served().clone());
-                }
                 Message::Control(command, answer) => {
                     let reply = self.desk.control(&command);
                     self.follow_power();

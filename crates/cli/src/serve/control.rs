@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use diskarm_serve::control::{Controller, Remote};
+use diskarm_serve::control::Controller;
 use diskarm_serve::{Address, Listener, Server, Setting};
 
 use super::live::Exports;
@@ -24,19 +24,14 @@ pub fn socket(path: &Path, settings: &[Setting]) -> Result<Listener, Error> {
 }
 
 /// Lets a server take commands at `listener`.
-pub fn start(
-    (server, remotes): (Server, Vec<Remote>),
-    listener: Listener,
-    exports: &Exports,
-) -> std::io::Result<Server> {
+pub fn start(server: &Server, listener: Listener, exports: &Exports) -> std::io::Result<()> {
     let exports = exports.clone();
     let controller = Controller {
-        remotes,
+        remotes: server.remotes(),
         figures: Box::new(move |number, served| {
             let setting = &exports.settings[number];
             setting.figures(exports.pace, exports.sizes[number], served)
         }),
     };
-    controller.listen(listener)?;
-    Ok(server)
+    controller.listen(listener)
 }

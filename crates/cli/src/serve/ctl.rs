@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use diskarm_core::wrap::Affected;
+use diskarm_core::units::Lbn;
+use diskarm_core::wrap::{Affected, BadBlocks};
 use diskarm_serve::Access;
 use diskarm_serve::control::{self, Command, Named};
-use diskarm_serve::power::{Bad, Cut, Side, Strike};
+use diskarm_serve::power::{Cut, Side, Strike};
 use serde_json::Value;
 
 use crate::error::Error;
@@ -103,12 +104,12 @@ enum Request {
 struct RangeArgs {
     /// The first sector
     #[arg(long, value_name = "N", default_value_t = 0)]
-    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=Command::ALL - 1))]
+    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=Command::ALL.0 - 1))]
     first: u64,
 
     /// How many sectors [default: all that follow]
     #[arg(long, value_name = "N")]
-    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(1..=Command::ALL))]
+    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(1..=Command::ALL.0))]
     sectors: Option<u64>,
 }
 
@@ -160,9 +161,9 @@ impl StrikeArgs {
 
 impl RangeArgs {
     /// One past the last sector.
-    fn end(&self) -> u64 {
+    fn end(&self) -> Lbn {
         self.sectors
-            .map_or(Command::ALL, |sectors| self.first + sectors)
+            .map_or(Command::ALL, |sectors| Lbn(self.first + sectors))
     }
 }
 
@@ -173,17 +174,18 @@ impl Asked {
             Self::PowerRestore => Command::PowerRestore,
             Self::Pending => Command::Pending,
             Self::Strike(args) => Command::Strike(args.strike()),
-            Self::Inject(args) => Command::Inject(Bad {
-                first: args.range.first,
+            Self::Inject(args) => Command::Inject(BadBlocks {
+                first: Lbn(args.range.first),
                 end: args.range.end(),
                 affected: match args.affects {
                     Affects::Reads => Affected::Reads,
                     Affects::Writes => Affected::Writes,
                     Affects::Both => Affected::Both,
                 },
+                retries: 0,
             }),
             Self::Heal(range) => Command::Heal {
-                first: range.first,
+                first: Lbn(range.first),
                 end: range.end(),
             },
             Self::Figures => Command::Figures,

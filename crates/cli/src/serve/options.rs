@@ -110,6 +110,7 @@ pub struct Options {
     /// Answer GET /metrics with what has been served, as OpenMetrics, at this address
     #[arg(long, value_name = "HOST:PORT", value_parser = address)]
     metrics: Option<Address>,
+
     /// Take commands at a Unix socket, from `diskarm serve ctl`: power cuts, errors, figures
     ///
     /// For power cuts the server keeps in memory what sectors held before writes that can be lost.
@@ -239,12 +240,14 @@ impl Options {
         }
         let signals = Signals::new([SIGTERM, SIGINT]).map_err(failed)?;
         let most = self.connections;
-        let server = match control {
+        let server = match &control {
             None => Server::start(protocol, exports, listeners, most),
-            Some(socket) => Server::start_controlled(protocol, exports, listeners, most)
-                .and_then(|started| control::start(started, socket, &what)),
+            Some(_) => Server::start_controlled(protocol, exports, listeners, most),
         };
         let server = server.map_err(failed)?;
+        if let Some(socket) = control {
+            control::start(&server, socket, &what).map_err(failed)?;
+        }
         let stopper = server.stopper().map_err(failed)?;
         end_by(signals, stopper, self.watch && live::has_screen());
         for line in lines {

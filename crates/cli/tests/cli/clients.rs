@@ -62,7 +62,7 @@ fn fio_measures_the_model(depth: u32, requests: u32) {
         }
     }
     assert!(count >= f64::from(requests - depth) - 1.0, "{count}");
-    // fio cannot be told of a reply before it is due.
+    // No reply leaves before it is due, so fio cannot measure less than the drive takes.
     let range = model_us / count * 0.9999..(model_us / count + late) * 1.01;
     let mean = fio_us / count;
     assert!(range.contains(&mean), "{mean} us, not in {range:?}");

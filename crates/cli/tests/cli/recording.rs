@@ -5,7 +5,7 @@ use std::fs;
 use crate::serve::{Server, client, name_of};
 use crate::{diskarm, json};
 
-/// Reads and writes at several depths; the last are under way when the server is told to end.
+/// Reads and writes at several depths; the last are under way when the server gets SIGTERM.
 const SCRIPT: &str = "
 import os, signal
 for n in range(8):

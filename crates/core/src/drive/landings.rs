@@ -6,10 +6,10 @@ use crate::device::Landed;
 use crate::mechanics::Piece;
 use crate::units::{Instant, SectorCount, Span};
 
-/// The runs of writes that have begun, until somebody has heard that they are on the media.
+/// The runs of writes that have begun, until they are reported to be on the media.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Landings {
-    /// In the order in which they get there, with how many of their sectors are known to be.
+    /// In the order in which they get there, with how many of their sectors have been reported.
     runs: VecDeque<(Piece, SectorCount)>,
 }
 
@@ -21,18 +21,18 @@ impl Landings {
         self.runs.extend(parts.map(|part| (part, SectorCount(0))));
     }
 
-    /// What has got to the media by `now`, and was not told before.
+    /// What has reached the media by `now` and has not been reported.
     pub fn by(&mut self, now: Instant) -> Vec<Landed> {
         let mut landed = Vec::new();
-        while let Some((run, told)) = self.runs.front_mut() {
+        while let Some((run, reported)) = self.runs.front_mut() {
             let done = run.done(now);
-            if done > *told {
+            if done > *reported {
                 landed.push(Landed {
-                    first: run.first + *told,
-                    sectors: SectorCount(done.0 - told.0),
+                    first: run.first + *reported,
+                    sectors: SectorCount(done.0 - reported.0),
                 });
             }
-            *told = done;
+            *reported = done;
             if done < run.sectors {
                 break;
             }

@@ -105,6 +105,10 @@ fn list(context: &Context<'_>, format: AddressFormat, long: bool) -> Result<List
     }
     let mut defects = Vec::new();
     for (n, address) in addresses(format, list).enumerate() {
+        if begins_run(address) {
+            // No runs, only single places (MADS, SBC-3).
+            return Err(invalid_parameter(header + n * each + 4, Some(7)));
+        }
         let (layout, _) = context
             .known()
             .map_err(|_| invalid_parameter(header, None))?;
@@ -117,6 +121,14 @@ fn list(context: &Context<'_>, format: AddressFormat, long: bool) -> Result<List
         disable_certification: short.disable_certification,
         immediate: short.immediate,
     })
+}
+
+/// Whether an address is the first of two that stand for all between.
+fn begins_run(address: Address) -> bool {
+    match address {
+        Address::ExtendedBytesFromIndex(at) | Address::ExtendedPhysicalSector(at) => at.begins_run,
+        _ => false,
+    }
 }
 
 impl Work for Format {

@@ -67,7 +67,8 @@ fn descriptors(context: &Context<'_>, size: Size, list: &[u8]) -> Result<usize, 
         ShortDescriptor::LENGTH
     };
     if length != 0 && length != each {
-        return Err(invalid_parameter(header - if long { 2 } else { 1 }, None));
+        let field = if size == Size::Six { 3 } else { 6 };
+        return Err(invalid_parameter(field, None));
     }
     let descriptor = list.get(header..end).ok_or(list_length())?;
     if length == 0 {

@@ -7,7 +7,7 @@ use diskarm_core::units::{Lbn, Span};
 use diskarm_emulate::{Backing, Status};
 use diskarm_wire::command::{AddressFormat, Size};
 use diskarm_wire::defect::{Address, Header12, addresses};
-use diskarm_wire::sense::{Code, Key};
+use diskarm_wire::sense::{Code, Key, Pointer, Specific};
 use diskarm_wire::{Command, Sense};
 
 use crate::bench::{Bench, catalogued, transfer};
@@ -168,4 +168,52 @@ fn lists_of_too_many_defects_are_refused() {
         (sense.key, sense.code),
         (Key::IllegalRequest, Code::PARAMETER_LIST_LENGTH)
     );
+}
+
+/// Where an error's field is.
+fn pointer(response: &diskarm_emulate::Response) -> Option<(u16, Option<u8>)> {
+    match Sense::parse(&response.sense).unwrap().specific {
+        Some(Specific::Field(Pointer { byte, bit, .. })) => Some((byte, bit)),
+        _ => None,
+    }
+}
+
+/// A list may have a run of defects by its first and last place only where the unit knows that.
+#[test]
+fn runs_of_defects_are_refused() {
+    let mut bench = Bench::new(&catalogued("seagate-st41601n"));
+    let list = |flags: u8| {
+        let first = [0, 0, 1, 0, flags, 0, 0, 2];
+        let last = [0, 0, 1, 0, 0, 0, 0, 5];
+        [&[0, 0, 0, 16][..], &first, &last].concat()
+    };
+    let command = Command::FormatUnit {
+        defects: Some(AddressFormat::ExtendedPhysicalSector),
+        long_list: false,
+        complete: false,
+        interleave: 0,
+    };
+    assert_eq!(bench.run(&command, &list(0)).status, Status::Good);
+    assert_eq!(
+        pointer(&bench.run(&command, &list(0x80))),
+        Some((8, Some(7)))
+    );
+}
+
+/// SPC-4, mode parameter header(6) and header(10): the length of the block descriptors.
+#[test]
+fn a_wrong_length_of_descriptors_is_pointed_at() {
+    let mut bench = Bench::new(&catalogued("seagate-st41601n"));
+    for (size, list, field) in [
+        (Size::Six, vec![0, 0, 0, 5, 0, 0, 0, 0, 0], 3),
+        (Size::Ten, vec![0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0], 6),
+    ] {
+        let select = Command::ModeSelect {
+            size,
+            page_format: true,
+            save: false,
+            length: list.len() as u16,
+        };
+        assert_eq!(pointer(&bench.run(&select, &list)), Some((field, None)));
+    }
 }

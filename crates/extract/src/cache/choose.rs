@@ -22,8 +22,8 @@ pub(super) struct Chosen {
     pub vectors: Vec<Vector>,
     /// The hypotheses for which none was found.
     pub alike: Vec<Move>,
-    /// Those for which some were found that tell them with some delays of the host only.
-    pub lucky: Vec<Move>,
+    /// Those that the vectors which were found tell with some delays of the host only.
+    pub uncertain: Vec<Move>,
 }
 
 /// Vectors at which hypotheses differ from what is believed, `each` for every hypothesis.
@@ -63,7 +63,7 @@ pub(super) fn choose(bench: &mut Bench<'_, '_>, open: &[Move], each: usize) -> C
             break;
         }
     }
-    let (mut alike, mut lucky) = (Vec::new(), Vec::new());
+    let (mut alike, mut uncertain) = (Vec::new(), Vec::new());
     for ((one, wanted), second_best) in open.iter().zip(wanted).zip(second_best) {
         if wanted < each {
             continue;
@@ -71,7 +71,7 @@ pub(super) fn choose(bench: &mut Bench<'_, '_>, open: &[Move], each: usize) -> C
         let kind = if second_best.is_empty() {
             &mut alike
         } else {
-            &mut lucky
+            &mut uncertain
         };
         kind.push(one.clone());
         vectors.extend(second_best);
@@ -79,7 +79,7 @@ pub(super) fn choose(bench: &mut Bench<'_, '_>, open: &[Move], each: usize) -> C
     Chosen {
         vectors,
         alike,
-        lucky,
+        uncertain,
     }
 }
 

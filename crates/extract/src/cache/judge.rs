@@ -24,6 +24,8 @@
 //! # Cost
 //! Two vectors for each hypothesis that others have not refuted yet, some 200 in all.
 
+use std::collections::BTreeMap;
+
 use diskarm_core::spec::Spec;
 
 use super::bench::Bench;
@@ -38,8 +40,9 @@ use crate::{Effort, Error};
 const ROUNDS: usize = 60;
 /// Vectors at random that what is believed must explain in the end.
 const CHECKS: usize = 30;
-/// How often vectors are sent that need luck before two hypotheses are called alike.
-const LUCK: usize = 3;
+/// How often vectors that tell two hypotheses with some delays only are sent before the two are
+/// called alike.
+const ATTEMPTS: usize = 3;
 /// How often it is checked at most.
 const CHECKED: usize = 4;
 
@@ -127,8 +130,8 @@ fn explains(bench: &mut Bench<'_, '_>) -> Result<bool, Error> {
 struct Untold {
     believed: Spec,
     alike: Vec<Move>,
-    /// Those for which luck with the host's delay was needed, once for each time.
-    lucky: Vec<String>,
+    /// How often only vectors were found that tell a hypothesis with some delays, by its label.
+    uncertain: BTreeMap<String, usize>,
     /// Those that differ in two facts and are not refuted.
     pairs: Vec<Move>,
 }
@@ -148,12 +151,12 @@ impl Untold {
 
     fn note(&mut self, chosen: &Chosen) {
         self.alike.extend(chosen.alike.iter().cloned());
-        for one in &chosen.lucky {
-            let before = self.lucky.iter().filter(|label| **label == one.label);
-            if before.count() + 1 == LUCK {
+        for one in &chosen.uncertain {
+            let attempts = self.uncertain.entry(one.label.clone()).or_default();
+            *attempts += 1;
+            if *attempts == ATTEMPTS {
                 self.alike.push(one.clone());
             }
-            self.lucky.push(one.label.clone());
         }
     }
 

@@ -3,10 +3,11 @@
 use std::fmt;
 
 use diskarm_core::text::{Args, Call, InputError};
-use diskarm_core::wrap::Affected;
+use diskarm_core::units::Lbn;
+use diskarm_core::wrap::{Affected, BadBlocks};
 
 use crate::figures::Access;
-use crate::power::{Bad, Cut, Side, Strike};
+use crate::power::{Cut, Side, Strike};
 
 /// What an export is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,13 +21,13 @@ pub enum Command {
     /// `strike(before=write, nth=N, ...)` or `after=flush`, with what `power-cut` takes.
     Strike(Strike),
     /// `inject(first=N, sectors=N, affects=reads)`: blocks fail.
-    Inject(Bad),
+    Inject(BadBlocks),
     /// `heal(first=N, sectors=N)`, or all: they fail no more.
     Heal {
         /// The first sector.
-        first: u64,
+        first: Lbn,
         /// One past the last.
-        end: u64,
+        end: Lbn,
     },
     /// `figures`: what has been served.
     Figures,
@@ -43,12 +44,12 @@ pub struct Named {
 
 impl Command {
     /// The end of a range if nothing is said: no disk has so many sectors.
-    pub const ALL: u64 = 1 << 48;
+    pub const ALL: Lbn = Lbn(1 << 48);
 }
 
 const COMMANDS: &str = "one of power-cut, power-restore, pending, strike, inject, heal and figures";
 
-const ALL: u64 = Command::ALL;
+const ALL: Lbn = Command::ALL;
 
 impl Named {
     /// Parses a line.
@@ -69,10 +70,11 @@ impl Named {
                 let (first, end) = range(&mut args)?;
                 let affected = args.maybe("affects", "reads, writes or both", affected)?;
                 let affected = affected.unwrap_or(Affected::Reads);
-                Command::Inject(Bad {
+                Command::Inject(BadBlocks {
                     first,
                     end,
                     affected,
+                    retries: 0,
                 })
             }
             "heal" => {
@@ -123,11 +125,11 @@ fn strike(args: &mut Args<'_, ()>) -> Result<Strike, InputError> {
     })
 }
 
-fn range(args: &mut Args<'_, ()>) -> Result<(u64, u64), InputError> {
-    let first = args.maybe_count("first", 0..=ALL - 1)?.unwrap_or(0);
-    let sectors = args.maybe_count("sectors", 1..=ALL)?;
-    let end = sectors.map_or(ALL, |sectors| first + sectors);
-    Ok((first, end))
+fn range(args: &mut Args<'_, ()>) -> Result<(Lbn, Lbn), InputError> {
+    let first = args.maybe_count("first", 0..=ALL.0 - 1)?.unwrap_or(0);
+    let sectors = args.maybe_count("sectors", 1..=ALL.0)?;
+    let end = sectors.map_or(ALL, |sectors| Lbn(first + sectors));
+    Ok((Lbn(first), end))
 }
 
 fn affected(text: &str) -> Option<Affected> {
@@ -145,9 +147,9 @@ impl fmt::Display for Named {
         if !self.export.is_empty() {
             given.push(format!("export={}", self.export));
         }
-        let range = |first: u64, end: u64| {
-            let sectors = (end != ALL).then(|| format!("sectors={}", end - first));
-            [Some(format!("first={first}")), sectors]
+        let range = |first: Lbn, end: Lbn| {
+            let sectors = (end != ALL).then(|| format!("sectors={}", end.0 - first.0));
+            [Some(format!("first={}", first.0)), sectors]
         };
         let name = match &self.command {
             Command::PowerCut(cut) => {

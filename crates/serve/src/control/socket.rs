@@ -21,27 +21,28 @@ const LINE: u64 = 1 << 12;
 const CLIENTS: usize = 16;
 
 /// An export, to which commands can be given.
+#[derive(Clone)]
 pub struct Remote {
     name: String,
-    tell: Box<dyn Fn(Command, Sender<Answer>) + Send + Sync>,
+    send: Arc<dyn Fn(Command, Sender<Answer>) + Send + Sync>,
 }
 
 /// What an export answers.
 pub type Answer = Result<Reply, String>;
 
 impl Remote {
-    /// The export called `name`; `tell` lets it answer to the sender.
+    /// The export called `name`; `send` hands it a command, and where its answer goes.
     pub fn new(
         name: String,
-        tell: impl Fn(Command, Sender<Answer>) + Send + Sync + 'static,
+        send: impl Fn(Command, Sender<Answer>) + Send + Sync + 'static,
     ) -> Self {
-        let tell = Box::new(tell);
-        Self { name, tell }
+        let send = Arc::new(send);
+        Self { name, send }
     }
 
-    fn ask(&self, command: Command) -> Answer {
+    pub(crate) fn ask(&self, command: Command) -> Answer {
         let (sender, answer) = channel();
-        (self.tell)(command, sender);
+        (self.send)(command, sender);
         let ended = |_| Err("the server ends".to_owned());
         answer.recv().unwrap_or_else(ended)
     }
@@ -53,7 +54,7 @@ pub type Figures = Box<dyn Fn(usize, &Served) -> ExportFigures + Send + Sync>;
 /// What stands behind a control socket.
 pub struct Controller {
     /// The exports.
-    pub remotes: Vec<Remote>,
+    pub remotes: Arc<[Remote]>,
     /// What they have served, for output.
     pub figures: Figures,
 }

@@ -121,8 +121,8 @@ impl NbdDesk {
         let sector = self.facts.sector.0;
         let (first, sectors) = (job.offset / sector, job.length / sector);
         let request = Request::new(0, op, Lbn(first), SectorCount(sectors));
-        let bad = self.power.first_bad(&request);
-        bad.map(|_| (Error::Io, "medium error"))
+        let fails = self.power.fails(&request);
+        fails.then_some((Error::Io, "medium error"))
     }
 
     /// Cuts the power if a request has brought that about.

@@ -1,21 +1,11 @@
 //! Whether a disk has power, what waits to cut it, and which of its blocks fail.
 
-use diskarm_core::request::{Op, Request};
-use diskarm_core::wrap::Affected;
+use diskarm_core::request::Request;
+use diskarm_core::units::Lbn;
+use diskarm_core::wrap::BadBlocks;
 
 use super::{Cut, Lost, Side, Strike};
 use crate::figures::Access;
-
-/// Blocks that fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bad {
-    /// The first sector.
-    pub first: u64,
-    /// One past the last.
-    pub end: u64,
-    /// Which requests fail.
-    pub affected: Affected,
-}
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -26,7 +16,7 @@ pub struct Switch {
     due: Option<Cut>,
     /// What the last cut has taken.
     lost: Option<Lost>,
-    bad: Vec<Bad>,
+    bad: Vec<BadBlocks>,
 }
 
 impl Default for Switch {
@@ -91,18 +81,18 @@ impl Switch {
     }
 
     /// Lets blocks fail.
-    pub fn inject(&mut self, bad: Bad) {
+    pub fn inject(&mut self, bad: BadBlocks) {
         self.bad.push(bad);
     }
 
     /// Lets blocks of `[first, end)` fail no more.
-    pub fn heal(&mut self, first: u64, end: u64) {
-        let rest = |bad: Bad| {
-            let before = Bad {
+    pub fn heal(&mut self, first: Lbn, end: Lbn) {
+        let rest = |bad: BadBlocks| {
+            let before = BadBlocks {
                 end: bad.end.min(first),
                 ..bad
             };
-            let after = Bad {
+            let after = BadBlocks {
                 first: bad.first.max(end),
                 ..bad
             };
@@ -112,19 +102,8 @@ impl Switch {
         self.bad = parts.filter(|bad| bad.first < bad.end).collect();
     }
 
-    /// The first block that fails of those of a request.
-    pub fn first_bad(&self, request: &Request) -> Option<u64> {
-        let affects = |bad: &&Bad| {
-            matches!(
-                (bad.affected, request.op),
-                (Affected::Reads | Affected::Both, Op::Read)
-                    | (Affected::Writes | Affected::Both, Op::Write)
-            )
-        };
-        let met = |bad: &Bad| {
-            let first = bad.first.max(request.start.0);
-            (first < bad.end.min(request.end().0)).then_some(first)
-        };
-        self.bad.iter().filter(affects).filter_map(met).min()
+    /// Whether a request meets a block that fails.
+    pub fn fails(&self, request: &Request) -> bool {
+        self.bad.iter().any(|bad| bad.met_by(request).is_some())
     }
 }

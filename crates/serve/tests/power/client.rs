@@ -41,11 +41,11 @@ pub fn serve(text: &str, speed: Option<f64>, socket: &Path, control: &Path) -> S
     let bytes = export.facts.bytes();
     let bind = |path: &Path| Listener::bind(&Address::Unix(path.to_owned())).expect("a socket");
     let listeners = vec![bind(socket)];
-    let started = Server::start_controlled(Nbd, vec![export], listeners, CONNECTIONS);
-    let (server, remotes) = started.expect("a server");
+    let server = Server::start_controlled(Nbd, vec![export], listeners, CONNECTIONS);
+    let server = server.expect("a server");
     let figures = move |_, served: &_| setting.figures(pace, bytes, served);
     let controller = Controller {
-        remotes,
+        remotes: server.remotes(),
         figures: Box::new(figures),
     };
     controller.listen(bind(control)).expect("a thread");

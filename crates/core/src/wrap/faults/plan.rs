@@ -90,7 +90,7 @@ pub struct Outage {
 
 impl BadBlocks {
     /// The first bad block that a request meets.
-    pub(super) fn met_by(&self, request: &Request) -> Option<Lbn> {
+    pub fn met_by(&self, request: &Request) -> Option<Lbn> {
         let is_affected = match request.op {
             Op::Read => self.affected != Affected::Writes,
             Op::Write => self.affected != Affected::Reads,
