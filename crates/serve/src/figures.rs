@@ -15,7 +15,7 @@ pub struct Served {
     pub connections: u64,
     /// Requests, those that failed included.
     pub counts: Counts,
-    /// How late replies left, of requests that take time.
+    /// How late replies were handed to their sockets, of requests that take time.
     pub lateness: Histogram,
     /// How late all of them together.
     pub late: Span,

@@ -56,12 +56,15 @@ impl<S: Session> Connection<S> {
     /// If the connection is gone, or has to be closed.
     pub fn send(&mut self, desk: &mut impl Desk<Session = S>) -> io::Result<bool> {
         let mut has_sent = false;
+        let mut left = Wall::now();
         loop {
             let broken = desk.fill(&mut self.session);
             broken.map_err(|_| io::Error::other("the store failed in the middle of a reply"))?;
             if self.session.output().is_empty() {
                 break;
             }
+            // To send also takes the time in which the system wakes the client.
+            left = Wall::now();
             match self.stream.send(self.session.output())? {
                 Some(count) => self.session.sent(count),
                 None => break,
@@ -69,19 +72,15 @@ impl<S: Session> Connection<S> {
             has_sent = true;
         }
         // If the client does not take them, the server has still been in time.
-        record(&mut self.due, desk.served());
+        record(&mut self.due, left, desk.served());
         Ok(has_sent)
     }
 }
 
-/// Records how late replies left that were `due`.
-fn record(due: &mut Vec<Wall>, served: &mut Served) {
-    if due.is_empty() {
-        return;
-    }
-    let now = Wall::now();
+/// Records how late replies that were `due` left.
+fn record(due: &mut Vec<Wall>, left: Wall, served: &mut Served) {
     for due in due.drain(..) {
-        let late = now.saturating_duration_since(due).as_nanos();
+        let late = left.saturating_duration_since(due).as_nanos();
         served.left_late(Span::from_ns(late as i64));
     }
 }
