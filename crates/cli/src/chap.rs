@@ -3,6 +3,7 @@
 use std::env;
 use std::path::Path;
 
+use diskarm_initiator::Credentials;
 use diskarm_serve::iscsi::Accounts;
 
 use crate::error::Error;
@@ -26,4 +27,14 @@ pub fn accounts(text: &str) -> Result<Accounts, Error> {
     };
     let refused = |error| Error::flag("--chap", text, format!("names and secrets ({error})"));
     Accounts::parse(&lines).map_err(refused)
+}
+
+/// Who logs in to a target, and what it must prove.
+pub fn credentials(chap: &str) -> Result<Credentials, Error> {
+    let accounts = accounts(chap)?;
+    Ok(Credentials {
+        secret: accounts.initiator.secret().into(),
+        target_secret: accounts.target.map(|target| target.secret().into()),
+        user: accounts.initiator.name,
+    })
 }

@@ -38,6 +38,13 @@ pub enum Error {
         /// Their names.
         failed: Vec<&'static str>,
     },
+    /// A scan found blocks that cannot be read.
+    Unreadable {
+        /// How many.
+        blocks: u64,
+    },
+    /// The user ended the program early.
+    Interrupted(String),
     /// A file cannot be read or written.
     Io {
         /// `read` or `write`.
@@ -58,7 +65,11 @@ impl Error {
     /// The exit code: 1 if a command did its work and the result is bad, else 2.
     pub fn code(&self) -> u8 {
         match self {
-            Self::Claims { .. } | Self::Differ | Self::Measurements { .. } => 1,
+            Self::Claims { .. }
+            | Self::Differ
+            | Self::Measurements { .. }
+            | Self::Unreadable { .. } => 1,
+            Self::Interrupted(_) => 130,
             _ => 2,
         }
     }
@@ -81,7 +92,9 @@ impl fmt::Display for Error {
                 "{count} claims fail or are not measured, and their studies do not say why"
             ),
             Self::Differ => f.write_str("the two differ"),
-            Self::Drive(message) => f.write_str(message),
+            Self::Drive(message) | Self::Interrupted(message) => f.write_str(message),
+            Self::Unreadable { blocks: 1 } => f.write_str("a block cannot be read"),
+            Self::Unreadable { blocks } => write!(f, "{blocks} blocks cannot be read"),
             Self::Measurements { failed } => match &failed[..] {
                 [one] => write!(f, "a measurement failed: {one}"),
                 _ => write!(
@@ -107,6 +120,8 @@ impl std::error::Error for Error {
             | Self::Claims { .. }
             | Self::Differ
             | Self::Drive(_)
+            | Self::Interrupted(_)
+            | Self::Unreadable { .. }
             | Self::Measurements { .. } => None,
             Self::Input(error) => Some(error),
             Self::Simulate(error) => Some(error),

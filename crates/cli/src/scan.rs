@@ -1,40 +1,83 @@
-//! `diskarm scan`: a whole drive read in the gaps of its foreground.
+//! `diskarm scan`: a whole drive read, in the gaps of its foreground if it has one.
+
+mod device;
+mod keeper;
+mod scsi;
+mod simulated;
+mod url;
 
 use diskarm_core::units::Span;
 use diskarm_results::prose;
-use diskarm_results::scanned::{Names, Scanned};
-use diskarm_scan::{Place, Scan, Settings};
-use diskarm_simulate::{Model, policy};
+use diskarm_scan::{Account, Settings};
 
-use crate::drive_arg::{self, Changes};
+use crate::drive_arg::Changes;
 use crate::error::Error;
-use crate::output;
 use crate::simulate::args::{share, time, whole};
 
-/// Read a whole drive in the rotational gaps of its foreground
+/// Read a whole drive to check or copy it
 ///
-/// Serves a foreground in the order of a policy. Before each request it reads what it can until the
-/// first sector of the request passes, from any track that can be reached in time, until all blocks
-/// of the drive have been read. Then it serves the same requests without the scan, and prints how
-/// much longer they took beside it.
+/// A real device is read in the order of its blocks; with --workload, in the gaps of a foreground
+/// that the command generates for measurements, as a simulated drive always is. It is never written
+/// to. Blocks that cannot be read are listed with their places, and the exit code is then 1.
+///
+/// With a foreground, it serves that in the order of a policy. Before each request it reads what it
+/// can until the first sector of the request passes, from any track that can be reached in time,
+/// until all blocks of the drive have been read. Then it serves the same requests without the scan,
+/// and prints how much longer they took beside it.
 #[derive(clap::Args)]
 #[command(after_long_help = prose::wrapped(MORE, 0))]
 pub struct Args {
-    /// The drive, simulated: sim:NAME, or sim:FILE.toml
-    #[arg(value_name = "URL", long_help = url_help())]
+    /// What is read: a block device, a file, /dev/sgX, nbd://HOST/EXPORT, iscsi://HOST/TARGET/LUN,
+    /// or sim:NAME
+    #[arg(value_name = "URL", long_help = url::help())]
     url: String,
+
+    /// Write the checksum of each MiB to this file, once all has been read
+    ///
+    /// A line for each: its first block, the number of its blocks, the CRC-32 of its bytes as zlib
+    /// and gzip compute it, and how many of its blocks cannot be read, if any. Those count as
+    /// zeroes.
+    #[arg(long, value_name = "FILE")]
+    checksums: Option<String>,
+
+    /// Copy the device to this file, with holes where it has zeroes or cannot be read
+    ///
+    /// The file has its name from the beginning, and each block is written in its place. What was
+    /// in it before is lost, unless --checkpoint continues a scan that has begun it.
+    #[arg(long, value_name = "FILE")]
+    image: Option<String>,
+
+    /// Keep what has been read in this file, and continue from there if it exists
+    ///
+    /// It is written every few seconds, and removed when the scan is complete. However a scan ends,
+    /// by Ctrl-C, a signal or a fault, the same command continues it: no block counts twice, and
+    /// none is left out. A simulated scan continues with other requests of the foreground: the
+    /// number of blocks that were read is added to the seed.
+    #[arg(long, value_name = "FILE")]
+    checkpoint: Option<String>,
+
+    /// Log in to an iSCSI target with the names and secrets (CHAP) of file:PATH or env, as `diskarm
+    /// extract` does
+    #[arg(long, value_name = "WHERE")]
+    chap: Option<String>,
 
     #[command(flatten)]
     changes: Changes,
 
     /// The drive that the scheduler believes it to be: a name from the catalogue, or a .toml file
-    /// [default: the drive itself, without its scatter]
+    /// [default of sim: the drive itself, without its scatter]
+    ///
+    /// A real device needs one for a foreground, with --set if a value is another. Without a
+    /// foreground it only tells the places of blocks that cannot be read.
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "inside")]
     model: Option<String>,
 
-    /// Foreground: a workload expression, or a .toml file
-    #[arg(long, value_name = "TEXT|FILE", default_value = FOREGROUND)]
-    workload: String,
+    /// Foreground: a workload expression, or a .toml file [default: none; of sim: that of the
+    /// paper, closed(clients=10) uniform size=exponential(mean=8KiB, unit=4KiB) reads=66.7%]
+    ///
+    /// On a real device it only reads: its writes are reads of the same blocks.
+    #[arg(long, value_name = "TEXT|FILE")]
+    workload: Option<String>,
 
     /// Policy of the foreground; `diskarm policies` lists them
     #[arg(long, default_value = "sptf-sw(n=40%)")]
@@ -84,10 +127,6 @@ pub struct Args {
     json: bool,
 }
 
-/// lumb01, experimental setup, without think time.
-const FOREGROUND: &str =
-    "closed(clients=10) uniform size=exponential(mean=8KiB, unit=4KiB) reads=66.7%";
-
 const MORE: &str = "\
 Outside the drive, a model of it follows its completions: at first it does not know the angle of \
 the platter. A read in a gap is a command of its own, or one with the foreground's if it ends \
@@ -102,63 +141,52 @@ Example, a drive whose seeks scatter by 0.15 ms, with a bus of 80 MB/s:
 'mechanics.seek_scatter.cylinders_ms=[[1, 0.15]]' --set 'bus.read_sector=0.0064 ms' --set \
 'bus.write_sector=0.0064 ms'";
 
-fn url_help() -> String {
-    format!("The drive, simulated: sim: and\n{}", drive_arg::long_help())
+impl Args {
+    fn settings(&self) -> Settings {
+        Settings {
+            conservatism: self.conservatism.unwrap_or(match self.inside {
+                true => Span::from_us(400.0),
+                false => Settings::default().conservatism,
+            }),
+            one_per_track: !self.any_track,
+            idle: self.idle,
+            max_slowdown: self.max_slowdown,
+        }
+    }
 }
 
 /// Scans and prints.
 pub fn run(args: &Args) -> Result<(), Error> {
-    let Some(name) = args.url.strip_prefix("sim:") else {
-        return Err(Error::flag("URL", &args.url, "sim:NAME, or sim:FILE.toml"));
-    };
-    let found = Model::find(name).map_err(|error| error.calling("URL"))?;
-    found.alone("URL")?;
-    let drive = args.changes.of(found)?;
-    if args.depth > drive.spec.queue.depth as usize {
-        let expected = "1, as the drive takes one command at a time (--set queue.depth=2)";
-        return Err(Error::flag("--depth", args.depth.to_string(), expected));
-    }
-    let believed = args.model.as_ref().map(|name| {
-        let model = Model::find(name).map_err(|error| error.calling("--model"))?;
-        model.alone("--model")?;
-        let blocks = |model: &Model| model.layout().sectors().0;
-        if blocks(&model) == blocks(&drive) {
-            return Ok(model);
+    match url::Target::parse(&args.url, args.chap.as_deref())? {
+        url::Target::Simulated(name) => simulated::run_scan(args, &name),
+        url::Target::Real(..) if args.inside => {
+            let expected = "sim:NAME, as the firmware of a device cannot be changed";
+            Err(Error::flag("URL", &args.url, expected))
         }
-        let expected = format!("a drive of {} blocks, as {name}", blocks(&drive));
-        Err(Error::flag("--model", name, expected))
-    });
-    let believed = believed.transpose()?;
-    let model = believed.as_ref().unwrap_or(&drive);
-    let scan = Scan {
-        spec: &drive.spec,
-        model: &model.spec,
-        workload: &drive.workload(&args.workload)?,
-        policy: &policy("policy", &args.policy)?,
-        place: match args.inside {
-            true => Place::Inside,
-            false => Place::Outside(args.depth),
-        },
-        settings: Settings {
-            conservatism: args.conservatism.unwrap_or(match args.inside {
-                true => Span::from_us(400.0),
-                false => Settings::default().conservatism,
-            }),
-            one_per_track: !args.any_track,
-            idle: args.idle,
-            max_slowdown: args.max_slowdown,
-        },
-        seed: args.seed,
-        max_requests: args.requests,
-    };
-    let names = Names {
-        drive: &drive.name,
-        model: &model.name,
-        workload: &args.workload,
-    };
-    let scanned = Scanned::of(&scan, &scan.run()?, names);
-    match args.json {
-        true => output::print_json(&scanned),
-        false => output::print(&scanned.text()),
+        url::Target::Real(..) if args.workload.is_some() && args.model.is_none() => {
+            let expected = "none without --model, which tells what the drive is";
+            Err(Error::flag(
+                "--workload",
+                args.workload.as_deref().unwrap_or_default(),
+                expected,
+            ))
+        }
+        url::Target::Real(source, files) => device::run_scan(args, source, files),
+    }
+}
+
+/// How a scan ends that was not interrupted: the checkpoint of a complete one is removed, and
+/// blocks that cannot be read are an error.
+fn judged(args: &Args, account: &Account) -> Result<(), Error> {
+    if let Some(path) = &args.checkpoint
+        && account.left().is_empty()
+    {
+        // A leftover says that its scan is over, which does no harm.
+        let _ = std::fs::remove_file(path);
+    }
+    let unreadable: u64 = account.unreadable().map(|(_, sectors)| sectors.0).sum();
+    match unreadable {
+        0 => Ok(()),
+        blocks => Err(Error::Unreadable { blocks }),
     }
 }

@@ -273,6 +273,32 @@ impl Place {
         }
     }
 
+    /// The file itself, with what is in it, for an output that is written over several runs. It is
+    /// made if there is none, and locked while it is open.
+    ///
+    /// # Errors
+    /// If it cannot be written there, is no regular file, or is written by another process.
+    pub fn in_place(self) -> Result<File, PlaceError> {
+        let Self { path, .. } = self;
+        let failed = |source| PlaceError::Io {
+            path: path.clone(),
+            source,
+        };
+        if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
+            return Err(failed(io::Error::other("it is no regular file")));
+        }
+        let mut options = File::options();
+        let options = options.read(true).write(true).create(true).truncate(false);
+        let file = options.open(&path).map_err(failed)?;
+        match file.try_lock() {
+            Err(fs::TryLockError::WouldBlock) => {
+                Err(failed(io::Error::other("another process writes it")))
+            }
+            // Not all file systems have locks.
+            Ok(()) | Err(fs::TryLockError::Error(_)) => Ok(file),
+        }
+    }
+
     /// Writes the whole file.
     ///
     /// # Errors

@@ -1,5 +1,9 @@
 //! A scan of a whole drive beside a foreground, and what it cost the foreground.
 
+mod device;
+
+pub use device::{DeviceScan, Unreadable, checksums};
+
 use std::fmt::Write;
 
 use diskarm_scan::{PARTS, Place, Scan, Scanned as Ran, Settings};
@@ -42,6 +46,8 @@ pub struct Scanned {
     pub free_80_to_20_mb_per_s: Option<f64>,
     /// The same over the whole scan.
     pub free_whole_mb_per_s: Option<f64>,
+    /// The same over what was read of it, whether it is complete or not.
+    pub free_mb_per_s: f64,
     /// Bytes per second of the foreground, in megabytes.
     pub foreground_mb_per_s: f64,
     /// Foreground requests.
@@ -62,6 +68,8 @@ pub struct Scanned {
     pub predictions: Option<Predictions>,
     /// How the scan went on: at each tenth of it.
     pub progress: Vec<Step>,
+    /// What cannot be read.
+    pub unreadable: Vec<Unreadable>,
 }
 
 /// How well an external scheduler knew the drive.
@@ -110,8 +118,8 @@ pub struct Names<'a> {
 }
 
 impl Scanned {
-    /// What `scan` gave.
-    pub fn of(scan: &Scan<'_>, ran: &Ran, names: Names<'_>) -> Self {
+    /// What `scan` gave, and the blocks that it could not read.
+    pub fn of(scan: &Scan<'_>, ran: &Ran, names: Names<'_>, unreadable: Vec<Unreadable>) -> Self {
         let (place, depth) = match scan.place {
             Place::Outside(depth) => ("outside", Some(depth)),
             Place::Inside => ("inside", None),
@@ -125,6 +133,7 @@ impl Scanned {
         let foreground = &ran.foreground;
         let bytes = (foreground.sectors * ran.sector.0) as f64;
         let tenths = (1..).zip(&ran.by_part);
+        let time_s = foreground.end.as_s();
         Self {
             drive: names.drive.to_owned(),
             model: names.model.to_owned(),
@@ -140,10 +149,11 @@ impl Scanned {
             blocks: ran.sectors.0,
             blocks_left: ran.left.0,
             blocks_unreadable: ran.figures.unreadable,
-            time_s: foreground.end.as_s(),
+            time_s,
             free_80_to_20_mb_per_s: ran.bytes_per_s(20, 80).map(mb),
             free_whole_mb_per_s: ran.bytes_per_s(0, 100).map(mb),
-            foreground_mb_per_s: mb(bytes / foreground.end.as_s()),
+            free_mb_per_s: mb((ran.figures.sectors * ran.sector.0) as f64 / time_s),
+            foreground_mb_per_s: mb(bytes / time_s),
             foreground_requests: foreground.requests,
             response_ms: foreground.response.as_ms(),
             response_alone_ms: ran.alone.response.as_ms(),
@@ -169,6 +179,7 @@ impl Scanned {
                     left_share: *left_share,
                 })
                 .collect(),
+            unreadable,
         }
     }
 
@@ -196,6 +207,9 @@ impl Scanned {
             "free bandwidth, whole scan",
             speed(self.free_whole_mb_per_s),
         );
+        if !self.is_complete {
+            row("free bandwidth, so far", speed(Some(self.free_mb_per_s)));
+        }
         row(
             "foreground",
             format!("{:.2} MB/s", self.foreground_mb_per_s),
@@ -229,6 +243,6 @@ impl Scanned {
             let (read, left) = (100.0 * step.read_share, left.concat());
             let _ = writeln!(text, "{read:3.0} % {:7.0} s {left}", step.time_s);
         }
-        text
+        text + &device::list(&self.unreadable)
     }
 }

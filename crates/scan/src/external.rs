@@ -131,6 +131,14 @@ impl<D: Device> External<D> {
         }
     }
 
+    /// The same in front of a device that is far away: it learns how long commands and answers are
+    /// on their way from those that the device's buffer serves.
+    #[must_use]
+    pub fn far_away(mut self) -> Self {
+        self.watch.lag.learn_the_way();
+        self
+    }
+
     /// What was seen of the device.
     pub fn seen(&self) -> &Seen {
         &self.watch.seen
@@ -183,7 +191,8 @@ impl<D: Device> External<D> {
         }
         let is_known = self.watch.is_confident(now);
         let drive = &self.watch.predictor;
-        let (next, falls_back) = self.foreground.next(now, drive, is_known);
+        let sent = now + self.watch.lag.mean();
+        let (next, falls_back) = self.foreground.next(sent, drive, is_known);
         self.watch.seen.fallbacks += u64::from(falls_back);
         let Some(pending) = next else {
             return false;

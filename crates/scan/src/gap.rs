@@ -31,7 +31,10 @@ pub(crate) struct Undelayed {
 struct Planner<'a> {
     background: &'a Background,
     core: &'a Core,
+    /// When the first command is sent.
     now: Instant,
+    /// From the completion that a command waits for until it is sent.
+    lag: Span,
     open: Instant,
     request: Request,
     /// How many commands the drive has at most.
@@ -68,8 +71,9 @@ impl<D: Device> External<D> {
         let inside = predictor.next_completion().map(|completion| completion.at);
         let open = predictor.open();
         let core = predictor.core();
+        let lag = self.watch.lag.most();
         let drive = (core, open, inside, self.depth);
-        let planner = Planner::new(background, drive, now, pending.request);
+        let planner = Planner::new(background, drive, (now + lag, lag), pending.request);
         let Some(planner) = planner else {
             return alone();
         };
@@ -132,7 +136,7 @@ impl<'a> Planner<'a> {
     fn new(
         background: &'a Background,
         (core, open, inside, depth): (&'a Core, Instant, Option<Instant>, usize),
-        now: Instant,
+        (now, lag): (Instant, Span),
         request: Request,
     ) -> Option<Self> {
         let gap = core.gap(&request, now, open.max(now))?;
@@ -143,6 +147,7 @@ impl<'a> Planner<'a> {
             background,
             core,
             now,
+            lag,
             open,
             request,
             depth,
@@ -285,7 +290,7 @@ impl<'a> Planner<'a> {
         // A command is sent when the one `depth` before it has completed.
         let sent = |completions: &[Instant]| {
             let before = completions.len().checked_sub(self.depth);
-            before.map_or(self.now, |before| completions[before])
+            before.map_or(self.now, |before| completions[before] + self.lag)
         };
         let mut read_until = None;
         for find in &plan.reads {

@@ -5,8 +5,9 @@
 //! one or two requests at a time, so that the order is its own. With [`Background`] tasks it also
 //! reads what they want in the gaps that the foreground's rotational waits leave.
 //!
-//! Nothing here reads a clock: times are handed in, so the same scheduler runs in virtual time and
-//! can run in real time.
+//! The scheduler reads no clock: times are handed in, so the same code runs in virtual time and in
+//! real time. What reads one is [`live`]: files, block devices, servers and whatever else is read
+//! by threads, as a device. An [`Account`] is what a scan has read, from which it continues.
 //!
 //! ```
 //! use diskarm_core::device::Device;
@@ -24,14 +25,22 @@
 //! }
 //! ```
 
+mod account;
 mod background;
+mod checksums;
+#[cfg(test)]
+mod dice;
 mod external;
 mod foreground;
 mod gap;
+mod lag;
+pub mod live;
 mod run;
 mod watch;
 
+pub use account::{Account, CHUNK, Unusable};
 pub use background::{Background, Settings};
+pub use checksums::Checksums;
 pub use external::External;
 pub use run::{Foreground, PARTS, Place, Scan, Scanned};
 pub use watch::{Model, Seen, Surprises};

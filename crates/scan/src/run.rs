@@ -69,7 +69,8 @@ pub struct Scanned {
     pub foreground: Foreground,
     /// The same requests without it.
     pub alone: Foreground,
-    /// When 0, 1, … 100 % of the blocks had been read, as far as it came.
+    /// When 0, 1, … 100 % of the blocks had been read, as far as it came; empty if some had been
+    /// read before it began.
     pub percents: Vec<Instant>,
     /// The share of each tenth of the disk's blocks that was left when 10, 20, … 90 % of all had
     /// been read, as far as it came.
@@ -125,33 +126,70 @@ impl Scan<'_> {
     /// # Panics
     /// When the workload is not one for the drive.
     pub fn run(&self) -> Result<Scanned, InputError> {
+        let sectors = Layout::new(&self.spec.geometry)?.sectors();
+        self.run_for(BlockSet::all(sectors), |_| {})
+    }
+
+    /// The same for some blocks only. Calls `sink` for all that is read or cannot be: each of the
+    /// `wanted` blocks once.
+    ///
+    /// # Errors
+    /// When the drive's geometry is inconsistent.
+    ///
+    /// # Panics
+    /// When the workload is not one for the drive, or the blocks are those of another.
+    pub fn run_for(
+        &self,
+        wanted: BlockSet,
+        sink: impl FnMut(&Delivered) + Send + 'static,
+    ) -> Result<Scanned, InputError> {
         let layout = Arc::new(Layout::new(&self.spec.geometry)?);
-        let model = Arc::new(Layout::new(&self.model.geometry)?);
-        let sectors = layout.sectors();
-        let mut tasks = Tasks::new(model);
-        tasks.add(BlockSet::all(sectors), Priority::Normal);
-        let progress = Arc::new(Mutex::new(Progress::new(sectors)));
-        let told = Arc::clone(&progress);
-        let sink = move |delivered: &Delivered| lock(&told).take(delivered);
-        let ran = match self.place {
-            Place::Outside(depth) => {
-                let background = Background::new(tasks, self.model, self.settings, sink);
-                self.outside(&layout, depth, background, &progress)?
-            }
-            Place::Inside => {
-                let gaps = InGaps::new(tasks, self.settings.conservatism, sink);
-                self.inside(&layout, gaps, &progress)
-            }
+        if self.place != Place::Inside {
+            return self.run_in_front_of(|| self.drive(self.spec, &layout), wanted, sink);
+        }
+        let progress = Progress::shared(&wanted);
+        let tasks = self.tasks(wanted)?;
+        let sink = Progress::told(&progress, sink);
+        let gaps = InGaps::new(tasks, self.settings.conservatism, sink);
+        let ran = self.inside(&layout, gaps, &progress);
+        Ok(lock(&progress).noted(ran, self.sector()))
+    }
+
+    /// The same in front of another device than the drive alone, such as one with faults: one for
+    /// the scan, and one for the foreground without it.
+    ///
+    /// # Errors
+    /// When the model's geometry is inconsistent.
+    ///
+    /// # Panics
+    /// When the workload is not one for the device, the blocks are those of another, or the place
+    /// of the scan is inside.
+    pub fn run_in_front_of<D: Device>(
+        &self,
+        device: impl Fn() -> D,
+        wanted: BlockSet,
+        sink: impl FnMut(&Delivered) + Send + 'static,
+    ) -> Result<Scanned, InputError> {
+        let Place::Outside(depth) = self.place else {
+            panic!("not from outside");
         };
-        let progress = lock(&progress);
-        Ok(Scanned {
-            sector: Bytes(u64::from(self.spec.geometry.sector_bytes)),
-            sectors,
-            left: progress.left(),
-            percents: progress.percents.clone(),
-            by_part: progress.by_part.clone(),
-            ..ran
-        })
+        let progress = Progress::shared(&wanted);
+        let tasks = self.tasks(wanted)?;
+        let sink = Progress::told(&progress, sink);
+        let background = Background::new(tasks, self.model, self.settings, sink);
+        let ran = self.outside(device, depth, background, &progress)?;
+        Ok(lock(&progress).noted(ran, self.sector()))
+    }
+
+    fn sector(&self) -> Bytes {
+        Bytes(u64::from(self.spec.geometry.sector_bytes))
+    }
+
+    /// The tasks of a scan of these blocks.
+    pub(crate) fn tasks(&self, wanted: BlockSet) -> Result<Tasks, InputError> {
+        let mut tasks = Tasks::new(Arc::new(Layout::new(&self.model.geometry)?));
+        tasks.add(wanted, Priority::Normal);
+        Ok(tasks)
     }
 
     /// The drive of the scan.
@@ -160,19 +198,18 @@ impl Scan<'_> {
         Drive::with_mechanism(spec, mechanism).seeded(self.seed)
     }
 
-    fn outside(
+    fn outside<D: Device>(
         &self,
-        layout: &Arc<Layout>,
+        device: impl Fn() -> D,
         depth: usize,
         background: Background,
         progress: &Arc<Mutex<Progress>>,
     ) -> Result<Scanned, InputError> {
         let model = Model::following(self.model)?;
-        let drive = || self.drive(self.spec, layout);
-        let external = External::new(drive(), model.clone(), self.policy, depth);
+        let external = External::new(device(), model.clone(), self.policy, depth);
         let mut external = external.with_background(background);
         let foreground = self.serve(&mut external, Some(progress), self.max_requests);
-        let mut alone = External::new(drive(), model, self.policy, depth);
+        let mut alone = External::new(device(), model, self.policy, depth);
         let alone = self.serve(&mut alone, None, foreground.requests);
         let background = external.background();
         Ok(Scanned {
@@ -229,25 +266,17 @@ impl Scan<'_> {
             sector: device.sector_size(),
         };
         let mut load = Streams::new(self.workload, disk, self.seed, u64::MAX);
-        let mut watched = Watched {
-            progress: progress.cloned(),
-            most,
-            foreground: Foreground::default(),
-            responses: Span::ZERO,
-        };
+        let mut watched = Watched::new(progress, most);
         if let Err(Rejected { request, why }) = engine::run(device, &mut load, &mut watched) {
             panic!("{request:?}: {why}");
         }
-        let mut foreground = watched.foreground;
-        let count = foreground.requests.max(1) as i64;
-        foreground.response = Span::from_ns(watched.responses.as_ns() / count);
-        foreground
+        watched.foreground()
     }
 }
 
 /// How far a scan has come.
 #[derive(Debug)]
-struct Progress {
+pub(crate) struct Progress {
     sectors: u64,
     read: u64,
     of_parts: [u64; PARTS],
@@ -256,13 +285,43 @@ struct Progress {
 }
 
 impl Progress {
-    fn new(sectors: SectorCount) -> Self {
-        Self {
-            sectors: sectors.0,
-            read: 0,
+    /// That of a scan of these blocks.
+    pub fn shared(wanted: &BlockSet) -> Arc<Mutex<Self>> {
+        let (sectors, left) = (wanted.sectors().0, wanted.count().0);
+        let percents = match left == sectors {
+            true => vec![Instant::START],
+            false => Vec::new(),
+        };
+        Arc::new(Mutex::new(Self {
+            sectors,
+            read: sectors - left,
             of_parts: [0; PARTS],
-            percents: vec![Instant::START],
+            percents,
             by_part: Vec::new(),
+        }))
+    }
+
+    /// A sink that also tells `progress`.
+    pub fn told<S: FnMut(&Delivered) + Send + 'static>(
+        progress: &Arc<Mutex<Self>>,
+        mut sink: S,
+    ) -> impl FnMut(&Delivered) + Send + use<S> + 'static {
+        let progress = Arc::clone(progress);
+        move |delivered: &Delivered| {
+            lock(&progress).take(delivered);
+            sink(delivered);
+        }
+    }
+
+    /// What ran, with the progress that it made.
+    pub fn noted(&self, ran: Scanned, sector: Bytes) -> Scanned {
+        Scanned {
+            sector,
+            sectors: SectorCount(self.sectors),
+            left: self.left(),
+            percents: self.percents.clone(),
+            by_part: self.by_part.clone(),
+            ..ran
         }
     }
 
@@ -274,7 +333,8 @@ impl Progress {
         let part = delivered.first.0 * PARTS as u64 / self.sectors;
         self.of_parts[part as usize] += delivered.sectors.0;
         self.read += delivered.sectors.0;
-        while self.read * 100 >= self.percents.len() as u64 * self.sectors {
+        let begun = !self.percents.is_empty();
+        while begun && self.read * 100 >= self.percents.len() as u64 * self.sectors {
             self.percents.push(delivered.at);
             if (self.percents.len() - 1).is_multiple_of(10) && self.read < self.sectors {
                 let whole = self.sectors as f64 / PARTS as f64;
@@ -285,15 +345,36 @@ impl Progress {
     }
 }
 
-fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub(crate) fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-struct Watched {
+pub(crate) struct Watched {
     progress: Option<Arc<Mutex<Progress>>>,
     most: u64,
     foreground: Foreground,
     responses: Span,
+}
+
+impl Watched {
+    /// Sees a foreground until the scan is complete, if there is one, or `most` requests have
+    /// completed.
+    pub fn new(progress: Option<&Arc<Mutex<Progress>>>, most: u64) -> Self {
+        Self {
+            progress: progress.cloned(),
+            most,
+            foreground: Foreground::default(),
+            responses: Span::ZERO,
+        }
+    }
+
+    /// How it fared.
+    pub fn foreground(self) -> Foreground {
+        let mut foreground = self.foreground;
+        let count = foreground.requests.max(1) as i64;
+        foreground.response = Span::from_ns(self.responses.as_ns() / count);
+        foreground
+    }
 }
 
 impl Observer for Watched {

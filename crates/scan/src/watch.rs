@@ -13,6 +13,8 @@ use diskarm_core::spec::Spec;
 use diskarm_core::text::InputError;
 use diskarm_core::units::{Angle, Instant, Span};
 
+use crate::lag::Lag;
+
 /// A prediction counts as right if the request completes within this much of it.
 const RIGHT: Span = Span::from_ns(50_000);
 
@@ -80,9 +82,10 @@ pub struct Surprises {
 /// A model that follows a device.
 pub(crate) struct Watch {
     pub predictor: Predictor,
-    /// The ids of the outstanding requests that the model knows, in the order in which they were
-    /// sent.
-    expected: VecDeque<u64>,
+    /// The ids of the outstanding requests that the model knows, and when each was to be sent, in
+    /// that order.
+    expected: VecDeque<(u64, Instant)>,
+    pub lag: Lag,
     pub seen: Seen,
 }
 
@@ -91,6 +94,7 @@ impl Watch {
         Self {
             predictor: model.0,
             expected: VecDeque::new(),
+            lag: Lag::default(),
             seen: Seen::default(),
         }
     }
@@ -107,14 +111,14 @@ impl Watch {
 
     /// Notes that a request is sent under this id.
     pub fn sent(&mut self, now: Instant, request: Request) {
-        self.expected.push_back(request.id);
-        self.predictor.predict(now, request);
+        self.expected.push_back((request.id, now));
+        self.predictor.predict(now + self.lag.mean(), request);
     }
 
     /// Notes that the device has completed a request.
     pub fn completed(&mut self, completion: &Completion) {
         let (id, at) = (completion.request.id, completion.at);
-        match self.expected.iter().position(|expected| *expected == id) {
+        match self.expected.iter().position(|expected| expected.0 == id) {
             // Sent before the model lost track of the device.
             None => return,
             Some(0) => {}
@@ -124,7 +128,9 @@ impl Watch {
                 return self.predictor.lose(at);
             }
         }
-        self.expected.pop_front();
+        if let Some((_, decided)) = self.expected.pop_front() {
+            self.lag.sent(decided, completion.arrived);
+        }
         if !completion.status.is_success() {
             self.seen.surprises.failures += 1;
             return self.predictor.dismiss(at);
@@ -132,6 +138,8 @@ impl Watch {
         let was_known = self.is_confident(at);
         let seen = self.predictor.observe(at);
         if was_known {
+            let is_hit = [seen.predicted.outcome, seen.explained.outcome] == [Outcome::Hit; 2];
+            self.lag.answered(seen.error, is_hit);
             self.judge(seen.predicted.outcome, seen.explained.outcome, seen.error);
         }
     }

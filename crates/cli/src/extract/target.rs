@@ -77,7 +77,7 @@ impl Target {
                 let expected = Address::EXPECTED;
                 let wrong = || Error::Input(InputError::new("URL", url, expected));
                 let address = Address::parse(rest).ok_or_else(wrong)?;
-                let credentials = chap.map(credentials).transpose()?;
+                let credentials = chap.map(chap::credentials).transpose()?;
                 if address.target.is_empty() {
                     return Err(unnamed(url, &address, credentials.as_ref()));
                 }
@@ -156,16 +156,6 @@ impl Target {
             described(expected)
         )))
     }
-}
-
-/// Who logs in to a target, and what it must prove.
-fn credentials(chap: &str) -> Result<Credentials, Error> {
-    let accounts = chap::accounts(chap)?;
-    Ok(Credentials {
-        secret: accounts.initiator.secret().into(),
-        target_secret: accounts.target.map(|target| target.secret().into()),
-        user: accounts.initiator.name,
-    })
 }
 
 /// The error of a URL without a target: which ones there are.

@@ -4,6 +4,7 @@ mod calibrate;
 mod clients;
 mod compare;
 mod declustering;
+mod device_scan;
 mod devices;
 mod documents;
 mod drives;

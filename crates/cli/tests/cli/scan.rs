@@ -61,8 +61,8 @@ fn what_cannot_be_scanned_is_refused() {
     let url = small("refused");
     for (arguments, expected) in [
         (
-            &["scan", "/dev/sda"][..],
-            "URL: found \"/dev/sda\", expected sim:NAME",
+            &["scan", "/dev/no-disk"][..],
+            "URL: found \"/dev/no-disk\", expected sim:NAME",
         ),
         (&["scan", "sim:nothing"], "found \"nothing\""),
         (

@@ -1,5 +1,8 @@
-//! The external scheduler and its background reads in virtual time.
+//! The external scheduler and its background reads, in virtual and in real time.
 
 mod background;
 mod bench;
+#[path = "../../src/dice.rs"]
+mod dice;
 mod foreground;
+mod live;

@@ -1,0 +1,253 @@
+//! Scans of devices that answer in real time.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+
+use diskarm_core::freeblock::{BlockSet, Delivered};
+use diskarm_core::geometry::Layout;
+use diskarm_core::units::{Bytes, Instant, SectorCount, Span};
+use diskarm_results::place::Files;
+use diskarm_results::scanned::{DeviceScan, Names, Scanned, Unreadable, checksums};
+use diskarm_scan::live::{Answers, Live, Pass, Size, Source};
+use diskarm_scan::{Account, Place, Scan};
+use diskarm_simulate::{Model, policy};
+
+use super::Args;
+use super::keeper::{self, Outputs, Piece};
+use crate::error::Error;
+use crate::output;
+use crate::progress::Progress;
+
+/// Bytes of a read where there is no foreground.
+const PIECE: u64 = 256 << 10;
+
+/// Reads at one time where there is no foreground.
+const DEPTH: usize = 2;
+
+/// How long a read may take. Drives try for several seconds to read a bad block.
+const LIMIT: Span = Span::from_ns(30_000_000_000);
+
+/// A device and what reads it.
+struct Scanning<'a> {
+    args: &'a Args,
+    source: Arc<dyn Source>,
+    answers: Arc<Answers>,
+    /// How long a read may take.
+    limit: Span,
+    /// Whether reads failed until it gave up.
+    failed: Cell<bool>,
+}
+
+/// Scans a device, and prints.
+pub fn run_scan(args: &Args, source: Arc<dyn Source>, mut files: Files) -> Result<(), Error> {
+    if let Some(model) = &args.model {
+        files = files.reading("--model", model);
+    }
+    if let Some(workload) = &args.workload {
+        files = files.reading("--workload", workload);
+    }
+    let model = args.model.as_ref().map(|name| {
+        let model = Model::find(name).map_err(|error| error.calling("--model"))?;
+        model.alone("--model")?;
+        Ok::<_, Error>(args.changes.of(model)?)
+    });
+    let model = model.transpose()?;
+    let sums = args.checksums.as_deref();
+    let sums = sums.map(|path| keeper::place(&mut files, "--checksums", path));
+    let sums = sums.transpose()?;
+    let outputs = Outputs::new(
+        &mut files,
+        args.checkpoint.as_deref(),
+        args.image.as_deref(),
+    )?;
+    let scanning = Scanning {
+        args,
+        source,
+        answers: Arc::default(),
+        limit: LIMIT,
+        failed: Cell::new(false),
+    };
+    let live = scanning.open(DEPTH)?;
+    let size = live.size();
+    if let Some(model) = &model {
+        check(model, size)?;
+    }
+    let (keeper, left) = outputs.begin(&args.url, size, sums.is_some())?;
+    let read_before = size.sectors.0 - left.count().0;
+    let answers = Arc::clone(&scanning.answers);
+    // Without a handler Ctrl-C ends the program at once, as any other signal does.
+    let _ = ctrlc::set_handler(move || answers.stop());
+    let scanned = match (&args.workload, &model) {
+        (None, _) => scanning.pass(live, left, keeper.pieces()),
+        (Some(workload), Some(model)) => {
+            drop(live);
+            scanning.beside(model, workload, left, keeper.pieces())
+        }
+        (Some(_), None) => unreachable!("the parser demands a model"),
+    };
+    // An output that could not be written has stopped the scan.
+    let account = keeper.end()?;
+    let (time, mut foreground) = scanned?;
+    let unreadable = places(&account, model.as_ref());
+    if let Some(scanned) = &mut foreground {
+        scanned.unreadable.clone_from(&unreadable);
+    }
+    let found = DeviceScan {
+        url: args.url.clone(),
+        block_bytes: size.sector.0,
+        blocks: size.sectors.0,
+        blocks_left: account.left().count().0,
+        blocks_before: read_before,
+        is_complete: account.left().is_empty(),
+        time_s: time.as_s(),
+        unreadable,
+        foreground,
+    };
+    if let Some(place) = sums.filter(|_| found.is_complete) {
+        place.write(checksums(&account).as_bytes())?;
+    }
+    match args.json {
+        true => output::print_json(&found)?,
+        false => output::print(&found.text())?,
+    }
+    scanning.end(&account)
+}
+
+/// The model must be that of a drive of this size.
+fn check(model: &Model, size: Size) -> Result<(), Error> {
+    let found = Size {
+        sectors: model.layout().sectors(),
+        sector: Bytes(model.spec.geometry.sector_bytes.into()),
+    };
+    if found == size {
+        return Ok(());
+    }
+    let expected = format!(
+        "a drive of {} blocks of {} bytes, as the device",
+        size.sectors.0, size.sector.0
+    );
+    let found = format!(
+        "{} ({} blocks of {} bytes)",
+        model.name, found.sectors.0, found.sector.0
+    );
+    Err(Error::flag("--model", found, expected))
+}
+
+/// The runs of blocks that cannot be read, with their places on the drive if there is a model.
+fn places(account: &Account, model: Option<&Model>) -> Vec<Unreadable> {
+    let layout: Option<&Layout> = model.map(|model| &**model.layout());
+    let runs = account.unreadable();
+    runs.map(|(first, sectors)| Unreadable::new(first, sectors, layout))
+        .collect()
+}
+
+/// A sink that sends on what was read.
+fn sink(
+    answers: &Arc<Answers>,
+    pieces: SyncSender<Piece>,
+    (sector, bar): (Bytes, Progress),
+) -> impl FnMut(&Delivered) + Send + use<> + 'static {
+    let answers = Arc::clone(answers);
+    let mut done = 0;
+    move |delivered: &Delivered| {
+        let (first, sectors) = (delivered.first, delivered.sectors);
+        let piece = match delivered.is_readable {
+            true => Piece::Read(first, answers.data(first, sectors, sector)),
+            false => Piece::Failed(first, sectors),
+        };
+        if pieces.send(piece).is_err() {
+            answers.stop();
+        }
+        done += sectors.0;
+        bar.at(done);
+    }
+}
+
+impl Scanning<'_> {
+    fn open(&self, depth: usize) -> Result<Live, Error> {
+        let source = Arc::clone(&self.source);
+        let live = Live::open(source, (depth, self.limit), Arc::clone(&self.answers));
+        live.map_err(|lost| Error::Drive(format!("{}: {lost}", self.args.url)))
+    }
+
+    /// Reads the device in the order of its blocks.
+    fn pass(
+        &self,
+        live: Live,
+        left: BlockSet,
+        pieces: SyncSender<Piece>,
+    ) -> Result<(Span, Option<Scanned>), Error> {
+        let (size, answers) = (live.size(), live.answers());
+        let bar = Progress::new(Some(left.count().0));
+        let sink = sink(&answers, pieces, (size.sector, bar));
+        let most = SectorCount((PIECE / size.sector.0).max(1));
+        let mut pass = Pass::new(live, left, (DEPTH, most), sink);
+        pass.run(&answers);
+        if pass.has_given_up() {
+            self.failed.set(true);
+        }
+        Ok((answers.now().after(Instant::START), None))
+    }
+
+    /// Reads the device in the gaps of a foreground.
+    fn beside(
+        &self,
+        model: &Model,
+        workload: &str,
+        left: BlockSet,
+        pieces: SyncSender<Piece>,
+    ) -> Result<(Span, Option<Scanned>), Error> {
+        let args = self.args;
+        let scan = Scan {
+            spec: &model.spec,
+            model: &model.spec,
+            workload: &model.workload(workload)?,
+            policy: &policy("policy", &args.policy)?,
+            place: Place::Outside(args.depth),
+            settings: args.settings(),
+            seed: args.seed,
+            max_requests: args.requests,
+        };
+        output::warn(&["the foreground only reads: its writes are reads of their blocks".into()]);
+        let live = self.open(args.depth)?;
+        let bar = Progress::new(Some(left.count().0));
+        let sink = sink(&self.answers, pieces, (live.size().sector, bar));
+        let mut ran = scan.run_on(live, left, sink)?;
+        let time = ran.foreground.end.after(Instant::START);
+        if !self.answers.is_stopped() && self.answers.lost().is_none() {
+            ran.alone = scan.alone_on(self.open(args.depth)?, ran.foreground.requests)?;
+        }
+        let names = Names {
+            drive: &args.url,
+            model: &model.name,
+            workload,
+        };
+        Ok((time, Some(Scanned::of(&scan, &ran, names, Vec::new()))))
+    }
+
+    /// How the command ends.
+    fn end(&self, account: &Account) -> Result<(), Error> {
+        let left = account.left().count().0;
+        let again = match &self.args.checkpoint {
+            Some(path) if left > 0 => {
+                format!("; {path} has what was read: run it again to continue")
+            }
+            _ => String::new(),
+        };
+        let url = &self.args.url;
+        if let Some(lost) = self.answers.lost() {
+            return Err(Error::Drive(format!("{url}: {lost}{again}")));
+        }
+        if self.failed.get() {
+            let why = "reads fail, one after the other";
+            return Err(Error::Drive(format!("{url}: {why}{again}")));
+        }
+        if self.answers.is_stopped() {
+            return Err(Error::Interrupted(format!(
+                "stopped with {left} blocks left{again}"
+            )));
+        }
+        super::judged(self.args, account)
+    }
+}

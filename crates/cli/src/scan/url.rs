@@ -1,0 +1,105 @@
+//! What can be scanned, by its URL.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use diskarm_extract::{Broken, Transport};
+use diskarm_initiator::{Address, Session};
+use diskarm_results::place::Files;
+use diskarm_scan::live::{FileSource, NbdSource, Source};
+use diskarm_sg::Sg;
+
+use super::scsi::Scsi;
+use crate::drive_arg;
+use crate::error::Error;
+
+/// What is scanned.
+pub enum Target {
+    /// A simulated drive, by its name.
+    Simulated(String),
+    /// Something that answers in real time.
+    Real(Arc<dyn Source>, Files),
+}
+
+/// The help of the URL.
+pub fn help() -> String {
+    format!(
+        "{REAL}\n- sim:DRIVE: a simulated drive, in virtual time; one with faults is \
+         sim:faults(medium=..., drive=DRIVE)\n\n{}",
+        drive_arg::long_help()
+    )
+}
+
+const REAL: &str = "\
+What is scanned:
+- a block device such as /dev/sdX, or a plain file: read past the page cache if the system permits
+- /dev/sgX: a drive through SG_IO, on Linux
+- nbd://HOST[:PORT][/EXPORT], or nbd+unix:///EXPORT?socket=PATH: an export of an NBD server
+- iscsi://HOST[:PORT]/TARGET/LUN: a disk behind an iSCSI target";
+
+const EXPECTED: &str = "sim:NAME, the path of a file or a device, nbd://HOST/EXPORT, or \
+                        iscsi://HOST/TARGET/LUN";
+
+impl Target {
+    /// Reads a URL. `chap` says where the names and secrets for an iSCSI target are.
+    pub fn parse(url: &str, chap: Option<&str>) -> Result<Self, Error> {
+        let none = Files::default();
+        if let Some(name) = url.strip_prefix("sim:") {
+            return Ok(Self::Simulated(name.to_owned()));
+        }
+        if url.starts_with("nbd:") || url.starts_with("nbd+") {
+            let source = NbdSource::parse(url);
+            let source = source.ok_or_else(|| Error::flag("URL", url, NbdSource::EXPECTED))?;
+            return Ok(Self::Real(Arc::new(source), none));
+        }
+        if let Some(rest) = url.strip_prefix("iscsi:") {
+            let wrong = || Error::flag("URL", url, Address::EXPECTED);
+            let address = Address::parse(rest).filter(|found| !found.target.is_empty());
+            let address = address.ok_or_else(wrong)?;
+            let credentials = chap.map(crate::chap::credentials).transpose()?;
+            let source = Scsi(Box::new(move || {
+                let session = Session::open(&address, credentials.as_ref());
+                boxed(session)
+            }));
+            return Ok(Self::Real(Arc::new(source), none));
+        }
+        if url.contains("://") {
+            return Err(Error::flag("URL", url, EXPECTED));
+        }
+        let path = Path::new(url);
+        if let Err(error) = path.metadata() {
+            return Err(Error::flag("URL", url, format!("{EXPECTED} ({error})")));
+        }
+        let files = none.reading_file("URL", url);
+        let source: Arc<dyn Source> = match is_generic(path) {
+            true => {
+                let path = path.to_owned();
+                Arc::new(Scsi(Box::new(move || boxed(Sg::open(&path)))))
+            }
+            false => Arc::new(FileSource::new(path)),
+        };
+        Ok(Self::Real(source, files))
+    }
+}
+
+fn boxed<T: Transport + Send + 'static>(
+    opened: Result<T, impl std::fmt::Display>,
+) -> Result<Box<dyn Transport + Send>, Broken> {
+    match opened {
+        Ok(transport) => Ok(Box::new(transport)),
+        Err(error) => Err(Broken::Transport(error.to_string())),
+    }
+}
+
+/// Whether a path is that of a device that takes commands alone: /dev/sgX is a character device.
+#[cfg(unix)]
+fn is_generic(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    path.metadata()
+        .is_ok_and(|found| found.file_type().is_char_device())
+}
+
+#[cfg(not(unix))]
+fn is_generic(_: &Path) -> bool {
+    false
+}

@@ -1,0 +1,384 @@
+//! `diskarm scan` of files and servers: what it reads, and how it ends and continues.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use diskarm_wire::nbd::option::{AnswerHeader, ExportInfo, OptionHeader, answer, info};
+use diskarm_wire::nbd::reply::Simple;
+use diskarm_wire::nbd::{Command as Asked, Error, Greeting, Headers, Request};
+use serde_json::Value;
+
+use crate::iscsi::Server as Target;
+use crate::serve::{Server, name_of};
+use crate::{diskarm, file_of};
+
+/// 6,600 blocks.
+const SMALL: &str = include_str!("../../../scan/tests/scan/small.toml");
+const BLOCKS: u64 = 6600;
+
+/// Bytes that differ from block to block, with zeroes in every fifth piece of 64 KiB.
+fn contents() -> Vec<u8> {
+    let block = |number: u64| {
+        let byte = (1 + number % 251) as u8;
+        [if number / 128 % 5 == 3 { 0 } else { byte }; 512]
+    };
+    (0..BLOCKS).flat_map(block).collect()
+}
+
+/// A path of this test alone, at which nothing is.
+fn free(name: &str) -> String {
+    let path = name_of(name);
+    let _ = fs::remove_file(&path);
+    path.into_os_string().into_string().expect("UTF-8")
+}
+
+/// An NBD server with one bad block, which does something of its own before each reply.
+struct Export {
+    uri: String,
+    path: String,
+}
+
+impl Export {
+    fn start(
+        name: &str,
+        bad: Option<u64>,
+        before: impl Fn(u64) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        let path = free(&format!("{name}.sock"));
+        let listener = UnixListener::bind(&path).expect("a socket");
+        let (data, reads) = (Arc::new(contents()), Arc::new(AtomicU64::new(0)));
+        let before = Arc::new(before);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (data, reads) = (Arc::clone(&data), Arc::clone(&reads));
+                let before = Arc::clone(&before);
+                std::thread::spawn(move || {
+                    let next = || before(reads.fetch_add(1, Ordering::SeqCst));
+                    // A client that is killed closes its connection.
+                    let _ = served(stream, (&data, bad), next);
+                });
+            }
+        });
+        Self {
+            uri: format!("nbd+unix:///?socket={path}"),
+            path,
+        }
+    }
+}
+
+impl Drop for Export {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn served(
+    mut stream: UnixStream,
+    (data, bad): (&[u8], Option<u64>),
+    next: impl Fn() -> bool,
+) -> std::io::Result<()> {
+    let greeting = Greeting {
+        password: Greeting::PASSWORD,
+        magic: Greeting::MAGIC,
+        fixed_newstyle: true,
+        no_zeroes: true,
+    };
+    stream.write_all(&greeting.emit())?;
+    let mut option = [0; 4 + OptionHeader::LENGTH];
+    stream.read_exact(&mut option)?;
+    let option = OptionHeader::parse(&option[4..]).expect("all its bytes");
+    stream.read_exact(&mut vec![0; option.length as usize])?;
+    let about = ExportInfo {
+        info: info::EXPORT,
+        size: data.len() as u64,
+        flags: 1,
+    };
+    for (answer, data) in [(answer::INFO, &about.emit()[..]), (answer::ACK, &[])] {
+        let header = AnswerHeader {
+            magic: AnswerHeader::MAGIC,
+            option: option.option,
+            answer,
+            length: data.len() as u32,
+        };
+        stream.write_all(&[&header.emit()[..], data].concat())?;
+    }
+    loop {
+        let mut request = [0; Request::header_length(Headers::Simple)];
+        stream.read_exact(&mut request)?;
+        let request = Request::parse(Headers::Simple, &request).expect("a request");
+        if request.command != Asked::Read || !next() {
+            return Ok(());
+        }
+        let range = request.offset..request.offset + request.length;
+        let is_bad = bad.is_some_and(|bad| range.contains(&(512 * bad)));
+        let reply = Simple {
+            magic: Simple::MAGIC,
+            error: if is_bad { Error::Io.code() } else { 0 },
+            cookie: request.cookie,
+        };
+        stream.write_all(&reply.emit())?;
+        if !is_bad {
+            stream.write_all(&data[range.start as usize..range.end as usize])?;
+        }
+    }
+}
+
+/// The JSON on standard output, and the exit code.
+fn outcome(output: &Output) -> (Value, Option<i32>) {
+    let json = serde_json::from_slice(&output.stdout);
+    let json = json.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+    (json, output.status.code())
+}
+
+#[test]
+fn a_file_is_copied_with_its_holes_and_its_checksums() {
+    let disk = file_of("whole.disk", "");
+    fs::write(&disk, contents()).expect("a file");
+    let [image, sums, again] = ["whole.img", "whole.sums", "whole.again"].map(free);
+    let output = diskarm(&["scan", &disk, "--image", &image, "--checksums", &sums]);
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("6600 of 6600"), "{text}");
+    assert_eq!(fs::read(&image).expect("an image"), contents());
+    let (disk_blocks, image_blocks) = [&disk, &image]
+        .map(|path| fs::metadata(path).expect("a file").blocks())
+        .into();
+    assert!(
+        image_blocks < disk_blocks,
+        "{image_blocks} of {disk_blocks}"
+    );
+    // The copy has the same sums, and another content has others.
+    assert!(
+        diskarm(&["scan", &image, "--checksums", &again])
+            .status
+            .success()
+    );
+    let read = |path: &str| fs::read_to_string(path).expect("checksums");
+    assert_eq!(read(&again), read(&sums));
+    assert_eq!(read(&sums).lines().count(), 2 + 4);
+    let mut other = contents();
+    other[700] ^= 1;
+    fs::write(&image, other).expect("a file");
+    assert!(
+        diskarm(&["scan", &image, "--checksums", &again])
+            .status
+            .success()
+    );
+    let (before, after) = (read(&sums), read(&again));
+    let differ = before.lines().zip(after.lines());
+    assert_eq!(differ.filter(|(one, other)| one != other).count(), 1);
+    for path in [disk, image, sums, again] {
+        let _ = fs::remove_file(path);
+    }
+}
+
+#[test]
+fn a_block_that_cannot_be_read_is_named_and_the_rest_is_read() {
+    let model = file_of("bad.toml", SMALL);
+    let export = Export::start("bad", Some(1234), |_| true);
+    let [image, sums] = ["bad.img", "bad.sums"].map(free);
+    let arguments = [
+        "scan",
+        &export.uri,
+        "--model",
+        &model,
+        "--image",
+        &image,
+        "--checksums",
+        &sums,
+    ];
+    let output = diskarm(&[&arguments[..], &["--json"]].concat());
+    let (found, code) = outcome(&output);
+    assert_eq!((code, &found["blocks_left"]), (Some(1), &0.into()));
+    // Three surfaces of 40 sectors: block 1234 is the 35th of track 30.
+    let bad = &found["unreadable"][0];
+    let place = ["block", "blocks", "cylinder", "head"].map(|key| bad[key].as_u64());
+    assert_eq!(place, [Some(1234), Some(1), Some(10), Some(0)]);
+    assert_eq!(found["unreadable"].as_array().map(Vec::len), Some(1));
+    let mut expected = contents();
+    expected[1234 * 512..1235 * 512].fill(0);
+    assert_eq!(fs::read(&image).expect("an image"), expected);
+    let sums = fs::read_to_string(&sums).expect("checksums");
+    assert!(
+        sums.lines().nth(2).is_some_and(|line| line.ends_with(" 1")),
+        "{sums}"
+    );
+    let text = diskarm(&arguments);
+    let text = String::from_utf8_lossy(&text.stdout);
+    assert!(
+        text.contains("block 1234: cylinder 10, head 0, sector "),
+        "{text}"
+    );
+}
+
+/// Stopped by Ctrl-C and by kill -9, while connections close, a scan continues until it has all.
+#[test]
+fn an_interrupted_scan_continues_from_its_checkpoint() {
+    let child: Arc<Mutex<Option<u32>>> = Arc::default();
+    let victim = Arc::clone(&child);
+    // 26 reads of 256 KiB make a whole scan, each run ends at its seventh.
+    let export = Export::start("continued", Some(5000), move |read| {
+        let signal = match read {
+            6 | 20 => "-INT",
+            13 => "-KILL",
+            _ => return read != 9,
+        };
+        let id = victim.lock().expect("nobody panicked").expect("a child");
+        let killed = Command::new("kill")
+            .args([signal, &id.to_string()])
+            .status();
+        assert!(killed.expect("kill").success());
+        true
+    });
+    let [image, sums, kept] = ["continued.img", "continued.sums", "continued.kept"].map(free);
+    let run = || {
+        let spawned = Command::new(env!("CARGO_BIN_EXE_diskarm"))
+            .args(["scan", &export.uri, "--json", "--checkpoint", &kept])
+            .args(["--image", &image, "--checksums", &sums])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program was built with this test");
+        *child.lock().expect("nobody panicked") = Some(spawned.id());
+        spawned.wait_with_output().expect("an end")
+    };
+    let mut codes = Vec::new();
+    let mut last = run();
+    while last.status.code() != Some(1) {
+        codes.push(last.status.code());
+        assert!(codes.len() < 9, "{last:?}");
+        last = run();
+    }
+    assert!(
+        codes.contains(&Some(130)) && codes.contains(&None),
+        "{codes:?}"
+    );
+    let (found, _) = outcome(&last);
+    assert_eq!(found["is_complete"], true);
+    assert!(found["blocks_before"].as_u64() > Some(0), "{found}");
+    assert_eq!(found["unreadable"][0]["block"], 5000);
+    let mut expected = contents();
+    expected[5000 * 512..5001 * 512].fill(0);
+    assert!(fs::read(&image).expect("an image") == expected);
+    assert!(!fs::exists(&kept).expect("a folder"));
+    let again = free("continued.again");
+    let output = diskarm(&["scan", &image, "--checksums", &again]);
+    assert!(output.status.success());
+    let read = |path: &str| fs::read_to_string(path).expect("checksums");
+    assert_eq!(read(&sums).replace(" 1\n", "\n"), read(&again));
+}
+
+#[test]
+fn a_foreground_is_served_beside_a_scan_over_the_network() {
+    let model = file_of("beside.toml", SMALL);
+    let served = Server::start("beside", &["--drive", &model]);
+    let target = Target::start(&["--drive", &model]);
+    for uri in [&served.uri(""), &target.uri] {
+        let workload = "closed(clients=4) uniform size=4KiB reads=66.7%";
+        let some = [
+            "--model",
+            &model,
+            "--workload",
+            workload,
+            "--requests",
+            "60",
+        ];
+        let output = diskarm(&[&["scan", uri, "--json"], &some[..]].concat());
+        let (found, code) = outcome(&output);
+        assert_eq!(code, Some(0), "{output:?}");
+        let foreground = &found["foreground"];
+        assert_eq!(foreground["foreground_requests"], 60);
+        assert!(foreground["response_alone_ms"].as_f64() > Some(1.0));
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(message.contains("its writes are reads"), "{message}");
+        // Without a foreground all is read.
+        let (found, code) = outcome(&diskarm(&["scan", uri, "--json"]));
+        assert_eq!((code, &found["blocks_left"]), (Some(0), &0.into()));
+    }
+    served.stop();
+    target.stop();
+}
+
+/// A drive with faults tells which blocks they are at.
+#[test]
+fn a_simulated_scan_names_bad_blocks() {
+    let drive = file_of("faults.toml", SMALL);
+    let url = format!("sim:faults(medium=\"1234..1236 after 1 retries\", drive={drive})");
+    let found = diskarm(&["scan", &url, "--model", &drive, "--json"]);
+    let (found, code) = outcome(&found);
+    assert_eq!((code, &found["blocks_left"]), (Some(1), &0.into()));
+    let bad = &found["unreadable"][0];
+    let place = ["block", "blocks", "cylinder", "head"].map(|key| bad[key].as_u64());
+    assert_eq!(place, [Some(1234), Some(2), Some(10), Some(0)]);
+}
+
+/// A simulated drive has no data, but a checkpoint.
+#[test]
+fn a_simulated_scan_continues_too() {
+    let url = format!("sim:{}", file_of("kept.toml", SMALL));
+    let kept = free("sim.kept");
+    let mut left = vec![BLOCKS];
+    while left.last() != Some(&0) {
+        let arguments = ["scan", &url, "--requests", "300", "--checkpoint", &kept];
+        let found = crate::json(&[&arguments[..], &["--json"]].concat());
+        left.push(found["blocks_left"].as_u64().expect("a number"));
+        assert!(left.is_sorted_by(|one, next| one > next), "{left:?}");
+    }
+    assert!(left.len() > 2, "{left:?}");
+    assert!(!fs::exists(&kept).expect("a folder"));
+}
+
+#[test]
+fn what_would_lose_something_is_refused() {
+    let disk = file_of("refused.disk", "");
+    fs::write(&disk, contents()).expect("a file");
+    let sim = format!("sim:{}", file_of("refused.toml", SMALL));
+    let damaged = file_of("damaged.kept", "something else");
+    for (arguments, expected) in [
+        (
+            &["scan", &disk, "--image", &disk][..],
+            "which is read and would be lost",
+        ),
+        (
+            &["scan", &disk, "--checksums", &disk],
+            "which is read and would be lost",
+        ),
+        (
+            &["scan", &disk, "--checkpoint", &damaged],
+            "found no checkpoint of a scan",
+        ),
+        (
+            &["scan", &disk, "--model", "hp-c2247"],
+            "a drive of 6600 blocks of 512 bytes",
+        ),
+        (
+            &["scan", &disk, "--workload", "closed(clients=1) uniform"],
+            "--model",
+        ),
+        (&["scan", &disk, "--inside"], "the firmware of a device"),
+        (
+            &["scan", &sim, "--image", "x"],
+            "a simulated drive has no data",
+        ),
+        (
+            &["scan", "no-such-file"],
+            "expected sim:NAME, the path of a file",
+        ),
+        (&["scan", "nbd://"], "nbd://HOST[:PORT][/EXPORT]"),
+        (&["scan", "iscsi://host"], "iscsi://HOST[:PORT]/TARGET/LUN"),
+        (&["scan", "http://host"], "expected sim:NAME"),
+    ] {
+        let output = diskarm(arguments);
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains(expected), "{message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+    }
+    assert_eq!(fs::read(&disk).expect("a file"), contents());
+}

@@ -1,0 +1,311 @@
+//! Sources that fail, close, hang and answer out of order, in real time: nothing is lost.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+
+use diskarm_core::freeblock::{BlockSet, Delivered};
+use diskarm_core::units::{Bytes, Lbn, SectorCount, Span};
+use diskarm_core::workload::{Disk as Size0, Workload};
+use diskarm_scan::live::{Answers, Fault, Live, Lost, Pass, Reader, Size, Source};
+use diskarm_scan::{Account, Place, Scan, Settings};
+use proptest::prelude::*;
+
+use crate::bench::{policy, small};
+use crate::dice::Dice;
+
+const SIZE: Size = Size {
+    sectors: SectorCount(6600),
+    sector: Bytes(512),
+};
+
+/// So long that no read of memory takes it, unless it hangs.
+const LIMIT: Span = Span::from_ns(10_000_000_000);
+
+/// What a source does with its reads, which are numbered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    Read,
+    /// The connection closes.
+    Close,
+    /// It never answers.
+    Hang,
+    /// It answers after the next read, or the next but one.
+    Late,
+}
+
+/// A disk in memory.
+struct Memory {
+    data: Vec<u8>,
+    bad: BlockSet,
+    /// Whether it says which block is bad.
+    tells: bool,
+    act: Box<dyn Fn(u64) -> Act + Send + Sync>,
+    reads: AtomicU64,
+    answered: Mutex<u64>,
+    came: Condvar,
+}
+
+impl Memory {
+    fn new(seed: u64, act: impl Fn(u64) -> Act + Send + Sync + 'static) -> Self {
+        let mut dice = Dice(seed);
+        let bytes = SIZE.sectors.0 * SIZE.sector.0;
+        let words = (0..bytes / 8).flat_map(|_| dice.below(u64::MAX).to_le_bytes());
+        Self {
+            data: words.collect(),
+            bad: BlockSet::none(SIZE.sectors),
+            tells: true,
+            act: Box::new(act),
+            reads: AtomicU64::new(0),
+            answered: Mutex::new(0),
+            came: Condvar::new(),
+        }
+    }
+
+    fn good() -> Self {
+        Self::new(1, |_| Act::Read)
+    }
+
+    fn failing(mut self, seed: u64, tells: bool) -> Self {
+        let mut dice = Dice(seed ^ 1 << 32);
+        for _ in 0..12 {
+            let first = dice.below(SIZE.sectors.0);
+            let count = (1 + dice.below(4)).min(SIZE.sectors.0 - first);
+            self.bad.insert(Lbn(first), SectorCount(count));
+        }
+        self.tells = tells;
+        self
+    }
+}
+
+/// A connection to it.
+struct Connection(Arc<Memory>);
+
+/// The same as a source.
+struct Shared(Arc<Memory>);
+
+impl Source for Shared {
+    fn open(&self) -> Result<Box<dyn Reader>, Lost> {
+        Ok(Box::new(Connection(Arc::clone(&self.0))))
+    }
+}
+
+impl Reader for Connection {
+    fn size(&self) -> Size {
+        SIZE
+    }
+
+    fn read(&mut self, first: Lbn, room: &mut [u8]) -> Result<(), Fault> {
+        let memory = &self.0;
+        let end = first + SectorCount(room.len() as u64 / 512);
+        let act = (memory.act)(memory.reads.fetch_add(1, Ordering::SeqCst));
+        let mut answered = memory.answered.lock().expect("nobody panicked");
+        let due = match act {
+            Act::Close => return Err(Lost("closed".to_owned()).into()),
+            Act::Hang => u64::MAX,
+            Act::Late => *answered + 1,
+            Act::Read => 0,
+        };
+        while *answered < due {
+            answered = memory.came.wait(answered).expect("nobody panicked");
+        }
+        *answered += 1;
+        memory.came.notify_all();
+        if let Some(bad) = memory.bad.first_in(first, end) {
+            return Err(Fault::Unreadable(memory.tells.then_some(bad)));
+        }
+        let from = first.0 as usize * 512;
+        room.copy_from_slice(&memory.data[from..from + room.len()]);
+        Ok(())
+    }
+}
+
+fn opened(memory: &Arc<Memory>, depth: usize, limit: Span) -> Live {
+    let source = Arc::new(Shared(Arc::clone(memory)));
+    Live::open(source, (depth, limit), Arc::default()).expect("memory")
+}
+
+/// What a scan has brought: an account and an image.
+#[derive(Clone)]
+struct Kept {
+    account: Account,
+    image: Vec<u8>,
+}
+
+impl Kept {
+    fn new() -> Self {
+        Self {
+            account: Account::new(SIZE, true),
+            image: vec![0; (SIZE.sectors.0 * SIZE.sector.0) as usize],
+        }
+    }
+
+    fn take(&mut self, delivered: &Delivered, answers: &Answers) {
+        let (first, sectors) = (delivered.first, delivered.sectors);
+        if !delivered.is_readable {
+            return self.account.failed(first, sectors);
+        }
+        let data = answers.data(first, sectors, SIZE.sector);
+        self.account.read(first, &data);
+        let from = first.0 as usize * 512;
+        self.image[from..from + data.len()].copy_from_slice(&data);
+    }
+
+    /// All is there, but for the blocks that are bad.
+    fn check(&self, memory: &Memory) {
+        assert!(self.account.left().is_empty());
+        let mut expected = memory.data.clone();
+        let runs = memory.bad.runs_in(Lbn(0), Lbn(SIZE.sectors.0));
+        let runs: Vec<(Lbn, SectorCount)> = runs.collect();
+        for (first, sectors) in &runs {
+            expected[first.0 as usize * 512..(first.0 + sectors.0) as usize * 512].fill(0);
+        }
+        assert!(self.image == expected, "another image");
+        assert_eq!(self.account.unreadable().collect::<Vec<_>>(), runs);
+        let sums = self.account.sums().expect("asked for").all();
+        let whole = expected.chunks(diskarm_scan::CHUNK as usize);
+        assert!(sums.map(|(_, _, sum)| sum).eq(whole.map(crc32fast::hash)));
+    }
+}
+
+/// Continues a scan until all has been delivered, or so many deliveries.
+fn passed(memory: &Arc<Memory>, kept: Kept, (depth, most, stop): (usize, u64, u64)) -> Kept {
+    let live = opened(memory, depth, LIMIT);
+    passed_on(live, kept, (depth, most, stop))
+}
+
+fn passed_on(live: Live, kept: Kept, (depth, most, stop): (usize, u64, u64)) -> Kept {
+    let answers = live.answers();
+    let left = kept.account.left().clone();
+    let mut kept = kept;
+    let mut deliveries = 0;
+    let sink = |delivered: &Delivered| {
+        kept.take(delivered, &answers);
+        deliveries += 1;
+        if deliveries == stop {
+            answers.stop();
+        }
+    };
+    let mut pass = Pass::new(live, left, (depth, SectorCount(most)), sink);
+    pass.run(&answers);
+    assert!(!pass.has_given_up());
+    drop(pass);
+    kept
+}
+
+#[test]
+fn a_pass_finds_all_blocks_and_those_that_are_bad() {
+    for seed in 0..8 {
+        for (depth, tells) in [(1, true), (2, false), (2, true), (3, false)] {
+            let memory = Arc::new(Memory::good().failing(seed, tells));
+            let most = [1, 7, 64, 700][seed as usize % 4];
+            passed(&memory, Kept::new(), (depth, most, u64::MAX)).check(&memory);
+        }
+    }
+}
+
+#[test]
+fn a_connection_that_closes_loses_nothing() {
+    for seed in 0..8 {
+        let act = move |read| {
+            let mut dice = Dice(seed ^ read << 16);
+            // Three in a row are more than a read takes.
+            let closes = dice.below(3) == 0 && read % 3 > 0;
+            if closes { Act::Close } else { Act::Read }
+        };
+        let memory = Arc::new(Memory::new(seed, act).failing(seed, seed % 2 == 0));
+        passed(&memory, Kept::new(), (1, 32, u64::MAX)).check(&memory);
+    }
+}
+
+#[test]
+fn what_hangs_or_comes_late_loses_nothing() {
+    let act = |read| match read % 8 {
+        _ if read == 9 => Act::Hang,
+        3 | 6 => Act::Late,
+        _ => Act::Read,
+    };
+    let memory = Arc::new(Memory::new(3, act).failing(5, false));
+    let live = opened(&memory, 3, Span::from_ns(200_000_000));
+    passed_on(live, Kept::new(), (3, 50, u64::MAX)).check(&memory);
+}
+
+#[test]
+fn a_source_that_is_gone_ends_the_scan_with_its_reason() {
+    let act = |read| if read < 20 { Act::Read } else { Act::Close };
+    let memory = Arc::new(Memory::new(3, act));
+    let live = opened(&memory, 2, LIMIT);
+    let answers = live.answers();
+    let kept = passed_on(live, Kept::new(), (2, 50, u64::MAX));
+    assert_eq!(answers.lost(), Some(Lost("closed".to_owned())));
+    let left = kept.account.left().count().0;
+    assert!((6600 - 20 * 50..6600).contains(&left), "{left}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// A scan that is stopped after random numbers of reads, and forgets what came since it was
+    /// kept last, as a killed process does, reads every block once as far as its accounts tell.
+    #[test]
+    fn interrupted_scans_read_every_block_once(
+        seed in 0_u64..1000,
+        stops in prop::collection::vec((1_u64..60, any::<bool>()), 0..8),
+        depth in 1_usize..4,
+        most in 1_u64..200,
+    ) {
+        let memory = Arc::new(Memory::good().failing(seed, seed % 2 == 0));
+        let mut kept = Kept::new();
+        for (stop, is_killed) in stops {
+            let bytes = kept.account.emit("memory");
+            let after = passed(&memory, kept, (depth, most, stop));
+            let bytes = if is_killed { bytes } else { after.account.emit("memory") };
+            let account = Account::parse(&bytes, "memory", true).expect("its own bytes");
+            kept = Kept { account, image: after.image };
+        }
+        passed(&memory, kept, (depth, most, u64::MAX)).check(&memory);
+    }
+}
+
+/// In the gaps of a foreground and in idle time, from a source that does all of it.
+#[test]
+fn a_scan_beside_a_foreground_loses_nothing() {
+    let spec = small();
+    let disk = Size0 {
+        sectors: SIZE.sectors,
+        sector: SIZE.sector,
+    };
+    let text = "poisson(rate=300/s) uniform size=4KiB reads=50%";
+    let scan = Scan {
+        spec: &spec,
+        model: &spec,
+        workload: &Workload::parse(text, disk).expect("a workload"),
+        policy: &policy("sptf"),
+        place: Place::Outside(2),
+        settings: Settings {
+            idle: Some(Span::ZERO),
+            ..Settings::default()
+        },
+        seed: 1,
+        max_requests: 100_000,
+    };
+    let act = |read| match read % 9 {
+        _ if read == 40 => Act::Hang,
+        _ if read % 100 == 7 => Act::Close,
+        3 => Act::Late,
+        _ => Act::Read,
+    };
+    let memory = Arc::new(Memory::new(3, act).failing(2, true));
+    let live = opened(&memory, 2, Span::from_ns(200_000_000));
+    let answers = live.answers();
+    let kept = Arc::new(Mutex::new(Kept::new()));
+    let (told, data) = (Arc::clone(&kept), Arc::clone(&answers));
+    let all = BlockSet::all(SIZE.sectors);
+    let ran = scan.run_on(live, all, move |delivered| {
+        let mut kept = told.lock().expect("nobody panicked");
+        kept.take(delivered, &data);
+    });
+    let ran = ran.expect("a sound model");
+    assert!(ran.is_complete(), "{ran:?}");
+    assert_eq!(answers.lost(), None);
+    kept.lock().expect("nobody panicked").check(&memory);
+}
