@@ -108,7 +108,7 @@ fn served(
     };
     let export = setting.build(pace, 1)?;
     let listener = Listener::bind(&Address::Unix(socket.to_owned()))?;
-    let server = Server::start(Nbd, vec![export], vec![listener], 4)?;
+    let server = Server::start(Nbd::default(), vec![export], vec![listener], 4)?;
     client(socket)?;
     server.stopper()?.stop();
     let served = server.wait();

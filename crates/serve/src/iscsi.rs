@@ -34,7 +34,8 @@ pub use session::{MAX_COST, Session};
 
 use crate::export::Export;
 use crate::server::Protocol;
-use crate::sockets::{Stream, Waker};
+use crate::sockets::Waker;
+use crate::stream::Stream;
 
 /// What the names of all targets begin with. `example.com` belongs to nobody (RFC 2606).
 pub const TARGET: &str = "iqn.2026-01.com.example.diskarm";

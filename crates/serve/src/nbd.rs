@@ -14,16 +14,21 @@ use diskarm_core::device::Device;
 
 use crate::export::{Export, Facts};
 use crate::server::{self, Entry, Protocol};
-use crate::sockets::{Stream, Waker};
+use crate::sockets::Waker;
+use crate::stream::Stream;
+use crate::tls::Tls;
 use desk::NbdDesk;
-pub use handshake::{Agreed, Handshake, Step};
+pub use handshake::{Agreed, Encryption, Handshake, Step};
 pub use job::{Job, Kind};
 pub(crate) use session::failure_of;
 pub use session::{MAX_OUTSTANDING, MAX_PAYLOAD, Next, Session};
 
 /// NBD as the protocol of a server.
-#[derive(Clone, Copy, Debug)]
-pub struct Nbd;
+#[derive(Clone, Debug, Default)]
+pub struct Nbd {
+    /// How connections are encrypted, if clients may ask for that.
+    pub tls: Option<Tls>,
+}
 
 impl Protocol for Nbd {
     type Device = Box<dyn Device>;
@@ -31,7 +36,15 @@ impl Protocol for Nbd {
     type Desk = NbdDesk;
 
     fn greet(&self, _: &Stream) -> Handshake {
-        Handshake::default()
+        Handshake::new(match &self.tls {
+            None => Encryption::Off,
+            Some(tls) if tls.is_required => Encryption::Required,
+            Some(_) => Encryption::Offered,
+        })
+    }
+
+    fn tls(&self) -> Option<&Tls> {
+        self.tls.as_ref()
     }
 
     fn desk(&self, export: Export, waker: Waker) -> io::Result<NbdDesk> {
@@ -61,6 +74,7 @@ impl Entry for Handshake {
     fn step(&mut self, exports: &[Facts], is_full: bool) -> server::Step<Session> {
         match Self::step(self, exports, is_full) {
             Step::Wait => server::Step::Wait,
+            Step::Secure => server::Step::Secure,
             Step::Close => server::Step::Close,
             Step::Agreed(agreed) => {
                 let facts = exports[agreed.export].clone();

@@ -12,7 +12,9 @@ use crate::control::Remote;
 use crate::export::{Export, Facts};
 use crate::figures::Served;
 use crate::service::{Connection, Desk, Handle, Session};
-use crate::sockets::{Listener, Stream, Waker, Woken, wait};
+use crate::sockets::{Listener, Waker, Woken, wait};
+use crate::stream::Stream;
+use crate::tls::Tls;
 use crate::watch::Watcher;
 
 /// How many connections may be beyond their handshakes, unless somebody says otherwise.
@@ -33,6 +35,11 @@ pub trait Protocol: Send + 'static {
 
     /// Begins with a connection that was just accepted.
     fn greet(&self, stream: &Stream) -> Self::Entry;
+
+    /// How connections are encrypted whose [`Entry`] asks for it.
+    fn tls(&self) -> Option<&Tls> {
+        None
+    }
 
     /// Begins to serve `export`; `waker` wakes the thread that does.
     ///
@@ -70,6 +77,8 @@ pub enum Step<S> {
     /// The client has chosen the export at this place of the list; the session has what is to be
     /// sent and what has arrived.
     Agreed(usize, Box<S>),
+    /// What follows is encrypted, once the output has been sent.
+    Secure,
     /// The connection ends, once the output has been sent.
     Close,
 }
@@ -212,8 +221,18 @@ struct Greeted<E> {
     stream: Stream,
     handshake: E,
     until: Instant,
-    /// The client has nothing more to say.
-    is_ending: bool,
+    then: Then,
+}
+
+/// What comes once the output of a handshake has been sent.
+#[derive(Clone, Copy)]
+enum Then {
+    /// The next message.
+    Step,
+    /// The beginning of TLS.
+    Secure,
+    /// The end: the client has nothing more to say.
+    Close,
 }
 
 impl<P: Protocol> Front<P> {
@@ -253,25 +272,32 @@ impl<P: Protocol> Front<P> {
             sockets.push(PollFd::new(listener, PollFlags::IN));
         }
         for greeted in &self.greeted {
-            let flags = match greeted.handshake.output().is_empty() {
-                true => PollFlags::IN,
-                false => PollFlags::OUT,
-            };
+            let has_output = !greeted.handshake.output().is_empty();
+            let mut flags = PollFlags::empty();
+            flags.set(PollFlags::IN, !has_output);
+            flags.set(PollFlags::OUT, has_output || greeted.stream.has_output());
             sockets.push(PollFd::new(&greeted.stream, flags));
         }
-        let until = self.greeted.iter().map(|greeted| greeted.until).min();
+        // Of what has been read and decrypted the socket says nothing.
+        let has_more = |greeted: &Greeted<P::Entry>| greeted.stream.has_input();
+        let until = match self.greeted.iter().any(has_more) {
+            true => Some(Instant::now()),
+            false => self.greeted.iter().map(|greeted| greeted.until).min(),
+        };
         wait(&mut sockets, until);
         let is_ready = |socket: &PollFd<'_>| !socket.revents().is_empty();
-        let numbers = |sockets: &[PollFd<'_>]| {
-            let numbered = sockets.iter().enumerate();
-            let ready = numbered.filter(|(_, socket)| is_ready(socket));
-            ready.map(|(number, _)| number).collect()
-        };
         let first = 1 + self.listeners.len();
+        let ready: Vec<bool> = sockets.iter().map(is_ready).collect();
+        let greeted = ready[first..].iter().zip(&self.greeted);
+        let greeted = greeted.map(|(is_ready, greeted)| *is_ready || has_more(greeted));
+        let numbers = |ready: &mut dyn Iterator<Item = bool>| {
+            let numbered = ready.enumerate().filter(|(_, is_ready)| *is_ready);
+            numbered.map(|(number, _)| number).collect()
+        };
         Ready {
-            is_stopped: is_ready(&sockets[0]),
-            listeners: numbers(&sockets[1..first]),
-            greeted: numbers(&sockets[first..]),
+            is_stopped: ready[0],
+            listeners: numbers(&mut ready[1..first].iter().copied()),
+            greeted: numbers(&mut greeted.into_iter()),
         }
     }
 
@@ -284,7 +310,7 @@ impl<P: Protocol> Front<P> {
             handshake: self.protocol.greet(&stream),
             stream,
             until: Instant::now() + HANDSHAKE,
-            is_ending: false,
+            then: Then::Step,
         };
         if let Some(greeted) = self.advance(greeted) {
             self.greeted.push(greeted);
@@ -293,6 +319,7 @@ impl<P: Protocol> Front<P> {
 
     /// Goes on with a handshake; `None` if it has ended.
     fn advance(&self, mut greeted: Greeted<P::Entry>) -> Option<Greeted<P::Entry>> {
+        greeted.stream.flush().ok()?;
         let mut data = [0; 1 << 12];
         let room = greeted.handshake.room().min(data.len());
         if room > 0 && greeted.handshake.output().is_empty() {
@@ -312,14 +339,20 @@ impl<P: Protocol> Front<P> {
                 }
                 continue;
             }
-            if greeted.is_ending {
-                return None;
+            match greeted.then {
+                Then::Step => {}
+                Then::Secure => {
+                    greeted.stream.secure(self.protocol.tls()?).ok()?;
+                    greeted.then = Then::Step;
+                }
+                Then::Close => return None,
             }
             let is_full = self.used.load(Ordering::Relaxed) >= self.most;
             match greeted.handshake.step(&self.facts, is_full) {
                 Step::Wait if greeted.handshake.output().is_empty() => return Some(greeted),
                 Step::Wait => {}
-                Step::Close => greeted.is_ending = true,
+                Step::Secure => greeted.then = Then::Secure,
+                Step::Close => greeted.then = Then::Close,
                 Step::Agreed(export, session) => {
                     let permit = Permit::new(&self.used);
                     let connection = Connection::new(greeted.stream, *session, permit);

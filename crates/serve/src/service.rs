@@ -159,20 +159,27 @@ impl<D: Desk> Service<D> {
     fn sleep(&mut self) -> Vec<Ready> {
         let mut sockets = vec![PollFd::new(&self.woken, PollFlags::IN)];
         let mut numbers = Vec::new();
+        let mut until = self.next();
         for (number, connection) in self.connections.iter() {
+            let takes_input = self.takes_input(connection);
             let mut flags = PollFlags::empty();
-            flags.set(PollFlags::IN, self.takes_input(connection));
-            flags.set(PollFlags::OUT, !connection.session.output().is_empty());
+            flags.set(PollFlags::IN, takes_input);
+            flags.set(PollFlags::OUT, connection.has_output());
             sockets.push(PollFd::new(&connection.stream, flags));
-            numbers.push(number);
+            // Of what has been read and decrypted the socket says nothing.
+            let has_more = takes_input && connection.stream.has_input();
+            if has_more {
+                until = Some(Wall::now());
+            }
+            numbers.push((number, has_more));
         }
-        wait(&mut sockets, self.next());
+        wait(&mut sockets, until);
         let is_woken = !sockets[0].revents().is_empty();
         let ready = numbers.into_iter().zip(&sockets[1..]);
-        let ready = ready.filter_map(|(number, socket)| {
+        let ready = ready.filter_map(|((number, has_more), socket)| {
             let events = socket.revents();
             let is_gone = events.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL);
-            (!events.is_empty()).then_some(Ready { number, is_gone })
+            (!events.is_empty() || has_more).then_some(Ready { number, is_gone })
         });
         let ready = ready.collect();
         if is_woken {
@@ -324,7 +331,8 @@ impl<D: Desk> Service<D> {
             .iter()
             .filter(|(_, connection)| {
                 let session = &connection.session;
-                session.is_over() || is_stopping && session.is_idle()
+                let may_end = session.is_over() || is_stopping && session.is_idle();
+                may_end && !connection.stream.has_output()
             })
             .map(|(number, _)| number)
             .collect();

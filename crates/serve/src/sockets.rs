@@ -1,13 +1,15 @@
-//! Sockets of both kinds.
+//! Sockets of both kinds that listen, and waiting for sockets.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, Timespec, poll};
+
+use crate::stream::{Socket, Stream};
 
 /// Where to listen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,13 +130,15 @@ impl Listener {
         }
     }
 
-    /// Its address as a URI of NBD (doc/uri.md of the NBD project), for the export `name`.
-    pub fn uri(&self, name: &str) -> String {
+    /// Its address as a URI of NBD (doc/uri.md of the NBD project), for the export `name`, whose
+    /// clients have to encrypt if it is `secure`.
+    pub fn uri(&self, name: &str, secure: bool) -> String {
         let name = escaped(name);
+        let scheme = if secure { "nbds" } else { "nbd" };
         match &self.socket {
             Listening::Tcp(socket) => match socket.local_addr() {
-                Ok(address) => format!("nbd://{address}/{name}"),
-                Err(_) => format!("nbd:///{name}"),
+                Ok(address) => format!("{scheme}://{address}/{name}"),
+                Err(_) => format!("{scheme}:///{name}"),
             },
             Listening::Unix(socket) => {
                 let address = socket.local_addr();
@@ -144,7 +148,7 @@ impl Listener {
                     Some(path.display().to_string())
                 });
                 let path = escaped(&path.unwrap_or_default());
-                format!("nbd+unix:///{name}?socket={path}")
+                format!("{scheme}+unix:///{name}?socket={path}")
             }
         }
     }
@@ -170,15 +174,15 @@ impl Listener {
             Listening::Tcp(socket) => socket.accept().and_then(|(stream, _)| {
                 stream.set_nodelay(true)?;
                 stream.set_nonblocking(true)?;
-                Ok(Stream::Tcp(stream))
+                Ok(Socket::Tcp(stream))
             }),
             Listening::Unix(socket) => socket.accept().and_then(|(stream, _)| {
                 stream.set_nonblocking(true)?;
-                Ok(Stream::Unix(stream))
+                Ok(Socket::Unix(stream))
             }),
         };
         match accepted {
-            Ok(stream) => Ok(Some(stream)),
+            Ok(socket) => Ok(Some(Stream::new(socket))),
             Err(error) if is_later(&error) || error.kind() == ErrorKind::ConnectionAborted => {
                 Ok(None)
             }
@@ -236,72 +240,8 @@ impl AsFd for Listener {
     }
 }
 
-/// A connection, which never blocks.
-pub enum Stream {
-    /// Over TCP.
-    Tcp(TcpStream),
-    /// Over a Unix socket.
-    Unix(UnixStream),
-}
-
-impl Stream {
-    /// Reads what is there; `None` if nothing is.
-    ///
-    /// # Errors
-    /// Those of the operating system, and the end of the connection.
-    pub fn receive(&mut self, data: &mut [u8]) -> io::Result<Option<usize>> {
-        let read = match self {
-            Self::Tcp(stream) => stream.read(data),
-            Self::Unix(stream) => stream.read(data),
-        };
-        match read {
-            Ok(0) if !data.is_empty() => Err(ErrorKind::UnexpectedEof.into()),
-            Ok(count) => Ok(Some(count)),
-            Err(error) if is_later(&error) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Sends as much as the socket takes; `None` if that is nothing.
-    ///
-    /// # Errors
-    /// Those of the operating system.
-    pub fn send(&mut self, data: &[u8]) -> io::Result<Option<usize>> {
-        let written = match self {
-            Self::Tcp(stream) => stream.write(data),
-            Self::Unix(stream) => stream.write(data),
-        };
-        match written {
-            Ok(count) => Ok(Some(count)),
-            Err(error) if is_later(&error) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-}
-
-impl Stream {
-    /// The address at which it was accepted, as `HOST:PORT`; empty for a Unix socket.
-    pub fn local_address(&self) -> String {
-        match self {
-            Self::Tcp(stream) => {
-                let address = stream.local_addr();
-                address.map_or_else(|_| String::new(), |address| address.to_string())
-            }
-            Self::Unix(_) => String::new(),
-        }
-    }
-}
-
-impl AsFd for Stream {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Tcp(stream) => stream.as_fd(),
-            Self::Unix(stream) => stream.as_fd(),
-        }
-    }
-}
-
-fn is_later(error: &io::Error) -> bool {
+/// Whether a call would have had to wait, or should be repeated.
+pub(crate) fn is_later(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
@@ -402,10 +342,11 @@ mod tests {
         let listener = Listener::bind(&address).expect("a socket");
         assert!(
             listener
-                .uri("a/b c")
+                .uri("a/b c", false)
                 .starts_with("nbd+unix:///a/b%20c?socket=/")
         );
-        assert!(listener.uri("").ends_with("%20socket"));
+        assert!(listener.uri("", true).starts_with("nbds+unix:///?socket="));
+        assert!(listener.uri("", true).ends_with("%20socket"));
         assert!(Listener::bind(&address).is_err());
         drop(listener);
         assert!(!path.exists());

@@ -1,7 +1,9 @@
 //! The protocol without sockets: a client's bytes in, the server's bytes out.
 
 use diskarm_core::units::{Bytes, SectorCount};
-use diskarm_serve::nbd::{Agreed, Handshake, Kind, MAX_OUTSTANDING, Next, Session, Step};
+use diskarm_serve::nbd::{
+    Agreed, Encryption, Handshake, Kind, MAX_OUTSTANDING, Next, Session, Step,
+};
 use diskarm_serve::store::{SparseStore, Store};
 use diskarm_serve::{Facts, Session as _};
 use diskarm_wire::nbd::option::{
@@ -50,7 +52,7 @@ fn queries(name: &str, queries: &[&str]) -> Vec<u8> {
 
 /// A handshake after its greeting and flags.
 fn greeted() -> Handshake {
-    let mut handshake = Handshake::default();
+    let mut handshake = Handshake::new(Encryption::Off);
     assert_eq!(handshake.output(), b"NBDMAGICIHAVEOPT\0\x03");
     handshake.sent(18);
     handshake.received(&[0, 0, 0, 3]);
@@ -124,7 +126,7 @@ fn options_are_refused_with_their_reasons() {
     assert_eq!(refused(code::GO, &choice("none", &[])), answer::UNKNOWN);
     assert_eq!(refused(code::GO, b"\0"), answer::INVALID);
     assert_eq!(refused(code::LIST, b"x"), answer::INVALID);
-    assert_eq!(refused(code::START_TLS, b""), answer::UNSUPPORTED);
+    assert_eq!(refused(code::START_TLS, b""), answer::POLICY);
     assert_eq!(refused(4, b"anything"), answer::UNSUPPORTED);
     assert_eq!(refused(99, b""), answer::UNSUPPORTED);
     let all = queries("", &["base:allocation"]);
@@ -199,7 +201,7 @@ fn found_none(handshake: &mut Handshake) -> u32 {
 #[test]
 fn an_export_can_be_chosen_the_old_way() {
     for (flags, length) in [(1, 134), (3, 10)] {
-        let mut handshake = Handshake::default();
+        let mut handshake = Handshake::new(Encryption::Off);
         handshake.sent(18);
         handshake.received(&[0, 0, 0, flags]);
         handshake.received(&option(code::EXPORT_NAME, b"timed"));
@@ -222,7 +224,7 @@ fn connections_beyond_the_limit_and_unknown_flags_are_refused() {
     handshake.received(&option(code::GO, &choice("", &[])));
     assert_eq!(handshake.step(&exports(), true), Step::Wait);
     assert_eq!(answers(&mut handshake, code::GO)[0].0, answer::POLICY);
-    let mut handshake = Handshake::default();
+    let mut handshake = Handshake::new(Encryption::Off);
     handshake.sent(18);
     handshake.received(&[0, 0, 0, 4]);
     assert_eq!(handshake.step(&exports(), false), Step::Close);

@@ -214,7 +214,7 @@ fn replays_what_it_served(drive: &'static str) {
     timing.device = device;
     export.timing = Some(timing);
     let listener = Listener::bind(&Address::Unix(socket.path.clone())).expect("a socket");
-    let server = Server::start(Nbd, vec![export], vec![listener], 4).expect("a server");
+    let server = Server::start(Nbd::default(), vec![export], vec![listener], 4).expect("a server");
     session(&mut client(&socket.path), 12, 8);
     server.stopper().expect("a stopper").stop();
     server.wait();

@@ -45,7 +45,8 @@ fn started(name: &str, speed: Option<f64>, store: StoreChoice, most: usize) -> R
     };
     let export = setting.build(pace(speed), 1).expect("an export");
     let listener = Listener::bind(&Address::Unix(path.clone())).expect("a socket");
-    let server = Server::start(Nbd, vec![export], vec![listener], most).expect("a server");
+    let server =
+        Server::start(Nbd::default(), vec![export], vec![listener], most).expect("a server");
     Running { server, path }
 }
 
@@ -195,7 +196,7 @@ fn a_request_that_the_drive_fails_has_an_error() {
     };
     let export = setting.build(pace(Some(1000.0)), 1).expect("an export");
     let listener = Listener::bind(&Address::Unix(path.clone())).expect("a socket");
-    let server = Server::start(Nbd, vec![export], vec![listener], 1).expect("a server");
+    let server = Server::start(Nbd::default(), vec![export], vec![listener], 1).expect("a server");
     let running = Running { server, path };
     let mut stream = running.client();
     stream

@@ -1,7 +1,11 @@
 //! `diskarm serve nbd`: drives as network block devices.
 
+use std::path::PathBuf;
+
+use diskarm_core::text::InputError;
+use diskarm_results::prose;
 use diskarm_serve::nbd::Nbd;
-use diskarm_serve::{Address, Listener, Setting};
+use diskarm_serve::{Address, Listener, Setting, Tls, TlsError};
 
 use super::options::{self, Options};
 use crate::error::Error;
@@ -21,9 +25,41 @@ pub struct Args {
     #[arg(long, value_name = "ADDR", value_parser = address)]
     listen: Vec<Address>,
 
-    /// Listen where other machines can connect, though nothing is encrypted
+    /// Encrypt connections with TLS, by the certificate and key in this folder
+    #[arg(long, value_name = "DIR", long_help = prose::flowing(CERTIFICATES))]
+    tls_certificates: Option<PathBuf>,
+
+    /// Whether clients have to use TLS
+    #[arg(
+        long,
+        value_name = "MODE",
+        default_value = "require",
+        requires = "tls_certificates"
+    )]
+    tls: Mode,
+
+    /// Let only clients connect that have a certificate of the authority in ca-cert.pem
+    #[arg(long, requires = "tls_certificates")]
+    tls_verify_peer: bool,
+
+    /// Listen where other machines can connect, though not all connections are encrypted
     #[arg(long)]
     insecure: bool,
+}
+
+const CERTIFICATES: &str = "Encrypt connections with TLS, by the certificate and key in this \
+folder.
+
+The files are called as nbdkit and QEMU call them: server-cert.pem, server-key.pem, and \
+ca-cert.pem for --tls-verify-peer. TLS 1.2 and 1.3 are understood, keys that both sides know (PSK) \
+are not.";
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Mode {
+    /// Clients choose
+    On,
+    /// Clients without TLS are refused
+    Require,
 }
 
 fn address(text: &str) -> Result<Address, String> {
@@ -33,23 +69,62 @@ fn address(text: &str) -> Result<Address, String> {
 /// Serves until a signal comes.
 pub fn run(args: Args) -> Result<(), Error> {
     let settings = args.options.settings()?;
-    let uri = |listener: &Listener, setting: &Setting| listener.uri(&setting.name);
-    let listen = || args.listeners();
+    let tls = args.tls()?;
+    let is_secure = tls.as_ref().is_some_and(|tls| tls.is_required);
+    let uri = |listener: &Listener, setting: &Setting| listener.uri(&setting.name, is_secure);
+    let listen = || args.listeners(is_secure);
+    let nbd = Nbd { tls };
     args.options
-        .serve(Nbd, &settings, Setting::build, listen, uri)
+        .serve(nbd, &settings, Setting::build, listen, uri)
 }
 
 impl Args {
+    /// How connections are encrypted, if they can be.
+    fn tls(&self) -> Result<Option<Tls>, Error> {
+        let Some(folder) = &self.tls_certificates else {
+            return Ok(None);
+        };
+        let is_required = self.tls == Mode::Require;
+        if self.tls_verify_peer && !is_required {
+            let expected = "require with --tls-verify-peer";
+            return Err(Error::flag("--tls", "on", expected));
+        }
+        let mut tls = Tls::load(folder, self.tls_verify_peer).map_err(refused)?;
+        tls.is_required = is_required;
+        Ok(Some(tls))
+    }
+
     /// The sockets on which to listen.
-    fn listeners(&self) -> Result<Vec<Listener>, Error> {
+    fn listeners(&self, is_secure: bool) -> Result<Vec<Listener>, Error> {
         let listeners = options::listeners(&self.listen, "127.0.0.1:10809")?;
         match listeners.iter().find(|listener| listener.is_public()) {
-            Some(public) if !self.insecure => {
-                let found = public.uri("");
-                let expected = "an address of this machine alone, or --insecure";
+            Some(public) if !is_secure && !self.insecure => {
+                let found = public.uri("", false);
+                let expected =
+                    "an address of this machine alone, --tls-certificates, or --insecure";
                 Err(Error::flag("--listen", found, expected))
             }
             _ => Ok(listeners),
         }
+    }
+}
+
+/// Certificates cannot be used.
+fn refused(error: TlsError) -> Error {
+    match error {
+        TlsError::Unread { path, source } => Error::Io {
+            doing: "read",
+            path: path.display().to_string(),
+            source,
+        },
+        TlsError::Unsound {
+            path,
+            found,
+            expected,
+        } => Error::Input(InputError::shown(
+            path.display().to_string(),
+            found,
+            expected,
+        )),
     }
 }

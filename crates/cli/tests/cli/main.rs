@@ -26,6 +26,7 @@ mod scan;
 mod serve;
 mod simulate;
 mod study;
+mod tls;
 mod trace;
 mod validate;
 mod workload;

@@ -446,7 +446,7 @@ fn errors_name_the_flag() {
     };
     let drive = |arguments: &[&str]| error(&[&["--drive", "hp-c2247"], arguments].concat());
     let open = drive(&["--listen", "0.0.0.0:0"]);
-    let expected = "expected an address of this machine alone, or --insecure\n";
+    let expected = "expected an address of this machine alone, --tls-certificates, or --insecure\n";
     assert!(
         open.starts_with("error: --listen: ") && open.ends_with(expected),
         "{open}"

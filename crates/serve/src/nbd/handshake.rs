@@ -15,6 +15,7 @@ const MAX_OPTION: usize = 1 << 16;
 /// A handshake under way. It holds at most one option, and the answer to one.
 pub struct Handshake {
     state: State,
+    encryption: Encryption,
     /// What has arrived and was not looked at.
     input: Vec<u8>,
     /// What is to be sent.
@@ -23,6 +24,19 @@ pub struct Handshake {
     leaves_out_zeroes: bool,
     /// The export for which block status was chosen.
     status_of: Option<String>,
+}
+
+/// Whether a connection is encrypted (section "TLS support").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encryption {
+    /// It cannot be.
+    Off,
+    /// It is once the client asks for that.
+    Offered,
+    /// It has to be before the client may ask for anything else.
+    Required,
+    /// It is.
+    On,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +57,8 @@ pub enum Step {
     Wait,
     /// The client has chosen, once the output has been sent.
     Agreed(Agreed),
+    /// What follows is encrypted, once the output has been sent.
+    Secure,
     /// The connection ends, once the output has been sent.
     Close,
 }
@@ -60,8 +76,9 @@ pub struct Agreed {
     pub rest: Vec<u8>,
 }
 
-impl Default for Handshake {
-    fn default() -> Self {
+impl Handshake {
+    /// The beginning of a connection in plain text.
+    pub fn new(encryption: Encryption) -> Self {
         let greeting = Greeting {
             password: Greeting::PASSWORD,
             magic: Greeting::MAGIC,
@@ -70,6 +87,7 @@ impl Default for Handshake {
         };
         Self {
             state: State::Flags,
+            encryption,
             input: Vec::new(),
             output: greeting.emit().to_vec(),
             headers: Headers::Simple,
@@ -77,9 +95,7 @@ impl Default for Handshake {
             status_of: None,
         }
     }
-}
 
-impl Handshake {
     /// How many bytes may be [`received`](Self::received) now.
     pub fn room(&self) -> usize {
         (MAX_OPTION + OptionHeader::LENGTH).saturating_sub(self.input.len())
@@ -116,10 +132,14 @@ impl Handshake {
                     0 => State::Option,
                     _ => State::Skipping { option, left },
                 };
-                if left == 0 {
-                    let message = b"the data of the option are too long";
-                    self.answer(option, answer::TOO_BIG, message);
+                if left > 0 {
+                    return Step::Wait;
                 }
+                if self.encryption == Encryption::Required {
+                    return self.insist(option);
+                }
+                let message = b"the data of the option are too long";
+                self.answer(option, answer::TOO_BIG, message);
                 Step::Wait
             }
             State::Option => self.option(exports, is_full),
@@ -132,6 +152,13 @@ impl Handshake {
         };
         if flags.emit() != self.input[..ClientFlags::LENGTH] {
             return Step::Close;
+        }
+        if !flags.fixed_newstyle {
+            // Such a client cannot begin TLS.
+            match self.encryption {
+                Encryption::Required => return Step::Close,
+                _ => self.encryption = Encryption::Off,
+            }
         }
         self.leaves_out_zeroes = flags.no_zeroes;
         self.input.drain(..ClientFlags::LENGTH);
@@ -172,11 +199,13 @@ impl Handshake {
 
     fn serve(&mut self, option: u32, data: &[u8], exports: &[Facts], is_full: bool) -> Step {
         match option {
-            code::EXPORT_NAME => return self.export_name(data, exports, is_full),
+            code::START_TLS => return self.start_tls(data),
             code::ABORT => {
                 self.answer(option, answer::ACK, b"");
                 return Step::Close;
             }
+            _ if self.encryption == Encryption::Required => return self.insist(option),
+            code::EXPORT_NAME => return self.export_name(data, exports, is_full),
             code::INFO | code::GO => return self.choose(option, data, exports, is_full),
             code::LIST_CONTEXTS | code::SET_CONTEXTS => self.contexts(option, data, exports),
             code::LIST | code::STRUCTURED_REPLY | code::EXTENDED_HEADERS if !data.is_empty() => {
@@ -191,6 +220,37 @@ impl Handshake {
             code::EXTENDED_HEADERS => self.agree_headers(option, Headers::Extended),
             _ => self.answer(option, answer::UNSUPPORTED, b"unknown option"),
         }
+        Step::Wait
+    }
+
+    /// Begins TLS, and forgets what was agreed before, which anybody may have changed.
+    fn start_tls(&mut self, data: &[u8]) -> Step {
+        let option = code::START_TLS;
+        let (answer, message) = match self.encryption {
+            Encryption::Off => (answer::POLICY, "the server does not encrypt"),
+            Encryption::On => (answer::INVALID, "the connection is encrypted"),
+            _ if !data.is_empty() => (answer::INVALID, "the option has no data"),
+            // What follows in plain text would be taken for what the client has encrypted.
+            _ if !self.input.is_empty() => return Step::Close,
+            _ => {
+                self.encryption = Encryption::On;
+                self.headers = Headers::Simple;
+                self.status_of = None;
+                self.answer(option, answer::ACK, b"");
+                return Step::Secure;
+            }
+        };
+        self.answer(option, answer, message.as_bytes());
+        Step::Wait
+    }
+
+    /// Refuses an option because the connection is not encrypted.
+    fn insist(&mut self, option: u32) -> Step {
+        if option == code::EXPORT_NAME {
+            return Step::Close;
+        }
+        let message = b"the server requires TLS";
+        self.answer(option, answer::TLS_REQUIRED, message);
         Step::Wait
     }
 

@@ -8,7 +8,7 @@ use diskarm_core::units::Span;
 use super::{Desk, Session};
 use crate::figures::Served;
 use crate::server::Permit;
-use crate::sockets::Stream;
+use crate::stream::Stream;
 
 /// A connection that has chosen its export.
 pub struct Connection<S> {
@@ -50,12 +50,18 @@ impl<S: Session> Connection<S> {
         Ok(())
     }
 
+    /// Whether something is to be sent.
+    pub fn has_output(&self) -> bool {
+        !self.session.output().is_empty() || self.stream.has_output()
+    }
+
     /// Sends replies; returns whether any left.
     ///
     /// # Errors
     /// If the connection is gone, or has to be closed.
     pub fn send(&mut self, desk: &mut impl Desk<Session = S>) -> io::Result<bool> {
         let mut has_sent = false;
+        self.stream.flush()?;
         let mut left = Wall::now();
         loop {
             let broken = desk.fill(&mut self.session);

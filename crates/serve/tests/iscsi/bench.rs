@@ -134,6 +134,7 @@ impl Entering {
             match self.login.step(&self.facts, is_full) {
                 Step::Wait if self.login.output().is_empty() => break,
                 Step::Wait => {}
+                Step::Secure => panic!("iSCSI has no TLS"),
                 Step::Close => self.is_closed = true,
                 Step::Agreed(_, session) => self.session = Some(session),
             }

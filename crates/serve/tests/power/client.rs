@@ -41,7 +41,7 @@ pub fn serve(text: &str, speed: Option<f64>, socket: &Path, control: &Path) -> S
     let bytes = export.facts.bytes();
     let bind = |path: &Path| Listener::bind(&Address::Unix(path.to_owned())).expect("a socket");
     let listeners = vec![bind(socket)];
-    let server = Server::start_controlled(Nbd, vec![export], listeners, CONNECTIONS);
+    let server = Server::start_controlled(Nbd::default(), vec![export], listeners, CONNECTIONS);
     let server = server.expect("a server");
     let figures = move |_, served: &_| setting.figures(pace, bytes, served);
     let controller = Controller {

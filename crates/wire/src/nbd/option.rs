@@ -43,6 +43,8 @@ pub mod answer {
     pub const POLICY: u32 = 0x8000_0002;
     /// `NBD_REP_ERR_INVALID`: its data are invalid, or it comes at the wrong time.
     pub const INVALID: u32 = 0x8000_0003;
+    /// `NBD_REP_ERR_TLS_REQD`: only once the connection is encrypted.
+    pub const TLS_REQUIRED: u32 = 0x8000_0005;
     /// `NBD_REP_ERR_UNKNOWN`: there is no such export.
     pub const UNKNOWN: u32 = 0x8000_0006;
     /// `NBD_REP_ERR_SHUTDOWN`: the server is ending.

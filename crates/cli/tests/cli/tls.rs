@@ -1,0 +1,212 @@
+//! Serves drives over NBD with TLS to real clients, which use GnuTLS.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::serve::{client, name_of, output};
+
+#[path = "../../../serve/tests/tls/certificates.rs"]
+mod certificates;
+
+use certificates::Authority;
+
+/// A server at a port of this machine, killed when it is dropped.
+struct Server {
+    child: Child,
+    /// As it says, which ends with a slash.
+    uri: String,
+}
+
+impl Server {
+    fn start(folder: &Path, arguments: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_diskarm"))
+            .args([
+                "serve", "nbd", "--json", "--drive", "hp-c2247", "--size", "16 MiB",
+            ])
+            .args(["--no-time", "--listen", "127.0.0.1:0", "--tls-certificates"])
+            .arg(folder)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program was built with this test");
+        let stderr = child.stderr.take().expect("piped");
+        let mut line = String::new();
+        let read = BufReader::new(stderr).read_line(&mut line);
+        read.expect("a line");
+        let uri = line.trim_end().strip_prefix("serving hp-c2247 at ");
+        let uri = uri.unwrap_or_else(|| panic!("{line}")).to_owned();
+        Self { child, uri }
+    }
+
+    /// Its address for clients that use the certificates in a folder.
+    fn with(&self, folder: &Path) -> String {
+        format!("{}?tls-certificates={}", self.uri, folder.display())
+    }
+
+    /// What it has served, once it has ended.
+    fn stop(mut self) -> Value {
+        let id = self.child.id().to_string();
+        let killed = Command::new("kill").args(["-TERM", &id]).status();
+        assert!(killed.expect("kill").success());
+        let mut text = String::new();
+        let stdout = self.child.stdout.as_mut().expect("piped");
+        stdout.read_to_string(&mut text).expect("text");
+        let all: Value = serde_json::from_str(&text).expect("JSON");
+        all["exports"][0].clone()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn nbdcopy_and_nbdsh_use_certificates() {
+    let authority = Authority::new();
+    let folder = authority.folder("copy", &["server", "client"]);
+    let server = Server::start(folder.path(), &["--tls-verify-peer"]);
+    assert!(
+        server.uri.starts_with("nbds://127.0.0.1:"),
+        "{}",
+        server.uri
+    );
+    let uri = server.with(folder.path());
+    let Some(info) = client("libnbd-bin", &["nbdinfo", "--json", &uri]) else {
+        return;
+    };
+    let info: Value = serde_json::from_str(&info).expect("JSON");
+    let tls = info["TLS"].as_bool().expect("whether it is encrypted");
+    assert_eq!((tls, &info["structured"]), (true, &true.into()));
+    let data: Vec<u8> = (0..16u32 << 20).map(|at| (at / 1000) as u8).collect();
+    let [from, to] = ["from", "to"].map(|name| name_of(&format!("tls-{name}")));
+    std::fs::write(&from, &data).expect("a file");
+    let [from_name, to_name] = [&from, &to].map(|path| path.to_str().expect("UTF-8"));
+    let copy = ["nbdcopy", "--connections=4", "--threads=4"];
+    client("libnbd-bin", &[&copy[..], &[from_name, &uri]].concat());
+    client("libnbd-bin", &[&copy[..], &[&uri, to_name]].concat());
+    assert!(std::fs::read(&to).expect("a file") == data);
+    for path in [from, to] {
+        std::fs::remove_file(path).expect("a file");
+    }
+    let script = format!(
+        "h.set_uri_allow_local_file(True)\nh.connect_uri('{uri}')\n\
+         assert h.get_tls_negotiated()\nh.pwrite(b'x' * 512, 0)\nh.flush()\n\
+         assert h.pread(512, 0) == b'x' * 512"
+    );
+    client("python3-libnbd", &["nbdsh", "-c", &script]);
+    assert_eq!(server.stop()["failed"], 0);
+}
+
+#[test]
+fn clients_without_the_right_certificates_are_refused() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let folder = authority.folder("right", &["server", "client"]);
+    let without = authority.folder("without", &[]);
+    let wrong = other.folder("wrong", &["client"]);
+    let server = Server::start(folder.path(), &["--tls-verify-peer"]);
+    let plain = server.uri.replace("nbds://", "nbd://");
+    for (uri, expected) in [
+        // The certificate of another authority, none, and no TLS.
+        (server.with(wrong.path()), ""),
+        (server.with(without.path()), ""),
+        (plain, "opt_go request: Operation not supported"),
+    ] {
+        let Some(output) = output("libnbd-bin", &["nbdinfo", &uri]) else {
+            return;
+        };
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            !output.status.success() && error.contains(expected),
+            "{error}"
+        );
+    }
+    client("libnbd-bin", &["nbdinfo", &server.with(folder.path())]);
+    assert_eq!(server.stop()["connections"], 1);
+}
+
+#[test]
+fn clients_choose_if_tls_is_only_offered() {
+    let folder = Authority::new().folder("offered", &["server"]);
+    let server = Server::start(folder.path(), &["--tls", "on"]);
+    assert!(server.uri.starts_with("nbd://"), "{}", server.uri);
+    let size = ["nbdinfo", "--size"];
+    for uri in [
+        server.uri.clone(),
+        server.with(folder.path()).replace("nbd://", "nbds://"),
+    ] {
+        let Some(text) = client("libnbd-bin", &[&size[..], &[&uri]].concat()) else {
+            return;
+        };
+        assert_eq!(text, "16777216\n");
+    }
+}
+
+#[test]
+fn qemu_uses_certificates() {
+    let folder = Authority::new().folder("qemu", &["server", "client"]);
+    let server = Server::start(folder.path(), &["--tls-verify-peer"]);
+    let address = server
+        .uri
+        .trim_start_matches("nbds://")
+        .trim_end_matches('/');
+    let (host, port) = address.split_once(':').expect("a port");
+    let credentials = format!(
+        "tls-creds-x509,id=tls,endpoint=client,dir={}",
+        folder.path().display()
+    );
+    let image =
+        format!("driver=nbd,server.type=inet,server.host={host},server.port={port},tls-creds=tls");
+    let io = ["qemu-io", "--object", &credentials, "--image-opts", &image];
+    let commands = ["-c", "write -P 5 1M 2M", "-c", "read -P 5 2M 1M"];
+    let Some(text) = client("qemu-utils", &[&io[..], &commands].concat()) else {
+        return;
+    };
+    assert!(text.contains("read 1048576/1048576"), "{text}");
+    assert_eq!(server.stop()["failed"], 0);
+}
+
+#[test]
+fn files_and_modes_that_do_not_fit_are_named() {
+    let authority = Authority::new();
+    let folder = authority.folder("modes", &[]);
+    let path = folder.path().display().to_string();
+    let error = |arguments: &[&str]| {
+        let serve = [
+            "serve",
+            "nbd",
+            "--drive",
+            "hp-c2247",
+            "--tls-certificates",
+            &path,
+        ];
+        let output = crate::diskarm(&[&serve[..], arguments].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        String::from_utf8(output.stderr).expect("text")
+    };
+    let missing = error(&[]);
+    assert!(
+        missing.contains("/server-cert.pem: cannot read: "),
+        "{missing}"
+    );
+    std::fs::write(folder.path().join("server-cert.pem"), "").expect("a file");
+    let expected =
+        format!("error: {path}/server-cert.pem: found none, expected certificates in PEM\n");
+    assert_eq!(error(&[]), expected);
+    let issued = authority.issue("server");
+    let put = |name, text| std::fs::write(folder.path().join(name), text).expect("a file");
+    put("server-cert.pem", issued.certificate);
+    put("server-key.pem", issued.key);
+    let expected = "error: --tls: found \"on\", expected require with --tls-verify-peer\n";
+    assert_eq!(error(&["--tls", "on", "--tls-verify-peer"]), expected);
+    // Where anybody may connect in plain text, certificates are not enough.
+    let open = error(&["--tls", "on", "--listen", "0.0.0.0:0"]);
+    assert!(open.starts_with("error: --listen: "), "{open}");
+}
