@@ -100,6 +100,7 @@ fn served(
         store: StoreChoice::Memory,
         is_read_only: false,
         record: None,
+        bound: None,
     };
     let pace = Pace {
         speed,

@@ -31,6 +31,8 @@ pub struct Setting {
     pub is_read_only: bool,
     /// Where what its clients do is recorded as a trace, if it is.
     pub record: Option<String>,
+    /// How late one reply in a hundred may be, if that is not the same for all exports.
+    pub bound: Option<Span>,
 }
 
 /// How the time of all exports passes.
@@ -40,16 +42,26 @@ pub struct Pace {
     pub speed: Option<Speed>,
     /// Whether to stay awake while requests are under way.
     pub spins: bool,
-    /// How late one reply in a hundred may be.
+    /// How late one reply in a hundred may be, where an export does not say.
     pub bound: Span,
+}
+
+impl Pace {
+    /// What is expected of a bound.
+    pub const BOUND: &str = "a time above 0, up to an hour, with its unit, such as \"100 us\"";
+
+    /// Parses a bound.
+    pub fn parse_bound(text: &str) -> Option<Span> {
+        quantity::span(text).filter(|span| *span > Span::ZERO)
+    }
 }
 
 /// The policy if nothing else is said.
 pub const POLICY: &str = "fcfs";
 
 impl Setting {
-    /// Parses `NAME(drive=..., policy=..., size=..., store=..., read-only=yes, record=FILE)`, of
-    /// which only the drive is required; errors call it `field`.
+    /// Parses `NAME(drive=..., policy=..., size=..., store=..., read-only=yes, record=FILE,
+    /// bound=TIME)`, of which only the drive is required; errors call it `field`.
     ///
     /// # Errors
     /// If it is no such text.
@@ -63,6 +75,7 @@ impl Setting {
         let store = args.maybe("store", StoreChoice::EXPECTED, StoreChoice::parse)?;
         let is_read_only = args.maybe_yes("read-only")?;
         let record = args.maybe("record", "a file", text)?;
+        let bound = args.maybe("bound", Pace::BOUND, Pace::parse_bound)?;
         args.finish()?;
         Ok(Self {
             name: call.name.to_owned(),
@@ -72,6 +85,7 @@ impl Setting {
             store: store.unwrap_or(StoreChoice::Memory),
             is_read_only: is_read_only.unwrap_or(false),
             record,
+            bound,
         })
     }
 
@@ -105,6 +119,11 @@ impl Setting {
         pace: Pace,
         device: impl Fn(&Model, &PolicyConfig, SectorCount) -> Result<D, Error> + Send + 'static,
     ) -> Result<Export<D>, Error> {
+        if let (Some(bound), None) = (self.bound, pace.speed) {
+            let found = format!("{} us", bound.as_ms() * 1e3);
+            let expected = "no --no-time, with which nothing is late";
+            return Err(Error::argument("bound", found, expected));
+        }
         let model = Model::assemble(&self.drive)?;
         let policy = diskarm_simulate::policy("policy", &self.policy)?;
         let sector = model.disk().sector;
@@ -207,7 +226,7 @@ impl Setting {
             speed: pace.speed.map(Speed::factor),
             connections: served.connections,
             counts: served.counts,
-            lateness: Lateness::of(served, pace.bound),
+            lateness: Lateness::of(served, self.bound.unwrap_or(pace.bound)),
             recording: None,
         }
     }
@@ -243,6 +262,33 @@ mod tests {
     }
 
     #[test]
+    fn an_export_has_a_bound_of_its_own() {
+        let mut served = Served::default();
+        served.left_late(Span::from_us(300.0));
+        let late = |text| {
+            let setting = Setting::parse(text, "--export").expect("a setting");
+            let pace = Pace {
+                bound: Span::from_us(200.0),
+                ..PACE
+            };
+            let figures = setting.figures(pace, Bytes(512), &served);
+            let late = figures.lateness.expect("a reply was late");
+            (late.bound_us, late.keeps_time)
+        };
+        assert_eq!(late("x(drive=hp-c2247)"), (200.0, false));
+        assert_eq!(late("x(drive=hp-c2247, bound=1 ms)"), (1000.0, true));
+        let setting = Setting::parse("x(drive=hp-c2247, bound=1ms)", "--export");
+        let pace = Pace {
+            speed: None,
+            ..PACE
+        };
+        let error = setting.expect("a setting").build(pace, 1).err();
+        let expected = "bound: found \"1000 us\", expected no --no-time, ";
+        let error = error.expect("nothing is late").to_string();
+        assert!(error.starts_with(expected), "{error}");
+    }
+
+    #[test]
     fn errors_name_what_is_wrong() {
         let error = |text| built(text).err().map(|error| error.to_string());
         let cases = [
@@ -270,6 +316,10 @@ mod tests {
             (
                 "x(drive=hp-c2247, store=snapshot:/no/file)",
                 "/no/file: cannot read: ",
+            ),
+            (
+                "x(drive=hp-c2247, bound=0 us)",
+                "x.bound: found \"0 us\", expected a time above 0, ",
             ),
             (
                 "x(drive=hp-c2247, color=red)",

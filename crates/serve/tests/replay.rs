@@ -200,6 +200,7 @@ fn replays_what_it_served(drive: &'static str) {
         store: StoreChoice::Memory,
         is_read_only: false,
         record: None,
+        bound: None,
     };
     let pace = Pace {
         speed: Speed::new(10.0),

@@ -42,6 +42,7 @@ fn started(name: &str, speed: Option<f64>, store: StoreChoice, most: usize) -> R
         store,
         is_read_only: false,
         record: None,
+        bound: None,
     };
     let export = setting.build(pace(speed), 1).expect("an export");
     let listener = Listener::bind(&Address::Unix(path.clone())).expect("a socket");

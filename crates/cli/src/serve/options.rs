@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::process::exit;
 use std::thread;
 
-use diskarm_core::text::quantity;
 use diskarm_core::units::Span;
 use diskarm_results::prose;
 use diskarm_serve::store::StoreChoice;
@@ -69,7 +68,7 @@ pub struct Options {
     record_format: String,
 
     /// Serve another drive under a name: 'NAME(drive=..., policy=..., size=..., store=...,
-    /// read-only=yes, record=FILE)'; may be repeated
+    /// read-only=yes, record=FILE, bound=TIME)'; may be repeated
     #[arg(long, value_name = "EXPORT")]
     export: Vec<String>,
 
@@ -92,7 +91,8 @@ pub struct Options {
     #[arg(long, conflicts_with = "no_time")]
     spin: bool,
 
-    /// How late one reply in a hundred may be before the host is too slow
+    /// How late one reply in a hundred may be before the host is too slow, where an export does
+    /// not say
     #[arg(long, value_name = "TIME", default_value = "100us", value_parser = time)]
     #[arg(allow_hyphen_values = true, conflicts_with = "no_time")]
     bound: Span,
@@ -150,9 +150,8 @@ fn speed(text: &str) -> Result<Speed, &'static str> {
     speed.ok_or("expected a number from 0.001 to 1000")
 }
 
-fn time(text: &str) -> Result<Span, &'static str> {
-    let span = quantity::span(text).filter(|span| *span > Span::ZERO);
-    span.ok_or("expected a time above 0, up to an hour, with its unit, such as \"100 us\"")
+fn time(text: &str) -> Result<Span, String> {
+    Pace::parse_bound(text).ok_or_else(|| format!("expected {}", Pace::BOUND))
 }
 
 /// What was served.
@@ -181,6 +180,7 @@ impl Options {
             store: self.store.clone(),
             is_read_only: self.read_only,
             record: self.record.clone(),
+            bound: None,
         });
         let mut settings: Vec<Setting> = first.into_iter().collect();
         for text in &self.export {

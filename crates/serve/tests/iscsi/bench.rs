@@ -66,6 +66,7 @@ pub fn setting(name: &str) -> Setting {
         store: StoreChoice::Memory,
         is_read_only: name == "fixed",
         record: None,
+        bound: None,
     }
 }
 

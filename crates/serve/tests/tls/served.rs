@@ -50,6 +50,7 @@ impl Running {
             store: StoreChoice::Memory,
             is_read_only: false,
             record: None,
+            bound: None,
         };
         let pace = Pace {
             speed: None,
