@@ -14,7 +14,7 @@ mod switch;
 pub use cache::{Unwritten, Write};
 pub use cut::{Cut, Lost};
 pub use data::Data;
-pub use strike::{Side, Strike};
+pub use strike::{Side, Strike, When};
 pub use switch::Switch;
 
 use diskarm_core::units::SectorCount;

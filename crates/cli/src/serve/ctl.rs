@@ -6,7 +6,7 @@ use diskarm_core::units::Lbn;
 use diskarm_core::wrap::{Affected, BadBlocks};
 use diskarm_serve::Access;
 use diskarm_serve::control::{self, Command, Named};
-use diskarm_serve::power::{Cut, Side, Strike};
+use diskarm_serve::power::{Cut, Side, Strike, When};
 use serde_json::Value;
 
 use crate::error::Error;
@@ -45,7 +45,7 @@ enum Asked {
     PowerRestore,
     /// List the writes that are not on the media
     Pending,
-    /// Cut the power at a flush or a write to come
+    /// Cut the power at a flush or a write to come, or after a time
     Strike(StrikeArgs),
     /// Let requests fail that touch some sectors
     Inject(InjectArgs),
@@ -81,14 +81,15 @@ struct StrikeArgs {
     #[arg(long, value_name = "REQUEST")]
     before: Option<Request>,
 
-    /// When the request has been answered
-    #[arg(long, value_name = "REQUEST")]
-    after: Option<Request>,
+    /// When the request (flush or write) has been answered, or after a time, such as 2.5s
+    #[arg(long, value_name = "REQUEST|TIME", value_parser = after)]
+    #[arg(allow_hyphen_values = true)]
+    after: Option<When>,
 
-    /// At which flush or write from now on
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    /// At which flush or write from now on [default: 1]
+    #[arg(long, value_name = "N")]
     #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(1..=u64::MAX))]
-    nth: u64,
+    nth: Option<u64>,
 
     #[command(flatten)]
     cut: CutArgs,
@@ -140,22 +141,31 @@ impl CutArgs {
     }
 }
 
+fn after(text: &str) -> Result<When, String> {
+    When::parse_after(text).ok_or_else(|| format!("expected {}", When::AFTER))
+}
+
 impl StrikeArgs {
-    fn strike(&self) -> Strike {
-        let side = match self.before {
-            Some(_) => Side::Before,
-            None => Side::After,
+    fn strike(&self) -> Result<Strike, Error> {
+        let before = self.before.map(|request| When::Request {
+            side: Side::Before,
+            access: match request {
+                Request::Flush => Access::Flush,
+                Request::Write => Access::Write,
+            },
+            nth: 1,
+        });
+        let Some(mut when) = before.or(self.after) else {
+            unreachable!("one of them is required");
         };
-        let access = match self.before.or(self.after) {
-            Some(Request::Flush) => Access::Flush,
-            _ => Access::Write,
-        };
-        Strike {
-            side,
-            access,
-            nth: self.nth,
-            cut: self.cut.cut(),
+        if let Some(found) = self.nth {
+            let When::Request { nth, .. } = &mut when else {
+                return Err(Error::flag("--nth", found.to_string(), "none after a time"));
+            };
+            *nth = found;
         }
+        let cut = self.cut.cut();
+        Ok(Strike { when, cut })
     }
 }
 
@@ -168,12 +178,12 @@ impl RangeArgs {
 }
 
 impl Asked {
-    fn command(&self) -> Command {
-        match self {
+    fn command(&self) -> Result<Command, Error> {
+        Ok(match self {
             Self::PowerCut(args) => Command::PowerCut(args.cut()),
             Self::PowerRestore => Command::PowerRestore,
             Self::Pending => Command::Pending,
-            Self::Strike(args) => Command::Strike(args.strike()),
+            Self::Strike(args) => Command::Strike(args.strike()?),
             Self::Inject(args) => Command::Inject(BadBlocks {
                 first: Lbn(args.range.first),
                 end: args.range.end(),
@@ -189,7 +199,7 @@ impl Asked {
                 end: range.end(),
             },
             Self::Figures => Command::Figures,
-        }
+        })
     }
 }
 
@@ -197,7 +207,7 @@ impl Asked {
 pub fn run(args: Args) -> Result<(), Error> {
     let named = Named {
         export: args.export,
-        command: args.command.command(),
+        command: args.command.command()?,
     };
     let answer = control::ask(&args.socket, &named).map_err(|source| Error::Io {
         doing: "ask",

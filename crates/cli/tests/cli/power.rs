@@ -43,7 +43,7 @@ fn a_server_takes_commands_at_its_control_socket() {
     let mut line = String::new();
     BufReader::new(stderr).read_line(&mut line).expect("a line");
     assert!(line.starts_with("serving "), "{line}");
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 7] = [
         (
             &["pending"],
             r#"{"is_powered":true,"pending":[],"last_cut":null}"#,
@@ -52,6 +52,7 @@ fn a_server_takes_commands_at_its_control_socket() {
             &["strike", "--after", "flush", "--nth", "3", "--torn"],
             "{}",
         ),
+        (&["strike", "--after", "1800s"], "{}"),
         (&["inject", "--first", "8", "--affects", "both"], "{}"),
         (&["heal", "--first", "9", "--sectors", "2"], "{}"),
         (
@@ -68,6 +69,10 @@ fn a_server_takes_commands_at_its_control_socket() {
     assert!(figures.starts_with(r#"{"export":"","drive":"sata-4tb-7200","#));
     let ask = |arguments: &[&str]| error(&[&["serve", "ctl", &control], arguments].concat());
     assert_eq!(ask(&["power-restore"]), "the power is on");
+    assert_eq!(
+        ask(&["strike", "--after", "2s", "--nth", "3"]),
+        "--nth: found \"3\", expected none after a time"
+    );
     assert_eq!(
         ask(&["--export", "db", "power-cut"]),
         "nothing tells when data of this device reach the media"

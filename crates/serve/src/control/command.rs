@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use diskarm_core::text::{Args, Call, InputError};
-use diskarm_core::units::Lbn;
+use diskarm_core::text::{Args, Call, InputError, quantity};
+use diskarm_core::units::{Lbn, Span};
 use diskarm_core::wrap::{Affected, BadBlocks};
 
 use crate::figures::Access;
-use crate::power::{Cut, Side, Strike};
+use crate::power::{Cut, Side, Strike, When};
 
 /// What an export is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,8 @@ pub enum Command {
     PowerRestore,
     /// `pending`: what is not on the media.
     Pending,
-    /// `strike(before=write, nth=N, ...)` or `after=flush`, with what `power-cut` takes.
+    /// `strike(before=write, nth=N, ...)`, `after=flush` or `after=TIME`, with what `power-cut`
+    /// takes.
     Strike(Strike),
     /// `inject(first=N, sectors=N, affects=reads)`: blocks fail.
     Inject(BadBlocks),
@@ -100,29 +101,55 @@ fn cut(args: &mut Args<'_, ()>) -> Result<Cut, InputError> {
 }
 
 fn strike(args: &mut Args<'_, ()>) -> Result<Strike, InputError> {
-    let access = |text: &str| match text {
-        "flush" => Some(Access::Flush),
-        "write" => Some(Access::Write),
-        _ => None,
-    };
-    let before = args.maybe("before", "flush or write", access)?;
-    let after = args.maybe("after", "flush or write", access)?;
-    let (side, access) = match (before, after) {
-        (Some(access), None) => (Side::Before, access),
-        (None, Some(access)) => (Side::After, access),
+    let before = args.maybe("before", "flush or write", |text| {
+        access(text).map(|access| When::next(Side::Before, access))
+    })?;
+    let after = args.maybe("after", When::AFTER, When::parse_after)?;
+    let nth = args.maybe_count("nth", 1..=u64::MAX)?;
+    let mut when = match (before, after) {
+        (Some(when), None) | (None, Some(when)) => when,
         (before, _) => {
             let found = if before.is_some() { "both" } else { "neither" };
             return Err(InputError::new("strike", found, "before or after"));
         }
     };
-    let nth = args.maybe_count("nth", 1..=u64::MAX)?.unwrap_or(1);
+    if let Some(found) = nth {
+        let When::Request { nth, .. } = &mut when else {
+            let expected = "none after a time";
+            return Err(InputError::shown("strike.nth", found, expected));
+        };
+        *nth = found;
+    }
     let cut = cut(args)?;
-    Ok(Strike {
-        side,
-        access,
-        nth,
-        cut,
-    })
+    Ok(Strike { when, cut })
+}
+
+impl When {
+    /// What is expected of what a cut may come after.
+    pub const AFTER: &str = "flush, write, or a time up to an hour, such as \"2.5s\"";
+
+    /// What a cut comes after: a request, the next of its kind, or a time.
+    pub fn parse_after(text: &str) -> Option<Self> {
+        let request = access(text).map(|access| Self::next(Side::After, access));
+        request.or_else(|| {
+            let time = quantity::span(text).filter(|span| *span >= Span::ZERO);
+            time.map(Self::Time)
+        })
+    }
+
+    /// The next request.
+    const fn next(side: Side, access: Access) -> Self {
+        let nth = 1;
+        Self::Request { side, access, nth }
+    }
+}
+
+fn access(text: &str) -> Option<Access> {
+    match text {
+        "flush" => Some(Access::Flush),
+        "write" => Some(Access::Write),
+        _ => None,
+    }
 }
 
 fn range(args: &mut Args<'_, ()>) -> Result<(Lbn, Lbn), InputError> {
@@ -159,16 +186,21 @@ impl fmt::Display for Named {
             Command::PowerRestore => "power-restore",
             Command::Pending => "pending",
             Command::Strike(strike) => {
-                let side = match strike.side {
-                    Side::Before => "before",
-                    Side::After => "after",
-                };
-                let access = match strike.access {
-                    Access::Flush => "flush",
-                    _ => "write",
-                };
-                given.push(format!("{side}={access}"));
-                given.push(format!("nth={}", strike.nth));
+                match strike.when {
+                    When::Request { side, access, nth } => {
+                        let side = match side {
+                            Side::Before => "before",
+                            Side::After => "after",
+                        };
+                        let access = match access {
+                            Access::Flush => "flush",
+                            _ => "write",
+                        };
+                        given.push(format!("{side}={access}"));
+                        given.push(format!("nth={nth}"));
+                    }
+                    When::Time(span) => given.push(format!("after={}ns", span.as_ns())),
+                }
                 given.extend(given_of(&strike.cut));
                 "strike"
             }
@@ -215,6 +247,7 @@ mod tests {
             "pending(export=db)",
             "strike(before=write, nth=3, torn=yes, seed=1)",
             "strike(after=flush, nth=1, worst=yes, seed=18446744073709551615)",
+            "strike(after=2500000000ns, torn=yes, seed=1)",
             "inject(first=8, sectors=2, affects=both)",
             "heal(first=0)",
             "figures",
@@ -232,6 +265,14 @@ mod tests {
             (
                 "strike(before=read)",
                 "strike.before: found \"read\", expected flush or write",
+            ),
+            (
+                "strike(after=-1s)",
+                "strike.after: found \"-1s\", expected flush, write, or a time ",
+            ),
+            (
+                "strike(after=1s, nth=2)",
+                "strike.nth: found 2, expected none after a time",
             ),
             (
                 "power-cut(torn=maybe)",

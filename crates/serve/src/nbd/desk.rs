@@ -369,7 +369,8 @@ impl Desk for NbdDesk {
         if !self.unfinished.is_empty() {
             return Some(Wall::now());
         }
-        self.timeline.as_ref().and_then(Timeline::next)
+        let next = self.timeline.as_ref().and_then(Timeline::next);
+        next.into_iter().chain(self.power.strikes_at()).min()
     }
 
     fn is_idle(&self) -> bool {

@@ -125,9 +125,9 @@ impl NbdDesk {
         fails.then_some((Error::Io, "medium error"))
     }
 
-    /// Cuts the power if a request has brought that about.
+    /// Cuts the power if that is due.
     pub(super) fn cut_if_due(&mut self) {
-        if let Some(cut) = self.power.take_due() {
+        if let Some(cut) = self.power.take_due(Wall::now()) {
             // If that fails, the next command says so.
             let _ = self.cut(&cut);
         }
@@ -187,7 +187,7 @@ impl NbdDesk {
                 }))
             }
             Command::Strike(strike) => {
-                self.power.arm(*strike);
+                self.power.arm(*strike, Wall::now());
                 Ok(Reply::Done)
             }
             Command::Inject(bad) => {

@@ -1,19 +1,33 @@
-//! Power cuts that wait for a request.
+//! Power cuts that wait for a request, or for a time.
+
+use diskarm_core::units::Span;
 
 use super::Cut;
 use crate::figures::Access;
 
-/// The power is cut at the n-th request of a kind, counted from when this is armed.
+/// The power is cut when something happens, counted from when this is armed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strike {
     /// When it strikes.
-    pub side: Side,
-    /// Flushes, or writes; zeroes are writes.
-    pub access: Access,
-    /// At which, at least the first.
-    pub nth: u64,
+    pub when: When,
     /// What survives.
     pub cut: Cut,
+}
+
+/// What a [`Strike`] waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// The n-th request of a kind.
+    Request {
+        /// Before or after it.
+        side: Side,
+        /// Flushes, or writes; zeroes are writes.
+        access: Access,
+        /// At which, at least the first.
+        nth: u64,
+    },
+    /// So much time, by the clock on the wall.
+    Time(Span),
 }
 
 /// Before or after a request.
@@ -25,15 +39,18 @@ pub enum Side {
     After,
 }
 
-impl Strike {
-    /// A request has got to `side`; returns what survives if the power is cut now.
-    pub fn passes(&mut self, side: Side, access: Access) -> Option<Cut> {
+impl When {
+    /// A request has got to `at`; returns whether this was what it waits for.
+    pub fn passes(&mut self, at: Side, found: Access) -> bool {
+        let Self::Request { side, access, nth } = self else {
+            return false;
+        };
         let is_write = |access| matches!(access, Access::Write | Access::Zero);
-        let is_one = access == self.access || is_write(access) && is_write(self.access);
-        if side != self.side || !is_one {
-            return None;
+        let is_one = found == *access || is_write(found) && is_write(*access);
+        if at != *side || !is_one {
+            return false;
         }
-        self.nth -= 1;
-        (self.nth == 0).then_some(self.cut)
+        *nth -= 1;
+        *nth == 0
     }
 }

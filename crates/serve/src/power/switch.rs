@@ -1,10 +1,12 @@
 //! Whether a disk has power, what waits to cut it, and which of its blocks fail.
 
+use std::time::{Duration, Instant as Wall};
+
 use diskarm_core::request::Request;
 use diskarm_core::units::Lbn;
 use diskarm_core::wrap::BadBlocks;
 
-use super::{Cut, Lost, Side, Strike};
+use super::{Cut, Lost, Side, Strike, When};
 use crate::figures::Access;
 
 /// See the module.
@@ -12,6 +14,8 @@ use crate::figures::Access;
 pub struct Switch {
     is_on: bool,
     strike: Option<Strike>,
+    /// When the strike comes, if it waits for a time.
+    strikes_at: Option<Wall>,
     /// A cut that comes when what has been answered is on its way.
     due: Option<Cut>,
     /// What the last cut has taken.
@@ -24,6 +28,7 @@ impl Default for Switch {
         Self {
             is_on: true,
             strike: None,
+            strikes_at: None,
             due: None,
             lost: None,
             bad: Vec::new(),
@@ -44,29 +49,49 @@ impl Switch {
 
     /// A request has got to `side`. Returns whether the power goes now.
     pub fn passes(&mut self, side: Side, access: Access) -> bool {
-        let strike = self.strike.as_mut();
-        let Some(cut) = strike.and_then(|strike| strike.passes(side, access)) else {
+        let Some(strike) = &mut self.strike else {
             return false;
         };
-        self.strike = None;
-        self.due = Some(cut);
+        if !strike.when.passes(side, access) {
+            return false;
+        }
+        self.due = Some(strike.cut);
+        self.forget_strike();
         true
     }
 
-    /// Lets `strike` wait; another that waits is forgotten.
-    pub fn arm(&mut self, strike: Strike) {
+    /// Lets `strike` wait from now on; another that waits is forgotten.
+    pub fn arm(&mut self, strike: Strike, now: Wall) {
+        self.strikes_at = match strike.when {
+            When::Time(span) => Some(now + Duration::from_nanos(span.as_ns().unsigned_abs())),
+            When::Request { .. } => None,
+        };
         self.strike = Some(strike);
     }
 
-    /// The cut that is due.
-    pub fn take_due(&mut self) -> Option<Cut> {
+    /// When the strike comes, if it waits for a time.
+    pub fn strikes_at(&self) -> Option<Wall> {
+        self.strikes_at
+    }
+
+    /// The cut that is due by now.
+    pub fn take_due(&mut self, now: Wall) -> Option<Cut> {
+        if self.strikes_at.is_some_and(|at| at <= now) {
+            self.due = self.strike.map(|strike| strike.cut);
+            self.forget_strike();
+        }
         self.due.take()
+    }
+
+    fn forget_strike(&mut self) {
+        self.strike = None;
+        self.strikes_at = None;
     }
 
     /// The power is off.
     pub fn went_off(&mut self, lost: Lost) {
         self.is_on = false;
-        self.strike = None;
+        self.forget_strike();
         self.lost = Some(lost);
     }
 
@@ -105,5 +130,58 @@ impl Switch {
     /// Whether a request meets a block that fails.
     pub fn fails(&self, request: &Request) -> bool {
         self.bad.iter().any(|bad| bad.met_by(request).is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use diskarm_core::units::Span;
+
+    use super::*;
+
+    fn strike(when: When, seed: u64) -> Strike {
+        let cut = Cut {
+            torn: false,
+            worst: false,
+            seed,
+        };
+        Strike { when, cut }
+    }
+
+    #[test]
+    fn a_strike_waits_for_its_time() {
+        let now = Wall::now();
+        let ms = Duration::from_millis;
+        let mut switch = Switch::default();
+        switch.arm(strike(When::Time(Span::from_ms(20.0)), 1), now);
+        assert_eq!(switch.strikes_at(), Some(now + ms(20)));
+        assert_eq!(switch.take_due(now + ms(19)), None);
+        let cut = switch.take_due(now + ms(20)).expect("a cut");
+        assert_eq!((cut.seed, switch.strikes_at()), (1, None));
+        assert_eq!(switch.take_due(now + ms(21)), None);
+    }
+
+    #[test]
+    fn a_strike_takes_the_place_of_one_that_waits() {
+        let now = Wall::now();
+        let later = now + Duration::from_secs(1);
+        let flush = When::Request {
+            side: Side::Before,
+            access: Access::Flush,
+            nth: 1,
+        };
+        let time = When::Time(Span::from_ms(20.0));
+        let mut switch = Switch::default();
+        switch.arm(strike(time, 1), now);
+        switch.arm(strike(flush, 2), now);
+        assert_eq!(switch.take_due(later), None);
+        assert!(switch.passes(Side::Before, Access::Flush));
+        assert_eq!(switch.take_due(now).map(|cut| cut.seed), Some(2));
+        switch.arm(strike(flush, 3), now);
+        switch.arm(strike(time, 4), now);
+        assert!(!switch.passes(Side::Before, Access::Flush));
+        // Nor does a time strike that a cut came before.
+        switch.went_off(Lost::default());
+        assert_eq!(switch.take_due(later), None);
     }
 }

@@ -117,6 +117,24 @@ fn strikes_come_before_or_after_a_request() {
 }
 
 #[test]
+fn a_strike_comes_after_a_time_though_nothing_else_happens() {
+    for speed in [None, Some(1000.0)] {
+        let running = Running::start("time", DRIVE, speed);
+        let mut client = running.client();
+        client.write(0, &[1; 512], true).expect("a reply");
+        client.write(0, &[2; 512], false).expect("a reply");
+        running.ask("strike(export=db, after=1ms)");
+        // The connection ends with the power.
+        assert!(client.reply(0).is_err());
+        let off = running.ask("pending(export=db)");
+        assert_eq!(off["is_powered"], false, "{off}");
+        running.ask("power-restore(export=db)");
+        assert!(running.client().read(0, 512).is_ok());
+        running.stop();
+    }
+}
+
+#[test]
 fn blocks_fail_until_they_are_healed() {
     for speed in [None, Some(1000.0)] {
         let running = Running::start("bad", DRIVE, speed);
