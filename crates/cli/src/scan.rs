@@ -171,7 +171,7 @@ pub fn run(args: &Args) -> Result<(), Error> {
                 expected,
             ))
         }
-        url::Target::Real(source, files) => device::run_scan(args, source, files),
+        url::Target::Real(real) => device::run_scan(args, real),
     }
 }
 

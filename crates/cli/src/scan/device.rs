@@ -7,7 +7,6 @@ use std::sync::mpsc::SyncSender;
 use diskarm_core::freeblock::{BlockSet, Delivered};
 use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Bytes, Instant, SectorCount, Span};
-use diskarm_results::place::Files;
 use diskarm_results::scanned::{DeviceScan, Names, Scanned, Unreadable, checksums};
 use diskarm_scan::live::{Answers, Live, Pass, Size, Source};
 use diskarm_scan::{Account, Place, Scan};
@@ -15,6 +14,7 @@ use diskarm_simulate::{Model, policy};
 
 use super::Args;
 use super::keeper::{self, Outputs, Piece};
+use super::url::Real;
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
@@ -40,7 +40,8 @@ struct Scanning<'a> {
 }
 
 /// Scans a device, and prints.
-pub fn run_scan(args: &Args, source: Arc<dyn Source>, mut files: Files) -> Result<(), Error> {
+pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
+    let mut files = real.files;
     if let Some(model) = &args.model {
         files = files.reading("--model", model);
     }
@@ -63,7 +64,7 @@ pub fn run_scan(args: &Args, source: Arc<dyn Source>, mut files: Files) -> Resul
     )?;
     let scanning = Scanning {
         args,
-        source,
+        source: real.source,
         answers: Arc::default(),
         limit: LIMIT,
         failed: Cell::new(false),
@@ -100,6 +101,7 @@ pub fn run_scan(args: &Args, source: Arc<dyn Source>, mut files: Files) -> Resul
         blocks_left: account.left().count().0,
         blocks_before: read_before,
         is_complete: account.left().is_empty(),
+        may_be_cached: real.may_be_cached,
         time_s: time.as_s(),
         unreadable,
         foreground,

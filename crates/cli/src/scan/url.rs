@@ -18,7 +18,27 @@ pub enum Target {
     /// A simulated drive, by its name.
     Simulated(String),
     /// Something that answers in real time.
-    Real(Arc<dyn Source>, Files),
+    Real(Real),
+}
+
+/// Something that answers in real time.
+pub struct Real {
+    /// What opens it.
+    pub source: Arc<dyn Source>,
+    /// The files that it is read from.
+    pub files: Files,
+    /// Whether reads may come from the system's page cache.
+    pub may_be_cached: bool,
+}
+
+impl Real {
+    fn far(source: impl Source + 'static) -> Target {
+        Target::Real(Self {
+            source: Arc::new(source),
+            files: Files::default(),
+            may_be_cached: false,
+        })
+    }
 }
 
 /// The help of the URL.
@@ -43,25 +63,23 @@ const EXPECTED: &str = "sim:NAME, the path of a file or a device, nbd://HOST/EXP
 impl Target {
     /// Reads a URL. `chap` says where the names and secrets for an iSCSI target are.
     pub fn parse(url: &str, chap: Option<&str>) -> Result<Self, Error> {
-        let none = Files::default();
         if let Some(name) = url.strip_prefix("sim:") {
             return Ok(Self::Simulated(name.to_owned()));
         }
         if url.starts_with("nbd:") || url.starts_with("nbd+") {
             let source = NbdSource::parse(url);
             let source = source.ok_or_else(|| Error::flag("URL", url, NbdSource::EXPECTED))?;
-            return Ok(Self::Real(Arc::new(source), none));
+            return Ok(Real::far(source));
         }
         if let Some(rest) = url.strip_prefix("iscsi:") {
             let wrong = || Error::flag("URL", url, Address::EXPECTED);
             let address = Address::parse(rest).filter(|found| !found.target.is_empty());
             let address = address.ok_or_else(wrong)?;
             let credentials = chap.map(crate::chap::credentials).transpose()?;
-            let source = Scsi(Box::new(move || {
+            return Ok(Real::far(Scsi(Box::new(move || {
                 let session = Session::open(&address, credentials.as_ref());
                 boxed(session)
-            }));
-            return Ok(Self::Real(Arc::new(source), none));
+            }))));
         }
         if url.contains("://") {
             return Err(Error::flag("URL", url, EXPECTED));
@@ -70,15 +88,16 @@ impl Target {
         if let Err(error) = path.metadata() {
             return Err(Error::flag("URL", url, format!("{EXPECTED} ({error})")));
         }
-        let files = none.reading_file("URL", url);
-        let source: Arc<dyn Source> = match is_generic(path) {
-            true => {
-                let path = path.to_owned();
-                Arc::new(Scsi(Box::new(move || boxed(Sg::open(&path)))))
-            }
-            false => Arc::new(FileSource::new(path)),
-        };
-        Ok(Self::Real(source, files))
+        if is_generic(path) {
+            let path = path.to_owned();
+            return Ok(Real::far(Scsi(Box::new(move || boxed(Sg::open(&path))))));
+        }
+        let source = FileSource::new(path);
+        Ok(Self::Real(Real {
+            may_be_cached: !source.is_direct(),
+            files: Files::default().reading_file("URL", url),
+            source: Arc::new(source),
+        }))
     }
 }
 

@@ -24,6 +24,8 @@ pub struct DeviceScan {
     pub blocks_before: u64,
     /// Whether all were read or cannot be.
     pub is_complete: bool,
+    /// Whether blocks may have come from the system's page cache instead of the device.
+    pub may_be_cached: bool,
     /// How long this run took, in seconds.
     pub time_s: f64,
     /// What cannot be read, those of earlier runs included.
@@ -100,6 +102,9 @@ impl DeviceScan {
         }
         let unreadable: u64 = self.unreadable.iter().map(|run| run.blocks).sum();
         row("unreadable", unreadable.to_string());
+        if self.may_be_cached {
+            row("read from", "the system's page cache, maybe".to_owned());
+        }
         row("time", format!("{:.0} s", self.time_s));
         let bytes = (read - self.blocks_before) * self.block_bytes;
         let speed = bytes as f64 / self.time_s.max(1e-9) / 1e6;
