@@ -48,12 +48,7 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
     if let Some(workload) = &args.workload {
         files = files.reading("--workload", workload);
     }
-    let model = args.model.as_ref().map(|name| {
-        let model = Model::find(name).map_err(|error| error.calling("--model"))?;
-        model.alone("--model")?;
-        Ok::<_, Error>(args.changes.of(model)?)
-    });
-    let model = model.transpose()?;
+    let model = model(args)?;
     let sums = args.checksums.as_deref();
     let sums = sums.map(|path| keeper::place(&mut files, "--checksums", path));
     let sums = sums.transpose()?;
@@ -114,6 +109,16 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
         false => output::print(&found.text())?,
     }
     scanning.end(&account)
+}
+
+/// What the device is, if somebody says so.
+fn model(args: &Args) -> Result<Option<Model>, Error> {
+    let Some(name) = &args.model else {
+        return Ok(None);
+    };
+    let model = Model::find(name).map_err(|error| error.calling("--model"))?;
+    model.alone("--model")?;
+    Ok(Some(args.changes.of(model)?))
 }
 
 /// The model must be that of a drive of this size.
