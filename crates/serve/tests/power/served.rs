@@ -1,5 +1,7 @@
 //! Power cuts of a served disk, through its control socket.
 
+use std::io::ErrorKind;
+
 use diskarm_wire::nbd::Command;
 use serde_json::json;
 
@@ -125,7 +127,8 @@ fn a_strike_comes_after_a_time_though_nothing_else_happens() {
         client.write(0, &[2; 512], false).expect("a reply");
         running.ask("strike(export=db, after=1ms)");
         // The connection ends with the power.
-        assert!(client.reply(0).is_err());
+        let end = client.reply(0).expect_err("no request waits");
+        assert_eq!(end.kind(), ErrorKind::UnexpectedEof);
         let off = running.ask("pending(export=db)");
         assert_eq!(off["is_powered"], false, "{off}");
         running.ask("power-restore(export=db)");
