@@ -1,9 +1,9 @@
-//! `diskarm serve nbd --record`: what real clients do, replayed.
+//! `diskarm serve --record`: what real clients do, replayed.
 
 use std::fs;
 
-use crate::serve::{Server, client, name_of};
-use crate::{diskarm, json};
+use crate::serve::{Server, client, name_of, output};
+use crate::{diskarm, iscsi, json};
 
 /// Reads and writes at several depths; the last are under way when the server gets SIGTERM.
 const SCRIPT: &str = "
@@ -70,6 +70,50 @@ fn a_recording_holds_all_that_was_served() {
     assert_eq!(fs::read(&answers).expect("a file"), b"");
     for file in [text, answers] {
         fs::remove_file(file).expect("a file");
+    }
+}
+
+/// A whole drive, as a unit tells of itself, and one behind a policy.
+#[test]
+fn a_recording_over_iscsi_holds_all_that_was_served() {
+    for policy in ["fcfs", "look"] {
+        let path = name_of("iscsi.spc").to_str().expect("UTF-8").to_owned();
+        let drive = ["--drive", "hp-c2247", "--policy", policy];
+        let server = iscsi::Server::start(
+            &[&drive[..], &["--record", &path, "--record-format", "spc"]].concat(),
+        );
+        let io = ["qemu-io", "-f", "raw", &server.uri];
+        let commands = [
+            "write -P 5 1M 64k",
+            "flush",
+            "aio_read 8M 4k",
+            "aio_read 100M 8k",
+            "aio_write 9M 4k",
+            "aio_flush",
+            "read -P 5 1M 64k",
+        ];
+        let commands = commands.iter().flat_map(|command| ["-c", command]);
+        let commands: Vec<&str> = io.into_iter().chain(commands).collect();
+        let Some(output) = output("qemu-block-extra", &commands) else {
+            return;
+        };
+        if String::from_utf8_lossy(&output.stderr).contains("Unknown driver 'iscsi'") {
+            eprintln!("skipped: qemu-io has no iSCSI (qemu-block-extra)");
+            return;
+        }
+        assert!(output.status.success());
+        let served = server.stop();
+        let recording = &served["recording"];
+        let counts = ["requests", "flushes", "failed"].map(|key| &recording[key]);
+        let (reads, writes) = (&served["reads"], &served["writes"]);
+        let all = reads.as_u64().expect("a number") + writes.as_u64().expect("a number");
+        assert_eq!(
+            counts,
+            [all, served["flushes"].as_u64().expect("a number"), 0]
+        );
+        let replay = [&["simulate"], &drive[..], &["--trace", &path, "--json"]].concat();
+        assert_eq!(json(&replay)["requests"], all);
+        fs::remove_file(path).expect("a file");
     }
 }
 
