@@ -1,7 +1,8 @@
 //! Names and secrets for CHAP, which serve and log in.
 
 use std::env;
-use std::path::Path;
+use std::fs::File;
+use std::os::unix::fs::PermissionsExt;
 
 use diskarm_initiator::Credentials;
 use diskarm_serve::iscsi::Accounts;
@@ -11,11 +12,7 @@ use crate::error::Error;
 /// The names and secrets that `--chap` names: `file:PATH` or `env`.
 pub fn accounts(text: &str) -> Result<Accounts, Error> {
     let lines = match text.split_once(':') {
-        Some(("file", path)) => std::fs::read_to_string(path).map_err(|source| Error::Io {
-            doing: "read",
-            path: Path::new(path).display().to_string(),
-            source,
-        })?,
+        Some(("file", path)) => secrets(text, path)?,
         None if text == "env" => {
             let line = |side: &str| {
                 let name = format!("DISKARM_CHAP_{}", side.to_uppercase());
@@ -37,4 +34,23 @@ pub fn credentials(chap: &str) -> Result<Credentials, Error> {
         target_secret: accounts.target.map(|target| target.secret().into()),
         user: accounts.initiator.name,
     })
+}
+
+/// The text of a file that nobody but its owner may read, as ssh demands of keys.
+fn secrets(text: &str, path: &str) -> Result<String, Error> {
+    let unread = |source| Error::Io {
+        doing: "read",
+        path: path.to_owned(),
+        source,
+    };
+    let file = File::open(path).map_err(unread)?;
+    let about = file.metadata().map_err(unread)?;
+    // What is no file, such as a pipe, has no mode of its own.
+    let others = about.permissions().mode() & 0o077;
+    if about.is_file() && others != 0 {
+        let mode = about.permissions().mode() & 0o777;
+        let expected = format!("a file for its owner alone (its mode is {mode:03o}, not 600)");
+        return Err(Error::flag("--chap", text, expected));
+    }
+    std::io::read_to_string(file).map_err(unread)
 }

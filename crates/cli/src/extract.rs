@@ -70,7 +70,7 @@ pub struct Args {
     /// Log in to an iSCSI target with the names and secrets (CHAP) of file:PATH or env
     ///
     /// file:PATH: a file with a line "initiator NAME SECRET". With a line "target NAME SECRET" the
-    /// target must prove who it is, too.
+    /// target must prove who it is, too. The file must be its owner's alone (mode 600).
     /// env: the environment variables DISKARM_CHAP_INITIATOR and DISKARM_CHAP_TARGET, each with a
     /// name and a secret.
     #[arg(

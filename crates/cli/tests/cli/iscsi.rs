@@ -1,7 +1,9 @@
 //! Serves drives over iSCSI to real clients, from Debian's packages libiscsi-bin, and qemu-utils
 //! with qemu-block-extra. A test whose client is not installed says so in a line and passes.
 
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
@@ -21,7 +23,18 @@ pub struct Server {
 impl Server {
     /// Serves what `arguments` say, at a port that is free.
     pub fn start(arguments: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_diskarm"))
+        Self::spawn(Command::new(env!("CARGO_BIN_EXE_diskarm")), arguments)
+    }
+
+    /// The same, with a real-time priority that is above that of its clients.
+    pub fn start_in_real_time(arguments: &[&str]) -> Self {
+        let mut command = Command::new("chrt");
+        command.args(["--fifo", "20", env!("CARGO_BIN_EXE_diskarm")]);
+        Self::spawn(command, arguments)
+    }
+
+    fn spawn(mut program: Command, arguments: &[&str]) -> Self {
+        let mut child = program
             .args(["serve", "iscsi", "--json", "--listen", "127.0.0.1:0"])
             .args(arguments)
             .env("DISKARM_CHAP_INITIATOR", "alice secret-of-alice")
@@ -71,6 +84,13 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A file that its owner alone may read.
+fn secret_file_of(name: &str, text: &str) -> String {
+    let path = file_of(name, text);
+    std::fs::set_permissions(&path, Permissions::from_mode(0o600)).expect("a file");
+    path
 }
 
 #[test]
@@ -203,7 +223,7 @@ fn the_initiator_reaches_the_target() {
     let found = file_of("iscsi-found.toml", "");
     let accounts = |of_alice: &str| {
         let text = format!("initiator alice {of_alice}\ntarget disk secret-of-disk\n");
-        file_of("iscsi-accounts", &text)
+        secret_file_of("iscsi-accounts", &text)
     };
     let extract = |uri: &str, accounts: &str| {
         let chap = format!("file:{accounts}");
@@ -290,7 +310,12 @@ fn errors_name_the_flag() {
         open.starts_with("error: --listen: ") && open.ends_with(expected),
         "{open}"
     );
-    let short = file_of("iscsi-chap", "initiator alice short\n");
+    let short = secret_file_of("iscsi-chap", "initiator alice short\n");
+    let open_file = file_of("iscsi-open", "initiator alice secret-of-alice\n");
+    let expected = "expected a file for its owner alone (its mode is 644, not 600)\n";
+    std::fs::set_permissions(&open_file, Permissions::from_mode(0o644)).expect("a file");
+    let found = error(&["--chap", &format!("file:{open_file}")]);
+    assert!(found.ends_with(expected), "{found}");
     let cases = [
         (
             error(&["--listen", "unix:socket"]),
@@ -321,5 +346,7 @@ fn errors_name_the_flag() {
         found.contains("line 1: the name has 5 bytes and the secret 5"),
         "{found}"
     );
-    std::fs::remove_file(short).expect("a file");
+    for path in [short, open_file] {
+        std::fs::remove_file(path).expect("a file");
+    }
 }
