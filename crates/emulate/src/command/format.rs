@@ -4,13 +4,13 @@
 //! No parameter set measures it. Assumed is a revolution for each track to write it and, unless the
 //! initiator disables certification, one to read it.
 
-use diskarm_core::geometry::Unit;
+use diskarm_core::geometry::{Layout, Pba, Unit};
 use diskarm_core::units::{Instant, Span};
 use diskarm_wire::command::AddressFormat;
-use diskarm_wire::defect::{Address, FormatHeader, LongFormatHeader, addresses};
+use diskarm_wire::defect::{Address, FormatHeader, LongFormatHeader, Physical};
 use diskarm_wire::{Command, Sense};
 
-use super::{diagnostic, misplaced};
+use super::{diagnostic, misplaced, places};
 use crate::sparing;
 use crate::state::{Context, invalid_field, invalid_parameter, list_length, too_few_data};
 use crate::work::{Start, Step, Work};
@@ -96,26 +96,7 @@ fn list(context: &Context<'_>, format: AddressFormat, long: bool) -> Result<List
     let list = data
         .get(header..header.saturating_add(length))
         .ok_or(too_few_data())?;
-    let each = Address::length(format).ok_or(invalid_field(1, Some(2)))?;
-    if !list.len().is_multiple_of(each) {
-        return Err(list_length());
-    }
-    if list.len() / each > MOST_DEFECTS {
-        return Err(list_length());
-    }
-    let mut defects = Vec::new();
-    for (n, address) in addresses(format, list).enumerate() {
-        if begins_run(address) {
-            // No runs, only single places (MADS, SBC-3).
-            return Err(invalid_parameter(header + n * each + 4, Some(7)));
-        }
-        let (layout, _) = context
-            .known()
-            .map_err(|_| invalid_parameter(header, None))?;
-        let place = diagnostic::place(context, layout, address);
-        let unit = place.and_then(|place| layout.unit_at(place));
-        defects.push(unit.ok_or(invalid_parameter(header + n * each, None))?);
-    }
+    let defects = defects(context, format, (list, header))?;
     Ok(List {
         defects,
         disable_certification: short.disable_certification,
@@ -123,12 +104,72 @@ fn list(context: &Context<'_>, format: AddressFormat, long: bool) -> Result<List
     })
 }
 
-/// Whether an address is the first of two that stand for all between.
+/// The places of a list of addresses, which begins `before` bytes behind the front of the
+/// parameters.
+fn defects(
+    context: &Context<'_>,
+    format: AddressFormat,
+    (list, before): (&[u8], usize),
+) -> Result<Vec<Unit>, Sense> {
+    let each = Address::length(format).ok_or(invalid_field(1, Some(2)))?;
+    if !list.len().is_multiple_of(each) || list.len() / each > MOST_DEFECTS {
+        return Err(list_length());
+    }
+    let mut units: Vec<Unit> = Vec::new();
+    let mut run_from = None;
+    let mut end = before;
+    for bytes in list.chunks_exact(each) {
+        let at = end;
+        end += each;
+        // The formats that have flags have them in byte 4, three of them reserved.
+        let address = Address::parse(format, bytes).ok_or(invalid_parameter(at + 4, None))?;
+        let (layout, _) = context
+            .known()
+            .map_err(|_| invalid_parameter(before, None))?;
+        let unknown = invalid_parameter(at, None);
+        let place = diagnostic::place(context, layout, address).ok_or(unknown)?;
+        match (run_from.take(), begins_run(address)) {
+            (None, false) => units.push(layout.unit_at(place).ok_or(unknown)?),
+            (None, true) => run_from = Some(place),
+            // The end of a run begins no other.
+            (Some(_), true) => return Err(invalid_parameter(at + 4, Some(7))),
+            (Some(from), false) => {
+                units.extend(between(layout, from, place).ok_or(unknown)?);
+            }
+        }
+        if units.len() > MOST_DEFECTS {
+            return Err(invalid_parameter(at, None));
+        }
+    }
+    match run_from {
+        None => Ok(units),
+        Some(_) => Err(invalid_parameter(end - each + 4, Some(7))),
+    }
+}
+
+/// Whether an address is the first of two that stand for all between (MADS).
 fn begins_run(address: Address) -> bool {
     match address {
         Address::ExtendedBytesFromIndex(at) | Address::ExtendedPhysicalSector(at) => at.begins_run,
         _ => false,
     }
+}
+
+/// The units from one place to another on the same track, as they pass from the index mark on;
+/// `None` if the places are in another order, or on two tracks.
+fn between(layout: &Layout, from: Pba, to: Pba) -> Option<Vec<Unit>> {
+    let [first, last] = [from, to].map(|at| places::physical(layout, at));
+    let (first, last) = (first?, last?);
+    let is_one_track = (first.cylinder, first.head) == (last.cylinder, last.head);
+    if !is_one_track || first.offset > last.offset {
+        return None;
+    }
+    let places = (first.offset..=last.offset).map(|offset| Physical { offset, ..first });
+    let units = places.map(|at| layout.unit_at(places::sector(layout, at)?));
+    let mut units = units.collect::<Option<Vec<_>>>()?;
+    // Where spares are tracks, all of them are one.
+    units.dedup();
+    Some(units)
 }
 
 impl Work for Format {

@@ -178,26 +178,39 @@ fn pointer(response: &diskarm_emulate::Response) -> Option<(u16, Option<u8>)> {
     }
 }
 
-/// A list may have a run of defects by its first and last place only where the unit knows that.
+/// SBC-3, extended physical sector address descriptors: MADS begins a run; its last place follows.
 #[test]
-fn runs_of_defects_are_refused() {
-    let mut bench = Bench::new(&catalogued("seagate-st41601n"));
-    let list = |flags: u8| {
-        let first = [0, 0, 1, 0, flags, 0, 0, 2];
-        let last = [0, 0, 1, 0, 0, 0, 0, 5];
-        [&[0, 0, 0, 16][..], &first, &last].concat()
+fn a_run_of_defects_is_all_places_from_its_first_to_its_last() {
+    let spec = catalogued("seagate-st41601n");
+    let format = |flags: [u8; 2], last: [u8; 4]| {
+        let mut bench = Bench::new(&spec);
+        let slips = layout(&bench).slipped().count();
+        let first = [0, 0, 1, 0, flags[0], 0, 0, 2];
+        let [cylinder, head, _, sector] = last;
+        let last = [0, 0, cylinder, head, flags[1], 0, 0, sector];
+        let list = [&[0, 0, 0, 16][..], &first, &last].concat();
+        let command = Command::FormatUnit {
+            defects: Some(AddressFormat::ExtendedPhysicalSector),
+            long_list: false,
+            complete: false,
+            interleave: 0,
+        };
+        let response = bench.run(&command, &list);
+        match response.status {
+            Status::Good => Ok(layout(&bench).slipped().count() - slips),
+            _ => Err(pointer(&response)),
+        }
     };
-    let command = Command::FormatUnit {
-        defects: Some(AddressFormat::ExtendedPhysicalSector),
-        long_list: false,
-        complete: false,
-        interleave: 0,
-    };
-    assert_eq!(bench.run(&command, &list(0)).status, Status::Good);
-    assert_eq!(
-        pointer(&bench.run(&command, &list(0x80))),
-        Some((8, Some(7)))
-    );
+    assert_eq!(format([0, 0], [1, 0, 0, 5]), Ok(2));
+    assert_eq!(format([0x80, 0], [1, 0, 0, 5]), Ok(4));
+    assert_eq!(format([0x80, 0], [1, 0, 0, 2]), Ok(1));
+    // Backwards, to another track, a run in a run, one without an end, and reserved bits.
+    let (second, flags) = (Err(Some((12, None))), |at| Err(Some((at, Some(7)))));
+    assert_eq!(format([0x80, 0], [1, 0, 0, 1]), second);
+    assert_eq!(format([0x80, 0], [1, 1, 0, 5]), second);
+    assert_eq!(format([0x80, 0x80], [1, 0, 0, 5]), flags(16));
+    assert_eq!(format([0, 0x80], [1, 0, 0, 5]), flags(16));
+    assert_eq!(format([0, 0x10], [1, 0, 0, 5]), Err(Some((16, None))));
 }
 
 /// SPC-4, mode parameter header(6) and header(10): the length of the block descriptors.
