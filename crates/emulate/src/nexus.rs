@@ -3,13 +3,25 @@
 use std::collections::VecDeque;
 
 use diskarm_wire::defect::Translate;
+use diskarm_wire::reservation::TransportId;
 use diskarm_wire::sense::Code;
+
+/// The initiator port of a session of iSCSI (RFC 7143, "iSCSI Names" and "SSID").
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct IscsiPort {
+    /// The initiator's name.
+    pub name: String,
+    /// The initiator's part of the session's name, in hexadecimal.
+    pub session: String,
+}
 
 /// The unit's side of an I_T nexus.
 #[derive(Clone, Debug)]
 pub(crate) struct Nexus {
     /// Who it is.
     pub initiator: u64,
+    /// Its name and the identifier of its session, if it comes over iSCSI.
+    pub port: Option<IscsiPort>,
     /// What it had translated last.
     pub asked: Option<Translate>,
     /// It is lost; what is left of it is its registration, if it has one.
@@ -23,9 +35,19 @@ impl Nexus {
     pub fn new(initiator: u64) -> Self {
         Self {
             initiator,
+            port: None,
             asked: None,
             is_gone: false,
             attentions: VecDeque::from([Code::POWER_ON_OR_RESET]),
+        }
+    }
+
+    /// Who it is, as READ FULL STATUS says it. Initiators without a port are numbers, which are
+    /// given as addresses of SAS.
+    pub fn transport_id(&self) -> TransportId<'_> {
+        match &self.port {
+            Some(port) => TransportId::IscsiSession(&port.name, &port.session),
+            None => TransportId::Sas(self.initiator),
         }
     }
 

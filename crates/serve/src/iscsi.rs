@@ -58,7 +58,7 @@ pub fn target_name(name: &str) -> String {
 pub fn is_target_name(name: &str) -> bool {
     let is_of_name =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.:".contains(&byte);
-    name.bytes().all(is_of_name) && target_name(name).len() <= 223
+    name.bytes().all(is_of_name) && target_name(name).len() <= login::MAX_NAME
 }
 
 /// iSCSI as the protocol of a server.

@@ -3,7 +3,7 @@
 
 use diskarm_wire::command::{ReserveIn, ReserveOut};
 use diskarm_wire::reservation::{
-    Capabilities, FullStatus, Parameters, Reservation, TransportId, emit_full_status, emit_keys,
+    Capabilities, FullStatus, Parameters, Reservation, emit_full_status, emit_keys,
     emit_reservation, full_status_length,
 };
 use diskarm_wire::sense::{Code, Key};
@@ -62,7 +62,6 @@ fn capabilities() -> Capabilities {
     }
 }
 
-/// Initiators are numbers here; they are given as SAS addresses.
 fn full_status(context: &Context<'_>) -> Vec<u8> {
     let reservations = &context.state.reservations;
     let kind = reservations.held.map_or(0, |(_, kind)| kind as u8);
@@ -79,8 +78,8 @@ fn full_status(context: &Context<'_>) -> Vec<u8> {
                 kind: if holds { kind } else { 0 },
                 port: 1,
             };
-            let initiator = context.state.nexuses[registrant.nexus].initiator;
-            (status, TransportId::Sas(initiator))
+            let nexus = &context.state.nexuses[registrant.nexus];
+            (status, nexus.transport_id())
         })
         .collect();
     let mut data = vec![0; full_status_length(&rows)];

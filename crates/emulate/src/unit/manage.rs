@@ -6,6 +6,7 @@ use diskarm_wire::sense::Code;
 use super::{Slot, Unit};
 use crate::backing::Backing;
 use crate::mode;
+use crate::nexus::IscsiPort;
 use crate::state::Context;
 
 impl<D: Backing> Unit<D> {
@@ -51,6 +52,16 @@ impl<D: Backing> Unit<D> {
         if self.state.reservations.reserved == Some(nexus) {
             self.state.reservations.reserved = None;
         }
+    }
+
+    /// Says that an initiator comes over iSCSI: its name (up to 223 bytes, RFC 7143), and its part
+    /// of the name of the session. READ FULL STATUS then gives these.
+    pub fn comes_over_iscsi(&mut self, initiator: u64, name: &str, session: [u8; 6]) {
+        let nexus = self.state.nexus(initiator);
+        self.state.nexuses[nexus].port = Some(IscsiPort {
+            name: name.to_owned(),
+            session: session.iter().map(|byte| format!("{byte:02x}")).collect(),
+        });
     }
 
     /// Whether something is known of an initiator.

@@ -112,7 +112,12 @@ impl IscsiDesk {
         }
         let sector = self.facts.sector.0;
         let meaning = Meaning::of(command.unpadded(), sector);
-        self.served.counts.count(meaning.access, meaning.bytes);
+        // Whether data are written is known when the command ends.
+        let (read, written) = match meaning.access {
+            Access::Write => (0, meaning.bytes),
+            _ => (meaning.bytes, 0),
+        };
+        self.served.counts.count(meaning.access, read);
         let needed = self.timeline.timed().data_out_length(command.unpadded());
         // The unit refuses longer transfers, whatever comes with them.
         let longest = (Request::MAX_SECTORS.0 * sector) as usize;
@@ -128,10 +133,12 @@ impl IscsiDesk {
         let cost = needed.min(command.length as usize) + returns;
         let mut task = Task::new(command, meaning.access, needed, cost);
         task.syncs = meaning.syncs && self.has_file();
+        task.writes_bytes = written;
         if needed > command.length as usize
             && let Some(block) = shortened(&task.block, u64::from(command.length) / sector)
         {
             task.block = block;
+            task.writes_bytes = u64::from(command.length) / sector * sector;
         }
         if !session.has_memory(cost) {
             task.cost = 0;

@@ -161,6 +161,11 @@ impl IscsiDesk {
             clients.due(number, due);
         }
         let session = clients.get_mut(number)?;
+        if response.status == Status::Good
+            && let Some(task) = session.task(Tag(response.id as u32))
+        {
+            self.served.counts.written_bytes += task.writes_bytes;
+        }
         let Response {
             id,
             status,
@@ -284,6 +289,7 @@ impl Desk for IscsiDesk {
         let session = clients.get_mut(number)?;
         let initiator = self.identify(session);
         session.initiator = initiator;
+        let (name, isid) = (session.origin.initiator.clone(), session.origin.isid);
         // The same session once more: it takes the place of the old one (RFC 7143, "Session
         // Reinstatement").
         let other = self.number(initiator);
@@ -291,6 +297,8 @@ impl Desk for IscsiDesk {
             self.leave(initiator);
         }
         self.sessions.push((initiator, number));
+        let (unit, _) = self.timeline.at(Wall::now());
+        unit.comes_over_iscsi(initiator, &name, isid);
         other
     }
 

@@ -1,5 +1,6 @@
 //! The login: who both sides are, which target is meant, and what holds for the session.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use diskarm_wire::iscsi::text::{self, Writer};
@@ -17,6 +18,8 @@ use crate::server::{Entry, Step};
 
 /// The longest data of a message of a login (RFC 7143: the default of MaxRecvDataSegmentLength).
 pub const MAX_DATA: usize = 8192;
+/// The longest name (RFC 7143, "iSCSI Names"), in bytes.
+pub const MAX_NAME: usize = 223;
 /// The most text that an initiator may send in a login, in bytes.
 const MAX_TEXT: usize = 64 << 10;
 
@@ -39,7 +42,7 @@ pub struct Login {
     isid: [u8; 6],
     connection: u16,
     /// Keys that have come.
-    seen: Vec<String>,
+    seen: BTreeSet<String>,
     initiator: Option<String>,
     target: Option<String>,
     is_discovery: bool,
@@ -73,7 +76,7 @@ impl Login {
             status: Serial(1),
             isid: [0; 6],
             connection: 0,
-            seen: Vec::new(),
+            seen: BTreeSet::new(),
             initiator: None,
             target: None,
             is_discovery: false,
@@ -193,11 +196,13 @@ impl Login {
         let mut answers: Vec<(String, String)> = Vec::new();
         for pair in text::pairs(all) {
             let (key, value) = pair.map_err(|_| login_status::INITIATOR_ERROR)?;
-            if self.seen.iter().any(|seen| seen == key) {
+            if !self.seen.insert(key.to_owned()) {
                 return Err(login_status::INITIATOR_ERROR);
             }
-            self.seen.push(key.to_owned());
             match key {
+                "InitiatorName" if value.len() > MAX_NAME => {
+                    return Err(login_status::INITIATOR_ERROR);
+                }
                 "InitiatorName" => self.initiator = Some(value.to_owned()),
                 "TargetName" => self.target = Some(value.to_owned()),
                 "SessionType" => self.is_discovery = value == "Discovery",

@@ -28,6 +28,8 @@ pub struct Task {
     pub needed: usize,
     /// How many of them the initiator has.
     wanted: usize,
+    /// How many bytes it writes if it ends well.
+    pub writes_bytes: u64,
     /// How many bytes of memory it takes at most.
     pub cost: usize,
     /// What has arrived of its data, as far as the unit wants it.
@@ -116,6 +118,7 @@ impl Task {
             access,
             syncs: false,
             needed,
+            writes_bytes: 0,
             wanted: wanted.min(command.length as usize),
             cost,
             data: Vec::new(),

@@ -87,7 +87,8 @@ fn logins_that_fail_say_why() {
     let joining = LoginRequest { tsih: 7, ..begin };
     let backwards = login_request(stage::OPERATIONAL, Some(stage::SECURITY));
     let odd = login_request(2, TO_END);
-    let cases: [(LoginRequest, Pairs<'_>, u16); 9] = [
+    let long = "i".repeat(224);
+    let cases: [(LoginRequest, Pairs<'_>, u16); 10] = [
         (begin, &[known], login_status::MISSING_PARAMETER),
         (begin, &[initiator], login_status::MISSING_PARAMETER),
         (
@@ -98,6 +99,11 @@ fn logins_that_fail_say_why() {
         (
             begin,
             &[initiator, initiator, known],
+            login_status::INITIATOR_ERROR,
+        ),
+        (
+            begin,
+            &[("InitiatorName", &long), known],
             login_status::INITIATOR_ERROR,
         ),
         (

@@ -7,6 +7,7 @@ use diskarm_wire::iscsi::{
     TaskRequest, TextRequest, attribute, function, logout_reason, reject_reason, segment,
     task_response,
 };
+use diskarm_wire::reservation::{self, TransportId};
 use diskarm_wire::sense::{Code, Key};
 
 use crate::bench::{READ, Said, Target, WRITE, bytes, transfer};
@@ -478,6 +479,40 @@ fn a_session_that_comes_again_replaces_the_old_one() {
         read(&said, 8192),
         [0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 7]
     );
+    // READ FULL STATUS says who that is, as initiator ports of iSCSI are written.
+    let said = target.run(&mut again, &[0x5e, 3, 0, 0, 0, 0, 0, 0, 255, 0], 255);
+    let data = read(&said, 8192);
+    let (_, content) = reservation::content(&data).expect("registrations");
+    let all: Vec<_> = reservation::full_status(content).collect();
+    let name = "iqn.2026-01.test:a";
+    let [(status, Some(TransportId::IscsiSession(initiator, session)))] = all[..] else {
+        panic!("{all:?}");
+    };
+    assert_eq!((status.key, initiator), (7, name));
+    assert_eq!(session, "800000000001");
+}
+
+/// A write beyond the end, and one that ends with a mistake of its data, have written nothing.
+#[test]
+fn refused_writes_are_no_bytes_written() {
+    let mut target = Target::new("");
+    let mut initiator = target.log_in("a", &[]);
+    let mut write = |at: u32| {
+        let mut block = [WRITE, 0, 0, 0, 0, 0, 0, 0, 1, 0];
+        block[2..6].copy_from_slice(&at.to_be_bytes());
+        let command = initiator.command(&block, 512, true);
+        let message = bytes(&Message::Command(command), &[7; 512]);
+        let said = target.send(initiator.number, &message);
+        let counts = target.desk.served().counts;
+        (
+            response(&said).0.scsi_status,
+            counts.writes,
+            counts.written_bytes,
+        )
+    };
+    assert_eq!(write(u32::MAX), (2, 1, 0));
+    assert_eq!(write(9), (0, 2, 512));
+    assert_eq!(write(u32::MAX), (2, 3, 512));
 }
 
 #[test]
