@@ -1,10 +1,14 @@
 //! Random command blocks, and what each has to end in.
 
+use diskarm_core::device::Device;
 use diskarm_core::units::{Instant, Span};
 use diskarm_emulate::{Attribute, Realism, Recalibration, Single, Status, Task, Unit, WarmUp};
-use diskarm_wire::Sense;
+use diskarm_wire::command::{AddressFormat, ReserveOut, Size};
+use diskarm_wire::defect::{Address, Extended, Physical, TRANSLATE_LENGTH, Translate};
 use diskarm_wire::operation::OPERATIONS;
+use diskarm_wire::reservation::Parameters;
 use diskarm_wire::sense::Key;
+use diskarm_wire::{Command, Sense};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -32,6 +36,186 @@ fn block(random: &mut Pcg64Mcg) -> Vec<u8> {
     block
 }
 
+/// A command with the list of parameters that goes with it: valid, or nearly so.
+fn listed(random: &mut Pcg64Mcg, blocks: u64) -> (Vec<u8>, Vec<u8>) {
+    let (command, mut list) = match random.next_u64() % 5 {
+        0 => mode_select(random),
+        1 => reserve_out(random),
+        2 => format(random, blocks),
+        3 => reassign(random, blocks),
+        _ => translate(random, blocks),
+    };
+    let bits = random.next_u64();
+    match bits & 7 {
+        0 => {
+            let at = (bits >> 8) as usize % list.len();
+            list[at] ^= 1 << (bits >> 4 & 7);
+        }
+        1 => list.truncate((bits >> 8) as usize % list.len()),
+        _ => {}
+    }
+    let mut block = [0; 16];
+    let length = command.emit(&mut block);
+    (block[..length].to_vec(), list)
+}
+
+fn below(random: &mut Pcg64Mcg, end: u64) -> u64 {
+    random.next_u64() % end
+}
+
+/// One page of those that may be changed, most of it zeros, or the values of a drive.
+fn mode_select(random: &mut Pcg64Mcg) -> (Command, Vec<u8>) {
+    let pages: [(u8, usize); 6] = [
+        (1, 10),
+        (2, 14),
+        (8, 18),
+        (0x0a, 10),
+        (0x0c, 22),
+        (0x1c, 10),
+    ];
+    let (code, length) = pages[below(random, 6) as usize];
+    let size = [Size::Six, Size::Ten][below(random, 2) as usize];
+    let header = if size == Size::Six { 4 } else { 8 };
+    let mut list = vec![0; header];
+    list.extend([code, length as u8]);
+    for _ in 0..length {
+        let byte = random.next_u64() as u8;
+        list.push(if byte < 192 {
+            0
+        } else {
+            random.next_u64() as u8
+        });
+    }
+    let command = Command::ModeSelect {
+        size,
+        page_format: true,
+        save: below(random, 2) == 0,
+        length: list.len() as u16,
+    };
+    (command, list)
+}
+
+fn reserve_out(random: &mut Pcg64Mcg) -> (Command, Vec<u8>) {
+    let actions = [
+        ReserveOut::Register,
+        ReserveOut::Reserve,
+        ReserveOut::Release,
+        ReserveOut::Clear,
+        ReserveOut::Preempt,
+        ReserveOut::PreemptAndAbort,
+        ReserveOut::RegisterAndIgnore,
+    ];
+    let keys = Parameters {
+        key: below(random, 3),
+        action_key: below(random, 3),
+        others: false,
+        all_ports: false,
+        through_power_loss: false,
+    };
+    let command = Command::PersistentReserveOut {
+        action: actions[below(random, 7) as usize],
+        scope: 0,
+        kind: [1, 3, 5, 6, 7, 8][below(random, 6) as usize],
+        length: Parameters::LENGTH as u32,
+    };
+    (command, keys.emit().to_vec())
+}
+
+/// A place on the medium, in any format.
+fn address(random: &mut Pcg64Mcg, blocks: u64, format: AddressFormat) -> Address {
+    let place = Physical {
+        cylinder: below(random, 3000) as u32,
+        head: below(random, 8) as u8,
+        offset: below(random, 50) as u32,
+    };
+    let extended = Extended {
+        place,
+        begins_run: below(random, 2) == 0,
+    };
+    let block = below(random, blocks);
+    match format {
+        AddressFormat::ShortBlock => Address::ShortBlock(block as u32),
+        AddressFormat::LongBlock => Address::LongBlock(block),
+        AddressFormat::BytesFromIndex => Address::BytesFromIndex(place),
+        AddressFormat::ExtendedBytesFromIndex => Address::ExtendedBytesFromIndex(extended),
+        AddressFormat::ExtendedPhysicalSector => Address::ExtendedPhysicalSector(extended),
+        _ => Address::PhysicalSector(place),
+    }
+}
+
+const FORMATS: [AddressFormat; 6] = [
+    AddressFormat::ShortBlock,
+    AddressFormat::LongBlock,
+    AddressFormat::BytesFromIndex,
+    AddressFormat::PhysicalSector,
+    AddressFormat::ExtendedBytesFromIndex,
+    AddressFormat::ExtendedPhysicalSector,
+];
+
+/// Some addresses, one after the other.
+fn addresses(random: &mut Pcg64Mcg, blocks: u64, format: AddressFormat) -> Vec<u8> {
+    let mut list = Vec::new();
+    for _ in 0..below(random, 4) {
+        let mut data = [0; 8];
+        let length = address(random, blocks, format).emit(&mut data);
+        list.extend(&data[..length]);
+    }
+    list
+}
+
+fn format(random: &mut Pcg64Mcg, blocks: u64) -> (Command, Vec<u8>) {
+    let format = FORMATS[below(random, 6) as usize];
+    let addresses = addresses(random, blocks, format);
+    let flags = [0, 0x80, 0x82, 0xa0][below(random, 4) as usize];
+    let long_list = below(random, 2) == 0;
+    let mut list = vec![0, flags];
+    if long_list {
+        list.extend([0; 2]);
+        list.extend((addresses.len() as u32).to_be_bytes());
+    } else {
+        list.extend((addresses.len() as u16).to_be_bytes());
+    }
+    list.extend(addresses);
+    let command = Command::FormatUnit {
+        defects: Some(format),
+        long_list,
+        complete: false,
+        interleave: 0,
+    };
+    (command, list)
+}
+
+fn reassign(random: &mut Pcg64Mcg, blocks: u64) -> (Command, Vec<u8>) {
+    let (long_addresses, long_list) = (below(random, 2) == 0, below(random, 2) == 0);
+    let format = FORMATS[usize::from(long_addresses)];
+    let addresses = addresses(random, blocks, format);
+    let mut list = (addresses.len() as u32).to_be_bytes().to_vec();
+    list.extend(addresses);
+    let command = Command::ReassignBlocks {
+        long_addresses,
+        long_list,
+    };
+    (command, list)
+}
+
+/// TRANSLATE ADDRESS.
+fn translate(random: &mut Pcg64Mcg, blocks: u64) -> (Command, Vec<u8>) {
+    let from = FORMATS[below(random, 6) as usize];
+    let page = Translate {
+        address: address(random, blocks, from),
+        wanted: FORMATS[below(random, 6) as usize],
+    };
+    let command = Command::SendDiagnostic {
+        self_test_code: 0,
+        page_format: true,
+        self_test: false,
+        device_offline: false,
+        unit_offline: false,
+        length: TRANSLATE_LENGTH as u16,
+    };
+    (command, page.emit().to_vec())
+}
+
 /// Everything that delays or disturbs.
 pub fn realism() -> Realism {
     Realism {
@@ -50,15 +234,26 @@ pub fn realism() -> Realism {
     }
 }
 
+/// The status that aborted tasks would end with if they got one (SAM-5).
+const TASK_ABORTED: usize = 0x40;
+
+/// No drive formats for longer.
+const HOURS: Span = Span::from_ns(10 * 3600 * 1_000_000_000);
+
 /// Sends commands, up to `deep` at a time; returns how many ended in which status.
+/// Those that others abort count as [`TASK_ABORTED`].
 pub fn ended(unit: &mut Unit<Single>, count: u64, deep: usize, seed: u64) -> [u64; 256] {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let mut statuses = [0; 256];
-    let (mut now, mut inside, mut ended) = (Instant::START, 0, 0);
+    let (mut now, mut under_way) = (Instant::START, Vec::new());
+    let blocks = unit.device().capacity().0;
     let data: Vec<u8> = (0..1 << 17).map(|n: u32| (n % 251) as u8).collect();
     for id in 0..count {
-        let command = block(&mut random);
         let bits = random.next_u64();
+        let (command, list) = match bits >> 56 {
+            0..16 => listed(&mut random, blocks),
+            _ => (block(&mut random), Vec::new()),
+        };
         let length = match bits >> 8 & 3 {
             0 => bits as usize >> 32 & 0x1_ffff,
             1 => bits as usize >> 32 & 0x1f,
@@ -75,18 +270,23 @@ pub fn ended(unit: &mut Unit<Single>, count: u64, deep: usize, seed: u64) -> [u6
                     _ => Attribute::Simple,
                 },
                 command: &command,
-                data_out: &data[..length],
+                data_out: if list.is_empty() {
+                    &data[..length]
+                } else {
+                    &list
+                },
             },
         );
-        inside += 1;
+        under_way.push((bits & 3, id));
         let drains = id % 50 == 0 || id + 1 == count;
-        while inside > 0 && (inside >= deep || drains) {
+        while !under_way.is_empty() && (under_way.len() >= deep || drains) {
             let next = unit.next_event().expect("a task is outstanding");
             assert!(next >= now);
             now = next;
             while let Some(response) = unit.advance(now) {
-                inside -= 1;
-                ended += 1;
+                let task = (response.initiator, response.id);
+                let at = under_way.iter().position(|one| *one == task);
+                under_way.swap_remove(at.expect("a task that was sent, answered once"));
                 statuses[response.status as usize] += 1;
                 let refused = response.status == Status::CheckCondition;
                 assert_eq!(refused, !response.sense.is_empty());
@@ -95,12 +295,18 @@ pub fn ended(unit: &mut Unit<Single>, count: u64, deep: usize, seed: u64) -> [u6
                     assert!(sense.key != Key::NoSense && sense.code.name().is_some());
                 }
             }
+            // What PREEMPT AND ABORT has aborted gets no response.
+            let before = under_way.len();
+            under_way.retain(|(initiator, id)| unit.is_outstanding(*initiator, *id));
+            statuses[TASK_ABORTED] += (before - under_way.len()) as u64;
         }
         if drains {
             // Or a reservation would keep all others out for ever.
             unit.reset(now);
+            // Or a formatting that goes on would.
+            now += HOURS;
         }
     }
-    assert_eq!(ended, count, "each command has one response");
+    assert_eq!(statuses.iter().sum::<u64>(), count);
     statuses
 }

@@ -20,7 +20,7 @@ fn random_commands_end_in_one_status_each() {
         for deep in [1, 20] {
             let single = Single::new(&catalogued(name), Angle::ZERO, 0).unwrap();
             let mut unit = Unit::new(single).realistic(realism);
-            let statuses = ended(&mut unit, 2_500, deep, 1);
+            let statuses = ended(&mut unit, 10_000, deep, 1);
             seen.iter_mut()
                 .zip(statuses)
                 .for_each(|(all, one)| *all += one);
@@ -38,5 +38,5 @@ fn random_commands_end_in_one_status_each() {
             &seen[..0x30]
         );
     }
-    assert_eq!(seen.iter().sum::<u64>(), 20_000);
+    assert_eq!(seen.iter().sum::<u64>(), 80_000);
 }
