@@ -77,7 +77,8 @@ impl Bench {
         response.data_in
     }
 
-    pub fn page(&mut self, page: u8, values: Values) -> Vec<u8> {
+    /// All that MODE SENSE(10) returns of a page.
+    pub fn mode_sense(&mut self, page: u8, values: Values) -> Vec<u8> {
         let sense = Command::ModeSense {
             size: Size::Ten,
             page,
@@ -87,7 +88,11 @@ impl Bench {
             long_addresses: false,
             length: 1000,
         };
-        let data = self.data(&sense, &[]);
+        self.data(&sense, &[])
+    }
+
+    pub fn page(&mut self, page: u8, values: Values) -> Vec<u8> {
+        let data = self.mode_sense(page, values);
         let (page, rest) = Page::parse(&data[8..]).unwrap();
         assert!(rest.is_empty());
         page.content.to_vec()

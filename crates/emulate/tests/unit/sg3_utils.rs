@@ -1,12 +1,13 @@
-//! What the unit says, read by the programs of sg3_utils. Where they are not installed the test
-//! says so and passes. (`sg_modes`, `sg_opcodes` and `sg_luns` of Debian 12 read devices only.)
+//! What the unit says, read by the programs of sg3_utils, and by sdparm. Where they are not
+//! installed the test says so and passes. (`sg_modes`, `sg_opcodes` and `sg_luns` of Debian 12 read
+//! devices only.)
 
 use std::fmt::Write;
 use std::process::Command as Program;
 
 use diskarm_core::request::Op;
 use diskarm_wire::Command;
-use diskarm_wire::command::LogValues;
+use diskarm_wire::command::{LogValues, Values};
 
 use crate::bench::{Bench, catalogued, transfer};
 
@@ -24,7 +25,7 @@ fn read_by(program: &str, option: &str, data: &[u8], more: &[&str]) -> Option<St
     let output = Program::new(program).arg(&input).args(more).output();
     std::fs::remove_file(&file).expect("the file written above");
     let Ok(output) = output else {
-        eprintln!("skipped: {program} is not installed (sg3-utils)");
+        eprintln!("skipped: {program} is not installed (sg3-utils, sdparm)");
         return None;
     };
     let text = [output.stdout, output.stderr].concat();
@@ -123,4 +124,67 @@ fn log_pages_are_understood() {
         page(0x2f),
         &["Informational Exceptions page", "IE asc = 0x0"],
     );
+}
+
+/// Fields of a page with their values, as sdparm names them.
+type Fields = &'static [(&'static str, i64)];
+
+/// `sdparm` decodes the pages that MODE SENSE(10) returns. What it says of the drive is what its
+/// specification has.
+#[test]
+fn mode_pages_are_understood() {
+    let mut bench = Bench::new(&catalogued("hp-c2247"));
+    let pages: [(u8, &str, Fields); 9] = [
+        (0x01, "rw", &[("AWRE", 0), ("RRC", 0)]),
+        // 75 % of a request: 192 of 256.
+        (0x02, "dr", &[("BFR", 192), ("BER", 192)]),
+        (
+            0x03,
+            "fo",
+            // 559 cylinders of 13 tracks; its spare tracks and skews.
+            &[
+                ("TPZ", 559 * 13),
+                ("ATPZ", 325),
+                ("SPT", 96),
+                ("DBPPS", 512),
+                ("TSF", 14),
+                ("CSF", 32),
+            ],
+        ),
+        (0x04, "rd", &[("NOC", 2051), ("NOH", 13), ("MRR", 5400)]),
+        (
+            0x05,
+            "fd",
+            &[("NUM_HD", 13), ("BYTE_SECT", 512), ("NUM_CYL", 2051)],
+        ),
+        (
+            0x08,
+            "ca",
+            &[
+                ("WCE", 0),
+                ("RCD", 0),
+                ("MAPF", 128),
+                ("NCS", 2),
+                ("CSS", 256),
+            ],
+        ),
+        (0x0a, "co", &[("D_SENSE", 0), ("QAM", 1)]),
+        (0x0c, "not", &[("ND", 1), ("MNN", 8), ("ANOT", 0)]),
+        (0x1c, "ie", &[("DEXCPT", 1)]),
+    ];
+    for (code, name, fields) in pages {
+        let data = bench.mode_sense(code, Values::Current);
+        let option = format!("--page={name}");
+        let Some(text) = read_by("sdparm", "--inhex", &data, &[&option]) else {
+            return;
+        };
+        let found = |field: &str| {
+            let mut lines = text.lines().map(str::split_whitespace);
+            let mut line = lines.find(|line| line.clone().next() == Some(field))?;
+            line.nth(1)?.parse::<i64>().ok()
+        };
+        for (field, value) in fields {
+            assert_eq!(found(field), Some(*value), "{field} in:\n{text}");
+        }
+    }
 }
