@@ -138,6 +138,7 @@ fn the_report_has_what_was_found() {
         !page.contains("src=") && !page.contains("href=\"http"),
         "no other file"
     );
+    assert!(page.contains("at most <code>read_ahead_max</code>") && !page.contains('`'));
     let error = refused(&[&arguments[..], &[text(&output)]].concat(), 2);
     assert!(error.contains("expected a name ending in .html"), "{error}");
 }

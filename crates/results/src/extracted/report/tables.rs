@@ -220,13 +220,23 @@ pub fn buffer(findings: &Findings) -> Html {
             Html::element("code", fact.key),
             found.into(),
             why.into(),
-            question.trim_end_matches('.').into(),
+            with_code(question.trim_end_matches('.')),
         ])
     });
     let about = "A test vector is a sequence of requests that drives which differ in a fact serve \
                  in different times. The hypothesis that predicts what the drive did is accepted.";
     let heads = ["<Fact", "Decision", "<What speaks for it", "<Hypothesis"];
     Html::from([Html::element("p", about), table(&heads, rows)])
+}
+
+/// Text whose names of keys are in backticks, as documentation has them.
+fn with_code(text: &str) -> Html {
+    let parts = text.split('`').enumerate();
+    let html = parts.map(|(n, part)| match n % 2 {
+        0 => part.into(),
+        _ => Html::element("code", part),
+    });
+    html.collect()
 }
 
 /// The lists of defects.
