@@ -8,7 +8,7 @@ mod url;
 
 use diskarm_core::units::Span;
 use diskarm_results::prose;
-use diskarm_scan::{Account, Settings};
+use diskarm_scan::{Account, Place, Settings};
 
 use crate::drive_arg::Changes;
 use crate::error::Error;
@@ -142,12 +142,17 @@ Example, a drive whose seeks scatter by 0.15 ms, with a bus of 80 MB/s:
 'bus.write_sector=0.0064 ms'";
 
 impl Args {
+    fn place(&self) -> Place {
+        match self.inside {
+            true => Place::Inside,
+            false => Place::Outside(self.depth),
+        }
+    }
+
     fn settings(&self) -> Settings {
+        let conservatism = self.conservatism;
         Settings {
-            conservatism: self.conservatism.unwrap_or(match self.inside {
-                true => Span::from_us(400.0),
-                false => Settings::default().conservatism,
-            }),
+            conservatism: conservatism.unwrap_or_else(|| self.place().conservatism()),
             one_per_track: !self.any_track,
             idle: self.idle,
             max_slowdown: self.max_slowdown,

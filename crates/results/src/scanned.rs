@@ -6,7 +6,7 @@ pub use device::{DeviceScan, Unreadable, checksums};
 
 use std::fmt::Write;
 
-use diskarm_scan::{PARTS, Place, Scan, Scanned as Ran, Settings};
+use diskarm_scan::{Foreground, PARTS, Place, Scan, Scanned as Ran, Settings};
 use serde::Serialize;
 
 /// A scan, and all that is needed to repeat it.
@@ -50,6 +50,8 @@ pub struct Scanned {
     pub free_mb_per_s: f64,
     /// Bytes per second of the foreground, in megabytes.
     pub foreground_mb_per_s: f64,
+    /// The same without the scan.
+    pub foreground_alone_mb_per_s: f64,
     /// Foreground requests.
     pub foreground_requests: u64,
     /// Their mean response time, in milliseconds.
@@ -131,7 +133,10 @@ impl Scanned {
         } = scan.settings;
         let mb = |bytes_per_s: f64| bytes_per_s / 1e6;
         let foreground = &ran.foreground;
-        let bytes = (foreground.sectors * ran.sector.0) as f64;
+        let foreground_mb_per_s = |foreground: &Foreground| {
+            let bytes = (foreground.sectors * ran.sector.0) as f64;
+            mb(bytes / foreground.end.as_s())
+        };
         let tenths = (1..).zip(&ran.by_part);
         let time_s = foreground.end.as_s();
         Self {
@@ -153,7 +158,8 @@ impl Scanned {
             free_80_to_20_mb_per_s: ran.bytes_per_s(20, 80).map(mb),
             free_whole_mb_per_s: ran.bytes_per_s(0, 100).map(mb),
             free_mb_per_s: mb((ran.figures.sectors * ran.sector.0) as f64 / time_s),
-            foreground_mb_per_s: mb(bytes / time_s),
+            foreground_mb_per_s: foreground_mb_per_s(foreground),
+            foreground_alone_mb_per_s: foreground_mb_per_s(&ran.alone),
             foreground_requests: foreground.requests,
             response_ms: foreground.response.as_ms(),
             response_alone_ms: ran.alone.response.as_ms(),

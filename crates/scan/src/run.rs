@@ -56,6 +56,17 @@ pub enum Place {
     Inside,
 }
 
+impl Place {
+    /// Conservatism for seeks that scatter by 0.15 ms: twice that, which is added to every seek
+    /// outside the drive; more inside, where it is added once in a gap.
+    pub fn conservatism(self) -> Span {
+        match self {
+            Self::Outside(_) => Settings::default().conservatism,
+            Self::Inside => Span::from_ns(400_000),
+        }
+    }
+}
+
 /// What a scan did.
 #[derive(Clone, Debug, Default)]
 pub struct Scanned {

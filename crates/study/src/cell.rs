@@ -36,6 +36,7 @@ pub(crate) const KEYS: &[&str] = &[
     "most_replications",
     "max_waiting",
     "measure",
+    "scan",
     "spec",
 ];
 
@@ -56,6 +57,9 @@ pub struct Inputs {
     pub max_waiting: Option<u64>,
     /// The measure.
     pub measure: Measure,
+    /// How the measure `scan` scans, by keys named after the flags of `diskarm scan`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub scan: BTreeMap<String, String>,
 }
 
 /// The source of a cell's requests.
@@ -143,6 +147,7 @@ impl Reader<'_> {
             (false, false) => None,
             _ => Some(filled.count("max_waiting", 1, Some(MAX_WAITING))?),
         };
+        let measure = filled.measure()?;
         Ok(Cell {
             point: point.clone(),
             inputs: Inputs {
@@ -152,7 +157,8 @@ impl Reader<'_> {
                 source,
                 warm_up,
                 max_waiting,
-                measure: filled.measure()?,
+                measure,
+                scan: filled.scan(measure)?,
             },
             replications: filled.replications(generated)?,
         })
@@ -259,23 +265,55 @@ impl Filled<'_> {
         Ok(changes)
     }
 
-    /// The values to set in the drive's specification, as TOML text.
-    fn spec(&self) -> Result<BTreeMap<String, String>, InputError> {
-        let Some(spec) = self.reader.keys.get("spec") else {
+    /// The table `key` of this cell, each value as `write` writes it; empty where it is absent.
+    fn table(
+        &self,
+        key: &str,
+        expected: &str,
+        write: impl Fn(&toml::Value, &Location) -> Result<String, InputError>,
+    ) -> Result<BTreeMap<String, String>, InputError> {
+        let Some(found) = self.reader.keys.get(key) else {
             return Ok(BTreeMap::new());
         };
-        let at = self.at("spec");
-        let toml::Value::Table(table) = spec.get_ref() else {
-            return Err(at.error(spec.get_ref().to_string(), "a table of dotted keys"));
+        let at = self.at(key);
+        let toml::Value::Table(table) = found.get_ref() else {
+            return Err(at.error(found.get_ref().to_string(), expected));
         };
-        let filled = |(key, value): (&String, &toml::Value)| {
-            let value = match value {
-                toml::Value::Array(_) | toml::Value::Table(_) => value.to_string(),
-                single => written(&self.fill(single, &at.part(key))?),
-            };
-            Ok((key.clone(), value))
-        };
-        table.iter().map(filled).collect()
+        let filled = table
+            .iter()
+            .map(|(key, value)| Ok((key.clone(), write(value, &at.part(key))?)));
+        filled.collect()
+    }
+
+    /// The values to set in the drive's specification, as TOML text.
+    fn spec(&self) -> Result<BTreeMap<String, String>, InputError> {
+        self.table("spec", "a table of dotted keys", |value, at| {
+            self.written(value, at)
+        })
+    }
+
+    /// A value as TOML text; in a list, each of its values is filled.
+    fn written(&self, value: &toml::Value, at: &Location) -> Result<String, InputError> {
+        match value {
+            toml::Value::Array(values) => {
+                let values = values.iter().map(|value| self.written(value, at));
+                let values: Vec<String> = values.collect::<Result<_, _>>()?;
+                Ok(format!("[{}]", values.join(", ")))
+            }
+            toml::Value::Table(_) => Ok(value.to_string()),
+            single => Ok(written(&self.fill(single, at)?)),
+        }
+    }
+
+    /// How to scan.
+    fn scan(&self, measure: Measure) -> Result<BTreeMap<String, String>, InputError> {
+        if measure != Measure::Scan && self.reader.keys.contains_key("scan") {
+            let expected = self.expected("the measure \"scan\"");
+            return Err(self.at("scan").error("a table", expected));
+        }
+        self.table("scan", "a table of flags of `diskarm scan`", |value, at| {
+            Ok(self.fill(value, at)?.to_string())
+        })
     }
 
     fn measure(&self) -> Result<Measure, InputError> {

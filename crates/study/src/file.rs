@@ -437,6 +437,7 @@ fn strings(value: &toml::Value) -> Vec<&str> {
     match value {
         toml::Value::String(text) => vec![text],
         toml::Value::Table(table) => table.values().flat_map(strings).collect(),
+        toml::Value::Array(values) => values.iter().flat_map(strings).collect(),
         _ => Vec::new(),
     }
 }

@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 
 use crate::cell::{CellInput, Inputs};
 use crate::error::StudyError;
-use crate::measure::{Figures, Measure, Stop};
+use crate::measure::{Figures, Measure, Scanning, Stop};
 
 /// A cell prepared to run.
 pub(crate) struct Job {
@@ -26,6 +26,7 @@ pub(crate) struct Job {
     model: Arc<Model>,
     policy: PolicyConfig,
     input: Input,
+    scanning: Scanning,
     /// The digest of its trace, if any.
     trace: Option<Arc<str>>,
 }
@@ -65,6 +66,7 @@ impl Job {
         };
         Ok(Self {
             inputs: inputs.clone(),
+            scanning: Scanning::new(&inputs.scan, &model)?,
             model,
             policy,
             input,
@@ -85,7 +87,8 @@ impl Job {
     pub(crate) fn specification_digest(&self) -> String {
         let mut hasher = Sha256::new();
         hasher.update(self.model.text.as_bytes());
-        for other in self.model.others() {
+        let others = self.model.others().iter();
+        for other in others.chain(&self.scanning.believed) {
             hasher.update(other.text.as_bytes());
         }
         hex(&hasher.finalize())
@@ -111,7 +114,10 @@ impl Job {
             max_waiting: self.inputs.max_waiting,
             ..Simulation::new(&self.model, &self.policy, &input)
         };
-        self.inputs.measure.run(&simulation, stop)
+        let Self {
+            policy, scanning, ..
+        } = self;
+        self.inputs.measure.run(&simulation, policy, scanning, stop)
     }
 
     /// The key of a run: the build, and a digest of everything else that the results depend on.
@@ -131,6 +137,11 @@ impl Job {
             warm_up: u64,
             max_waiting: Option<u64>,
             measure: Measure,
+            #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+            scan: &'a BTreeMap<String, String>,
+            /// The specification that a scan believes in, if it is another.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            believed: Option<&'a str>,
             seed: u64,
         }
         #[derive(Serialize)]
@@ -147,6 +158,7 @@ impl Job {
             warm_up,
             max_waiting,
             measure,
+            scan,
         } = &self.inputs;
         let requests = match (&self.input, source) {
             (Input::Generated(generated), _) => Requests::Generated(
@@ -172,6 +184,8 @@ impl Job {
             warm_up: *warm_up,
             max_waiting: *max_waiting,
             measure: *measure,
+            scan,
+            believed: self.scanning.believed.as_ref().map(|model| &*model.text),
             seed,
         };
         let text = serde_json::to_string(&identity).expect("plain data");

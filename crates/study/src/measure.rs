@@ -6,15 +6,19 @@ mod choices;
 mod drain;
 mod parts;
 mod responses;
+mod scan;
+mod scanning;
 
 use std::ops::ControlFlow;
 
+use diskarm_core::sched::PolicyConfig;
 use diskarm_core::text::InputError;
 use diskarm_simulate::Simulation;
 use serde::{Serialize, Serializer};
 
 use crate::location::Location;
 use crate::metric::Column;
+pub(crate) use scanning::Scanning;
 
 /// The description of a measure.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +45,8 @@ pub enum Measure {
     Choices,
     /// The time to serve requests that all wait at once.
     Drain,
+    /// A scan in the gaps of the requests.
+    Scan,
 }
 
 /// All measures.
@@ -50,6 +56,7 @@ const ALL: &[Measure] = &[
     Measure::Access,
     Measure::Choices,
     Measure::Drain,
+    Measure::Scan,
 ];
 
 /// The descriptions of all measures.
@@ -66,16 +73,20 @@ impl Measure {
             Self::Access => &access::INFO,
             Self::Choices => &choices::INFO,
             Self::Drain => &drain::INFO,
+            Self::Scan => &scan::INFO,
         }
     }
 
-    /// Measures one run; `simulation` has the requests of the run's seed.
+    /// Measures one run; `simulation` has the requests of the run's seed, and only
+    /// [`Self::Scan`] looks at `scanning`.
     ///
     /// # Errors
     /// Why the cell cannot be simulated, in a line.
     pub(crate) fn run(
         self,
         simulation: &Simulation<'_>,
+        policy: &PolicyConfig,
+        scanning: &Scanning,
         stop: Stop<'_>,
     ) -> Result<Figures, String> {
         match self {
@@ -84,6 +95,7 @@ impl Measure {
             Self::Access => access::run(simulation, stop),
             Self::Choices => choices::run(simulation, stop),
             Self::Drain => drain::run(simulation, stop),
+            Self::Scan => scan::run(simulation, policy, scanning, stop),
         }
     }
 

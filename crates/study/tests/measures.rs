@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use diskarm_simulate::Model;
 use diskarm_study::metric::Metric;
 use diskarm_study::{Folder, Runner, Store, Study, StudyOptions};
 
@@ -166,4 +167,115 @@ fn shares_of_choices_add_up() {
     assert!(both > 0.01 && neither > 0.1, "{both} {neither}");
     let [seek, ..] = measured("choices", &cell("sstf(by=map)"), names);
     assert!(seek > 0.98, "{seek}");
+}
+
+/// A scan that is never sure enough to seek leaves a foreground in order of arrival to a drive that
+/// serves it as without a scheduler.
+#[test]
+fn a_scan_that_seeks_nothing_costs_nothing() {
+    let cell = "policy = \"fcfs\"\nrequests = 300\n\
+                workload = \"closed(clients=4) uniform size=8KiB reads=67%\"\n";
+    let [response] = measured("responses", cell, ["response_ms_mean"]);
+    for scan in [
+        "conservatism = \"100 ms\"",
+        "inside = true\nconservatism = \"100 ms\"",
+    ] {
+        let cell = format!("{cell}[cell.scan]\n{scan}\n");
+        let figures = ["read_share", "response_ms_mean", "response_alone_ms_mean"];
+        let [read, beside, alone] = measured("scan", &cell, figures);
+        // What the foreground passes is read all the same.
+        assert!(read < 0.01, "{read}");
+        assert_eq!(beside, alone);
+        assert!((alone - response).abs() < 1e-5, "{alone} {response}");
+    }
+}
+
+/// What is read is what the bandwidth says, and with a model that is the drive nothing is lost.
+#[test]
+fn a_scan_reads_in_gaps_only() {
+    let cell = "policy = \"sptf\"\nrequests = 300\n\
+                workload = \"closed(clients=4) uniform size=8KiB reads=67%\"\n\
+                [cell.scan]\nconservatism = \"0 ms\"\n";
+    let figures = [
+        "read_share",
+        "free_mb_per_s",
+        "foreground_per_s",
+        "utilisation_gain",
+        "foreground_mb_per_s",
+        "slowdown_share",
+        "lost_per_1000",
+    ];
+    let [read, free, per_s, gain, foreground, slowdown, lost] = measured("scan", cell, figures);
+    let drive = Model::find("hp-97560").unwrap();
+    let mb = read * drive.layout().sectors().0 as f64 * 512.0 / 1e6;
+    let time_s = 300.0 / per_s;
+    assert!((mb - free * time_s).abs() < 1e-6, "{mb} {free} {time_s}");
+    let alone = (free + foreground) / gain;
+    assert!(
+        (alone / foreground - 1.0).abs() < 0.002,
+        "{alone} {foreground}"
+    );
+    assert!(free > 0.1, "{free}");
+    assert!(slowdown.abs() < 0.002 && lost == 0.0, "{slowdown} {lost}");
+}
+
+#[test]
+fn scans_that_make_no_sense_are_refused() {
+    let refused = |measure: &str, scan: &str| {
+        let text = format!(
+            "title = \"T\"\nsource = \"none\"\n[cell]\ndrive = \"hp-97560\"\n\
+             measure = \"{measure}\"\npolicy = \"fcfs\"\nrequests = 45\n\
+             workload = \"closed(clients=1) uniform\"\n[cell.scan]\n{scan}\n"
+        );
+        let study = Study::read("m", &text, "m.toml", StudyOptions::default());
+        match study {
+            Err(error) => error.to_string(),
+            Ok(study) => Runner::new(&study).err().unwrap().to_string(),
+        }
+    };
+    for (measure, scan, expected) in [
+        (
+            "drain",
+            "inside = true",
+            "cell.scan: found a table, expected the measure \"scan\"",
+        ),
+        (
+            "scan",
+            "insid = true",
+            "cell.scan.insid: found a value, expected one of model, inside",
+        ),
+        (
+            "scan",
+            "depth = 3",
+            "cell.scan.depth: found 3, expected 1 or 2",
+        ),
+        (
+            "scan",
+            "depth = 2",
+            "cell.scan.depth: found 2, expected at most 1, the depth of",
+        ),
+        (
+            "scan",
+            "inside = true\ndepth = 1",
+            "cell.scan.depth: found 1, expected none, as it",
+        ),
+        (
+            "scan",
+            "conservatism = \"-1 ms\"",
+            "cell.scan.conservatism: found -1 ms, expected a time",
+        ),
+        (
+            "scan",
+            "max_slowdown = 2",
+            "cell.scan.max_slowdown: found 2, expected a percentage",
+        ),
+        (
+            "scan",
+            "model = \"hp-c2247\"",
+            "cell.scan.model: found hp-c2247, expected a drive of",
+        ),
+    ] {
+        let error = refused(measure, scan);
+        assert!(error.contains(expected), "{error}");
+    }
 }

@@ -4,9 +4,9 @@
 //! Runs all studies in full with the built command line. The runs are stored in `results/` below
 //! the target folder, so that only what changed is simulated again.
 
-mod checked;
+pub mod checked;
 mod figure;
-mod page;
+pub mod page;
 mod paper;
 
 use std::fs;
@@ -102,7 +102,7 @@ fn sections<'a>(name: &str, studies: &'a [Listed], checked: &'a [Checked]) -> Ve
     sections.collect()
 }
 
-fn write_file(root: &Path, name: &str, text: &str) -> Result<(), String> {
+pub fn write_file(root: &Path, name: &str, text: &str) -> Result<(), String> {
     let path = root.join(name);
     let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
     folder
@@ -111,7 +111,7 @@ fn write_file(root: &Path, name: &str, text: &str) -> Result<(), String> {
 }
 
 /// The claims of all studies that fail or are not measured without a given reason.
-fn unexplained(checked: &[Checked]) -> Vec<String> {
+pub fn unexplained(checked: &[Checked]) -> Vec<String> {
     let claims = checked
         .iter()
         .flat_map(|study| study.claims.iter().map(|claim| (&study.study, claim)));
@@ -124,7 +124,7 @@ fn unexplained(checked: &[Checked]) -> Vec<String> {
 
 /// The JSON that the command line prints. Failing claims are not an error here: the page shows
 /// them.
-fn output_of<T: serde::de::DeserializeOwned>(
+pub fn output_of<T: serde::de::DeserializeOwned>(
     root: &Path,
     binary: &Path,
     arguments: &[&str],

@@ -5,7 +5,7 @@ use diskarm_core::units::Bytes;
 use diskarm_results::place::Files;
 use diskarm_results::scanned::{Names, Scanned, Unreadable};
 use diskarm_scan::live::Size;
-use diskarm_scan::{Account, Place, Scan, Scanned as Ran};
+use diskarm_scan::{Account, Scan, Scanned as Ran};
 use diskarm_simulate::{Model, policy, queued};
 
 use super::Args;
@@ -34,10 +34,7 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
         model: &model.spec,
         workload: &drive.workload(workload)?,
         policy: &policy("policy", &args.policy)?,
-        place: match args.inside {
-            true => Place::Inside,
-            false => Place::Outside(args.depth),
-        },
+        place: args.place(),
         settings: args.settings(),
         seed: args.seed,
         max_requests: args.requests,

@@ -1,0 +1,165 @@
+//! A scan of the whole drive in the gaps of its requests, and the same requests without it (lumb01).
+//!
+//! A run ends when all blocks have been read, or with its last request.
+
+use diskarm_core::sched::PolicyConfig;
+use diskarm_results::scanned::{Names, Scanned};
+use diskarm_scan::Scan;
+use diskarm_simulate::Simulation;
+
+use super::alone::generated;
+use super::{Figures, MeasureInfo, Scanning, Stop};
+use crate::metric::Column;
+
+/// A column: its name, its title in figures, and its value.
+type Row = (&'static str, &'static str, fn(&Scanned) -> Option<f64>);
+
+const ROWS: &[Row] = &[
+    (
+        "free_80_to_20_mb_per_s",
+        "Free bandwidth while 80 to 20 % is wanted, MB/s",
+        |scanned| scanned.free_80_to_20_mb_per_s,
+    ),
+    (
+        "free_whole_mb_per_s",
+        "Free bandwidth of a whole scan, MB/s",
+        |scanned| scanned.free_whole_mb_per_s,
+    ),
+    (
+        "free_mb_per_s",
+        "Free bandwidth until the run ended, MB/s",
+        |scanned| Some(scanned.free_mb_per_s),
+    ),
+    (
+        "read_share",
+        "Share of the blocks that was read",
+        |scanned| Some(1.0 - scanned.blocks_left as f64 / scanned.blocks as f64),
+    ),
+    ("scans_per_day", "Scans a day", |scanned| {
+        scanned.is_complete.then(|| 86_400.0 / scanned.time_s)
+    }),
+    (
+        "left_share_max",
+        "Most that is left of a tenth of the disk when 90 % is read",
+        |scanned| {
+            let step = scanned
+                .progress
+                .iter()
+                .find(|step| step.read_share > 0.89)?;
+            step.left_share.into_iter().reduce(f64::max)
+        },
+    ),
+    (
+        "foreground_mb_per_s",
+        "Bandwidth of the foreground, MB/s",
+        |scanned| Some(scanned.foreground_mb_per_s),
+    ),
+    (
+        "foreground_alone_mb_per_s",
+        "The same without the scan, MB/s",
+        |scanned| Some(scanned.foreground_alone_mb_per_s),
+    ),
+    (
+        "utilisation_gain",
+        "Bandwidth of foreground and scan over that of the foreground alone",
+        |scanned| {
+            Some(
+                (scanned.free_mb_per_s + scanned.foreground_mb_per_s)
+                    / scanned.foreground_alone_mb_per_s,
+            )
+        },
+    ),
+    (
+        "foreground_per_s",
+        "Foreground requests a second",
+        |scanned| Some(scanned.foreground_requests as f64 / scanned.time_s),
+    ),
+    (
+        "response_ms_mean",
+        "Mean response time of the foreground, ms",
+        |scanned| Some(scanned.response_ms),
+    ),
+    (
+        "response_alone_ms_mean",
+        "The same without the scan, ms",
+        |scanned| Some(scanned.response_alone_ms),
+    ),
+    ("slowdown_share", "Slowdown of the foreground", |scanned| {
+        Some(scanned.slowdown_share)
+    }),
+    (
+        "gap_share",
+        "Share of the requests before which something was read",
+        |scanned| Some(scanned.gaps as f64 / scanned.foreground_requests as f64),
+    ),
+    (
+        "conservatism_ms",
+        "Conservatism at the end, ms",
+        |scanned| Some(scanned.conservatism_ms),
+    ),
+    (
+        "predicted_share",
+        "Share of completions within 50 us of their prediction",
+        |scanned| Some(scanned.predictions.as_ref()?.right_share),
+    ),
+    (
+        "lost_per_1000",
+        "Revolutions lost or gained, in 1000 requests",
+        |scanned| {
+            let seen = scanned.predictions.as_ref()?;
+            Some(1000.0 * seen.revolutions as f64 / seen.requests as f64)
+        },
+    ),
+];
+
+pub(super) const INFO: MeasureInfo = MeasureInfo {
+    name: "scan",
+    summary: "a scan of the drive in the gaps of its requests, and what it costs them",
+    columns: || {
+        let columns = ROWS
+            .iter()
+            .map(|(name, title, _)| Column::measured(name, title));
+        columns.collect()
+    },
+};
+
+pub(super) fn run(
+    simulation: &Simulation<'_>,
+    policy: &PolicyConfig,
+    scanning: &Scanning,
+    stop: Stop<'_>,
+) -> Result<Figures, String> {
+    let generated = generated(simulation)?;
+    if simulation.warm_up > 0 {
+        return Err(format!(
+            "cell.warm_up: found {}, expected 0, as a scan counts from its first read",
+            simulation.warm_up
+        ));
+    }
+    let drive = simulation.model.alone("cell.drive");
+    let drive = drive.map_err(|error| error.to_string())?;
+    let model = scanning.believed.as_ref().unwrap_or(drive);
+    let scan = Scan {
+        spec: &drive.spec,
+        model: &model.spec,
+        workload: &generated.workload,
+        policy,
+        place: scanning.place,
+        settings: scanning.settings,
+        seed: generated.seed,
+        max_requests: generated.requests_count(),
+    };
+    if stop().is_break() {
+        return Ok(Figures::Stopped);
+    }
+    let ran = scan.run().map_err(|error| error.to_string())?;
+    let names = Names {
+        drive: &drive.name,
+        model: &model.name,
+        workload: "",
+    };
+    let scanned = Scanned::of(&scan, &ran, names, Vec::new());
+    let values = ROWS.iter().map(|(_, _, of)| of(&scanned));
+    let values = values.map(|value| value.filter(|value| value.is_finite()));
+    Ok(Figures::Measured(values.collect()))
+}
