@@ -26,7 +26,7 @@ fuzz_target!(|data: &[u8]| {
     let single = Single::new(&DRIVE, Angle::ZERO, 0).expect("a valid layout");
     let mut unit = Unit::new(single);
     let (mut rest, mut now, mut sent, mut ended) = (data, Instant::START, 0, 0);
-    let mut check = |unit: &mut Unit<Single>, now: Instant| {
+    let check = |unit: &mut Unit<Single>, now: Instant| {
         let mut ended = 0;
         while let Some(response) = unit.advance(now) {
             ended += 1;

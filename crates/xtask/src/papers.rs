@@ -129,20 +129,26 @@ pub fn output_of<T: serde::de::DeserializeOwned>(
     binary: &Path,
     arguments: &[&str],
 ) -> Result<T, String> {
+    let output = output_of_text(root, binary, arguments)?;
+    serde_json::from_slice(&output).map_err(|error| error.to_string())
+}
+
+/// What it prints.
+pub fn output_of_text(root: &Path, binary: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
     let output = Command::new(binary)
         .args(arguments)
         .current_dir(root)
         .stderr(Stdio::inherit())
         .output()
         .map_err(|error| format!("{}: {error}", binary.display()))?;
-    if !matches!(output.status.code(), Some(0 | 1)) {
-        return Err(format!(
+    match output.status.code() {
+        Some(0 | 1) => Ok(output.stdout),
+        _ => Err(format!(
             "diskarm {}: {}",
             arguments.join(" "),
             output.status
-        ));
+        )),
     }
-    serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! A scan of the whole drive in the gaps of its requests, and the same requests without it (lumb01).
+//! A scan of the whole drive in the gaps of its requests, and the same requests without it
+//! (lumb01).
 //!
 //! A run ends when all blocks have been read, or with its last request.
 
