@@ -87,6 +87,8 @@ pub struct Wait {
 const BEFORE: [Access; 2] = [Access::Read, Access::Write];
 /// No drive waits for more sectors before it writes.
 const MOST: u16 = 64;
+/// So many sectors tell whether the media overtake the bus.
+const SEVERAL: u16 = 9;
 /// Leads differ that differ by more than this, in nanoseconds.
 const DIFFERENT: f64 = 1e4;
 
@@ -290,16 +292,26 @@ impl<'a, 'd> Leads<'a, 'd> {
         idle::zones(self.setup.layout)[zone].sectors()
     }
 
-    /// The time of a sector on the bus, if the lead of a second sector is that less its time on the
-    /// media: that is less where a track has fewer sectors, while a wait for data is the same.
+    /// The time of a sector on the bus, if each further sector of a write, and not just the `second`
+    /// one, lengthens the lead by that less its time on the media: less where a track has fewer
+    /// sectors, while a wait for data is the same. A sector makes a difference of some microseconds
+    /// only, so several are written.
     fn overtaken(&mut self, second: f64) -> Result<Option<f64>, Error> {
         let sectors = [0, 2].map(|zone| self.sectors_of_track(zone));
-        let [outer, inner] = sectors.map(|sectors| self.setup.rotation.period_ns / sectors as f64);
-        let inside = self.of_size(2, 2)? - self.of_size(1, 2)?;
-        let sector = second + outer;
+        if sectors[0] == sectors[1] {
+            return Ok(None);
+        }
+        let media = sectors.map(|sectors| self.setup.rotation.period_ns / sectors as f64);
+        let more = f64::from(SEVERAL - 1);
+        let mut grown = [0.0; 2];
+        for (grown, zone) in grown.iter_mut().zip([0, 2]) {
+            *grown = (self.of_size(SEVERAL, zone)? - self.of_size(1, zone)?) / more;
+        }
+        let sector = grown[0] + media[0];
         // Halfway between what it would be if the media overtake the bus, and if they wait.
-        let is_overtaken = inside < ((sector - inner).max(0.0) + second) / 2.0;
-        Ok((is_overtaken && sectors[0] != sectors[1]).then_some(sector))
+        let is_overtaken = grown[0] > second / 2.0
+            && grown[1] < f64::midpoint((sector - media[1]).max(0.0), grown[0]);
+        Ok(is_overtaken.then_some(sector))
     }
 
     /// How many sectors the media wait for, at least two, and what they wait longer: the lead grows
