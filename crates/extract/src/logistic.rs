@@ -5,6 +5,9 @@ const SPREAD: f64 = 2.5e4;
 /// Half the 95th percentile of the chi-square distribution: by so much the logarithm of the
 /// likelihood is less at the ends of a 95 % interval.
 const LESS: f64 = 1.92;
+/// The same where trials agree: they may do so by chance for a while, and whether they are enough is
+/// asked after each.
+const LESS_IF_AGREED: f64 = 2.0 * LESS;
 
 /// Trials that contradict each other: the value of each, and whether it caught.
 #[derive(Clone, Debug)]
@@ -14,6 +17,7 @@ pub(crate) struct Logistic {
     pub median: f64,
     /// The scale.
     pub spread: f64,
+    less: f64,
 }
 
 impl Logistic {
@@ -69,41 +73,30 @@ impl Logistic {
             trials,
             median: middle - (a / b).clamp(-20.0, 20.0) * unit,
             spread: unit / b,
+            less: LESS,
+        }
+    }
+
+    /// What trials say that do not contradict each other, so that any scale is the more likely the
+    /// smaller it is.
+    pub fn around(trials: Vec<(f64, bool)>, median: f64) -> Self {
+        Self {
+            trials,
+            median,
+            spread: SPREAD,
+            less: LESS_IF_AGREED,
         }
     }
 
     /// Half the 95 % interval of the median: where the likelihood, with the scale that fits best
     /// there, is that much less. A scale that came out too small makes it no narrower.
     pub fn interval(&self) -> f64 {
-        let Self { median, spread, .. } = *self;
-        let at = |value: f64, spread: f64| {
-            let of = |&(at, caught): &(f64, bool)| {
-                let score = (at - value) / spread;
-                let score = if caught { score } else { -score };
-                -(-score).exp().ln_1p().min(1e9)
-            };
-            self.trials.iter().map(of).sum::<f64>()
-        };
-        // It has one top over the logarithm of the scale.
-        let best = |value: f64| {
-            let (mut low, mut high) = (-2.5, 2.5);
-            let with = |log: f64| at(value, spread * f64::exp(log));
-            for _ in 0..16 {
-                let (a, b) = (low + (high - low) / 3.0, high - (high - low) / 3.0);
-                if with(a) < with(b) {
-                    low = a;
-                } else {
-                    high = b;
-                }
-            }
-            with(f64::midpoint(low, high))
-        };
-        let top = best(median);
+        let top = self.likelihood(self.median);
         let side = |sign: f64| {
             let far = 3.0 * self.deviation();
-            let is_out = |apart: f64| best(median + sign * apart) < top - LESS;
+            let is_out = |apart: f64| self.likelihood(self.median + sign * apart) < top - self.less;
             let (mut inside, mut outside) = (0.0, far);
-            while !is_out(outside) && outside < 40.0 * spread {
+            while !is_out(outside) && outside < 40.0 * self.spread {
                 (inside, outside) = (outside, 2.0 * outside);
             }
             for _ in 0..5 {
@@ -117,6 +110,37 @@ impl Logistic {
             outside
         };
         side(-1.0).max(side(1.0))
+    }
+
+    /// Whether [`Self::interval`] is at most `wanted`.
+    pub fn is_within(&self, wanted: f64) -> bool {
+        let least = self.likelihood(self.median) - self.less;
+        let is_out = |apart: f64| self.likelihood(self.median + apart) < least;
+        is_out(-wanted) && is_out(wanted)
+    }
+
+    /// The logarithm of the likelihood of a median, with the scale that fits best there. It has one
+    /// top over the logarithm of the scale.
+    fn likelihood(&self, median: f64) -> f64 {
+        let with = |log: f64| {
+            let spread = self.spread * f64::exp(log);
+            let of = |&(at, caught): &(f64, bool)| {
+                let score = (at - median) / spread;
+                let score = if caught { score } else { -score };
+                -(-score).exp().ln_1p().min(1e9)
+            };
+            self.trials.iter().map(of).sum::<f64>()
+        };
+        let (mut low, mut high) = (-2.5, 2.5);
+        for _ in 0..16 {
+            let (a, b) = (low + (high - low) / 3.0, high - (high - low) / 3.0);
+            if with(a) < with(b) {
+                low = a;
+            } else {
+                high = b;
+            }
+        }
+        with(f64::midpoint(low, high))
     }
 
     /// Standard deviation of the median, from the information in the trials.

@@ -9,9 +9,9 @@
 //! Pairs of reads ([`crate::mtbrc`]): the first on one cylinder, the second on another one, sent so
 //! that its sector passes when the drive may just have reached it. The inner loop of the paper's
 //! MTBRC search is over distances in whole sectors; here the second read is sent at any time, and
-//! whether it catches its sector narrows the seek time down until the interval is half a percent or
-//! 0.014 ms. Five starting points are spread evenly over the cylinders, and seeks go inward and
-//! outward in turn.
+//! whether it catches its sector narrows the seek time down until the interval is 0.25 % or
+//! 0.006 ms either way. Five starting points are spread evenly over the cylinders, and seeks go
+//! inward and outward in turn.
 //!
 //! The distances are the paper's: all up to 10 cylinders, then every 2nd, 5th, 10th, 25th and
 //! 100th. Its drives had some thousand cylinders; on drives of more than 20,000 the distances grow
@@ -27,8 +27,9 @@
 //!
 //! # Confidence
 //! Half the interval between the longest lead that missed and the shortest that caught; where these
-//! overlap because seeks scatter, the 95 % interval of a logistic fit. The maximum is the 95th
-//! percentile over all starting points.
+//! overlap because seeks scatter, the 95 % interval of a logistic fit. Once a seek was seen to
+//! scatter, others may agree by chance: so many pairs are sent that this is unlikely. The maximum
+//! is the 95th percentile over all starting points.
 //!
 //! # Cost
 //! Some 12 pairs for each distance, 1000 to 3000 in all; where seeks scatter up to 100 for each.

@@ -20,8 +20,8 @@ pub(crate) struct Threshold {
     confirmed: [u32; 2],
     /// How many must.
     demanded: u32,
-    /// What trials that agree leave uncertain at least.
-    resolution: f64,
+    /// Whether it may scatter although its trials agree.
+    doubted: bool,
 }
 
 /// A threshold with its percentiles, in nanoseconds.
@@ -68,7 +68,7 @@ impl Default for Threshold {
             guess: None,
             confirmed: [0; 2],
             demanded: 2,
-            resolution: 0.0,
+            doubted: false,
         }
     }
 }
@@ -79,12 +79,11 @@ impl Threshold {
         Self { demanded, ..self }
     }
 
-    /// One that others of its kind let expect to scatter: agreement is confirmed more often, and
-    /// does not rule out that it scatters by less than the distance of what confirms it.
+    /// One that others of its kind let expect to scatter: trials that agree must also rule out that
+    /// they do so by chance.
     pub fn doubted(self) -> Self {
         Self {
-            demanded: 8,
-            resolution: JUST / 7.5,
+            doubted: true,
             ..self
         }
     }
@@ -127,7 +126,7 @@ impl Threshold {
             let is_near = |at: &&f64| (*at - middle).abs() < (low - high) / 2.0 + JUST;
             values.iter().filter(is_near).count()
         };
-        let outliers = if self.resolution > 0.0 { 0.0 } else { OUTLIERS };
+        let outliers = if self.doubted { 0.0 } else { OUTLIERS };
         let allowed = ((near(&missed) + near(&caught)) as f64 * outliers) as usize;
         // Leaves out as few trials as possible: `k` of one side, the rest of the other.
         for left_out in 1..=allowed {
@@ -151,10 +150,17 @@ impl Threshold {
         let (low, high) = self.bracket();
         if low >= high {
             let is_likely =
-                |fit: Logistic| 2.0 * fit.deviation() <= wanted && fit.interval() <= wanted;
+                |fit: Logistic| 2.0 * fit.deviation() <= wanted && fit.is_within(wanted);
             return self.missed.len() >= 30 && is_likely(self.logistic());
         }
-        high - low <= 2.0 * wanted && self.confirmed.iter().all(|trials| *trials >= self.demanded)
+        high - low <= 2.0 * wanted
+            && self.confirmed.iter().all(|trials| *trials >= self.demanded)
+            && (!self.doubted || self.by_chance((low, high)).is_within(2.0 * wanted))
+    }
+
+    /// What trials that agree say of a threshold that may scatter.
+    fn by_chance(&self, (low, high): (f64, f64)) -> Logistic {
+        Logistic::around(self.trials().collect(), low.midpoint(high))
     }
 
     /// How many trials contradict the others, at the value where these are fewest.
@@ -173,6 +179,9 @@ impl Threshold {
     pub fn aim(&self, wanted: f64, uniform: f64) -> f64 {
         let (low, high) = self.bracket();
         if low < high && high - low <= 2.0 * wanted {
+            if self.doubted {
+                return low.midpoint(high) + (uniform - 0.5) * JUST / 3.0;
+            }
             let lacks = self.confirmed.map(|trials| trials < self.demanded);
             match lacks {
                 [true, _] => return low - JUST / 2.0,
@@ -205,10 +214,13 @@ impl Threshold {
         let samples = self.missed.len() as u64;
         let (low, high) = self.bracket();
         if low < high {
-            let median = low.midpoint(high);
+            let chance = match self.doubted && !self.missed.is_empty() {
+                true => self.by_chance((low, high)).interval(),
+                false => 0.0,
+            };
             return Found {
-                median,
-                uncertainty: ((high - low) / 2.0).max(self.resolution),
+                median: low.midpoint(high),
+                uncertainty: ((high - low) / 2.0).max(chance),
                 upper: high,
                 samples,
                 scatters: false,
@@ -288,6 +300,32 @@ mod tests {
             (found.upper - (2_345.0 + 2.944 * 30.0)).abs() < 20.0,
             "{found:?}"
         );
+    }
+
+    /// A threshold that is doubted scatters or not; either way the interval says how far off it is,
+    /// though it was looked at after each trial.
+    #[test]
+    fn agreement_by_chance_is_not_believed() {
+        let mut generator = Pcg64Mcg::seed_from_u64(11);
+        for spread in [0.0, 10e3, 30e3] {
+            let (mut outside, mut trials) = (0, 0);
+            for _ in 0..200 {
+                let mut found = Threshold::near(0.0, 1e5).confirmed(3).doubted();
+                while found.missed.len() < 100 && !found.is_done(8e3) {
+                    let aim = found.aim(8e3, uniform(&mut generator));
+                    let at = aim + 1e5 * (uniform(&mut generator) - 0.5);
+                    let u = uniform(&mut generator);
+                    let needed = spread * (u / (1.0 - u)).ln();
+                    let late = ((needed - at) / 1e7).ceil();
+                    found.add(at + (late - 1.0) * 1e7, at + late * 1e7);
+                }
+                let found = found.found();
+                outside += u32::from(found.median.abs() > found.uncertainty);
+                trials += found.samples;
+            }
+            assert!(outside <= 16, "spread {spread}: {outside} of 200 outside");
+            assert!(trials > 200 * 12, "{trials}");
+        }
     }
 
     #[test]

@@ -13,6 +13,10 @@ use crate::{Effort, Error, Estimate};
 
 /// How often trials must confirm each side of an interval.
 const CONFIRMED: u32 = 3;
+/// The same beside a distance over which seeks scatter.
+const CONFIRMED_BESIDE: u32 = 20;
+/// Half an interval of the directions that is narrow enough, in nanoseconds.
+const RESOLUTION: f64 = 3e3;
 /// Fewer distances are no curve.
 const LEAST: usize = 8;
 
@@ -105,22 +109,26 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
         let mut samples = 0;
         for share in [100, 40, 15, 6, 3] {
             let distance = (stroke / share).max(1);
-            let mut way = [0.0; 2];
+            let (mut way, mut uncertain) = ([0.0; 2], 0.0);
             for (time, inward) in way.iter_mut().zip([false, true]) {
                 let near = Threshold::default().confirmed(CONFIRMED);
-                let found = self.threshold(distance, near, 3e3, |_| inward)?;
+                let found = self.threshold(distance, near, RESOLUTION, |_| inward)?;
                 *time = found.median;
+                uncertain += found.uncertainty / 2.0;
                 samples += found.samples;
             }
-            halves.push((way[1] - way[0]) / 2.0);
+            halves.push(((way[1] - way[0]) / 2.0, uncertain.max(RESOLUTION)));
         }
-        halves.sort_by(f64::total_cmp);
-        let middle = halves[1..4].iter().sum::<f64>() / 3.0;
+        let (middle, uncertain) = typical(halves);
         // Less than the resolution is nothing.
-        self.inward = if middle.abs() < 3e3 { 0.0 } else { middle };
+        self.inward = if middle.abs() < RESOLUTION {
+            0.0
+        } else {
+            middle
+        };
         Ok(Estimate {
             value: span(self.inward),
-            uncertainty: span((halves[3] - halves[1]).max(3e3)),
+            uncertainty: span(uncertain),
             samples,
         })
     }
@@ -181,19 +189,29 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
             Some((time, width)) => Threshold::near(time, width),
             None => Threshold::default(),
         };
-        let near = match self.scatters {
-            true => near.doubted(),
-            false => near.confirmed(CONFIRMED),
-        };
+        let near = self.careful(distance, near);
         let size = expected.map_or(0.0, |(time, _)| time);
         let mut found = self.threshold(distance, near, narrow(size), |k| k % 2 == 0)?;
         if found.uncertainty > narrow(found.median) && found.uncertainty <= narrow(size) {
             // Much shorter than its neighbours.
-            let near = Threshold::near(found.median, found.uncertainty);
+            let near = self.careful(distance, Threshold::near(found.median, found.uncertainty));
             found = self.threshold(distance, near, narrow(found.median), |k| k % 2 == 0)?;
         }
         self.found.insert(distance, found);
         Ok(())
+    }
+
+    /// A threshold that is confirmed well, and better where some seek was seen to scatter: best if
+    /// it was one over the next distance.
+    fn careful(&self, distance: u32, near: Threshold) -> Threshold {
+        let below = self.found.range(..distance).next_back();
+        let above = self.found.range(distance..).next();
+        let mut beside = below.into_iter().chain(above);
+        match (self.scatters, beside.any(|(_, found)| found.scatters)) {
+            (false, _) => near.confirmed(CONFIRMED),
+            (true, false) => near.confirmed(CONFIRMED).doubted(),
+            (true, true) => near.confirmed(CONFIRMED_BESIDE).doubted(),
+        }
     }
 
     /// What the neighbours let expect of a distance, and how far that may be off.
@@ -226,11 +244,55 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
     }
 }
 
+/// What values with their uncertainties say together, and how uncertain that is: the mean of the
+/// middle three fifths of their weights, which fall with the square of the uncertainty. So neither
+/// a distance over which seeks scatter counts much, nor one that something disturbed.
+fn typical(mut values: Vec<(f64, f64)>) -> (f64, f64) {
+    values.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let weight = |&(_, uncertain): &(f64, f64)| uncertain.powi(-2);
+    let total: f64 = values.iter().map(weight).sum();
+    let (from, to) = (0.2 * total, 0.8 * total);
+    let (mut below, mut sum) = (0.0, 0.0);
+    let mut middle = Vec::new();
+    for value in &values {
+        let share = (below + weight(value)).min(to) - f64::max(below, from);
+        if share > 0.0 {
+            sum += share * value.0;
+            middle.push(value.0);
+        }
+        below += weight(value);
+    }
+    let apart = middle[middle.len() - 1] - middle[0];
+    (sum / (to - from), apart.max(total.sqrt().recip()))
+}
+
 /// What kept something from being measured, unless nothing more can be.
 fn tolerated(result: Result<(), Error>) -> Result<Option<Error>, Error> {
     match result {
         Ok(()) => Ok(None),
         Err(error @ Error::Broken(_)) => Err(error),
         Err(error) => Ok(Some(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_uncertain_or_far_off_says_little_of_the_typical_value() {
+        // Of five that are as certain, the mean of the middle three.
+        let alike = [4.0, 1.0, 3.0, 90.0, 2.0].map(|value| (value, 1.0));
+        let (value, uncertain) = typical(alike.to_vec());
+        assert!((value - 3.0).abs() < 1e-12, "{value}");
+        assert_eq!(uncertain, 2.0);
+        // Two with intervals a hundred times as wide weigh next to nothing.
+        let (value, _) = typical(vec![
+            (-200.0, 100.0),
+            (-99.0, 100.0),
+            (0.0, 1.0),
+            (1.0, 1.0),
+        ]);
+        assert!((value - 0.5).abs() < 0.01, "{value}");
     }
 }

@@ -3,7 +3,10 @@
 use crate::Effort;
 
 /// Half an interval that is narrow enough, in nanoseconds, and as a share of the seek.
-pub(super) const NARROW: (f64, f64) = (7e3, 0.003);
+pub(super) const NARROW: (f64, f64) = (6e3, 0.0025);
+
+/// What a straight line between two points may be off, so expressed.
+const STRAIGHT: (f64, f64) = (7e3, 0.0035);
 
 /// Half an interval that is narrow enough for a seek of `time` nanoseconds.
 pub(super) fn narrow(time: f64) -> f64 {
@@ -84,14 +87,10 @@ pub(crate) fn sharpest(points: &[Measured]) -> Option<u32> {
             .flatten()
             .map(|outside| (outside - inside).abs());
         let off = turns.fold(0.0, f64::max) * f64::from(wide) / 2.0;
-        let allowed = narrow(points[k].1);
-        let uncertain = points[k].2.max(points[k + 1].2);
-        // Where seeks scatter, points bend the curve at random.
-        let allowed = if uncertain > allowed {
-            3.0 * uncertain
-        } else {
-            allowed
-        };
+        // Where seeks scatter, points are less certain than was asked for, and bend the curve at
+        // random.
+        let lacks = |k: usize| (points[k].2 - narrow(points[k].1)).max(0.0);
+        let allowed = STRAIGHT.0.max(STRAIGHT.1 * points[k].1) + 3.0 * lacks(k).max(lacks(k + 1));
         (wide > 1 && off > allowed).then(|| (off / allowed, left + wide / 2))
     };
     let worst = (0..points.len().saturating_sub(1)).filter_map(of_interval);
@@ -123,6 +122,19 @@ mod tests {
             far.windows(2)
                 .all(|pair| pair[1] - pair[0] <= 100.max(pair[0] / 25))
         );
+    }
+
+    #[test]
+    fn a_bend_is_seen_beside_points_that_are_as_certain_as_was_asked() {
+        // 10 ms, and 1 % more from cylinder 11 on.
+        let time = |at: f64| 1e7 * if at > 10.0 { 1.01 } else { 1.0 };
+        let point = |at: u32| (at, time(f64::from(at)), narrow(time(f64::from(at))));
+        let points: Vec<Measured> = [0, 4, 8, 12, 16, 20].map(point).to_vec();
+        assert_eq!(sharpest(&points), Some(10));
+        let vague = points
+            .iter()
+            .map(|&(at, time, narrow)| (at, time, 8.0 * narrow));
+        assert_eq!(sharpest(&vague.collect::<Vec<_>>()), None);
     }
 
     #[test]

@@ -256,13 +256,16 @@ fn check(spec: &Spec, seed: u64) -> Cost {
     cost
 }
 
+/// Bounds must hold in whatever order random numbers come: each drive is measured with some.
 #[test]
 fn random_mechanics_are_found() {
     let mut measured = 0;
     for seed in 0..60 {
         let spec = drive(seed);
         if spec.contradiction().is_none() {
-            check(&spec, seed);
+            for order in 0..3 {
+                check(&spec, seed + 1000 * order);
+            }
             measured += 1;
         }
     }
