@@ -5,8 +5,8 @@ const SPREAD: f64 = 2.5e4;
 /// Half the 95th percentile of the chi-square distribution: by so much the logarithm of the
 /// likelihood is less at the ends of a 95 % interval.
 const LESS: f64 = 1.92;
-/// The same where trials agree: they may do so by chance for a while, and whether they are enough is
-/// asked after each.
+/// The same where trials agree: they may do so by chance for a while, and whether they are enough
+/// is asked after each.
 const LESS_IF_AGREED: f64 = 2.0 * LESS;
 
 /// Trials that contradict each other: the value of each, and whether it caught.

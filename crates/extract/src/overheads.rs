@@ -292,10 +292,10 @@ impl<'a, 'd> Leads<'a, 'd> {
         idle::zones(self.setup.layout)[zone].sectors()
     }
 
-    /// The time of a sector on the bus, if each further sector of a write, and not just the `second`
-    /// one, lengthens the lead by that less its time on the media: less where a track has fewer
-    /// sectors, while a wait for data is the same. A sector makes a difference of some microseconds
-    /// only, so several are written.
+    /// The time of a sector on the bus, if each further sector of a write, and not just the
+    /// `second` one, lengthens the lead by that less its time on the media: less where a track has
+    /// fewer sectors, while a wait for data is the same. A sector makes a difference of some
+    /// microseconds only, so several are written.
     fn overtaken(&mut self, second: f64) -> Result<Option<f64>, Error> {
         let sectors = [0, 2].map(|zone| self.sectors_of_track(zone));
         if sectors[0] == sectors[1] {
