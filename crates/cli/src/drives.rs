@@ -1,6 +1,7 @@
-//! `diskarm drives`: the catalogue, and single drives.
+//! `diskarm drives`: the catalogue, single drives, and new ones.
 
 mod list;
+mod new;
 mod show;
 
 use crate::error::Error;
@@ -22,6 +23,7 @@ enum Command {
     #[command(flatten)]
     Listing(Listing),
     Show(show::Args),
+    New(new::Args),
 }
 
 /// Prints the list, or one drive.
@@ -30,5 +32,6 @@ pub fn run(args: Args) -> Result<(), Error> {
         None => list::run(args.json),
         Some(Command::Listing(Listing::List { json })) => list::run(json),
         Some(Command::Show(args)) => show::run(args),
+        Some(Command::New(args)) => new::run(args),
     }
 }

@@ -1,12 +1,14 @@
 //! Specifications as text: sets values in a text and keeps the rest as written (comments, order,
-//! spaces), or writes a whole one ([`specification`]).
+//! spaces), or writes a whole one ([`specification`]), also from a data sheet ([`Datasheet`]).
 //!
 //! Values are not checked here: `diskarm_core::spec::parse` reads the result and reports what is
 //! wrong with it.
 
+mod datasheet;
 mod whole;
 mod write;
 
+pub use datasheet::Datasheet;
 pub use whole::specification;
 
 use std::borrow::Cow;

@@ -1,5 +1,6 @@
-//! `drives` and `drives show`.
+//! `drives`, `drives show` and `drives new`.
 
+use crate::errors::error;
 use crate::{assert_within, json, keys, printed};
 use diskarm_drives::CATALOGUE;
 
@@ -116,4 +117,57 @@ fn the_page_has_units_and_no_columns_of_zeros() {
         "0", "[0,", "559)", "96", "4.42", "0.0", "14.0", "32.0", "1632", "325", "12"
     ]));
     assert!(!page.contains("defects\n"), "{page}");
+}
+
+const SHEET: [&str; 10] = [
+    "drives",
+    "new",
+    "--capacity",
+    "4TB",
+    "--rpm",
+    "7200 rpm",
+    "--seek",
+    "8.5ms",
+    "--outer",
+    "180MB/s",
+];
+
+#[test]
+fn a_data_sheet_makes_a_drive() {
+    let path = std::env::temp_dir().join(format!("diskarm-{}-new.toml", std::process::id()));
+    let path = path.to_str().unwrap();
+    let made = printed(&[&SHEET[..], &["--name", "a \"4\" TB", "--cache", "64 MiB"]].concat());
+    std::fs::write(path, made).unwrap();
+    let sheet = json(&["drives", "show", path, "--json"]);
+    std::fs::remove_file(path).unwrap();
+    assert_eq!(sheet["name"], "a \"4\" TB");
+    assert_eq!(sheet["geometry"]["capacity_sectors"], 7_814_037_168_u64);
+    // 64 MiB in 32 segments.
+    assert_eq!(sheet["buffer"]["segment_sectors"], 4096);
+}
+
+#[test]
+fn data_sheets_that_contradict_themselves_are_refused() {
+    let refused = |more: &[&str]| error(&[&SHEET[..], more].concat());
+    for (more, expected) in [
+        (
+            ["--inner", "200MB/s"],
+            "--inner: found \"200 MB/s\", expected a rate up to that of outer",
+        ),
+        (
+            ["--track-to-track", "9ms"],
+            "--track-to-track: found \"9 ms\", expected a time above 0, up to that of seek",
+        ),
+        (
+            ["--cache", "64"],
+            "--cache: found \"64\", expected a size from 1 B to a million TB",
+        ),
+        (
+            ["--interface", "600MB"],
+            "--interface: found \"600MB\", expected a rate from 1 kB/s",
+        ),
+    ] {
+        let error = refused(&more);
+        assert!(error.contains(expected), "{error}");
+    }
 }

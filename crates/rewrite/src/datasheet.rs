@@ -1,0 +1,399 @@
+//! A specification from the figures of a data sheet, and assumptions where it has none.
+
+use std::fmt::Write;
+
+use diskarm_core::spec::{self, Spec};
+use diskarm_core::text::InputError;
+use diskarm_core::units::{Bytes, Span};
+
+/// What a data sheet says of a drive. Where it says nothing, [`Datasheet::specification`] assumes
+/// what is usual, and says so.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Datasheet {
+    /// The name of the drive: lower-case letters, digits, `.` and `-`.
+    pub name: String,
+    /// Capacity, as the maker counts it.
+    pub capacity: Bytes,
+    /// Revolutions per minute.
+    pub rpm: u32,
+    /// Mean time of a seek before a read: that over a third of the cylinders.
+    pub seek: Span,
+    /// The same before a write.
+    pub write_seek: Option<Span>,
+    /// Over one cylinder.
+    pub track_to_track: Option<Span>,
+    /// From the first cylinder to the last.
+    pub full_stroke: Option<Span>,
+    /// Sustained transfer rate of the outermost tracks, in bytes per second.
+    pub outer_per_s: f64,
+    /// The same of the innermost.
+    pub inner_per_s: Option<f64>,
+    /// Size of the buffer.
+    pub cache: Option<Bytes>,
+    /// Platters, with two surfaces each.
+    pub platters: Option<u32>,
+    /// Commands that can be queued; 1 if it has no queue.
+    pub queue: Option<u32>,
+    /// Bytes per second of the interface.
+    pub interface_per_s: Option<f64>,
+}
+
+/// The size of a sector. Larger sectors on the media are not modelled.
+const SECTOR: u64 = 512;
+
+/// Zones, of about as many cylinders each.
+const ZONES: u32 = 16;
+
+/// Tracks of a surface at most, where the number of platters is assumed.
+const TRACKS: u64 = 450_000;
+
+/// The most platters of any drive.
+const PLATTERS: u32 = 16;
+
+/// A number, and whether it is from the data sheet.
+#[derive(Clone, Copy)]
+struct Figure<T> {
+    value: T,
+    is_given: bool,
+}
+
+impl<T> Figure<T> {
+    fn of(given: Option<T>, assumed: T) -> Self {
+        Self {
+            is_given: given.is_some(),
+            value: given.unwrap_or(assumed),
+        }
+    }
+}
+
+/// All figures, those that are assumed included.
+struct Figures {
+    sectors: u64,
+    revolution_ms: f64,
+    average_ms: f64,
+    write_settle_ms: Figure<f64>,
+    single_ms: Figure<f64>,
+    full_ms: Figure<f64>,
+    inner_per_s: Figure<f64>,
+    cache: Figure<Bytes>,
+    surfaces: Figure<u32>,
+    queue: Figure<u32>,
+    interface_per_s: Figure<f64>,
+}
+
+/// A zone that is laid out.
+struct Zone {
+    first: u32,
+    end: u32,
+    sectors: u32,
+    track_skew: u32,
+    cylinder_skew: u32,
+}
+
+impl Datasheet {
+    /// The text of a specification with these figures, with a remark on each that is assumed, and
+    /// what it says.
+    ///
+    /// The zones have as many tracks each, but for the innermost, and hold the capacity to the
+    /// sector. Their tracks grow evenly, so that reading in sequence, over head and cylinder
+    /// switches, has the rates of the data sheet at both ends.
+    ///
+    /// # Errors
+    /// What contradicts something else, by the names of the fields, or what the reader of
+    /// specifications finds wrong.
+    pub fn specification(&self) -> Result<(String, Spec), InputError> {
+        let mut figures = self.figures()?;
+        let zones = self.zones(&mut figures)?;
+        let text = self.text(&figures, &zones);
+        let spec = spec::parse(&text, &self.name)?;
+        Ok((text, spec))
+    }
+
+    fn figures(&self) -> Result<Figures, InputError> {
+        let wrong = |field: &str, found: String, expected: &str| {
+            Err(InputError::new(field, &found, expected))
+        };
+        let average_ms = self.seek.as_ms();
+        if average_ms <= 0.0 || average_ms > 100.0 {
+            let found = format!("{average_ms} ms");
+            return wrong("seek", found, "a time above 0, up to 100 ms");
+        }
+        if !(300..=60_000).contains(&self.rpm) {
+            return wrong("rpm", self.rpm.to_string(), "300 to 60000");
+        }
+        let single_ms = Figure::of(
+            self.track_to_track.map(Span::as_ms),
+            average_ms.min(1.0).min(average_ms / 2.0),
+        );
+        if single_ms.value <= 0.0 || single_ms.value > average_ms {
+            let found = format!("{} ms", single_ms.value);
+            return wrong(
+                "track_to_track",
+                found,
+                "a time above 0, up to that of seek",
+            );
+        }
+        let full_ms = Figure::of(self.full_stroke.map(Span::as_ms), 2.0 * average_ms);
+        if full_ms.value < average_ms {
+            let found = format!("{} ms", full_ms.value);
+            return wrong("full_stroke", found, "a time from that of seek on");
+        }
+        let settle = self.write_seek.map(|write| write.as_ms() - average_ms);
+        let write_settle_ms = Figure::of(settle, (average_ms / 8.0).min(1.0));
+        if write_settle_ms.value < 0.0 {
+            let found = format!("{} ms", write_settle_ms.value + average_ms);
+            return wrong("write_seek", found, "a time from that of seek on");
+        }
+        let inner_per_s = Figure::of(self.inner_per_s, self.outer_per_s / 2.0);
+        if inner_per_s.value > self.outer_per_s {
+            let found = format!("{} MB/s", inner_per_s.value / 1e6);
+            return wrong("inner", found, "a rate up to that of outer");
+        }
+        if let Some(none @ (0 | PLATTERS..)) = self.platters.filter(|n| *n != PLATTERS) {
+            return wrong("platters", none.to_string(), "1 to 16");
+        }
+        let surfaces = self.platters.map(|platters| 2 * platters);
+        Ok(Figures {
+            sectors: sectors(self.capacity),
+            revolution_ms: 60_000.0 / f64::from(self.rpm),
+            average_ms,
+            write_settle_ms,
+            single_ms,
+            full_ms,
+            inner_per_s,
+            cache: Figure::of(self.cache, Bytes(64 << 20)),
+            surfaces: Figure::of(surfaces, 0),
+            queue: Figure::of(self.queue, 32),
+            interface_per_s: Figure::of(self.interface_per_s, 600e6),
+        })
+    }
+
+    /// Sectors of a track whose sequential rate is `per_s`: a pass over a cylinder takes its
+    /// revolutions, and the skews between tracks.
+    fn on_track(figures: &Figures, per_s: f64) -> f64 {
+        let surfaces = f64::from(figures.surfaces.value);
+        let skews = (surfaces - 1.0) * figures.single_ms.value + cylinder_ms(figures);
+        let track_ms = figures.revolution_ms + skews / surfaces;
+        per_s * track_ms / 1e3 / SECTOR as f64
+    }
+
+    fn zones(&self, figures: &mut Figures) -> Result<Vec<Zone>, InputError> {
+        if figures.surfaces.value == 0 {
+            figures.surfaces.value = 2;
+            let mean = (self.outer_per_s + figures.inner_per_s.value) / 2.0;
+            let tracks = figures.sectors as f64 / Self::on_track(figures, mean);
+            let platters = (tracks / (2.0 * TRACKS as f64)).ceil().max(1.0);
+            if platters > f64::from(PLATTERS) {
+                let found = format!("{} bytes", self.capacity.0);
+                let expected = "a smaller capacity, or more bytes a track: a higher outer rate";
+                return Err(InputError::new("capacity", &found, expected));
+            }
+            figures.surfaces.value = 2 * platters as u32;
+        }
+        let surfaces = u64::from(figures.surfaces.value);
+        let outer = Self::on_track(figures, self.outer_per_s);
+        let inner = Self::on_track(figures, figures.inner_per_s.value);
+        if !(2.0..=60_000.0).contains(&inner) || outer > 60_000.0 {
+            let found = format!("{inner:.0} to {outer:.0} sectors a track");
+            let expected = "rates that give 2 to 60000 sectors a track at this speed";
+            return Err(InputError::new("outer", &found, expected));
+        }
+        let of_zone = |zone: u32| {
+            let share = f64::from(zone) / f64::from(ZONES - 1);
+            (outer + (inner - outer) * share).round() as u64
+        };
+        let all: u64 = (0..ZONES).map(|zone| of_zone(zone) * surfaces).sum();
+        let each = figures.sectors.div_ceil(all);
+        let angle = |ms: f64, sectors: u64| (ms / figures.revolution_ms * sectors as f64).ceil();
+        let (mut zones, mut left) = (Vec::new(), figures.sectors);
+        for zone in 0..ZONES {
+            let sectors = of_zone(zone);
+            let cylinders = each.min(left.div_ceil(sectors * surfaces));
+            if cylinders == 0 {
+                break;
+            }
+            left = left.saturating_sub(cylinders * sectors * surfaces);
+            let first = zones.last().map_or(0, |zone: &Zone| zone.end);
+            zones.push(Zone {
+                first,
+                end: first + cylinders as u32,
+                sectors: sectors as u32,
+                track_skew: angle(figures.single_ms.value, sectors) as u32 % sectors as u32,
+                cylinder_skew: angle(cylinder_ms(figures), sectors) as u32 % sectors as u32,
+            });
+        }
+        Ok(zones)
+    }
+
+    fn text(&self, figures: &Figures, zones: &[Zone]) -> String {
+        let mut text = self.source(figures);
+        let held: u64 = zones
+            .iter()
+            .map(|zone| u64::from(zone.end - zone.first) * u64::from(zone.sectors))
+            .sum::<u64>()
+            * u64::from(figures.surfaces.value);
+        let _ = writeln!(
+            text,
+            "\n[geometry]\nsurfaces = {}{}\ncylinders = {}\nsectors = {}\nsector_bytes = {SECTOR}\n\
+             order = \"cylinder-major\"\nsparing = \"none\"\n\n\
+             # Zones from the outside in: cylinders [first, end); skews in sectors of the zone.",
+            figures.surfaces.value,
+            assumed(&figures.surfaces),
+            zones.last().map_or(0, |zone| zone.end),
+            figures.sectors,
+        );
+        for (place, zone) in zones.iter().enumerate() {
+            let _ = writeln!(
+                text,
+                "[[geometry.zones]]\ncylinders = [{}, {}]\nsectors_per_track = {}",
+                zone.first, zone.end, zone.sectors
+            );
+            if place == 0 && held > figures.sectors {
+                let reserved = held - figures.sectors;
+                let _ = writeln!(text, "reserved_sectors = {reserved} # beyond the capacity");
+            }
+            let _ = writeln!(
+                text,
+                "track_skew_sectors = {}\ncylinder_skew_sectors = {}\n",
+                zone.track_skew, zone.cylinder_skew
+            );
+        }
+        text + &self.rest(figures)
+    }
+
+    /// Name and source.
+    fn source(&self, figures: &Figures) -> String {
+        let ms = |span: Span| format!("{} ms", rounded(span.as_ms()));
+        let mb = |per_s: f64| format!("{} MB/s", rounded(per_s / 1e6));
+        let (capacity, speed) = (shown(self.capacity), format!("{} rpm", self.rpm));
+        let figure = |name: &str, value: Option<String>| Some(format!("{name}: {}", value?));
+        let given = [
+            figure("capacity", Some(capacity.clone())),
+            figure("rotation", Some(speed.clone())),
+            figure("mean seek before a read", Some(ms(self.seek))),
+            figure("mean seek before a write", self.write_seek.map(ms)),
+            figure("seek over one cylinder", self.track_to_track.map(ms)),
+            figure("full stroke", self.full_stroke.map(ms)),
+            figure("outermost tracks", Some(mb(self.outer_per_s))),
+            figure("innermost tracks", self.inner_per_s.map(mb)),
+            figure("buffer", self.cache.map(shown)),
+            figure("platters", self.platters.map(|n| n.to_string())),
+            figure("queued commands", self.queue.map(|n| n.to_string())),
+            figure("interface", self.interface_per_s.map(mb)),
+        ];
+        let given: Vec<String> = given.into_iter().flatten().collect();
+        let inner = match figures.inner_per_s.is_given {
+            true => "the rates of the data sheet",
+            false => "the rate of the data sheet outside, and half of it inside",
+        };
+        let text = |text: String| toml_edit::Value::from(text).to_string();
+        format!(
+            "name = {}\nsummary = {}\n\n[source]\norigin = \"\"\"\nFigures of a data sheet:\n\
+             {}\"\"\"\nchoices = \"\"\"\nWhat is marked as assumed below. {ZONES} zones of equal \
+             width; reading in sequence has\n{inner}. No spare space; sectors of {SECTOR} bytes on \
+             the media.\"\"\"\nnominal = true\n",
+            text(self.name.clone()),
+            text(format!("A drive by its data sheet: {capacity}, {speed}")),
+            given.join("\n"),
+        )
+    }
+
+    /// All but source and geometry.
+    fn rest(&self, figures: &Figures) -> String {
+        let ms =
+            |figure: &Figure<f64>| format!("\"{} ms\"{}", rounded(figure.value), assumed(figure));
+        let single = Figure {
+            is_given: false,
+            ..figures.single_ms
+        };
+        let segments = 32;
+        let segment = figures.cache.value.0 / segments / SECTOR * SECTOR;
+        let sector_ns = SECTOR as f64 / figures.interface_per_s.value * 1e9;
+        let mut text = format!(
+            "[mechanics]\nrotation = \"{} rpm\"\nhead_switch = {}\nwrite_settle = {}\n\n\
+             [mechanics.seek]\nform = \"three-point\"\nsingle = {}\naverage = \"{} ms\"\nfull = {}\n\n",
+            self.rpm,
+            ms(&single),
+            ms(&figures.write_settle_ms),
+            ms(&figures.single_ms),
+            rounded(figures.average_ms),
+            ms(&figures.full_ms),
+        );
+        let _ = write!(
+            text,
+            "[buffer]\nsegments = {segments} # assumed, as all rules of the buffer\n\
+             segment = \"{segment} B\"{}\ncaching = true\nread_ahead = \"until-full\"\n\
+             read_ahead_on_hit = true\nwrite_stops_read_ahead = true\narriving_hits = true\n\
+             partial_hits_at_once = true\nhits_on_written = true\nread_on_arrival = true\n\
+             write_on_arrival = true\nwrite_cache = \"always\"\ncombine_writes = true\n\n",
+            assumed(&figures.cache),
+        );
+        text += "[overheads] # assumed\n";
+        for key in OVERHEADS {
+            let _ = writeln!(text, "{key} = \"50 us\"");
+        }
+        let _ = write!(
+            text,
+            "\n[bus]\nread_sector = \"{sector_ns:.0} ns\"{}\nwrite_sector = \"{sector_ns:.0} ns\"\n\n\
+             [queue]\ndepth = {}{}\npolicy = \"sptf\" # assumed\npreseek = \"media-done\" # assumed\n",
+            assumed(&figures.interface_per_s),
+            figures.queue.value,
+            assumed(&figures.queue),
+        );
+        text
+    }
+}
+
+const OVERHEADS: [&str; 8] = [
+    "read_hit_after_read",
+    "read_hit_after_write",
+    "read_miss_after_read",
+    "read_miss_after_write",
+    "write_hit_after_read",
+    "write_hit_after_write",
+    "write_miss_after_read",
+    "write_miss_after_write",
+];
+
+/// The time that the skew between cylinders allows for: a tenth more than the seek takes.
+fn cylinder_ms(figures: &Figures) -> f64 {
+    1.1 * figures.single_ms.value
+}
+
+/// The sectors of a drive that is sold with a capacity: as makers have agreed (IDEMA LBA1-03) for
+/// whole gigabytes from 50 to 8,000, otherwise those that fit.
+fn sectors(capacity: Bytes) -> u64 {
+    let gb = capacity.0 / 1_000_000_000;
+    if capacity.0.is_multiple_of(1_000_000_000) && (50..=8_000).contains(&gb) {
+        97_696_368 + 1_953_504 * (gb - 50)
+    } else {
+        capacity.0 / SECTOR
+    }
+}
+
+/// The remark on a figure.
+fn assumed<T>(figure: &Figure<T>) -> &'static str {
+    match figure.is_given {
+        true => "",
+        false => " # assumed",
+    }
+}
+
+/// With at most three decimals.
+fn rounded(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}
+
+/// In the largest unit of 1000 that leaves three decimals at most, or in bytes.
+fn shown(bytes: Bytes) -> String {
+    let units = [("TB", 1e12), ("GB", 1e9), ("MB", 1e6)];
+    let bytes = bytes.0 as f64;
+    let whole = |unit: f64| {
+        (bytes / unit >= 1.0 && rounded(bytes / unit) * unit == bytes)
+            .then(|| rounded(bytes / unit))
+    };
+    let found = units
+        .iter()
+        .find_map(|(name, unit)| Some(format!("{} {name}", whole(*unit)?)));
+    found.unwrap_or_else(|| format!("{bytes} bytes"))
+}

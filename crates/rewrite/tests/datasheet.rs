@@ -1,0 +1,225 @@
+//! Specifications made from data sheets.
+
+use diskarm_core::device::Device;
+use diskarm_core::drive::Drive;
+use diskarm_core::geometry::Layout;
+use diskarm_core::request::{Op, Request};
+use diskarm_core::units::{Angle, Bytes, Instant, Lbn, SectorCount, Span};
+use diskarm_rewrite::Datasheet;
+use proptest::prelude::*;
+
+/// A drive of 8 TB, with nothing but what every data sheet has.
+fn common() -> Datasheet {
+    Datasheet {
+        name: "new".to_owned(),
+        capacity: Bytes(8_000_000_000_000),
+        rpm: 7200,
+        seek: Span::from_us(8_500.0),
+        write_seek: None,
+        track_to_track: None,
+        full_stroke: None,
+        outer_per_s: 250e6,
+        inner_per_s: None,
+        cache: None,
+        platters: None,
+        queue: None,
+        interface_per_s: None,
+    }
+}
+
+/// The blocks that drives of these capacities have by their makers' data sheets.
+#[test]
+fn capacities_are_those_of_drives_that_are_sold() {
+    for (gb, sectors) in [
+        (500, 976_773_168_u64),
+        (1_000, 1_953_525_168),
+        (4_000, 7_814_037_168),
+        (8_000, 15_628_053_168),
+    ] {
+        let datasheet = Datasheet {
+            capacity: Bytes(gb * 1_000_000_000),
+            ..common()
+        };
+        let (_, spec) = datasheet.specification().expect("a specification");
+        let layout = Layout::new(&spec.geometry).expect("a layout");
+        assert_eq!(layout.sectors().0, sectors, "{gb} GB");
+    }
+}
+
+/// Bytes per second of reads in sequence from `first` on.
+fn sequential(drive: &mut Drive, first: Lbn) -> f64 {
+    const READ: u64 = 1024;
+    const READS: u64 = 256;
+    let (mut now, mut begin) = (Instant::START, Instant::START);
+    for number in 0..READS + 1 {
+        let at = Lbn(first.0 + number * READ);
+        let read = Request::new(number, Op::Read, at, SectorCount(READ));
+        drive.submit(now, read).expect("room");
+        while let Some(event) = drive.next_event() {
+            now = event;
+            if drive.advance(now).is_some() {
+                break;
+            }
+        }
+        if number == 0 {
+            begin = now;
+        }
+    }
+    (READ * READS * 512) as f64 / (now - begin).as_s()
+}
+
+#[test]
+fn reads_in_sequence_have_the_rates_of_the_data_sheet() {
+    for (rpm, outer, inner, platters) in [
+        (7200, 250e6, 110e6, None),
+        (5400, 140e6, 60e6, Some(1)),
+        (15_000, 200e6, 130e6, Some(4)),
+    ] {
+        let datasheet = Datasheet {
+            rpm,
+            outer_per_s: outer,
+            inner_per_s: Some(inner),
+            platters,
+            capacity: Bytes(600_000_000_000),
+            ..common()
+        };
+        let (_, spec) = datasheet.specification().expect("a specification");
+        let last = spec
+            .geometry
+            .zones
+            .last()
+            .expect("a zone")
+            .sectors_per_track;
+        let mut drive = Drive::new(&spec, Angle::ZERO).expect("a drive");
+        let found = sequential(&mut drive, Lbn(0));
+        assert!((found / outer - 1.0).abs() < 0.02, "{rpm}: {found}");
+        let mut drive = Drive::new(&spec, Angle::ZERO).expect("a drive");
+        let from = drive.capacity().0 - 300 * 1024 - u64::from(last);
+        let found = sequential(&mut drive, Lbn(from));
+        assert!((found / inner - 1.0).abs() < 0.02, "{rpm}: {found}");
+    }
+}
+
+#[test]
+fn what_is_assumed_is_marked() {
+    let (text, _) = common().specification().expect("a specification");
+    let assumed = |key: &str| {
+        let mut lines = text.lines().filter(|line| line.starts_with(key));
+        lines.next().expect(key).ends_with("# assumed")
+    };
+    for key in [
+        "single",
+        "full",
+        "surfaces",
+        "write_settle",
+        "depth",
+        "segment =",
+        "read_sector",
+    ] {
+        assert!(assumed(key), "{key}");
+    }
+    let whole = Datasheet {
+        write_seek: Some(Span::from_us(9_500.0)),
+        track_to_track: Some(Span::from_us(800.0)),
+        full_stroke: Some(Span::from_us(18_000.0)),
+        inner_per_s: Some(110e6),
+        cache: Some(Bytes(256_000_000)),
+        platters: Some(5),
+        queue: Some(16),
+        interface_per_s: Some(600e6),
+        ..common()
+    };
+    let (text, spec) = whole.specification().expect("a specification");
+    let assumed: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("# assumed"))
+        .filter_map(|line| line.split([' ', '=']).next())
+        .collect();
+    let left = [
+        "head_switch",
+        "segments",
+        "[overheads]",
+        "policy",
+        "preseek",
+    ];
+    assert_eq!(assumed, left);
+    assert_eq!(spec.geometry.surfaces, 10);
+    assert_eq!(spec.mechanics.write_settle, Span::from_us(1_000.0));
+}
+
+#[test]
+fn contradictions_are_named() {
+    let refused = |change: fn(&mut Datasheet)| {
+        let mut datasheet = common();
+        change(&mut datasheet);
+        let refused = datasheet.specification().expect_err("a contradiction");
+        refused.to_string()
+    };
+    for (text, field) in [
+        (refused(|d| d.inner_per_s = Some(251e6)), "inner"),
+        (
+            refused(|d| d.full_stroke = Some(Span::from_us(8_000.0))),
+            "full_stroke",
+        ),
+        (
+            refused(|d| d.track_to_track = Some(Span::from_us(9_000.0))),
+            "track_to_track",
+        ),
+        (
+            refused(|d| d.write_seek = Some(Span::from_us(8_000.0))),
+            "write_seek",
+        ),
+        (refused(|d| d.platters = Some(17)), "platters"),
+        (refused(|d| d.seek = Span::ZERO), "seek"),
+        (refused(|d| d.rpm = 0), "rpm"),
+        (
+            refused(|d| (d.outer_per_s, d.platters) = (1e3, Some(1))),
+            "outer",
+        ),
+        (
+            refused(|d| d.capacity = Bytes(8_000_000_000_000_000)),
+            "capacity",
+        ),
+        (refused(|d| d.capacity = Bytes(0)), "geometry.sectors"),
+    ] {
+        assert!(text.contains(&format!("{field}: found")), "{field}: {text}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// The zones hold the capacity to the sector, whatever the figures.
+    #[test]
+    fn zones_hold_the_capacity(
+        mb in 100_u64..20_000_000,
+        rpm in 3600_u32..15_001,
+        outer in 5.0_f64..300.0,
+        ratio in 0.3_f64..1.0,
+        platters in proptest::option::of(1_u32..9),
+        single in proptest::option::of(0.2_f64..2.0),
+    ) {
+        let datasheet = Datasheet {
+            capacity: Bytes(mb * 1_000_000),
+            rpm,
+            outer_per_s: outer * 1e6,
+            inner_per_s: Some(outer * ratio * 1e6),
+            platters,
+            track_to_track: single.map(|ms| Span::from_us(ms * 1000.0)),
+            ..common()
+        };
+        match datasheet.specification() {
+            Ok((_, spec)) => {
+                let layout = Layout::new(&spec.geometry).expect("a layout");
+                prop_assert_eq!(layout.sectors(), spec.geometry.sectors);
+                let lost = (mb * 1_000_000).abs_diff(layout.sectors().0 * 512);
+                prop_assert!(lost < 1_000_000_000, "{lost}");
+            }
+            // Too many cylinders for so few platters, or for any.
+            Err(error) => {
+                let field = error.field;
+                prop_assert!(["capacity", "geometry.cylinders"].contains(&&*field), "{field}");
+            }
+        }
+    }
+}
