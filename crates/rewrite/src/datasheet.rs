@@ -311,7 +311,8 @@ impl Datasheet {
         let sector_ns = SECTOR as f64 / figures.interface_per_s.value * 1e9;
         let mut text = format!(
             "[mechanics]\nrotation = \"{} rpm\"\nhead_switch = {}\nwrite_settle = {}\n\n\
-             [mechanics.seek]\nform = \"three-point\"\nsingle = {}\naverage = \"{} ms\"\nfull = {}\n\n",
+             [mechanics.seek]\nform = \"three-point\"\nsingle = {}\naverage = \"{} ms\"\n\
+             full = {}\n\n",
             self.rpm,
             ms(&single),
             ms(&figures.write_settle_ms),
@@ -334,8 +335,9 @@ impl Datasheet {
         }
         let _ = write!(
             text,
-            "\n[bus]\nread_sector = \"{sector_ns:.0} ns\"{}\nwrite_sector = \"{sector_ns:.0} ns\"\n\n\
-             [queue]\ndepth = {}{}\npolicy = \"sptf\" # assumed\npreseek = \"media-done\" # assumed\n",
+            "\n[bus]\nread_sector = \"{sector_ns:.0} ns\"{}\n\
+             write_sector = \"{sector_ns:.0} ns\"\n\n[queue]\ndepth = {}{}\n\
+             policy = \"sptf\" # assumed\npreseek = \"media-done\" # assumed\n",
             assumed(&figures.interface_per_s),
             figures.queue.value,
             assumed(&figures.queue),
