@@ -30,8 +30,8 @@ use diskarm_scan::{Background, External, Model, Settings};
 const FOREGROUND: &str =
     "closed(clients=20) uniform size=exponential(mean=8KiB, unit=4KiB) reads=66.7%";
 
-/// Foreground requests without a scan.
-const ALONE: u64 = 20_000;
+/// Foreground requests without a scan: seconds, as Linux counts times in ticks of milliseconds.
+const ALONE: u64 = 2_000_000;
 
 /// Parts of the scan that are measured apart.
 const PARTS: u64 = 10;
@@ -92,7 +92,7 @@ fn measure(spec: &Spec, policy: &PolicyConfig, tasks: Tasks, all: u64) {
         read: Some((read, all)),
         ..Until::alone()
     };
-    cost(&mut external, &mut scan);
+    let whole = cost(&mut external, &mut scan) - bare;
     for (part, pair) in (1..).zip(scan.marks.windows(2)) {
         let (requests, ns) = (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1);
         let cost = ns as f64 / 1e3 / requests as f64 - bare;
@@ -101,6 +101,7 @@ fn measure(spec: &Spec, policy: &PolicyConfig, tasks: Tasks, all: u64) {
             100 * part / PARTS
         );
     }
+    println!("  over {:7} requests     {whole:7.2}", scan.requests);
 }
 
 /// Microseconds on a processor for each request.
