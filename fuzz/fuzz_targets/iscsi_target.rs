@@ -72,6 +72,7 @@ fn enter(mut data: &[u8], accounts: Option<Accounts>) {
                 Step::Wait if login.output().is_empty() => break,
                 Step::Wait => {}
                 Step::Close | Step::Agreed(..) => return,
+                Step::Secure => panic!("iSCSI knows no TLS"),
             }
             let count = login.output().len();
             assert!(count < 1 << 20);
