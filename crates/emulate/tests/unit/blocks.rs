@@ -38,11 +38,12 @@ fn block(random: &mut Pcg64Mcg) -> Vec<u8> {
 
 /// A command with the list of parameters that goes with it: valid, or nearly so.
 fn listed(random: &mut Pcg64Mcg, blocks: u64) -> (Vec<u8>, Vec<u8>) {
-    let (command, mut list) = match random.next_u64() % 5 {
-        0 => mode_select(random),
-        1 => reserve_out(random),
-        2 => format(random, blocks),
-        3 => reassign(random, blocks),
+    // The first two take a new layout each.
+    let (command, mut list) = match random.next_u64() % 16 {
+        0 => format(random, blocks),
+        1 => reassign(random, blocks),
+        2..7 => mode_select(random),
+        7..12 => reserve_out(random),
         _ => translate(random, blocks),
     };
     let bits = random.next_u64();
