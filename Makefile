@@ -17,7 +17,7 @@ PYTHON ?= python3
 VENV := $(abspath $(or $(CARGO_TARGET_DIR),target)/venv)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test merge-checks check lint studies python deny bench python-bench docs book
+.PHONY: help demo test merge-checks check lint studies python deny bench python-bench dist docs book
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
@@ -101,6 +101,9 @@ python-bench: ## measure the overhead of the Python module, built as shipped; af
 	$(CARGO) build --release --bin diskarm
 	cd python && VIRTUAL_ENV=$(VENV) $(VENV)/bin/maturin develop --quiet
 	$(VENV)/bin/python python/bench.py $(or $(CARGO_TARGET_DIR),target)/release/diskarm
+
+dist: ## build a static program and a wheel with licences and checksums, and try them
+	bash dist/build
 
 docs: ## generate pages of the book and the API reference
 	$(CARGO) xtask docs

@@ -24,6 +24,8 @@ case "$options" in *--no-time*) ;; *) options="$options --record work.csv" ;; es
 diskarm serve nbd --drive hp-c2247 --store file:disk.img --listen unix:disk.sock $options \
     >served.txt 2>server.log &
 server=$!
+# If a program is missing, nothing is left running.
+trap 'kill "$server"' EXIT
 until [ -S disk.sock ]; do sleep 0.1; done
 # Time begins with a read, and not with the flush that nbdfuse sends first: so it does in the trace.
 nbdsh -u "$uri" -c 'h.pread(512, 0)'
@@ -40,6 +42,7 @@ umount mnt
 losetup --detach "$loop"
 fusermount3 -u fuse
 wait "$fuse" || true
+trap - EXIT
 kill "$server"
 wait "$server"
 cat served.txt

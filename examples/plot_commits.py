@@ -37,7 +37,11 @@ def main() -> None:
         axes.bar(bins.keys(), bins.values(), 0.05)
         axes.set_title(f"{mode}: median {median:.2f}", loc="left", fontsize="medium")
         axes.set_ylabel("commits")
-        print(f"{mode}: {len(times) - FIRST} commits, median {median:.2f} revolutions")
+        whole = sum(abs(time - round(time)) <= 0.1 for time in times[FIRST:])
+        print(
+            f"{mode}: {len(times) - FIRST} commits, median {median:.2f} revolutions; "
+            f"{whole} within a tenth of a whole number of them"
+        )
     all_axes[-1].set_xticks(range(0, 16))
     all_axes[-1].set_xlabel(f"revolutions of the drive ({REVOLUTION_MS:.1f} ms each)")
     figure.savefig(out, metadata={"Date": None})

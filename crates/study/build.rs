@@ -8,12 +8,14 @@ use sha2::{Digest, Sha256};
 
 /// From this crate's folder. Where one is absent, as where this crate is built without its
 /// neighbours, only the version distinguishes programs.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 11] = [
     "../core/src",
     "../scan/src",
     "../trace/src",
     "../simulate/src",
+    "../validate/src",
     "../results/src/metrics.rs",
+    "../results/src/predicted.rs",
     "../results/src/scanned.rs",
     "../../Cargo.lock",
     "src/job.rs",

@@ -1,12 +1,12 @@
-//! Any bytes are sent to an iSCSI target, by one who logs in or by two who have: it answers in
-//! messages, and keeps a bounded part of what it was sent.
+//! Any bytes are sent to an iSCSI target, by one who logs in, or by two who have, one of them by
+//! two connections: it answers in messages, and keeps a bounded part of what it was sent.
 
 #![no_main]
 
 use std::time::Instant;
 
 use diskarm_core::units::{Bytes, SectorCount};
-use diskarm_serve::iscsi::{Accounts, Iscsi, IscsiDesk, Session, target_name};
+use diskarm_serve::iscsi::{Accounts, Connection, Iscsi, IscsiDesk, target_name};
 use diskarm_serve::store::SparseStore;
 use diskarm_serve::{Clients, Desk, Entry, Export, Facts, Session as _, Step, Waker};
 use diskarm_wire::iscsi::text::Writer;
@@ -14,29 +14,35 @@ use diskarm_wire::iscsi::{Lengths, LoginRequest, Message, Serial, Tag, padded, s
 use libfuzzer_sys::fuzz_target;
 
 const SECTORS: u64 = 1 << 12;
+/// How many connections there are.
+const COUNT: usize = 3;
 
 fn facts() -> Facts {
     Facts {
         name: String::new(),
         description: "disk".to_owned(),
         sector: Bytes(512),
+        physical: Bytes(512),
         sectors: SectorCount(SECTORS),
         is_read_only: false,
         is_timed: false,
     }
 }
 
-struct Sessions([Option<Box<Session>>; 2]);
+/// Two connections of one session, and one of another.
+struct Connections([Option<Box<Connection>>; COUNT]);
 
-impl Clients<Session> for Sessions {
-    fn get_mut(&mut self, number: usize) -> Option<&mut Session> {
+impl Clients<Connection> for Connections {
+    fn get_mut(&mut self, number: usize) -> Option<&mut Connection> {
         self.0.get_mut(number)?.as_deref_mut()
     }
 
     fn due(&mut self, _: usize, _: Instant) {}
 
     fn numbers(&self) -> Vec<usize> {
-        (0..2).filter(|number| self.0[*number].is_some()).collect()
+        (0..COUNT)
+            .filter(|number| self.0[*number].is_some())
+            .collect()
     }
 }
 
@@ -81,9 +87,9 @@ fn enter(mut data: &[u8], accounts: Option<Accounts>) {
     }
 }
 
-/// A session of an initiator called `name`.
-fn session(name: &str) -> Box<Session> {
-    let mut login = Iscsi::new(None).login(String::new());
+/// A connection of an initiator called `name`, which joins a session if its number is not zero.
+fn connection(target: &Iscsi, name: &str, tsih: u16) -> Box<Connection> {
+    let mut login = target.login(String::new());
     let request = LoginRequest {
         transit: true,
         continues: false,
@@ -92,9 +98,9 @@ fn session(name: &str) -> Box<Session> {
         version_max: 0,
         version_min: 0,
         isid: [0x80, 0, 0, 0, 0, 1],
-        tsih: 0,
+        tsih,
         tag: Tag(1),
-        connection: 0,
+        connection: tsih,
         command: Serial(1),
         expected_status: Serial(0),
     };
@@ -103,6 +109,7 @@ fn session(name: &str) -> Box<Session> {
     for (key, value) in [
         ("InitiatorName", name),
         ("TargetName", &target_name("")),
+        ("MaxConnections", "2"),
         ("InitialR2T", "No"),
         ("FirstBurstLength", "1024"),
         ("MaxBurstLength", "1024"),
@@ -113,13 +120,13 @@ fn session(name: &str) -> Box<Session> {
     let header = Message::LoginRequest(request).emit(Lengths::of_data(length));
     login.received(&[&header, &data[..padded(length)]].concat());
     match login.step(&[facts()], false) {
-        Step::Agreed(_, session) => session,
+        Step::Agreed(_, connection) => connection,
         _ => panic!("a login that is valid failed"),
     }
 }
 
-/// Sends messages to two sessions: who, whether the number of the command is right, how long the
-/// data are, and then these.
+/// Sends messages by several connections: which, whether the number of the command is right, how
+/// long the data are, and then these.
 fn serve(mut data: &[u8]) {
     let export = Export {
         facts: facts(),
@@ -129,14 +136,21 @@ fn serve(mut data: &[u8]) {
     };
     let (waker, _woken) = Waker::new().expect("a socket");
     let mut desk = IscsiDesk::new(export, waker).expect("a desk");
-    let mut sessions = Sessions(["a", "b"].map(|name| Some(session(name))));
-    let mut expected = [[0, 0, 0, 1]; 2];
-    for number in 0..2 {
-        desk.opened(number, &mut sessions);
+    let target = Iscsi::new(None);
+    let three = [("a", 0), ("a", 1), ("b", 0)];
+    let three = three.map(|(name, tsih)| Some(connection(&target, name, tsih)));
+    let mut sessions = Connections(three);
+    let mut expected = [[0, 0, 0, 1]; COUNT];
+    for number in 0..COUNT {
+        assert!(desk.opened(number, &mut sessions).is_empty());
     }
     while let [how, length, ..] = *data {
         data = &data[2..];
-        let number = usize::from(how & 1);
+        let number = match how & 0x81 {
+            0 => 0,
+            1 => 1,
+            _ => 2,
+        };
         let mut header = [0; 48];
         let given = take(&mut data, 48);
         header[..given.len()].copy_from_slice(given);
@@ -158,7 +172,7 @@ fn serve(mut data: &[u8]) {
         loop {
             let taken = desk.take(number, &mut sessions, Instant::now());
             desk.serve_due(&mut sessions);
-            for number in 0..2 {
+            for number in 0..COUNT {
                 let Some(session) = sessions.get_mut(number) else {
                     continue;
                 };
@@ -175,7 +189,9 @@ fn serve(mut data: &[u8]) {
                 break;
             }
         }
-        let is_over = sessions.get_mut(number).is_some_and(|session| session.is_over());
+        let is_over = sessions
+            .get_mut(number)
+            .is_some_and(|session| session.is_over());
         if !is_open || is_over {
             let session = sessions.0[number].take();
             desk.closed(number, *session.expect("a session"));

@@ -1,5 +1,7 @@
 """Invalid input raises an Error with its location."""
 
+import re
+
 import pytest
 
 import diskarm
@@ -26,6 +28,8 @@ def raised(**arguments):
         ({"merge": "much"}, "merge", 'merge: found "much", expected 1 to'),
         ({"window_ms": 0}, "window_ms", 'window_ms: found "0", expected milliseconds from'),
         ({"replications": 0}, "replications", 'replications: found "0", expected a whole number'),
+        ({"requests": -1}, "requests", 'requests: found "-1", expected a whole number from 0'),
+        ({"seed": 2**64}, "seed", 'seed: found "18446744073709551616", expected a whole number'),
     ],
 )
 def test_arguments_are_called_as_in_python(arguments, field, message):
@@ -81,6 +85,32 @@ def test_arguments_that_exclude_one_another_are_a_type_error(two_devices):
     ]:
         with pytest.raises((TypeError, AttributeError)):
             diskarm.simulate("hp-c2247", **wrong)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: raised(requests="9"), "requests: found '9', expected a whole number or None"),
+        (lambda: raised(requests=True), "requests: found True, expected a whole number or None"),
+        (lambda: raised(seed=1.5), "seed: found 1.5, expected a whole number"),
+        (lambda: raised(merge=64), "merge: found 64, expected text or None"),
+        (lambda: raised(think_ms="2"), "think_ms: found '2', expected a number"),
+        (lambda: raised(per_request=1), "per_request: found 1, expected True or False"),
+        (lambda: raised(workload=5), "workload: found 5, expected text or a Workload or None"),
+        (lambda: raised(drive=5), "drive: found 5, expected a name, a path or a Drive"),
+        (lambda: raised(policy=5), "policy: found 5, expected a name, or an object with a method"),
+        (lambda: diskarm.compare("hp-c2247", "fcfs"), "policies: found 'fcfs', expected a list"),
+        (lambda: diskarm.Workload(5), "text: found 5, expected text"),
+        (lambda: diskarm.Device(5), "drive: found 5, expected a name, a path or a Drive"),
+        (
+            lambda: diskarm.Drive("hp-c2247").edit({"buffer.segments": None}),
+            "changes: buffer.segments: found None, expected text, a number, True or False",
+        ),
+    ],
+)
+def test_arguments_of_another_type_are_named(call, message):
+    with pytest.raises(TypeError, match=f"^{re.escape(message)}"):
+        call()
 
 
 def test_rows_that_are_no_range_are_refused(measured):

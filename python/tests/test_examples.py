@@ -14,6 +14,8 @@ LEFT = {
     "own_study": ["aging.parquet", "aging/report.html"],
     "plot_commits": ["commits.svg"],
     "power_cuts": [],
+    "step_asyncio": [],
+    "step_simpy": [],
 }
 ARGUMENTS = {
     "commits": ["db.sqlite", "wal", "3"],

@@ -30,7 +30,8 @@ def test_signatures_tell_every_option_with_its_default(function, own):
         assert kinds[name] == Options.__annotations__[name]
     shown = pydoc.plain(pydoc.render_doc(function))
     assert "seed: int = 1" in shown and "workload: str | diskarm._workload.Workload | None" in shown
-    assert f"-> {'diskarm._result.Result' if function is diskarm.simulate else 'list'}" in shown
+    kind = "Result" if function is diskarm.simulate else "Results"
+    assert f"-> diskarm._result.{kind}\n" in shown
 
 
 def test_a_type_goes_with_its_name_whatever_the_order(monkeypatch):

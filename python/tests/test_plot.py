@@ -9,7 +9,7 @@ from diskarm import plot
 
 
 @pytest.fixture(scope="module")
-def runs() -> list[diskarm.Result]:
+def runs() -> diskarm.Results:
     asked = {"workload": "closed(clients=8)", "requests": 2000, "per_request": True}
     return diskarm.compare("hp-c2247", ["fcfs", "sptf"], **asked)
 
@@ -20,15 +20,28 @@ def closed():
     plt.close("all")
 
 
-def test_a_distribution_climbs_to_one_by_its_median(runs):
+def test_a_distribution_is_that_of_the_requests(runs):
     ax = plot.distribution(runs)
+    assert ax.get_title() == "Response times of hp-c2247" and ax.get_xlabel().endswith(", ms")
     for line, run in zip(ax.lines, runs, strict=True):
         ms, share = line.get_data()
-        assert line.get_label() == run.policy and share[-1] == 1
-        # The median of the report is known to within 0.1 %.
-        assert ms[np.searchsorted(share, 0.5)] == pytest.approx(run.response_ms.p50, rel=2e-3)
-    with pytest.raises(ValueError, match="per_request=True"):
-        plot.distribution([diskarm.simulate("hp-c2247", workload="closed(clients=1)", requests=9)])
+        assert line.get_label() == run.policy and share[-1] == 0.999
+        exact_ms = np.sort(run.per_request["response_us"]) / 1e3
+        ranks = np.maximum(np.ceil(share * len(exact_ms)).astype(int), 1) - 1
+        assert ms == pytest.approx(exact_ms[ranks], rel=1e-3)
+
+
+def test_one_result_is_drawn_as_several_are(runs):
+    for draw in (plot.distribution, plot.service):
+        assert draw(runs[0]).get_title() == draw(runs[:1]).get_title()
+
+
+def test_colours_are_those_of_reports(runs):
+    used = [line.get_color() for line in plot.distribution(runs).lines]
+    assert used == list(plot.COLOURS[:2])
+    # The drawing is made by what draws reports.
+    drawn = runs._repr_html_()
+    assert all(colour in drawn.lower() for colour in used)
 
 
 def test_bars_are_as_high_as_the_service_is_long(runs):

@@ -414,6 +414,9 @@ def test_results_do_not_replace_what_is_read(tmp_path: Path) -> None:
 
 
 def test_every_study_that_comes_along_is_sound() -> None:
+    # They replay a trace, which is short enough.
+    without_short_form = {"lumb01-database", "lumb01-errors"}
     for name in diskarm.studies():
-        study = diskarm.Study(name, quick=True, traces=["x.spc"])
+        quick = name not in without_short_form
+        study = diskarm.Study(name, quick=quick, traces=["x.spc"])
         assert study.title and study.source and study.cells, name

@@ -155,8 +155,14 @@ fn marks(spec: &Spec, add: &mut Add<'_>) {
 /// The smallest fraction of a segment that rounds down to `sectors`: a percentage of at most four
 /// decimals, as it will be written.
 fn mark(sectors: f64, segment: u64) -> f64 {
-    let percent = ((sectors / segment as f64).min(1.0) * 1e6).ceil() / 1e4;
-    percent / 100.0
+    let segment = segment as f64;
+    let steps = ((sectors / segment).min(1.0) * 1e6).ceil();
+    let fraction = |steps: f64| steps / 1e4 / 100.0;
+    // The product of a fraction that fits exactly may be just below a whole number of sectors.
+    if fraction(steps) * segment < sectors && steps < 1e6 {
+        return fraction(steps + 1.0);
+    }
+    fraction(steps)
 }
 
 /// Larger or smaller segments, or the same memory in fewer, larger ones or in more, smaller ones.
@@ -164,7 +170,10 @@ fn segments(spec: &Spec, add: &mut Add<'_>) {
     let Buffer {
         segments, segment, ..
     } = spec.buffer;
+    let physical = spec.geometry.physical_sector.0;
     let mut set = |count: u32, sectors: u64| {
+        // A segment has whole sectors of the media.
+        let sectors = (sectors / physical * physical).max(physical);
         add(
             format!("buffer of {count} segments of {sectors} sectors"),
             &|s| {

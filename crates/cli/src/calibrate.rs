@@ -51,8 +51,9 @@ pub struct Args {
 
     /// Write the fitted specification to this file; its name becomes the name of the drive
     ///
-    /// A file that the command reads is refused.
-    #[arg(short, long, value_name = "OUT.toml", value_parser = toml)]
+    /// A file that the command reads is refused. With - it goes to standard output, as that of the
+    /// drive "fitted", and the results to standard error.
+    #[arg(short, long, value_name = "OUT.toml", value_parser = toml_or_standard)]
     output: String,
 
     /// Print JSON
@@ -68,6 +69,14 @@ pub fn toml(text: &str) -> Result<String, &'static str> {
     (file && kind.is_some_and(|kind| kind == "toml"))
         .then(|| text.to_owned())
         .ok_or("expected a name ending in .toml")
+}
+
+/// Accepts standard output too.
+pub fn toml_or_standard(text: &str) -> Result<String, &'static str> {
+    match text {
+        "-" => Ok(text.to_owned()),
+        _ => toml(text),
+    }
 }
 
 /// Whether a file can be written at `path`: checked before work of minutes, not after.
@@ -94,15 +103,21 @@ pub fn check_place(path: &str) -> Result<(), Error> {
 
 /// Fits, writes the specification, prints the result.
 pub fn run(args: Args) -> Result<(), Error> {
-    check_place(&args.output)?;
+    if args.output != "-" {
+        check_place(&args.output)?;
+    }
     let files = Files::default().reading("--drive", &args.drive);
     let mut files = files.reading_trace("TRACE", &args.trace);
-    let place = files.place("--output", &args.output)?;
+    let mut results = output::Results::default();
+    let target = results.beside(&mut files, "--output", Some(&args.output))?;
     let drive = args.changes.of(Model::find(&args.drive)?)?;
     let names = FitNames {
         drive: &drive.name,
         trace: &args.trace,
-        output: &args.output,
+        output: match args.output.as_str() {
+            "-" => "fitted",
+            path => path,
+        },
         rows: args.rows.unwrap_or_default(),
     };
     let taken = measured::read(&args.trace, &args.reading.meant(), names.rows, &drive)?;
@@ -119,11 +134,13 @@ pub fn run(args: Args) -> Result<(), Error> {
     let fitted = fitted
         .map_err(|unfit| calibrated::error(unfit, &args.trace, &drive.name).calling("TRACE"))?;
     let model = calibrated::model(&drive, &fitted, names, rows.len())?;
-    place.write(model.text.as_bytes())?;
+    if let Some(target) = target {
+        target.write(&model.text)?;
+    }
     output::doubt(&calibrated::warnings(&fitted, rows.len(), &args.trace));
     if args.json {
-        output::print_json(&calibrated::json(names, rows.len(), &fitted, &notes))
+        results.print_json(&calibrated::json(names, rows.len(), &fitted, &notes))
     } else {
-        output::print(&calibrated::text(names, rows.len(), &fitted))
+        results.print(&calibrated::text(names, rows.len(), &fitted))
     }
 }

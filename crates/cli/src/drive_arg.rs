@@ -1,5 +1,6 @@
 //! The help of `--drive`, and what `--set` changes of the drive.
 
+use diskarm_core::text::InputError;
 use diskarm_drives::CATALOGUE;
 use diskarm_rewrite::Edit;
 use diskarm_simulate::{Error, Model, devices};
@@ -22,17 +23,16 @@ impl Changes {
     /// # Errors
     /// An unknown key, or a value that is wrong or does not fit the others.
     pub fn of(&self, model: Model) -> Result<Model, Error> {
-        if self.values.is_empty() {
-            return Ok(model);
-        }
+        model.changed(&self.edits()?, "--set")
+    }
+
+    /// What they set.
+    ///
+    /// # Errors
+    /// An unknown key, or a value that is wrong.
+    pub fn edits(&self) -> Result<Vec<Edit>, InputError> {
         let edits = self.values.iter().map(|text| Edit::parse(text, "--set"));
-        let edits = edits.collect::<Result<Vec<_>, _>>()?;
-        let changed = model.with_values(&edits, "--set")?;
-        let edits: Vec<String> = edits.iter().map(Edit::to_string).collect();
-        Ok(Model {
-            name: format!("{} with {}", model.name, edits.join(", ")),
-            ..changed
-        })
+        edits.collect()
     }
 }
 

@@ -91,8 +91,9 @@ pub struct Args {
     ///
     /// Prints the values that differ, how many blocks are at other places, and how far apart the
     /// seek curves are. Times are near that differ by up to 0.02 ms or 1 %, rotation periods by up
-    /// to a millionth, and overheads whose observable sums are near. The exit code is 1 if anything
-    /// else differs.
+    /// to a millionth, and overheads whose observable sums are near. Values that a measured
+    /// specification calls not determined are listed apart, and make no difference. The exit code
+    /// is 1 if anything else differs.
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     #[arg(conflicts_with_all = ["url", "output", "quick", "thorough"])]
     compare: Vec<String>,
@@ -124,8 +125,11 @@ pub fn run(args: Args) -> Result<(), Error> {
 
 fn compare(first: &str, second: &str, json: bool) -> Result<(), Error> {
     let found = |name| Model::find(name).map_err(|error| error.calling("--compare"));
-    let (one, other) = (found(first)?.spec, found(second)?.spec);
-    let compared = compared(first, second, &Comparison::of(&one, &other)?);
+    let (one, other) = (found(first)?, found(second)?);
+    let mut open = suite::not_determined(&one.text)?;
+    open.extend(suite::not_determined(&other.text)?);
+    let comparison = Comparison::of(&one.spec, &other.spec)?;
+    let compared = compared(first, second, &comparison, &open);
     match json {
         true => output::print_json(&compared)?,
         false => output::print(&compared.text())?,
@@ -141,11 +145,10 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
     let target = Target::parse(url, args.chap.as_deref())?;
     let mut files = target.files();
     let place = files.place("--output", output)?;
-    let report = args.report.as_deref().map(|path| {
-        super::calibrate::check_place(path)?;
-        Ok::<_, Error>((path, files.place("--report", path)?))
-    });
-    let report = report.transpose()?;
+    let mut results = output::Results::default();
+    let path = args.report.as_deref().filter(|path| *path != "-");
+    path.map_or(Ok(()), super::calibrate::check_place)?;
+    let report = results.beside(&mut files, "--report", args.report.as_deref())?;
     let begun = begun(url, &target, args)?;
     let writes = writes(args);
     let mut keeper = Keeper::new(output, &mut files)?;
@@ -166,7 +169,7 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
         .unwrap_or_default()
         .to_string_lossy();
     let described = Described::of(&checkpoint, &name);
-    let mut written: Vec<String> = report.iter().map(|(path, _)| (*path).to_owned()).collect();
+    let mut written: Vec<String> = path.iter().map(|path| (*path).to_owned()).collect();
     if let Ok(described) = &described {
         place.write(described.text().as_bytes())?;
         written.insert(0, output.to_owned());
@@ -176,12 +179,12 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
         described: &described,
         written: &written,
     };
-    if let Some((_, place)) = report {
-        place.write(extracted.html().as_bytes())?;
+    if let Some(target) = report {
+        target.write(&extracted.html())?;
     }
     match args.json {
-        true => output::print_json(&extracted.json())?,
-        false => output::print(&extracted.text())?,
+        true => results.print_json(&extracted.json())?,
+        false => results.print(&extracted.text())?,
     }
     if described.is_ok() {
         keeper.remove();
@@ -194,9 +197,9 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
     }
 }
 
-/// Accepts the names of HTML files only.
+/// Accepts the names of HTML files, and standard output.
 fn html(text: &str) -> Result<String, &'static str> {
-    let is_html = text.ends_with(".html");
+    let is_html = text.ends_with(".html") || text == "-";
     is_html
         .then(|| text.to_owned())
         .ok_or("expected a name ending in .html")

@@ -23,15 +23,23 @@ pub fn print(text: &str) -> Result<(), Error> {
 /// Prints notes that belong to a result on standard error.
 pub fn warn(notes: &[String]) {
     for note in notes {
-        eprintln!("{} {note}", on_errors("note:", Look::Remark));
+        say(&format!("{} {note}\n", on_errors("note:", Look::Remark)));
     }
 }
 
 /// Prints doubts about the input on standard error.
 pub fn doubt(notes: &[String]) {
     for note in notes {
-        eprintln!("{} {note}", on_errors("warning:", Look::Doubtful));
+        say(&format!(
+            "{} {note}\n",
+            on_errors("warning:", Look::Doubtful)
+        ));
     }
+}
+
+/// Prints on standard error. It is not an error if nobody reads it.
+fn say(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
 }
 
 /// Prints `value` as JSON, indented, fields in the order of their declaration. Numbers that are
@@ -84,7 +92,7 @@ impl Results {
         match self.taken {
             None => print(text),
             Some(_) => {
-                eprint!("{text}");
+                say(text);
                 Ok(())
             }
         }

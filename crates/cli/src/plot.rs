@@ -4,13 +4,13 @@ mod errors;
 mod loads;
 mod responses;
 
-pub use errors::errors;
+pub use errors::{Outcome, errors};
 pub use loads::loads;
 pub use responses::{by_direction, responses, together};
 
 use diskarm_core::stats::Sorted;
 use diskarm_core::units::Span;
-use diskarm_plot::{Axis, Figure, Point, Series};
+use diskarm_plot::{Figure, Point, Series};
 
 /// Accepts the names of SVG files only.
 pub fn svg_name(text: &str) -> Result<String, &'static str> {
@@ -49,15 +49,8 @@ pub fn distributions(title: &str, subtitle: &str, measured: &Sorted, simulated: 
         is_reference: true,
         ..curve("measured", measured)
     };
-    let figure = Figure {
-        title: title.to_owned(),
-        note: subtitle.to_owned(),
-        x: Axis::linear("Response time (ms)"),
-        y: Axis::linear("Cumulative fraction of requests").with_max(1.0),
-        lines: String::new(),
-        series: vec![measured, curve("simulated", simulated)],
-    };
-    figure.svg()
+    let curves = vec![measured, curve("simulated", simulated)];
+    Figure::of_responses(title, subtitle, curves).still_svg()
 }
 
 /// Milliseconds and the fraction of the sample up to them.

@@ -13,6 +13,8 @@ use diskarm_scan::{Account, Place, Settings};
 use crate::drive_arg::Changes;
 use crate::error::Error;
 use crate::simulate::args::{share, time, whole};
+use crate::trace::adapt::{Fitting, Part};
+use crate::trace::input::Reading;
 
 /// Read a whole drive to check or copy it
 ///
@@ -20,12 +22,20 @@ use crate::simulate::args::{share, time, whole};
 /// that the command generates for measurements, as a simulated drive always is. It is never written
 /// to. Blocks that cannot be read are listed with their places, and the exit code is then 1.
 ///
+/// An array such as 'sim:raid5(disks=5, drive=NAME)' is scanned disk by disk, all at the same time,
+/// in the gaps of what the array asks of each.
+///
 /// With a foreground, it serves that in the order of a policy. Before each request it reads what it
 /// can until the first sector of the request passes, from any track that can be reached in time,
 /// until all blocks of the drive have been read. Then it serves the same requests without the scan,
 /// and prints how much longer they took beside it.
+// Without the conflict clap would not complain: it waives a requirement that conflicts with a flag
+// given.
 #[derive(clap::Args)]
 #[command(after_long_help = prose::wrapped(MORE, 0))]
+#[command(mut_group("Part", |group| group.requires("trace").conflicts_with("workload")))]
+#[command(mut_group("Fitting", |group| group.requires("trace").conflicts_with("workload")))]
+#[command(mut_group("Reading", |group| group.requires("trace").conflicts_with("workload")))]
 pub struct Args {
     /// What is read: a block device, a file, /dev/sgX, nbd://HOST/EXPORT, iscsi://HOST/TARGET/LUN,
     /// or sim:NAME
@@ -42,17 +52,18 @@ pub struct Args {
 
     /// Copy the device to this file, with holes where it has zeroes or cannot be read
     ///
-    /// The file has its name from the beginning, and each block is written in its place. What was
-    /// in it before is lost, unless --checkpoint continues a scan that has begun it.
+    /// The file has its name from the beginning, and each block is written in its place. A file
+    /// that is not empty is refused, unless --checkpoint continues the scan that has begun it.
     #[arg(long, value_name = "FILE")]
     image: Option<String>,
 
     /// Keep what has been read in this file, and continue from there if it exists
     ///
-    /// It is written every few seconds, and removed when the scan is complete. However a scan ends,
-    /// by Ctrl-C, a signal or a fault, the same command continues it: no block counts twice, and
-    /// none is left out. A simulated scan continues with other requests of the foreground: the
-    /// number of blocks that were read is added to the seed.
+    /// It is written every few seconds. However a scan ends early, by Ctrl-C, a signal or a fault,
+    /// the same command continues it: no block counts twice, and none is left out. It is removed
+    /// when each block has been read or cannot be read: nothing is left to continue. A generated
+    /// foreground of a simulated drive continues with other requests: the number of blocks that
+    /// were read is added to the seed. A trace begins again with its first request.
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<String>,
 
@@ -79,6 +90,11 @@ pub struct Args {
     #[arg(long, value_name = "TEXT|FILE")]
     workload: Option<String>,
 
+    /// Foreground of a simulated drive: the requests of a trace at their arrivals, whether those
+    /// before are complete or not. With the last of them the scan ends
+    #[arg(long, value_name = "FILE", conflicts_with = "workload")]
+    trace: Option<String>,
+
     /// Policy of the foreground; `diskarm policies` lists them
     #[arg(long, default_value = "sptf-sw(n=40%)")]
     policy: String,
@@ -86,6 +102,15 @@ pub struct Args {
     /// Schedule and fill gaps in the drive's firmware, which knows positions and needs no commands
     #[arg(long)]
     inside: bool,
+
+    /// Rebuild a mirrored pair of such drives, of which one is lost: what is read in the gaps of
+    /// the other is written to a spare, and the foreground is that of the pair
+    ///
+    /// A block counts as read when the spare has it. Writes of the foreground go to both, the
+    /// rebuild's to the spare when nothing else waits for it. The slowdown is that of the pair over
+    /// the drive that is left alone.
+    #[arg(long, conflicts_with_all = ["inside", "checkpoint"])]
+    rebuild: bool,
 
     /// Requests in the drive at one time, 1 or 2; 2 is for a drive that has a queue
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "inside")]
@@ -113,9 +138,10 @@ pub struct Args {
     idle: Option<Span>,
 
     /// Stop after this many foreground requests, even if the scan is not complete
-    #[arg(long, value_name = "N", default_value_t = 5_000_000)]
+    /// [default: 5000000; all of a trace]
+    #[arg(long, value_name = "N")]
     #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(1..=u64::MAX))]
-    requests: u64,
+    requests: Option<u64>,
 
     /// Seed of the foreground, and of what the drive does at random
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -125,6 +151,15 @@ pub struct Args {
     /// Print JSON: one object; names end in their unit; null where a value cannot be computed
     #[arg(long)]
     json: bool,
+
+    #[command(flatten, next_help_heading = "With --trace")]
+    part: Part,
+
+    #[command(flatten, next_help_heading = "With --trace")]
+    fitting: Fitting,
+
+    #[command(flatten, next_help_heading = "With --trace")]
+    reading: Reading,
 }
 
 const MORE: &str = "\
@@ -149,6 +184,15 @@ impl Args {
         }
     }
 
+    /// The foreground's requests after which a scan stops.
+    fn max_requests(&self) -> u64 {
+        let default = match self.trace {
+            Some(_) => u64::MAX,
+            None => 5_000_000,
+        };
+        self.requests.unwrap_or(default)
+    }
+
     fn settings(&self) -> Settings {
         let conservatism = self.conservatism;
         Settings {
@@ -164,9 +208,18 @@ impl Args {
 pub fn run(args: &Args) -> Result<(), Error> {
     match url::Target::parse(&args.url, args.chap.as_deref())? {
         url::Target::Simulated(name) => simulated::run_scan(args, &name),
+        url::Target::Real(..) if args.rebuild => {
+            let expected = "sim:NAME, as a real spare would be overwritten";
+            Err(Error::flag("URL", &args.url, expected))
+        }
         url::Target::Real(..) if args.inside => {
             let expected = "sim:NAME, as the firmware of a device cannot be changed";
             Err(Error::flag("URL", &args.url, expected))
+        }
+        url::Target::Real(..) if args.trace.is_some() => {
+            let expected = "none, as only a simulated drive serves a trace";
+            let trace = args.trace.as_deref().unwrap_or_default();
+            Err(Error::flag("--trace", trace, expected))
         }
         url::Target::Real(..) if args.workload.is_some() && args.model.is_none() => {
             let expected = "none without --model, which tells what the drive is";
@@ -193,5 +246,32 @@ fn judged(args: &Args, account: &Account) -> Result<(), Error> {
     match unreadable {
         0 => Ok(()),
         blocks => Err(Error::Unreadable { blocks }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    /// However long it is.
+    #[test]
+    fn a_scan_beside_a_trace_ends_with_the_trace() {
+        for (more, most) in [
+            (&[][..], 5_000_000),
+            (&["--trace", "long.csv"], u64::MAX),
+            (&["--trace", "long.csv", "--requests", "7"], 7),
+        ] {
+            let words = [&["scan", "sim:hp-c2247"], more].concat();
+            let line = Line::try_parse_from(words).expect("a sound command line");
+            assert_eq!(line.args.max_requests(), most);
+        }
     }
 }

@@ -15,7 +15,7 @@ use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::SectorCount;
 use diskarm_rewrite::{Edit, Value};
 use diskarm_simulate::{
-    Input, Issue, MakePolicy, Model, Run, Simulation, Sink, Traced, doubts, keep_on,
+    Choices, Input, Issue, MakePolicy, Model, Run, Simulation, Sink, Traced, doubts, keep_on,
 };
 
 use crate::error::Error;
@@ -39,12 +39,13 @@ pub fn run(args: Args) -> Result<(), Error> {
     let mut results = Results::default();
     let rows = results.beside(&mut files, "--per-request", args.per_request.as_deref())?;
     let drawing = results.beside(&mut files, "--plot", setting.plot.as_deref())?;
+    let choices = Choices::new(&placed.host);
     let cell = Cell {
         setting,
         name: &model.name,
         model: &placed.model,
         policy: &policy,
-        host: &placed.host,
+        host: &choices,
         merge,
         rows: rows.as_ref(),
         shows_progress: true,
@@ -58,7 +59,17 @@ pub fn run(args: Args) -> Result<(), Error> {
         target.write(&drawn)?;
     }
     let is_saturated = simulated.is_saturated();
-    let figures = simulated.figures(cell);
+    let mut figures = simulated.figures(cell);
+    if setting.queue == Queue::Host && choices.count() == 0 {
+        let depth = model.spec.queue.depth;
+        if depth > 1 && figures.waiting_max() > 1 {
+            figures.remark(format!(
+                "{policy} never had more than one request to choose from: the drive takes up to \
+                 {depth} commands into its own queue and orders them itself. --queue drive puts \
+                 {policy} into that queue; --set queue.depth=1 leaves all to the host's"
+            ));
+        }
+    }
     if setting.json {
         return results.print_json(&figures);
     }

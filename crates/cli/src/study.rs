@@ -9,12 +9,14 @@ mod open;
 mod run;
 
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use diskarm_study::cell::CellInput;
 use diskarm_study::studies;
 use diskarm_study::{Study, StudyOptions};
 
 use crate::error::Error;
+use crate::output;
 
 /// Run experiments described in files
 #[derive(clap::Args)]
@@ -111,8 +113,8 @@ impl Chosen {
         }
     }
 
-    /// Every study that comes with the program, except those that need a trace if none is given; in
-    /// its short form if that is chosen and exists.
+    /// Every study that comes with the program, except those that need a trace if none is given, or
+    /// one of the repository that is not here; in its short form if that is chosen and exists.
     fn all(&self) -> Result<Vec<Study>, Error> {
         let has_traces = !self.trace.is_empty();
         let entries = studies::STUDIES.iter();
@@ -127,7 +129,16 @@ impl Chosen {
             };
             Ok(entry.read(options)?)
         });
-        studies.collect()
+        let mut studies = studies.collect::<Result<Vec<Study>, Error>>()?;
+        studies.retain(|study| match missing_trace(study) {
+            Some(trace) if !study.takes_traces => {
+                let note = format!("{} is left out: {trace} is not here", study.name);
+                output::doubt(&[note]);
+                false
+            }
+            _ => true,
+        });
+        Ok(studies)
     }
 
     fn folder(&self, study: &Study) -> PathBuf {
@@ -139,6 +150,18 @@ impl Chosen {
         let all = || std::thread::available_parallelism().map_or(1, NonZero::get);
         self.jobs.map_or_else(all, NonZero::get)
     }
+}
+
+/// The first trace of a study that is not in the working directory.
+fn missing_trace(study: &Study) -> Option<&str> {
+    let traces = study
+        .cells
+        .iter()
+        .filter_map(|cell| match &cell.inputs.source {
+            CellInput::Traced { trace, .. } => Some(trace.as_str()),
+            CellInput::Generated { .. } => None,
+        });
+    traces.into_iter().find(|trace| !Path::new(trace).is_file())
 }
 
 /// The error for a trace given to a study that takes none.
@@ -155,4 +178,29 @@ fn unknown(name: &str) -> Error {
     };
     let expected = format!("a study that comes with the program ({hint}) or a .toml file");
     Error::flag("STUDY", name, expected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tests do not run in the root of the repository.
+    #[test]
+    fn a_study_lacks_the_trace_that_is_not_here() {
+        let read = |name: &str| {
+            let entry = studies::find(name).unwrap();
+            entry.read(StudyOptions::default()).unwrap()
+        };
+        let errors = read("lumb01-errors");
+        let trace = "data/validation/hp-c2247.csv.gz";
+        assert_eq!(missing_trace(&errors), Some(trace));
+        let mut here = errors;
+        for cell in &mut here.cells {
+            let changes = Default::default();
+            let trace = format!("../../{trace}");
+            cell.inputs.source = CellInput::Traced { trace, changes };
+        }
+        assert_eq!(missing_trace(&here), None);
+        assert_eq!(missing_trace(&read("lumb01-size")), None);
+    }
 }

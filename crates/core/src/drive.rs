@@ -9,10 +9,15 @@ mod chance;
 mod control;
 mod core;
 mod costs;
+mod deferred;
+mod destage;
+mod flow;
 mod flush;
 mod follow;
 mod gaps;
 mod landings;
+mod part;
+mod ranges;
 mod read;
 mod reading;
 mod rehearsal;
@@ -24,10 +29,11 @@ pub use gaps::InGaps;
 pub use rehearsal::Rehearsal;
 
 use chance::Fate;
+use deferred::Deferred;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::device::{Completion, Device, Landed, Refused, Status, check};
+use crate::device::{Completion, Device, Landed, Outcome, Refused, Status, check};
 use crate::extent::Extent;
 use crate::geometry::Layout;
 use crate::mechanics::Mechanism;
@@ -59,6 +65,8 @@ pub struct Drive {
     now: Instant,
     /// Reads in the gaps of commands, if any.
     gaps: Option<Box<InGaps>>,
+    /// A write cache that chooses what it puts on the media, if it is of that kind.
+    deferred: Option<Box<Deferred>>,
 }
 
 impl Drive {
@@ -85,6 +93,7 @@ impl Drive {
         core.fate = Fate::new(spec);
         Self {
             queue: CommandQueue::new(spec.queue.policy.policy(&core)),
+            deferred: Deferred::new(spec, &core),
             core,
             sector_size: Bytes(u64::from(spec.geometry.sector_bytes)),
             depth: spec.queue.depth as usize,
@@ -115,6 +124,9 @@ impl Drive {
     /// Begins commands whose time has come by `now`.
     #[inline]
     fn begin(&mut self, now: Instant) {
+        if self.deferred.is_some() {
+            return self.begin_deferred(now);
+        }
         while !self.queue.is_empty() && self.begins() <= now {
             self.begin_next();
         }
@@ -144,8 +156,9 @@ impl Drive {
         }
     }
 
+    /// Begins a command; what the buffer does for it, and when it completes.
     #[inline(always)]
-    fn begin_one(&mut self, request: Request, arrived: Instant) {
+    fn begin_one(&mut self, request: Request, arrived: Instant) -> (Outcome, Instant) {
         if self.gaps.is_some() {
             self.read_in_gap(&request, arrived);
         }
@@ -167,6 +180,7 @@ impl Drive {
         } else {
             self.later.push_back(served.completion);
         }
+        (served.completion.outcome, served.completion.at)
     }
 }
 
@@ -206,6 +220,10 @@ impl Device for Drive {
         self.inside += 1;
         // What begins before this command arrives is chosen without it.
         self.begin(now);
+        if self.deferred.is_some() {
+            self.submit_deferred(now, request);
+            return Ok(());
+        }
         if self.queue.is_empty() && self.open <= now && request.is_simple_transfer() {
             self.queue.passed(&request, &self.core);
             self.begin_one(request, now);
@@ -227,6 +245,9 @@ impl Device for Drive {
     #[inline]
     fn next_event(&self) -> Option<Instant> {
         let completes = self.next.as_ref().map(|c| c.at);
+        if self.deferred.is_some() {
+            return self.next_deferred(completes);
+        }
         if self.queue.is_empty() {
             return completes;
         }
@@ -260,7 +281,10 @@ impl Device for Drive {
         );
         self.now = now;
         self.begin(now);
-        let Some(Pending { request, arrived }) = self.queue.take(id, &self.core) else {
+        let deferred = self.deferred.as_mut();
+        let taken = deferred.and_then(|deferred| deferred.take(id));
+        let taken = taken.or_else(|| self.queue.take(id, &self.core));
+        let Some(Pending { request, arrived }) = taken else {
             return false;
         };
         if request.ordering == Ordering::Ordered {
@@ -287,6 +311,9 @@ impl Device for Drive {
             self.now
         );
         self.now = now;
+        if self.deferred.is_some() {
+            self.begin_deferred(now);
+        }
         let landings = &mut self.core.landings;
         Some(landings.get_or_insert_default().by(now))
     }

@@ -4,11 +4,13 @@
 //! gap-free runs to the modules that model time.
 //!
 //! # How places are counted
-//! The places of a zone are its physical sectors, counted from 0 in the order of its tracks:
-//! cylinder by cylinder, heads in the order of [`TrackOrder`], sectors ascending. Slips and defects
-//! count places (tracks for [`Sparing::TracksPerZone`]) from the front of their own zone, reserved
-//! and spare ones included. Only the spare places of defects under [`Sparing::SectorsPerDisk`]
-//! count from the front of the disk, because the spare space belongs to the disk.
+//! The places of a zone are its sectors, counted from 0 in the order of its tracks: cylinder by
+//! cylinder, heads in the order of [`TrackOrder`], sectors ascending. Slips and defects count
+//! places (tracks for [`Sparing::TracksPerZone`]) from the front of their own zone, reserved and
+//! spare ones included. Where a physical sector has several blocks ([`Geometry::physical_sector`]),
+//! they and spares count physical sectors. Only the spare places of defects under
+//! [`Sparing::SectorsPerDisk`] count from the front of the disk, because the spare space belongs to
+//! the disk.
 //!
 //! # What holds data
 //! * Each region of the sparing scheme sets aside [`Zone::spares`] units, and slipping uses these
@@ -31,6 +33,7 @@
 //! if it begins a cylinder. All are in sectors of the zone.
 //!
 //! [`spec::Geometry`]: crate::spec::Geometry
+//! [`Geometry::physical_sector`]: crate::spec::Geometry::physical_sector
 //! [`TrackOrder`]: crate::spec::TrackOrder
 //! [`Sparing::TracksPerZone`]: crate::spec::Sparing::TracksPerZone
 //! [`Sparing::SectorsPerDisk`]: crate::spec::Sparing::SectorsPerDisk
@@ -43,12 +46,14 @@
 mod check;
 mod grid;
 mod media;
+mod physical;
 mod pieces;
 mod plan;
 mod reallocations;
 
 pub use crate::extent::Extent;
 pub use media::Unit;
+pub use physical::Physical;
 
 use crate::spec::Geometry;
 use crate::text::InputError;
@@ -79,6 +84,7 @@ pub struct Layout {
     plan: Plan,
     cylinders: u32,
     surfaces: u32,
+    physical: Physical,
     /// Two per zone; see [`plan::data_grid`].
     grids: Vec<Grid>,
     pieces: Pieces,
@@ -109,6 +115,7 @@ impl Layout {
             cylinders: g.cylinders,
             surfaces: g.surfaces,
             grids,
+            physical: Physical::of(g.physical_sector),
             pieces: plan.pieces(),
             plan,
             reallocations: Reallocations::default(),
@@ -117,6 +124,12 @@ impl Layout {
         let moved = layout.reallocations.pieces(&layout.plan);
         layout.pieces = layout.pieces.overlaid(&moved);
         Ok(layout)
+    }
+
+    /// The physical sectors that its blocks are in.
+    #[inline]
+    pub fn physical(&self) -> Physical {
+        self.physical
     }
 
     /// Exported capacity.

@@ -66,6 +66,12 @@ impl<E: Estimate> CommandQueue<E> {
         self.special.is_some()
     }
 
+    /// Whether an ordered request waits, behind which all waits that arrives now.
+    pub fn is_fenced(&self) -> bool {
+        let special = self.special.as_ref();
+        special.is_some_and(|special| !special.fenced.is_empty())
+    }
+
     /// Whether nothing waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -100,6 +106,13 @@ impl<E: Estimate> CommandQueue<E> {
         self.policy.add(pending, drive);
     }
 
+    /// Adds a simple transfer that arrived before all ordered requests that wait.
+    #[cold]
+    pub fn add_in_front(&mut self, pending: Pending, drive: &E) {
+        self.waiting += 1;
+        self.policy.add(pending, drive);
+    }
+
     /// Adds any request.
     #[cold]
     #[inline(never)]
@@ -127,6 +140,13 @@ impl<E: Estimate> CommandQueue<E> {
             Some(next) => next.request.ordering == Ordering::Ordered,
             None => self.waiting == special.fenced.len(),
         })
+    }
+
+    /// Whether the next request is a flush that waits for nothing.
+    pub fn next_is_flush(&self) -> bool {
+        let special = self.special.as_ref();
+        let first = special.and_then(|special| special.first.front());
+        first.is_some_and(|next| next.request.op == Op::Flush)
     }
 
     /// Takes out the request to serve next, if any waits.

@@ -24,7 +24,7 @@ mod read;
 
 pub use buffer::{Buffer, Delivered, Invalidation, ReadAhead, WatermarkOf, WriteCache};
 pub use bus::{Bus, WriteLeaves};
-pub use geometry::{Geometry, GrownDefects, Sparing, TrackOrder, Zone};
+pub use geometry::{Geometry, GrownDefects, MAX_CYLINDERS, Sparing, TrackOrder, Zone};
 pub use key::{Key, Kind, Shown, Vary, milliseconds};
 pub use mechanics::{Mechanics, SeekCurve, TwoPiece};
 pub use overheads::{ExtraWriteDisconnect, Overheads, WriteStart};
@@ -100,8 +100,17 @@ impl Spec {
             ("buffer", self.buffer.contradiction()),
         ]
         .into_iter()
+        .chain([("buffer", self.split_sector())])
         .find_map(|(table, found)| Some((table, found?)))?;
         let (name, expected) = found;
         Some((format!("{table}.{name}"), expected))
+    }
+
+    /// The name of a size of the buffer that would split a physical sector, and what is allowed.
+    fn split_sector(&self) -> Option<(&'static str, String)> {
+        let physical = self.geometry.physical_sector.0;
+        let splits = !self.buffer.segment.0.is_multiple_of(physical);
+        let expected = || format!("whole physical sectors: a multiple of {physical} sectors");
+        splits.then(|| ("segment", expected()))
     }
 }

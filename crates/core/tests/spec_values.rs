@@ -75,6 +75,7 @@ fn source_and_geometry_arrive() {
         sectors: SectorCount(1000),
         unused_sectors: SectorCount(38),
         sector_bytes: 512,
+        physical_sector: SectorCount(1),
         order: TrackOrder::Serpentine,
         sparing: Sparing::SectorsPerRange,
         sparing_range: 5,
@@ -83,6 +84,23 @@ fn source_and_geometry_arrive() {
         grown_defects: GrownDefects { count: 3, seed: 7 },
     };
     assert_eq!(spec.geometry, geometry);
+}
+
+#[test]
+fn a_physical_sector_has_whole_sectors() {
+    let with = |size: &str| {
+        let line = format!("sector_bytes = 512\nphysical_sector = \"{size}\"");
+        spec::parse(&MINIMAL.replace("sector_bytes = 512", &line), "x.toml")
+    };
+    let of = |size: &str| with(size).map(|spec| spec.geometry.physical_sector);
+    assert_eq!(of("1 KiB"), Ok(SectorCount(2)));
+    assert_eq!(of("512 B"), Ok(SectorCount(1)));
+    let error = of("256 sectors").expect_err("no such segment");
+    assert_eq!(
+        error.to_string(),
+        "x.toml:1: buffer.segment: found nothing, expected whole physical sectors: a multiple of \
+         256 sectors"
+    );
 }
 
 #[test]
@@ -172,7 +190,8 @@ fn electronics_arrive() {
 }
 
 /// Defaults that are neither off nor zero nor the first of several words.
-const DEFAULTS: [(&str, &str); 8] = [
+const DEFAULTS: [(&str, &str); 9] = [
+    ("geometry.physical_sector", "\"1 sector\""),
     ("buffer.segments", "1"),
     ("buffer.segment", "\"128 sectors\""),
     ("buffer.read_ahead_max", "\"128 sectors\""),

@@ -41,14 +41,18 @@ pub static CATALOGUE: &[Entry] = &[
     entry!("quantum-atlas-10k"),
     entry!("quantum-atlas-10k-calibrated"),
     entry!("quantum-atlas-iii"),
+    entry!("sas-10k-900gb"),
     entry!("sata-4tb-7200"),
     entry!("seagate-barracuda-st32171w"),
     entry!("seagate-barracuda-st32171w-calibrated"),
+    entry!("seagate-cheetah-15k7-st3600057ss"),
     entry!("seagate-cheetah-st34501n"),
     entry!("seagate-cheetah-st34501n-calibrated"),
     entry!("seagate-cheetah-st39102lw"),
+    entry!("seagate-exos-x16-st16000nm001g"),
     entry!("seagate-st41601n"),
     entry!("seagate-st41601n-calibrated"),
+    entry!("wd-blue-wd10jpvx"),
 ];
 
 /// The drive of this name, if there is one.

@@ -213,6 +213,7 @@ fn check_buffer(name: &str, buffer: &Buffer, set: &Set<'_>) {
         WriteCache::Off => 0,
         WriteCache::Streams => 1,
         WriteCache::Always => 2,
+        WriteCache::Deferred => panic!("{name}: DiskSim knows no such cache"),
     };
     assert_eq!(write_cache, set.count("fast_write_level"), "{name}");
     assert_eq!(

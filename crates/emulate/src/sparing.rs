@@ -35,7 +35,7 @@ fn spare_number(geometry: &Geometry, spare: Unit) -> u64 {
             u64::from(geometry.surfaces) * u64::from(zone.end_cylinder - zone.first_cylinder);
         tracks * u64::from(zone.sectors_per_track)
     });
-    places.sum::<u64>() + spare.number
+    places.sum::<u64>() / geometry.physical_sector.0 + spare.number
 }
 
 /// The geometry with exactly these pairs, and its slips in order.
@@ -110,7 +110,8 @@ fn slip(geometry: &mut Geometry, unit: Unit) {
     };
     slips.insert(place, unit.number);
     if geometry.sparing == Sparing::SectorsPerDisk {
-        let unused = geometry.unused_sectors.0.saturating_sub(1);
+        let slipped = geometry.physical_sector.0;
+        let unused = geometry.unused_sectors.0.saturating_sub(slipped);
         geometry.unused_sectors = SectorCount(unused);
     }
 }

@@ -60,6 +60,8 @@ pub(crate) struct State {
     pub block: usize,
     /// Number of blocks.
     pub blocks: u64,
+    /// Blocks of a physical block. The first begins one: the lowest aligned block is 0.
+    pub physical: u64,
     pub store: Box<dyn Store>,
     pub modes: Modes,
     pub nexuses: Vec<Nexus>,
@@ -89,6 +91,9 @@ impl State {
             identity: Identity::of(device.spec()),
             block: device.sector_size().0 as usize,
             blocks: device.capacity().0,
+            physical: device
+                .spec()
+                .map_or(1, |spec| spec.geometry.physical_sector.0),
             store,
             modes: Modes::default(),
             nexuses: Vec::new(),
@@ -113,6 +118,16 @@ impl State {
         for nexus in &mut self.nexuses {
             nexus.asked = None;
         }
+    }
+
+    /// What is forgotten when the power goes: all but the identity, saved mode parameters, defects,
+    /// counters and data. No registration outlives it, as PERSISTENT RESERVE OUT says of itself.
+    pub fn power_on(&mut self) {
+        self.reset();
+        self.nexuses.clear();
+        self.reservations = Reservations::default();
+        self.condemned.clear();
+        self.formatting = None;
     }
 
     /// Whether a command may be executed at all: the unit is not formatting, stopped or reserved.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use diskarm_core::device::Landed;
+use diskarm_core::request::Request;
 use diskarm_core::units::{Bytes, Lbn};
 use diskarm_wire::Sense;
 use diskarm_wire::sense::{Code, Key};
@@ -25,6 +27,26 @@ pub trait Store: Send {
     /// # Errors
     /// If that is not possible.
     fn clear(&mut self) -> Result<(), Unavailable>;
+
+    /// Whether it is to be told what the device does, by the functions below.
+    fn follows(&self) -> bool {
+        false
+    }
+
+    /// The device has a write or a flush. `data` are what a write will bring by [`Self::write`]
+    /// once the device has completed it; none if it has brought them already.
+    fn submitted(&mut self, _request: &Request, _data: Vec<u8>) {}
+
+    /// The device has completed a write or a flush. If it `counts`, the data of a write follow now,
+    /// unless they have been there before; otherwise it has failed or was aborted.
+    fn completed(&mut self, _request: &Request, _counts: bool) {}
+
+    /// Data that came for the blocks at `at` before the device had their write, after `before`
+    /// others that came so and still wait, will have none: the command was aborted. They stay.
+    fn left_over(&mut self, _at: Lbn, _before: usize) {}
+
+    /// These blocks have reached the media.
+    fn landed(&mut self, _landed: &[Landed]) {}
 }
 
 /// A store cannot do what it was asked, whatever the drive of the model does.

@@ -2,6 +2,7 @@
 
 use diskarm_core::request::Ordering;
 use diskarm_core::units::Instant;
+use diskarm_wire::status;
 
 /// When a task may be served relative to others (SAM-5, task attributes).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,17 +44,18 @@ pub struct Task<'a> {
 
 /// How a command ended (SAM-5, status codes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Status {
     /// Well.
-    Good = 0x00,
+    Good = status::GOOD,
     /// Sense data tell more.
-    CheckCondition = 0x02,
+    CheckCondition = status::CHECK_CONDITION,
     /// All blocks fit in the buffer (PRE-FETCH).
-    ConditionMet = 0x04,
+    ConditionMet = status::CONDITION_MET,
     /// Another initiator has reserved the unit.
-    ReservationConflict = 0x18,
+    ReservationConflict = status::RESERVATION_CONFLICT,
     /// Too many tasks are outstanding.
-    TaskSetFull = 0x28,
+    TaskSetFull = status::TASK_SET_FULL,
 }
 
 /// The end of a task.

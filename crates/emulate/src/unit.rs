@@ -7,7 +7,7 @@ mod serve;
 use std::collections::VecDeque;
 
 use diskarm_core::device::Completion;
-use diskarm_core::units::Instant;
+use diskarm_core::units::{Instant, SectorCount};
 use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense};
 
@@ -44,6 +44,8 @@ pub struct Unit<D> {
     alone: bool,
     /// Requests that the device has.
     inside: usize,
+    /// The store is told what the device does.
+    is_followed: bool,
     /// Completions of one instant; kept for its memory.
     completed: Vec<Completion>,
     disturbance: Disturbance,
@@ -79,7 +81,12 @@ impl<D: Backing> Unit<D> {
     }
 
     /// A unit over a device whose data are in `store`.
-    pub fn with_store(device: D, store: Box<dyn Store>) -> Self {
+    pub fn with_store(mut device: D, store: Box<dyn Store>) -> Self {
+        let is_followed = store.follows();
+        if is_followed {
+            // The first call begins the record.
+            device.landed(Instant::START);
+        }
         Self {
             state: State::new(&device, store),
             device,
@@ -94,6 +101,7 @@ impl<D: Backing> Unit<D> {
             ordered: 0,
             alone: false,
             inside: 0,
+            is_followed,
             completed: Vec::new(),
             disturbance: Disturbance::new(Realism::default()),
             now: Instant::START,
@@ -119,9 +127,28 @@ impl<D: Backing> Unit<D> {
         self
     }
 
+    /// Reports physical blocks of `blocks` logical blocks, a power of two, if the device does not
+    /// say how large they are.
+    ///
+    /// # Panics
+    /// If that is not a power of two.
+    pub fn physical_blocks(mut self, blocks: SectorCount) -> Self {
+        assert!(
+            blocks.0.is_power_of_two(),
+            "{blocks:?} is not a power of two"
+        );
+        self.state.physical = blocks.0;
+        self
+    }
+
     /// The device behind it.
     pub fn device(&self) -> &D {
         &self.device
+    }
+
+    /// The device behind it, for what no command can do.
+    pub fn device_mut(&mut self) -> &mut D {
+        &mut self.device
     }
 
     /// Submits a task.

@@ -66,6 +66,12 @@ impl From<Sense> for Ended {
 pub(crate) trait Work: Send {
     /// The next step.
     fn next(&mut self, context: &mut Context<'_>) -> Result<Step, Sense>;
+
+    /// What it brings to the store when the write that it asks for is done; nothing if it asks for
+    /// none, or has brought it already.
+    fn data(&self) -> Vec<u8> {
+        Vec::new()
+    }
 }
 
 /// How a command begins.

@@ -106,6 +106,26 @@ impl<'a> Disk<'a> {
                 return Ok((capacity.last.into(), capacity.block_bytes));
             }
         }
+        let capacity = self.capacity16(at, partial)?;
+        Ok((capacity.last, capacity.block_bytes))
+    }
+
+    /// The size of a sector on the media, if the drive tells it (READ CAPACITY(16)).
+    ///
+    /// # Errors
+    /// The transport failed.
+    pub fn physical_sector(&mut self) -> Result<Option<Bytes>, Error> {
+        match self.capacity16(0, false) {
+            Ok(told) => {
+                let blocks = 1 << told.physical_block_exponent;
+                Ok(Some(Bytes(self.sector_size.0 * blocks)))
+            }
+            Err(error @ Error::Broken(_)) => Err(error),
+            Err(_) => Ok(None),
+        }
+    }
+
+    fn capacity16(&mut self, at: u64, partial: bool) -> Result<Capacity16, Error> {
         let mut data = [0; Capacity16::LENGTH];
         let command = Command::ReadCapacity16 {
             at,
@@ -113,8 +133,7 @@ impl<'a> Disk<'a> {
             length: Capacity16::LENGTH as u32,
         };
         self.data_in(&command, &mut data)?;
-        let capacity = Capacity16::parse(&data).expect("all its bytes");
-        Ok((capacity.last, capacity.block_bytes))
+        Ok(Capacity16::parse(&data).expect("all its bytes"))
     }
 
     /// The same drive, which refuses to send anything beyond these limits

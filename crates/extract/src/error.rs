@@ -2,6 +2,7 @@
 
 use diskarm_wire::Sense;
 use diskarm_wire::sense::Key;
+use diskarm_wire::status;
 
 use crate::Broken;
 
@@ -57,12 +58,12 @@ impl std::fmt::Display for Error {
                 status,
                 sense,
             } => {
-                write!(f, "{command} ended with status 0x{status:02x}")?;
+                match status::name(*status) {
+                    Some(name) => write!(f, "{command} ended with {name}")?,
+                    None => write!(f, "{command} ended with status 0x{status:02x}")?,
+                }
                 match Sense::parse(sense) {
-                    Ok(sense) if sense.deferred => {
-                        write!(f, ", an earlier command with {}", Meaning(sense))
-                    }
-                    Ok(sense) => write!(f, ", {}", Meaning(sense)),
+                    Ok(sense) => write!(f, ", {sense}"),
                     Err(_) if sense.is_empty() => Ok(()),
                     Err(_) => write!(f, ", sense data {sense:02x?}"),
                 }
@@ -74,25 +75,3 @@ impl std::fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
-
-/// Sense data in words.
-struct Meaning(Sense);
-
-impl std::fmt::Display for Meaning {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Sense {
-            key,
-            code,
-            information,
-            ..
-        } = self.0;
-        write!(f, "{key:?} {:02x}/{:02x}", code.0, code.1)?;
-        if let Some(name) = code.name() {
-            write!(f, " ({name})")?;
-        }
-        match information {
-            Some(block) => write!(f, ", block {block}"),
-            None => Ok(()),
-        }
-    }
-}

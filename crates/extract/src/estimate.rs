@@ -26,3 +26,13 @@ pub enum Effort {
     /// Many samples, at more places.
     Thorough,
 }
+
+impl std::fmt::Display for Effort {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Quick => "quick",
+            Self::Normal => "normal",
+            Self::Thorough => "thorough",
+        })
+    }
+}

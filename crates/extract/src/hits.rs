@@ -68,6 +68,9 @@ const LONG: Span = Span::from_ns(250_000_000);
 const LARGE: [u16; 4] = [33, 17, 9, 5];
 /// Services agree that are this near their median, in nanoseconds, beyond the scatter of ends.
 const NEAR: f64 = 1e4;
+/// Where ends scatter, so does what a command takes to the drive: services also agree within this
+/// share of a revolution.
+const APART: f64 = 32.0;
 
 /// Measures read hits. Reads only.
 ///
@@ -176,6 +179,15 @@ impl Services {
     }
 }
 
+/// How many services at most lie in an interval of a length, in nanoseconds.
+fn most_within(services: &[Span], length: f64) -> usize {
+    let within = |from: &Span| {
+        let is_within = |at: &&Span| (0.0..=length).contains(&((**at - *from).as_ns() as f64));
+        services.iter().filter(is_within).count()
+    };
+    services.iter().map(within).max().unwrap_or(0)
+}
+
 /// Where a write is, seen from the arm.
 #[derive(Clone, Copy)]
 enum Far {
@@ -204,6 +216,12 @@ impl<'a, 'd> Bench<'a, 'd> {
     ) -> Result<Self, Error> {
         let pairs = setup.pairs(disk, seed)?;
         let scatter = setup.rotation.scatter_ns;
+        // What the media serve is spread over a revolution.
+        let late = match pairs.scatters {
+            true => setup.rotation.period_ns / APART,
+            false => 0.0,
+        };
+        let near = (NEAR + 3.0 * scatter).max(late);
         let calm = match effort {
             Effort::Quick => 5,
             Effort::Normal => 9,
@@ -211,8 +229,8 @@ impl<'a, 'd> Bench<'a, 'd> {
         };
         Ok(Self {
             places: idle::zones(setup.layout),
-            near: NEAR + 3.0 * scatter,
-            repeats: if scatter > 1e3 { 6 * calm } else { calm },
+            near,
+            repeats: if pairs.scatters { 6 * calm } else { calm },
             pairs,
         })
     }
@@ -223,8 +241,12 @@ impl<'a, 'd> Bench<'a, 'd> {
         mut once: impl FnMut(&mut Self) -> Result<Timed, Error>,
     ) -> Result<Option<Services>, Error> {
         let mut services = Vec::new();
-        for _ in 0..self.repeats {
+        for left in (0..self.repeats as usize).rev() {
             services.push(once(self)?.service());
+            let alike = most_within(&services, 2.0 * self.near);
+            if self.pairs.scatters && 10 * (alike + left) < 7 * self.repeats as usize {
+                return Ok(None);
+            }
         }
         Ok(Services::of(&services, self.near))
     }
@@ -248,10 +270,16 @@ impl<'a, 'd> Bench<'a, 'd> {
         Ok(found)
     }
 
-    /// A cylinder's first track, another one each time.
+    /// A cylinder's first track, another one each time, with room for the largest request.
     fn fresh(&mut self) -> Track {
-        self.pairs.visited += 1;
-        idle::alike(self.pairs.layout, &self.places[0], self.pairs.visited)
+        let layout = self.pairs.layout;
+        let most = SectorCount(1 + u64::from(LARGE[0]));
+        let mut track = self.pairs.alike.next(layout, &self.places[0]);
+        if track.first() + most > Lbn(layout.sectors().0) {
+            // The disk's last cylinder, or one of its last few if cylinders are that small.
+            track = self.places[0].clone();
+        }
+        track
     }
 
     /// A read of `sectors` blocks that read-ahead has brought, after a read or after a write
@@ -308,7 +336,9 @@ impl<'a, 'd> Bench<'a, 'd> {
             Far::Zone => self.places[2].clone(),
         };
         // Not the blocks that follow those of the command before, and on the media at any angle.
-        let at = at.first() + SectorCount(5 + self.pairs.below(at.sectors() / 2));
+        let least = 5.min(at.sectors() - 1);
+        let room = (at.sectors() / 2).min(at.sectors() - least);
+        let at = at.first() + SectorCount(least + self.pairs.below(room));
         self.pairs.rest(LONG);
         match before {
             Access::Read => drop(self.pairs.send(before, from.first(), 1)?),

@@ -15,8 +15,11 @@
 //!
 //! # Decision
 //! The arm is free at once if the pairs that caught and those that missed are separate, but for a
-//! few. Otherwise the farthest block that comes from the buffer, which does not end at the angle of
-//! its sector, is where read-ahead ends.
+//! few. Where ends scatter, commands may also reach the drive sooner or later than they seem to be
+//! sent: trials then count that contradict the others by more than a sixth of a sector, and an arm
+//! that waits for the end of a sector makes many. If the arm is not free at once, the farthest
+//! block that comes from the buffer, which does not end at the angle of its sector, is where
+//! read-ahead ends; where ends scatter, two reads must say so.
 //!
 //! # Confidence
 //! If the arm waits for the end of a sector, some ten pairs contradict the others. To take
@@ -43,8 +46,13 @@ const FAR: u64 = 16_384;
 /// of them within a sector of it.
 const PAIRS: u32 = 450;
 const NEAR: u32 = 120;
+/// The share of a revolution in which the second of a pair is sent: read-ahead is on the track.
+const AHEAD: f64 = 1.0 / 3.0;
 /// So many that contradict the others tell that the arm is not free at once.
 const CONTRADICTIONS: usize = 2;
+/// Where ends scatter, so does what a command takes to the drive: what contradicts the others by
+/// less than this share of a sector does not count.
+const LATE: f64 = 6.0;
 
 /// What a drive does after a read before its arm is free.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -220,8 +228,16 @@ fn overlaps(pairs: &mut Pairs<'_, '_>, outer: &Track, inner: &Track) -> Result<b
     let mut threshold = Threshold::default();
     let sector = pairs.clock.period() / inner.sectors() as f64;
     let mut near = 0;
+    // The first commands go to an eighth of a track. Where sectors are few, or nearly as many,
+    // these pass at much the same share of one, wherever they are.
+    let apart = outer.sectors().abs_diff(inner.sectors());
+    let is_alike = apart > 0 && outer.sectors() / 8 * apart < inner.sectors() / 2;
     for _ in 0..PAIRS {
         pairs.bring(Access::Read, outer, 1)?;
+        if is_alike {
+            let random = pairs.uniform() * pairs.clock.period() * AHEAD;
+            pairs.rest(span(random));
+        }
         let lead = around.found.median + 1.5 * sector * (pairs.uniform() - 0.5);
         let Some(trial) = pairs.catch(Access::Read, inner, 1, lead)? else {
             continue;
@@ -234,7 +250,11 @@ fn overlaps(pairs: &mut Pairs<'_, '_>, outer: &Track, inner: &Track) -> Result<b
             break;
         }
     }
-    Ok(threshold.contradictions() > CONTRADICTIONS)
+    let apart = match pairs.scatters {
+        true => sector / LATE,
+        false => 0.0,
+    };
+    Ok(threshold.contradictions(apart) > CONTRADICTIONS)
 }
 
 /// How many blocks the drive reads ahead after a read of one block, the first of `place` or of
@@ -264,14 +284,21 @@ fn read_ahead(pairs: &mut Pairs<'_, '_>, place: &Track) -> Result<SectorCount, E
 }
 
 /// Whether a read of one block brings the one `far` blocks further to the buffer: its end is then
-/// not tied to its sector. Four reads, since it may be there by chance; each at another cylinder,
-/// as the buffer may keep what an earlier one brought.
+/// not tied to its sector. Four reads that end there say no, since one may by chance; where ends
+/// scatter, two that do not say yes, since one may be late. Each is at another cylinder, as the
+/// buffer may keep what an earlier one brought.
 fn brings(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<bool, Error> {
     let rest = span(pairs.clock.period() * turns(place, far, 1.0)).max(LONG);
-    for _ in 0..4 {
+    let (mut buffered, mut tied) = (0, 0);
+    while tied < 4 {
         // Whole revolutions would let a read from the buffer end where one from the media does.
         let random = pairs.uniform() * pairs.clock.period();
         if has(pairs, place, far, rest + span(random))? {
+            buffered += 1;
+        } else {
+            tied += 1;
+        }
+        if buffered > u32::from(pairs.scatters) {
             return Ok(true);
         }
     }
@@ -281,8 +308,7 @@ fn brings(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<bool, Er
 /// Whether the buffer has the block `far` beyond the first of a cylinder like that of `place`,
 /// after a rest after a read of the first.
 fn has(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64, rest: Span) -> Result<bool, Error> {
-    pairs.visited += 1;
-    let track = alike(pairs.layout, place, pairs.visited);
+    let track = pairs.alike.next(pairs.layout, place);
     let first = track.first();
     let at = first + SectorCount(far);
     if at.0 >= pairs.layout.sectors().0 {
@@ -295,18 +321,4 @@ fn has(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64, rest: Span) -> Result
     let end = read.ended.as_ns() as f64;
     let off = pairs.clock.off(end, &pairs.layout.extent(at));
     Ok(off.abs() > pairs.clock.tolerance())
-}
-
-/// The `n`-th cylinder near `place` with as many sectors a track: one after the other, a few apart,
-/// so that none is soon met again.
-pub(crate) fn alike(layout: &Layout, place: &Track, n: u32) -> Track {
-    for n in n..n + 20 {
-        let cylinder = (place.cylinder() + n.wrapping_mul(7) % 61).saturating_sub(30);
-        if let Some(track) = beginning(layout, cylinder)
-            && track.sectors() == place.sectors()
-        {
-            return track;
-        }
-    }
-    place.clone()
 }

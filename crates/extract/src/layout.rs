@@ -25,6 +25,7 @@ pub mod notches;
 mod orient;
 mod pattern;
 mod phases;
+mod reallocated;
 pub mod timing;
 mod told;
 pub mod translate;
@@ -83,18 +84,23 @@ pub struct Chosen {
 /// # Errors
 /// The transport failed, or no way leads to a layout: the reasons are told.
 pub fn measure(disk: &mut Disk<'_>, period_ns: f64, seed: u64) -> Result<Chosen, Error> {
+    refuse_emulated(disk)?;
     let defects = reason(defects::read(disk))?;
     let listed = defects.as_ref().map(Defects::all).unwrap_or_default();
     let mut refused = Vec::new();
     for method in [Method::Translated, Method::Notches, Method::Timing] {
         let found = match method {
-            Method::Translated => translate::measure(disk, &listed).and_then(|found| {
-                check::by_reads(disk, &found.geometry, period_ns, seed)?;
-                Ok(found)
-            }),
+            Method::Translated => translate::measure(disk, &listed),
             Method::Notches => notches::measure(disk, period_ns, &listed, seed),
             Method::Timing => timing::measure(disk, period_ns, seed),
         };
+        let found = found.and_then(|mut found| {
+            if method != Method::Timing {
+                check::by_reads(disk, &found.geometry, period_ns, seed)?;
+                check::by_defects(&mut found, defects.as_ref().ok());
+            }
+            Ok(found)
+        });
         match reason(found)? {
             Ok(found) => {
                 return Ok(Chosen {
@@ -112,6 +118,20 @@ pub fn measure(disk: &mut Disk<'_>, period_ns: f64, seed: u64) -> Result<Chosen,
         .map(|(method, reason)| format!("{method}: {reason}"))
         .collect();
     Err(Error::Undecided(told.join("; ")))
+}
+
+/// Refuses drives that emulate small sectors on larger ones: neither the places that they tell nor
+/// the ends of reads count blocks.
+fn refuse_emulated(disk: &mut Disk<'_>) -> Result<(), Error> {
+    let sector = disk.sector_size();
+    match disk.physical_sector()? {
+        Some(physical) if physical > sector => Err(Error::Undecided(format!(
+            "the drive emulates sectors of {} bytes on sectors of {} bytes (512e), and the layout \
+             of such drives cannot be measured yet",
+            sector.0, physical.0
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// The result, or the reason against it in words, unless nothing more can be measured.

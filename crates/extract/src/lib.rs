@@ -5,6 +5,7 @@
 //! method for each command that a measurement needs, and counts what they cost. The measurements
 //! see nothing else of a drive.
 
+mod alike;
 pub mod cache;
 mod clock;
 mod compare;
@@ -25,7 +26,7 @@ mod noisy;
 mod observable;
 pub mod overheads;
 mod pairs;
-mod retry;
+pub mod retry;
 pub mod rotation;
 pub mod safety;
 pub mod seek;

@@ -57,6 +57,23 @@ pub enum To {
     Cylinders(u32),
 }
 
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let request = |access, sectors| match access {
+            Access::Read => format!("a read of {sectors} sectors"),
+            Access::Write => format!("a write of {sectors} sectors"),
+        };
+        let (x, y) = (self.accesses.0, self.accesses.1);
+        let (x, y) = (request(x, self.sectors.0), request(y, self.sectors.1));
+        write!(f, "{x} and {y} ")?;
+        match self.to {
+            To::SameTrack => f.write_str("on the same track"),
+            To::OtherTrack => f.write_str("on another track of the cylinder"),
+            To::Cylinders(count) => write!(f, "{count} cylinders inward"),
+        }
+    }
+}
+
 /// A minimum time between request completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mtbrc {
@@ -235,8 +252,7 @@ pub(crate) fn in_zone(
 fn route(pairs: &mut Pairs<'_, '_>, kind: Kind, place: &Track) -> Result<(Track, Track), Error> {
     let mut last = None;
     for _ in 0..20 {
-        pairs.visited += 1;
-        let from = idle::alike(pairs.layout, place, pairs.visited);
+        let from = pairs.alike.next(pairs.layout, place);
         // Where the head is when Y comes.
         let rests = pairs.rests(kind.accesses.0, &from);
         let Some(rests) = rests else { continue };
@@ -254,5 +270,5 @@ fn route(pairs: &mut Pairs<'_, '_>, kind: Kind, place: &Track) -> Result<(Track,
             break;
         }
     }
-    last.ok_or_else(|| Error::Undecided(format!("no tracks for pairs of {kind:?}")))
+    last.ok_or_else(|| Error::Undecided(format!("no tracks for {kind}")))
 }

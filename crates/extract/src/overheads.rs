@@ -19,8 +19,8 @@
 //!
 //! * a read on one track: `A + C`;
 //! * a write of `n` sectors on one track: `A + C + D(n)`, where data for the media are there `D(n)`
-//!   after the command: the time of up to so many sectors on the bus as the drive waits for, and if
-//!   these are all, a least delay;
+//!   after the command: the time on the bus of the sectors that the drive waits for and, if it
+//!   waits for all of them, a minimum delay;
 //! * a write on another cylinder: `A + C`, the seek, and the time to settle;
 //! * that writes end later than reads after their sectors: the difference of their `C`.
 //!
@@ -74,7 +74,7 @@ pub struct Writes {
 /// How the media wait for the data of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
-    /// For so many sectors.
+    /// The number of sectors that they wait for.
     pub sectors: SectorCount,
     /// The time of a sector on the bus, if the wait tells: if it is for several sectors, or if the
     /// bus is slower than the media, so that these must not begin too soon.
@@ -87,7 +87,7 @@ pub struct Wait {
 const BEFORE: [Access; 2] = [Access::Read, Access::Write];
 /// No drive waits for more sectors before it writes.
 const MOST: u16 = 64;
-/// So many sectors tell whether the media overtake the bus.
+/// The number of sectors with which it is measured whether the media overtake the bus.
 const SEVERAL: u16 = 9;
 /// Leads differ that differ by more than this, in nanoseconds.
 const DIFFERENT: f64 = 1e4;
@@ -351,8 +351,7 @@ impl<'a, 'd> Leads<'a, 'd> {
         let place = idle::zones(self.setup.layout)[0].clone();
         let mut threshold = Threshold::default();
         for _ in 0..most {
-            self.pairs.visited += 1;
-            let track = idle::alike(self.setup.layout, &place, self.pairs.visited);
+            let track = self.pairs.alike.next(self.setup.layout, &place);
             self.pairs.send(Access::Write, track.first(), 1)?;
             let lead = threshold.aim(narrow, self.pairs.uniform());
             if let Some(trial) = self.pairs.catch_next(Access::Write, 1, lead.max(1e3))? {

@@ -15,6 +15,7 @@ use diskarm_core::units::{Lbn, Span};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
+use crate::alike::Alike;
 use crate::clock::Clock;
 use crate::idle::Rests;
 use crate::rotation::{Rotation, warm_up};
@@ -31,6 +32,8 @@ pub enum Access {
     Write,
 }
 
+/// Ends of reads that are off their places by more than this do scatter, in nanoseconds.
+const SCATTERS: f64 = 1e3;
 /// More commands that fail at blocks than this are no matter of a few bad blocks.
 const UNREADABLE: u32 = 100;
 
@@ -59,8 +62,10 @@ pub(crate) struct Pairs<'a, 'd> {
     pub idle: Span,
     /// Where the head is then, unless it stays on the track of the read.
     pub rests: Option<Rests>,
-    /// Counts the cylinders that were visited, so that none is soon met again.
-    pub visited: u32,
+    /// Where commands go that must not meet what earlier ones left.
+    pub alike: Alike,
+    /// Whether the ends of reads scatter.
+    pub scatters: bool,
     /// The host's delay, about, and how far it is off that.
     delay: f64,
     jitter: f64,
@@ -98,7 +103,8 @@ impl<'a, 'd> Pairs<'a, 'd> {
             generator,
             idle: Span::ZERO,
             rests: None,
-            visited: 0,
+            alike: Alike::default(),
+            scatters: rotation.scatter_ns > SCATTERS,
             delay: 0.0,
             jitter: 0.0,
             unreadable: 0,
@@ -110,8 +116,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
                 rested: 0.0,
             },
         };
-        let scatters = rotation.scatter_ns > 1e3;
-        for _ in 0..if scatters { 100 } else { 8 } {
+        for _ in 0..if pairs.scatters { 100 } else { 8 } {
             let at = Lbn(pairs.below(layout.sectors().0));
             let sent = pairs.send(Access::Read, at, 1);
             pairs.is_unreadable(&sent)?;
@@ -154,12 +159,16 @@ impl<'a, 'd> Pairs<'a, 'd> {
     pub fn saw(&mut self, access: Access, at: Lbn, sectors: u16, timed: &Timed) {
         let host = timed.sent.as_ns() as f64 - self.last.ended - self.last.rested;
         // The first command follows none that was timed.
-        self.delay = match self.last.ended == 0.0 {
+        let is_first = self.last.ended == 0.0;
+        self.delay = match is_first {
             true => 0.0,
             false if self.delay == 0.0 => host,
             false => self.delay + 0.05 * (host - self.delay),
         };
-        self.jitter += 0.05 * ((host - self.delay).abs() - self.jitter);
+        // Until delays have been seen they count as uneven; not where that widens intervals.
+        if !(is_first && self.scatters) {
+            self.jitter += 0.05 * ((host - self.delay).abs() - self.jitter);
+        }
         self.last = Last {
             access,
             at,
@@ -327,8 +336,9 @@ impl<'a, 'd> Pairs<'a, 'd> {
     }
 
     /// Sends pairs until the threshold of their leads is known to half an interval of `wanted`
-    /// nanoseconds, at most `most` pairs, or five times as many if the host's delay is so uneven
-    /// that leads come at random. `pair` gives the track that a pair leaves and the one
+    /// nanoseconds, at most `most` pairs. If the host's delay is so uneven that leads come at
+    /// random, five times as many are sent; or, where ends scatter, the interval may be as wide as
+    /// `most` leave it. `pair` gives the track that a pair leaves and the one
     /// that it goes to, and by how much the lead differs from the threshold's.
     pub fn search(
         &mut self,
@@ -339,7 +349,11 @@ impl<'a, 'd> Pairs<'a, 'd> {
         mut pair: impl FnMut(&mut Self, u32) -> Result<(Track, Track, f64), Error>,
     ) -> Result<Search, Error> {
         let mut trials = Vec::new();
-        let most = most.max((5 * most).min((5.0 * self.jitter / wanted) as u32));
+        let uneven = 5.0 * self.jitter;
+        let (wanted, most) = match self.scatters {
+            true => (wanted.max(uneven / f64::from(most)), most),
+            false => (wanted, most.max((5 * most).min((uneven / wanted) as u32))),
+        };
         for k in 0..most {
             let (from, to, differs) = pair(self, k)?;
             if first == Access::Read || !self.is_behind_write(&from, sectors_of_first) {

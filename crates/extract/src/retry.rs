@@ -9,22 +9,19 @@
 use diskarm_core::units::Span;
 use diskarm_wire::Sense;
 use diskarm_wire::sense::{Code, Key};
+use diskarm_wire::status;
 
 use crate::Reply;
 
 /// How often a command is sent at most.
-pub(crate) const MOST: u32 = 12;
-
-const BUSY: u8 = 0x08;
-const CHECK_CONDITION: u8 = 0x02;
-const TASK_SET_FULL: u8 = 0x28;
+pub const MAX_ATTEMPTS: u32 = 12;
 
 /// How long to rest before a command is sent again; nothing if this is its result. What happened
 /// before the first command on a connection, which `is_first`, does no harm.
-pub(crate) fn pause(reply: &Reply, is_first: bool) -> Option<Span> {
+pub fn pause(reply: &Reply, is_first: bool) -> Option<Span> {
     match reply.status {
-        BUSY | TASK_SET_FULL => Some(Span::from_ms(100.0)),
-        CHECK_CONDITION => match Sense::parse(&reply.sense).ok()? {
+        status::BUSY | status::TASK_SET_FULL => Some(Span::from_ms(100.0)),
+        status::CHECK_CONDITION => match Sense::parse(&reply.sense).ok()? {
             sense if sense.deferred => {
                 (is_first || sense.key == Key::RecoveredError).then_some(Span::ZERO)
             }

@@ -79,6 +79,8 @@ const PAUSE_NS: u64 = 250_000_000;
 const OTHERS: usize = 24;
 /// Completions that scatter by more than this, in nanoseconds, take more samples.
 const CALM_NS: f64 = 1e3;
+/// One end is far off if it is by so many times the scatter of the others.
+const FAR_OFF: f64 = 6.0;
 
 /// Measures the rotation period. Reads only.
 ///
@@ -172,7 +174,9 @@ impl<'a, 'd> Reader<'a, 'd> {
         self.refuse_buffered(period)?;
         let mut fit = self.fit(period)?;
         let mut is_long = self.lengthen(&mut fit, effort, generator);
-        if fit.missed > 0
+        // One of those that scatter may be late.
+        let late = u32::from(fit.line.scatter() > CALM_NS);
+        if fit.missed > late
             && let Some(period) = self.after_pauses(generator)?
         {
             fit = self.fit(period)?;
@@ -208,7 +212,7 @@ impl<'a, 'd> Reader<'a, 'd> {
             self.disk.rest(Span::from_ns(pause as i64));
             self.read(generator)?;
         }
-        Ok(self.coherent())
+        Ok(coherent(&self.ends))
     }
 
     /// A block that is read again at once waits for most of a revolution, unless it is buffered.
@@ -261,47 +265,92 @@ impl<'a, 'd> Reader<'a, 'd> {
         Ok(())
     }
 
-    /// The largest period at which the ends so far have one phase.
+    /// The largest period at which the ends so far have one phase: where they scatter, all but one
+    /// of them, if that is far off. One that is late may be in phase at a fraction of the period
+    /// only.
     fn coherent(&self) -> Option<f64> {
-        let first = self.ends[0];
-        let span = self.ends[self.ends.len() - 1] - first;
-        let together = |period: f64| {
-            let turns = self.ends.iter().map(|end| (end - first) / period);
-            let (cos, sin) = turns.fold((0.0, 0.0), |(cos, sin), turns| {
-                let angle = std::f64::consts::TAU * turns.fract();
-                (cos + angle.cos(), sin + angle.sin())
-            });
-            f64::hypot(cos, sin) / self.ends.len() as f64
-        };
-        let mut period = PERIODS_NS.1;
-        while period > PERIODS_NS.0 {
-            // A sixteenth of a turn over the whole time.
-            let step = period * period / (16.0 * span);
-            if together(period) > 0.95 {
-                let mut best = period;
-                // Down the near side of the peak, then closer and closer around its top.
-                while together(best - step) > together(best) {
-                    best -= step;
-                }
-                let mut width = step / 2.0;
-                while width > 1.0 {
-                    for near in [best - width, best + width] {
-                        if together(near) > together(best) {
-                            best = near;
-                        }
-                    }
-                    width /= 2.0;
-                }
-                // Noise of a tenth of a millisecond leaves 0.994 at 10,000 revolutions a minute.
-                if together(best) > 0.985 {
-                    return Some(best);
-                }
-                period = best;
-            }
-            period -= step;
+        let all = coherent(&self.ends);
+        if all.is_some_and(|period| scatter(&self.ends, period) < CALM_NS) {
+            return all;
         }
-        None
+        let without = |late: usize| {
+            let mut rest = self.ends.clone();
+            let end = rest.remove(late);
+            let period = coherent(&rest)?;
+            let is_late = |all: f64| {
+                let turns = (end - rest[0]) / all - phase(&rest, all);
+                (turns - turns.round()).abs() * all > FAR_OFF * scatter(&rest, period)
+            };
+            (all.is_none_or(is_late)).then_some(period)
+        };
+        let periods = (0..self.ends.len()).filter_map(without);
+        periods.chain(all).reduce(f64::max)
     }
+}
+
+/// The sum of the directions of ends at a period, over their number: its length, and its angle in
+/// revolutions from the first.
+fn direction(ends: &[f64], period: f64) -> (f64, f64) {
+    let turns = ends.iter().map(|end| (end - ends[0]) / period);
+    let (cos, sin) = turns.fold((0.0, 0.0), |(cos, sin), turns| {
+        let angle = std::f64::consts::TAU * turns.fract();
+        (cos + angle.cos(), sin + angle.sin())
+    });
+    let length = f64::hypot(cos, sin) / ends.len() as f64;
+    (length, sin.atan2(cos) / std::f64::consts::TAU)
+}
+
+/// The phase of ends at a period, in revolutions from the first.
+fn phase(ends: &[f64], period: f64) -> f64 {
+    direction(ends, period).1
+}
+
+/// How far ends scatter about their phase at a period, in nanoseconds.
+fn scatter(ends: &[f64], period: f64) -> f64 {
+    let phase = phase(ends, period);
+    let squares = ends.iter().map(|end| {
+        let turns = (end - ends[0]) / period - phase;
+        (turns - turns.round()).powi(2)
+    });
+    period * (squares.sum::<f64>() / ends.len() as f64).sqrt()
+}
+
+/// The largest period at which ends have one phase.
+fn coherent(ends: &[f64]) -> Option<f64> {
+    let span = ends[ends.len() - 1] - ends[0];
+    // Within a revolution all ends are close to each other, whatever its length.
+    if span < PERIODS_NS.1 {
+        return None;
+    }
+    let together = |period: f64| direction(ends, period).0;
+    let mut period = PERIODS_NS.1;
+    while period > PERIODS_NS.0 {
+        // A sixteenth of a turn over the whole time.
+        let step = period * period / (16.0 * span);
+        if together(period) > 0.95 {
+            let mut best = period;
+            // Down the near side of the peak, then closer and closer around its top.
+            while best - step > 0.0 && together(best - step) > together(best) {
+                best -= step;
+            }
+            let mut width = step / 2.0;
+            while width > 1.0 {
+                for near in [best - width, best + width] {
+                    if together(near) > together(best) {
+                        best = near;
+                    }
+                }
+                width /= 2.0;
+            }
+            // Noise of a tenth of a millisecond leaves 0.994 at 10,000 revolutions a minute.
+            if together(best) > 0.985 {
+                return Some(best);
+            }
+            period = period.min(best);
+        }
+        period -= step;
+    }
+    None
 }
 
 /// A line through ends over the count of revolutions.
@@ -361,5 +410,26 @@ impl Fit {
         }
         self.line.add(turns, late);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As those of a disk that has no model of time.
+    #[test]
+    fn ends_within_a_revolution_have_no_period() {
+        for apart_us in [1.0, 20.0, 150.0, 900.0] {
+            let ends: Vec<f64> = (0..=FIRST).map(|n| n as f64 * apart_us * 1e3).collect();
+            assert_eq!(coherent(&ends), None, "{apart_us} us");
+        }
+    }
+
+    #[test]
+    fn ends_of_a_revolution_have_its_period() {
+        let ends: Vec<f64> = (0..=FIRST).map(|n| n as f64 * 8_333_333.0).collect();
+        let period = coherent(&ends).expect("a period");
+        assert!((period - 8_333_333.0).abs() < 1_000.0, "{period}");
     }
 }

@@ -7,13 +7,11 @@ mod content;
 use diskarm_core::units::{Instant, Lbn};
 use diskarm_wire::Sense;
 use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
+use diskarm_wire::status;
 
 pub use command::{leaves_data_alone, name, timeout};
 
 use crate::{Disk, Error, Reply, Transport};
-
-/// CHECK CONDITION (SAM-5).
-const CHECK_CONDITION: u8 = 0x02;
 
 /// Blocks that are read with one command.
 const PIECE: u64 = 128;
@@ -48,7 +46,7 @@ pub fn write_protected(now: Instant) -> Reply {
     let length = sense.emit(Format::Fixed, &mut data);
     data.truncate(length);
     Reply {
-        status: CHECK_CONDITION,
+        status: status::CHECK_CONDITION,
         sense: data,
         transferred: 0,
         sent: now,

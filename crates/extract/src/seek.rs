@@ -28,7 +28,7 @@
 //! # Confidence
 //! Half the interval between the longest lead that missed and the shortest that caught; where these
 //! overlap because seeks scatter, the 95 % interval of a logistic fit. Once a seek was seen to
-//! scatter, others may agree by chance: so many pairs are sent that this is unlikely. The maximum
+//! scatter, others may agree by chance, and more pairs are sent until that is unlikely. The maximum
 //! is the 95th percentile over all starting points.
 //!
 //! # Cost

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 pub use checkpoint::{Checkpoint, Outcome, Record};
 pub use described::{Described, Found};
 pub use findings::{Between, Findings, WriteSeeks};
-pub use how::How;
+pub use how::{How, not_determined};
 pub use table::{MEASUREMENTS, Measurement};
 
 use crate::{Broken, Cost, Disk, Effort, Error, Identity, Transport};

@@ -163,11 +163,12 @@ impl Threshold {
         Logistic::around(self.trials().collect(), low.midpoint(high))
     }
 
-    /// How many trials contradict the others, at the value where these are fewest.
-    pub fn contradictions(&self) -> usize {
+    /// How many trials contradict the others, at the value where these are fewest, by more than
+    /// `apart` nanoseconds.
+    pub fn contradictions(&self, apart: f64) -> usize {
         let at = |value: f64| {
-            let late = self.missed.iter().filter(|missed| **missed > value);
-            let early = self.caught.iter().filter(|caught| **caught < value);
+            let late = self.missed.iter().filter(|missed| **missed > value + apart);
+            let early = self.caught.iter().filter(|caught| **caught < value - apart);
             late.count() + early.count()
         };
         let values = self.missed.iter().chain(&self.caught);
@@ -336,7 +337,7 @@ mod tests {
             threshold.add(100.0 - k, 101.0 + k);
         }
         threshold.add(500.0, 1500.0);
-        assert_eq!(threshold.contradictions(), 1);
+        assert_eq!(threshold.contradictions(0.0), 1);
         assert_eq!(threshold.found().median, 100.5);
         for _ in 0..5 {
             threshold.add(500.0, 1500.0);

@@ -323,7 +323,12 @@ impl Session {
                     "it rejects a message (reason 0x{reason:02x})"
                 )))
             }
-            other => Err(protocol(format!("unexpected message {other:?}"))),
+            other => {
+                let code = other.operation();
+                Err(protocol(format!(
+                    "unexpected message (operation 0x{code:02x})"
+                )))
+            }
         }
     }
 

@@ -3,9 +3,9 @@
 use plotters::element::Rectangle;
 use plotters::style::{Color, RGBColor};
 
-use crate::frame::{Frame, Layout, Plot, TICKS_ACROSS, TICKS_UP};
+use crate::frame::{Frame, Layout, Plot, TICKS_ACROSS};
 use crate::legend::{Key, Legend};
-use crate::mark::LineStyle;
+use crate::mark::{BAR_REFERENCE, LineStyle};
 use crate::page::{Anchor, Area, DrawResult, GREY, Label, TEXT, drawing};
 use crate::ruler::{Axis, Ruler, Tick};
 
@@ -51,27 +51,16 @@ pub struct BarSeries {
 /// The part of a group's width that its bars take.
 const FILLED: f64 = 0.8;
 
-const REFERENCE: RGBColor = RGBColor(0xbd, 0xbd, 0xbd);
-
 impl Bars {
     /// The drawing. The same bars give the same bytes.
     pub fn svg(&self) -> String {
-        self.draw(Layout::Wide)
-    }
-
-    /// The drawing for narrow screens: 360 pixels wide, with the legend below.
-    pub fn narrow_svg(&self) -> String {
-        self.draw(Layout::Narrow)
-    }
-
-    fn draw(&self, layout: Layout) -> String {
         let up = |ticks| {
             let values = self.series.iter().flat_map(|series| &series.values);
             // From zero, however far from it the bars end.
             Ruler::new(&self.y, values.copied().flatten().chain([0.0]), ticks)
         };
         let frame = Frame::new(
-            layout,
+            Layout::Wide,
             [&self.title, &self.note],
             (&self.x, |ticks| self.across(ticks)),
             (&self.y.label, up),
@@ -80,12 +69,13 @@ impl Bars {
         let labels: Vec<&str> = self.series.iter().map(|s| s.label.as_str()).collect();
         let (y, x, labels, note) = (&self.y.label, &self.x, labels.join("; "), &self.note);
         let description = format!("{y} by {x}. Bars: {labels}. {note}");
-        let up = up(TICKS_UP);
-        drawing(frame.page(), &self.title, &description, |area| {
-            frame.draw(area, |plot| {
-                self.draw_bars(plot, &up)?;
-                self.draw_remarks(area, plot)
-            })
+        drawing(frame.page(), &self.title, &description, |page| {
+            frame.draw(page, |page| {
+                page.draw(|area| {
+                    self.draw_bars(area, &frame)?;
+                    self.draw_remarks(area, &frame.plot(area))
+                });
+            });
         })
     }
 
@@ -113,7 +103,7 @@ impl Bars {
         let mut number = 0;
         self.series.iter().map(move |series| {
             if series.is_reference {
-                return (series, REFERENCE);
+                return (series, BAR_REFERENCE);
             }
             number += 1;
             (series, LineStyle::of(number - 1).colour)
@@ -123,19 +113,20 @@ impl Bars {
     fn legend(&self) -> Legend {
         let mut legend = Legend::default();
         if !self.series_heading.is_empty() {
-            legend.add(Key::Heading, &self.series_heading);
+            legend.add(Key::Heading, None, &self.series_heading);
         }
         for (series, colour) in self.coloured() {
-            legend.add(Key::Area(colour), &series.label);
+            legend.add(Key::Area(colour), None, &series.label);
         }
         legend
     }
 
-    fn draw_bars(&self, plot: &Plot, up: &Ruler) -> DrawResult {
+    fn draw_bars(&self, area: &Area, frame: &Frame) -> DrawResult {
+        let plot = frame.plot(area);
         let width = FILLED / (self.series.len() * self.groups.len()).max(1) as f64;
         for (number, (series, colour)) in self.coloured().enumerate() {
             for (group, value) in series.values.iter().enumerate() {
-                let Some(top) = value.and_then(|value| up.fraction(value)) else {
+                let Some(top) = value.and_then(|value| frame.up().fraction(value)) else {
                     continue;
                 };
                 let edge = (group as f64 + (1.0 - FILLED) / 2.0) / self.groups.len() as f64;
@@ -146,6 +137,7 @@ impl Bars {
         }
         Ok(())
     }
+
     fn draw_remarks(&self, area: &Area, plot: &Plot) -> DrawResult {
         for (at, group) in self.groups.iter().enumerate() {
             let (x, y) = plot.map_coordinate(&(self.middle(at), 0.0));

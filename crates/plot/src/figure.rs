@@ -4,10 +4,12 @@ use plotters::element::{PathElement, Polygon};
 use plotters::style::Color;
 
 use crate::clip::{self, Position};
+use crate::crowd::{self, Placed};
 use crate::frame::{Frame, HEIGHT, Layout, Plot, TICKS_UP, WIDTH};
 use crate::legend::{Key, Legend};
 use crate::mark::{LineStyle, arrow};
-use crate::page::{Area, DrawResult, drawing};
+use crate::number::rounded;
+use crate::page::{DrawResult, Page, drawing, in_pixels};
 use crate::ruler::{Axis, Ruler};
 
 /// A line figure. Texts are shown as they are, and wrapped if they are long.
@@ -99,17 +101,36 @@ const MIN_BAND: f64 = 3.0;
 const MIN_INTERVAL: f64 = 9.0;
 
 impl Figure {
+    /// A figure of cumulative distributions of response times: of each series, the fraction of
+    /// requests over milliseconds.
+    pub fn of_responses(title: &str, note: &str, series: Vec<Series>) -> Self {
+        Self {
+            title: title.to_owned(),
+            note: note.to_owned(),
+            x: Axis::linear("Response time (ms)"),
+            y: Axis::linear("Cumulative fraction of requests").with_max(1.0),
+            lines: String::new(),
+            series,
+        }
+    }
+
     /// The drawing. The same figure gives the same bytes.
     pub fn svg(&self) -> String {
-        self.draw(Layout::Wide)
+        self.draw(Layout::Wide, true)
+    }
+
+    /// The drawing for a place where nothing responds to a reader: it looks the same, without the
+    /// numbers of points that have no mark.
+    pub fn still_svg(&self) -> String {
+        self.draw(Layout::Wide, false)
     }
 
     /// The drawing for narrow screens: 360 pixels wide, with the legend below.
     pub fn narrow_svg(&self) -> String {
-        self.draw(Layout::Narrow)
+        self.draw(Layout::Narrow, true)
     }
 
-    fn draw(&self, layout: Layout) -> String {
+    fn draw(&self, layout: Layout, responds: bool) -> String {
         let frame = Frame::new(
             layout,
             [&self.title, &self.note],
@@ -117,8 +138,8 @@ impl Figure {
             (&self.y.label, |ticks| self.up(ticks)),
             self.legend(),
         );
-        drawing(frame.page(), &self.title, &self.description(), |area| {
-            frame.draw(area, |plot| self.draw_data(area, plot, &frame))
+        drawing(frame.page(), &self.title, &self.description(), |page| {
+            frame.draw(page, |page| self.draw_data(page, &frame, responds));
         })
     }
 
@@ -157,10 +178,10 @@ impl Figure {
     fn legend(&self) -> Legend {
         let mut legend = Legend::default();
         if !self.lines.is_empty() {
-            legend.add(Key::Heading, &self.lines);
+            legend.add(Key::Heading, None, &self.lines);
         }
-        for (series, style) in self.styled() {
-            legend.add(Key::Line(style), &series.label);
+        for (number, (series, style)) in self.styled().enumerate() {
+            legend.add(Key::Line(style), Some(number), &series.label);
         }
         // Whether a point is inside the axes does not depend on the number of horizontal ticks.
         let (x, y) = (self.across(2), self.up(TICKS_UP));
@@ -170,10 +191,10 @@ impl Figure {
             .iter()
             .any(|series| saturated_end(series, position).is_some())
         {
-            legend.add(Key::Arrow, "saturated beyond");
+            legend.add(Key::Arrow, None, "saturated beyond");
         }
         if self.series.iter().any(|series| has_band(series, &x, &y)) {
-            legend.add(Key::Heading, "Bands: 95 % confidence");
+            legend.add(Key::Heading, None, "Bands: 95 % confidence");
         }
         legend
     }
@@ -186,22 +207,44 @@ impl Figure {
         format!("{y} against {x}. Lines: {lines}. {}", self.note)
     }
 
-    fn draw_data(&self, area: &Area, plot: &Plot, frame: &Frame) -> DrawResult {
-        for (series, style) in self.styled() {
-            draw_bands(plot, frame, series, &style)?;
+    fn draw_data(&self, page: &mut Page, frame: &Frame, responds: bool) {
+        let styled: Vec<(&Series, LineStyle)> = self.styled().collect();
+        for draw in [draw_bands, draw_line] {
+            for (number, (series, style)) in styled.iter().enumerate() {
+                page.group(&group(number, series), |page| {
+                    page.draw(|area| draw(&frame.plot(area), frame, series, style));
+                });
+            }
         }
-        for (series, style) in self.styled() {
-            draw_line(plot, frame, series, &style)?;
+        let lines = styled.iter().enumerate();
+        let points: Vec<Vec<Marked>> = lines
+            .map(|(number, (series, _))| marked(frame, series, number))
+            .collect();
+        if points.iter().all(Vec::is_empty) {
+            page.draw(|area| frame.show_text(area, "no data"));
         }
-        let marked = self.styled().enumerate();
-        let drawn = marked
-            .map(|(number, (series, style))| draw_marks(area, plot, frame, series, &style, number));
-        let counts = drawn.collect::<Result<Vec<usize>, _>>()?;
-        if counts.iter().sum::<usize>() == 0 {
-            frame.show_text(area, "no data")?;
+        let marks = points.iter().flatten().filter(|point| point.has_mark);
+        let marks: Vec<Placed> = marks.map(|point| point.placed).collect();
+        let mut scales = crowd::scales(&marks).into_iter();
+        for (number, ((series, style), points)) in styled.iter().zip(&points).enumerate() {
+            page.group(&group(number, series), |page| {
+                let drawn = |point: &&Marked| responds || point.has_mark;
+                for point in points.iter().filter(drawn) {
+                    point.draw(page, style, &mut scales);
+                }
+            });
         }
-        Ok(())
+        draw_arrows(page, frame, &styled, &marks);
     }
+}
+
+/// The attributes of a group with parts of a line.
+fn group(number: usize, series: &Series) -> [(&'static str, String); 3] {
+    [
+        ("class", "series".to_owned()),
+        ("data-series", number.to_string()),
+        ("data-label", series.label.clone()),
+    ]
 }
 
 /// The ends of a point's band, as fractions of `axis`.
@@ -273,23 +316,37 @@ fn draw_line(plot: &Plot, frame: &Frame, series: &Series, style: &LineStyle) -> 
     Ok(())
 }
 
-/// Returns the number of visible points of the line.
-fn draw_marks(
-    area: &Area,
-    plot: &Plot,
-    frame: &Frame,
-    series: &Series,
-    style: &LineStyle,
-    number: usize,
-) -> Result<usize, plotters::drawing::DrawingAreaErrorKind<std::io::Error>> {
-    let positions = series
-        .points
-        .iter()
-        .map(|point| frame.position(point.x, point.y));
-    let visible: Vec<Position> = positions
-        .flatten()
-        .filter(|&position| clip::contains(position))
-        .collect();
+/// A visible point of a line.
+struct Marked {
+    at: (i32, i32),
+    placed: Placed,
+    has_mark: bool,
+    /// Its numbers as text.
+    numbers: [String; 2],
+}
+
+impl Marked {
+    fn draw(&self, page: &mut Page, style: &LineStyle, scales: &mut impl Iterator<Item = f64>) {
+        let (x, y) = self.at;
+        let attributes = [
+            ("class", "point"),
+            ("data-at", &format!("{x} {y}")),
+            ("data-x", &self.numbers[0]),
+            ("data-y", &self.numbers[1]),
+        ];
+        page.group(&attributes, |page| {
+            if self.has_mark {
+                let scale = scales.next().unwrap_or(1.0);
+                page.draw(|area| style.mark(area, self.at, scale));
+            }
+        });
+    }
+}
+
+/// The visible points of line `number`.
+fn marked(frame: &Frame, series: &Series, number: usize) -> Vec<Marked> {
+    let visible = |point: &&Point| frame.position(point.x, point.y).is_some_and(clip::contains);
+    let visible: Vec<&Point> = series.points.iter().filter(visible).collect();
     let distance = match visible.len() {
         0..=MAX_MARKS => 0.0,
         _ => MARK_DISTANCE,
@@ -297,19 +354,51 @@ fn draw_marks(
     // Offsets the marks of lines that coincide.
     let mut until_next = distance * ((2 * number + 1) % 5) as f64 / 5.0;
     let mut before = None;
-    for position in &visible {
-        let at = plot.map_coordinate(position);
+    let points = visible.into_iter().filter_map(|point| {
+        let at = frame.at(frame.position(point.x, point.y)?);
         let (x, y) = before.replace(at).unwrap_or(at);
         until_next -= f64::from(at.0 - x).hypot(f64::from(at.1 - y));
-        if until_next <= 0.0 {
-            style.mark(area, at)?;
+        let has_mark = until_next <= 0.0;
+        if has_mark {
             until_next = distance;
         }
+        Some(Marked {
+            at,
+            placed: placed(number, at),
+            has_mark,
+            numbers: [rounded(point.x, None), rounded(point.y, point.half_width)],
+        })
+    });
+    points.collect()
+}
+
+fn placed(line: usize, at: (i32, i32)) -> Placed {
+    let [x, y] = [at.0, at.1].map(in_pixels);
+    Placed { line, x, y }
+}
+
+/// On top of all marks, so that none hides them.
+fn draw_arrows(page: &mut Page, frame: &Frame, styled: &[(&Series, LineStyle)], marks: &[Placed]) {
+    let ends = styled.iter().enumerate().filter_map(|(number, line)| {
+        let end = saturated_end(line.0, |point| frame.position(point.x, point.y))?;
+        Some((number, frame.at(end)))
+    });
+    let ends: Vec<(usize, (i32, i32))> = ends.collect();
+    let arrows: Vec<Placed> = ends.iter().map(|(line, at)| placed(*line, *at)).collect();
+    let ((left, top), (right, _)) = (frame.at((0.0, 1.0)), frame.at((1.0, 1.0)));
+    let shifts = crowd::shifts(&arrows, marks, [left, top, right].map(in_pixels));
+    for ((number, at), shift) in ends.into_iter().zip(shifts) {
+        let (series, style) = &styled[number];
+        page.group(&group(number, series), |page| {
+            let attributes = [
+                ("class", "point"),
+                ("data-at", &format!("{} {}", at.0, at.1)),
+            ];
+            page.group(&attributes, |page| {
+                page.draw(|area| arrow(area, at, shift, style.colour));
+            });
+        });
     }
-    if let Some(end) = saturated_end(series, |point| frame.position(point.x, point.y)) {
-        arrow(area, plot.map_coordinate(&end), style.colour)?;
-    }
-    Ok(visible.len())
 }
 
 /// The position of the arrow, if the end of the line is visible.

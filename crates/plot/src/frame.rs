@@ -2,6 +2,7 @@
 
 use plotters::backend::SVGBackend;
 use plotters::coord::cartesian::Cartesian2d;
+use plotters::coord::ranged1d::Ranged;
 use plotters::drawing::DrawingArea;
 use plotters::element::{PathElement, Rectangle};
 use plotters::style::Color;
@@ -9,7 +10,7 @@ use plotters::style::Color;
 use crate::font::{lines, width};
 use crate::legend::Legend;
 use crate::page::{
-    Anchor, Area, DrawResult, GRID, Heading, INK, LEADING, Label, TEXT, units, widest,
+    Anchor, Area, DrawResult, GRID, Heading, INK, LEADING, Label, Page, TEXT, units, widest,
 };
 use crate::ruler::Ruler;
 
@@ -148,23 +149,54 @@ impl Frame {
     }
 
     /// Draws everything: first the grid and the axes, then the data.
-    pub fn draw(&self, area: &Area, data: impl FnOnce(&Plot) -> DrawResult) -> DrawResult {
-        self.heading.draw(area, MARGIN)?;
+    pub fn draw(&self, page: &mut Page, data: impl FnOnce(&mut Page)) {
+        page.draw(|area| self.heading.draw(area, MARGIN));
+        let [left, top, right, bottom] = self.edges();
+        page.group(&[("class", "ticks")], |page| {
+            page.draw(|area| {
+                let thin = GRID.stroke_width(10);
+                let plot = self.plot(area);
+                plot.draw_mesh(|backend, line| line.draw(backend, &thin), 0, 0)?;
+                self.draw_numbers(area)
+            });
+        });
+        page.draw(|area| {
+            let axes = vec![(left, top), (left, bottom), (right, bottom)];
+            area.draw(&PathElement::new(axes, INK.stroke_width(10)))
+        });
+        let attributes = [
+            ("class", "data"),
+            ("data-plot", &format!("{left} {top} {right} {bottom}")),
+            ("data-x", &self.x.scale_and_ends()),
+            ("data-y", &self.y.scale_and_ends()),
+            ("data-x-name", &self.x_name.join(" ")),
+            ("data-y-name", &self.y_name.join(" ")),
+        ];
+        page.group(&attributes, data);
+        page.draw(|area| self.draw_names(area));
+        self.legend.draw(page, self.legend_corner());
+    }
+
+    /// Left, top, right and bottom of the plotting area, in units.
+    fn edges(&self) -> [i32; 4] {
         let (right, bottom) = (self.left + self.width, self.top + self.height);
-        let [left, top, right_edge, bottom_edge] = [self.left, self.top, right, bottom].map(units);
-        let plot = area.apply_coord_spec(Cartesian2d::<Ruler, Ruler>::new(
+        [self.left, self.top, right, bottom].map(units)
+    }
+
+    /// The area for data.
+    pub fn plot<'a>(&self, area: &Area<'a>) -> Plot<'a> {
+        let [left, top, right, bottom] = self.edges();
+        area.apply_coord_spec(Cartesian2d::<Ruler, Ruler>::new(
             self.x.clone(),
             self.y.clone(),
-            (left..right_edge, bottom_edge..top),
-        ));
-        let thin = GRID.stroke_width(10);
-        plot.draw_mesh(|backend, line| line.draw(backend, &thin), 0, 0)?;
-        let axes = vec![(left, top), (left, bottom_edge), (right_edge, bottom_edge)];
-        area.draw(&PathElement::new(axes, INK.stroke_width(10)))?;
-        data(&plot)?;
-        self.draw_numbers(area)?;
-        self.draw_names(area)?;
-        self.legend.draw(area, self.legend_corner())
+            (left..right, bottom..top),
+        ))
+    }
+
+    /// Where fractions of both axes are on the page, in units.
+    pub fn at(&self, (x, y): (f64, f64)) -> (i32, i32) {
+        let [left, top, right, bottom] = self.edges();
+        (self.x.map(&x, (left, right)), self.y.map(&y, (bottom, top)))
     }
 
     fn draw_numbers(&self, area: &Area) -> DrawResult {

@@ -5,7 +5,7 @@ use plotters::style::{Color, RGBColor};
 
 use crate::font::lines;
 use crate::mark::{LineStyle, arrow};
-use crate::page::{Anchor, Area, DrawResult, INK, LEADING, Label, TEXT, units, widest};
+use crate::page::{Anchor, Area, DrawResult, INK, LEADING, Label, Page, TEXT, units, widest};
 
 /// The widths of a line sample and of the widest text, in pixels, as all lengths here.
 const SAMPLE: f64 = 28.0;
@@ -24,6 +24,7 @@ pub enum Key {
 
 struct LegendEntry {
     key: Key,
+    series: Option<usize>,
     lines: Vec<String>,
 }
 
@@ -34,9 +35,11 @@ pub struct Legend {
 }
 
 impl Legend {
-    pub fn add(&mut self, key: Key, text: &str) {
+    /// Adds an entry; with the number of a series, that of one that can be hidden.
+    pub fn add(&mut self, key: Key, series: Option<usize>, text: &str) {
         self.entries.push(LegendEntry {
             key,
+            series,
             lines: lines(text, TEXT, TEXT_WIDTH),
         });
     }
@@ -54,12 +57,20 @@ impl Legend {
     }
 
     /// Draws it with its upper left corner at the given position.
-    pub fn draw(&self, area: &Area, (left, mut top): (f64, f64)) -> DrawResult {
+    pub fn draw(&self, page: &mut Page, (left, mut top): (f64, f64)) {
         for entry in &self.entries {
-            entry.draw(area, (left, top))?;
+            let corner = (left, top);
+            match entry.series {
+                None => page.draw(|area| entry.draw(area, corner)),
+                Some(series) => {
+                    let attributes = [("class", "key"), ("data-series", &series.to_string())];
+                    page.group(&attributes, |page| {
+                        page.draw(|area| entry.draw(area, corner));
+                    });
+                }
+            }
             top += entry.height();
         }
-        Ok(())
     }
 }
 
@@ -75,9 +86,9 @@ impl LegendEntry {
             Key::Line(style) => {
                 let ends = [left, left + SAMPLE].map(|x| (units(x), units(middle)));
                 area.draw(&PathElement::new(ends.to_vec(), style.stroke()))?;
-                style.mark(area, centre)?;
+                style.mark(area, centre, 1.0)?;
             }
-            Key::Arrow => arrow(area, (centre.0, units(middle + 12.0)), INK)?,
+            Key::Arrow => arrow(area, (centre.0, units(middle + 12.0)), (0.0, 0.0), INK)?,
             Key::Area(colour) => {
                 let corners = [(left, middle - 7.0), (left + SAMPLE, middle + 7.0)];
                 let corners = corners.map(|(x, y)| (units(x), units(y)));

@@ -4,6 +4,10 @@
 //! meaning. The output is SVG, or PNG made from that SVG with the font in `fonts/`, so text looks
 //! the same on a machine without fonts. The bytes of a drawing depend on its data only.
 //!
+//! The parts of a drawing that a page can respond to are groups: of each series (`series`), each
+//! of its points (`point`) and each entry of the legend (`key`), with attributes for what is
+//! drawn there.
+//!
 //! ```
 //! use diskarm_plot::{Axis, Figure, Point, Series, png};
 //!
@@ -28,12 +32,14 @@
 
 mod bars;
 mod clip;
+mod crowd;
 mod figure;
 mod font;
 mod frame;
 mod legend;
 mod map;
 mod mark;
+mod number;
 mod page;
 mod png;
 mod ruler;
@@ -41,5 +47,7 @@ mod ruler;
 pub use bars::{BarGroup, BarSeries, Bars};
 pub use figure::{Figure, Point, Series};
 pub use map::{Map, Side};
+pub use mark::dark_style;
+pub use number::{rounded, with_digits};
 pub use png::{PngError, png};
 pub use ruler::{Axis, Scale};

@@ -4,7 +4,8 @@ use plotters::style::RGBColor;
 
 use crate::frame::{Frame, Layout, Plot, filled};
 use crate::legend::{Key, Legend};
-use crate::page::{DrawResult, drawing};
+use crate::number::rounded;
+use crate::page::{DrawResult, Page, drawing};
 use crate::ruler::Ruler;
 
 /// A map of cells, each in the colour of its value's band.
@@ -98,8 +99,11 @@ impl Map {
             self.bands(),
             self.note
         );
-        drawing(frame.page(), &self.title, &description, |area| {
-            frame.draw(area, |plot| self.draw_cells(plot))
+        drawing(frame.page(), &self.title, &description, |page| {
+            frame.draw(page, |page| {
+                page.draw(|area| self.draw_cells(&frame.plot(area)));
+                self.mark_cells(page, &frame);
+            });
         })
     }
 
@@ -125,7 +129,7 @@ impl Map {
 
     fn legend(&self) -> Legend {
         let mut legend = Legend::default();
-        legend.add(Key::Heading, &self.values);
+        legend.add(Key::Heading, None, &self.values);
         for band in (0..self.bands()).rev() {
             let from = band.checked_sub(1).map(|below| self.bounds[below]);
             let text = match (from, self.bounds.get(band)) {
@@ -134,9 +138,34 @@ impl Map {
                 (None, Some(to)) => format!("less than {to}"),
                 (None, None) => "all".to_owned(),
             };
-            legend.add(Key::Area(self.colour(band)), &text);
+            legend.add(Key::Area(self.colour(band)), None, &text);
         }
         legend
+    }
+
+    /// A point in the middle of each cell, with its numbers.
+    fn mark_cells(&self, page: &mut Page, frame: &Frame) {
+        let middle =
+            |side: &Side, cell: usize| f64::midpoint(side.edges[cell], side.edges[cell + 1]);
+        let attributes = [("class", "series"), ("data-label", self.values.as_str())];
+        page.group(&attributes, |page| {
+            for (row, [bottom, top]) in self.rows.iter().zip(self.y.cells()) {
+                for (column, (value, [left, right])) in row.iter().zip(self.x.cells()).enumerate() {
+                    if value.is_nan() {
+                        continue;
+                    }
+                    let at = (f64::midpoint(left, right), f64::midpoint(bottom, top));
+                    let (x, y) = frame.at(at);
+                    let attributes = [
+                        ("class", "point"),
+                        ("data-at", &format!("{x} {y}")),
+                        ("data-x", &rounded(middle(&self.x, column), None)),
+                        ("data-y", &rounded(*value, None)),
+                    ];
+                    page.group(&attributes, |_| {});
+                }
+            }
+        });
     }
 
     /// Adjacent cells of a row in the same band become one rectangle.

@@ -3,7 +3,7 @@
 use plotters::element::{Circle, EmptyElement, PathElement, Polygon};
 use plotters::style::{Color, RGBColor, ShapeStyle, WHITE};
 
-use crate::page::{Area, DrawResult, pixels, units};
+use crate::page::{Area, DrawResult, GREY, GRID, pixels, units};
 
 /// Distinguishable with colour blindness; adjacent ones differ in lightness. The first seven except
 /// black are from Okabe and Ito, "Color Universal Design" (2008), without their yellow, which is
@@ -22,6 +22,34 @@ const COLOURS: [RGBColor; 12] = [
     RGBColor(0x88, 0x5a, 0x36),
     RGBColor(0x7d, 0x7d, 0x7d),
 ];
+
+/// The same lines on a dark page.
+const DARK_COLOURS: [RGBColor; 12] = [
+    RGBColor(0x4d, 0xa6, 0xe0),
+    RGBColor(0xff, 0x8a, 0x3d),
+    RGBColor(0x2f, 0xc7, 0x9a),
+    RGBColor(0xe8, 0xe6, 0xe3),
+    RGBColor(0xe3, 0x9c, 0xc4),
+    RGBColor(0xf0, 0xb4, 0x29),
+    RGBColor(0xa5, 0xdc, 0xff),
+    RGBColor(0xc9, 0x4f, 0x86),
+    RGBColor(0xbd, 0xbd, 0x55),
+    RGBColor(0x8f, 0x7f, 0xe8),
+    RGBColor(0xc0, 0x8a, 0x5e),
+    RGBColor(0x9a, 0x9a, 0x9a),
+];
+
+/// Paper, ink and other colours that are not of lines, and what they are on a dark page.
+const DARK_PAPER: RGBColor = RGBColor(0x17, 0x18, 0x1a);
+const DARK_OTHERS: [(RGBColor, RGBColor); 4] = [
+    (WHITE, DARK_PAPER),
+    (GREY, RGBColor(0xa8, 0xa6, 0xa2)),
+    (GRID, RGBColor(0x3a, 0x3c, 0x40)),
+    (BAR_REFERENCE, RGBColor(0x5c, 0x5e, 0x62)),
+];
+
+/// The colour of bars that are a reference.
+pub const BAR_REFERENCE: RGBColor = RGBColor(0xbd, 0xbd, 0xbd);
 
 /// Corners or strokes relative to a centre, in tenths of pixels; `y` grows downwards.
 enum Shape {
@@ -83,10 +111,8 @@ impl LineStyle {
     /// The style of a reference line: broad and light, so that both lines are visible where they
     /// coincide.
     pub fn of_reference(number: usize) -> Self {
-        let RGBColor(r, g, b) = COLOURS[number % COLOURS.len()];
-        let lighter = |channel: u8| 255 - ((255 - u16::from(channel)) * 45 / 100) as u8;
         Self {
-            colour: RGBColor(lighter(r), lighter(g), lighter(b)),
+            colour: faint(COLOURS[number % COLOURS.len()], WHITE),
             width: 5.0,
             shape: None,
         }
@@ -96,49 +122,88 @@ impl LineStyle {
         self.colour.stroke_width(pixels(self.width))
     }
 
-    /// Draws its mark at a position in units.
-    pub fn mark(&self, area: &Area, at: (i32, i32)) -> DrawResult {
+    /// Draws its mark at a position in units, `scale` times as large as usual.
+    pub fn mark(&self, area: &Area, at: (i32, i32), scale: f64) -> DrawResult {
         let Some(shape) = self.shape else {
             return Ok(());
         };
         let stroke = self.colour.stroke_width(pixels(1.5));
+        let scaled = |corners: &[(i32, i32)]| {
+            let length = |units: i32| (f64::from(units) * scale).round() as i32;
+            let corners = corners.iter().map(|(x, y)| (length(*x), length(*y)));
+            corners.collect::<Vec<_>>()
+        };
         let closed = |corners: &[(i32, i32)]| {
             let ends = corners.iter().chain(corners.first());
             ends.copied().collect::<Vec<_>>()
         };
         match &SHAPES[shape] {
-            Shape::Disc => area.draw(&Circle::new(at, pixels(3.6), self.colour.filled())),
+            Shape::Disc => area.draw(&Circle::new(at, pixels(3.6 * scale), self.colour.filled())),
             Shape::Filled(corners) => area.draw(
-                &(EmptyElement::at(at) + Polygon::new(corners.to_vec(), self.colour.filled())),
+                &(EmptyElement::at(at) + Polygon::new(scaled(corners), self.colour.filled())),
             ),
             Shape::Hollow(corners) => area.draw(
                 &(EmptyElement::at(at)
-                    + Polygon::new(corners.to_vec(), WHITE.filled())
-                    + PathElement::new(closed(corners), stroke)),
+                    + Polygon::new(scaled(corners), WHITE.filled())
+                    + PathElement::new(closed(&scaled(corners)), stroke)),
             ),
             Shape::Strokes([one, other]) => area.draw(
                 &(EmptyElement::at(at)
-                    + PathElement::new(one.to_vec(), stroke)
-                    + PathElement::new(other.to_vec(), stroke)),
+                    + PathElement::new(scaled(one), stroke)
+                    + PathElement::new(scaled(other), stroke)),
             ),
             Shape::Strokes(_) => unreachable!("all stroke shapes have two strokes"),
         }
     }
 }
 
-/// Draws an upward arrow just above a position: the line continues, but where is unknown.
-pub fn arrow(area: &Area, at: (i32, i32), colour: RGBColor) -> DrawResult {
+/// A colour mixed into the paper: for references.
+fn faint(colour: RGBColor, paper: RGBColor) -> RGBColor {
+    let mixed = |colour: u8, paper: u8| {
+        let (colour, paper) = (i32::from(colour), i32::from(paper));
+        (paper + (colour - paper) * 45 / 100) as u8
+    };
+    RGBColor(
+        mixed(colour.0, paper.0),
+        mixed(colour.1, paper.1),
+        mixed(colour.2, paper.2),
+    )
+}
+
+/// Style rules that give drawings in a page the colours of a dark page. `selector` selects the
+/// drawings.
+pub fn dark_style(selector: &str) -> String {
+    let lines = COLOURS.into_iter().zip(DARK_COLOURS);
+    let references = lines
+        .clone()
+        .map(|(light, dark)| (faint(light, WHITE), faint(dark, DARK_PAPER)));
+    let all = lines.chain(references).chain(DARK_OTHERS);
+    let rules = all.flat_map(|(light, dark)| {
+        let [light, dark] =
+            [light, dark].map(|RGBColor(r, g, b)| format!("#{r:02X}{g:02X}{b:02X}"));
+        ["fill", "stroke"]
+            .map(|part| format!("{selector} [{part}=\"{light}\"] {{ {part}: {dark}; }}\n"))
+    });
+    rules.collect()
+}
+
+/// Draws an upward arrow just above a position: the line continues, but where is unknown. `shift`,
+/// in pixels to the right and upwards, moves its head.
+pub fn arrow(area: &Area, at: (i32, i32), shift: (f64, f64), colour: RGBColor) -> DrawResult {
     let stroke = colour.stroke_width(pixels(1.5));
-    let (tail, tip) = (units(-6.0), units(-18.0));
+    let (x, tip) = (units(shift.0), units(TIP - shift.1));
     area.draw(
         &(EmptyElement::at(at)
-            + PathElement::new(vec![(0, tail), (0, tip + 40)], stroke)
+            + PathElement::new(vec![(0, units(-6.0)), (x, tip + 40)], stroke)
             + Polygon::new(
-                vec![(0, tip), (34, tip + 62), (-34, tip + 62)],
+                vec![(x, tip), (x + 34, tip + 62), (x - 34, tip + 62)],
                 colour.filled(),
             )),
     )
 }
+
+/// How far the tip of an arrow is below its position, in pixels.
+pub const TIP: f64 = -18.0;
 
 #[cfg(test)]
 mod tests {

@@ -41,6 +41,11 @@ pub fn pixels(pixels: f64) -> u32 {
     (pixels * UNITS_PER_PIXEL).round() as u32
 }
 
+/// Converts units to pixels.
+pub fn in_pixels(units: i32) -> f64 {
+    f64::from(units) / UNITS_PER_PIXEL
+}
+
 /// Which part of a text is at its position.
 #[derive(Clone, Copy)]
 pub enum Anchor {
@@ -129,32 +134,62 @@ pub fn widest<'a>(texts: impl Iterator<Item = &'a str>, size: f64) -> f64 {
     MAX_STRETCH * texts.map(|text| width(text, size)).fold(0.0, f64::max)
 }
 
+/// A drawing that is being made.
+pub struct Page {
+    size: (u32, u32),
+    body: String,
+}
+
+impl Page {
+    /// Adds what `draw` draws.
+    pub fn draw(&mut self, draw: impl FnOnce(&Area) -> DrawResult) {
+        let mut svg = String::new();
+        let area = SVGBackend::with_string(&mut svg, self.size).into_drawing_area();
+        let drawn = draw(&area).and_then(|()| area.present());
+        assert!(drawn.is_ok(), "writing to a string cannot fail");
+        drop(area);
+        let body = svg.split_once(">\n").map_or("", |(_, body)| body);
+        self.body += body.trim_end_matches("</svg>\n");
+    }
+
+    /// Adds a group of what `inside` adds. Pages of reports find its parts by their attributes.
+    pub fn group(
+        &mut self,
+        attributes: &[(&str, impl AsRef<str>)],
+        inside: impl FnOnce(&mut Self),
+    ) {
+        let attributes = attributes.iter();
+        let attributes =
+            attributes.map(|(name, value)| format!(" {name}=\"{}\"", escaped(value.as_ref())));
+        self.body += &format!("<g{}>\n", attributes.collect::<String>());
+        inside(self);
+        self.body += "</g>\n";
+    }
+}
+
 /// An SVG drawing of a given size, with a title and a description for screen readers.
 pub fn drawing(
     [width, height]: [f64; 2],
     title: &str,
     description: &str,
-    draw: impl FnOnce(&Area) -> DrawResult,
+    draw: impl FnOnce(&mut Page),
 ) -> String {
-    let mut svg = String::new();
-    let area = SVGBackend::with_string(&mut svg, (pixels(width), pixels(height)));
-    let area = area.into_drawing_area();
-    let drawn = area
-        .fill(&WHITE.to_rgba())
-        .and_then(|()| draw(&area))
-        .and_then(|()| area.present());
-    assert!(drawn.is_ok(), "writing to a string cannot fail");
-    drop(area);
-    let body = svg.split_once(">\n").map_or("", |(_, body)| body);
+    let mut page = Page {
+        size: (pixels(width), pixels(height)),
+        body: String::new(),
+    };
+    page.draw(|area| area.fill(&WHITE.to_rgba()));
+    draw(&mut page);
     let (width, height) = (width.ceil(), height.ceil());
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" width=\"{width}\" \
          height=\"{height}\" style=\"max-width:100%;height:auto\" role=\"img\" \
-         stroke-linejoin=\"round\">\n<title>{}</title>\n<desc>{}</desc>\n{body}",
+         stroke-linejoin=\"round\">\n<title>{}</title>\n<desc>{}</desc>\n{}</svg>\n",
         units(width),
         units(height),
         escaped(title),
         escaped(description),
+        page.body,
     )
 }
 
@@ -162,6 +197,7 @@ fn escaped(text: &str) -> String {
     let text = text
         .replace('&', "&amp;")
         .replace('<', "&lt;")
-        .replace('>', "&gt;");
+        .replace('>', "&gt;")
+        .replace('"', "&quot;");
     text.replace(is_control, " ")
 }

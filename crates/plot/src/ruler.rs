@@ -122,6 +122,17 @@ impl Ruler {
         is_visible(self.scale, value).then(|| (self.scale.position(value) - from) / (to - from))
     }
 
+    /// What positions on the axis mean: `linear 0 70`, `log10 0 3`, the ends as logarithms.
+    pub fn scale_and_ends(&self) -> String {
+        let scale = match self.scale {
+            Scale::Linear => "linear",
+            Scale::Log2 => "log2",
+            Scale::Log10 => "log10",
+        };
+        let [from, to] = self.ends;
+        format!("{scale} {from} {to}")
+    }
+
     fn end_at(&mut self, value: f64) {
         let old = self.clone();
         self.ends[1] = self.scale.position(value);

@@ -214,12 +214,18 @@ fn twelve_lines_have_distinct_colours_and_marks() {
 fn a_line_of_many_points_has_marks_at_intervals() {
     let of = |i: i32| (f64::from(i), f64::from(i * i));
     let curve: Vec<(f64, f64)> = (0..400).map(of).collect();
-    let drawing = Drawing::of(&linear(vec![series("a", &curve)]).svg());
+    let figure = linear(vec![series("a", &curve)]);
+    let drawing = Drawing::of(&figure.svg());
     let (_, mark) = drawing.key("a");
     // The curve is at least as long as the diagonal, at most as both sides: 616 to 850 pixels;
     // a mark comes each 70 of them, or up to two points later.
     let marks = drawing.marks(BLUE, &mark) - 1;
     assert!((7..=13).contains(&marks), "{marks}");
+    // Where nothing responds, the others are left out, and nothing looks different.
+    let [responding, still] = [figure.svg(), figure.still_svg()];
+    let points = |svg: &str| svg.matches("class=\"point\"").count();
+    assert_eq!((points(&responding), points(&still)), (400, marks));
+    assert_eq!(png(&responding).unwrap(), png(&still).unwrap());
 }
 
 #[test]
@@ -502,14 +508,13 @@ fn bars_without_groups_or_series_are_drawn_too() {
             ..bars(groups)
         };
         for bars in [bars(groups), none] {
-            for svg in [bars.svg(), bars.narrow_svg()] {
-                assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
-                let page = Drawing::of(&svg).size();
-                let boxes = read::text_boxes(&svg);
-                for (i, one) in boxes.iter().enumerate() {
-                    assert!(one.is_within(page), "{one:?}");
-                    assert!(boxes[i + 1..].iter().all(|other| !one.overlaps(other)));
-                }
+            let svg = bars.svg();
+            assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+            let page = Drawing::of(&svg).size();
+            let boxes = read::text_boxes(&svg);
+            for (i, one) in boxes.iter().enumerate() {
+                assert!(one.is_within(page), "{one:?}");
+                assert!(boxes[i + 1..].iter().all(|other| !one.overlaps(other)));
             }
         }
     }

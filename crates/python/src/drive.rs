@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use diskarm_rewrite::{Edit, Value, rewrite};
+use diskarm_core::text::quantity;
+use diskarm_core::units::Span;
+use diskarm_rewrite::{Datasheet, Edit, Sectors, Value, figure, rewrite};
 use diskarm_simulate::Model;
 use pyo3::prelude::*;
 
 use crate::convert::python;
-use crate::error::{raised, wrong};
+use crate::error::{raised, wrong, wrong_type};
 
 /// A drive's model: a name in the catalogue, or the path of a specification that ends in .toml; or
 /// a drive with devices in front of it, such as throttle(rate=100/s, drive=hp-c2247).
@@ -21,6 +23,12 @@ impl Drive {
     pub fn of(model: Model) -> Self {
         let model = Arc::new(model);
         Self { model }
+    }
+
+    /// The drive, or the devices in front of one, called by `name`.
+    pub fn find(py: Python<'_>, name: &str) -> PyResult<Self> {
+        let found = Model::assemble(name).map_err(|error| raised(py, &error.calling("drive")))?;
+        Ok(Self::of(found))
     }
 
     /// Its model, which must not have devices in front of it.
@@ -38,14 +46,81 @@ impl Drive {
     #[new]
     #[pyo3(signature = (name, /))]
     fn new(py: Python<'_>, name: &str) -> PyResult<Self> {
-        let found = Model::assemble(name).map_err(|error| raised(py, &error.calling("drive")))?;
-        Ok(Self::of(found))
+        Self::find(py, name)
     }
 
     /// The drive that the text of a specification describes. Errors call it `name`.
     #[staticmethod]
     #[pyo3(signature = (text, name="drive.toml"))]
     fn from_toml(py: Python<'_>, text: String, name: &str) -> PyResult<Self> {
+        let read = Model::read(text, name).map_err(|error| raised(py, &error))?;
+        Ok(Self::of(read))
+    }
+
+    /// A drive by the figures of its data sheet, as `diskarm drives new` makes it: sizes such as
+    /// "8TB", times such as "8.5ms", transfer rates such as "250MB/s". `seek` is the mean time of a
+    /// seek before a read, `outer` the sustained rate of the outermost tracks, `sectors` one of
+    /// "512n", "512e" and "4Kn". What is None is assumed, and `toml` marks it as assumed.
+    #[staticmethod]
+    #[pyo3(signature = (*, capacity, rpm, seek, outer, inner=None, write_seek=None,
+        track_to_track=None, full_stroke=None, cache=None, platters=None, queue=None,
+        interface=None, sectors=None, name="new-drive"))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "keywords in Python, of which most are left out"
+    )]
+    fn from_data_sheet(
+        py: Python<'_>,
+        capacity: &str,
+        rpm: i64,
+        seek: &str,
+        outer: &str,
+        inner: Option<&str>,
+        write_seek: Option<&str>,
+        track_to_track: Option<&str>,
+        full_stroke: Option<&str>,
+        cache: Option<&str>,
+        platters: Option<i64>,
+        queue: Option<i64>,
+        interface: Option<&str>,
+        sectors: Option<&str>,
+        name: &str,
+    ) -> PyResult<Self> {
+        let size = |field, text| by(py, field, text, figure::bytes);
+        let rate = |field, text| by(py, field, text, figure::per_s);
+        let span = |field, text| by(py, field, text, time);
+        let number = |field, number: i64| {
+            let expected = "a whole number from 1";
+            u32::try_from(number).map_err(|_| wrong(py, field, &number.to_string(), expected))
+        };
+        let sizes = |word: &str| {
+            let known = Sectors::of(word);
+            known.ok_or_else(|| wrong(py, "sectors", word, "512n, 512e or 4Kn"))
+        };
+        let sheet = Datasheet {
+            name: name.to_owned(),
+            capacity: size("capacity", capacity)?,
+            rpm: number("rpm", rpm)?,
+            seek: span("seek", seek)?,
+            write_seek: write_seek
+                .map(|text| span("write_seek", text))
+                .transpose()?,
+            track_to_track: track_to_track
+                .map(|text| span("track_to_track", text))
+                .transpose()?,
+            full_stroke: full_stroke
+                .map(|text| span("full_stroke", text))
+                .transpose()?,
+            outer_per_s: rate("outer", outer)?,
+            inner_per_s: inner.map(|text| rate("inner", text)).transpose()?,
+            cache: cache.map(|text| size("cache", text)).transpose()?,
+            platters: platters.map(|n| number("platters", n)).transpose()?,
+            queue: queue.map(|n| number("queue", n)).transpose()?,
+            interface_per_s: interface.map(|text| rate("interface", text)).transpose()?,
+            sectors: sectors.map(sizes).transpose()?,
+        };
+        let made = sheet.specification();
+        let (text, _) = made.map_err(|error| raised(py, &error.into()))?;
         let read = Model::read(text, name).map_err(|error| raised(py, &error))?;
         Ok(Self::of(read))
     }
@@ -57,15 +132,25 @@ impl Drive {
     fn edit(
         &self,
         py: Python<'_>,
-        changes: BTreeMap<String, Set>,
+        changes: BTreeMap<String, Bound<'_, PyAny>>,
         name: Option<String>,
     ) -> PyResult<Self> {
         let model = &self.model;
-        let edits = changes.into_iter().map(|(key, set)| Edit {
-            key: key.into(),
-            value: set.value(),
+        let edits = changes.into_iter().map(|(key, given)| {
+            let set: Set = given.extract().map_err(|_| {
+                wrong_type(
+                    &format!("changes: {key}"),
+                    &given,
+                    "text, a number, True or False",
+                )
+            })?;
+            let value = set.value();
+            Ok(Edit {
+                key: key.into(),
+                value,
+            })
         });
-        let edits: Vec<Edit> = edits.collect();
+        let edits = edits.collect::<PyResult<Vec<Edit>>>()?;
         let text = rewrite(&model.text, &edits)
             .map_err(|error| wrong(py, "changes", &error.to_string(), "keys of a specification"))?;
         let name = name.unwrap_or_else(|| format!("{}, edited", model.name));
@@ -109,6 +194,22 @@ impl Drive {
     fn __repr__(&self) -> String {
         format!("Drive({:?})", self.model.name)
     }
+}
+
+/// The argument `field`, read by `read`, which fails with what it expects.
+fn by<T>(
+    py: Python<'_>,
+    field: &str,
+    text: &str,
+    read: fn(&str) -> Result<T, &'static str>,
+) -> PyResult<T> {
+    read(text).map_err(|expected| wrong(py, field, text, expected))
+}
+
+/// A time.
+fn time(text: &str) -> Result<Span, &'static str> {
+    let span = quantity::span(text).filter(|span| *span >= Span::ZERO);
+    span.ok_or("a time from 0 to an hour with its unit, such as \"8.5ms\"")
 }
 
 /// A value to set.

@@ -3,7 +3,7 @@
 use diskarm_core::text::{self, InputError};
 use diskarm_simulate::Error;
 use diskarm_study::StudyError;
-use pyo3::exceptions::PyOSError;
+use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyType};
@@ -19,6 +19,14 @@ pub fn raised(py: Python<'_>, error: &Error) -> PyErr {
 pub fn wrong(py: Python<'_>, field: &str, found: &str, expected: &str) -> PyErr {
     let message = format!("{field}: found {found:?}, expected {expected}");
     raise(py, &message, None, None, Some(field))
+}
+
+/// The exception for an argument of another type.
+pub fn wrong_type(field: &str, found: &Bound<'_, PyAny>, expected: &str) -> PyErr {
+    let found = found
+        .repr()
+        .map_or_else(|_| "it".to_owned(), |text| text.to_string());
+    PyTypeError::new_err(format!("{field}: found {found}, expected {expected}"))
 }
 
 /// The exception for an error in a study's file.

@@ -2,6 +2,8 @@
 //! results. Users import `python/src/diskarm`; this crate is its `_diskarm`.
 
 mod convert;
+mod device;
+mod drawing;
 mod drive;
 mod error;
 mod measured;
@@ -20,6 +22,10 @@ mod _diskarm {
     #[cfg(feature = "program")]
     use pyo3::pyfunction;
 
+    #[pymodule_export]
+    use crate::device::{Completion, Device};
+    #[pymodule_export]
+    use crate::drawing::{distributions, rounded};
     #[pymodule_export]
     use crate::drive::{Drive, drives};
     #[pymodule_export]

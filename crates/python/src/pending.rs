@@ -4,6 +4,8 @@ use diskarm_core::extent::Extent;
 use diskarm_core::sched::{Outlook, Pending as Waiting};
 use pyo3::prelude::*;
 
+use crate::requests::microseconds;
+
 /// A waiting request at the time of a decision.
 #[pyclass(frozen, get_all, module = "diskarm")]
 pub struct Pending {
@@ -29,7 +31,6 @@ impl Pending {
     /// The request at `place`, as the drive of `outlook` would serve it.
     pub fn at(waiting: &Waiting, place: &Extent, outlook: &impl Outlook) -> Self {
         let request = &waiting.request;
-        let microseconds = |ns: i64| ns as f64 / 1e3;
         Self {
             id: request.id,
             lbn: request.start.0,

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
 use crate::convert::python;
-use crate::error::raised;
+use crate::error::{raised, wrong_type};
 use crate::pending::Pending;
 
 /// A policy as the caller gave it.
@@ -29,16 +29,23 @@ impl GivenPolicy {
     pub fn of(policy: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = policy.py();
         if let Ok(text) = policy.cast::<PyString>() {
-            let named = self::policy("policy", text.to_str()?);
-            return Ok(Self::Named(named.map_err(|error| raised(py, &error))?));
+            return Self::named(py, text.to_str()?);
         }
-        // For anything else, raises an error that says what is missing.
-        policy.getattr("choose")?;
+        if !policy.hasattr("choose")? {
+            let expected = "a name, or an object with a method choose(now_us, waiting)";
+            return Err(wrong_type("policy", policy, expected));
+        }
         Ok(Self::Written(Written {
             name: policy.get_type().name()?.to_string(),
             policy: policy.clone().unbind(),
             trouble: Arc::default(),
         }))
+    }
+
+    /// A name with its parameters.
+    pub fn named(py: Python<'_>, text: &str) -> PyResult<Self> {
+        let named = policy("policy", text).map_err(|error| raised(py, &error))?;
+        Ok(Self::Named(named))
     }
 
     /// Its name in results.
@@ -58,10 +65,10 @@ impl GivenPolicy {
     }
 
     /// The first exception that was raised, if any.
-    pub fn exception(&self) -> Option<PyErr> {
+    pub fn exception(&self, py: Python<'_>) -> Option<PyErr> {
         match self {
             Self::Named(_) => None,
-            Self::Written(written) => written.trouble.take(),
+            Self::Written(written) => written.trouble.first(py),
         }
     }
 
@@ -94,9 +101,9 @@ impl Trouble {
         self.has_come.store(true, Ordering::Relaxed);
     }
 
-    fn take(&self) -> Option<PyErr> {
-        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
-        first.take()
+    fn first(&self, py: Python<'_>) -> Option<PyErr> {
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        first.as_ref().map(|exception| exception.clone_ref(py))
     }
 }
 

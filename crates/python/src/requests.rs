@@ -40,7 +40,7 @@ pub struct Columns {
 }
 
 /// The nearest float, which is also what parsing the decimal gives.
-fn microseconds(ns: i64) -> f64 {
+pub fn microseconds(ns: i64) -> f64 {
     ns as f64 / 1e3
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use diskarm_core::stats::ResponseSummary;
 use diskarm_core::units::{SectorCount, Span};
 use diskarm_results::Simulated;
 use diskarm_simulate::{
@@ -32,7 +33,7 @@ pub struct Options {
     warm_up: u64,
     seed: u64,
     replications: Option<u64>,
-    outstanding: Option<u32>,
+    outstanding: Option<u64>,
     think_ms: f64,
     merge: Option<String>,
     window_ms: Option<f64>,
@@ -43,11 +44,11 @@ pub struct Options {
 /// Each run holds about 200 KiB until all are done.
 const MAX_REPLICATIONS: u64 = 1_000;
 
-/// Figures, whether they are saturated, and requests if requested.
-type Figures<'py> = (Bound<'py, PyAny>, bool, Option<Batch>);
+/// Figures, whether they are saturated, the distribution of responses, and requests if requested.
+type Figures<'py> = (Bound<'py, PyAny>, bool, Vec<f64>, Option<Batch>);
 
-/// Simulates under each policy; returns for each its figures, whether it is saturated, and its
-/// requests if requested.
+/// Simulates under each policy; returns for each its figures, whether it is saturated, the
+/// quantiles of its responses, and its requests if requested.
 #[pyfunction]
 pub fn simulate<'py>(
     py: Python<'py>,
@@ -66,7 +67,7 @@ pub fn simulate<'py>(
             several => parallel::map(several, one, |_| {}),
         }
     })?;
-    if let Some(exception) = policies.iter().find_map(GivenPolicy::exception) {
+    if let Some(exception) = policies.iter().find_map(|policy| policy.exception(py)) {
         return Err(exception);
     }
     let results = outcomes.into_iter().map(|outcome| {
@@ -75,6 +76,7 @@ pub fn simulate<'py>(
         Ok((
             python(py, &outcome.figures)?,
             outcome.is_saturated,
+            outcome.response_ms_quantiles,
             requests,
         ))
     });
@@ -98,6 +100,9 @@ struct Meant {
 struct Outcome {
     figures: Value,
     is_saturated: bool,
+    /// The quantiles 0, 0.001 up to 0.999 of the responses, in milliseconds; none if no response
+    /// was counted.
+    response_ms_quantiles: Vec<f64>,
     requests: Option<Columns>,
 }
 
@@ -133,7 +138,11 @@ impl Meant {
             }
             (None, Some(trace)) => {
                 let mut traced = trace.meant(py, options.seed)?;
-                if let Some(clients) = options.outstanding {
+                if let Some(count) = options.outstanding {
+                    let clients = u32::try_from(count).map_err(|_| {
+                        let expected = format!("at most {}", u32::MAX);
+                        wrong(py, "outstanding", &count.to_string(), &expected)
+                    })?;
                     traced.issue = Issue::Outstanding { clients, think };
                 }
                 Input::Traced(traced)
@@ -193,9 +202,19 @@ impl Meant {
         Ok(Outcome {
             figures: diskarm_results::simulated(simulated, &runs, began.elapsed()),
             is_saturated: runs.iter().any(|run| run.is_saturated),
+            response_ms_quantiles: response_ms_quantiles(&runs),
             requests,
         })
     }
+}
+
+/// The quantiles 0, 0.001 up to 0.999 of the responses of all runs.
+fn response_ms_quantiles(runs: &[Run]) -> Vec<f64> {
+    let mut all = ResponseSummary::default();
+    runs.iter()
+        .for_each(|run| all.merge(run.report.all().responses()));
+    let quantiles = (0..1000).map(|k| all.histogram().quantile(f64::from(k) / 1e3));
+    quantiles.flatten().map(Span::as_ms).collect()
 }
 
 /// A time in milliseconds, from `least` to an hour.

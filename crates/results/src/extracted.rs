@@ -128,7 +128,7 @@ impl<'a> Extracted<'a> {
             serial: &identity.serial,
             sectors: identity.sectors.0,
             sector_bytes: identity.sector_size.0,
-            effort: format!("{:?}", options.effort).to_lowercase(),
+            effort: options.effort.to_string(),
             writes: options.writes,
             seed: options.seed,
             measurements: self.measured().map(Row::of).collect(),
@@ -154,7 +154,7 @@ impl<'a> Extracted<'a> {
             options,
             ..
         } = self.checkpoint;
-        let effort = format!("{:?}", options.effort).to_lowercase();
+        let effort = options.effort.to_string();
         let writes = if options.writes { "with" } else { "without" };
         let mut text = format!("{drive}: {}", identity.name());
         if !identity.serial.is_empty() {

@@ -98,7 +98,7 @@ pub fn page(title: &str, head: Html, sections: Vec<Section>) -> String {
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>",
         ),
         Html::element("title", title),
-        Html::element("style", Html::of_our_own(include_str!("style.css"))),
+        Html::element("style", Html::of_our_own(&style())),
     ]);
     let body = Html::from([head, links, sections.collect()]);
     let page = Html::with(
@@ -106,10 +106,31 @@ pub fn page(title: &str, head: Html, sections: Vec<Section>) -> String {
         &[("lang", "en")],
         [
             Html::element("head", head_of_page),
-            Html::element("body", Html::element("main", body)),
+            Html::element("body", [Html::element("main", body), script()]),
         ],
     );
     format!("<!DOCTYPE html>\n{}\n", page.into_string())
+}
+
+/// The style sheet: of pages, and of drawings on a dark page.
+fn style() -> String {
+    let dark = diskarm_plot::dark_style("figure svg");
+    let styles = include_str!("style.css");
+    format!("{styles}@media screen and (prefers-color-scheme: dark) {{\n{dark}}}\n")
+}
+
+/// What lets figures respond. It is read as XML, too, in which `<` and `&` begin markup elsewhere.
+fn script() -> Html {
+    let script = include_str!("script.js");
+    Html::element(
+        "script",
+        Html::of_our_own(&format!("//<![CDATA[\n{script}//]]>")),
+    )
+}
+
+/// A table that may be wider than the page. It can be scrolled with the keyboard, too.
+pub fn wide(table: Html) -> Html {
+    Html::with("div", &[("class", "wide"), ("tabindex", "0")], table)
 }
 
 /// A drawing in its wide and its narrow form, of which the style sheet selects one, above a

@@ -5,9 +5,18 @@ mod device;
 pub use device::{DeviceScan, Unreadable, checksums};
 
 use std::fmt::Write;
+use std::sync::Arc;
 
-use diskarm_scan::{Foreground, PARTS, Place, Scan, Scanned as Ran, Settings};
+use diskarm_core::geometry::Layout;
+use diskarm_core::mechanics::Mechanism;
+use diskarm_core::request::Op;
+use diskarm_core::spec::Spec;
+use diskarm_core::units::Angle;
+use diskarm_queueing::Media;
+use diskarm_scan::{Foreground, PARTS, Place, Scan, Scanned as Ran, Seen, Settings};
 use serde::Serialize;
+
+use crate::prose;
 
 /// A scan, and all that is needed to repeat it.
 #[derive(Debug, Serialize)]
@@ -18,8 +27,15 @@ pub struct Scanned {
     pub model: String,
     /// The order of the foreground.
     pub policy: String,
-    /// The foreground.
-    pub workload: String,
+    /// The foreground, if it is generated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workload: Option<String>,
+    /// The trace of the foreground, if it is recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    /// The changes made to it on request, one line each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trace_changes: Vec<String>,
     /// Where gaps are filled: `outside` the drive, or `inside` its firmware.
     pub place: &'static str,
     /// Requests in the drive at one time; `None` inside.
@@ -48,6 +64,8 @@ pub struct Scanned {
     pub free_whole_mb_per_s: Option<f64>,
     /// The same over what was read of it, whether it is complete or not.
     pub free_mb_per_s: f64,
+    /// Bytes per second of one drive that reads all of its blocks in order, in megabytes.
+    pub streaming_mb_per_s: Option<f64>,
     /// Bytes per second of the foreground, in megabytes.
     pub foreground_mb_per_s: f64,
     /// The same without the scan.
@@ -66,6 +84,9 @@ pub struct Scanned {
     pub reads: u64,
     /// Foreground commands that also read for it.
     pub merged: u64,
+    /// The most data that ever waited in memory for the spare of a rebuild, in megabytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waited_mb: Option<f64>,
     /// What was seen of the drive; `None` inside.
     pub predictions: Option<Predictions>,
     /// How the scan went on: at each tenth of it.
@@ -97,6 +118,22 @@ pub struct Predictions {
     pub fallbacks: u64,
 }
 
+impl Predictions {
+    fn of(seen: &Seen) -> Self {
+        Self {
+            requests: seen.predicted,
+            right_share: seen.right as f64 / seen.predicted.max(1) as f64,
+            surprise_hits: seen.surprises.hits,
+            surprise_misses: seen.surprises.misses,
+            revolutions: seen.surprises.revolutions,
+            pauses: seen.surprises.pauses,
+            failures: seen.surprises.failures,
+            reordered: seen.surprises.reordered,
+            fallbacks: seen.fallbacks,
+        }
+    }
+}
+
 /// A moment of a scan.
 #[derive(Debug, Serialize)]
 pub struct Step {
@@ -115,8 +152,12 @@ pub struct Names<'a> {
     pub drive: &'a str,
     /// The drive that the scheduler believes it to be.
     pub model: &'a str,
-    /// The foreground.
-    pub workload: &'a str,
+    /// The foreground, if it is generated.
+    pub workload: Option<&'a str>,
+    /// The trace of the foreground, if it is recorded.
+    pub trace: Option<&'a str>,
+    /// The changes made to it on request, one line each.
+    pub trace_changes: &'a [String],
 }
 
 impl Scanned {
@@ -143,7 +184,9 @@ impl Scanned {
             drive: names.drive.to_owned(),
             model: names.model.to_owned(),
             policy: scan.policy.to_string(),
-            workload: names.workload.to_owned(),
+            workload: names.workload.map(str::to_owned),
+            trace: names.trace.map(str::to_owned),
+            trace_changes: names.trace_changes.to_vec(),
             place,
             depth,
             one_per_track: depth.map(|_| one_per_track),
@@ -158,6 +201,7 @@ impl Scanned {
             free_80_to_20_mb_per_s: ran.bytes_per_s(20, 80).map(mb),
             free_whole_mb_per_s: ran.bytes_per_s(0, 100).map(mb),
             free_mb_per_s: mb((ran.figures.sectors * ran.sector.0) as f64 / time_s),
+            streaming_mb_per_s: streaming(scan.spec).map(mb),
             foreground_mb_per_s: foreground_mb_per_s(foreground),
             foreground_alone_mb_per_s: foreground_mb_per_s(&ran.alone),
             foreground_requests: foreground.requests,
@@ -167,17 +211,10 @@ impl Scanned {
             gaps: ran.figures.gaps,
             reads: ran.figures.reads,
             merged: ran.figures.merged,
-            predictions: ran.seen.map(|seen| Predictions {
-                requests: seen.predicted,
-                right_share: seen.right as f64 / seen.predicted.max(1) as f64,
-                surprise_hits: seen.surprises.hits,
-                surprise_misses: seen.surprises.misses,
-                revolutions: seen.surprises.revolutions,
-                pauses: seen.surprises.pauses,
-                failures: seen.surprises.failures,
-                reordered: seen.surprises.reordered,
-                fallbacks: seen.fallbacks,
-            }),
+            waited_mb: ran
+                .waited
+                .map(|sectors| mb((sectors.0 * ran.sector.0) as f64)),
+            predictions: ran.seen.as_ref().map(Predictions::of),
             progress: tenths
                 .map(|(tenth, left_share)| Step {
                     read_share: f64::from(tenth) / 10.0,
@@ -231,6 +268,9 @@ impl Scanned {
             "gaps used, reads, merged reads",
             format!("{}, {}, {}", self.gaps, self.reads, self.merged),
         );
+        if let Some(mb) = self.waited_mb {
+            row("waited in memory for the spare", format!("{mb:.1} MB"));
+        }
         if let Some(seen) = &self.predictions {
             let right = 100.0 * seen.right_share;
             row("predicted within 50 us", format!("{right:.2} %"));
@@ -249,6 +289,43 @@ impl Scanned {
             let (read, left) = (100.0 * step.read_share, left.concat());
             let _ = writeln!(text, "{read:3.0} % {:7.0} s {left}", step.time_s);
         }
-        text + &device::list(&self.unreadable)
+        text += &device::list(&self.unreadable);
+        for change in &self.trace_changes {
+            text += &format!("\n{}", prose::wrapped(&format!("note: {change}"), 0));
+        }
+        text
+    }
+}
+
+/// Bytes per second of a drive of `spec` that reads all of its blocks in order: the media and the
+/// changes of tracks alone.
+fn streaming(spec: &Spec) -> Option<f64> {
+    let layout = Arc::new(Layout::new(&spec.geometry).ok()?);
+    let sectors = layout.sectors();
+    let mechanism = Mechanism::new(spec, layout, Angle::ZERO);
+    let pass_ms = Media::of(&mechanism, Op::Read, sectors, false)?
+        .transfer
+        .first;
+    let bytes = sectors.0 * u64::from(spec.geometry.sector_bytes);
+    Some(bytes as f64 / (pass_ms / 1e3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A revolution of 10 ms for each track, and the skews between tracks: 40 cylinders of 3 tracks
+    /// of 40 sectors, and 20 of 30. The first track of the second zone begins anywhere within a
+    /// revolution.
+    #[test]
+    fn the_streaming_rate_follows_from_the_skews() {
+        let text = include_str!("../../scan/tests/scan/small.toml");
+        let spec = diskarm_core::spec::parse(text, "small.toml").expect("a sound specification");
+        let zone = |cylinders: f64, sectors: f64, track: f64, cylinder: f64| {
+            10.0 * cylinders * (3.0 + (2.0 * track + cylinder) / sectors)
+        };
+        let least_ms = zone(40.0, 40.0, 5.0, 9.0) + zone(20.0, 30.0, 4.0, 7.0) - 10.0 * 16.0 / 40.0;
+        let ms = 6600.0 * 512.0 / streaming(&spec).expect("a sound layout") * 1e3;
+        assert!((least_ms..least_ms + 10.0).contains(&ms), "{ms} {least_ms}");
     }
 }

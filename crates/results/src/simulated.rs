@@ -207,6 +207,12 @@ impl Figures {
         self.load.queue.max
     }
 
+    /// Adds what the figures do not show.
+    pub fn remark(&mut self, remark: String) {
+        self.notes.push(remark.clone());
+        self.remarks.push(remark);
+    }
+
     /// What the figures do not show, one line each.
     pub fn remarks(&self) -> &[String] {
         &self.remarks

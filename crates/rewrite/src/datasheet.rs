@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use diskarm_core::spec::{self, Spec};
+use diskarm_core::spec::{self, MAX_CYLINDERS, Spec};
 use diskarm_core::text::InputError;
 use diskarm_core::units::{Bytes, Span};
 
@@ -36,10 +36,58 @@ pub struct Datasheet {
     pub queue: Option<u32>,
     /// Bytes per second of the interface.
     pub interface_per_s: Option<f64>,
+    /// The sizes of its sectors.
+    pub sectors: Option<Sectors>,
 }
 
-/// The size of a sector. Larger sectors on the media are not modelled.
-const SECTOR: u64 = 512;
+/// The sizes of sectors on the media and on the interface, by the word for both on data sheets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sectors {
+    /// 512n: 512 bytes on both.
+    Native512,
+    /// 512e: 512 bytes on the interface, 4096 on the media.
+    Emulated512,
+    /// 4Kn: 4096 bytes on both.
+    Native4096,
+}
+
+impl Sectors {
+    /// The words, as on data sheets.
+    pub const WORDS: [(&'static str, Self); 3] = [
+        ("512n", Self::Native512),
+        ("512e", Self::Emulated512),
+        ("4Kn", Self::Native4096),
+    ];
+
+    /// That of a word, in any case.
+    pub fn of(word: &str) -> Option<Self> {
+        let found = Self::WORDS
+            .iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(word))?;
+        Some(found.1)
+    }
+
+    /// Bytes of a sector on the interface.
+    fn bytes(self) -> u64 {
+        match self {
+            Self::Native512 | Self::Emulated512 => 512,
+            Self::Native4096 => 4096,
+        }
+    }
+
+    /// Bytes of a sector on the media.
+    fn physical_bytes(self) -> u64 {
+        match self {
+            Self::Native512 => 512,
+            Self::Emulated512 | Self::Native4096 => 4096,
+        }
+    }
+
+    /// Sectors of the interface in one on the media.
+    fn in_physical(self) -> u64 {
+        self.physical_bytes() / self.bytes()
+    }
+}
 
 /// Zones, of about as many cylinders each.
 const ZONES: u32 = 16;
@@ -47,8 +95,14 @@ const ZONES: u32 = 16;
 /// Tracks of a surface at most, where the number of platters is assumed.
 const TRACKS: u64 = 450_000;
 
+/// Segments of the buffer.
+const SEGMENTS: u64 = 32;
+
 /// The most platters of any drive.
 const PLATTERS: u32 = 16;
+
+/// Commands in its queue at most.
+const QUEUE: u32 = 4096;
 
 /// A number, and whether it is from the data sheet.
 #[derive(Clone, Copy)]
@@ -68,7 +122,9 @@ impl<T> Figure<T> {
 
 /// All figures, those that are assumed included.
 struct Figures {
-    sectors: u64,
+    sectors: Figure<Sectors>,
+    /// The capacity, in sectors on the media.
+    capacity: u64,
     revolution_ms: f64,
     average_ms: f64,
     write_settle_ms: Figure<f64>,
@@ -81,7 +137,7 @@ struct Figures {
     interface_per_s: Figure<f64>,
 }
 
-/// A zone that is laid out.
+/// A zone that is laid out: its first and its end cylinder, and sectors on the media.
 struct Zone {
     first: u32,
     end: u32,
@@ -94,16 +150,16 @@ impl Datasheet {
     /// The text of a specification with these figures, with a remark on each that is assumed, and
     /// what it says.
     ///
-    /// The zones have as many tracks each, but for the innermost, and hold the capacity to the
-    /// sector. Their tracks grow evenly, so that reading in sequence, over head and cylinder
-    /// switches, has the rates of the data sheet at both ends.
+    /// All zones but the innermost have the same number of tracks, and together they hold the
+    /// capacity to the sector. Their tracks grow evenly, so that reading in sequence, over head and
+    /// cylinder switches, has the rates of the data sheet at both ends.
     ///
     /// # Errors
     /// What contradicts something else, by the names of the fields, or what the reader of
     /// specifications finds wrong.
     pub fn specification(&self) -> Result<(String, Spec), InputError> {
-        let mut figures = self.figures()?;
-        let zones = self.zones(&mut figures)?;
+        let figures = self.figures()?;
+        let zones = self.zones(&figures)?;
         let text = self.text(&figures, &zones);
         let spec = spec::parse(&text, &self.name)?;
         Ok((text, spec))
@@ -113,32 +169,31 @@ impl Datasheet {
         let wrong = |field: &str, found: String, expected: &str| {
             Err(InputError::new(field, &found, expected))
         };
-        let average_ms = self.seek.as_ms();
+        // A time is rounded as in the text first, so that none passes and is 0 there.
+        let ms = |span: Span| rounded(span.as_ms());
+        let average_ms = ms(self.seek);
         if average_ms <= 0.0 || average_ms > 100.0 {
-            let found = format!("{average_ms} ms");
-            return wrong("seek", found, "a time above 0, up to 100 ms");
+            let found = format!("{} ms", self.seek.as_ms());
+            return wrong("seek", found, "0.001 to 100 ms");
         }
         if !(300..=60_000).contains(&self.rpm) {
             return wrong("rpm", self.rpm.to_string(), "300 to 60000");
         }
         let single_ms = Figure::of(
-            self.track_to_track.map(Span::as_ms),
+            self.track_to_track.map(ms),
             average_ms.min(1.0).min(average_ms / 2.0),
         );
         if single_ms.value <= 0.0 || single_ms.value > average_ms {
-            let found = format!("{} ms", single_ms.value);
-            return wrong(
-                "track_to_track",
-                found,
-                "a time above 0, up to that of seek",
-            );
+            let found = self.track_to_track.map_or(single_ms.value, Span::as_ms);
+            let expected = "a time from 0.001 ms up to that of seek";
+            return wrong("track_to_track", format!("{found} ms"), expected);
         }
-        let full_ms = Figure::of(self.full_stroke.map(Span::as_ms), 2.0 * average_ms);
+        let full_ms = Figure::of(self.full_stroke.map(ms), 2.0 * average_ms);
         if full_ms.value < average_ms {
             let found = format!("{} ms", full_ms.value);
             return wrong("full_stroke", found, "a time from that of seek on");
         }
-        let settle = self.write_seek.map(|write| write.as_ms() - average_ms);
+        let settle = self.write_seek.map(|write| ms(write) - average_ms);
         let write_settle_ms = Figure::of(settle, (average_ms / 8.0).min(1.0));
         if write_settle_ms.value < 0.0 {
             let found = format!("{} ms", write_settle_ms.value + average_ms);
@@ -149,47 +204,70 @@ impl Datasheet {
             let found = format!("{} MB/s", inner_per_s.value / 1e6);
             return wrong("inner", found, "a rate up to that of outer");
         }
-        if let Some(none @ (0 | PLATTERS..)) = self.platters.filter(|n| *n != PLATTERS) {
-            return wrong("platters", none.to_string(), "1 to 16");
+        if let Some(platters) = self.platters.filter(|n| !(1..=PLATTERS).contains(n)) {
+            let expected = format!("1 to {PLATTERS}");
+            return wrong("platters", platters.to_string(), &expected);
         }
-        let surfaces = self.platters.map(|platters| 2 * platters);
-        Ok(Figures {
-            sectors: sectors(self.capacity),
+        if let Some(queue) = self.queue.filter(|n| !(1..=QUEUE).contains(n)) {
+            return wrong("queue", queue.to_string(), &format!("1 to {QUEUE}"));
+        }
+        let sectors = Figure::of(self.sectors, Sectors::Native512);
+        let cache = Figure::of(self.cache, Bytes(64 << 20));
+        let least = SEGMENTS * sectors.value.physical_bytes();
+        if cache.value.0 < least {
+            return wrong(
+                "cache",
+                shown(cache.value),
+                &format!("{least} bytes or more"),
+            );
+        }
+        let figures = Figures {
+            sectors,
+            capacity: capacity(self.capacity) / sectors.value.physical_bytes(),
             revolution_ms: 60_000.0 / f64::from(self.rpm),
             average_ms,
             write_settle_ms,
             single_ms,
             full_ms,
             inner_per_s,
-            cache: Figure::of(self.cache, Bytes(64 << 20)),
-            surfaces: Figure::of(surfaces, 0),
+            cache,
+            surfaces: Figure::of(self.platters.map(|platters| 2 * platters), 2),
             queue: Figure::of(self.queue, 32),
             interface_per_s: Figure::of(self.interface_per_s, 600e6),
-        })
+        };
+        self.with_platters(figures)
     }
 
-    /// Sectors of a track whose sequential rate is `per_s`: a pass over a cylinder takes its
+    /// The same with as few platters as hold the capacity, if the data sheet does not say how many.
+    fn with_platters(&self, mut figures: Figures) -> Result<Figures, InputError> {
+        if figures.surfaces.is_given {
+            return Ok(figures);
+        }
+        let mean = (self.outer_per_s + figures.inner_per_s.value) / 2.0;
+        let tracks = figures.capacity as f64 / Self::on_track(&figures, mean);
+        let platters = (tracks / (2.0 * TRACKS as f64)).ceil().max(1.0);
+        if platters > f64::from(PLATTERS) {
+            return Err(self.too_large("a smaller capacity, or a higher outer rate"));
+        }
+        figures.surfaces.value = 2 * platters as u32;
+        Ok(figures)
+    }
+
+    /// The capacity needs more tracks than there can be.
+    fn too_large(&self, expected: &str) -> InputError {
+        InputError::new("capacity", &shown(self.capacity), expected)
+    }
+
+    /// Sectors on a track whose sequential rate is `per_s`: a pass over a cylinder takes its
     /// revolutions, and the skews between tracks.
     fn on_track(figures: &Figures, per_s: f64) -> f64 {
         let surfaces = f64::from(figures.surfaces.value);
         let skews = (surfaces - 1.0) * figures.single_ms.value + cylinder_ms(figures);
         let track_ms = figures.revolution_ms + skews / surfaces;
-        per_s * track_ms / 1e3 / SECTOR as f64
+        per_s * track_ms / 1e3 / figures.sectors.value.physical_bytes() as f64
     }
 
-    fn zones(&self, figures: &mut Figures) -> Result<Vec<Zone>, InputError> {
-        if figures.surfaces.value == 0 {
-            figures.surfaces.value = 2;
-            let mean = (self.outer_per_s + figures.inner_per_s.value) / 2.0;
-            let tracks = figures.sectors as f64 / Self::on_track(figures, mean);
-            let platters = (tracks / (2.0 * TRACKS as f64)).ceil().max(1.0);
-            if platters > f64::from(PLATTERS) {
-                let found = format!("{} bytes", self.capacity.0);
-                let expected = "a smaller capacity, or more bytes a track: a higher outer rate";
-                return Err(InputError::new("capacity", &found, expected));
-            }
-            figures.surfaces.value = 2 * platters as u32;
-        }
+    fn zones(&self, figures: &Figures) -> Result<Vec<Zone>, InputError> {
         let surfaces = u64::from(figures.surfaces.value);
         let outer = Self::on_track(figures, self.outer_per_s);
         let inner = Self::on_track(figures, figures.inner_per_s.value);
@@ -203,9 +281,9 @@ impl Datasheet {
             (outer + (inner - outer) * share).round() as u64
         };
         let all: u64 = (0..ZONES).map(|zone| of_zone(zone) * surfaces).sum();
-        let each = figures.sectors.div_ceil(all);
+        let each = figures.capacity.div_ceil(all);
         let angle = |ms: f64, sectors: u64| (ms / figures.revolution_ms * sectors as f64).ceil();
-        let (mut zones, mut left) = (Vec::new(), figures.sectors);
+        let (mut zones, mut left) = (Vec::new(), figures.capacity);
         for zone in 0..ZONES {
             let sectors = of_zone(zone);
             let cylinders = each.min(left.div_ceil(sectors * surfaces));
@@ -214,9 +292,14 @@ impl Datasheet {
             }
             left = left.saturating_sub(cylinders * sectors * surfaces);
             let first = zones.last().map_or(0, |zone: &Zone| zone.end);
+            let end = u64::from(first) + cylinders;
+            if end > u64::from(MAX_CYLINDERS) {
+                let expected = "a smaller capacity, more platters, or a higher outer rate";
+                return Err(self.too_large(expected));
+            }
             zones.push(Zone {
                 first,
-                end: first + cylinders as u32,
+                end: end as u32,
                 sectors: sectors as u32,
                 track_skew: angle(figures.single_ms.value, sectors) as u32 % sectors as u32,
                 cylinder_skew: angle(cylinder_ms(figures), sectors) as u32 % sectors as u32,
@@ -227,6 +310,9 @@ impl Datasheet {
 
     fn text(&self, figures: &Figures, zones: &[Zone]) -> String {
         let mut text = self.source(figures);
+        let sectors = &figures.sectors;
+        // What follows has the drive's sectors, not those on the media.
+        let shown = |physical: u64| physical * sectors.value.in_physical();
         let held: u64 = zones
             .iter()
             .map(|zone| u64::from(zone.end - zone.first) * u64::from(zone.sectors))
@@ -234,28 +320,37 @@ impl Datasheet {
             * u64::from(figures.surfaces.value);
         let _ = writeln!(
             text,
-            "\n[geometry]\nsurfaces = {}{}\ncylinders = {}\nsectors = {}\nsector_bytes = {SECTOR}\n\
+            "\n[geometry]\nsurfaces = {}{}\ncylinders = {}\nsectors = {}\nsector_bytes = {}{}\n{}\
              order = \"cylinder-major\"\nsparing = \"none\"\n\n\
              # Zones from the outside in: cylinders [first, end); skews in sectors of the zone.",
             figures.surfaces.value,
             assumed(&figures.surfaces),
             zones.last().map_or(0, |zone| zone.end),
-            figures.sectors,
+            shown(figures.capacity),
+            sectors.value.bytes(),
+            assumed(sectors),
+            match sectors.value {
+                Sectors::Emulated512 => "physical_sector = \"4 KiB\"\n",
+                Sectors::Native512 | Sectors::Native4096 => "",
+            },
         );
         for (place, zone) in zones.iter().enumerate() {
             let _ = writeln!(
                 text,
                 "[[geometry.zones]]\ncylinders = [{}, {}]\nsectors_per_track = {}",
-                zone.first, zone.end, zone.sectors
+                zone.first,
+                zone.end,
+                shown(u64::from(zone.sectors))
             );
-            if place == 0 && held > figures.sectors {
-                let reserved = held - figures.sectors;
+            if place == 0 && held > figures.capacity {
+                let reserved = shown(held - figures.capacity);
                 let _ = writeln!(text, "reserved_sectors = {reserved} # beyond the capacity");
             }
             let _ = writeln!(
                 text,
                 "track_skew_sectors = {}\ncylinder_skew_sectors = {}\n",
-                zone.track_skew, zone.cylinder_skew
+                shown(u64::from(zone.track_skew)),
+                shown(u64::from(zone.cylinder_skew))
             );
         }
         text + &self.rest(figures)
@@ -265,6 +360,10 @@ impl Datasheet {
     fn source(&self, figures: &Figures) -> String {
         let ms = |span: Span| format!("{} ms", rounded(span.as_ms()));
         let mb = |per_s: f64| format!("{} MB/s", rounded(per_s / 1e6));
+        let word = |sectors: Sectors| {
+            let known = Sectors::WORDS.iter().find(|(_, known)| *known == sectors);
+            known.map_or("", |(word, _)| word).to_owned()
+        };
         let (capacity, speed) = (shown(self.capacity), format!("{} rpm", self.rpm));
         let figure = |name: &str, value: Option<String>| Some(format!("{name}: {}", value?));
         let given = [
@@ -280,6 +379,7 @@ impl Datasheet {
             figure("platters", self.platters.map(|n| n.to_string())),
             figure("queued commands", self.queue.map(|n| n.to_string())),
             figure("interface", self.interface_per_s.map(mb)),
+            figure("sectors", self.sectors.map(word)),
         ];
         let given: Vec<String> = given.into_iter().flatten().collect();
         let inner = match figures.inner_per_s.is_given {
@@ -290,11 +390,12 @@ impl Datasheet {
         format!(
             "name = {}\nsummary = {}\n\n[source]\norigin = \"\"\"\nFigures of a data sheet:\n\
              {}\"\"\"\nchoices = \"\"\"\nWhat is marked as assumed below. {ZONES} zones of equal \
-             width; reading in sequence has\n{inner}. No spare space; sectors of {SECTOR} bytes on \
+             width; reading in sequence has\n{inner}. No spare space; sectors of {} bytes on \
              the media.\"\"\"\nnominal = true\n",
             text(self.name.clone()),
             text(format!("A drive by its data sheet: {capacity}, {speed}")),
             given.join("\n"),
+            figures.sectors.value.physical_bytes(),
         )
     }
 
@@ -306,9 +407,10 @@ impl Datasheet {
             is_given: false,
             ..figures.single_ms
         };
-        let segments = 32;
-        let segment = figures.cache.value.0 / segments / SECTOR * SECTOR;
-        let sector_ns = SECTOR as f64 / figures.interface_per_s.value * 1e9;
+        let sectors = figures.sectors.value;
+        let unit = sectors.physical_bytes();
+        let segment = figures.cache.value.0 / SEGMENTS / unit * unit;
+        let sector_ns = sectors.bytes() as f64 / figures.interface_per_s.value * 1e9;
         let mut text = format!(
             "[mechanics]\nrotation = \"{} rpm\"\nhead_switch = {}\nwrite_settle = {}\n\n\
              [mechanics.seek]\nform = \"three-point\"\nsingle = {}\naverage = \"{} ms\"\n\
@@ -322,7 +424,7 @@ impl Datasheet {
         );
         let _ = write!(
             text,
-            "[buffer]\nsegments = {segments} # assumed, as all rules of the buffer\n\
+            "[buffer]\nsegments = {SEGMENTS} # assumed, as all rules of the buffer\n\
              segment = \"{segment} B\"{}\ncaching = true\nread_ahead = \"until-full\"\n\
              read_ahead_on_hit = true\nwrite_stops_read_ahead = true\narriving_hits = true\n\
              partial_hits_at_once = true\nhits_on_written = true\nread_on_arrival = true\n\
@@ -336,8 +438,9 @@ impl Datasheet {
         let _ = write!(
             text,
             "\n[bus]\nread_sector = \"{sector_ns:.0} ns\"{}\n\
-             write_sector = \"{sector_ns:.0} ns\"\n\n[queue]\ndepth = {}{}\n\
+             write_sector = \"{sector_ns:.0} ns\"{}\n\n[queue]\ndepth = {}{}\n\
              policy = \"sptf\" # assumed\npreseek = \"media-done\" # assumed\n",
+            assumed(&figures.interface_per_s),
             assumed(&figures.interface_per_s),
             figures.queue.value,
             assumed(&figures.queue),
@@ -362,14 +465,14 @@ fn cylinder_ms(figures: &Figures) -> f64 {
     1.1 * figures.single_ms.value
 }
 
-/// The sectors of a drive that is sold with a capacity: as makers have agreed (IDEMA LBA1-03) for
-/// whole gigabytes from 50 to 8,000, otherwise those that fit.
-fn sectors(capacity: Bytes) -> u64 {
-    let gb = capacity.0 / 1_000_000_000;
-    if capacity.0.is_multiple_of(1_000_000_000) && (50..=8_000).contains(&gb) {
-        97_696_368 + 1_953_504 * (gb - 50)
+/// The bytes of a drive that is sold with a capacity: as makers have agreed (IDEMA LBA1-03) for
+/// whole gigabytes from 50 to 8,000, otherwise what it says.
+fn capacity(sold: Bytes) -> u64 {
+    let gb = sold.0 / 1_000_000_000;
+    if sold.0.is_multiple_of(1_000_000_000) && (50..=8_000).contains(&gb) {
+        512 * (97_696_368 + 1_953_504 * (gb - 50))
     } else {
-        capacity.0 / SECTOR
+        sold.0
     }
 }
 

@@ -5,13 +5,15 @@
 //! wrong with it.
 
 mod datasheet;
+pub mod figure;
 mod whole;
 mod write;
 
-pub use datasheet::Datasheet;
+pub use datasheet::{Datasheet, Sectors};
 pub use whole::specification;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use diskarm_core::spec::{self, Key, SeekCurve};
@@ -116,6 +118,29 @@ pub fn rewrite(base: &str, edits: &[Edit]) -> Result<String, InputError> {
     } else {
         unix
     })
+}
+
+/// The comments above the values of a specification, in one line each, by the paths of their keys.
+///
+/// # Errors
+/// If `text` is not TOML.
+pub fn remarks(text: &str) -> Result<BTreeMap<&'static str, String>, InputError> {
+    let document: DocumentMut = text.parse().map_err(|error| not_toml(text, &error))?;
+    let remark = |key: &&'static Key| {
+        let (tables, name) = key.path.rsplit_once('.').unwrap_or(("", key.path));
+        let mut table: &dyn TableLike = document.as_table();
+        for part in tables.split('.').filter(|part| !part.is_empty()) {
+            table = table.get(part)?.as_table_like()?;
+        }
+        let (found, _) = table.get_key_value(name)?;
+        let above = found.leaf_decor().prefix()?.as_str()?;
+        let lines = above
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix('#'));
+        let remark = lines.map(str::trim).collect::<Vec<_>>().join(" ");
+        (!remark.is_empty()).then_some((key.path, remark))
+    };
+    Ok(Key::all().iter().filter_map(remark).collect())
 }
 
 fn not_toml(base: &str, error: &TomlError) -> InputError {

@@ -5,7 +5,7 @@ use diskarm_core::drive::Drive;
 use diskarm_core::geometry::Layout;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Angle, Bytes, Instant, Lbn, SectorCount, Span};
-use diskarm_rewrite::Datasheet;
+use diskarm_rewrite::{Datasheet, Sectors};
 use proptest::prelude::*;
 
 /// A drive of 8 TB, with nothing but what every data sheet has.
@@ -24,6 +24,7 @@ fn common() -> Datasheet {
         platters: None,
         queue: None,
         interface_per_s: None,
+        sectors: None,
     }
 }
 
@@ -43,6 +44,38 @@ fn capacities_are_those_of_drives_that_are_sold() {
         let (_, spec) = datasheet.specification().expect("a specification");
         let layout = Layout::new(&spec.geometry).expect("a layout");
         assert_eq!(layout.sectors().0, sectors, "{gb} GB");
+    }
+}
+
+/// Sectors of 4096 bytes, emulated and not, hold the bytes that sectors of 512 hold, on tracks of
+/// whole sectors of the media.
+#[test]
+fn larger_sectors_hold_the_same() {
+    let of = |sectors| {
+        let datasheet = Datasheet {
+            capacity: Bytes(16_000_900_661_248),
+            platters: Some(9),
+            sectors: Some(sectors),
+            ..common()
+        };
+        let (text, spec) = datasheet.specification().expect("a specification");
+        assert!(!text.contains("sector_bytes = 512 # assumed"));
+        spec.geometry
+    };
+    let (emulated, native) = (of(Sectors::Emulated512), of(Sectors::Native4096));
+    // Exos X16 data sheet: the sectors of 512 bytes of its 16 TB.
+    assert_eq!(emulated.sectors.0, 31_251_759_104);
+    assert_eq!(of(Sectors::Native512).sectors, emulated.sectors);
+    assert_eq!(
+        (emulated.physical_sector.0, native.physical_sector.0),
+        (8, 1)
+    );
+    assert_eq!((emulated.sector_bytes, native.sector_bytes), (512, 4096));
+    assert_eq!(native.sectors.0 * 8, emulated.sectors.0);
+    for (emulated, native) in emulated.zones.iter().zip(&native.zones) {
+        assert_eq!(emulated.end_cylinder, native.end_cylinder);
+        assert_eq!(emulated.sectors_per_track, 8 * native.sectors_per_track);
+        assert_eq!(emulated.reserved_sectors.0, 8 * native.reserved_sectors.0);
     }
 }
 
@@ -70,16 +103,17 @@ fn sequential(drive: &mut Drive, first: Lbn) -> f64 {
 
 #[test]
 fn reads_in_sequence_have_the_rates_of_the_data_sheet() {
-    for (rpm, outer, inner, platters) in [
-        (7200, 250e6, 110e6, None),
-        (5400, 140e6, 60e6, Some(1)),
-        (15_000, 200e6, 130e6, Some(4)),
+    for (rpm, outer, inner, platters, sectors) in [
+        (7200, 250e6, 110e6, None, None),
+        (5400, 140e6, 60e6, Some(1), Some(Sectors::Emulated512)),
+        (15_000, 200e6, 130e6, Some(4), None),
     ] {
         let datasheet = Datasheet {
             rpm,
             outer_per_s: outer,
             inner_per_s: Some(inner),
             platters,
+            sectors,
             capacity: Bytes(600_000_000_000),
             ..common()
         };
@@ -115,6 +149,7 @@ fn what_is_assumed_is_marked() {
         "depth",
         "segment =",
         "read_sector",
+        "sector_bytes",
     ] {
         assert!(assumed(key), "{key}");
     }
@@ -127,6 +162,7 @@ fn what_is_assumed_is_marked() {
         platters: Some(5),
         queue: Some(16),
         interface_per_s: Some(600e6),
+        sectors: Some(Sectors::Native512),
         ..common()
     };
     let (text, spec) = whole.specification().expect("a specification");
@@ -170,7 +206,16 @@ fn contradictions_are_named() {
             "write_seek",
         ),
         (refused(|d| d.platters = Some(17)), "platters"),
+        (refused(|d| d.queue = Some(0)), "queue"),
+        (refused(|d| d.queue = Some(4097)), "queue"),
         (refused(|d| d.seek = Span::ZERO), "seek"),
+        // It would be written as 0 ms.
+        (refused(|d| d.seek = Span::from_us(0.4)), "seek"),
+        (
+            refused(|d| d.track_to_track = Some(Span::from_us(0.4))),
+            "track_to_track",
+        ),
+        (refused(|d| d.cache = Some(Bytes(8 << 10))), "cache"),
         (refused(|d| d.rpm = 0), "rpm"),
         (
             refused(|d| (d.outer_per_s, d.platters) = (1e3, Some(1))),
@@ -178,6 +223,15 @@ fn contradictions_are_named() {
         ),
         (
             refused(|d| d.capacity = Bytes(8_000_000_000_000_000)),
+            "capacity",
+        ),
+        // More cylinders than a number of 32 bits holds, and slightly more than there can be.
+        (
+            refused(|d| (d.capacity, d.platters) = (Bytes(100_000_000_000_000_000), Some(1))),
+            "capacity",
+        ),
+        (
+            refused(|d| (d.capacity, d.platters) = (Bytes(8_000_000_000_000), Some(1))),
             "capacity",
         ),
         (refused(|d| d.capacity = Bytes(0)), "geometry.sectors"),
@@ -198,6 +252,7 @@ proptest! {
         ratio in 0.3_f64..1.0,
         platters in proptest::option::of(1_u32..9),
         single in proptest::option::of(0.2_f64..2.0),
+        sectors in proptest::option::of(proptest::sample::select(Vec::from(Sectors::WORDS))),
     ) {
         let datasheet = Datasheet {
             capacity: Bytes(mb * 1_000_000),
@@ -206,20 +261,19 @@ proptest! {
             inner_per_s: Some(outer * ratio * 1e6),
             platters,
             track_to_track: single.map(|ms| Span::from_us(ms * 1000.0)),
+            sectors: sectors.map(|(_, sectors)| sectors),
             ..common()
         };
         match datasheet.specification() {
             Ok((_, spec)) => {
                 let layout = Layout::new(&spec.geometry).expect("a layout");
                 prop_assert_eq!(layout.sectors(), spec.geometry.sectors);
-                let lost = (mb * 1_000_000).abs_diff(layout.sectors().0 * 512);
+                let held = layout.sectors().0 * u64::from(spec.geometry.sector_bytes);
+                let lost = (mb * 1_000_000).abs_diff(held);
                 prop_assert!(lost < 1_000_000_000, "{lost}");
             }
             // Too many cylinders for so few platters, or for any.
-            Err(error) => {
-                let field = error.field;
-                prop_assert!(["capacity", "geometry.cylinders"].contains(&&*field), "{field}");
-            }
+            Err(error) => prop_assert_eq!(error.field, "capacity"),
         }
     }
 }

@@ -4,7 +4,7 @@
 use diskarm_core::spec::{self, Key, Kind, SeekCurve, Spec};
 use diskarm_core::units::Span;
 use diskarm_drives::{CATALOGUE, Entry};
-use diskarm_rewrite::{Edit, Value, rewrite};
+use diskarm_rewrite::{Edit, Value, remarks, rewrite, specification};
 use proptest::prelude::*;
 
 fn parsed(text: &str) -> Spec {
@@ -459,4 +459,25 @@ fn typed_values_are_toml_or_text() {
         let error = Edit::parse(wrong, "--set").expect_err(wrong);
         assert_eq!(error.field, "--set");
     }
+}
+
+/// What stands above the values of a whole specification is found there, also where it takes
+/// several lines.
+#[test]
+fn remarks_are_those_that_were_written() {
+    let spec = parsed(find("hp-c2247").text);
+    let told = |path: &str| format!("Of {path}: {}", "some words and ".repeat(9).trim_end());
+    let is_value = |key: &&&Key| !matches!(key.kind, Kind::Text | Kind::Zones | Kind::SeekCurve);
+    let text = specification(&spec, &|path| Some(told(path)));
+    let found = remarks(&text).unwrap();
+    let keys = Key::all();
+    let values = keys.iter().filter(is_value);
+    let mut count = 0;
+    for key in values.filter(|key| key.get(&spec).is_some()) {
+        assert_eq!(found.get(key.path), Some(&told(key.path)), "{}", key.path);
+        count += 1;
+    }
+    assert!(count > 50, "{count}");
+    assert_eq!(remarks("name = \"x\"\n").unwrap().len(), 0);
+    assert!(remarks("name =").is_err());
 }

@@ -7,7 +7,9 @@
 //!
 //! Times are those of the thread on a processor, as Linux counts them, so they hardly depend on
 //! what else the machine does. The simulated drive and the engine are measured without a scheduler
-//! and taken off.
+//! and taken off, but for the largest times, from one completion to the next, which are a matter of
+//! caches and interrupts, too: with the largest are those that one request in 100, 1,000 and 10,000
+//! takes longer than.
 
 use std::fs;
 use std::sync::Arc;
@@ -25,12 +27,13 @@ use diskarm_core::spec::{self, Spec};
 use diskarm_core::units::{Angle, Instant, Span};
 use diskarm_core::workload::{Disk, Workload};
 use diskarm_scan::{Background, External, Model, Settings};
+use rustix::time::{ClockId, clock_gettime};
 
 /// That of lumb01, with twice as many requests waiting.
 const FOREGROUND: &str =
     "closed(clients=20) uniform size=exponential(mean=8KiB, unit=4KiB) reads=66.7%";
 
-/// Foreground requests without a scan: seconds, as Linux counts times in ticks of milliseconds.
+/// Foreground requests without a scan.
 const ALONE: u64 = 2_000_000;
 
 /// Parts of the scan that are measured apart.
@@ -81,9 +84,9 @@ fn measure(spec: &Spec, policy: &PolicyConfig, tasks: Tasks, all: u64) {
     println!("  drive and engine          {bare:7.2}");
     println!("  choice of the request     {choice:7.2}");
     let read = Arc::new(AtomicU64::new(0));
-    let told = Arc::clone(&read);
+    let counter = Arc::clone(&read);
     let background = Background::new(tasks, spec, Settings::default(), move |delivered| {
-        told.fetch_add(delivered.sectors.0, Ordering::Relaxed);
+        counter.fetch_add(delivered.sectors.0, Ordering::Relaxed);
     });
     let external = External::new(drive(), model, policy, 1);
     let mut external = external.with_background(background);
@@ -102,6 +105,15 @@ fn measure(spec: &Spec, policy: &PolicyConfig, tasks: Tasks, all: u64) {
         );
     }
     println!("  over {:7} requests     {whole:7.2}", scan.requests);
+    let each = &mut scan.each;
+    each.sort_unstable();
+    let us = |ns: u64| ns as f64 / 1e3;
+    let beyond = |one_in: usize| us(each[each.len() - 1 - each.len() / one_in]);
+    let largest = us(each[each.len() - 1]);
+    println!("  one request in 100        {:7.2}", beyond(100));
+    println!("  one in 1,000              {:7.2}", beyond(1_000));
+    println!("  one in 10,000             {:7.2}", beyond(10_000));
+    println!("  the largest               {largest:7.2}");
 }
 
 /// Microseconds on a processor for each request.
@@ -124,6 +136,9 @@ struct Until {
     read: Option<(Arc<AtomicU64>, u64)>,
     /// Requests and time on a processor when each part had been read.
     marks: Vec<(u64, u64)>,
+    /// When the last request had completed, and the time of each of a scan, in nanoseconds.
+    last: u64,
+    each: Vec<u64>,
 }
 
 impl Until {
@@ -133,6 +148,8 @@ impl Until {
             most: ALONE,
             read: None,
             marks: Vec::new(),
+            last: 0,
+            each: Vec::new(),
         }
     }
 }
@@ -142,11 +159,17 @@ impl Observer for Until {
 
     fn completed(&mut self, _: &Completion) {
         self.requests += 1;
-        if let Some((read, all)) = &self.read
-            && read.load(Ordering::Relaxed) * PARTS >= self.marks.len() as u64 * all
-        {
-            self.marks.push((self.requests, on_processor()));
+        let Some((read, all)) = &self.read else {
+            return;
+        };
+        let now = on_processor();
+        if self.requests > 1 {
+            self.each.push(now - self.last);
         }
+        if read.load(Ordering::Relaxed) * PARTS >= self.marks.len() as u64 * all {
+            self.marks.push((self.requests, now));
+        }
+        self.last = on_processor();
     }
 
     fn is_over(&self) -> bool {
@@ -156,9 +179,8 @@ impl Observer for Until {
 
 /// The time of this thread on a processor, in nanoseconds.
 fn on_processor() -> u64 {
-    let text = fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
-    let first = text.split(' ').next().and_then(|ns| ns.parse().ok());
-    first.expect("nanoseconds on a processor")
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// The memory of this process, in bytes.

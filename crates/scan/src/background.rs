@@ -81,6 +81,8 @@ pub struct Background {
     /// Where reads in idle time go on.
     next: Lbn,
     adjusted: Adjusted,
+    /// Nothing is read at present.
+    pub(crate) is_paused: bool,
 }
 
 impl Background {
@@ -102,6 +104,7 @@ impl Background {
             figures: Figures::default(),
             next: Lbn(0),
             adjusted: Adjusted::default(),
+            is_paused: false,
         }
     }
 
@@ -123,6 +126,12 @@ impl Background {
     /// What is added to each seek at present.
     pub fn conservatism(&self) -> Span {
         self.settings.conservatism
+    }
+
+    /// Blocks that no task wants any more, unless they are on their way.
+    pub(crate) fn forget(&mut self, first: Lbn, sectors: SectorCount) {
+        let claim = self.tasks.claim(first, sectors);
+        self.tasks.deliver(&claim);
     }
 
     /// Takes note that a read is planned.
@@ -196,9 +205,14 @@ impl Background {
         };
     }
 
+    /// Whether there is anything to read.
+    pub(crate) fn wants_any(&self) -> bool {
+        !self.is_paused && !self.tasks.is_done()
+    }
+
     /// When a device that is idle from `now` on is used.
     pub(crate) fn idle_from(&self, now: Instant) -> Option<Instant> {
-        let wait = self.settings.idle.filter(|_| !self.tasks.is_done());
+        let wait = self.settings.idle.filter(|_| self.wants_any());
         wait.map(|wait| now + wait)
     }
 

@@ -16,20 +16,20 @@ pub struct Checksums {
     differences: Vec<u32>,
 }
 
-/// What a register becomes when so many bytes of zero follow.
+/// What a register becomes when `zeroes` bytes of zero follow.
 fn shifted(register: u32, zeroes: u64) -> u32 {
     let mut before = Hasher::new_with_initial_len(register, 0);
     before.combine(&Hasher::new_with_initial_len(0, zeroes));
     before.finalize()
 }
 
-/// That of so many zeroes.
+/// The checksum of `bytes` bytes of zero.
 fn of_zeroes(bytes: u64) -> u32 {
     !shifted(u32::MAX, bytes)
 }
 
 impl Checksums {
-    /// Those of a device of so many `bytes`, none of which has come yet.
+    /// The checksums of a device of `bytes` bytes, none of which has come yet.
     pub fn new(bytes: u64, chunk: u64) -> Self {
         Self {
             chunk,

@@ -40,7 +40,7 @@ use crate::watch::{Model, Seen, Watch};
 pub struct External<D> {
     device: D,
     pub(crate) watch: Watch,
-    foreground: Foreground,
+    pub(crate) foreground: Foreground,
     pub(crate) depth: usize,
     /// Commands to send next, in this order.
     planned: VecDeque<Planned>,

@@ -21,7 +21,7 @@ const TRIES: usize = 4;
 pub(crate) struct Undelayed {
     /// When it would complete.
     pub at: Instant,
-    /// Whether that tells when the media are done: not of a write that completes before.
+    /// Whether it counts: not of a write that the cache takes while others wait for the media.
     pub is_known: bool,
     /// Times that differ by no more are the same.
     pub rounding: Span,
@@ -37,6 +37,8 @@ struct Planner<'a> {
     lag: Span,
     open: Instant,
     request: Request,
+    /// Whether other requests of the foreground wait.
+    others_wait: bool,
     /// How many commands the drive has at most.
     depth: usize,
     /// When the one that it has completes, if it has one.
@@ -65,15 +67,17 @@ impl<D: Device> External<D> {
         let Some(background) = &self.background else {
             return alone();
         };
-        if !is_known || !pending.request.is_simple_transfer() || background.tasks.is_done() {
+        if !is_known || !pending.request.is_simple_transfer() || !background.wants_any() {
             return alone();
         }
         let inside = predictor.next_completion().map(|completion| completion.at);
         let open = predictor.open();
         let core = predictor.core();
-        let lag = self.watch.lag.most();
+        let lag = self.watch.lag.max();
         let drive = (core, open, inside, self.depth);
-        let planner = Planner::new(background, drive, (now + lag, lag), pending.request);
+        let others_wait = !self.foreground.is_empty();
+        let next = (pending.request, others_wait);
+        let planner = Planner::new(background, drive, (now + lag, lag), next);
         let Some(planner) = planner else {
             return alone();
         };
@@ -137,7 +141,7 @@ impl<'a> Planner<'a> {
         background: &'a Background,
         (core, open, inside, depth): (&'a Core, Instant, Option<Instant>, usize),
         (now, lag): (Instant, Span),
-        request: Request,
+        (request, others_wait): (Request, bool),
     ) -> Option<Self> {
         let gap = core.gap(&request, now, open.max(now))?;
         let mut trial = core.clone();
@@ -150,6 +154,7 @@ impl<'a> Planner<'a> {
             lag,
             open,
             request,
+            others_wait,
             depth,
             inside,
             gap,
@@ -161,9 +166,15 @@ impl<'a> Planner<'a> {
     fn undelayed(&self) -> Undelayed {
         Undelayed {
             at: self.alone.at,
-            is_known: self.alone.outcome != Outcome::Absorbed,
+            is_known: !self.is_absorbed_for_others(),
             rounding: self.core.rotation().rounding(),
         }
+    }
+
+    /// Whether the write cache takes the request, and others wait for the media: these, which it
+    /// needs later, are what the foreground waits for. If no other waits, it is the completion.
+    fn is_absorbed_for_others(&self) -> bool {
+        self.alone.outcome == Outcome::Absorbed && self.others_wait
     }
 
     /// The reads that gain most, and the turn behind them.
@@ -315,9 +326,9 @@ impl<'a> Planner<'a> {
         });
         let (done, _) = core.serve_queued(request, at, open);
         let late = core.transferred().after(self.transferred);
-        let late = match self.alone.outcome {
-            Outcome::Absorbed => late,
-            _ => late.max(done.at.after(self.alone.at)),
+        let late = match self.is_absorbed_for_others() {
+            true => late,
+            false => late.max(done.at.after(self.alone.at)),
         };
         (late.or_zero(), turn)
     }

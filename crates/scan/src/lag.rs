@@ -7,7 +7,7 @@ const PART: i64 = 16;
 
 /// The largest deviation that counts, in nanoseconds: longer ones are those of another program, or
 /// of the model.
-const MOST: i64 = 500_000;
+const MAX: i64 = 500_000;
 
 /// How many mean deviations of both kinds a plan allows for. That of a normal distribution is 0.8
 /// times its standard deviation.
@@ -20,8 +20,8 @@ pub(crate) struct Lag {
     sending: Mean,
     /// From the sending to the drive, and from its answer back; `None` if there is no way.
     way: Option<Span>,
-    /// How far answers are off.
-    answers: Mean,
+    /// The mean of how far answers are off.
+    answers: Span,
 }
 
 /// A moving mean and the mean deviation from it.
@@ -34,9 +34,13 @@ struct Mean {
 impl Mean {
     fn take(&mut self, off: i64) {
         self.of += Span::from_ns(off / PART);
-        let deviation = self.deviation.as_ns();
-        self.deviation += Span::from_ns((off.abs() - deviation) / PART);
+        adjust(&mut self.deviation, off.abs());
     }
+}
+
+/// Adjusts a moving mean of nanoseconds.
+fn adjust(mean: &mut Span, value: i64) {
+    *mean += Span::from_ns((value - mean.as_ns()) / PART);
 }
 
 impl Lag {
@@ -52,14 +56,14 @@ impl Lag {
     }
 
     /// What it hardly ever exceeds.
-    pub fn most(&self) -> Span {
-        self.mean() + (self.sending.deviation + self.answers.deviation) * SURE
+    pub fn max(&self) -> Span {
+        self.mean() + (self.sending.deviation + self.answers) * SURE
     }
 
     /// Learns from a command that was to be sent at `decided` and was at `sent`.
     pub fn sent(&mut self, decided: Instant, sent: Instant) {
         let off = sent.after(decided + self.sending.of).as_ns();
-        self.sending.take(off.clamp(-MOST, MOST));
+        self.sending.take(off.clamp(-MAX, MAX));
     }
 
     /// Learns from a command that was answered so much later than predicted, by the buffer if it
@@ -69,12 +73,11 @@ impl Lag {
             return;
         };
         let off = error.as_ns();
-        if off.abs() <= MOST {
-            self.answers.take(off);
-            self.answers.of = Span::ZERO;
+        if off.abs() <= MAX {
+            adjust(&mut self.answers, off.abs());
         }
         if is_hit {
-            let off = off.clamp(-MOST, MOST);
+            let off = off.clamp(-MAX, MAX);
             *way = Span::from_ns(way.as_ns() + off / PART).or_zero();
         }
     }

@@ -26,6 +26,7 @@
 //! ```
 
 mod account;
+mod array;
 mod background;
 mod checksums;
 #[cfg(test)]
@@ -35,12 +36,16 @@ mod foreground;
 mod gap;
 mod lag;
 pub mod live;
+mod rebuild;
+mod requests;
 mod run;
 mod watch;
 
 pub use account::{Account, CHUNK, Unusable};
+pub use array::Disk;
 pub use background::{Background, Settings};
 pub use checksums::Checksums;
 pub use external::External;
+pub use requests::Requests;
 pub use run::{Foreground, PARTS, Place, Scan, Scanned};
 pub use watch::{Model, Seen, Surprises};

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use diskarm_core::device::{Completion, Device};
 use diskarm_core::drive::{Drive, InGaps};
-use diskarm_core::engine::{self, Observer, Rejected, Streams};
+use diskarm_core::engine::{self, Observer, Rejected};
 use diskarm_core::freeblock::{BlockSet, Delivered, Figures, Tasks};
 use diskarm_core::geometry::Layout;
 use diskarm_core::host::Host;
@@ -14,17 +14,18 @@ use diskarm_core::sched::PolicyConfig;
 use diskarm_core::spec::Spec;
 use diskarm_core::text::InputError;
 use diskarm_core::units::{Angle, Bytes, Instant, SectorCount, Span};
-use diskarm_core::workload::{Disk, Workload};
+use diskarm_core::workload::Disk;
 
 use crate::background::{Background, Settings};
 use crate::external::External;
+use crate::requests::Requests;
 use crate::watch::{Model, Seen};
 
-/// Parts of the disk whose progress is told apart.
+/// Parts of the disk whose progress is reported separately.
 pub const PARTS: usize = 10;
 
 /// Commands that a drive which schedules them itself takes at one time.
-const QUEUE: u32 = 256;
+pub(crate) const QUEUE: u32 = 256;
 
 /// A scan to be run.
 #[derive(Clone, Debug)]
@@ -34,7 +35,7 @@ pub struct Scan<'a> {
     /// What the scheduler believes of it.
     pub model: &'a Spec,
     /// The foreground.
-    pub workload: &'a Workload,
+    pub requests: Requests<'a>,
     /// The order in which it is served.
     pub policy: &'a PolicyConfig,
     /// Where requests are scheduled and gaps are filled.
@@ -43,14 +44,15 @@ pub struct Scan<'a> {
     pub settings: Settings,
     /// The seed of the foreground and of what the drive does at random.
     pub seed: u64,
-    /// The run ends after so many foreground requests, whether the scan is complete or not.
+    /// The number of foreground requests after which the run ends, whether the scan is complete or
+    /// not.
     pub max_requests: u64,
 }
 
 /// Where requests are scheduled and gaps are filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In front of the drive, which has so many requests at one time, 1 or 2.
+    /// In front of the drive; the number of requests in it at one time, 1 or 2.
     Outside(usize),
     /// In the drive's own queue: of [`Settings`] only the conservatism matters.
     Inside,
@@ -92,6 +94,8 @@ pub struct Scanned {
     pub seen: Option<Seen>,
     /// Conservatism at the end.
     pub conservatism: Span,
+    /// The most that ever waited in memory for a spare, if there is one.
+    pub waited: Option<SectorCount>,
 }
 
 /// How a foreground fared.
@@ -122,6 +126,20 @@ impl Scanned {
         Some(bytes / (*end - *begin).as_s())
     }
 
+    /// What an external scheduler did and saw.
+    pub(crate) fn outside<D: Device>(external: &External<D>, foreground: Foreground) -> Self {
+        let background = external.background();
+        let figures = background.map(|background| *background.figures());
+        let conservatism = background.map(Background::conservatism);
+        Self {
+            foreground,
+            figures: figures.unwrap_or_default(),
+            seen: Some(*external.seen()),
+            conservatism: conservatism.unwrap_or_default(),
+            ..Self::default()
+        }
+    }
+
     /// Whether every block was read or found to be unreadable.
     pub fn is_complete(&self) -> bool {
         self.left.0 == 0
@@ -135,7 +153,7 @@ impl Scan<'_> {
     /// When the drive's geometry is inconsistent.
     ///
     /// # Panics
-    /// When the workload is not one for the drive.
+    /// When the requests are not for the drive.
     pub fn run(&self) -> Result<Scanned, InputError> {
         let sectors = Layout::new(&self.spec.geometry)?.sectors();
         self.run_for(BlockSet::all(sectors), |_| {})
@@ -148,7 +166,7 @@ impl Scan<'_> {
     /// When the drive's geometry is inconsistent.
     ///
     /// # Panics
-    /// When the workload is not one for the drive, or the blocks are those of another.
+    /// When the requests are not for the drive, or the blocks are those of another.
     pub fn run_for(
         &self,
         wanted: BlockSet,
@@ -156,83 +174,80 @@ impl Scan<'_> {
     ) -> Result<Scanned, InputError> {
         let layout = Arc::new(Layout::new(&self.spec.geometry)?);
         if self.place != Place::Inside {
-            return self.run_in_front_of(|| self.drive(self.spec, &layout), wanted, sink);
+            let drive = || Ok(self.drive(self.spec, &layout));
+            return self.run_in_front_of(drive, wanted, sink);
         }
-        let progress = Progress::shared(&wanted);
-        let tasks = self.tasks(wanted)?;
-        let sink = Progress::told(&progress, sink);
+        let (tasks, progress) = self.tasks(wanted)?;
+        let sink = Progress::sink(&progress, sink);
         let gaps = InGaps::new(tasks, self.settings.conservatism, sink);
         let ran = self.inside(&layout, gaps, &progress);
-        Ok(lock(&progress).noted(ran, self.sector()))
+        let scanned = lock(&progress).added_to(ran, self.sector());
+        Ok(scanned)
     }
 
     /// The same in front of another device than the drive alone, such as one with faults: one for
     /// the scan, and one for the foreground without it.
     ///
     /// # Errors
-    /// When the model's geometry is inconsistent.
+    /// When the model's geometry is inconsistent; those of `device`.
     ///
     /// # Panics
-    /// When the workload is not one for the device, the blocks are those of another, or the place
+    /// When the requests are not for the device, the blocks are those of another, or the place
     /// of the scan is inside.
-    pub fn run_in_front_of<D: Device>(
+    pub fn run_in_front_of<D: Device, E: From<InputError>>(
         &self,
-        device: impl Fn() -> D,
+        device: impl Fn() -> Result<D, E>,
         wanted: BlockSet,
         sink: impl FnMut(&Delivered) + Send + 'static,
-    ) -> Result<Scanned, InputError> {
+    ) -> Result<Scanned, E> {
         let Place::Outside(depth) = self.place else {
             panic!("not from outside");
         };
-        let progress = Progress::shared(&wanted);
-        let tasks = self.tasks(wanted)?;
-        let sink = Progress::told(&progress, sink);
-        let background = Background::new(tasks, self.model, self.settings, sink);
-        let ran = self.outside(device, depth, background, &progress)?;
-        Ok(lock(&progress).noted(ran, self.sector()))
+        let (background, progress) = self.background(wanted, sink)?;
+        let model = Model::following(self.model)?;
+        let external = External::new(device()?, model.clone(), self.policy, depth);
+        let mut external = external.with_background(background);
+        let foreground = self.serve(&mut external, Some(&progress), self.max_requests);
+        let mut alone = External::new(device()?, model, self.policy, depth);
+        let ran = Scanned {
+            alone: self.serve(&mut alone, None, foreground.requests),
+            ..Scanned::outside(&external, foreground)
+        };
+        let scanned = lock(&progress).added_to(ran, self.sector());
+        Ok(scanned)
     }
 
-    fn sector(&self) -> Bytes {
+    pub(crate) fn sector(&self) -> Bytes {
         Bytes(u64::from(self.spec.geometry.sector_bytes))
     }
 
-    /// The tasks of a scan of these blocks.
-    pub(crate) fn tasks(&self, wanted: BlockSet) -> Result<Tasks, InputError> {
+    /// The tasks of a scan of these blocks, and how far it has come.
+    pub(crate) fn tasks(
+        &self,
+        wanted: BlockSet,
+    ) -> Result<(Tasks, Arc<Mutex<Progress>>), InputError> {
+        let progress = Progress::shared(&wanted);
         let mut tasks = Tasks::new(Arc::new(Layout::new(&self.model.geometry)?));
         tasks.add(wanted, Priority::Normal);
-        Ok(tasks)
+        Ok((tasks, progress))
+    }
+
+    /// The same in front of a device.
+    pub(crate) fn background(
+        &self,
+        wanted: BlockSet,
+        sink: impl FnMut(&Delivered) + Send + 'static,
+    ) -> Result<(Background, Arc<Mutex<Progress>>), InputError> {
+        let (tasks, progress) = self.tasks(wanted)?;
+        let sink = Progress::sink(&progress, sink);
+        let background = Background::new(tasks, self.model, self.settings, sink);
+        Ok((background, progress))
     }
 
     /// The drive of the scan.
     fn drive(&self, spec: &Spec, layout: &Arc<Layout>) -> Drive {
         let mechanism = Mechanism::new(spec, Arc::clone(layout), Angle::ZERO);
         Drive::with_mechanism(spec, mechanism).seeded(self.seed)
-    }
-
-    fn outside<D: Device>(
-        &self,
-        device: impl Fn() -> D,
-        depth: usize,
-        background: Background,
-        progress: &Arc<Mutex<Progress>>,
-    ) -> Result<Scanned, InputError> {
-        let model = Model::following(self.model)?;
-        let external = External::new(device(), model.clone(), self.policy, depth);
-        let mut external = external.with_background(background);
-        let foreground = self.serve(&mut external, Some(progress), self.max_requests);
-        let mut alone = External::new(device(), model, self.policy, depth);
-        let alone = self.serve(&mut alone, None, foreground.requests);
-        let background = external.background();
-        Ok(Scanned {
-            foreground,
-            alone,
-            figures: background
-                .map(|background| *background.figures())
-                .unwrap_or_default(),
-            seen: Some(*external.seen()),
-            conservatism: background.map_or(Span::ZERO, Background::conservatism),
-            ..Scanned::default()
-        })
     }
 
     fn inside(
@@ -264,9 +279,9 @@ impl Scan<'_> {
         }
     }
 
-    /// Serves the foreground until the scan is complete, if there is one, or `most` requests have
-    /// completed.
-    fn serve(
+    /// Serves the foreground until the scan is complete, if there is one, or `most` requests or all
+    /// that there are have completed.
+    pub(crate) fn serve(
         &self,
         device: &mut impl Device,
         progress: Option<&Arc<Mutex<Progress>>>,
@@ -276,8 +291,8 @@ impl Scan<'_> {
             sectors: device.capacity(),
             sector: device.sector_size(),
         };
-        let mut load = Streams::new(self.workload, disk, self.seed, u64::MAX);
-        let mut watched = Watched::new(progress, most);
+        let mut load = self.requests.coming(disk, self.seed);
+        let mut watched = Watched::new(progress, self.requests.at_most(most));
         if let Err(Rejected { request, why }) = engine::run(device, &mut load, &mut watched) {
             panic!("{request:?}: {why}");
         }
@@ -288,6 +303,9 @@ impl Scan<'_> {
 /// How far a scan has come.
 #[derive(Debug)]
 pub(crate) struct Progress {
+    /// Blocks of a disk.
+    disk: u64,
+    /// Blocks of all disks.
     sectors: u64,
     read: u64,
     of_parts: [u64; PARTS],
@@ -304,6 +322,7 @@ impl Progress {
             false => Vec::new(),
         };
         Arc::new(Mutex::new(Self {
+            disk: sectors,
             sectors,
             read: sectors - left,
             of_parts: [0; PARTS],
@@ -312,8 +331,25 @@ impl Progress {
         }))
     }
 
-    /// A sink that also tells `progress`.
-    pub fn told<S: FnMut(&Delivered) + Send + 'static>(
+    /// That of a scan of no disks yet, each of so many `sectors`.
+    pub fn of_disks(sectors: SectorCount) -> Self {
+        Self {
+            disk: sectors.0,
+            sectors: 0,
+            read: 0,
+            of_parts: [0; PARTS],
+            percents: vec![Instant::START],
+            by_part: Vec::new(),
+        }
+    }
+
+    /// Also scans another disk, of which all is wanted.
+    pub fn add_disk(&mut self) {
+        self.sectors += self.disk;
+    }
+
+    /// `sink`, with `progress` kept up to date.
+    fn sink<S: FnMut(&Delivered) + Send + 'static>(
         progress: &Arc<Mutex<Self>>,
         mut sink: S,
     ) -> impl FnMut(&Delivered) + Send + use<S> + 'static {
@@ -325,7 +361,7 @@ impl Progress {
     }
 
     /// What ran, with the progress that it made.
-    pub fn noted(&self, ran: Scanned, sector: Bytes) -> Scanned {
+    pub fn added_to(&self, ran: Scanned, sector: Bytes) -> Scanned {
         Scanned {
             sector,
             sectors: SectorCount(self.sectors),
@@ -336,12 +372,12 @@ impl Progress {
         }
     }
 
-    fn left(&self) -> SectorCount {
+    pub fn left(&self) -> SectorCount {
         SectorCount(self.sectors - self.read)
     }
 
-    fn take(&mut self, delivered: &Delivered) {
-        let part = delivered.first.0 * PARTS as u64 / self.sectors;
+    pub fn take(&mut self, delivered: &Delivered) {
+        let part = delivered.first.0 * PARTS as u64 / self.disk;
         self.of_parts[part as usize] += delivered.sectors.0;
         self.read += delivered.sectors.0;
         let begun = !self.percents.is_empty();

@@ -1,6 +1,7 @@
 //! Watches a device: a model follows its completions, and surprises are counted.
 
 use std::collections::VecDeque;
+use std::ops::AddAssign;
 use std::sync::Arc;
 
 use diskarm_core::device::{Completion, Outcome};
@@ -62,6 +63,15 @@ pub struct Seen {
     pub fallbacks: u64,
 }
 
+impl AddAssign for Seen {
+    fn add_assign(&mut self, other: Self) {
+        self.predicted += other.predicted;
+        self.right += other.right;
+        self.surprises += other.surprises;
+        self.fallbacks += other.fallbacks;
+    }
+}
+
 /// What a device did that was not predicted, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Surprises {
@@ -77,6 +87,17 @@ pub struct Surprises {
     pub failures: u64,
     /// Requests that completed before one that was sent earlier.
     pub reordered: u64,
+}
+
+impl AddAssign for Surprises {
+    fn add_assign(&mut self, other: Self) {
+        self.hits += other.hits;
+        self.misses += other.misses;
+        self.revolutions += other.revolutions;
+        self.pauses += other.pauses;
+        self.failures += other.failures;
+        self.reordered += other.reordered;
+    }
 }
 
 /// A model that follows a device.

@@ -95,6 +95,7 @@ fn served(
     let setting = Setting {
         name: String::new(),
         drive: "quantum-atlas-10k".to_owned(),
+        changes: Vec::new(),
         policy: "fcfs".to_owned(),
         size: Some(format!("{SIZE} B")),
         store: StoreChoice::Memory,

@@ -4,15 +4,17 @@
 //! JSON: an object with what it asked for, or with `error`.
 
 mod command;
+mod powered;
 mod socket;
 
 pub use command::{Command, Named};
+pub use powered::Powered;
 pub use socket::{Controller, Remote, ask};
 
 use serde::Serialize;
 
 use crate::figures::Served;
-use crate::power::{Lost, Unwritten};
+use crate::power::{Injected, Lost, Unwritten};
 
 /// What a command is answered.
 #[derive(Clone, Debug)]
@@ -23,6 +25,8 @@ pub enum Reply {
     Cut(Lost),
     /// What can be lost.
     Pending(Pending),
+    /// The blocks that fail.
+    Errors(Vec<Injected>),
     /// What has been served.
     Served(Box<Served>),
 }

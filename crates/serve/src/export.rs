@@ -28,6 +28,8 @@ pub struct Facts {
     pub description: String,
     /// Size of a sector: offsets and lengths of requests are multiples of it.
     pub sector: Bytes,
+    /// Size of a sector on the media: requests had better be multiples of it.
+    pub physical: Bytes,
     /// How many sectors it has.
     pub sectors: SectorCount,
     /// Whether writes are refused.

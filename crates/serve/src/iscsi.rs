@@ -1,37 +1,45 @@
 //! An iSCSI target without sockets: what initiators send goes in, and what they are to be sent
 //! comes out.
 //!
-//! Each export is a target with one logical unit. A connection begins with a [`Login`]; then it is
-//! a [`Session`], whose commands the unit executes. What a session negotiates (RFC 7143) is what
-//! the target can do: one connection for a session, no recovery from errors but to begin again,
-//! and one request for data at a time.
+//! Each export is a target with one logical unit. What an initiator sends begins with a [`Login`];
+//! then it is a [`Connection`] of a session, whose commands the unit executes. What a session
+//! negotiates (RFC 7143) is what the target can do: up to [`MAX_CONNECTIONS`] connections for a
+//! session, no recovery from errors but to begin again, and one request for data at a time.
 
 mod chap;
 mod command;
+mod connection;
 mod desk;
 mod discovery;
 mod disk;
 mod frame;
+mod joining;
 mod keys;
 mod login;
 mod manage;
+mod media;
 mod messages;
+mod power;
+mod register;
 mod reply;
 mod security;
 mod session;
 mod task;
+mod window;
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering};
 
 pub use chap::{Account, Accounts};
+pub use connection::Connection;
 pub use desk::IscsiDesk;
 pub use disk::{Disk, Instantly};
-pub use keys::MAX_RECEIVE;
+pub use keys::{MAX_CONNECTIONS, MAX_RECEIVE};
 pub use login::Login;
-pub use session::{MAX_COST, Session};
+pub use media::Blocks;
+pub use window::MAX_COST;
 
+use self::register::Register;
 use crate::export::Export;
 use crate::server::Protocol;
 use crate::sockets::Waker;
@@ -70,20 +78,8 @@ pub struct Iscsi {
 struct Settings {
     /// Without them anybody is let in.
     accounts: Option<Accounts>,
-    /// The target's part of the name of the last session.
-    sessions: AtomicU16,
-}
-
-impl Settings {
-    /// The target's part of the name of a new session.
-    fn session(&self) -> u16 {
-        loop {
-            let before = self.sessions.fetch_add(1, Ordering::Relaxed);
-            if before != u16::MAX {
-                return before + 1;
-            }
-        }
-    }
+    /// The sessions that there are.
+    register: Register,
 }
 
 impl Iscsi {
@@ -91,7 +87,7 @@ impl Iscsi {
     pub fn new(accounts: Option<Accounts>) -> Self {
         let settings = Settings {
             accounts,
-            sessions: AtomicU16::new(0),
+            register: Register::default(),
         };
         Self {
             settings: Arc::new(settings),

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use diskarm_core::device::{Completion, Device};
@@ -20,32 +21,68 @@ use diskarm_simulate::{Blocks, recorded};
 use diskarm_trace::{Location, TraceError, Writer};
 use serde::Serialize;
 
+use crate::figures::Counts;
+
 /// How many requests may wait for the writer before the device does.
 const WAITING: usize = 1 << 14;
 
-/// See the module.
-pub struct Tap {
+/// See the module. A clone watches the same disk.
+#[derive(Clone)]
+pub struct Tap(Arc<Mutex<Seen>>);
+
+/// What a tap has seen.
+struct Seen {
     /// Requests in order of arrival, from the first that has not ended.
     passed: VecDeque<Passed>,
     /// How many were sent.
     sent: u64,
     /// Requests that have not ended, by their ids: which of all requests they are.
     outstanding: BTreeMap<u64, u64>,
-    to: SyncSender<Passed>,
+    to: SyncSender<Event>,
+}
+
+/// What the writer is told.
+enum Event {
+    Passed(Passed),
+    PowerCut,
 }
 
 impl Tap {
-    fn send(&self, passed: Passed) {
+    /// The power was cut: what has not ended never will. What this watches from now on is the same
+    /// disk, switched on.
+    pub fn power_cut(&self) {
+        let mut seen = self.seen();
+        seen.give_up();
+        seen.send(Event::PowerCut);
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seen {
+    fn send(&self, event: Event) {
         // The thread takes everything, even if it cannot be written.
-        let _ = self.to.send(passed);
+        let _ = self.to.send(event);
+    }
+
+    /// Sends all that is left, though some has not ended.
+    fn give_up(&mut self) {
+        self.outstanding.clear();
+        while let Some(first) = self.passed.pop_front() {
+            self.sent += 1;
+            self.send(Event::Passed(first));
+        }
     }
 }
 
 impl Observer for Tap {
     fn arrived(&mut self, now: Instant, request: &Request) {
-        let number = self.sent + self.passed.len() as u64;
-        self.outstanding.insert(request.id, number);
-        self.passed.push_back(Passed {
+        let mut seen = self.seen();
+        let number = seen.sent + seen.passed.len() as u64;
+        seen.outstanding.insert(request.id, number);
+        seen.passed.push_back(Passed {
             arrived: now,
             request: *request,
             completion: None,
@@ -53,23 +90,23 @@ impl Observer for Tap {
     }
 
     fn completed(&mut self, completion: &Completion) {
-        let Some(number) = self.outstanding.remove(&completion.request.id) else {
+        let mut seen = self.seen();
+        let Some(number) = seen.outstanding.remove(&completion.request.id) else {
             return;
         };
-        self.passed[(number - self.sent) as usize].completion = Some(*completion);
-        while let Some(first) = self.passed.pop_front_if(|first| first.completion.is_some()) {
-            self.sent += 1;
-            self.send(first);
+        let place = (number - seen.sent) as usize;
+        seen.passed[place].completion = Some(*completion);
+        while let Some(first) = seen.passed.pop_front_if(|first| first.completion.is_some()) {
+            seen.sent += 1;
+            seen.send(Event::Passed(first));
         }
     }
 }
 
 /// What is left when the device goes: some have not ended.
-impl Drop for Tap {
+impl Drop for Seen {
     fn drop(&mut self) {
-        while let Some(passed) = self.passed.pop_front() {
-            self.send(passed);
-        }
+        self.give_up();
     }
 }
 
@@ -102,8 +139,12 @@ pub struct Recorded {
     pub requests: u64,
     /// Flushes, which traces do not have.
     pub flushes: u64,
+    /// Trims, which traces do not have, and which take the drive no time.
+    pub trims: u64,
     /// Reads and writes that failed or were taken back, which traces do not have.
     pub failed: u64,
+    /// How often the power was cut, which traces do not have.
+    pub power_cuts: u64,
     /// What a replay does not know.
     pub notes: Vec<String>,
 }
@@ -139,13 +180,13 @@ impl Recorder {
             from.into_iter().for_each(drop);
             written
         });
-        let tap = Tap {
+        let seen = Seen {
             passed: VecDeque::new(),
             sent: 0,
             outstanding: BTreeMap::new(),
             to,
         };
-        Ok((Self { thread }, tap))
+        Ok((Self { thread }, Tap(Arc::new(Mutex::new(seen)))))
     }
 
     /// Waits until the tap is gone and all is written.
@@ -163,14 +204,21 @@ impl Recorder {
 
 /// Writes all that comes.
 fn write(
-    from: &Receiver<Passed>,
+    from: &Receiver<Event>,
     mut writer: Writer<io::BufWriter<File>>,
     blocks: Blocks,
     mut recorded: Recorded,
 ) -> Result<Recorded, TraceError> {
     let mut forced = 0_u64;
     let mut first = None;
-    for (passed, row) in from.iter().zip(1..) {
+    for (event, row) in from.iter().zip(1..) {
+        let passed = match event {
+            Event::Passed(passed) => passed,
+            Event::PowerCut => {
+                recorded.power_cuts += 1;
+                continue;
+            }
+        };
         match self::recorded(blocks, &passed, Location::Row(row)) {
             Some(record) => {
                 first = first.or(record.arrival);
@@ -185,6 +233,14 @@ fn write(
     recorded.notes = writer.finish()?;
     if forced > 0 {
         let note = format!("writes with force unit access are plain writes in a trace: {forced}");
+        recorded.notes.push(note);
+    }
+    if recorded.power_cuts > 0 {
+        let note = format!(
+            "a replay does not know of power cuts, after which the drive was as when it was \
+             switched on: {}",
+            recorded.power_cuts
+        );
         recorded.notes.push(note);
     }
     if FROM_FIRST.contains(&&*recorded.format)
@@ -202,14 +258,52 @@ fn write(
 }
 
 impl Recorded {
+    /// Adds what a device does not see of the requests of clients, of which there were so many.
+    pub fn add_requests(&mut self, counts: &Counts) {
+        self.trims = counts.trims;
+        if counts.zeroes > 0 {
+            let zeroes = counts.zeroes;
+            let note = format!("writes of zeroes are plain writes in a trace: {zeroes}");
+            self.notes.push(note);
+        }
+    }
+
     /// The file, and what is in it, in a line.
     pub fn line(&self) -> String {
         let mut line = format!("{}: {} requests recorded", self.file, self.requests);
-        for (what, count) in [("flushes", self.flushes), ("failed requests", self.failed)] {
-            if count > 0 {
-                line += &format!(", without {count} {what}");
-            }
+        let left_out = [
+            (self.flushes, "flush", "flushes"),
+            (self.trims, "trim", "trims"),
+            (self.failed, "failed request", "failed requests"),
+            (self.power_cuts, "power cut", "power cuts"),
+        ];
+        let left_out = left_out.iter().filter(|(count, ..)| *count > 0);
+        let left_out = left_out.map(|(count, one, several)| match count {
+            1 => format!("1 {one}"),
+            _ => format!("{count} {several}"),
+        });
+        let left_out: Vec<String> = left_out.collect();
+        if !left_out.is_empty() {
+            line += &format!("; left out: {}", left_out.join(", "));
         }
         line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_counts_what_is_left_out() {
+        let mut recorded = Recorded {
+            file: "w.csv".to_owned(),
+            requests: 41,
+            ..Recorded::default()
+        };
+        assert_eq!(recorded.line(), "w.csv: 41 requests recorded");
+        (recorded.flushes, recorded.trims) = (1, 2);
+        let line = "w.csv: 41 requests recorded; left out: 1 flush, 2 trims";
+        assert_eq!(recorded.line(), line);
     }
 }

@@ -220,7 +220,7 @@ impl<D: Desk> Service<D> {
                 {
                     self.desk.served().connections += 1;
                     let number = self.connections.insert(*connection);
-                    if let Some(other) = self.desk.opened(number, &mut self.connections) {
+                    for other in self.desk.opened(number, &mut self.connections) {
                         self.close(other);
                     }
                     // It may have sent requests already.
@@ -228,7 +228,7 @@ impl<D: Desk> Service<D> {
                 }
                 Message::Connect(_) => {}
                 Message::Control(command, answer) => {
-                    let reply = self.desk.control(&command);
+                    let reply = self.desk.obey(&command);
                     self.follow_power();
                     // Who has asked may be gone.
                     let _ = answer.send(reply);
@@ -267,10 +267,9 @@ impl<D: Desk> Service<D> {
     fn pump(&mut self, number: usize) {
         let now = Wall::now();
         loop {
-            let mut has_begun = false;
             while self.stopping.is_none() {
                 match self.desk.take(number, &mut self.connections, now) {
-                    Ok(true) => has_begun = true,
+                    Ok(true) => {}
                     Ok(false) => break,
                     Err(Broken) => return self.close(number),
                 }
@@ -280,8 +279,9 @@ impl<D: Desk> Service<D> {
             };
             match connection.send(&mut self.desk) {
                 Err(_) => return self.close(number),
-                Ok(false) if !has_begun => return,
-                Ok(_) => {}
+                // What could be taken now would wait for room to answer.
+                Ok(false) => return,
+                Ok(true) => {}
             }
         }
     }
@@ -329,9 +329,10 @@ impl<D: Desk> Service<D> {
         let over: Vec<usize> = self
             .connections
             .iter()
-            .filter(|(_, connection)| {
+            .filter(|(number, connection)| {
                 let session = &connection.session;
-                let may_end = session.is_over() || is_stopping && session.is_idle();
+                let is_answered = || self.desk.is_answered(*number, session);
+                let may_end = session.is_over() || is_stopping && is_answered();
                 may_end && !connection.stream.has_output()
             })
             .map(|(number, _)| number)

@@ -5,22 +5,25 @@ use diskarm_core::sched::PolicyConfig;
 use diskarm_core::text::{Args, Call, InputError, quantity};
 use diskarm_core::units::{Angle, Bytes, Instant, SectorCount, Span};
 use diskarm_emulate::Single;
-use diskarm_simulate::{Error, Model, queued};
+use diskarm_rewrite::Edit;
+use diskarm_simulate::{Error, Model, changed_name, queued};
 
 use crate::clock::Speed;
 use crate::export::{Export, Facts, Timing};
 use crate::figures::{ExportFigures, Lateness, Served};
 use crate::iscsi::Disk;
-use crate::power::Power;
+use crate::power::{Maker, Power};
 use crate::store::StoreChoice;
 
 /// What to serve under one name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
     /// The name; empty for the default.
     pub name: String,
     /// The drive, or the tower.
     pub drive: String,
+    /// What is set in the drive's specification.
+    pub changes: Vec<Edit>,
     /// The policy of the queue in front of it.
     pub policy: String,
     /// The size, if it is not that of the file or the drive.
@@ -80,6 +83,7 @@ impl Setting {
         Ok(Self {
             name: call.name.to_owned(),
             drive,
+            changes: Vec::new(),
             policy: policy.unwrap_or_else(|| POLICY.to_owned()),
             size,
             store: store.unwrap_or(StoreChoice::Memory),
@@ -87,6 +91,14 @@ impl Setting {
             record,
             bound,
         })
+    }
+
+    /// The drive with its changes, or the tower.
+    ///
+    /// # Errors
+    /// If there is no such drive, or a change does not fit it.
+    pub fn model(&self) -> Result<Model, Error> {
+        Model::assemble(&self.drive)?.changed(&self.changes, "--set")
     }
 
     /// Builds the export; `seed` is for what the device does at random.
@@ -124,7 +136,7 @@ impl Setting {
             let expected = "no --no-time, with which nothing is late";
             return Err(Error::argument("bound", found, expected));
         }
-        let model = Model::assemble(&self.drive)?;
+        let model = self.model()?;
         let policy = diskarm_simulate::policy("policy", &self.policy)?;
         let sector = model.disk().sector;
         if !sector.0.is_power_of_two() || !(512..=1 << 16).contains(&sector.0) {
@@ -137,6 +149,7 @@ impl Setting {
             name: self.name.clone(),
             description: model.name.clone(),
             sector,
+            physical: Bytes(sector.0 * model.spec.geometry.physical_sector.0),
             sectors,
             is_read_only: self.is_read_only,
             is_timed: pace.speed.is_some(),
@@ -150,7 +163,8 @@ impl Setting {
             }),
         };
         let buffer = &model.spec.buffer;
-        let capacity = SectorCount(buffer.segment.0 * u64::from(buffer.segments));
+        let segments = buffer.segment.0 * u64::from(buffer.segments);
+        let capacity = SectorCount(segments + buffer.dirty_max.0);
         let make = move || {
             let device = device(&model, &policy, sectors);
             device.unwrap_or_else(|error| panic!("it was built before: {error}"))
@@ -162,7 +176,7 @@ impl Setting {
             }),
             Some(_) => {
                 let tells = make().landed(Instant::START).is_some();
-                let device: Box<dyn Fn() -> D + Send> = Box::new(make);
+                let device: Maker<D> = Box::new(make);
                 tells.then_some(Power {
                     capacity,
                     device: Some(device),
@@ -219,7 +233,7 @@ impl Setting {
     pub fn figures(&self, pace: Pace, bytes: Bytes, served: &Served) -> ExportFigures {
         ExportFigures {
             export: self.name.clone(),
-            drive: self.drive.clone(),
+            drive: changed_name(&self.drive, &self.changes),
             policy: pace.speed.map(|_| self.policy.clone()),
             bytes: bytes.0,
             store: self.store.to_string(),
@@ -259,6 +273,28 @@ mod tests {
         let whole = built("x(drive=hp-c2247)").expect("an export").facts;
         let model = Model::find("hp-c2247").expect("a drive");
         assert_eq!(whole.sectors, model.sectors);
+    }
+
+    #[test]
+    fn its_drive_has_the_values_that_are_set() {
+        let physical = |change: &str| {
+            let mut setting = Setting::parse("x(drive=wd-blue-wd10jpvx)", "--export").unwrap();
+            setting.changes = vec![Edit::parse(change, "--set").unwrap()];
+            setting.build(PACE, 1).map(|export| export.facts)
+        };
+        // A multiple of 4096 as it is.
+        let larger = physical("geometry.physical_sector=1 KiB").unwrap();
+        assert_eq!(larger.physical, Bytes(1024));
+        let name = "wd-blue-wd10jpvx with geometry.physical_sector = \"1 KiB\"";
+        assert_eq!(larger.description, name);
+        let mut setting = Setting::parse("x(drive=hp-c2247)", "--export").unwrap();
+        setting.changes = vec![Edit::parse("queue.depth=1", "--set").unwrap()];
+        let figures = setting.figures(PACE, Bytes(512), &Served::default());
+        assert_eq!(figures.drive, "hp-c2247 with queue.depth = 1");
+        let error = physical("geometry.physical_sector=3 KiB")
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("geometry.physical_sector"), "{error}");
     }
 
     #[test]

@@ -58,15 +58,16 @@ impl<D: Backing> Timed for Unit<D> {
 
 /// A device or a unit, and the clock by which it is asked.
 ///
-/// Time begins when it is first given something, so that a trace of what it was given begins at its
-/// start, too. What it is given enters it at the time of the clock, and is due at the time that it
-/// computes.
-/// Nothing here waits: whoever holds it looks again at [`Self::next`].
+/// Time begins when it is first given something that takes time, so that a trace of requests begins
+/// at its start, too. What it is given enters it at the time of the clock, and is due at the time
+/// that it computes. Nothing here waits: whoever holds it looks again at [`Self::next`].
 pub struct Timeline<T: Timed> {
     timed: T,
     speed: Speed,
     /// `None` before time begins.
     clock: Option<Clock>,
+    /// When it was last given something before time began.
+    given: Option<Wall>,
     /// It has advanced to here.
     latest: Instant,
     /// What has ended and nobody has taken yet, in its order.
@@ -80,6 +81,7 @@ impl<T: Timed> Timeline<T> {
             timed,
             speed,
             clock: None,
+            given: None,
             latest: Instant::START,
             done: VecDeque::new(),
         }
@@ -87,21 +89,14 @@ impl<T: Timed> Timeline<T> {
 
     /// What it runs, at the time that it is now, for which everything has happened there.
     pub fn at(&mut self, now: Wall) -> (&mut T, Instant) {
-        let clock = *self
-            .clock
-            .get_or_insert_with(|| Clock::new(now, self.speed));
-        self.pass(clock, now);
+        self.pass(now);
+        self.given = Some(now);
         (&mut self.timed, self.latest)
     }
 
     /// What it runs, before any time has passed.
     pub fn timed_mut(&mut self) -> &mut T {
         &mut self.timed
-    }
-
-    /// Whether time has begun.
-    pub fn has_begun(&self) -> bool {
-        self.clock.is_some()
     }
 
     /// Goes on with another in its place; what has ended and nobody has taken is forgotten.
@@ -127,7 +122,7 @@ impl<T: Timed> Timeline<T> {
 
     /// When to look again, if anything is under way.
     pub fn next(&self) -> Option<Wall> {
-        let clock = self.clock?;
+        let clock = self.any_clock()?;
         let done = self.done.front().map(T::at);
         let next = done.or_else(|| self.timed.next_event());
         next.map(|at| clock.wall(at))
@@ -135,17 +130,28 @@ impl<T: Timed> Timeline<T> {
 
     /// The next that has ended by now, and when that was due.
     pub fn ended(&mut self, now: Wall) -> Option<(T::Ended, Wall)> {
-        let clock = self.clock?;
         if self.done.is_empty() {
-            self.pass(clock, now);
+            self.pass(now);
         }
         let ended = self.done.pop_front()?;
-        let due = clock.wall(T::at(&ended));
+        let due = self.any_clock()?.wall(T::at(&ended));
         Some((ended, due))
     }
 
+    /// The clock, or what it will be if what was given last takes time.
+    fn any_clock(&self) -> Option<Clock> {
+        let begins = |at| Clock::new(at, self.speed);
+        self.clock.or(self.given.map(begins))
+    }
+
     /// Lets everything happen that happens by now.
-    fn pass(&mut self, clock: Clock, now: Wall) {
+    fn pass(&mut self, now: Wall) {
+        if self.clock.is_none() {
+            self.advance(Instant::START);
+            let takes_time = self.timed.next_event().is_some();
+            self.clock = self.any_clock().filter(|_| takes_time);
+        }
+        let Some(clock) = self.clock else { return };
         let mut at = clock.drive(now).max(self.latest);
         // Rounding must not put off an event that is due.
         if let Some(event) = self.timed.next_event()
@@ -153,10 +159,14 @@ impl<T: Timed> Timeline<T> {
         {
             at = at.max(event);
         }
+        self.advance(at);
+        self.latest = at;
+    }
+
+    fn advance(&mut self, at: Instant) {
         while let Some(ended) = self.timed.advance(at) {
             self.done.push_back(ended);
         }
-        self.latest = at;
     }
 }
 

@@ -19,6 +19,7 @@ fn facts(name: &str) -> Facts {
         name: name.to_owned(),
         description: format!("the disk {name}"),
         sector: Bytes(512),
+        physical: Bytes(512),
         sectors: SectorCount(BYTES / 512),
         is_read_only: name == "fixed",
         is_timed: name == "timed",

@@ -11,10 +11,14 @@ use diskarm_core::device::{Completion, Device, Status};
 use diskarm_core::request::{Op, Request as Asked};
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 use diskarm_core::wrap::{Observed, Recording};
+use diskarm_extract::{Data, Transport as _};
+use diskarm_initiator::Session;
+use diskarm_serve::iscsi::{Iscsi, target_name};
 use diskarm_serve::nbd::Nbd;
 use diskarm_serve::store::StoreChoice;
 use diskarm_serve::{Address, Listener, Pace, Recorder, Server, Setting, Speed, Tapped};
 use diskarm_simulate::{Blocks, Input, Model, Simulation, Sink, Traced, keep_on, policy, queued};
+use diskarm_wire::command::{Blocks as Range, Caching, Command as Scsi, Size};
 use diskarm_wire::nbd::option::{OptionHeader, code};
 use diskarm_wire::nbd::reply::Simple;
 use diskarm_wire::nbd::{Command, Greeting, Headers, Request};
@@ -189,25 +193,34 @@ fn a_recorded_session_is_replayed_to_the_served_times() {
     }
 }
 
-fn replays_what_it_served(drive: &'static str) {
-    let trace = Trace::new("session.spc", drive);
-    let socket = Trace::new("socket", drive);
-    let setting = Setting {
+/// An export of a whole drive.
+fn setting(drive: &str, policy: &str) -> Setting {
+    Setting {
         name: String::new(),
         drive: drive.to_owned(),
-        policy: "sptf".to_owned(),
+        changes: Vec::new(),
+        policy: policy.to_owned(),
         size: None,
         store: StoreChoice::Memory,
         is_read_only: false,
         record: None,
         bound: None,
-    };
-    let pace = Pace {
+    }
+}
+
+fn pace() -> Pace {
+    Pace {
         speed: Speed::new(10.0),
         spins: false,
         bound: Span::from_us(100.0),
-    };
-    let mut export = setting.build(pace, 1).expect("an export");
+    }
+}
+
+fn replays_what_it_served(drive: &'static str) {
+    let trace = Trace::new("session.spc", drive);
+    let socket = Trace::new("socket", drive);
+    let setting = setting(drive, "sptf");
+    let mut export = setting.build(pace(), 1).expect("an export");
     let mut timing = export.timing.take().expect("a drive");
     let seen = Arc::new(Mutex::new(Recording::default()));
     let watched = Box::new(Observed::new(timing.device, Arc::clone(&seen)));
@@ -224,6 +237,93 @@ fn replays_what_it_served(drive: &'static str) {
     assert_eq!((recorded.requests, recorded.flushes), (96, 12));
     assert_eq!((recorded.failed, served.len()), (0, 96));
     assert_eq!(trace.replayed("spc", "sptf"), served);
+}
+
+/// The same over iSCSI, in a format whose files begin with the first request: the time of the drive
+/// must not begin before, with the login or with commands that take none.
+#[test]
+fn a_recorded_session_over_iscsi_is_replayed_to_the_served_times() {
+    // A whole drive, as a unit tells of itself, and one behind a policy.
+    for policy in ["fcfs", "look"] {
+        let trace = Trace::new(&format!("iscsi-{policy}.csv"), DRIVE);
+        let mut export = setting(DRIVE, policy)
+            .build_unit(pace(), 1)
+            .expect("an export");
+        let mut timing = export.timing.take().expect("a drive");
+        let file = File::create(&trace.path).expect("a file");
+        let blocks = Blocks::of(&Model::find(DRIVE).expect("a drive")).expect("blocks");
+        let begun = Recorder::start(file, trace.name(), "msr", blocks);
+        let (recorder, tap) = begun.expect("a format");
+        timing.device = timing.device.tapped(tap);
+        export.timing = Some(timing);
+        let address = Address::parse("127.0.0.1:0").expect("an address");
+        let listener = Listener::bind(&address).expect("a port");
+        let port = listener.tcp_address().expect("TCP").port();
+        let server = Server::start(Iscsi::new(None), vec![export], vec![listener], 4);
+        let server = server.expect("a server");
+        initiate(&format!("//127.0.0.1:{port}/{}/0", target_name("")));
+        server.stopper().expect("a stopper").stop();
+        server.wait();
+        let recorded = recorder.finish().expect("a trace");
+        assert_eq!((recorded.requests, recorded.flushes), (60, 6), "{policy}");
+        let mut notes = recorded.notes.iter();
+        assert!(!notes.any(|note| note.contains("time begins")));
+        let records = diskarm_trace::open(trace.name(), Some("msr")).expect("a trace");
+        let replayed = trace.replayed("msr", policy);
+        assert_eq!(replayed.len(), 60, "{policy}");
+        for (record, row) in records.zip(replayed) {
+            let served = record.expect("a row").response.expect("a response");
+            // The format's resolution, twice: arrival and response.
+            let off = (row.4 - served).as_ns().abs();
+            assert!(off <= 200, "{policy}: {row:?} {served:?}");
+        }
+    }
+}
+
+/// Sends commands for random blocks to the target at `url`, one at a time.
+fn initiate(url: &str) {
+    let place = diskarm_initiator::Address::parse(url).expect("an address");
+    let mut session = Session::open(&place, None).expect("a target");
+    session.allow_writes(true).expect("no questions");
+    let mut run = |command: &Scsi, data: Data<'_>| {
+        let mut block = [0; 16];
+        let length = command.emit(&mut block);
+        let reply = session.execute(&block[..length], data);
+        reply.expect("a reply").status
+    };
+    // It is told of the power on.
+    assert_eq!(run(&Scsi::TestUnitReady, Data::None), 2);
+    let (size, caching) = (Size::Ten, Caching::default());
+    let mut random = Random(3);
+    for round in 1..=60 {
+        let (is_read, at) = random.next();
+        let blocks = Range { at, count: 8 };
+        let mut data = [7; 4096];
+        let status = if is_read {
+            let read = Scsi::Read {
+                size,
+                blocks,
+                caching,
+            };
+            run(&read, Data::In(&mut data))
+        } else {
+            let write = Scsi::Write {
+                size,
+                blocks,
+                caching,
+            };
+            run(&write, Data::Out(&data))
+        };
+        assert_eq!(status, 0);
+        if round % 10 == 0 {
+            let flush = Scsi::SynchronizeCache {
+                size,
+                blocks: Range { at: 0, count: 0 },
+                immediate: false,
+            };
+            assert_eq!(run(&flush, Data::None), 0);
+        }
+    }
 }
 
 /// The same in every format that can be written, with arrivals that the test chooses: rounding must

@@ -37,6 +37,7 @@ fn started(name: &str, speed: Option<f64>, store: StoreChoice, most: usize) -> R
     let setting = Setting {
         name: String::new(),
         drive: "hp-c2247".to_owned(),
+        changes: Vec::new(),
         policy: POLICY.to_owned(),
         size: Some("1 MiB".to_owned()),
         store,

@@ -59,6 +59,12 @@ pub(crate) trait Front: fmt::Debug + Send + Sync {
         1
     }
 
+    /// Whether it only makes what is behind it behave differently, so that a drive with it in front
+    /// is still one drive.
+    fn is_behaviour(&self) -> bool {
+        false
+    }
+
     /// Its blocks, if the device behind it has so many.
     fn capacity(&self, behind: SectorCount) -> SectorCount {
         behind

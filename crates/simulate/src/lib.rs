@@ -21,6 +21,7 @@
 //! ```
 
 mod adapt;
+mod arrivals;
 mod backlog;
 mod blocks;
 mod choices;
@@ -44,16 +45,17 @@ pub mod parallel;
 pub mod replays;
 
 pub use adapt::{Fitting, TraceSelection};
+pub use arrivals::Arrivals;
 pub use blocks::Blocks;
 pub use choices::Choices;
 pub use error::Error;
 pub use input::{Generated, Input, Issue, REQUESTS, Traced};
-pub use model::{Model, read_text, size};
+pub use model::{Model, changed_name, read_text, size};
 pub use progress::{Progress, keep_on};
 pub use reading::{Reading, STANDARD_INPUT};
 pub use recorded::{recorded, records};
 pub use rows::{OUTCOMES, Sink, outcome};
 pub use run::{Replayed, Run, TracedFile, doubts, most_doubts, remarks};
-pub use simulation::{MakePolicy, Simulation, policy, queued};
-pub use tower::Tower;
+pub use simulation::{MakePolicy, Simulation, over_disks, policy, queued};
+pub use tower::{Disk, Tower};
 pub use trace_rows::Origin;

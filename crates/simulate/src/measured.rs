@@ -63,7 +63,7 @@ pub struct Taken {
 ///
 /// # Errors
 /// An invalid trace; rows that it does not have; a trace without responses or
-/// pauses; a request beyond the end of the drive; a drive whose sectors do not divide blocks.
+/// pauses; a request beyond the end of the drive; a drive whose sectors are no blocks.
 pub fn read(file: &str, reading: &Reading, rows: Rows, model: &Model) -> Result<Taken, Error> {
     read_from(rows.from, file, reading, rows, model)
 }
@@ -94,6 +94,7 @@ fn read_from(
     let mut taken: Vec<Measured> = Vec::new();
     let mut completed = None;
     let mut index = 0;
+    let mut widened = 0;
     while rows.end.is_none_or(|end| index < end) {
         let Some(record) = trace.next().transpose()? else {
             break;
@@ -106,6 +107,7 @@ fn read_from(
                 }
             }
             let row = measured(&record, index as u64, &trace, blocks)?;
+            widened += u64::from(blocks.widens(&record));
             // Without measured pauses, the pause follows from the next arrival.
             completed = match (record.think, record.arrival) {
                 (None, Some(arrival)) => Some(arrival + row.response),
@@ -121,6 +123,7 @@ fn read_from(
         return Err(Error::argument("rows", rows.to_string(), expected));
     }
     let notes = trace.notes().into_iter();
+    let notes = notes.chain((widened > 0).then(|| blocks.widened(widened)));
     let notes = notes.chain(doubts::of(&taken, &model.spec));
     Ok(Taken {
         range: rows.from - first..taken.len(),

@@ -35,6 +35,15 @@ pub struct Model {
     pub sectors: SectorCount,
 }
 
+/// The name of a drive in whose specification values are set.
+pub fn changed_name(name: &str, edits: &[Edit]) -> String {
+    if edits.is_empty() {
+        return name.to_owned();
+    }
+    let edits: Vec<String> = edits.iter().map(Edit::to_string).collect();
+    format!("{name} with {}", edits.join(", "))
+}
+
 impl Model {
     /// The name of the drive alone, without the devices in front of it.
     pub fn drive_name(&self) -> &str {
@@ -137,6 +146,19 @@ impl Model {
         Ok(Self { name, ..drive })
     }
 
+    /// The same, if there are any, with a name that tells all of them.
+    ///
+    /// # Errors
+    /// See [`Self::with_values`].
+    pub fn changed(self, edits: &[Edit], origin: &str) -> Result<Self, Error> {
+        if edits.is_empty() {
+            return Ok(self);
+        }
+        let name = changed_name(&self.name, edits);
+        let changed = self.with_values(edits, origin)?;
+        Ok(Self { name, ..changed })
+    }
+
     /// This drive with the devices of `tower` in front of it, in place of that tower's drive.
     ///
     /// # Errors
@@ -180,6 +202,27 @@ impl Model {
             None => Ok(self),
             Some(_) => Err(not_alone(argument, &self.name)),
         }
+    }
+
+    /// Whether it is one drive, perhaps one with faults.
+    pub fn is_one_drive(&self) -> bool {
+        let tower = self.tower.as_ref();
+        tower.is_none_or(|tower| tower.is_one_drive())
+    }
+
+    /// The single drive called `name`, which somebody takes for `drive`: it has as many blocks.
+    ///
+    /// # Errors
+    /// If there is none, or it has not; the error calls it `argument`.
+    pub fn instead_of(drive: &Self, name: &str, argument: &'static str) -> Result<Self, Error> {
+        let model = Self::find(name).map_err(|error| error.calling(argument))?;
+        model.alone(argument)?;
+        let blocks = |model: &Self| model.layout().sectors().0;
+        if blocks(&model) == blocks(drive) {
+            return Ok(model);
+        }
+        let expected = format!("a drive of {} blocks, as {}", blocks(drive), drive.name);
+        Err(Error::argument(argument, name, expected))
     }
 
     /// The limits for requests on the drive, or on the devices in front of it.

@@ -12,7 +12,7 @@ use crate::model::Model;
 /// Traces have no flushes and no failures.
 ///
 /// # Errors
-/// If the sectors of `model`, whose requests were recorded, do not divide a trace's blocks.
+/// If the sectors of `model`, whose requests were recorded, are no blocks of a trace.
 pub fn records(recording: &Recording, model: &Model) -> Result<Vec<Record>, Error> {
     let blocks = Blocks::of(model)?;
     let passed = recording.passed().iter().zip(1..);

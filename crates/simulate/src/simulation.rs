@@ -22,7 +22,7 @@ use crate::parallel;
 use crate::progress::{Progress, ProgressCalls};
 use crate::rows::Sink;
 use crate::run::{Replayed, Run};
-use crate::tower::{Tower, disk_seeds};
+use crate::tower::{Disk, Tower, disk_seeds};
 use crate::trace_rows::{MAX_DISKS, Row, TraceRows};
 use crate::watched::{End, Extras, Watched};
 
@@ -69,6 +69,21 @@ pub fn queued(model: &Model, policy: &dyn MakePolicy, seed: u64) -> Result<Box<d
         None => Box::new(host(model, policy, seed)),
         Some(tower) => Box::new(host_of(model, tower, policy, seed)?),
     })
+}
+
+/// The tower of `model` with what `disk` makes in place of each of its drives.
+///
+/// # Errors
+/// If there is no tower, it has drives of several models or with faults, which such a disk has not,
+/// or a device of it needs to know more than such a disk provides.
+pub fn over_disks(model: &Model, seed: u64, disk: &Disk<'_>) -> Result<BoxedDevice, Error> {
+    let tower = model.tower.as_ref();
+    let tower = tower.filter(|tower| tower.others().is_empty() && !tower.changes_drives());
+    let Some(tower) = tower else {
+        let expected = "an array of drives of one model, without faults in front of each";
+        return Err(Error::argument("drive", model.name.as_str(), expected));
+    };
+    Ok(tower.build_over(model, seed, disk)?)
 }
 
 /// The drive of `model` behind its host's queue.

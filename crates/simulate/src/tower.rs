@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use diskarm_core::mechanics::Mechanism;
 use diskarm_core::mirror::starting_angle;
 use diskarm_core::sched::Knowledge;
 use diskarm_core::text::{Args, Call, InputError};
@@ -29,6 +30,10 @@ struct Level {
     info: &'static DeviceInfo,
     device: Box<dyn Front>,
 }
+
+/// Makes what stands in place of a drive of this mechanism with this seed: a device that knows
+/// block numbers alone, as it has a queue of its own.
+pub type Disk<'a> = dyn Fn(Mechanism, u64) -> BoxedDevice + 'a;
 
 const BEHIND: &str = "the drive or device behind it, such as \"drive=hp-c2247\"";
 
@@ -130,6 +135,18 @@ impl Tower {
         &self.others
     }
 
+    /// Whether it is one drive that behaves differently, without an array or a queue in front of
+    /// it.
+    pub(crate) fn is_one_drive(&self) -> bool {
+        self.levels.iter().all(|level| level.device.is_behaviour())
+    }
+
+    /// Whether what stands directly in front of each drive changes how it behaves.
+    pub(crate) fn changes_drives(&self) -> bool {
+        let lowest = self.levels.first();
+        lowest.is_some_and(|level| level.device.is_behaviour())
+    }
+
     /// The blocks of the outermost device, in front of a drive of `sectors`.
     pub(crate) fn capacity(&self, sectors: SectorCount) -> SectorCount {
         let devices = self.levels.iter().map(|level| &level.device);
@@ -141,15 +158,31 @@ impl Tower {
     /// # Errors
     /// A device that needs to know more than the one behind it provides.
     pub(crate) fn build(&self, model: &Model, seed: u64) -> Result<BoxedDevice, InputError> {
-        let levels = &self.levels[..];
-        let all = Behind {
-            levels,
+        self.behind(model, seed, None).device()
+    }
+
+    /// The same with `disk` in place of each drive.
+    ///
+    /// # Errors
+    /// A device that needs to know more than the one behind it provides.
+    pub(crate) fn build_over(
+        &self,
+        model: &Model,
+        seed: u64,
+        disk: &Disk<'_>,
+    ) -> Result<BoxedDevice, InputError> {
+        self.behind(model, seed, Some(disk)).device()
+    }
+
+    fn behind<'a>(&'a self, model: &'a Model, seed: u64, disk: Option<&'a Disk<'a>>) -> Behind<'a> {
+        Behind {
+            levels: &self.levels,
             model,
             others: &self.others,
             seed,
             origin: Angle::ZERO,
-        };
-        all.device()
+            disk,
+        }
     }
 
     /// The error that a policy in front of the tower needs to know more than the tower provides.
@@ -173,6 +206,8 @@ pub(crate) struct Behind<'a> {
     seed: u64,
     /// The starting angle of the drive's platter.
     origin: Angle,
+    /// What stands in place of the drive, if anything does.
+    disk: Option<&'a Disk<'a>>,
 }
 
 impl Behind<'_> {
@@ -182,6 +217,9 @@ impl Behind<'_> {
     /// A device that needs to know more than the one behind it provides.
     pub fn device(&self) -> Result<BoxedDevice, InputError> {
         let Some((level, levels)) = self.levels.split_last() else {
+            if let Some(disk) = self.disk {
+                return Ok(disk(self.model.mechanism.at_angle(self.origin), self.seed));
+            }
             let drive = self.model.drive_at(self.origin);
             return Ok(BoxedDevice::new(drive.seeded(self.seed)));
         };
@@ -222,7 +260,10 @@ impl Behind<'_> {
     fn knowledge(&self) -> Knowledge {
         let mut provided = self.levels.iter().rev().map(|level| level.info.provides);
         let hidden = provided.find_map(|provides| provides);
-        hidden.unwrap_or(Knowledge::TimesAndBuffer)
+        hidden.unwrap_or(match self.disk {
+            Some(_) => Knowledge::Blocks,
+            None => Knowledge::TimesAndBuffer,
+        })
     }
 
     /// The error that a policy in front of it needs to know more than it provides.

@@ -24,6 +24,8 @@ pub struct TraceRows {
     /// Read to determine the kind of trace; not yet returned.
     first: Option<Row>,
     next_id: u64,
+    /// How many were widened to whole sectors.
+    widened: u64,
     failure: Option<Error>,
 }
 
@@ -66,6 +68,7 @@ impl TraceRows {
             record: Record::new(Location::Line(0), Op::Read, Lbn(0), SectorCount(0)),
             first: None,
             next_id: 0,
+            widened: 0,
             failure: None,
         };
         rows.first = rows.next();
@@ -125,7 +128,8 @@ impl TraceRows {
             let notes = reader.notes().into_iter();
             notes.map(|note| format!("{}: {note}", reader.name()))
         });
-        notes.collect()
+        let widened = (self.widened > 0).then(|| self.blocks.widened(self.widened));
+        notes.chain(widened).collect()
     }
 
     /// Requested changes, one line each.
@@ -149,6 +153,7 @@ impl TraceRows {
         check_disk(record, name, self.trace.devices())?;
         let mut request = self.blocks.request(record, self.next_id, name)?;
         self.next_id += 1;
+        self.widened += u64::from(self.blocks.widens(record));
         request.unit = record.device as u16;
         Ok(Row {
             request,

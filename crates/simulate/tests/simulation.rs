@@ -254,6 +254,47 @@ fn trace(requests: u64) -> String {
     (0..requests).map(row).collect()
 }
 
+/// The oracle is the row of each request: it must get whole sectors that hold all of its blocks.
+#[test]
+fn blocks_of_a_trace_are_in_larger_sectors() {
+    let mut model = model();
+    model.spec.geometry.sector_bytes = 4096;
+    // Blocks 16 to 24, 7 to 9, 8 to 11, and the last of the drive.
+    let last = model.spec.geometry.sectors.0 * 8 - 1;
+    let rows = format!("0,16,4096,R,0.0\n0,7,1024,R,1.0\n0,8,1536,W,2.0\n0,{last},512,R,3.0\n");
+    let file = file_of("large.spc", &rows);
+    let input = Input::Traced(Traced::new(vec![file.clone()]));
+    let fcfs = policy("fcfs");
+    let mut served = Served::default();
+    let simulation = Simulation::new(&model, &fcfs, &input);
+    let run = simulation.run(&keep_on, Some(&mut served)).expect("sound");
+    let end = last / 8;
+    assert_eq!(served.0, [(2, 1), (0, 2), (1, 1), (end, 1)]);
+    let note = "3 requests widened to whole sectors of 4096 bytes";
+    assert!(
+        run.doubts.iter().any(|doubt| doubt.ends_with(note)),
+        "{:?}",
+        run.doubts
+    );
+    let beyond = format!("0,{},512,R,0.0\n", last + 1);
+    std::fs::write(&file, beyond).expect("a temporary file");
+    let error = simulation.run(&keep_on, None).expect_err("beyond the end");
+    let expected = format!("expected at most {} blocks", last + 1);
+    assert!(error.to_string().contains(&expected), "{error}");
+    std::fs::remove_file(&file).expect("its file");
+}
+
+/// First sectors and numbers of sectors, in order.
+#[derive(Default)]
+struct Served(Vec<(u64, u64)>);
+
+impl Sink for Served {
+    fn take(&mut self, completion: &Completion) {
+        let request = completion.request;
+        self.0.push((request.start.0, request.sectors.0));
+    }
+}
+
 #[test]
 fn a_trace_is_replayed_and_cut_off_like_any_other_load() {
     let (model, fcfs) = (model(), policy("fcfs"));

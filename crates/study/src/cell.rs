@@ -37,6 +37,7 @@ pub(crate) const KEYS: &[&str] = &[
     "max_waiting",
     "measure",
     "scan",
+    "sizes",
     "spec",
 ];
 
@@ -60,6 +61,9 @@ pub struct Inputs {
     /// How the measure `scan` scans, by keys named after the flags of `diskarm scan`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub scan: BTreeMap<String, String>,
+    /// The sizes that the measure `predictions` judges: `5..9` in sectors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<String>,
 }
 
 /// The source of a cell's requests.
@@ -106,6 +110,15 @@ pub struct Cell {
     pub inputs: Inputs,
     /// How many runs it has.
     pub replications: Replications,
+}
+
+impl Cell {
+    /// Whether runs with other seeds may differ: with generated requests, or of a scan, whose drive
+    /// may do things at random. Nothing else about a trace is random.
+    pub(crate) fn is_random(&self) -> bool {
+        let is_generated = matches!(self.inputs.source, CellInput::Generated { .. });
+        is_generated || self.inputs.measure == Measure::Scan
+    }
 }
 
 /// Reads the cells of a study.
@@ -159,8 +172,9 @@ impl Reader<'_> {
                 max_waiting,
                 measure,
                 scan: filled.scan(measure)?,
+                sizes: filled.sizes(measure)?,
             },
-            replications: filled.replications(generated)?,
+            replications: filled.replications(generated || measure == Measure::Scan)?,
         })
     }
 }
@@ -236,9 +250,9 @@ impl Filled<'_> {
     /// Checks that there is either a workload or a trace, with the keys that belong to it.
     fn one_of_both(&self) -> Result<(), InputError> {
         let has = |key: &&&str| self.reader.keys.contains_key(**key);
-        let (own, other): (&str, &[&str]) = match (has(&&"workload"), has(&&"trace")) {
-            (true, false) => ("workload", TRACE_KEYS),
-            (false, true) => ("trace", WORKLOAD_KEYS),
+        let (own, other) = match (has(&&"workload"), has(&&"trace")) {
+            (true, false) => ("workload", TRACE_KEYS.to_vec()),
+            (false, true) => ("trace", self.keys_without_a_trace()?),
             (false, false) => {
                 let expected = "a workload or a trace";
                 return Err(self.at("workload").error("neither", expected));
@@ -252,6 +266,15 @@ impl Filled<'_> {
             }
             None => Ok(()),
         }
+    }
+
+    /// Keys that need a workload. With the measure `scan` a trace has runs that differ: by what the
+    /// drive does at random.
+    fn keys_without_a_trace(&self) -> Result<Vec<&'static str>, InputError> {
+        Ok(match self.measure()? {
+            Measure::Scan => LENGTH_KEYS.to_vec(),
+            _ => [LENGTH_KEYS, CHANCE_KEYS].concat(),
+        })
     }
 
     /// The changes to a trace.
@@ -316,14 +339,36 @@ impl Filled<'_> {
         })
     }
 
-    fn measure(&self) -> Result<Measure, InputError> {
-        match self.scalar("measure")? {
-            None => Ok(Measure::Responses),
-            Some(name) => Measure::find(&name.to_string(), &self.at("measure")),
+    /// Which sizes are judged.
+    fn sizes(&self, measure: Measure) -> Result<Option<String>, InputError> {
+        let sizes = self.scalar("sizes")?.map(|sizes| sizes.to_string());
+        match sizes {
+            Some(_) if measure != Measure::Predictions => {
+                let expected = self.expected("the measure \"predictions\"");
+                Err(self.at("sizes").error("sizes", expected))
+            }
+            sizes => Ok(sizes),
         }
     }
 
-    fn replications(&self, generated: bool) -> Result<Replications, InputError> {
+    fn measure(&self) -> Result<Measure, InputError> {
+        let measure = match self.scalar("measure")? {
+            None => Measure::Responses,
+            Some(name) => Measure::find(&name.to_string(), &self.at("measure"))?,
+        };
+        let changed = TRACE_KEYS
+            .iter()
+            .find(|key| self.reader.keys.contains_key(**key));
+        match changed {
+            Some(key) if measure == Measure::Predictions => {
+                let expected = "nothing, as the measure \"predictions\" follows a trace as it is";
+                Err(self.at(key).error("a value", expected))
+            }
+            _ => Ok(measure),
+        }
+    }
+
+    fn replications(&self, is_random: bool) -> Result<Replications, InputError> {
         let count = |key, default| {
             let count = self.count(key, 1, default)?;
             let wrong = |_| {
@@ -336,7 +381,7 @@ impl Filled<'_> {
                 .ok_or(())
                 .map_err(wrong)
         };
-        if !generated {
+        if !is_random {
             // Nothing about a trace is random.
             return Ok(Replications {
                 seed: 0,
@@ -387,14 +432,11 @@ impl Filled<'_> {
 /// Keys that need `trace`; each is a flag of `diskarm simulate`.
 const TRACE_KEYS: &[&str] = &["faster", "fit", "device", "from", "until", "outstanding"];
 
-/// Keys that need `workload`.
-const WORKLOAD_KEYS: &[&str] = &[
-    "requests",
-    "seed",
-    "replications",
-    "until_ci95",
-    "most_replications",
-];
+/// Keys that need `workload`, as a trace has an end.
+const LENGTH_KEYS: &[&str] = &["requests"];
+
+/// Keys that need chance: a workload, or the measure `scan`.
+const CHANCE_KEYS: &[&str] = &["seed", "replications", "until_ci95", "most_replications"];
 
 /// A single value as TOML text.
 fn written(scalar: &Scalar) -> String {

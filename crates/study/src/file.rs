@@ -9,6 +9,7 @@ use toml::Spanned;
 use crate::axis::{Axis, AxisValue, Point, names, points};
 use crate::cell::{Cell, KEYS, Keys, Reader};
 use crate::claim::{Claim, JudgedClaim, RawClaim};
+use crate::density::{Density, RawDensity};
 use crate::figure::{Figure, RawFigure, RawTable, Table};
 use crate::location::StudyText;
 use crate::map::{Map, RawMap};
@@ -56,6 +57,8 @@ pub struct Study {
     pub columns: Vec<Column>,
     /// What it draws.
     pub figures: Vec<Figure>,
+    /// What it draws as densities.
+    pub densities: Vec<Density>,
     /// What it draws as maps.
     pub maps: Vec<Map>,
     /// What it tabulates.
@@ -79,6 +82,8 @@ struct Raw {
     columns: BTreeMap<String, Spanned<String>>,
     #[serde(default)]
     figure: Vec<Spanned<RawFigure>>,
+    #[serde(default)]
+    density: Vec<Spanned<RawDensity>>,
     #[serde(default)]
     map: Vec<Spanned<RawMap>>,
     #[serde(default)]
@@ -132,6 +137,7 @@ impl Study {
         let axes: Vec<Axis> = axes.collect::<Result<_, _>>()?;
         let form = Form::of(&raw, axes, raw.cell.get_ref(), place)?;
         let figures = form.each("figure", raw.figure, RawFigure::read);
+        let densities = form.each("density", raw.density, RawDensity::read);
         let maps = form.each("map", raw.map, RawMap::read);
         let tables = form.each("table", raw.table, RawTable::read);
         let claims = form.each("claim", raw.claim, RawClaim::read);
@@ -145,6 +151,7 @@ impl Study {
             differs: Vec::new(),
             takes_traces: raw.axis.iter().any(RawAxis::takes_traces),
             figures: figures.into_iter().collect::<Result<_, _>>()?,
+            densities: densities.into_iter().collect::<Result<_, _>>()?,
             maps: maps.into_iter().collect::<Result<_, _>>()?,
             tables: tables.into_iter().collect::<Result<_, _>>()?,
             claims: claims.into_iter().collect::<Result<_, _>>()?,
@@ -173,6 +180,7 @@ impl Study {
         }
         // What is valid in the full study and not here refers to values that are left out.
         let figures = form.each("figure", raw.figure, RawFigure::read);
+        let densities = form.each("density", raw.density, RawDensity::read);
         let maps = form.each("map", raw.map, RawMap::read);
         let tables = form.each("table", raw.table, RawTable::read);
         let claims = form.each("claim", raw.claim, RawClaim::read);
@@ -180,6 +188,7 @@ impl Study {
         Ok(Self {
             differs,
             figures: figures.into_iter().flatten().collect(),
+            densities: densities.into_iter().flatten().collect(),
             maps: maps.into_iter().flatten().collect(),
             tables: tables.into_iter().flatten().collect(),
             claims: claims

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use diskarm_core::sched::PolicyConfig;
-use diskarm_core::units::Span;
+use diskarm_core::units::{SectorCount, Span};
 use diskarm_results::place::Files;
 use diskarm_rewrite::{Edit, Value};
 use diskarm_simulate::{Fitting, Generated, Input, Issue, Model, Simulation, Traced};
@@ -27,6 +28,7 @@ pub(crate) struct Job {
     policy: PolicyConfig,
     input: Input,
     scanning: Scanning,
+    sizes: Range<SectorCount>,
     /// The digest of its trace, if any.
     trace: Option<Arc<str>>,
 }
@@ -67,6 +69,7 @@ impl Job {
         Ok(Self {
             inputs: inputs.clone(),
             scanning: Scanning::new(&inputs.scan, &model)?,
+            sizes: sizes(inputs.sizes.as_deref())?,
             model,
             policy,
             input,
@@ -115,9 +118,13 @@ impl Job {
             ..Simulation::new(&self.model, &self.policy, &input)
         };
         let Self {
-            policy, scanning, ..
+            policy,
+            scanning,
+            sizes,
+            ..
         } = self;
-        self.inputs.measure.run(&simulation, policy, scanning, stop)
+        let measure = self.inputs.measure;
+        measure.run(&simulation, policy, scanning, sizes, stop)
     }
 
     /// The key of a run: the build, and a digest of everything else that the results depend on.
@@ -142,6 +149,9 @@ impl Job {
             /// The specification that a scan believes in, if it is another.
             #[serde(skip_serializing_if = "Option::is_none")]
             believed: Option<&'a str>,
+            /// The sizes that are judged, if not all are.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            sizes: Option<&'a str>,
             seed: u64,
         }
         #[derive(Serialize)]
@@ -159,6 +169,7 @@ impl Job {
             max_waiting,
             measure,
             scan,
+            sizes,
         } = &self.inputs;
         let requests = match (&self.input, source) {
             (Input::Generated(generated), _) => Requests::Generated(
@@ -186,6 +197,7 @@ impl Job {
             measure: *measure,
             scan,
             believed: self.scanning.believed.as_ref().map(|model| &*model.text),
+            sizes: sizes.as_deref(),
             seed,
         };
         let text = serde_json::to_string(&identity).expect("plain data");
@@ -267,6 +279,24 @@ fn hex(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
     }
     text
+}
+
+/// The range `A..B` of sizes in sectors, without `B`; all sizes if there is none. A missing bound
+/// is none.
+fn sizes(text: Option<&str>) -> Result<Range<SectorCount>, String> {
+    let text = text.unwrap_or("..");
+    let bound = |text: &str, absent: u64| match text {
+        "" => Some(absent),
+        digits => digits.parse().ok(),
+    };
+    let bounds = text.split_once("..");
+    let bounds = bounds.and_then(|(from, end)| Some((bound(from, 0)?, bound(end, u64::MAX)?)));
+    match bounds.filter(|(from, end)| from < end) {
+        Some((from, end)) => Ok(SectorCount(from)..SectorCount(end)),
+        None => Err(format!(
+            "cell.sizes: found {text:?}, expected sectors A..B with A below B, such as 5..9"
+        )),
+    }
 }
 
 /// The requests of the file `trace` with these changes.

@@ -8,13 +8,14 @@
 //!
 //! ```text
 //! version < scalar < error < location < template < axis < metric < select < measure < cell <
-//! results < claim < verdicts < figure < map < file < studies < job < folder < store < runner <
-//! output < report
+//! results < claim < verdicts < figure < density < map < file < studies < job < folder < store <
+//! runner < output < report
 //! ```
 
 pub mod axis;
 pub mod cell;
 pub mod claim;
+pub mod density;
 pub mod error;
 pub mod figure;
 pub mod file;

@@ -5,14 +5,16 @@ mod alone;
 mod choices;
 mod drain;
 mod parts;
+mod predictions;
 mod responses;
 mod scan;
 mod scanning;
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::text::InputError;
+use diskarm_core::units::SectorCount;
 use diskarm_simulate::Simulation;
 use serde::{Serialize, Serializer};
 
@@ -45,6 +47,8 @@ pub enum Measure {
     Choices,
     /// The time to serve requests that all wait at once.
     Drain,
+    /// Errors of predictions of a measured trace.
+    Predictions,
     /// A scan in the gaps of the requests.
     Scan,
 }
@@ -56,6 +60,7 @@ const ALL: &[Measure] = &[
     Measure::Access,
     Measure::Choices,
     Measure::Drain,
+    Measure::Predictions,
     Measure::Scan,
 ];
 
@@ -73,12 +78,13 @@ impl Measure {
             Self::Access => &access::INFO,
             Self::Choices => &choices::INFO,
             Self::Drain => &drain::INFO,
+            Self::Predictions => &predictions::INFO,
             Self::Scan => &scan::INFO,
         }
     }
 
-    /// Measures one run; `simulation` has the requests of the run's seed, and only
-    /// [`Self::Scan`] looks at `scanning`.
+    /// Measures one run; `simulation` has the requests of the run's seed. Only [`Self::Scan`] looks
+    /// at `scanning`, and only [`Self::Predictions`] at `sizes`.
     ///
     /// # Errors
     /// Why the cell cannot be simulated, in a line.
@@ -87,6 +93,7 @@ impl Measure {
         simulation: &Simulation<'_>,
         policy: &PolicyConfig,
         scanning: &Scanning,
+        sizes: &Range<SectorCount>,
         stop: Stop<'_>,
     ) -> Result<Figures, String> {
         match self {
@@ -95,6 +102,7 @@ impl Measure {
             Self::Access => access::run(simulation, stop),
             Self::Choices => choices::run(simulation, stop),
             Self::Drain => drain::run(simulation, stop),
+            Self::Predictions => predictions::run(simulation, sizes, stop),
             Self::Scan => scan::run(simulation, policy, scanning, stop),
         }
     }

@@ -12,6 +12,8 @@ pub struct Column {
     pub name: String,
     /// Its title in figures.
     pub title: String,
+    /// For the share of a bin of all that a run observed, the bin's middle.
+    pub(crate) middle: Option<f64>,
     /// The product that defines it; `None` for a column that is measured.
     derived: Option<Derived>,
 }
@@ -33,7 +35,16 @@ impl Column {
         Self {
             name: name.to_owned(),
             title: title.to_owned(),
+            middle: None,
             derived: None,
+        }
+    }
+
+    /// The same column as that of a bin about `middle`.
+    pub(crate) fn of_bin(self, middle: f64) -> Self {
+        Self {
+            middle: Some(middle),
+            ..self
         }
     }
 
@@ -71,6 +82,7 @@ impl Column {
         Ok(Self {
             name: name.to_owned(),
             title: name.replace('_', " "),
+            middle: None,
             derived: Some(Derived {
                 of,
                 expression: expression.to_owned(),

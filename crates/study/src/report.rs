@@ -2,10 +2,10 @@
 
 mod again;
 mod claims;
+mod densities;
 mod drawing;
 mod figures;
 mod maps;
-mod number;
 mod planes;
 mod tables;
 
@@ -44,14 +44,15 @@ impl Report {
         let claims = Claims::of(study, results);
         let mut names = Names::default();
         let mut drawings = figures::all(study, results, &mut names);
+        drawings.extend(densities::all(study, results, &mut names));
         drawings.extend(maps::all(study, results, &mut names));
         let mut sections: Vec<Section> = Vec::new();
-        if !claims.is_empty() {
-            sections.push(("claims", "Claims", claims.list()));
-        }
         if !drawings.is_empty() {
             let figures = drawings.iter().map(figure).collect();
             sections.push(("figures", "Figures", figures));
+        }
+        if !claims.is_empty() {
+            sections.push(("claims", "Claims", claims.list()));
         }
         if !study.tables.is_empty() {
             sections.push(("tables", "Tables", tables::all(study, results)));

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use diskarm_simulate::Model;
 use diskarm_study::metric::Metric;
-use diskarm_study::{Folder, Runner, Store, Study, StudyOptions};
+use diskarm_study::{Estimate, Folder, Runner, Store, Study, StudyOptions, compute};
 
 /// A folder that no other run uses.
 fn folder() -> PathBuf {
@@ -17,8 +17,26 @@ fn folder() -> PathBuf {
 
 /// The mean of each of `metrics` in the only cell of a study of the HP 97560.
 fn measured<const N: usize>(measure: &str, cell: &str, metrics: [&str; N]) -> [f64; N] {
+    measured_on("hp-97560", measure, cell, metrics)
+}
+
+fn measured_on<const N: usize>(
+    drive: &str,
+    measure: &str,
+    cell: &str,
+    metrics: [&str; N],
+) -> [f64; N] {
+    estimated(drive, measure, cell, metrics).map(|estimate| estimate.mean)
+}
+
+fn estimated<const N: usize>(
+    drive: &str,
+    measure: &str,
+    cell: &str,
+    metrics: [&str; N],
+) -> [Estimate; N] {
     let text = format!(
-        "title = \"T\"\nsource = \"none\"\n[cell]\ndrive = \"hp-97560\"\n\
+        "title = \"T\"\nsource = \"none\"\n[cell]\ndrive = '{drive}'\n\
          measure = \"{measure}\"\n{cell}\n"
     );
     let study = Study::read("m", &text, "m.toml", StudyOptions::default()).unwrap();
@@ -32,7 +50,7 @@ fn measured<const N: usize>(measure: &str, cell: &str, metrics: [&str; N]) -> [f
     metrics.map(|name| {
         let column = study.columns.iter().position(|column| column.name == name);
         let metric = Metric(column.unwrap());
-        results.estimate(&vec![], metric).unwrap().mean
+        results.estimate(&vec![], metric).unwrap().clone()
     })
 }
 
@@ -219,6 +237,201 @@ fn a_scan_reads_in_gaps_only() {
     assert!(slowdown.abs() < 0.002 && lost == 0.0, "{slowdown} {lost}");
 }
 
+/// A scan ends with its trace, and without it the foreground is that of a simulation of the trace.
+/// Several runs differ where seeks scatter, and then only.
+#[test]
+fn a_scan_beside_a_trace_ends_with_it() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let cell = format!(
+        "policy = \"fcfs\"\ntrace = '{root}/examples/postgresql-hp-c2247.csv.gz'\n\
+         until = \"4 s\"\n"
+    );
+    let figures = ["requests", "response_ms_mean"];
+    let [requests, response] = measured_on("hp-c2247", "responses", &cell, figures);
+    let figures = [
+        "response_alone_ms_mean",
+        "response_ms_mean",
+        "foreground_per_s",
+        "free_mb_per_s",
+        "read_share",
+    ];
+    let scan = format!("{cell}replications = 2\n");
+    let [alone, beside, per_s, free, read] = measured_on("hp-c2247", "scan", &scan, figures);
+    assert!((alone - response).abs() < 1e-5, "{alone} {response}");
+    assert!((beside / alone - 1.0).abs() < 0.02, "{beside} {alone}");
+    assert!((0.0..0.01).contains(&read) && free > 0.0, "{read} {free}");
+    let drive = Model::find("hp-c2247").unwrap();
+    let mb = read * drive.layout().sectors().0 as f64 * 512.0 / 1e6;
+    assert!((requests / per_s * free / mb - 1.0).abs() < 1e-9);
+
+    let scattered = format!(
+        "{scan}[cell.spec]\n\"mechanics.seek_scatter.form\" = \"table\"\n\
+         \"mechanics.seek_scatter.cylinders_ms\" = [[1, 0.15]]\n"
+    );
+    let half_width = |cell: &str| {
+        let metric = "response_alone_ms_mean";
+        estimated("hp-c2247", "scan", cell, [metric])[0]
+            .half_width
+            .unwrap()
+    };
+    assert!(half_width(&scattered) > 0.0);
+    assert_eq!(half_width(&scan), 0.0);
+}
+
+/// The path of the measured trace of a drive.
+fn measurements(drive: &str) -> String {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    format!("{root}/data/validation/{drive}.csv.gz")
+}
+
+/// Shares of errors are those of the requests of these sizes alone, which `validate --locked`
+/// counts by direction, and each error is in one bin.
+#[test]
+fn predictions_are_those_of_a_followed_trace() {
+    let (name, file) = ("hp-c2247-calibrated", measurements("hp-c2247"));
+    let judge = diskarm_results::predicted::judge;
+    let judged = judge(
+        &Model::find(name).unwrap(),
+        &file,
+        &Default::default(),
+        Default::default(),
+    );
+    let judged = judged.unwrap();
+    let is_size = |sectors: u64| (9..17).contains(&sectors);
+    let classes = judged.figures.by_size.iter();
+    let classes = classes.filter(|(_, sizes, _)| is_size(sizes.from.0));
+    let [count, near] = classes.fold([0.0; 2], |[count, near], (_, _, judged)| {
+        let own = judged.count as f64;
+        let share = judged.model.within_0_25ms_fraction;
+        [count + own, near + share * own]
+    });
+    let cell = format!("policy = \"fcfs\"\ntrace = '{file}'\nsizes = \"9..17\"\n");
+    let figures = [
+        "requests",
+        "within_250us_share",
+        "error_ms_median",
+        "revolution_share",
+        "share_at_plus_000us",
+        "share_at_minus_020us",
+        "share_at_plus_300us",
+    ];
+    let [requests, within, median, revolution, zero, below, last] =
+        measured_on(name, "predictions", &cell, figures);
+    assert_eq!((requests, within), (count, near / count));
+    let rows = judged.locked.rows().iter();
+    let rows = rows.filter(|row| is_size(row.predicted.request.sectors.0));
+    let errors: Vec<i64> = rows.map(|row| row.error().as_ns()).collect();
+    let counted = |is_in: &dyn Fn(i64) -> bool| {
+        errors.iter().filter(|error| is_in(**error)).count() as f64 / count
+    };
+    assert_eq!(zero, counted(&|error| (-10_000..10_000).contains(&error)));
+    assert_eq!(below, counted(&|error| (-30_000..-10_000).contains(&error)));
+    assert_eq!(last, counted(&|error| (290_000..310_000).contains(&error)));
+    let turn_ns = judged.locked.period().as_ns();
+    let is_turn = |error: i64| (error.abs() - turn_ns).abs() <= 250_000;
+    assert_eq!(revolution, counted(&is_turn));
+    assert!(
+        [revolution, zero, below, last]
+            .iter()
+            .all(|share| *share > 0.0)
+    );
+    let median_ns = median * 1e6;
+    let shorter = counted(&|error| (error as f64) < median_ns - 0.5);
+    let longer = counted(&|error| error as f64 > median_ns + 0.5);
+    assert!(shorter <= 0.5 && longer <= 0.5, "{shorter} {longer}");
+
+    // The warm-up is history.
+    let cell = format!("{cell}warm_up = 9_000\n");
+    let [rest] = measured_on(name, "predictions", &cell, ["requests"]);
+    let rows = judged.locked.rows()[9_000..].iter();
+    let rows = rows.filter(|row| is_size(row.predicted.request.sectors.0));
+    assert_eq!(rest, rows.count() as f64);
+}
+
+#[test]
+fn a_stopped_prediction_has_no_runs() {
+    let text = format!(
+        "title = \"T\"\nsource = \"none\"\n[cell]\ndrive = \"hp-c2247\"\npolicy = \"fcfs\"\n\
+         measure = \"predictions\"\ntrace = '{}'\n",
+        measurements("hp-c2247")
+    );
+    let study = Study::read("m", &text, "m.toml", StudyOptions::default()).unwrap();
+    let stop = || ControlFlow::Break(());
+    assert!(compute(&study, 0, &stop).unwrap().is_none());
+}
+
+#[test]
+fn traces_that_make_no_sense_are_refused() {
+    let refused = |cell: &str| {
+        let text = format!(
+            "title = \"T\"\nsource = \"none\"\n[cell]\ndrive = \"hp-c2247\"\n\
+             policy = \"fcfs\"\n{cell}\n"
+        );
+        let study = Study::read("m", &text, "m.toml", StudyOptions::default());
+        let runner = match &study {
+            Err(error) => return error.to_string(),
+            Ok(study) => Runner::new(study),
+        };
+        let folder = folder();
+        let error = runner.and_then(|runner| {
+            let place = Folder::new(&folder, "folder", runner.inputs())?;
+            let mut store = Store::open(&place)?;
+            runner.run(&mut store, 1, &mut |_| ControlFlow::Continue(()))
+        });
+        error.err().unwrap().to_string()
+    };
+    let trace = format!("trace = '{}'", measurements("hp-c2247"));
+    let measure = "measure = \"predictions\"";
+    for (cell, expected) in [
+        (
+            format!("{trace}\nsizes = \"1..\""),
+            "cell.sizes: found sizes, expected the measure \"predictions\"",
+        ),
+        (
+            format!("{trace}\n{measure}\nsizes = \"9..5\""),
+            "cell.sizes: found \"9..5\", expected sectors A..B with A below B",
+        ),
+        (
+            format!("{trace}\n{measure}\nfaster = 2"),
+            "cell.faster: found a value, expected nothing, as the measure \"predictions\"",
+        ),
+        (
+            format!("{trace}\nmeasure = \"scan\"\nrequests = 9"),
+            "cell.requests: found a value, expected nothing, as the cell has a trace",
+        ),
+        (
+            format!("{trace}\nmeasure = \"scan\"\noutstanding = 2"),
+            "outstanding: found \"2\", expected none, as requests are issued at their arrivals",
+        ),
+        (
+            format!("{trace}\nmeasure = \"scan\""),
+            "expected a trace with the time of each arrival",
+        ),
+        (
+            format!("{measure}\nworkload = \"closed(clients=1)\"\nrequests = 9"),
+            "cell.workload: found a workload, expected a measured trace",
+        ),
+    ] {
+        let error = refused(&cell);
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+/// A scheduler in front of a drive with faults meets them: a tenth of what it predicts is wrong,
+/// and some of what it predicts from that.
+#[test]
+fn a_scan_meets_the_faults_of_its_drive() {
+    let right = |drive: &str| {
+        let cell = "policy = \"sptf\"\nrequests = 300\n\
+                    workload = \"closed(clients=4) uniform size=8KiB reads=67%\"\n";
+        measured_on(drive, "scan", cell, ["predicted_share"])
+    };
+    let [without] = right("hp-97560");
+    let [with] = right("faults(spikes=\"10% for 5ms\", drive=hp-97560)");
+    assert!(without > 0.99, "{without}");
+    assert!(with < 0.93, "{with}");
+}
+
 #[test]
 fn scans_that_make_no_sense_are_refused() {
     let refused = |measure: &str, scan: &str| {
@@ -272,7 +485,7 @@ fn scans_that_make_no_sense_are_refused() {
         (
             "scan",
             "model = \"hp-c2247\"",
-            "cell.scan.model: found hp-c2247, expected a drive of",
+            "cell.scan.model: found \"hp-c2247\", expected a drive of",
         ),
     ] {
         let error = refused(measure, scan);

@@ -42,12 +42,16 @@ columns = "policy"
 metric = "response_ms_mean"
 "#;
 
-/// Heading on the page, and the table that it is about in [`GOOD`].
+/// A table that a measure of responses cannot have: only its keys are looked at.
+const DENSITY: &str = "[[density]]\nname = \"a\"\n";
+
+/// Heading on the page, and the table that it is about in [`GOOD`] or [`DENSITY`].
 const TABLES: &[(&str, &str)] = &[
     ("The file", ""),
     ("`[cell]`", "[cell]\n"),
     ("`[[axis]]`", "[[axis]]\n"),
     ("`[[figure]]`", "[[figure]]\n"),
+    ("`[[density]]`", DENSITY),
     ("`[[map]]`", "[[map]]\n"),
     ("`[[table]]`", "[[table]]\n"),
 ];
@@ -77,6 +81,7 @@ fn known(table: &str) -> Vec<String> {
     let title = "title = \"T\"\n";
     let with_key = match table {
         "" => format!("zzzz = 1\n{title}{GOOD}"),
+        DENSITY => format!("{title}{GOOD}{DENSITY}zzzz = 1\n"),
         table => title.to_owned() + &GOOD.replacen(table, &format!("{table}zzzz = 1\n"), 1),
     };
     let error = read(&with_key).unwrap_err();

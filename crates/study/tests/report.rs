@@ -183,9 +183,13 @@ fn the_page_is_complete_and_escapes_all_text() {
     let results = run(&study, &folder);
     let report = Report::of(&study, &results).unwrap();
     let document = parsed(&report.html);
-    for tag in ["script", "b", "i", "em", "img", "link", "iframe"] {
+    for tag in ["b", "i", "em", "img", "link", "iframe"] {
         assert!(below(document.root(), tag).is_empty(), "{tag}");
     }
+    // The only script is the program's own.
+    let scripts = below(document.root(), "script");
+    assert_eq!(scripts.len(), 1);
+    assert!(text(scripts[0]).starts_with("// \"use strict\";"));
     let page = text(document.root());
     let claims = section(&document, "claims");
     let items = below(claims, "li");
@@ -242,6 +246,10 @@ fn there_is_a_figure_for_each_combination() {
     let document = parsed(&report.html);
     let drawn = below(section(&document, "figures"), "figure");
     assert_eq!(drawn.len(), 3);
+    // Figures come first.
+    let links = below(below(document.root(), "nav")[0], "a");
+    let links: Vec<String> = links.into_iter().map(text).collect();
+    assert_eq!(links[..2], ["Figures", "Claims"]);
     for (figure, drawing) in drawn.iter().zip(&report.drawings) {
         let svg = below(*figure, "svg");
         // For wide and for narrow pages.
@@ -513,5 +521,65 @@ fn maps_have_the_means_where_the_axis_has_its_numbers() {
         assert!(short[0][1] < none[0][1]);
         assert_eq!(below(figures[place], "td").len(), 2 * 3);
         assert!(text(figures[place]).contains("Mean response time, ms"));
+    }
+}
+
+/// The heights of a density's lines are in the ratio of the shares, in all drawings alike, and its
+/// points are as far from one another as the bins.
+#[test]
+fn densities_have_the_shares_of_their_bins() {
+    let folder = Folder::new("densities");
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let file = "title = \"T\"\nsource = \"none\"\n[cell]\ndrive = \"{drive}\"\n\
+                policy = \"fcfs\"\nmeasure = \"predictions\"\nsizes = \"{size}\"\n\
+                trace = 'ROOT/data/validation/hp-c2247.csv.gz'\n\
+                [[axis]]\nname = \"size\"\nvalues = [\"1..9\", \"9..\"]\n[[axis]]\n\
+                name = \"drive\"\nvalues = [\"hp-c2247\", \"hp-c2247-calibrated\"]\n\
+                [[density]]\nname = \"e\"\ntitle = \"E\"\nx_label = \"X\"\nseries = \"size\"\n";
+    let study = study(&file.replace("ROOT", root));
+    let results = run(&study, &folder);
+    let report = Report::of(&study, &results).unwrap();
+    let names: Vec<&str> = report.drawings.iter().map(|d| d.name.as_str()).collect();
+    assert_eq!(names, ["e-hp-c2247", "e-hp-c2247-calibrated"]);
+    let columns = study.columns.iter().enumerate();
+    let bins = columns.filter(|(_, column)| column.name.starts_with("share_at_"));
+    let bins: Vec<usize> = bins.map(|(place, _)| place).collect();
+    assert_eq!(bins.len(), 51);
+    // The height of a share of one in the drawing's units, whole ones; and the place of none.
+    let mut scales = Vec::new();
+    for (drive, drawing) in report.drawings.iter().enumerate() {
+        let lines = lines_of(&drawing.svg, bins.len());
+        assert_eq!(lines.len(), 2);
+        for (size, line) in lines.iter().enumerate() {
+            let share = |bin: usize| {
+                let estimate = results.estimate(&vec![size, drive], Metric(bins[bin]));
+                estimate.unwrap().mean
+            };
+            let widths: Vec<f64> = line
+                .windows(2)
+                .map(|pair| pair[1][0] - pair[0][0])
+                .collect();
+            assert!(
+                widths.iter().all(|width| (width - widths[0]).abs() < 1.5),
+                "{widths:?}"
+            );
+            // The middle has most, the first bin hardly any.
+            let scale = (line[25][1] - line[0][1]) / (share(25) - share(0));
+            scales.push([scale, line[0][1] - scale * share(0)]);
+            for (bin, point) in line.iter().enumerate() {
+                let [scale, zero] = scales[0];
+                let expected = zero + scale * share(bin);
+                assert!(
+                    (point[1] - expected).abs() < 4.0,
+                    "{bin}: {point:?} {expected}"
+                );
+            }
+        }
+    }
+    let document = parsed(&report.html);
+    let figures = below(section(&document, "figures"), "figure");
+    assert_eq!(below(figures[0], "td").len(), 51 * 2);
+    for bin in ["of -0.50 ms", "of 0.00 ms", "of 0.50 ms"] {
+        assert!(text(figures[0]).contains(bin), "{bin}");
     }
 }

@@ -122,6 +122,11 @@ macro_rules! messages {
                 }
             }
 
+            /// The code of the operation.
+            pub const fn operation(&self) -> u8 {
+                match self { $(Self::$name(_) => $code & OPERATION,)+ }
+            }
+
             /// The bytes.
             ///
             /// # Panics

@@ -27,6 +27,7 @@ pub mod operation;
 pub mod report;
 pub mod reservation;
 pub mod sense;
+pub mod status;
 pub mod vital;
 
 pub use command::Command;

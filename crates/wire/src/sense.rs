@@ -1,65 +1,64 @@
 //! Sense data: why a command did not end well (SPC-4).
 
+use core::fmt;
+
 use crate::bytes::{number, put};
 use crate::operation::Invalid;
 
-/// Sense keys (SPC-4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Key {
-    /// Nothing to report.
-    NoSense = 0x0,
-    /// The command succeeded after retries.
-    RecoveredError = 0x1,
-    /// The unit cannot be accessed.
-    NotReady = 0x2,
-    /// A flaw of the medium or an error in the data.
-    MediumError = 0x3,
-    /// A fault of the device.
-    HardwareError = 0x4,
-    /// A parameter of the command block or of its data is not allowed.
-    IllegalRequest = 0x5,
-    /// Something happened to the unit, such as a reset, since the last command.
-    UnitAttention = 0x6,
-    /// A protected area was accessed.
-    DataProtect = 0x7,
-    /// Blank or written medium where the other was expected.
-    BlankCheck = 0x8,
-    /// A vendor's own.
-    VendorSpecific = 0x9,
-    /// A copy was aborted.
-    CopyAborted = 0xa,
-    /// The device aborted the command.
-    AbortedCommand = 0xb,
-    /// Buffered data may be left.
-    VolumeOverflow = 0xd,
-    /// The data that were compared differ.
-    Miscompare = 0xe,
-    /// The command succeeded, and there is something to say.
-    Completed = 0xf,
+macro_rules! keys {
+    ($($(#[$about:meta])+ $name:ident = $code:literal, $text:literal;)+) => {
+        /// Sense keys (SPC-4).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Key { $($(#[$about])+ $name = $code,)+ }
+
+        impl Key {
+            /// The key with this code; `None` for reserved ones and for codes above 15.
+            pub const fn of(code: u8) -> Option<Self> {
+                match code {
+                    $($code => Some(Self::$name),)+
+                    _ => None,
+                }
+            }
+
+            /// Its name in the standard.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => $text,)+ }
+            }
+        }
+    };
 }
 
-impl Key {
-    /// The key with this code; `None` for reserved ones and for codes above 15.
-    pub fn of(code: u8) -> Option<Self> {
-        const KEYS: [Key; 15] = [
-            Key::NoSense,
-            Key::RecoveredError,
-            Key::NotReady,
-            Key::MediumError,
-            Key::HardwareError,
-            Key::IllegalRequest,
-            Key::UnitAttention,
-            Key::DataProtect,
-            Key::BlankCheck,
-            Key::VendorSpecific,
-            Key::CopyAborted,
-            Key::AbortedCommand,
-            Key::VolumeOverflow,
-            Key::Miscompare,
-            Key::Completed,
-        ];
-        KEYS.into_iter().find(|key| *key as u8 == code)
-    }
+keys! {
+    /// Nothing to report.
+    NoSense = 0x0, "NO SENSE";
+    /// The command succeeded after retries.
+    RecoveredError = 0x1, "RECOVERED ERROR";
+    /// The unit cannot be accessed.
+    NotReady = 0x2, "NOT READY";
+    /// A flaw of the medium or an error in the data.
+    MediumError = 0x3, "MEDIUM ERROR";
+    /// A fault of the device.
+    HardwareError = 0x4, "HARDWARE ERROR";
+    /// A parameter of the command block or of its data is not allowed.
+    IllegalRequest = 0x5, "ILLEGAL REQUEST";
+    /// Something happened to the unit, such as a reset, since the last command.
+    UnitAttention = 0x6, "UNIT ATTENTION";
+    /// A protected area was accessed.
+    DataProtect = 0x7, "DATA PROTECT";
+    /// Blank or written medium where the other was expected.
+    BlankCheck = 0x8, "BLANK CHECK";
+    /// A vendor's own.
+    VendorSpecific = 0x9, "VENDOR SPECIFIC";
+    /// A copy was aborted.
+    CopyAborted = 0xa, "COPY ABORTED";
+    /// The device aborted the command.
+    AbortedCommand = 0xb, "ABORTED COMMAND";
+    /// Buffered data may be left.
+    VolumeOverflow = 0xd, "VOLUME OVERFLOW";
+    /// The data that were compared differ.
+    Miscompare = 0xe, "MISCOMPARE";
+    /// The command succeeded, and there is something to say.
+    Completed = 0xf, "COMPLETED";
 }
 
 /// An additional sense code and its qualifier (SPC-4).
@@ -154,7 +153,8 @@ pub struct Sense {
     pub key: Key,
     /// The additional sense code.
     pub code: Code,
-    /// For disks: the first block that the error is about.
+    /// For disks: the first block that the error is about; with [`Key::Miscompare`] the first byte
+    /// that differs.
     pub information: Option<u64>,
     /// Sense-key specific bytes.
     pub specific: Option<Specific>,
@@ -345,6 +345,26 @@ impl Sense {
             }
         }
         Ok(sense)
+    }
+}
+
+/// In the words of SPC-4: `MEDIUM ERROR, UNRECOVERED READ ERROR, block 70`.
+impl fmt::Display for Sense {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (key, Code(code, qualifier)) = (self.key.name(), self.code);
+        match self.code.name() {
+            Some(name) => write!(f, "{key}, {name}")?,
+            None => write!(f, "{key}, {code:02x}h/{qualifier:02x}h")?,
+        }
+        match (self.key, self.information) {
+            (Key::Miscompare, Some(offset)) => write!(f, ", at byte {offset}")?,
+            (_, Some(block)) => write!(f, ", block {block}")?,
+            (_, None) => {}
+        }
+        match self.deferred {
+            true => f.write_str(", of an earlier command"),
+            false => Ok(()),
+        }
     }
 }
 

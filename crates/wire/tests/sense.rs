@@ -1,7 +1,7 @@
 //! Sense data: bytes from the standard, and round trips.
 
 use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH, Malformed, Pointer, Specific};
-use diskarm_wire::{Invalid, Sense};
+use diskarm_wire::{Invalid, Sense, status};
 use proptest::prelude::*;
 
 fn emitted(sense: &Sense, format: Format) -> Vec<u8> {
@@ -110,4 +110,49 @@ proptest! {
         let _ = Sense::parse(&bytes);
         let _ = Sense::parse(&bytes[1..]);
     }
+}
+
+#[test]
+fn sense_data_are_shown_in_the_words_of_the_standard() {
+    let bad = Sense {
+        information: Some(70),
+        ..Sense::new(Key::MediumError, Code::UNRECOVERED_READ_ERROR)
+    };
+    let differs = Sense {
+        information: Some(3),
+        ..Sense::new(Key::Miscompare, Code::MISCOMPARE)
+    };
+    let unknown = Sense {
+        deferred: true,
+        ..Sense::new(Key::HardwareError, Code(0x80, 0x0f))
+    };
+    for (sense, shown) in [
+        (bad, "MEDIUM ERROR, UNRECOVERED READ ERROR, block 70"),
+        (
+            differs,
+            "MISCOMPARE, MISCOMPARE DURING VERIFY OPERATION, at byte 3",
+        ),
+        (unknown, "HARDWARE ERROR, 80h/0fh, of an earlier command"),
+    ] {
+        assert_eq!(sense.to_string(), shown);
+    }
+}
+
+/// SAM-5: the status codes; 10h and 14h are obsolete.
+#[test]
+fn statuses_have_the_names_of_the_standard() {
+    let named: Vec<(u8, &str)> = (0..=u8::MAX)
+        .filter_map(|code| Some((code, status::name(code)?)))
+        .collect();
+    let expected = [
+        (0x00, "GOOD"),
+        (0x02, "CHECK CONDITION"),
+        (0x04, "CONDITION MET"),
+        (0x08, "BUSY"),
+        (0x18, "RESERVATION CONFLICT"),
+        (0x28, "TASK SET FULL"),
+        (0x30, "ACA ACTIVE"),
+        (0x40, "TASK ABORTED"),
+    ];
+    assert_eq!(named, expected);
 }

@@ -6,7 +6,6 @@ mod digests;
 mod docs;
 mod estimate;
 mod extraction;
-mod freeblock;
 mod fuzz;
 mod mutants;
 mod papers;
@@ -53,11 +52,6 @@ const COMMANDS: &[Command] = &[
         name: "extraction",
         summary: "measure all drives from nothing; generate docs/extraction.md (or print DRIVE...)",
         run: extraction::run,
-    },
-    Command {
-        name: "freeblock",
-        summary: "run the studies of lumb01 in full; generate docs/freeblock.md",
-        run: freeblock::run,
     },
     Command {
         name: "counts",

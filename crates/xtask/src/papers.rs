@@ -1,12 +1,12 @@
 //! `cargo xtask papers`: every claim of the papers' studies with its verdict, on a page for each
-//! paper in `docs/papers`, and the index `docs/papers.md`.
+//! paper, and the index `docs/papers.md`.
 //!
 //! Runs all studies in full with the built command line. The runs are stored in `results/` below
 //! the target folder, so that only what changed is simulated again.
 
-pub mod checked;
+mod checked;
 mod figure;
-pub mod page;
+mod page;
 mod paper;
 
 use std::fs;
@@ -16,15 +16,15 @@ use std::process::{Command, ExitCode, Stdio};
 use crate::binary;
 use checked::{Checked, Listed};
 use figure::Beside;
-use page::Section;
+use page::{Drawn, Section};
 pub use page::{MAX_COLUMNS, filled};
 use paper::{PAPERS, Paper};
 
 /// The index, from the root of the workspace.
 const PAGE: &str = "docs/papers.md";
 
-/// The folder of the pages and figures, from the root of the workspace.
-const PAGES: &str = "docs/papers";
+/// The folder of figures of studies, from `docs`.
+const FIGURES: &str = "figures";
 
 /// The traces for studies that need one, from the root of the workspace.
 const TRACES: [&str; 2] = [
@@ -86,11 +86,63 @@ fn write(root: &Path) -> Result<Vec<String>, String> {
     for (paper, sections) in &papers {
         let claims = sections.iter().flat_map(|(_, study)| &study.claims);
         let beside = Beside::all(claims);
-        let at = |end: &str| format!("{PAGES}/{}.{end}", paper.name);
-        write_file(root, &at("md"), &page::page(paper, sections, &beside))?;
-        write_file(root, &at("svg"), &figure::drawn(paper.name, &beside))?;
+        let drawn = match paper.illustrated {
+            Some(_) => figures(root, &binary, &results, sections)?,
+            None => Vec::new(),
+        };
+        let at = |end: &str| format!("docs/{}.{end}", paper.page());
+        write_file(
+            root,
+            &at("md"),
+            &page::page(paper, sections, &beside, &drawn),
+        )?;
+        if !beside.is_empty() {
+            write_file(root, &at("svg"), &figure::drawn(paper.name, &beside))?;
+        }
     }
     Ok(unexplained)
+}
+
+/// Copies the figures of studies that were run to `docs`.
+fn figures(
+    root: &Path,
+    binary: &Path,
+    results: &str,
+    sections: &[Section<'_>],
+) -> Result<Vec<Drawn>, String> {
+    let mut drawn = Vec::new();
+    for (listed, _) in sections {
+        let study = &listed.name;
+        printed(
+            root,
+            binary,
+            &["study", "report", "--output", results, study],
+        )?;
+        let folder = Path::new(results).join(study).join("figures");
+        let error = |error: std::io::Error| format!("{}: {error}", folder.display());
+        // There is no folder if the study draws nothing.
+        let entries = folder.is_dir().then(|| fs::read_dir(&folder)).transpose();
+        let entries = entries.map_err(error)?.into_iter().flatten();
+        let mut names = entries
+            .map(|entry| {
+                Ok(entry
+                    .map_err(error)?
+                    .file_name()
+                    .to_string_lossy()
+                    .into_owned())
+            })
+            .collect::<Result<Vec<String>, String>>()?;
+        names.retain(|name| name.ends_with(".svg"));
+        names.sort();
+        for name in names {
+            let text = fs::read_to_string(folder.join(&name)).map_err(error)?;
+            let path = format!("{FIGURES}/{study}-{name}");
+            write_file(root, &format!("docs/{path}"), &text)?;
+            let study = study.clone();
+            drawn.push(Drawn { study, path });
+        }
+    }
+    Ok(drawn)
 }
 
 /// The studies of a paper that were checked.
@@ -102,7 +154,7 @@ fn sections<'a>(name: &str, studies: &'a [Listed], checked: &'a [Checked]) -> Ve
     sections.collect()
 }
 
-pub fn write_file(root: &Path, name: &str, text: &str) -> Result<(), String> {
+fn write_file(root: &Path, name: &str, text: &str) -> Result<(), String> {
     let path = root.join(name);
     let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
     folder
@@ -111,7 +163,7 @@ pub fn write_file(root: &Path, name: &str, text: &str) -> Result<(), String> {
 }
 
 /// The claims of all studies that fail or are not measured without a given reason.
-pub fn unexplained(checked: &[Checked]) -> Vec<String> {
+fn unexplained(checked: &[Checked]) -> Vec<String> {
     let claims = checked
         .iter()
         .flat_map(|study| study.claims.iter().map(|claim| (&study.study, claim)));
@@ -124,17 +176,17 @@ pub fn unexplained(checked: &[Checked]) -> Vec<String> {
 
 /// The JSON that the command line prints. Failing claims are not an error here: the page shows
 /// them.
-pub fn output_of<T: serde::de::DeserializeOwned>(
+fn output_of<T: serde::de::DeserializeOwned>(
     root: &Path,
     binary: &Path,
     arguments: &[&str],
 ) -> Result<T, String> {
-    let output = output_of_text(root, binary, arguments)?;
+    let output = printed(root, binary, arguments)?;
     serde_json::from_slice(&output).map_err(|error| error.to_string())
 }
 
-/// What it prints.
-pub fn output_of_text(root: &Path, binary: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
+/// What the command line prints.
+fn printed(root: &Path, binary: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
     let output = Command::new(binary)
         .args(arguments)
         .current_dir(root)
@@ -202,6 +254,7 @@ mod tests {
     const PAPER: Paper = Paper {
         name: "paper",
         title: "A Paper",
+        illustrated: None,
         conclusions: &[paper::Conclusion {
             says: "So it is.",
             place: "abstract",
@@ -213,12 +266,20 @@ mod tests {
     fn the_page_counts_verdicts_and_lists_reasons() {
         let claims = vec![
             claim("holds", None),
-            claim("fails", None),
+            Claim {
+                bounds: "ours".to_owned(),
+                ..claim("fails", None)
+            },
             claim("fails", Some("for\na reason")),
             claim("unsure", Some("for\na reason")),
             claim("not_measured", None),
             Claim {
                 model_check: true,
+                ..claim("holds", None)
+            },
+            Claim {
+                source: "beyond paper".to_owned(),
+                says: "further".to_owned(),
                 ..claim("holds", None)
             },
         ];
@@ -229,10 +290,11 @@ mod tests {
         let studies = [listed()];
         assert!(sections("other", &studies, &checked).is_empty());
         let sections = sections("paper", &studies, &checked);
-        let page = page::page(&PAPER, &sections, &[]);
+        let page = page::page(&PAPER, &sections, &[], &[]);
         for expected in [
-            "6 claims:",
+            "6 claims, 5 of them with bounds that the paper gives and 1 with bounds of our own,",
             "- 1 hold\n",
+            "\nThe tables have 1 more, which go beyond it.\n",
             "- 2 fail, 1 of them for a reason",
             "- 1 not measured, 0 of them",
             "- 1 only repeat an input of the model",
@@ -241,6 +303,7 @@ mod tests {
             "### one: One",
             "| a \\| b | s | 1 | 2 | holds |",
             "| a \\| b | s | 1 | 2 | holds, a model check |",
+            "| further | beyond paper | 1 | 2 | holds |",
             "**fails** [1]",
             "**unsure** [1]",
             "\n[1] (our reading; tested by `diskarm`) for a reason\n",

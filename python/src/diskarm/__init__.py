@@ -10,16 +10,17 @@
 >>> round(run.utilisation, 2)
 0.98
 
-`drives()` and `policies()` list what there is; `plot` draws results with matplotlib.
+`drives()` and `policies()` list what there is; `plot` draws results with matplotlib. A `Device` is
+stepped by a loop of your own.
 """
 
 from ._diskarm import VERSION as __version__
-from ._diskarm import Drive, Pending, drives, policies
+from ._diskarm import Completion, Device, Drive, Pending, drives, policies
 from ._error import Error
 from ._measured import Calibration, Figures, calibrate, validate
 from ._policy import Policy
 from ._requests import Requests
-from ._result import Result
+from ._result import Result, Results
 from ._simulate import compare, simulate
 from ._study import Claim, Outcome, Study, studies
 from ._trace import Reading, Trace
@@ -28,6 +29,8 @@ from ._workload import Workload
 __all__ = [
     "Calibration",
     "Claim",
+    "Completion",
+    "Device",
     "Drive",
     "Error",
     "Figures",
@@ -37,6 +40,7 @@ __all__ = [
     "Reading",
     "Requests",
     "Result",
+    "Results",
     "Study",
     "Trace",
     "Workload",

@@ -12,16 +12,20 @@ __all__ = [
     "VERSION",
     "Batch",
     "Column",
+    "Completion",
+    "Device",
     "Drive",
     "Keeper",
     "Pending",
     "Study",
     "calibrate",
     "check_trace",
+    "distributions",
     "drives",
     "main",
     "nearest",
     "policies",
+    "rounded",
     "simulate",
     "study_texts",
     "validate",
@@ -31,13 +35,38 @@ VERSION: Final[str]
 
 @final
 class Drive:
-    """A drive's model: a name in the catalogue, or the path of a specification that ends in
-    .toml."""
+    """A drive's model: a name in the catalogue, or the path of a specification that ends in .toml;
+    or a drive with devices in front of it, such as throttle(rate=100/s, drive=hp-c2247).
+    """
 
     def __new__(cls, name: str, /) -> Drive: ...
     @staticmethod
     def from_toml(text: str, name: str = "drive.toml") -> Drive:
-        """The drive that the text of a specification describes. Errors call it name."""
+        """The drive that the text of a specification describes. Errors call it `name`."""
+
+    @staticmethod
+    def from_data_sheet(
+        *,
+        capacity: str,
+        rpm: int,
+        seek: str,
+        outer: str,
+        inner: str | None = None,
+        write_seek: str | None = None,
+        track_to_track: str | None = None,
+        full_stroke: str | None = None,
+        cache: str | None = None,
+        platters: int | None = None,
+        queue: int | None = None,
+        interface: str | None = None,
+        sectors: str | None = None,
+        name: str = "new-drive",
+    ) -> Drive:
+        """A drive by the figures of its data sheet, as `diskarm drives new` makes it: sizes such as
+        "8TB", times such as "8.5ms", transfer rates such as "250MB/s". `seek` is the mean time of a
+        seek before a read, `outer` the sustained rate of the outermost tracks, `sectors` one of
+        "512n", "512e" and "4Kn". What is None is assumed, and `toml` marks it as assumed.
+        """
 
     def edit(
         self, changes: Mapping[str, bool | int | float | str], name: str | None = None
@@ -65,6 +94,141 @@ class Drive:
 
     def describe(self) -> dict[str, Any]:
         """Its whole specification, as printed by diskarm drives show --json."""
+
+@final
+class Device:
+    """A drive, or devices in front of one, behind a host's queue, in virtual time: a loop of your
+    own submits requests and advances it. It reads no clock and waits for nothing.
+
+        >>> device = Device("hp-c2247", policy="sptf")
+        >>> numbers = [device.submit(0, "R", lbn, 16) for lbn in (1_000_000, 2_000, 1_000_016)]
+        >>> while (at := device.next_event()) is not None:
+        ...     for done in device.advance(at):
+        ...         print(done.id, done.op, round(done.response_us / 1e3, 1), "ms")
+        0 R 22.4 ms
+        2 R 26.2 ms
+        1 R 44.4 ms
+
+    Times are microseconds since its start, rounded to nanoseconds, and never decrease. The order in
+    the host's queue is that of the policy, FCFS by default; `seed` is for what is random.
+    """
+
+    def __new__(
+        cls,
+        drive: Drive | str | PathLike[str],
+        policy: str | Policy | None = None,
+        *,
+        seed: int = 1,
+    ) -> Device: ...
+    def submit(
+        self,
+        now_us: float,
+        op: str,
+        lbn: int = 0,
+        sectors: int = 0,
+        *,
+        force_unit_access: bool = False,
+    ) -> int:
+        """Submits a request at now_us and returns its number, counted from 0. `op` is "R" for a
+        read, "W" for a write, or "F" for a flush, which has neither lbn nor sectors. With
+        force_unit_access it uses the media, not the buffer.
+        """
+
+    def next_event(self) -> float | None:
+        """When to advance it next, in microseconds, which may be at once: something happens then
+        without further requests. None if nothing does.
+        """
+
+    def advance(self, now_us: float) -> list[Completion]:
+        """Advances it to now_us; returns the requests completed by then and not returned before, in
+        the order of their completion.
+        """
+
+    @property
+    def now_us(self) -> float:
+        """The time to which it has been advanced, in microseconds."""
+
+    @property
+    def outstanding(self) -> int:
+        """The number of requests submitted and not yet returned by advance."""
+
+    @property
+    def sectors(self) -> int:
+        """Its number of sectors."""
+
+    @property
+    def sector_bytes(self) -> int:
+        """The size of a sector in bytes."""
+
+@final
+class Completion:
+    """A completed request of a Device. The parts of its response add up to it."""
+
+    @property
+    def id(self) -> int:
+        """The number that submit returned."""
+
+    @property
+    def op(self) -> str:
+        """"R", "W" or "F"."""
+
+    @property
+    def lbn(self) -> int:
+        """Its first block."""
+
+    @property
+    def sectors(self) -> int:
+        """Its number of blocks."""
+
+    @property
+    def outcome(self) -> str:
+        """"miss", "hit", "partial", "absorbed"; if it failed "medium-error", "not-ready",
+        "aborted".
+        """
+
+    @property
+    def arrived_us(self) -> float:
+        """When it was submitted."""
+
+    @property
+    def completed_us(self) -> float:
+        """When it was completed."""
+
+    @property
+    def response_us(self) -> float:
+        """The time between."""
+
+    @property
+    def queue_us(self) -> float:
+        """The part of the response that it waited in queues."""
+
+    @property
+    def owed_us(self) -> float:
+        """The part that the drive spent on work that it had left over."""
+
+    @property
+    def overhead_us(self) -> float:
+        """The part of the drive's command overheads."""
+
+    @property
+    def seek_us(self) -> float:
+        """The part of the seek."""
+
+    @property
+    def settle_us(self) -> float:
+        """The part of settling after the seek; may be negative."""
+
+    @property
+    def rotation_us(self) -> float:
+        """The part of the wait for the first sector."""
+
+    @property
+    def transfer_us(self) -> float:
+        """The part of the transfer from or to the media."""
+
+    @property
+    def bus_us(self) -> float:
+        """The part of the transfer over the bus that overlaps no other."""
 
 @final
 class Pending:
@@ -191,6 +355,11 @@ def study_texts() -> list[tuple[str, str]]:
 def nearest(written: str, known: Sequence[str]) -> str | None:
     """Suggests the known name that the user may have meant."""
 
+def rounded(mean: float, half_width: float | None = None) -> str:
+    """A number with the digits that half the width of its interval leaves certain, and that
+    interval; without one, with four digits.
+    """
+
 def drives() -> list[str]:
     """The names in the catalogue, in alphabetical order."""
 
@@ -202,9 +371,14 @@ def check_trace(trace: Trace) -> None:
 
 def simulate(
     drive: Drive, policies: Sequence[str | Policy], options: Options
-) -> list[tuple[dict[str, Any], bool, Batch | None]]:
-    """Simulates under each policy; returns for each its figures, whether it is saturated, and its
-    requests if requested.
+) -> list[tuple[dict[str, Any], bool, list[float], Batch | None]]:
+    """Simulates under each policy; returns for each its figures, whether it is saturated, the
+    quantiles of its responses, and its requests if requested.
+    """
+
+def distributions(title: str, note: str, curves: Sequence[tuple[str, Sequence[float]]]) -> str:
+    """The cumulative distributions of response times as SVG: of each curve its label, and the
+    quantiles 0, 0.001 and so on in milliseconds.
     """
 
 def validate(

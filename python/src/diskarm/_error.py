@@ -36,6 +36,11 @@ class Error(ValueError):
         self.field = field
 
 
+def wrong_type(field: str, found: object, expected: str) -> TypeError:
+    """The error for an argument of another type."""
+    return TypeError(f"{field}: found {found!r}, expected {expected}")
+
+
 def unknown(field: str, found: str, what: str, known: Iterable[str]) -> Error:
     """The error for an unknown name: suggests the nearest known one, or lists
     all."""

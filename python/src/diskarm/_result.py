@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import types
 import typing
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from html import escape
 from typing import Any
 
+from . import _diskarm
 from ._requests import Requests
 
 
@@ -106,7 +109,7 @@ class Ci95:
     throughput_per_s: float | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """The figures of a simulation."""
 
@@ -155,15 +158,124 @@ class Result:
     them."""
     is_saturated: bool = field(kw_only=True)
     """Requests arrived faster than they were served: the means grow with the length of the run."""
-    per_request: Requests | None = field(kw_only=True, repr=False, compare=False)
+    response_ms_quantiles: Sequence[float] = field(kw_only=True)
+    """The quantiles 0, 0.001 up to 0.999 of the responses in milliseconds, each within 0.1 %; empty
+    if nothing was counted."""
+    per_request: Requests | None = field(kw_only=True, compare=False)
     """The individual requests, if requested."""
 
     @classmethod
-    def of(cls, figures: dict[str, Any], is_saturated: bool, requests: Requests | None) -> Result:
+    def of(
+        cls,
+        figures: dict[str, Any],
+        is_saturated: bool,
+        response_ms_quantiles: Sequence[float],
+        requests: Requests | None,
+    ) -> Result:
         """The result for the output of `diskarm simulate --json`."""
         absent = {"flushes": 0, "recovered": 0, "failed": 0}
-        extra = {"is_saturated": is_saturated, "per_request": requests}
+        extra = {
+            "is_saturated": is_saturated,
+            "response_ms_quantiles": response_ms_quantiles,
+            "per_request": requests,
+        }
         return typing.cast(Result, _object(cls, {**absent, **figures, **extra}))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its figures as plain dicts and lists, without the requests and the quantiles."""
+        figures = asdict(replace(self, response_ms_quantiles=(), per_request=None))
+        del figures["response_ms_quantiles"], figures["per_request"]
+        return figures
+
+    def to_frame(self) -> Any:
+        """Its figures as one row of a `pandas.DataFrame`: see `Results.to_frame`."""
+        return Results([self]).to_frame()
+
+    def __repr__(self) -> str:
+        return f"<Result {self.drive}, {_summary(self)}>"
+
+    def _repr_html_(self) -> str:
+        return Results([self])._repr_html_()
+
+
+class Results(list[Result]):
+    """The results of a comparison, in the order of its policies."""
+
+    def to_frame(self) -> Any:
+        """A `pandas.DataFrame` with a row per policy and a column per figure: `policy`,
+        `response_ms_mean`, `reads_response_ms_p99` and so on. Figures of parts of a run, such as
+        its windows and disks, and notes are left out."""
+        import pandas as pd
+
+        return pd.DataFrame([_flat(result.to_dict()) for result in self])
+
+    def __repr__(self) -> str:
+        if not self:
+            return "<Results: none>"
+        lines = (f"\n  {_summary(result)}" for result in self)
+        return f"<Results of {self[0].drive}:{''.join(lines)}>"
+
+    def _repr_html_(self) -> str:
+        if not self:
+            return "<p>no results</p>"
+        rows = "".join(_row(result) for result in self)
+        heads = "".join(f"<th>{escape(head)}</th>" for head in _HEADS)
+        curves = [(result.policy, result.response_ms_quantiles) for result in self]
+        figure = _diskarm.distributions(
+            f"Response times of {self[0].drive}", _workload(self[0]), curves
+        )
+        return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{figure}"
+
+
+_PARTS = ("streams", "disks", "parts", "windows", "replications", "notes", "files")
+"""Figures that are lists."""
+
+_HEADS = ("policy", "mean, ms", "95 %, ms", "99 %, ms", "max, ms", "requests/s", "busy, %")
+
+
+def _row(result: Result) -> str:
+    """Its row in a table of HTML."""
+    times = result.response_ms
+    busy = None if result.utilisation is None else 100 * result.utilisation
+    cells = [escape(result.policy), _mean(result)]
+    numbers = (times.p95, times.p99, times.max, result.throughput_per_s, busy)
+    cells += ["" if number is None else _diskarm.rounded(number) for number in numbers]
+    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+
+
+def _summary(result: Result) -> str:
+    """Its main figures in a few words."""
+    rate = result.throughput_per_s
+    served = "" if rate is None else f", {_diskarm.rounded(rate)} requests/s"
+    return f"{result.policy}: {_mean(result)} ms{served}"
+
+
+def _mean(result: Result) -> str:
+    """The mean response, with the digits that its interval leaves certain."""
+    mean, half = result.response_ms.mean, result.response_ms.ci95
+    if mean is None:
+        return "no response"
+    if result.is_saturated:
+        return f"saturated, {_diskarm.rounded(mean)}"
+    return _diskarm.rounded(mean, half)
+
+
+def _workload(result: Result) -> str:
+    """The workload, or the names of the traces."""
+    workload = result.workload
+    files = (one["file"] for one in workload.get("files", ()))
+    return workload.get("text") or ", ".join(files)
+
+
+def _flat(figures: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested figures side by side, without those of parts of a run."""
+    flat: dict[str, Any] = {}
+    for name, value in figures.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{prefix}{name}_")
+        elif name not in _PARTS:
+            flat[prefix + name] = value
+    return flat
 
 
 def _object(kind: Any, value: Any) -> Any:

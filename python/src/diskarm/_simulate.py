@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from . import _diskarm
 from ._diskarm import Drive
-from ._error import Error
+from ._error import Error, wrong_type
 from ._options import Options, settled, takes_options
 from ._policy import Policy
 from ._requests import Requests
-from ._result import Result
+from ._result import Result, Results
 from ._trace import Trace
 from ._workload import Workload
 
@@ -65,9 +65,10 @@ def compare(
     drive: str | os.PathLike[str] | Drive,
     policies: Iterable[str | Policy],
     **options: "Unpack[Options]",
-) -> list[Result]:
+) -> Results:
     """Simulates the same requests under each policy, in parallel on all processors; the results
-    are in the order of the policies. The other arguments are those of `simulate`.
+    are a list in the order of the policies, and a table by `.to_frame()`. The other arguments are
+    those of `simulate`.
 
     >>> runs = compare("hp-c2247", ["fcfs", "sptf"], workload="closed(clients=10)", requests=2000)
     >>> runs[0].response_ms.mean > runs[1].response_ms.mean
@@ -76,6 +77,8 @@ def compare(
     Raises:
         Error: If there is no policy, or if an argument or a file is invalid.
     """
+    if isinstance(policies, str):
+        raise wrong_type("policies", policies, f'a list of them, ["{policies}"]')
     policies = list(policies)
     if not policies:
         raise Error("policies: found none, expected at least one", field="policies")
@@ -84,12 +87,14 @@ def compare(
 
 def drive_of(drive: str | os.PathLike[str] | Drive) -> Drive:
     """Converts an argument to a Drive."""
+    if not isinstance(drive, str | os.PathLike | Drive):
+        raise wrong_type("drive", drive, "a name, a path or a Drive")
     return drive if isinstance(drive, Drive) else Drive(os.fspath(drive))
 
 
 def _run(
     drive: str | os.PathLike[str] | Drive, policies: Sequence[str | Policy], options: Options
-) -> list[Result]:
+) -> Results:
     values = settled(options)
     workload, trace = values["workload"], values["trace"]
     if (workload is None) == (trace is None):
@@ -105,7 +110,7 @@ def _run(
     if trace is not None and not isinstance(trace, Trace):
         values["trace"] = Trace(trace)
     outcomes = _diskarm.simulate(drive_of(drive), policies, values)
-    return [
-        Result.of(figures, is_saturated, None if batch is None else Requests(batch))
-        for figures, is_saturated, batch in outcomes
-    ]
+    return Results(
+        Result.of(figures, saturated, quantiles, None if batch is None else Requests(batch))
+        for figures, saturated, quantiles, batch in outcomes
+    )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ._error import wrong_type
+
 
 @dataclass(frozen=True)
 class Workload:
@@ -21,6 +23,10 @@ class Workload:
 
     is_toml: bool = False
     """Whether the text is the content of a TOML file."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise wrong_type("text", self.text, "text")
 
     @classmethod
     def from_toml(cls, text: str) -> Workload:

@@ -18,25 +18,42 @@ PARTS = ("owed", "overhead", "seek", "settle", "rotation", "transfer", "bus")
 MARKERS = "os^Dv<>ph*Xd"
 """Lines differ by marker as well as by colour, so they can be distinguished in grey, too."""
 
+COLOURS = (
+    *("#0072b2", "#d55e00", "#009e73", "#1a1a1a", "#cc79a7", "#e69f00"),
+    *("#56b4e9", "#882255", "#999933", "#332288", "#885a36", "#7d7d7d"),
+)
+"""Those of reports, which can be distinguished with colour blindness."""
+
 
 def _axes(ax: Axes | None) -> Axes:
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt
 
-    return plt.subplots(layout="constrained")[1]
+    ax = plt.subplots(layout="constrained")[1]
+    ax.set_prop_cycle(color=COLOURS)
+    return ax
 
 
-def distribution(results: Sequence[Result], *, ax: Axes | None = None) -> Axes:
-    """Plots the share of requests completed within a time, one line per result; the results must
-    have been made with per_request."""
+def _listed(results: Result | Sequence[Result]) -> Sequence[Result]:
+    return [results] if isinstance(results, Result) else results
+
+
+def _titled(ax: Axes, what: str, results: Sequence[Result]) -> None:
+    """Names the drives, unless the axes have a title."""
+    if not ax.get_title():
+        drives = dict.fromkeys(result.drive for result in results)
+        ax.set_title(f"{what} of {', '.join(drives)}")
+
+
+def distribution(results: Result | Sequence[Result], *, ax: Axes | None = None) -> Axes:
+    """Plots the share of requests completed within a time, up to 99.9 %, one line per result."""
     ax = _axes(ax)
+    results = _listed(results)
     for result in results:
-        if result.per_request is None:
-            raise ValueError(f"no requests of {result.policy}: simulate(..., per_request=True)")
-        response_ms = np.sort(result.per_request["response_us"]) / 1e3
-        shares = np.arange(1, len(response_ms) + 1) / len(response_ms)
-        ax.plot(response_ms, shares, drawstyle="steps-post", label=result.policy)
+        shares = np.arange(len(result.response_ms_quantiles)) / 1e3
+        ax.plot(result.response_ms_quantiles, shares, label=result.policy)
+    _titled(ax, "Response times", results)
     ax.set(xlabel="Response time, ms", ylabel="Share of requests", ylim=(0, 1))
     ax.set_xlim(left=0)
     ax.grid(alpha=0.3)
@@ -44,16 +61,18 @@ def distribution(results: Sequence[Result], *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def service(results: Sequence[Result], *, ax: Axes | None = None) -> Axes:
+def service(results: Result | Sequence[Result], *, ax: Axes | None = None) -> Axes:
     """Plots the parts of the mean service time, one bar per result."""
     ax = _axes(ax)
+    results = _listed(results)
     names = [result.policy for result in results]
     bottom = np.zeros(len(results))
     for part in PARTS:
         heights = np.array([getattr(result.service_ms, part) or 0.0 for result in results])
         ax.bar(names, heights, bottom=bottom, label=part)
         bottom += heights
-    ax.set_ylabel("Service time, ms")
+    _titled(ax, "Service times", results)
+    ax.set(xlabel="Policy", ylabel="Service time, ms")
     ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), reverse=True)
     return ax
 

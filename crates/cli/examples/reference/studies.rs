@@ -46,10 +46,12 @@ pub fn checks() -> String {
 /// The studies that come with the program.
 pub fn list() -> String {
     let rows = STUDIES.iter().map(|entry| {
-        let (whole, quick) = (read(entry, false), read(entry, true));
-        let cells = match entry.takes_traces() {
-            true => format!("{} a trace", whole.cells.len()),
-            false => format!("{}; quick {}", whole.cells.len(), quick.cells.len()),
+        let whole = read(entry, false);
+        let count = whole.cells.len();
+        let cells = match (entry.takes_traces(), entry.has_short_form()) {
+            (true, _) => format!("{count} a trace"),
+            (false, true) => format!("{count}; quick {}", read(entry, true).cells.len()),
+            (false, false) => count.to_string(),
         };
         vec![
             code(entry.name),

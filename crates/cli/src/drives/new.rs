@@ -1,9 +1,10 @@
 //! `diskarm drives new`: a specification from a data sheet.
 
-use diskarm_core::text::quantity;
+mod asking;
+
 use diskarm_core::units::{Bytes, Span};
 use diskarm_results::prose;
-use diskarm_rewrite::Datasheet;
+use diskarm_rewrite::{Datasheet, Sectors, figure};
 
 use crate::error::Error;
 use crate::output;
@@ -12,27 +13,28 @@ use crate::simulate::args::{time, whole};
 /// Print a specification made from the figures of a data sheet
 ///
 /// Redirect it to a .toml file, which --drive takes. What the data sheet does not say is assumed,
-/// and marked as assumed in the file.
-#[derive(clap::Args)]
+/// and marked as assumed in the file. --capacity, --rpm, --seek and --outer are needed. Without
+/// options, on a terminal, it asks for each figure.
+#[derive(clap::Args, PartialEq)]
 #[command(after_long_help = prose::wrapped(MORE, 0))]
 pub struct Args {
     /// Capacity, such as 8TB or 640GB; a data sheet's gigabytes are 10^9 bytes
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
-    capacity: Bytes,
+    capacity: Option<Bytes>,
 
     /// Revolutions per minute
     #[arg(long, value_name = "N", value_parser = rpm)]
-    rpm: u32,
+    rpm: Option<u32>,
 
     /// Mean time of a seek before a read, such as 8.5ms
     #[arg(long, value_name = "TIME", value_parser = time)]
-    seek: Span,
+    seek: Option<Span>,
 
     /// Sustained transfer rate of the outermost tracks, such as 250MB/s
     #[arg(long, value_name = "RATE", value_parser = rate)]
-    outer: f64,
+    outer: Option<f64>,
 
-    /// The same of the innermost [default: half of that]
+    /// Sustained transfer rate of the innermost tracks [default: half of --outer]
     #[arg(long, value_name = "RATE", value_parser = rate)]
     inner: Option<f64>,
 
@@ -64,10 +66,17 @@ pub struct Args {
     #[arg(long, value_name = "RATE", value_parser = rate)]
     interface: Option<f64>,
 
+    /// Sectors of 512 bytes, 512 emulated on 4096, or 4096 bytes: 512n, 512e or 4Kn [default: 512n]
+    #[arg(long, value_name = "WORD", value_parser = sectors)]
+    sectors: Option<Sectors>,
+
     /// Name of the drive
     #[arg(long, value_name = "NAME", default_value = "new-drive")]
     name: String,
 }
+
+/// The figures without a default.
+const NEEDED: [&str; 4] = ["capacity", "rpm", "seek", "outer"];
 
 const MORE: &str = "\
 Capacities of whole gigabytes from 50GB to 8TB have the sectors that makers have agreed on (IDEMA \
@@ -81,20 +90,30 @@ Example:
 
 /// Prints the specification.
 pub fn run(args: Args) -> Result<(), Error> {
+    let args = match asking::is_wanted(&args) {
+        true => asking::ask()?,
+        false => args,
+    };
+    let needed = (args.capacity, args.rpm, args.seek, args.outer);
+    let (Some(capacity), Some(rpm), Some(seek), Some(outer_per_s)) = needed else {
+        let message = format!("expected all of --{}", NEEDED.join(", --"));
+        return Err(Error::Usage(message));
+    };
     let datasheet = Datasheet {
         name: args.name,
-        capacity: args.capacity,
-        rpm: args.rpm,
-        seek: args.seek,
+        capacity,
+        rpm,
+        seek,
         write_seek: args.write_seek,
         track_to_track: args.track_to_track,
         full_stroke: args.full_stroke,
-        outer_per_s: args.outer,
+        outer_per_s,
         inner_per_s: args.inner,
         cache: args.cache,
         platters: args.platters,
         queue: args.queue,
         interface_per_s: args.interface,
+        sectors: args.sectors,
     };
     let specification = datasheet.specification();
     let (text, _) = specification.map_err(|error| {
@@ -110,47 +129,17 @@ fn rpm(text: &str) -> Result<u32, String> {
     whole::<u32>(300..=60_000)(number.trim())
 }
 
-/// Bytes, in powers of 1000 or of 1024.
-fn bytes(text: &str) -> Result<Bytes, &'static str> {
-    let bytes = scaled(text).map(|bytes| bytes.round());
-    let bytes = bytes.filter(|bytes| (1.0..1e18).contains(bytes));
-    let expected = "expected a size from 1 B to a million TB, such as \"8TB\" or \"64MiB\"";
-    bytes.map(|bytes| Bytes(bytes as u64)).ok_or(expected)
+/// A size.
+fn bytes(text: &str) -> Result<Bytes, String> {
+    figure::bytes(text).map_err(|expected| format!("expected {expected}"))
 }
 
 /// Bytes per second.
-fn rate(text: &str) -> Result<f64, &'static str> {
-    let rate = text.trim_end().strip_suffix("/s").and_then(scaled);
-    let rate = rate.filter(|rate| (1e3..1e12).contains(rate));
-    rate.ok_or("expected a rate from 1 kB/s to a million MB/s, such as \"250MB/s\"")
+fn rate(text: &str) -> Result<f64, String> {
+    figure::per_s(text).map_err(|expected| format!("expected {expected}"))
 }
 
-/// A number of bytes with its unit.
-fn scaled(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let (prefix, base) = match text.strip_suffix("iB") {
-        Some(rest) => (rest, 1024.0),
-        None => (text.strip_suffix('B')?, 1000.0),
-    };
-    let place = |letter| ["k", "M", "G", "T"].iter().position(|unit| *unit == letter);
-    let at = prefix.len()
-        - prefix
-            .chars()
-            .last()
-            .filter(char::is_ascii_alphabetic)?
-            .len_utf8();
-    let (number, letter) = prefix.split_at(at);
-    let letter = if letter == "K" { "k" } else { letter };
-    let power = place(letter)? as i32 + 1;
-    let number = quantity::count(number.trim()).map(|n| n as f64);
-    let number = number.or_else(|| plain(prefix[..at].trim()));
-    number.map(|number| number * f64::powi(base, power))
-}
-
-/// A decimal number without an exponent.
-fn plain(text: &str) -> Option<f64> {
-    let is_plain = text
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || byte == b'.');
-    text.parse().ok().filter(|_| is_plain)
+/// Sizes of sectors.
+fn sectors(text: &str) -> Result<Sectors, String> {
+    Sectors::of(text.trim()).ok_or_else(|| "expected 512n, 512e or 4Kn".to_owned())
 }

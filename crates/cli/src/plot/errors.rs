@@ -1,4 +1,4 @@
-//! How far predictions are off, over time and in all.
+//! How far predictions are off, over time, in all, and by the size of requests.
 //!
 //! Written by hand: tens of thousands of dots are one path here, and an element each with the
 //! figures of reports.
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use diskarm_core::stats::Sorted;
-use diskarm_core::units::{Instant, Span};
+use diskarm_core::units::{Bytes, Instant, Span};
 
 use super::nearly_longest;
 
@@ -33,9 +33,29 @@ const GRID: &str = "stroke=\"#e4e4e4\"";
 /// Bars in the histogram, an even number so that none straddles zero.
 const BINS: usize = 200;
 
+/// The largest requests of each class but the last, what it is called, and its colour.
+const SIZES: [(u64, &str, &str); 5] = [
+    (4 << 10, "up to 4 KiB", "#0b2f55"),
+    (8 << 10, "up to 8 KiB", "#b4501e"),
+    (16 << 10, "up to 16 KiB", "#2f7d32"),
+    (64 << 10, "up to 64 KiB", "#7b2d8b"),
+    (u64::MAX, "over 64 KiB", "#b00020"),
+];
+
 /// Of all points in a cell of this size in pixels only one is drawn, so that a drawing of many
 /// requests stays small.
 const CELL: f64 = 0.8;
+
+/// What became of a prediction.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome {
+    /// When the request was issued.
+    pub issued: Instant,
+    /// Measured minus predicted.
+    pub error: Span,
+    /// The size of the request.
+    pub size: Bytes,
+}
 
 struct Panel {
     top: f64,
@@ -52,12 +72,12 @@ struct Scale {
     step: f64,
 }
 
-/// The errors (measured minus predicted) of requests issued at these instants: as points over
-/// time, and as a histogram of the errors within half a revolution. `title` and `subtitle` are one
-/// line each.
+/// The errors of predictions: as points over time, and as a histogram of the errors within half a
+/// revolution, with lines for requests of each class of sizes. `title` and `subtitle` are one line
+/// each.
 ///
 /// The points' axis of errors ends beyond 99.9 % of them, and beyond a whole revolution.
-pub fn errors(title: &str, subtitle: &str, errors: &[(Instant, Span)], period: Span) -> String {
+pub fn errors(title: &str, subtitle: &str, errors: &[Outcome], period: Span) -> String {
     let mut svg = opened(title, subtitle);
     draw_points(&mut svg, errors, period);
     draw_bars(&mut svg, errors, period);
@@ -79,22 +99,25 @@ fn opened(title: &str, subtitle: &str) -> String {
     )
 }
 
-fn draw_points(svg: &mut String, errors: &[(Instant, Span)], period: Span) {
+fn draw_points(svg: &mut String, errors: &[Outcome], period: Span) {
     let sizes: Sorted = errors
         .iter()
-        .map(|(_, error)| Span::from_ns(error.as_ns().abs()))
+        .map(|one| Span::from_ns(one.error.as_ns().abs()))
         .collect();
     // Slightly larger, so that no point is on the edge.
     let limit_ms = 1.05 * nearly_longest(&sizes).max(period).as_ms();
     let y = POINTS.vertical([-limit_ms, limit_ms], round_step(4.0 * limit_ms));
-    let from = errors.first().map_or(0.0, |(at, _)| at.as_s());
-    let end = errors.last().map_or(0.0, |(at, _)| at.as_s());
+    let from = errors.first().map_or(0.0, |one| one.issued.as_s());
+    let end = errors.last().map_or(0.0, |one| one.issued.as_s());
     let x = Scale::horizontal([from, end.max(from + 1e-3)]);
     POINTS.draw(svg, &x, &y, "Error (ms)", "measured \u{2212} predicted");
     let cells: BTreeSet<(i64, i64)> = errors
         .iter()
-        .filter(|(_, error)| error.as_ms().abs() <= limit_ms)
-        .map(|(at, error)| (cell(x.at(at.as_s())), cell(y.at(error.as_ms()))))
+        .filter(|one| one.error.as_ms().abs() <= limit_ms)
+        .map(|one| {
+            let at = x.at(one.issued.as_s());
+            (cell(at), cell(y.at(one.error.as_ms())))
+        })
         .collect();
     // A line of length zero with round ends is a dot.
     let _ = write!(
@@ -111,41 +134,73 @@ fn cell(pixels: f64) -> i64 {
     (pixels / CELL).round() as i64
 }
 
-fn draw_bars(svg: &mut String, errors: &[(Instant, Span)], period: Span) {
+fn draw_bars(svg: &mut String, errors: &[Outcome], period: Span) {
     let percents = histogram(errors, period);
-    let highest = percents.iter().copied().fold(0.0, f64::max).max(1e-3);
+    let sizes = by_size(errors, period);
+    let lines = sizes.iter().flat_map(|(_, percents)| percents);
+    let highest = percents.iter().chain(lines).copied().fold(0.0, f64::max);
+    let highest = highest.max(1e-3);
     let step = round_step(2.0 * highest);
     let y = BARS.vertical([0.0, step * (highest / step).ceil()], step);
     let half_ms = period.as_ms() / 2.0;
     let x = Scale::horizontal([-half_ms, half_ms]);
     let width_ms = period.as_ms() / BINS as f64;
+    let edge = |bin: usize| x.at(bin as f64 * width_ms - half_ms);
     let per_bar = format!("per {width_ms:.3} ms");
     BARS.draw(svg, &x, &y, "Requests (%)", &per_bar);
-    let _ = write!(svg, "<path fill=\"#2a6db0\" d=\"");
+    let _ = write!(svg, "<path fill=\"#9dc3e6\" d=\"");
     for (bin, &percent) in percents
         .iter()
         .enumerate()
         .filter(|(_, percent)| **percent > 0.0)
     {
-        let edge = |bin: usize| x.at(bin as f64 * width_ms - half_ms);
-        let _ = write!(
-            svg,
-            "M{:.1} {}V{:.1}H{:.1}V{}z",
-            edge(bin),
-            BARS.bottom,
-            y.at(percent),
-            edge(bin + 1),
-            BARS.bottom
-        );
+        let (from, to, bottom) = (edge(bin), edge(bin + 1), BARS.bottom);
+        let top = y.at(percent);
+        let _ = write!(svg, "M{from:.1} {bottom}V{top:.1}H{to:.1}V{bottom}z");
     }
     *svg += "\"/>\n";
+    // With one class they are the bars.
+    for (row, (class, percents)) in sizes.iter().enumerate().filter(|_| sizes.len() > 1) {
+        let (_, name, colour) = SIZES[*class];
+        let line = format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.2\"");
+        let _ = write!(svg, "<path {line} d=\"M{LEFT} {}", BARS.bottom);
+        for (bin, percent) in percents.iter().enumerate() {
+            let before = if bin > 0 { percents[bin - 1] } else { 0.0 };
+            let after = percents.get(bin + 1).copied().unwrap_or(0.0);
+            // Between bins of nothing the line lies on the axis.
+            if before + percent + after > 0.0 {
+                let _ = write!(svg, "H{:.1}V{:.1}", edge(bin), y.at(*percent));
+            }
+        }
+        let (at, text) = (BARS.top + 16.0 * (row as f64 + 1.0), RIGHT - 100.0);
+        let _ = writeln!(
+            svg,
+            "H{RIGHT}\"/>\n<path {line} d=\"M{:.1} {:.1}h20\"/>\
+             <text x=\"{text}\" y=\"{at:.1}\" font-size=\"11\">{name}</text>",
+            text - 26.0,
+            at - 4.0,
+        );
+    }
+}
+
+/// The histogram of each class of sizes that any request is in, with the class's index.
+fn by_size(errors: &[Outcome], period: Span) -> Vec<(usize, Vec<f64>)> {
+    let class = |one: &Outcome| SIZES.iter().position(|(most, _, _)| one.size.0 <= *most);
+    let classes = (0..SIZES.len()).map(|index| {
+        let own = errors.iter().filter(|one| class(one) == Some(index));
+        (index, own.copied().collect::<Vec<_>>())
+    });
+    let classes = classes.filter(|(_, own)| !own.is_empty());
+    classes
+        .map(|(index, own)| (index, histogram(&own, period)))
+        .collect()
 }
 
 /// The percentage of all requests in each of [`BINS`] equal parts of the revolution around zero.
-fn histogram(errors: &[(Instant, Span)], period: Span) -> Vec<f64> {
+fn histogram(errors: &[Outcome], period: Span) -> Vec<f64> {
     let mut counts = vec![0u64; BINS];
-    for (_, error) in errors {
-        let turned = error.as_ms() / period.as_ms() + 0.5;
+    for one in errors {
+        let turned = one.error.as_ms() / period.as_ms() + 0.5;
         if (0.0..1.0).contains(&turned) {
             counts[(turned * BINS as f64) as usize] += 1;
         }
@@ -252,9 +307,42 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn at(ms: i64, error_us: i64) -> (Instant, Span) {
-        let issued = Instant::START + Span::from_ms(ms as f64);
-        (issued, Span::from_us(error_us as f64))
+    fn at(ms: i64, error_us: i64) -> Outcome {
+        Outcome {
+            issued: Instant::START + Span::from_ms(ms as f64),
+            error: Span::from_us(error_us as f64),
+            size: Bytes(8192),
+        }
+    }
+
+    /// Each class counts its own requests alone, and a bound belongs to the class below it.
+    #[test]
+    fn lines_are_parts_of_their_class() {
+        let of = |size, error_us| Outcome {
+            size: Bytes(size),
+            ..at(0, error_us)
+        };
+        // Bars are 0.05 ms wide.
+        let errors = [of(512, 20), of(4096, 70), of(4608, 20), of(1 << 20, 9_000)];
+        let classes = by_size(&errors, Span::from_ms(10.0));
+        let filled = |percents: &[f64]| -> Vec<(usize, f64)> {
+            let bins = percents.iter().copied().enumerate();
+            bins.filter(|(_, percent)| *percent > 0.0).collect()
+        };
+        let found: Vec<_> = classes
+            .iter()
+            .map(|(class, p)| (*class, filled(p)))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                (0, vec![(100, 50.0), (101, 50.0)]),
+                (1, vec![(100, 100.0)]),
+                (4, vec![]),
+            ]
+        );
+        let svg = errors_plot(&errors, Span::from_ms(10.0));
+        assert_eq!(svg.matches("KiB</text>").count(), 3, "{svg}");
     }
 
     #[test]
@@ -291,7 +379,7 @@ mod tests {
     #[test]
     fn points_are_drawn_once_a_place_and_one_request_will_do() {
         let period = Span::from_ms(10.0);
-        let dots = |errors: &[(Instant, Span)]| {
+        let dots = |errors: &[Outcome]| {
             let svg = errors_plot(errors, period);
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
             svg.matches("h0").count()
@@ -309,7 +397,7 @@ mod tests {
         assert!(svg.contains(">a&lt;b>&amp;c</text>"), "{svg}");
     }
 
-    fn errors_plot(rows: &[(Instant, Span)], period: Span) -> String {
+    fn errors_plot(rows: &[Outcome], period: Span) -> String {
         errors("a", "b", rows, period)
     }
 }

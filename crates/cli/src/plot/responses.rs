@@ -3,7 +3,7 @@
 use diskarm_core::report::Served;
 use diskarm_core::request::Op;
 use diskarm_core::stats::ResponseSummary;
-use diskarm_plot::{Axis, Figure, Point, Series};
+use diskarm_plot::{Figure, Point, Series};
 use diskarm_simulate::Run;
 
 use super::POINTS;
@@ -18,15 +18,7 @@ pub fn responses(title: &str, note: &str, curves: &[(String, ResponseSummary)]) 
         points: points(responses),
         ..Series::default()
     });
-    let figure = Figure {
-        title: title.to_owned(),
-        note: note.to_owned(),
-        x: Axis::linear("Response time (ms)"),
-        y: Axis::linear("Cumulative fraction of requests").with_max(1.0),
-        lines: String::new(),
-        series: series.collect(),
-    };
-    figure.svg()
+    Figure::of_responses(title, note, series.collect()).still_svg()
 }
 
 /// All responses of some runs, and those of reads and of writes.

@@ -1,6 +1,5 @@
 //! Scans of devices that answer in real time.
 
-use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
@@ -9,7 +8,7 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Bytes, Instant, SectorCount, Span};
 use diskarm_results::scanned::{DeviceScan, Names, Scanned, Unreadable, checksums};
 use diskarm_scan::live::{Answers, Live, Pass, Size, Source};
-use diskarm_scan::{Account, Place, Scan};
+use diskarm_scan::{Account, Place, Requests, Scan};
 use diskarm_simulate::{Model, policy};
 
 use super::Args;
@@ -25,7 +24,7 @@ const PIECE: u64 = 256 << 10;
 /// Reads at one time where there is no foreground.
 const DEPTH: usize = 2;
 
-/// How long a read may take. Drives try for several seconds to read a bad block.
+/// How long a device may take to answer. Drives try for several seconds to read a bad block.
 const LIMIT: Span = Span::from_ns(30_000_000_000);
 
 /// A device and what reads it.
@@ -33,10 +32,15 @@ struct Scanning<'a> {
     args: &'a Args,
     source: Arc<dyn Source>,
     answers: Arc<Answers>,
-    /// How long a read may take.
-    limit: Span,
+}
+
+/// What a scan did in this run.
+struct Ran {
+    time: Span,
     /// Whether reads failed until it gave up.
-    failed: Cell<bool>,
+    has_given_up: bool,
+    /// The foreground beside it, if there was one.
+    foreground: Option<Scanned>,
 }
 
 /// Scans a device, and prints.
@@ -61,8 +65,6 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
         args,
         source: real.source,
         answers: Arc::default(),
-        limit: LIMIT,
-        failed: Cell::new(false),
     };
     let live = scanning.open(DEPTH)?;
     let size = live.size();
@@ -74,8 +76,8 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
     let answers = Arc::clone(&scanning.answers);
     // Without a handler Ctrl-C ends the program at once, as any other signal does.
     let _ = ctrlc::set_handler(move || answers.stop());
-    let scanned = match (&args.workload, &model) {
-        (None, _) => scanning.pass(live, left, keeper.pieces()),
+    let ran = match (&args.workload, &model) {
+        (None, _) => Ok(scanning.pass(live, left, keeper.pieces())),
         (Some(workload), Some(model)) => {
             drop(live);
             scanning.beside(model, workload, left, keeper.pieces())
@@ -84,7 +86,11 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
     };
     // An output that could not be written has stopped the scan.
     let account = keeper.end()?;
-    let (time, mut foreground) = scanned?;
+    let Ran {
+        time,
+        has_given_up,
+        mut foreground,
+    } = ran?;
     let unreadable = places(&account, model.as_ref());
     if let Some(scanned) = &mut foreground {
         scanned.unreadable.clone_from(&unreadable);
@@ -108,7 +114,7 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
         true => output::print_json(&found)?,
         false => output::print(&found.text())?,
     }
-    scanning.end(&account)
+    scanning.end(&account, has_given_up)
 }
 
 /// What the device is, if somebody says so.
@@ -174,27 +180,23 @@ fn sink(
 impl Scanning<'_> {
     fn open(&self, depth: usize) -> Result<Live, Error> {
         let source = Arc::clone(&self.source);
-        let live = Live::open(source, (depth, self.limit), Arc::clone(&self.answers));
+        let live = Live::open(source, (depth, LIMIT), Arc::clone(&self.answers));
         live.map_err(|lost| Error::Drive(format!("{}: {lost}", self.args.url)))
     }
 
     /// Reads the device in the order of its blocks.
-    fn pass(
-        &self,
-        live: Live,
-        left: BlockSet,
-        pieces: SyncSender<Piece>,
-    ) -> Result<(Span, Option<Scanned>), Error> {
+    fn pass(&self, live: Live, left: BlockSet, pieces: SyncSender<Piece>) -> Ran {
         let (size, answers) = (live.size(), live.answers());
         let bar = Progress::new(Some(left.count().0));
         let sink = sink(&answers, pieces, (size.sector, bar));
         let most = SectorCount((PIECE / size.sector.0).max(1));
         let mut pass = Pass::new(live, left, (DEPTH, most), sink);
         pass.run(&answers);
-        if pass.has_given_up() {
-            self.failed.set(true);
+        Ran {
+            time: answers.now().after(Instant::START),
+            has_given_up: pass.has_given_up(),
+            foreground: None,
         }
-        Ok((answers.now().after(Instant::START), None))
     }
 
     /// Reads the device in the gaps of a foreground.
@@ -204,17 +206,17 @@ impl Scanning<'_> {
         workload: &str,
         left: BlockSet,
         pieces: SyncSender<Piece>,
-    ) -> Result<(Span, Option<Scanned>), Error> {
+    ) -> Result<Ran, Error> {
         let args = self.args;
         let scan = Scan {
             spec: &model.spec,
             model: &model.spec,
-            workload: &model.workload(workload)?,
+            requests: Requests::Generated(&model.workload(workload)?),
             policy: &policy("policy", &args.policy)?,
             place: Place::Outside(args.depth),
             settings: args.settings(),
             seed: args.seed,
-            max_requests: args.requests,
+            max_requests: args.max_requests(),
         };
         output::warn(&["the foreground only reads: its writes are reads of their blocks".into()]);
         let live = self.open(args.depth)?;
@@ -228,13 +230,19 @@ impl Scanning<'_> {
         let names = Names {
             drive: &args.url,
             model: &model.name,
-            workload,
+            workload: Some(workload),
+            trace: None,
+            trace_changes: &[],
         };
-        Ok((time, Some(Scanned::of(&scan, &ran, names, Vec::new()))))
+        Ok(Ran {
+            time,
+            has_given_up: false,
+            foreground: Some(Scanned::of(&scan, &ran, names, Vec::new())),
+        })
     }
 
     /// How the command ends.
-    fn end(&self, account: &Account) -> Result<(), Error> {
+    fn end(&self, account: &Account, has_given_up: bool) -> Result<(), Error> {
         let left = account.left().count().0;
         let again = match &self.args.checkpoint {
             Some(path) if left > 0 => {
@@ -246,7 +254,7 @@ impl Scanning<'_> {
         if let Some(lost) = self.answers.lost() {
             return Err(Error::Drive(format!("{url}: {lost}{again}")));
         }
-        if self.failed.get() {
+        if has_given_up {
             let why = "reads fail, one after the other";
             return Err(Error::Drive(format!("{url}: {why}{again}")));
         }

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -43,7 +44,7 @@ pub enum Piece {
 
 /// The thread that keeps what it is given.
 pub struct Keeper {
-    pieces: Option<SyncSender<Piece>>,
+    pieces: SyncSender<Piece>,
     thread: JoinHandle<Result<Account, Error>>,
 }
 
@@ -117,9 +118,13 @@ impl Outputs {
             );
             return Err(Error::Input(InputError::message(message)));
         }
+        if !continues && length > 0 {
+            let expected = "a new or empty file, as what is in it would be lost (a scan that has \
+                            begun it continues with its --checkpoint)";
+            return Err(Error::flag("--image", path, expected));
+        }
         if !continues {
-            let emptied = file.set_len(0).and_then(|()| file.set_len(bytes));
-            emptied.map_err(failed("write", path))?;
+            file.set_len(bytes).map_err(failed("write", path))?;
         }
         Ok(Some(Image {
             file,
@@ -137,15 +142,18 @@ impl Outputs {
         };
         let (account, continues) = self.account(&name, size, sums)?;
         let left = account.left().clone();
-        let kept = Kept {
+        let mut kept = Kept {
             name,
             image: self.image(size, continues)?,
             account,
             checkpoint: self.checkpoint,
         };
+        if !continues {
+            // From now on the image is not empty.
+            kept.save()?;
+        }
         let (pieces, taken) = sync_channel(WAITING);
         let thread = std::thread::spawn(move || kept.keep(&taken));
-        let pieces = Some(pieces);
         Ok((Keeper { pieces, thread }, left))
     }
 }
@@ -162,15 +170,8 @@ pub fn place(files: &mut Files, flag: &'static str, path: &str) -> Result<Place,
     Ok(files.place(flag, path)?)
 }
 
-#[cfg(unix)]
 fn is_block_device(path: &str) -> bool {
-    use std::os::unix::fs::FileTypeExt;
     fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device())
-}
-
-#[cfg(not(unix))]
-fn is_block_device(_: &str) -> bool {
-    false
 }
 
 fn failed<'a>(doing: &'static str, path: &'a str) -> impl FnOnce(io::Error) -> Error + 'a {
@@ -184,13 +185,12 @@ fn failed<'a>(doing: &'static str, path: &'a str) -> impl FnOnce(io::Error) -> E
 impl Keeper {
     /// Where to send what was read. It is refused when something cannot be written.
     pub fn pieces(&self) -> SyncSender<Piece> {
-        let pieces = self.pieces.clone();
-        pieces.expect("taken at the end only")
+        self.pieces.clone()
     }
 
     /// Waits until all that was sent is kept. The others that send must have been dropped.
-    pub fn end(mut self) -> Result<Account, Error> {
-        self.pieces = None;
+    pub fn end(self) -> Result<Account, Error> {
+        drop(self.pieces);
         match self.thread.join() {
             Ok(account) => account,
             Err(panic) => std::panic::resume_unwind(panic),

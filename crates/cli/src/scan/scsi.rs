@@ -1,17 +1,12 @@
 //! Disks that take SCSI commands, as sources.
 
-use diskarm_core::units::Lbn;
-use diskarm_extract::{Broken, Data, Disk, Reply, Transport};
+use diskarm_core::units::{Lbn, Span};
+use diskarm_extract::{Broken, Data, Disk, Reply, Transport, retry};
 use diskarm_scan::live::{Fault, Lost, Reader, Size, Source};
 use diskarm_wire::Sense;
 use diskarm_wire::command::{Blocks, Caching, Command, Size as Length};
 use diskarm_wire::sense::Key;
-
-/// How often a command is sent that the disk has not executed, because it was reset, say.
-const ATTEMPTS: u32 = 12;
-
-/// CHECK CONDITION (SAM-5).
-const CHECK_CONDITION: u8 = 0x02;
+use diskarm_wire::status;
 
 /// What opens a transport to the disk.
 type Connect = dyn Fn() -> Result<Box<dyn Transport + Send>, Broken> + Send + Sync;
@@ -62,90 +57,174 @@ impl Reader for Opened {
         };
         let mut block = [0; 16];
         let length = command.emit(&mut block);
-        for _ in 0..ATTEMPTS {
+        let mut attempt = 1;
+        loop {
             let read = self.transport.execute(&block[..length], Data::In(room));
             let reply = read.map_err(lost)?;
-            match judged(&reply, room.len()) {
-                Judged::Done => return Ok(()),
-                Judged::Unreadable(at) => return Err(Fault::Unreadable(at)),
-                Judged::NotExecuted => {}
-                Judged::Failed => break,
+            // What became of an earlier command does a scan no harm, but the read was not executed.
+            // When the disk has other parameters, its blocks may have another size: it is opened
+            // again.
+            let pause = match is_deferred(&reply) {
+                true => Some(Span::ZERO),
+                false => retry::pause(&reply, false),
+            };
+            match pause.filter(|_| attempt < retry::MAX_ATTEMPTS) {
+                Some(pause) => self.transport.rest(pause),
+                None => return judged(&reply, room.len()),
             }
+            attempt += 1;
         }
-        Err(Lost("the disk does not execute a read".to_owned()).into())
     }
 }
 
-/// What a reply to a read says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Judged {
-    Done,
-    /// From this block on, if it says so.
-    Unreadable(Option<Lbn>),
-    /// It may be when it is sent again.
-    NotExecuted,
-    Failed,
+/// Whether a reply is about an earlier command.
+fn is_deferred(reply: &Reply) -> bool {
+    let sense = Sense::parse(&reply.sense);
+    reply.status == status::CHECK_CONDITION && sense.is_ok_and(|sense| sense.deferred)
 }
 
-fn judged(reply: &Reply, length: usize) -> Judged {
+/// What the last reply to a read of so many bytes says of it.
+fn judged(reply: &Reply, length: usize) -> Result<(), Fault> {
     let is_whole = reply.transferred == length;
+    let failed = |status: &str| Lost(format!("the disk answers a read with {status}"));
     match (reply.status, Sense::parse(&reply.sense)) {
-        (0, _) if is_whole => Judged::Done,
-        (CHECK_CONDITION, Ok(sense)) if sense.deferred => Judged::NotExecuted,
-        (CHECK_CONDITION, Ok(sense)) => match sense.key {
-            Key::RecoveredError | Key::Completed if is_whole => Judged::Done,
-            Key::UnitAttention | Key::AbortedCommand => Judged::NotExecuted,
-            Key::MediumError => Judged::Unreadable(sense.information.map(Lbn)),
-            _ => Judged::Failed,
+        (status::GOOD, _) if is_whole => Ok(()),
+        (status::CHECK_CONDITION, Ok(sense)) => match sense.key {
+            _ if sense.deferred => Err(failed(&sense.to_string()).into()),
+            Key::RecoveredError | Key::Completed if is_whole => Ok(()),
+            Key::MediumError => Err(Fault::Unreadable(sense.information.map(Lbn))),
+            _ => Err(failed(&sense.to_string()).into()),
         },
-        _ => Judged::Failed,
+        (status::GOOD, _) => Err(failed("too little data").into()),
+        (status, _) => Err(failed(&named(status)).into()),
+    }
+}
+
+/// A status without sense data.
+fn named(status: u8) -> String {
+    match (status, status::name(status)) {
+        (status::CHECK_CONDITION, _) => "CHECK CONDITION without valid sense data".to_owned(),
+        (_, Some(name)) => name.to_owned(),
+        (_, None) => format!("status 0x{status:02x}"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use diskarm_core::units::Instant;
+    use diskarm_core::units::{Bytes, Instant, SectorCount, Span};
     use diskarm_wire::sense::{Code, Format, MAX_LENGTH};
+    use std::sync::{Arc, Mutex};
+
+    fn replied(status: u8, sense: Option<Sense>, transferred: usize) -> Reply {
+        let mut bytes = vec![0; MAX_LENGTH];
+        let length = sense.map_or(0, |sense| sense.emit(Format::Fixed, &mut bytes));
+        bytes.truncate(length);
+        Reply {
+            status,
+            sense: bytes,
+            transferred,
+            sent: Instant::START,
+            ended: Instant::START,
+        }
+    }
+
+    /// A disk that gives the same reply to each command, and how often: commands, rests.
+    struct Same(Reply, Arc<Mutex<(u32, u32)>>);
+
+    impl Transport for Same {
+        fn execute(&mut self, _: &[u8], _: Data<'_>) -> Result<Reply, Broken> {
+            self.1.lock().expect("nobody panicked").0 += 1;
+            Ok(self.0.clone())
+        }
+
+        fn rest(&mut self, _: Span) {
+            self.1.lock().expect("nobody panicked").1 += 1;
+        }
+
+        fn now(&self) -> Instant {
+            Instant::START
+        }
+    }
+
+    /// How a read ends, after how many commands and rests.
+    fn read(reply: Reply) -> (Result<(), Fault>, (u32, u32)) {
+        let counts = Arc::default();
+        let size = Size {
+            sectors: SectorCount(10),
+            sector: Bytes(512),
+        };
+        let mut opened = Opened {
+            transport: Box::new(Same(reply, Arc::clone(&counts))),
+            size,
+        };
+        let read = opened.read(Lbn(0), &mut [0; 512]);
+        let counts = *counts.lock().expect("nobody panicked");
+        (read, counts)
+    }
+
+    fn because(why: &str) -> Result<(), Fault> {
+        let why = format!("the disk answers a read with {why}");
+        Err(Lost(why).into())
+    }
+
+    #[test]
+    fn a_disk_with_other_parameters_is_opened_again() {
+        for (code, name) in [
+            (Code::CAPACITY_CHANGED, "CAPACITY DATA HAS CHANGED"),
+            (Code::MODE_PARAMETERS_CHANGED, "MODE PARAMETERS CHANGED"),
+        ] {
+            let sense = Sense::new(Key::UnitAttention, code);
+            let (read, counts) = read(replied(status::CHECK_CONDITION, Some(sense), 0));
+            assert_eq!(read, because(&format!("UNIT ATTENTION, {name}")));
+            assert_eq!(counts, (1, 0));
+        }
+    }
+
+    #[test]
+    fn the_last_reply_of_a_disk_that_executes_no_read_is_told() {
+        let often = (retry::MAX_ATTEMPTS, retry::MAX_ATTEMPTS - 1);
+        let becoming = Sense::new(Key::NotReady, Code::BECOMING_READY);
+        let why = "NOT READY, LOGICAL UNIT IS IN PROCESS OF BECOMING READY";
+        let reply = replied(status::CHECK_CONDITION, Some(becoming), 0);
+        assert_eq!(read(reply), (because(why), often));
+        assert_eq!(
+            read(replied(status::BUSY, None, 0)),
+            (because("BUSY"), often)
+        );
+        // It says nothing of the blocks of this read.
+        let deferred = Sense {
+            deferred: true,
+            ..Sense::new(Key::MediumError, Code::WRITE_ERROR)
+        };
+        let reply = replied(status::CHECK_CONDITION, Some(deferred), 0);
+        let why = "MEDIUM ERROR, WRITE ERROR, of an earlier command";
+        assert_eq!(read(reply), (because(why), often));
+    }
 
     #[test]
     fn replies_are_judged_by_their_sense_data() {
-        let reply = |status, sense: Option<Sense>, transferred| {
-            let mut bytes = vec![0; MAX_LENGTH];
-            let length = sense.map_or(0, |sense| sense.emit(Format::Fixed, &mut bytes));
-            bytes.truncate(length);
-            judged(
-                &Reply {
-                    status,
-                    sense: bytes,
-                    transferred,
-                    sent: Instant::START,
-                    ended: Instant::START,
-                },
-                512,
-            )
-        };
+        let reply = |status, sense, transferred| judged(&replied(status, sense, transferred), 512);
         let sense = |key| Sense::new(key, Code(0x11, 0));
         let bad = Sense {
             information: Some(70),
             ..sense(Key::MediumError)
         };
-        let check = CHECK_CONDITION;
-        assert_eq!(reply(0, None, 512), Judged::Done);
-        assert_eq!(reply(0, None, 511), Judged::Failed);
-        assert_eq!(
-            reply(check, Some(sense(Key::RecoveredError)), 512),
-            Judged::Done
-        );
-        assert_eq!(
-            reply(check, Some(bad), 0),
-            Judged::Unreadable(Some(Lbn(70)))
-        );
+        let check = status::CHECK_CONDITION;
+        assert_eq!(reply(0, None, 512), Ok(()));
+        assert_eq!(reply(check, Some(sense(Key::RecoveredError)), 512), Ok(()));
+        let at = Some(Lbn(70));
+        assert_eq!(reply(check, Some(bad), 0), Err(Fault::Unreadable(at)));
         let nowhere = Some(sense(Key::MediumError));
-        assert_eq!(reply(check, nowhere, 0), Judged::Unreadable(None));
-        let reset = Some(sense(Key::UnitAttention));
-        assert_eq!(reply(check, reset, 0), Judged::NotExecuted);
-        assert_eq!(reply(check, Some(sense(Key::NotReady)), 0), Judged::Failed);
-        assert_eq!(reply(0x08, None, 0), Judged::Failed);
+        assert_eq!(reply(check, nowhere, 0), Err(Fault::Unreadable(None)));
+        for (status, sense, transferred) in [
+            (0, None, 511),
+            (check, Some(sense(Key::RecoveredError)), 511),
+            (check, Some(sense(Key::NotReady)), 0),
+            (status::RESERVATION_CONFLICT, None, 0),
+        ] {
+            let judged = reply(status, sense, transferred);
+            assert!(matches!(judged, Err(Fault::Lost(_))), "{judged:?}");
+        }
     }
 }

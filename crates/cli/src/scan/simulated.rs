@@ -1,12 +1,13 @@
 //! Scans of simulated drives, in virtual time.
 
 use diskarm_core::freeblock::Delivered;
+use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::Bytes;
 use diskarm_results::place::Files;
 use diskarm_results::scanned::{Names, Scanned, Unreadable};
 use diskarm_scan::live::Size;
-use diskarm_scan::{Account, Scan, Scanned as Ran};
-use diskarm_simulate::{Model, policy, queued};
+use diskarm_scan::{Account, Requests, Scan, Scanned as Ran};
+use diskarm_simulate::{Arrivals, Model, Traced, over_disks, policy, queued};
 
 use super::Args;
 use super::keeper::{Outputs, Piece};
@@ -26,21 +27,44 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
         }
     }
     let drive = drive(args, name)?;
-    let believed = believed(args, &drive)?;
+    let believed = args.model.as_ref();
+    let believed = believed.map(|name| Model::instead_of(&drive, name, "--model"));
+    let believed = believed.transpose()?;
     let model = believed.as_ref().unwrap_or(&drive);
     let workload = args.workload.as_deref().unwrap_or(FOREGROUND);
+    let generated = drive.workload(workload)?;
+    let recorded = args
+        .trace
+        .as_ref()
+        .map(|trace| recorded(args, trace, &drive));
+    let recorded = recorded.transpose()?;
+    let requests = match &recorded {
+        Some(recorded) => Requests::Recorded(&recorded.requests),
+        None => Requests::Generated(&generated),
+    };
     let scan = Scan {
         spec: &drive.spec,
         model: &model.spec,
-        workload: &drive.workload(workload)?,
+        requests,
         policy: &policy("policy", &args.policy)?,
         place: args.place(),
         settings: args.settings(),
         seed: args.seed,
-        max_requests: args.requests,
+        max_requests: args.max_requests(),
     };
+    let names = Names {
+        drive: &drive.name,
+        model: &model.name,
+        workload: args.trace.is_none().then_some(workload),
+        trace: args.trace.as_deref(),
+        trace_changes: recorded.as_ref().map_or(&[], |recorded| &recorded.changes),
+    };
+    if args.rebuild || !drive.is_one_drive() {
+        return run_disks(args, &scan, &drive, names);
+    }
     let mut files = Files::default().reading("URL", name);
     files = files.reading("--workload", workload);
+    files = files.reading_trace("--trace", args.trace.as_deref().unwrap_or_default());
     files = files.reading("--model", args.model.as_deref().unwrap_or_default());
     let outputs = Outputs::new(&mut files, args.checkpoint.as_deref(), None)?;
     let (account, ran) = kept(args, &scan, &drive, outputs)?;
@@ -48,47 +72,61 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
         let layout = Some(&**model.layout());
         Unreadable::new(first, sectors, layout)
     });
-    let names = Names {
-        drive: &drive.name,
-        model: &model.name,
-        workload,
-    };
-    let scanned = Scanned::of(&scan, &ran, names, unreadable.collect());
-    match args.json {
-        true => output::print_json(&scanned)?,
-        false => output::print(&scanned.text())?,
-    }
+    print(args, &Scanned::of(&scan, &ran, names, unreadable.collect()))?;
     super::judged(args, &account)
 }
 
-/// The drive, which may have faults.
-fn drive(args: &Args, name: &str) -> Result<Model, Error> {
-    let found = match args.inside || !name.starts_with("faults(") {
-        true => Model::find(name),
-        false => Model::assemble(name),
+/// The requests of the foreground's trace, with what is doubtful about them said.
+fn recorded(args: &Args, trace: &str, drive: &Model) -> Result<Arrivals, Error> {
+    let traced = Traced {
+        reading: args.reading.meant(),
+        selection: args.part.meant()?,
+        fitting: args.fitting.meant()?,
+        ..Traced::new(vec![trace.to_owned()])
     };
-    let found = found.map_err(|error| error.calling("URL"))?;
+    let arrivals = Arrivals::read(&traced, drive)?;
+    output::doubt(&arrivals.doubts);
+    Ok(arrivals)
+}
+
+fn print(args: &Args, scanned: &Scanned) -> Result<(), Error> {
+    match args.json {
+        true => output::print_json(scanned),
+        false => output::print(&scanned.text()),
+    }
+}
+
+/// Scans the disks of an array, or rebuilds a pair, and prints.
+fn run_disks(args: &Args, scan: &Scan<'_>, drive: &Model, names: Names<'_>) -> Result<(), Error> {
+    if let Some(path) = &args.checkpoint {
+        let expected = "none, as only scans of single drives can be continued";
+        return Err(Error::flag("--checkpoint", path, expected));
+    }
+    let ran = if args.rebuild {
+        drive.alone("URL")?;
+        scan.rebuild()?
+    } else {
+        scan.run_array(|disk| over_disks(drive, scan.seed, disk))?
+    };
+    print(args, &Scanned::of(scan, &ran, names, Vec::new()))?;
+    match ran.figures.unreadable {
+        0 => Ok(()),
+        blocks => Err(Error::Unreadable { blocks }),
+    }
+}
+
+/// The drive, which may have faults, or the array.
+fn drive(args: &Args, name: &str) -> Result<Model, Error> {
+    let found = Model::assemble(name).map_err(|error| error.calling("URL"))?;
     let drive = args.changes.of(found)?;
+    if args.inside && drive.is_one_drive() {
+        drive.alone("URL")?;
+    }
     if args.depth > drive.spec.queue.depth as usize {
         let expected = "1, as the drive takes one command at a time (--set queue.depth=2)";
         return Err(Error::flag("--depth", args.depth.to_string(), expected));
     }
     Ok(drive)
-}
-
-/// The drive that the scheduler believes it to be, if that is another.
-fn believed(args: &Args, drive: &Model) -> Result<Option<Model>, Error> {
-    let Some(name) = &args.model else {
-        return Ok(None);
-    };
-    let model = Model::find(name).map_err(|error| error.calling("--model"))?;
-    model.alone("--model")?;
-    let blocks = |model: &Model| model.layout().sectors().0;
-    if blocks(&model) == blocks(drive) {
-        return Ok(Some(model));
-    }
-    let expected = format!("a drive of {} blocks, as {}", blocks(drive), drive.name);
-    Err(Error::flag("--model", name, expected))
 }
 
 /// Runs a scan, from its checkpoint if it has one.
@@ -104,7 +142,8 @@ fn kept(
         sector: Bytes(geometry.sector_bytes.into()),
     };
     let (keeper, left) = outputs.begin(&args.url, size, false)?;
-    // With the same requests once more, most reads would be of what has been read.
+    // With the same generated requests once more, most reads would be of what has been read. (Those
+    // of a trace are the same whatever the seed.)
     let scan = Scan {
         seed: scan.seed.wrapping_add(size.sectors.0 - left.count().0),
         ..scan.clone()
@@ -119,15 +158,11 @@ fn kept(
         });
     };
     let ran = if drive.tower.is_some() {
-        let fcfs = policy("policy", "fcfs")?;
-        queued(drive, &fcfs, scan.seed)?;
-        let device = || match queued(drive, &fcfs, scan.seed) {
-            Ok(device) => device,
-            Err(error) => panic!("it was built before: {error}"),
-        };
-        scan.run_in_front_of(device, left, sink)
+        let fcfs = PolicyConfig::default();
+        scan.run_in_front_of(|| queued(drive, &fcfs, scan.seed), left, sink)
     } else {
         scan.run_for(left, sink)
+            .map_err(diskarm_simulate::Error::from)
     };
     Ok((keeper.end()?, ran?))
 }

@@ -1,5 +1,6 @@
 //! What can be scanned, by its URL.
 
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -111,14 +112,7 @@ fn boxed<T: Transport + Send + 'static>(
 }
 
 /// Whether a path is that of a device that takes commands alone: /dev/sgX is a character device.
-#[cfg(unix)]
 fn is_generic(path: &Path) -> bool {
-    use std::os::unix::fs::FileTypeExt;
     path.metadata()
         .is_ok_and(|found| found.file_type().is_char_device())
-}
-
-#[cfg(not(unix))]
-fn is_generic(_: &Path) -> bool {
-    false
 }

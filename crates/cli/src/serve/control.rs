@@ -3,18 +3,13 @@
 use std::path::Path;
 
 use diskarm_serve::control::Controller;
-use diskarm_serve::{Address, Listener, Server, Setting};
+use diskarm_serve::{Address, Listener, Server};
 
 use super::live::Exports;
 use crate::error::Error;
 
-/// The socket at `path`, to control what `settings` say.
-pub fn socket(path: &Path, settings: &[Setting]) -> Result<Listener, Error> {
-    let records = settings.iter().find_map(|setting| setting.record.as_ref());
-    if let Some(file) = records {
-        let expected = "no --control with it: the drive is another after a power cut";
-        return Err(Error::flag("--record", file, expected));
-    }
+/// The socket at `path`.
+pub fn socket(path: &Path) -> Result<Listener, Error> {
     let listener = Listener::bind(&Address::Unix(path.to_owned()));
     listener.map_err(|source| Error::Io {
         doing: "listen",

@@ -4,16 +4,15 @@ use std::path::PathBuf;
 
 use diskarm_core::units::Lbn;
 use diskarm_core::wrap::{Affected, BadBlocks};
-use diskarm_serve::Access;
 use diskarm_serve::control::{self, Command, Named};
-use diskarm_serve::power::{Cut, Side, Strike, When};
+use diskarm_serve::power::{Cut, Injected, Strike, When};
 use serde_json::Value;
 
 use crate::error::Error;
 use crate::output;
 use crate::simulate::args::whole;
 
-/// Cut the power of a served disk, or let its blocks fail
+/// Cut the power of a served disk, or fail requests to it
 ///
 /// The server has to run with `--control SOCKET`. Each command prints a line of JSON.
 #[derive(clap::Args)]
@@ -27,7 +26,8 @@ pub struct Args {
         long,
         value_name = "NAME",
         default_value = "",
-        hide_default_value = true
+        hide_default_value = true,
+        global = true
     )]
     export: String,
 
@@ -47,10 +47,12 @@ enum Asked {
     Pending,
     /// Cut the power at a flush or a write to come, or after a time
     Strike(StrikeArgs),
-    /// Let requests fail that touch some sectors
+    /// Fail requests to a range of sectors
     Inject(InjectArgs),
-    /// Let requests fail no more that touch some sectors
+    /// Stop failing requests to a range of sectors
     Heal(RangeArgs),
+    /// List the sectors that fail, and how many more requests will
+    Errors,
     /// Print what has been served
     Figures,
 }
@@ -77,9 +79,9 @@ struct CutArgs {
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("side").required(true).args(["before", "after"])))]
 struct StrikeArgs {
-    /// When the request has arrived: the drive does not get it
-    #[arg(long, value_name = "REQUEST")]
-    before: Option<Request>,
+    /// When the request (flush or write) has arrived: the drive does not get it
+    #[arg(long, value_name = "REQUEST", value_parser = before, allow_hyphen_values = true)]
+    before: Option<When>,
 
     /// When the request (flush or write) has been answered, or after a time, such as 2.5s
     #[arg(long, value_name = "REQUEST|TIME", value_parser = after)]
@@ -95,22 +97,16 @@ struct StrikeArgs {
     cut: CutArgs,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Request {
-    Flush,
-    Write,
-}
-
 #[derive(clap::Args)]
 struct RangeArgs {
     /// The first sector
     #[arg(long, value_name = "N", default_value_t = 0)]
-    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=Command::ALL.0 - 1))]
+    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=Injected::ALL.0 - 1))]
     first: u64,
 
     /// How many sectors [default: all that follow]
     #[arg(long, value_name = "N")]
-    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(1..=Command::ALL.0))]
+    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(1..=Injected::ALL.0))]
     sectors: Option<u64>,
 }
 
@@ -122,6 +118,11 @@ struct InjectArgs {
     /// Which requests fail
     #[arg(long, value_name = "REQUESTS", default_value = "reads")]
     affects: Affects,
+
+    /// How many requests fail, before a retry succeeds [default: all, until they are healed]
+    #[arg(long, value_name = "N")]
+    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(1..=u64::MAX))]
+    times: Option<u64>,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -141,29 +142,23 @@ impl CutArgs {
     }
 }
 
+fn before(text: &str) -> Result<When, String> {
+    When::parse_before(text).ok_or_else(|| format!("expected {}", When::BEFORE))
+}
+
 fn after(text: &str) -> Result<When, String> {
     When::parse_after(text).ok_or_else(|| format!("expected {}", When::AFTER))
 }
 
 impl StrikeArgs {
     fn strike(&self) -> Result<Strike, Error> {
-        let before = self.before.map(|request| When::Request {
-            side: Side::Before,
-            access: match request {
-                Request::Flush => Access::Flush,
-                Request::Write => Access::Write,
-            },
-            nth: 1,
-        });
-        let Some(mut when) = before.or(self.after) else {
+        let Some(when) = self.before.or(self.after) else {
             unreachable!("one of them is required");
         };
-        if let Some(found) = self.nth {
-            let When::Request { nth, .. } = &mut when else {
-                return Err(Error::flag("--nth", found.to_string(), "none after a time"));
-            };
-            *nth = found;
-        }
+        let when = match self.nth {
+            Some(nth) => when.with_nth(nth, "--nth")?,
+            None => when,
+        };
         let cut = self.cut.cut();
         Ok(Strike { when, cut })
     }
@@ -173,7 +168,7 @@ impl RangeArgs {
     /// One past the last sector.
     fn end(&self) -> Lbn {
         self.sectors
-            .map_or(Command::ALL, |sectors| Lbn(self.first + sectors))
+            .map_or(Injected::ALL, |sectors| Lbn(self.first + sectors))
     }
 }
 
@@ -184,20 +179,24 @@ impl Asked {
             Self::PowerRestore => Command::PowerRestore,
             Self::Pending => Command::Pending,
             Self::Strike(args) => Command::Strike(args.strike()?),
-            Self::Inject(args) => Command::Inject(BadBlocks {
-                first: Lbn(args.range.first),
-                end: args.range.end(),
-                affected: match args.affects {
-                    Affects::Reads => Affected::Reads,
-                    Affects::Writes => Affected::Writes,
-                    Affects::Both => Affected::Both,
+            Self::Inject(args) => Command::Inject(Injected {
+                blocks: BadBlocks {
+                    first: Lbn(args.range.first),
+                    end: args.range.end(),
+                    affected: match args.affects {
+                        Affects::Reads => Affected::Reads,
+                        Affects::Writes => Affected::Writes,
+                        Affects::Both => Affected::Both,
+                    },
+                    retries: 0,
                 },
-                retries: 0,
+                left: args.times,
             }),
             Self::Heal(range) => Command::Heal {
                 first: Lbn(range.first),
                 end: range.end(),
             },
+            Self::Errors => Command::Errors,
             Self::Figures => Command::Figures,
         })
     }

@@ -20,7 +20,7 @@ use signal_hook::iterator::Signals;
 use super::control;
 use super::live::{self, Exports, Live};
 use super::record;
-use crate::drive_arg;
+use crate::drive_arg::{self, Changes};
 use crate::error::Error;
 use crate::output;
 use crate::simulate::args::whole;
@@ -34,6 +34,9 @@ pub struct Options {
     /// Drive: a name from the catalogue, or a .toml file
     #[arg(long, value_name = "NAME|FILE", long_help = drive_arg::tower_help())]
     drive: Option<String>,
+
+    #[command(flatten)]
+    changes: Changes,
 
     /// Scheduling policy of the queue in front of the drive; `diskarm policies` lists them
     #[arg(long, default_value = POLICY)]
@@ -172,9 +175,15 @@ impl Options {
 
     /// The exports, that of `--drive` first.
     pub fn settings(&self) -> Result<Vec<Setting>, Error> {
+        let changes = self.changes.edits().map_err(Error::Input)?;
+        if let (Some(change), None) = (changes.first(), &self.drive) {
+            let expected = "--drive, whose specification it changes";
+            return Err(Error::flag("--set", change.to_string(), expected));
+        }
         let first = self.drive.as_ref().map(|drive| Setting {
             name: String::new(),
             drive: drive.clone(),
+            changes,
             policy: self.policy.clone(),
             size: self.size.clone(),
             store: self.store.clone(),
@@ -195,7 +204,7 @@ impl Options {
     }
 
     /// Serves what `build` makes of `settings` until a signal comes. `uri` tells where each is.
-    pub fn serve<P: Protocol<Device: Tapped>>(
+    pub fn serve<P: Protocol<Device: Tapped + 'static>>(
         &self,
         protocol: P,
         settings: &[Setting],
@@ -213,10 +222,12 @@ impl Options {
             recordings.push(begun.1);
         }
         let control = self.control.as_deref();
-        let control = control
-            .map(|path| control::socket(path, settings))
-            .transpose()?;
+        let control = control.map(control::socket).transpose()?;
         let sizes = exports.iter().map(|export| export.facts.bytes()).collect();
+        let drives: Vec<String> = exports
+            .iter()
+            .map(|export| export.facts.description.clone())
+            .collect();
         let what = Exports {
             settings: settings.to_vec(),
             sizes,
@@ -230,9 +241,10 @@ impl Options {
             .transpose()?;
         let mut lines: Vec<String> = settings
             .iter()
-            .flat_map(|setting| {
+            .zip(&drives)
+            .flat_map(|(setting, drive)| {
                 let uris = listeners.iter().map(|listener| uri(listener, setting));
-                uris.map(|uri| format!("serving {} at {uri}", setting.drive))
+                uris.map(move |uri| format!("serving {drive} at {uri}"))
             })
             .collect();
         if let Some(address) = metrics.as_ref().and_then(|socket| socket.local_addr().ok()) {

@@ -14,7 +14,7 @@ pub struct Recording {
 
 /// Begins the recording that `setting` asks for, if it does, in `format`; returns the export, whose
 /// device is watched then. Inputs of the command are among `files`.
-pub fn begin<D: Tapped>(
+pub fn begin<D: Tapped + 'static>(
     setting: &Setting,
     mut export: Export<D>,
     format: &str,
@@ -27,12 +27,14 @@ pub fn begin<D: Tapped>(
         let expected = "no --no-time, without which there is no drive that answers";
         return Err(Error::flag("--record", path, expected));
     };
-    let model = Model::assemble(&setting.drive)?;
+    let model = setting.model()?;
     let blocks = Blocks::of(&model)?;
     let part = files.place("--record", path)?.begin()?;
     let file = part.file().try_clone();
     let file = file.map_err(|source| part.failed(source))?;
     let (recorder, tap) = Recorder::start(file, path, format, blocks)?;
+    let again = tap.clone();
+    export.power = export.power.map(|power| power.watched(again));
     timing.device = timing.device.tapped(tap);
     export.timing = Some(timing);
     Ok((export, Some(Recording { part, recorder })))
@@ -63,7 +65,8 @@ pub fn finish(
     let mut ended = Ok(());
     for (recording, figures) in recordings.into_iter().zip(exports) {
         let finished = recording.map(|Recording { part, recorder }| {
-            let recorded = recorder.finish()?;
+            let mut recorded = recorder.finish()?;
+            recorded.add_requests(&figures.counts);
             part.finish()?;
             Ok(recorded)
         });

@@ -28,7 +28,7 @@ pub struct Args {
     #[arg(long, value_name = "POLICY,...", display_order = BEHIND_DRIVE)]
     policies: String,
 
-    /// Print comma-separated values, with a row for each policy
+    /// Print comma-separated values on standard output, a row for each drive and policy
     #[arg(long, conflicts_with = "json", display_order = BESIDE_JSON)]
     csv: bool,
 

@@ -7,8 +7,8 @@ use crate::output;
 
 #[derive(clap::Args)]
 pub struct New {
-    /// The file to write; its name must end in .toml, and nothing is replaced
-    #[arg(value_name = "FILE.toml", value_parser = crate::calibrate::toml)]
+    /// The file to write; its name must end in .toml, and nothing is replaced. - is standard output
+    #[arg(value_name = "FILE.toml", value_parser = crate::calibrate::toml_or_standard)]
     file: String,
 }
 
@@ -18,6 +18,9 @@ const SMALL: &str = include_str!("new.toml");
 /// Writes it.
 pub fn run(args: &New) -> Result<(), Error> {
     let file = &args.file;
+    if file == "-" {
+        return output::print(SMALL);
+    }
     if std::fs::symlink_metadata(file).is_ok() {
         let expected = "a file that does not exist yet";
         return Err(Error::flag("FILE.toml", file, expected));

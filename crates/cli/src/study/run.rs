@@ -34,7 +34,8 @@ pub struct Check {
     #[arg(value_name = "NAME|FILE", required_unless_present = "all")]
     studies: Vec<String>,
 
-    /// All studies that come with the program, except those that need a trace if none is given
+    /// All studies that come with the program, except those that need a trace if none is given, and
+    /// those of traces of the repository where these are not
     #[arg(long, conflicts_with = "studies")]
     all: bool,
 

@@ -1,6 +1,6 @@
 //! `diskarm validate --locked`: each response predicted before it is seen.
 
-use diskarm_core::units::{Instant, Span};
+use diskarm_core::units::{Bytes, Instant, Span};
 use diskarm_results::predicted::{self, Judgement};
 use diskarm_simulate::Model;
 use diskarm_simulate::measured::Rows;
@@ -69,7 +69,12 @@ fn drawn(drive: &Model, judged: &Judgement) -> String {
     let rows = &judged.locked.rows()[judged.range.clone()];
     // Time since the start of the trace.
     let since = |at: Instant| Instant::START + (at - FIRST);
-    let point = |row: &Followed| (since(row.predicted.arrived), row.error());
-    let errors: Vec<(Instant, Span)> = rows.iter().map(point).collect();
+    let sector = drive.disk().sector;
+    let outcome = |row: &Followed| plot::Outcome {
+        issued: since(row.predicted.arrived),
+        error: row.error(),
+        size: Bytes(row.predicted.request.sectors.0 * sector.0),
+    };
+    let errors: Vec<plot::Outcome> = rows.iter().map(outcome).collect();
     plot::errors(&title, &subtitle, &errors, judged.locked.period())
 }

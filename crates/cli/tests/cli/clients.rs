@@ -3,31 +3,51 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::printed;
 use crate::serve::{Server, client, name_of};
+use crate::{printed, skip};
 
-/// A tenth of the drive's speed, so that a busy machine's own times are a hundredth of the drive's.
-const SPEED: f64 = 0.1;
+/// How fast the drive is, so that a busy machine's own times are a hundredth of the drive's; slower
+/// where the machine is too busy for that.
+const SPEEDS: [f64; 3] = [0.1, 0.05, 0.02];
 
 /// The mean latency that fio measures is that of a simulation of the same requests, and the mean
 /// lateness that the server has measured, to 1 %.
+fn fio_measures_the_model(depth: u32, requests: u32) {
+    let mut found = None;
+    for speed in SPEEDS {
+        let Some((mean, range)) = fio_beside_the_model(depth, requests, speed) else {
+            return;
+        };
+        // No reply leaves before it is due, so fio cannot measure less than the drive takes.
+        assert!(mean >= range.start, "{mean} us, not in {range:?}");
+        if range.contains(&mean) {
+            return;
+        }
+        found = Some((mean, range));
+    }
+    panic!("the mean is not in the range: {found:?} us");
+}
+
+/// The mean latency that fio measures, and what it may be, in microseconds of a drive that is so
+/// fast. `None` if fio is not installed.
 ///
 /// When fio has issued its last request, it waits until all have completed, and takes that for the
 /// end of each. So only those count that complete before.
-fn fio_measures_the_model(depth: u32, requests: u32) {
+fn fio_beside_the_model(depth: u32, requests: u32, speed: f64) -> Option<(f64, Range<f64>)> {
     let [trace, rows, log] = ["spc", "rows", "log"].map(|end| {
         let path = name_of(&format!("fio-{depth}.{end}"));
         path.to_str().expect("UTF-8").to_owned()
     });
-    let speed = SPEED.to_string();
     let drive = ["--drive", "hp-c2247", "--policy", "sptf"];
     let recorded = ["--record", &trace, "--record-format", "spc"];
-    let arguments = [&drive[..], &recorded, &["--speed", &speed]].concat();
+    let speed_text = speed.to_string();
+    let arguments = [&drive[..], &recorded, &["--speed", &speed_text]].concat();
     let server = Server::start(&format!("fio-{depth}"), &arguments);
     let job = [
         "fio --name=reads --ioengine=nbd --rw=randread --bs=4k --log_offset=1",
@@ -35,17 +55,15 @@ fn fio_measures_the_model(depth: u32, requests: u32) {
         &format!(" --uri={}", server.uri("")),
     ];
     let job = job.concat();
-    if client("fio", &job.split(' ').collect::<Vec<_>>()).is_none() {
-        return;
-    }
+    client("fio", &job.split(' ').collect::<Vec<_>>())?;
     let served = server.stop();
     assert_eq!(served["recording"]["requests"], requests);
-    let late = served["lateness"]["mean_us"].as_f64().expect("a number") * SPEED;
+    let late = served["lateness"]["mean_us"].as_f64().expect("a number") * speed;
     let replay = [&["simulate"], &drive[..], &["--trace", &trace]].concat();
     printed(&[&replay[..], &["--per-request", &rows]].concat());
     let log = format!("{log}_lat.1.log");
     let measured: BTreeMap<u64, f64> = table(&log, ", ")
-        .map(|row| (number(&row[4]) as u64, number(&row[1]) / 1e3 * SPEED))
+        .map(|row| (number(&row[4]) as u64, number(&row[1]) / 1e3 * speed))
         .collect();
     let mut simulated = Vec::new();
     for row in table(&rows, ",").skip(1) {
@@ -62,16 +80,14 @@ fn fio_measures_the_model(depth: u32, requests: u32) {
         }
     }
     assert!(count >= f64::from(requests - depth) - 1.0, "{count}");
-    // No reply leaves before it is due, so fio cannot measure less than the drive takes.
     let range = model_us / count * 0.9999..(model_us / count + late) * 1.01;
-    let mean = fio_us / count;
-    assert!(range.contains(&mean), "{mean} us, not in {range:?}");
     for file in [trace, rows, log] {
         fs::remove_file(file).expect("a file");
     }
     for other in ["slat", "clat"] {
         fs::remove_file(name_of(&format!("fio-{depth}.log_{other}.1.log"))).expect("a log");
     }
+    Some((fio_us / count, range))
 }
 
 /// The fields of a file's lines.
@@ -108,7 +124,7 @@ impl Mounted {
     /// `None`, with a line that says why, if this machine cannot do that.
     fn new(folder: &Path, uri: &str) -> Option<Self> {
         if !Path::new("/dev/fuse").exists() {
-            eprintln!("skipped: there is no /dev/fuse");
+            skip("there is no /dev/fuse");
             return None;
         }
         client("libnbd-bin", &["nbdfuse", "--version"])?;
@@ -117,7 +133,7 @@ impl Mounted {
             .output()
             .is_err()
         {
-            eprintln!("skipped: fusermount3 is not installed (fuse3)");
+            skip("fusermount3 is not installed (fuse3)");
             return None;
         }
         fs::create_dir_all(folder).expect("a folder");
@@ -129,7 +145,7 @@ impl Mounted {
             .expect("installed");
         while !Path::new(&folder).join("nbd").exists() {
             if let Some(status) = child.try_wait().expect("a process") {
-                eprintln!("skipped: nbdfuse cannot mount here ({status})");
+                skip(&format!("nbdfuse cannot mount here ({status})"));
                 return None;
             }
             thread::sleep(Duration::from_millis(10));
@@ -164,7 +180,7 @@ fn debugfs_reads_a_file_system_through_nbdfuse() {
     let [content, image] = [&content, &image].map(|path| path.to_str().expect("UTF-8"));
     let make = ["mke2fs", "-q", "-t", "ext4", "-d", content, image, "32M"];
     if Command::new(make[0]).arg("-V").output().is_err() {
-        eprintln!("skipped: mke2fs is not installed (e2fsprogs)");
+        skip("mke2fs is not installed (e2fsprogs)");
         return;
     }
     let made = Command::new(make[0]).args(&make[1..]).status();

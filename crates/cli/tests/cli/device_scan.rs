@@ -208,6 +208,7 @@ fn a_block_that_cannot_be_read_is_named_and_the_rest_is_read() {
         sums.lines().nth(2).is_some_and(|line| line.ends_with(" 1")),
         "{sums}"
     );
+    fs::remove_file(&image).expect("an image");
     let text = diskarm(&arguments);
     let text = String::from_utf8_lossy(&text.stdout);
     assert!(
@@ -216,24 +217,34 @@ fn a_block_that_cannot_be_read_is_named_and_the_rest_is_read() {
     );
 }
 
+/// A scan that runs, and how many reads it has sent.
+struct Running {
+    id: u32,
+    reads: u32,
+}
+
 /// Stopped by Ctrl-C and by kill -9, while connections close, a scan continues until it has all.
 #[test]
 fn an_interrupted_scan_continues_from_its_checkpoint() {
-    let child: Arc<Mutex<Option<u32>>> = Arc::default();
-    let victim = Arc::clone(&child);
+    let running: Arc<Mutex<Option<Running>>> = Arc::default();
+    let victim = Arc::clone(&running);
+    // The first run ends before the checkpoint is due.
+    let signals = Mutex::new(vec!["-KILL", "-INT", "-KILL"]);
     // 26 reads of 256 KiB make a whole scan, each run ends at its seventh.
     let export = Export::start("continued", Some(5000), move |read| {
-        let signal = match read {
-            6 | 20 => "-INT",
-            13 => "-KILL",
-            _ => return read != 9,
-        };
-        let id = victim.lock().expect("nobody panicked").expect("a child");
-        let killed = Command::new("kill")
-            .args([signal, &id.to_string()])
-            .status();
-        assert!(killed.expect("kill").success());
-        true
+        let mut running = victim.lock().expect("nobody panicked");
+        // There is none if this is a read of a run that has ended.
+        if let Some(running) = running.as_mut() {
+            running.reads += 1;
+            if running.reads == 7
+                && let Some(signal) = signals.lock().expect("nobody panicked").pop()
+            {
+                let id = running.id.to_string();
+                let killed = Command::new("kill").args([signal, &id]).status();
+                assert!(killed.expect("kill").success());
+            }
+        }
+        read != 9
     });
     let [image, sums, kept] = ["continued.img", "continued.sums", "continued.kept"].map(free);
     let run = || {
@@ -245,8 +256,11 @@ fn an_interrupted_scan_continues_from_its_checkpoint() {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the program was built with this test");
-        *child.lock().expect("nobody panicked") = Some(spawned.id());
-        spawned.wait_with_output().expect("an end")
+        let id = spawned.id();
+        *running.lock().expect("nobody panicked") = Some(Running { id, reads: 0 });
+        let ended = spawned.wait_with_output().expect("an end");
+        *running.lock().expect("nobody panicked") = None;
+        ended
     };
     let mut codes = Vec::new();
     let mut last = run();
@@ -272,6 +286,37 @@ fn an_interrupted_scan_continues_from_its_checkpoint() {
     assert!(output.status.success());
     let read = |path: &str| fs::read_to_string(path).expect("checksums");
     assert_eq!(read(&sums).replace(" 1\n", "\n"), read(&again));
+}
+
+/// The image of a failing disk is worth more than one that could be made now.
+#[test]
+fn a_finished_image_is_not_overwritten() {
+    let export = Export::start("finished", Some(1234), |_| true);
+    let [image, kept] = ["finished.img", "finished.kept"].map(free);
+    let finished = [
+        "scan",
+        &export.uri,
+        "--image",
+        &image,
+        "--checkpoint",
+        &kept,
+    ];
+    assert_eq!(diskarm(&finished).status.code(), Some(1));
+    assert!(!fs::exists(&kept).expect("a folder"));
+    let found = fs::read(&image).expect("an image");
+    for again in [&finished[..], &finished[..4]] {
+        let output = diskarm(again);
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(
+            message.contains("expected a new or empty file"),
+            "{message}"
+        );
+        assert_eq!(message.lines().count(), 1, "{message}");
+        assert!(fs::read(&image).expect("an image") == found);
+        assert!(!fs::exists(&kept).expect("a folder"));
+    }
+    fs::remove_file(&image).expect("an image");
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! `drives`, `drives show` and `drives new`.
 
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
 use crate::errors::error;
 use crate::{assert_within, json, keys, printed};
 use diskarm_drives::CATALOGUE;
@@ -147,6 +150,17 @@ fn a_data_sheet_makes_a_drive() {
 }
 
 #[test]
+fn the_figures_without_a_default_are_needed() {
+    for flag in (2..SHEET.len()).step_by(2) {
+        let mut words = SHEET.to_vec();
+        words.drain(flag..flag + 2);
+        let error = error(&words);
+        let expected = "expected all of --capacity, --rpm, --seek, --outer";
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
 fn data_sheets_that_contradict_themselves_are_refused() {
     let refused = |more: &[&str]| error(&[&SHEET[..], more].concat());
     for (more, expected) in [
@@ -156,7 +170,7 @@ fn data_sheets_that_contradict_themselves_are_refused() {
         ),
         (
             ["--track-to-track", "9ms"],
-            "--track-to-track: found \"9 ms\", expected a time above 0, up to that of seek",
+            "--track-to-track: found \"9 ms\", expected a time from 0.001 ms up to that of seek",
         ),
         (
             ["--cache", "64"],
@@ -170,4 +184,58 @@ fn data_sheets_that_contradict_themselves_are_refused() {
         let error = refused(&more);
         assert!(error.contains(expected), "{error}");
     }
+}
+
+/// What `drives new` says to somebody at a terminal, made by `script`, who types these lines.
+fn asked(lines: &str) -> (String, bool) {
+    let command = format!("{} drives new", env!("CARGO_BIN_EXE_diskarm"));
+    let mut script = Command::new("script")
+        .args(["--quiet", "--return", "--command", &command, "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("util-linux has it");
+    let mut keys = script.stdin.take().unwrap();
+    keys.write_all(lines.as_bytes()).unwrap();
+    drop(keys);
+    let output = script.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    (text.replace('\r', ""), output.status.success())
+}
+
+#[test]
+fn somebody_at_a_terminal_is_asked_for_each_figure() {
+    let options = [
+        "drives",
+        "new",
+        "--capacity=8TB",
+        "--rpm=7200",
+        "--seek=8.5ms",
+        "--outer=250MB/s",
+        "--inner=110MB/s",
+    ];
+    // A capacity is needed, and one without a unit is not understood.
+    let (text, is_done) = asked("\n8000\n8TB\n7200\n8.5ms\n250MB/s\n110MB/s\n\n\n\n\n\n\n\n\n\n");
+    assert!(is_done, "{text}");
+    assert!(text.ends_with(&printed(&options)), "{text}");
+    assert_eq!(text.matches("Capacity, such as").count(), 3, "{text}");
+    assert!(
+        text.contains("--capacity: found \"8000\", expected"),
+        "{text}"
+    );
+    for default in [
+        "[default: 64MiB]",
+        "[default: twice --seek]",
+        "[default: new-drive]",
+    ] {
+        assert!(text.contains(default), "{default} in {text}");
+    }
+    // Where there is a default, the input may end.
+    let (text, is_done) = asked("8TB\n7200\n8.5ms\n250MB/s\n110MB/s\n\n\n\n\n\n\n\n\n");
+    assert!(is_done && text.ends_with(&printed(&options)), "{text}");
+    let (text, is_done) = asked("8TB\n");
+    assert!(
+        !is_done && text.contains("end of input before --rpm"),
+        "{text}"
+    );
 }

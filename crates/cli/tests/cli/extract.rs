@@ -120,6 +120,11 @@ fn the_report_has_what_was_found() {
     let shown = printed(&[&arguments[..], &[text(&report)]].concat());
     assert!(shown.contains("found.html\n"), "{shown}");
     let page = fs::read_to_string(&report).unwrap();
+    // The results make room for a page on standard output.
+    let beside = diskarm(&[&arguments[..], &["-"]].concat());
+    assert_eq!(String::from_utf8_lossy(&beside.stdout), page);
+    let told = String::from_utf8_lossy(&beside.stderr);
+    assert!(told.starts_with("sim:hp-c2247: "), "{told}");
     for heading in [
         "Seek times",
         "The buffer",
@@ -138,7 +143,8 @@ fn the_report_has_what_was_found() {
         !page.contains("src=") && !page.contains("href=\"http"),
         "no other file"
     );
-    assert!(page.contains("at most <code>read_ahead_max</code>") && !page.contains('`'));
+    let (words, _) = page.split_once("<script>").expect("figures respond");
+    assert!(words.contains("at most <code>read_ahead_max</code>") && !words.contains('`'));
     let error = refused(&[&arguments[..], &[text(&output)]].concat(), 2);
     assert!(error.contains("expected a name ending in .html"), "{error}");
 }
@@ -261,6 +267,20 @@ fn comparisons_tell_what_differs() {
     assert_eq!(near["values"][0]["key"], "mechanics.head_switch");
     write("head_switch = \"0.89 ms\"", "head_switch = \"0.99 ms\"");
     let arguments = ["extract", "--compare", "hp-c2247", text(&changed)];
+    assert_eq!(diskarm(&arguments).status.code(), Some(1));
+
+    // A value that was not determined makes no difference, another one does.
+    write(
+        "segments = 2\n",
+        "# Not determined: no request is served from\n# the buffer.\nsegments = 7\n",
+    );
+    let shown = printed(&arguments);
+    assert!(!shown.contains("values that differ"), "{shown}");
+    let (_, open) = shown.split_once("that were not determined").unwrap();
+    assert!(open.contains("\nbuffer.segments "), "{shown}");
+    let open = json(&["extract", "--json", "--compare", text(&changed), "hp-c2247"]);
+    assert_eq!(open["values"][0]["is_determined"], false);
+    write("segments = 2\n", "# Counted.\nsegments = 7\n");
     assert_eq!(diskarm(&arguments).status.code(), Some(1));
 }
 

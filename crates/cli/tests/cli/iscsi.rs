@@ -2,20 +2,20 @@
 //! with qemu-block-extra. A test whose client is not installed says so in a line and passes.
 
 use std::fs::Permissions;
-use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 
+use crate::running::Running;
 use crate::serve::{client, output};
-use crate::{diskarm, file_of};
+use crate::{diskarm, file_of, skip};
 
 const LIBISCSI: &str = "libiscsi-bin";
 
-/// A server, killed when it is dropped.
+/// A server at a port of this machine.
 pub struct Server {
-    child: Child,
+    running: Running,
     /// Where its first target is.
     pub uri: String,
 }
@@ -34,23 +34,12 @@ impl Server {
     }
 
     fn spawn(mut program: Command, arguments: &[&str]) -> Self {
-        let mut child = program
-            .args(["serve", "iscsi", "--json", "--listen", "127.0.0.1:0"])
-            .args(arguments)
-            .env("DISKARM_CHAP_INITIATOR", "alice secret-of-alice")
-            .env("DISKARM_CHAP_TARGET", "disk secret-of-disk")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program was built with this test");
-        let stderr = child.stderr.take().expect("piped");
-        let mut line = String::new();
-        let read = BufReader::new(stderr).read_line(&mut line);
-        read.expect("a line");
-        let uri = line.trim_end().split(" at ").nth(1);
-        let uri = uri.unwrap_or_else(|| panic!("{line}")).to_owned();
-        Self { child, uri }
+        program.args(["serve", "iscsi", "--json", "--listen", "127.0.0.1:0"]);
+        program.env("DISKARM_CHAP_INITIATOR", "alice secret-of-alice");
+        program.env("DISKARM_CHAP_TARGET", "disk secret-of-disk");
+        let running = Running::start(program.args(arguments));
+        let uri = running.uri();
+        Self { running, uri }
     }
 
     /// Where its targets are listed.
@@ -67,22 +56,7 @@ impl Server {
 
     /// Ends it by SIGTERM; returns what it prints about its first export.
     pub fn stop(mut self) -> Value {
-        let id = self.child.id().to_string();
-        let killed = Command::new("kill").args(["-TERM", &id]).status();
-        assert!(killed.expect("kill").success());
-        let mut text = String::new();
-        let stdout = self.child.stdout.as_mut().expect("piped");
-        stdout.read_to_string(&mut text).expect("text");
-        assert!(self.child.wait().expect("an end").success());
-        let all: Value = serde_json::from_str(&text).expect("JSON");
-        all["exports"][0].clone()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.running.stop()
     }
 }
 
@@ -265,7 +239,7 @@ fn qemu_copies_an_image_to_a_target_and_back() {
         .args(["info", &server.uri])
         .output();
     if !formats.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: qemu-img cannot reach iSCSI (qemu-utils, qemu-block-extra)");
+        skip("qemu-img cannot reach iSCSI (qemu-utils, qemu-block-extra)");
         return;
     }
     let to_target = [

@@ -4,7 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use crate::errors::error;
-use crate::printed;
+use crate::serve::{name_of, output};
+use crate::{iscsi, printed, skip};
 
 /// A server, killed when it is dropped.
 struct Server(Child);
@@ -15,6 +16,38 @@ impl Drop for Server {
         let _ = self.0.wait();
     }
 }
+
+/// Commands, and what they print.
+const CASES: [(&[&str], &str); 9] = [
+    (
+        &["pending"],
+        r#"{"is_powered":true,"pending":[],"last_cut":null}"#,
+    ),
+    (
+        &["strike", "--after", "flush", "--nth", "3", "--torn"],
+        "{}",
+    ),
+    (&["strike", "--after", "1800s"], "{}"),
+    (&["inject", "--first", "8", "--affects", "both"], "{}"),
+    (&["heal", "--first", "9", "--sectors", "2"], "{}"),
+    (
+        &["inject", "--first", "20", "--sectors", "2", "--times", "3"],
+        "{}",
+    ),
+    (
+        &["errors"],
+        concat!(
+            r#"{"errors":[{"first_sector":8,"sectors":1,"affects":"both","times":null},"#,
+            r#"{"first_sector":11,"sectors":null,"affects":"both","times":null},"#,
+            r#"{"first_sector":20,"sectors":2,"affects":"reads","times":3}]}"#
+        ),
+    ),
+    (
+        &["power-cut", "--worst", "--seed", "5"],
+        r#"{"lost_writes":0,"unfinished_writes":0,"reverted_sectors":0}"#,
+    ),
+    (&["power-restore"], "{}"),
+];
 
 #[test]
 fn a_server_takes_commands_at_its_control_socket() {
@@ -43,25 +76,7 @@ fn a_server_takes_commands_at_its_control_socket() {
     let mut line = String::new();
     BufReader::new(stderr).read_line(&mut line).expect("a line");
     assert!(line.starts_with("serving "), "{line}");
-    let cases: [(&[&str], &str); 7] = [
-        (
-            &["pending"],
-            r#"{"is_powered":true,"pending":[],"last_cut":null}"#,
-        ),
-        (
-            &["strike", "--after", "flush", "--nth", "3", "--torn"],
-            "{}",
-        ),
-        (&["strike", "--after", "1800s"], "{}"),
-        (&["inject", "--first", "8", "--affects", "both"], "{}"),
-        (&["heal", "--first", "9", "--sectors", "2"], "{}"),
-        (
-            &["power-cut", "--worst", "--seed", "5"],
-            r#"{"lost_writes":0,"unfinished_writes":0,"reverted_sectors":0}"#,
-        ),
-        (&["power-restore"], "{}"),
-    ];
-    for (arguments, expected) in cases {
+    for (arguments, expected) in CASES {
         let asked = [&["serve", "ctl", &control], arguments].concat();
         assert_eq!(printed(&asked).trim_end(), expected, "{arguments:?}");
     }
@@ -85,4 +100,44 @@ fn a_server_takes_commands_at_its_control_socket() {
     for path in [socket, control] {
         std::fs::remove_file(path).expect("a socket");
     }
+}
+
+/// QEMU flushes when it closes a disk. Without power it tries to log in again until it can.
+#[test]
+fn qemu_logs_in_again_after_a_power_cut() {
+    let control = name_of("qemu-control").display().to_string();
+    let arguments = ["--drive", "sata-4tb-7200", "--size", "1 MiB", "--no-time"];
+    let server = iscsi::Server::start(&[&arguments[..], &["--control", &control]].concat());
+    let io = ["qemu-io", "-t", "writeback", "-f", "raw", &server.uri];
+    let run = |commands: &[&str]| {
+        let commands = commands.iter().flat_map(|command| ["-c", command]);
+        let commands: Vec<&str> = io.into_iter().chain(commands).collect();
+        output("qemu-block-extra", &commands)
+    };
+    let ask = |arguments: &[&str]| printed(&[&["serve", "ctl", &control], arguments].concat());
+    let Some(first) = run(&["write -P 5 0 64k", "flush"]) else {
+        return;
+    };
+    if String::from_utf8_lossy(&first.stderr).contains("Unknown driver 'iscsi'") {
+        skip("qemu-io has no iSCSI (qemu-block-extra)");
+        return;
+    }
+    assert!(first.status.success());
+    ask(&["strike", "--before", "flush"]);
+    std::thread::scope(|scope| {
+        let second = scope.spawn(|| run(&["write -P 6 0 32k"]));
+        while !ask(&["pending"]).contains(r#""is_powered":false"#) {
+            assert!(!second.is_finished(), "the strike did not come");
+        }
+        ask(&["power-restore"]);
+        let second = second.join().expect("no panic").expect("installed");
+        assert!(second.status.success());
+    });
+    let lost = r#""last_cut":{"lost_writes":1,"unfinished_writes":0,"reverted_sectors":64}}"#;
+    assert!(ask(&["pending"]).contains(lost));
+    let third = run(&["read -P 5 0 64k"]).expect("installed");
+    let text = String::from_utf8_lossy(&third.stdout);
+    let is_read = text.starts_with("read 65536/65536 bytes at offset 0\n");
+    assert!(third.status.success() && is_read, "{third:?}");
+    server.stop();
 }

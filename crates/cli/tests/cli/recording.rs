@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::serve::{Server, client, name_of, output};
-use crate::{diskarm, iscsi, json};
+use crate::{diskarm, iscsi, json, skip};
 
 /// Reads and writes at several depths; the last are under way when the server gets SIGTERM.
 const SCRIPT: &str = "
@@ -11,6 +11,9 @@ import os, signal
 for n in range(8):
     h.pwrite(bytes([n + 1]) * 4096, n * 5 * 65536)
 h.flush()
+h.zero(131072, 1048576, nbd.CMD_FLAG_FUA)
+h.trim(65536, 0)
+h.trim(65536, 65536)
 cookies = [h.aio_pread(nbd.Buffer(4096), n * 7919 % 240 * 4096) for n in range(24)]
 while h.aio_in_flight() > 16:
     h.poll(-1)
@@ -55,12 +58,17 @@ fn a_recording_holds_all_that_was_served() {
     let (reads, writes) = (&served["reads"], &served["writes"]);
     assert_eq!(writes, 8);
     let recording = &served["recording"];
-    let count = reads.as_u64().expect("a number") + 8;
+    let count = reads.as_u64().expect("a number") + 9;
     assert_eq!(recording["requests"], count);
-    assert_eq!(
-        (&recording["flushes"], &recording["failed"]),
-        (&1.into(), &0.into())
-    );
+    let without = ["flushes", "trims", "failed"].map(|key| recording[key].as_u64());
+    assert_eq!(without, [Some(1), Some(2), Some(0)]);
+    let notes = recording["notes"].as_array().expect("notes");
+    for note in [
+        "writes with force unit access are plain writes in a trace: 1",
+        "writes of zeroes are plain writes in a trace: 1",
+    ] {
+        assert!(notes.contains(&note.into()), "{notes:?}");
+    }
     assert_eq!(recording["file"], *text);
     let replay = [
         "simulate", "--drive", "hp-c2247", "--policy", "look", "--trace", &text, "--json",
@@ -98,7 +106,7 @@ fn a_recording_over_iscsi_holds_all_that_was_served() {
             return;
         };
         if String::from_utf8_lossy(&output.stderr).contains("Unknown driver 'iscsi'") {
-            eprintln!("skipped: qemu-io has no iSCSI (qemu-block-extra)");
+            skip("qemu-io has no iSCSI (qemu-block-extra)");
             return;
         }
         assert!(output.status.success());

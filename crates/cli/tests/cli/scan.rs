@@ -32,6 +32,28 @@ fn a_drive_is_scanned_from_outside_and_inside() {
     assert_eq!(some["foreground_requests"], 20);
 }
 
+/// How the name of a drive with faults is spelt makes no difference to what it is.
+#[test]
+fn a_drive_with_faults_is_one_drive() {
+    let text = include_str!("../../../scan/tests/scan/small.toml");
+    let drive = file_of("faulty.toml", text);
+    let scanned = |url: String| {
+        let output = diskarm(&["scan", &url, "--requests", "100000", "--json"]);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let mut scanned: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(scanned["blocks_unreadable"], 2);
+        for name in ["drive", "model"] {
+            scanned[name].take();
+        }
+        scanned
+    };
+    let plan = "(medium=\"1234..1236 after 1 retries\", drive=";
+    assert_eq!(
+        scanned(format!("sim:faults{plan}{drive})")),
+        scanned(format!("sim: faults {plan}{drive})"))
+    );
+}
+
 /// The scheduler may believe something else of the drive.
 #[test]
 fn a_wrong_model_is_said_to_be_wrong() {
@@ -67,7 +89,22 @@ fn what_cannot_be_scanned_is_refused() {
         (&["scan", "sim:nothing"], "found \"nothing\""),
         (
             &["scan", "sim:host(policy=sptf, drive=hp-c2247)"],
-            "without devices",
+            "policy sptf needs positioning times",
+        ),
+        (
+            &[
+                "scan",
+                "sim:mirror(drive=faults(spikes=\"1% for 5ms\", drive=hp-c2247))",
+            ],
+            "without faults in front of each",
+        ),
+        (
+            &[
+                "scan",
+                "sim:faults(spikes=\"1% for 5ms\", drive=hp-c2247)",
+                "--inside",
+            ],
+            "without devices in front of it",
         ),
         (
             &["scan", &url, "--model", "hp-c2247"],
@@ -82,5 +119,89 @@ fn what_cannot_be_scanned_is_refused() {
         assert_eq!(output.status.code(), Some(2), "{message}");
         assert!(message.contains(expected), "{message}");
         assert_eq!(message.lines().count(), 1, "{message}");
+    }
+}
+
+/// The requests of a trace at their arrivals, as `simulate` has them, until its end.
+#[test]
+fn a_foreground_may_be_a_trace() {
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+    let trace = format!("{examples}/postgresql-hp-c2247.csv.gz");
+    let drive = ["--policy", "fcfs", "--trace", &trace, "--json"];
+    let scanned = json(&[&["scan", "sim:hp-c2247"], &drive[..]].concat());
+    let simulated = json(&[&["simulate", "--drive", "hp-c2247"], &drive[..]].concat());
+    assert_eq!(scanned["trace"], trace.as_str());
+    assert!(scanned.get("workload").is_none(), "{scanned}");
+    assert_eq!(scanned["foreground_requests"], simulated["requests"]);
+    let number = |value: &serde_json::Value| value.as_f64().expect("a number");
+    let response = number(&simulated["response_ms"]["mean"]);
+    assert!((number(&scanned["response_alone_ms"]) - response).abs() < 1e-5);
+    assert!(number(&scanned["free_mb_per_s"]) > 0.0);
+    assert!(number(&scanned["slowdown_share"]) < 0.02);
+    assert_eq!(scanned["is_complete"], false);
+
+    let refused = |arguments: &[&str], expected: &str| {
+        let output = diskarm(arguments);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.contains(expected), "{error}");
+    };
+    let absent = ["scan", "sim:hp-c2247", "--trace", "absent.csv"];
+    refused(&absent, "absent.csv: cannot open");
+    let real = ["scan", "/dev/null", "--trace", &trace];
+    refused(
+        &real,
+        "expected none, as only a simulated drive serves a trace",
+    );
+    let both = [&absent[..], &["--workload", "closed(clients=1)"]].concat();
+    refused(&both, "cannot be used with");
+}
+
+/// What a trace needs to fit a drive, as `simulate` does it.
+#[test]
+fn the_trace_of_a_foreground_is_selected_and_fitted() {
+    let trace = |name: &str, last: u64| {
+        let rows = [
+            (0, 0, 100),
+            (5, 1, 50),
+            (10, 0, last),
+            (20, 1, 200),
+            (30, 0, 300),
+        ];
+        let row = |(ms, device, lbn): &(u64, u64, u64)| format!("{ms}.0 {device} {lbn} 8 1\n");
+        file_of(name, &rows.iter().map(row).collect::<String>())
+    };
+    let long = trace("long.trace", 13_192);
+    let url = small("traced");
+    let drive = url.strip_prefix("sim:").expect("a simulated drive");
+    let refused = |more: &[&str], expected: &str| {
+        let output = diskarm(&[&["scan", &url], more].concat());
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(expected), "{error}");
+    };
+    let short = trace("short.trace", 200);
+    refused(&["--trace", &short], "a trace of one device, or --device");
+    let one = ["--trace", &long, "--device", "0"];
+    refused(&one, "another --fit: scale");
+    let spread = [&one[..], &["--fit", "spread", "--disks", "2"]].concat();
+    refused(
+        &spread,
+        "--fit: found \"spread 2\", expected refuse, scale or fold",
+    );
+    refused(&["--fit", "fold"], "--trace <FILE>");
+    let workload = ["--workload", "closed(clients=1)", "--device", "0"];
+    refused(&workload, "cannot be used with");
+
+    let number = |value: &serde_json::Value| value.as_f64().expect("a number");
+    for fit in ["scale", "fold"] {
+        let more = ["--fit", fit, "--from", "5ms", "--faster", "2"];
+        let served = [&one[..], &more, &["--policy", "fcfs", "--json"]].concat();
+        let scanned = json(&[&["scan", &url], &served[..]].concat());
+        let simulated = json(&[&["simulate", "--drive", drive], &served[..]].concat());
+        assert_eq!(scanned["foreground_requests"], 2);
+        assert_eq!(scanned["foreground_requests"], simulated["requests"]);
+        let response = number(&simulated["response_ms"]["mean"]);
+        assert!((number(&scanned["response_alone_ms"]) - response).abs() < 1e-5);
+        assert_eq!(scanned["trace_changes"], simulated["notes"]);
     }
 }

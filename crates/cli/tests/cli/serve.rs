@@ -3,14 +3,15 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
-use crate::{diskarm, file_of, keys};
+use crate::running::Running;
+use crate::{diskarm, file_of, keys, skip};
 use serde_json::Value;
 
-/// A server, killed when it is dropped.
+/// A server at a Unix socket.
 pub struct Server {
-    child: Child,
+    running: Running,
     socket: PathBuf,
 }
 
@@ -24,21 +25,11 @@ impl Server {
     /// Serves what `arguments` say, over a Unix socket.
     pub fn start(name: &str, arguments: &[&str]) -> Self {
         let socket = name_of(name);
-        let mut child = Command::new(env!("CARGO_BIN_EXE_diskarm"))
-            .args(["serve", "nbd", "--json", "--listen"])
-            .arg(format!("unix:{}", socket.display()))
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program was built with this test");
-        let stderr = child.stderr.take().expect("piped");
-        let mut line = String::new();
-        let read = BufReader::new(stderr).read_line(&mut line);
-        read.expect("a line");
-        assert!(line.starts_with("serving "), "{line}");
-        Self { child, socket }
+        let mut program = Command::new(env!("CARGO_BIN_EXE_diskarm"));
+        program.args(["serve", "nbd", "--json", "--listen"]);
+        program.arg(format!("unix:{}", socket.display()));
+        let running = Running::start(program.args(arguments));
+        Self { running, socket }
     }
 
     pub fn uri(&self, export: &str) -> String {
@@ -47,38 +38,32 @@ impl Server {
 
     /// Its process.
     pub fn id(&self) -> u32 {
-        self.child.id()
+        self.running.id()
     }
 
     /// Ends it by SIGTERM; returns what it prints about its first export.
-    pub fn stop(self) -> Value {
-        let id = self.id().to_string();
-        let killed = Command::new("kill").args(["-TERM", &id]).status();
-        assert!(killed.expect("kill").success());
-        self.wait()
+    pub fn stop(mut self) -> Value {
+        let served = self.running.stop();
+        assert!(!self.socket.exists());
+        served
     }
 
     /// Waits for its end; returns what it prints about its first export.
     pub fn wait(mut self) -> Value {
-        let mut text = String::new();
-        let stdout = self.child.stdout.as_mut().expect("piped");
-        stdout.read_to_string(&mut text).expect("text");
-        assert!(self.child.wait().expect("an end").success());
+        let served = self.running.wait();
         assert!(!self.socket.exists());
-        let all: Value = serde_json::from_str(&text).expect("JSON");
-        all["exports"][0].clone()
+        served
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
         let _ = std::fs::remove_file(&self.socket);
     }
 }
 
-/// What a client prints, if it is installed, and if it succeeds. It may run for a minute.
+/// What a client prints, if it is installed, and if it succeeds. It may run for five minutes,
+/// beside all others of a busy machine.
 pub fn client(package: &str, arguments: &[&str]) -> Option<String> {
     let output = output(package, arguments)?;
     let text = String::from_utf8(output.stdout).expect("text");
@@ -97,11 +82,11 @@ pub fn output(package: &str, arguments: &[&str]) -> Option<Output> {
         .env("PATH", &path)
         .output();
     if version.is_err() {
-        eprintln!("skipped: {program} is not installed ({package})");
+        skip(&format!("{program} is not installed ({package})"));
         return None;
     }
     let output = Command::new("timeout")
-        .arg("60")
+        .arg("300")
         .args(arguments)
         .env("PATH", path)
         .stdin(Stdio::null())
@@ -392,10 +377,10 @@ h.pwrite(b'f' * 512, 65536, nbd.CMD_FLAG_FUA)
 import os, signal
 os.kill(SERVER, signal.SIGKILL)
 ";
-    let script = script.replace("SERVER", &server.child.id().to_string());
+    let script = script.replace("SERVER", &server.id().to_string());
     let shell = ["nbdsh", "-u", &server.uri(""), "-c", &script];
     if client("python3-libnbd", &shell).is_some() {
-        server.child.wait().expect("killed");
+        server.running.killed();
         let data = std::fs::read(&file).expect("a file");
         for (number, chunk) in data.chunks(4096).take(4).enumerate() {
             assert_eq!(chunk[..512], [number as u8 + 1; 512]);
@@ -483,6 +468,14 @@ fn errors_name_the_flag() {
         (
             drive(&["--export", "(drive=hp-c2247)"]),
             "--export: found \"\", expected a name of",
+        ),
+        (
+            error(&["--export", "x(drive=hp-c2247)", "--set", "queue.depth=1"]),
+            "--set: found \"queue.depth = 1\", expected --drive, whose",
+        ),
+        (
+            drive(&["--set", "queue.deep=1"]),
+            "--set: queue.deep: found an unknown key, expected",
         ),
         (
             error(&["--export", "x(store=memory)"]),

@@ -304,3 +304,23 @@ fn numbers_and_names_as_people_type_them() {
     let typed = "--policy asptf(6) --random --size 4k --rate 30 --requests 2e4 --warm-up 1_000";
     assert_eq!(run(typed), run(exact));
 }
+
+/// The policy named is that of the host's queue, which a drive with one of its own leaves empty.
+#[test]
+fn a_note_says_that_the_drive_orders_requests_itself() {
+    let notes = |more: &[&str]| {
+        let workload = [
+            "--workload",
+            "closed(clients=16) uniform",
+            "--requests",
+            "500",
+        ];
+        let drive = ["simulate", "--drive", "sata-4tb-7200", "--policy", "fcfs"];
+        json(&[&drive[..], &workload, more, &["--json"]].concat())["notes"].to_string()
+    };
+    let said = "fcfs never had more than one request to choose from: the drive takes up to 32 ";
+    assert!(notes(&[]).contains(said), "{}", notes(&[]));
+    for elsewhere in [["--queue", "drive"], ["--set", "queue.depth=1"]] {
+        assert!(!notes(&elsewhere).contains("never had"), "{elsewhere:?}");
+    }
+}

@@ -446,21 +446,25 @@ fn the_studies_that_come_along_are_listed() {
 fn the_pages_of_claims_are_of_the_studies_as_they_are() {
     let docs = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs"));
     let read = |name: &str| fs::read_to_string(docs.join(name)).unwrap();
+    let index = read("papers.md");
     let mut count = 0;
     for entry in STUDIES.iter().filter(|entry| entry.is_of_paper()) {
         let study = whole(entry);
-        match study.source.split(',').next().unwrap() {
-            "lumb01" => check_section(&study, &read("freeblock.md")),
-            paper => {
-                count += study.claims.len();
-                check_section(&study, &read(&format!("papers/{paper}.md")));
-            }
-        }
+        let paper = study.source.split(',').next().unwrap();
+        let beyond = format!("beyond {paper}");
+        let of_paper = study.claims.iter().filter(|claim| claim.source != beyond);
+        count += of_paper.count();
+        check_section(&study, &read(page_of(paper, &index)));
     }
-    let index = read("papers.md");
     assert!(index.contains(&format!(" {count} claims:\n")), "{count}");
     let readme = words(include_str!("../../../../README.md"));
-    assert!(readme.contains(&format!("{count} claims of three papers")));
+    assert!(readme.contains(&format!("{count} claims of four papers")));
+}
+
+/// The page of a paper, to which the index links.
+fn page_of<'i>(paper: &str, index: &'i str) -> &'i str {
+    let (_, link) = index.split_once(&format!("| [{paper}](")).expect(paper);
+    link.split(')').next().unwrap()
 }
 
 /// The full form of a study, with a trace if it needs one.
@@ -513,6 +517,7 @@ fn a_new_study_runs_and_replaces_nothing() {
     let again = refused(&["study", "new", &path]);
     let expected = "expected a file that does not exist yet";
     assert!(again.ends_with(expected), "{again}");
+    assert!(printed(&["study", "new", "-"]).starts_with("#"));
     let unnamed = refused(&["study", "new", "mine"]);
     assert!(
         unnamed.ends_with("expected a name ending in .toml"),

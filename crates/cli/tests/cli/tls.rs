@@ -1,11 +1,11 @@
 //! Serves drives over NBD with TLS to real clients, which use GnuTLS.
 
-use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 
+use crate::running::Running;
 use crate::serve::{client, name_of, output};
 
 #[path = "../../../serve/tests/tls/certificates.rs"]
@@ -13,34 +13,22 @@ mod certificates;
 
 use certificates::Authority;
 
-/// A server at a port of this machine, killed when it is dropped.
+/// A server at a port of this machine.
 struct Server {
-    child: Child,
+    running: Running,
     /// As it says, which ends with a slash.
     uri: String,
 }
 
 impl Server {
     fn start(folder: &Path, arguments: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_diskarm"))
-            .args([
-                "serve", "nbd", "--json", "--drive", "hp-c2247", "--size", "16 MiB",
-            ])
-            .args(["--no-time", "--listen", "127.0.0.1:0", "--tls-certificates"])
-            .arg(folder)
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program was built with this test");
-        let stderr = child.stderr.take().expect("piped");
-        let mut line = String::new();
-        let read = BufReader::new(stderr).read_line(&mut line);
-        read.expect("a line");
-        let uri = line.trim_end().strip_prefix("serving hp-c2247 at ");
-        let uri = uri.unwrap_or_else(|| panic!("{line}")).to_owned();
-        Self { child, uri }
+        let mut program = Command::new(env!("CARGO_BIN_EXE_diskarm"));
+        program.args(["serve", "nbd", "--json", "--drive", "hp-c2247"]);
+        program.args(["--size", "16 MiB", "--no-time", "--listen", "127.0.0.1:0"]);
+        program.arg("--tls-certificates").arg(folder);
+        let running = Running::start(program.args(arguments));
+        let uri = running.uri();
+        Self { running, uri }
     }
 
     /// Its address for clients that use the certificates in a folder.
@@ -50,21 +38,7 @@ impl Server {
 
     /// What it has served, once it has ended.
     fn stop(mut self) -> Value {
-        let id = self.child.id().to_string();
-        let killed = Command::new("kill").args(["-TERM", &id]).status();
-        assert!(killed.expect("kill").success());
-        let mut text = String::new();
-        let stdout = self.child.stdout.as_mut().expect("piped");
-        stdout.read_to_string(&mut text).expect("text");
-        let all: Value = serde_json::from_str(&text).expect("JSON");
-        all["exports"][0].clone()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.running.stop()
     }
 }
 

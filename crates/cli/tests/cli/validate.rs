@@ -216,11 +216,11 @@ fn blocks_are_converted_to_the_drive_s_sectors() {
     let text = diskarm_drives::find(DRIVE).map(|entry| entry.text);
     let longer = text
         .unwrap_or_default()
-        .replace("sector_bytes = 512", "sector_bytes = 4096");
+        .replace("sector_bytes = 512", "sector_bytes = 520");
     let drive = file(&folder, "long.toml", &longer);
     let good = of("good.csv", ROWS[0]);
-    let expected = "expected a drive whose sectors divide a trace's blocks of 512 bytes; its have \
-                    4096\n";
+    let expected = "expected a drive whose sectors divide a trace's blocks of 512 bytes or are \
+                    multiples of them; its have 520\n";
     let message = refused(&["--drive", &drive, &good]);
     assert!(message.ends_with(expected), "{message}");
     let simulate = ["simulate", "--drive", &drive, "--trace", &good];

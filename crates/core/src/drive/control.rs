@@ -33,6 +33,7 @@ impl Drive {
         assert!(self.is_idle(), "the drive is not idle");
         assert!(now >= self.now, "time runs backwards: {now:?}");
         self.now = now;
+        self.begin(now);
         let end = self.core.seek(&core::Command {
             request: Request::new(0, Op::Read, at, SectorCount(1)),
             arrived: now,
@@ -40,16 +41,20 @@ impl Drive {
         });
         self.open = end;
         self.last = end;
+        if let Some(deferred) = &mut self.deferred {
+            deferred.arm_is_busy(end);
+        }
         end
     }
 
     /// Takes the buffer rules of `spec` for all that begins from now on. Data that the write cache
-    /// has taken get to the media when they would have; the buffer is emptied if its segments
-    /// change.
+    /// has taken get to the media when they would have, or before anything else if it chose when;
+    /// the buffer is emptied if its segments change.
     pub fn set_buffer(&mut self, now: Instant, spec: &Spec) {
         assert!(now >= self.now, "time runs backwards: {now:?}");
         self.now = now;
         self.begin(now);
+        self.set_deferred(now, spec);
         self.core.set_buffer(now, spec);
     }
 
@@ -68,6 +73,8 @@ impl Drive {
             "the layout of another drive"
         );
         self.now = now;
+        self.begin(now);
+        self.destage_all(now);
         self.core.set_layout(now, layout);
     }
 }
@@ -88,6 +95,7 @@ impl Core {
             head: to.head,
             since: there,
         });
+        self.dirty.destaged = Lbn(u64::MAX);
         self.last = Last {
             op: Op::Read,
             end: Lbn(u64::MAX),
@@ -118,6 +126,9 @@ impl Core {
             end: Lbn(u64::MAX),
             on_media: self.dirty.on_media,
             runs: Vec::new(),
+            tail: None,
+            destaged: Lbn(u64::MAX),
+            waits: false,
         };
         self.last.end = Lbn(u64::MAX);
     }

@@ -10,6 +10,7 @@ use super::bus::HostPath;
 use super::chance::Fate;
 use super::costs::Costs;
 use super::landings::Landings;
+use super::part::Tail;
 use crate::buffer::Buffer;
 use crate::device::{Breakdown, Completion, Outcome, Status};
 use crate::extent::Extent;
@@ -44,6 +45,8 @@ pub struct Core {
     pub(super) fate: Option<Box<Fate>>,
     /// When what it writes gets to the media, if somebody asks.
     pub(super) landings: Option<Box<Landings>>,
+    /// The write cache holds the data of what is served, and of the writes that are asked about.
+    pub(super) from_cache: bool,
 }
 
 /// Data that the write cache took.
@@ -55,6 +58,12 @@ pub(super) struct Dirty {
     pub on_media: Instant,
     /// The runs in which they get there, as far as they did not by the newest append.
     pub runs: Vec<Piece>,
+    /// The newest of these runs, if it ends with part of a physical sector.
+    pub tail: Option<Tail>,
+    /// One past the last block of the range that was destaged last, if the head is still there.
+    pub destaged: Lbn,
+    /// Ranges wait for the arm, or are being put on the media.
+    pub waits: bool,
 }
 
 /// The command served last.
@@ -132,6 +141,9 @@ impl Core {
                 end: Lbn(u64::MAX),
                 on_media: Instant::START,
                 runs: Vec::new(),
+                tail: None,
+                destaged: Lbn(u64::MAX),
+                waits: false,
             },
             bus_free: Instant::START,
             last: Last {
@@ -141,6 +153,7 @@ impl Core {
             pieces: Vec::new(),
             fate: None,
             landings: None,
+            from_cache: false,
             mechanism,
         }
     }
@@ -154,6 +167,7 @@ impl Core {
             self.go_by(stroke, command.begin());
         }
         let served = match command.request.op {
+            _ if self.from_cache => self.serve_from_cache(command),
             Op::Read => self.read(command),
             Op::Write => self.write(command),
             Op::Flush => return self.flush(command),
@@ -170,7 +184,7 @@ impl Core {
     /// write's settle. What continues the write before does not find the arm in place.
     #[cold]
     #[inline(never)]
-    fn go_by(&mut self, stroke: Stroke, at: Instant) {
+    pub(super) fn go_by(&mut self, stroke: Stroke, at: Instant) {
         let mut arm = self.call(at);
         let last = Cylinder(self.mechanism.layout.cylinders() - 1);
         let stops = match stroke {
@@ -188,6 +202,7 @@ impl Core {
         }
         self.arm = Arm::Free(arm);
         self.dirty.end = Lbn(u64::MAX);
+        self.dirty.destaged = Lbn(u64::MAX);
     }
 
     /// Calls the arm at `at`: where it is then, and when it is free to move.
@@ -249,6 +264,7 @@ impl Core {
                 let clean = self.flushed(now) == now;
                 self.rules.caching && (clean || self.appends(request, now))
             }
+            WriteCache::Deferred => self.rules.caching && request.sectors <= self.rules.dirty_max,
         }
     }
 
@@ -323,7 +339,8 @@ impl Estimate for Core {
 
     #[inline]
     fn locate(&self, request: &Request) -> Extent {
-        self.mechanism.layout.extent(request.start)
+        let layout = &self.mechanism.layout;
+        layout.extent(layout.physical().first(request.start))
     }
 
     /// What waits in the drive has been processed meanwhile: its overhead is over.
@@ -350,7 +367,10 @@ impl Core {
         let read = command.processed(self.costs.read_miss.of(self.last.op));
         let called = |at| self.arm.if_called(&self.mechanism, at, &self.rules);
         let read_from = called(read.max(self.flushed(now)));
-        let write_from = called(write.arm_called);
+        let write_from = called(match self.from_cache {
+            true => now,
+            false => write.arm_called,
+        });
         let moved = self.costs.write_hit_moves.map(|moves| {
             moves.map(|extra| {
                 let write = self.write_setup(&command, extra);
@@ -385,6 +405,9 @@ impl View<'_> {
     fn start(&self, request: &Request, place: &Extent) -> (Position, Instant, Span) {
         if request.op.is_read() {
             return (self.read_from, Instant::START, Span::ZERO);
+        }
+        if self.core.from_cache {
+            return (self.write_from, Instant::START, Span::ZERO);
         }
         if let Some(moved) = &self.moved {
             return self.start_moved(moved, request, place);
@@ -433,19 +456,22 @@ impl Outlook for View<'_> {
     fn positioning(&self, request: &Request, place: &Extent) -> Span {
         let (from, ready, late) = self.start(request, place);
         let mechanism = &self.core.mechanism;
-        late + mechanism.positioning(from, request.op, place, ready)
+        let reading = self.core.reads_before(request, self.begin);
+        late + mechanism.positioning(from, request.op, place, ready) + reading
     }
 
     fn access(&self, request: &Request, place: &Extent) -> Span {
         let (from, ready, late) = self.start(request, place);
         let mechanism = &self.core.mechanism;
-        let (op, end) = (request.op, request.end());
-        let (_, mut piece) = mechanism.piece_of(from, op, (request.start, end), place, ready);
+        let physical = mechanism.layout.physical();
+        let op = request.op;
+        let (start, end) = (physical.first(request.start), physical.end(request.end()));
+        let (_, mut piece) = mechanism.piece_of(from, op, (start, end), place, ready);
         while piece.end_lbn() < end {
             let rest = (piece.end_lbn(), end);
             (_, piece) = mechanism.next_piece(piece.position_after(), op, rest, ready);
         }
-        late + (piece.end() - from.since)
+        late + (piece.end() - from.since) + self.core.reads_before(request, self.begin)
     }
 
     fn seek(&self, request: &Request, place: &Extent) -> Span {

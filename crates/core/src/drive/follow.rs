@@ -10,18 +10,25 @@ use crate::device::{Completion, Outcome};
 use crate::geometry::Layout;
 use crate::mechanics::{Mechanism, Rotation};
 use crate::request::{Op, Request};
-use crate::spec::Spec;
+use crate::spec::{Spec, WriteCache};
 use crate::units::{Angle, Instant, Span};
 
 impl Core {
     /// The drive of `spec` over its layout, its platter at angle zero at [`Instant::START`].
     pub fn of(spec: &Spec, layout: Arc<Layout>) -> Self {
-        Self::new(spec, Mechanism::new(spec, layout, Angle::ZERO))
+        Self::on(spec, Mechanism::new(spec, layout, Angle::ZERO))
     }
 
     /// The drive of `spec` on a mechanism made before, of which copies share their tables.
+    ///
+    /// Nobody outside knows which data a write cache puts on the media, and when: of one that
+    /// chooses it is assumed that it keeps the order of arrival.
     pub fn on(spec: &Spec, mechanism: Mechanism) -> Self {
-        Self::new(spec, mechanism)
+        let mut core = Self::new(spec, mechanism);
+        if core.rules.write_cache == WriteCache::Deferred {
+            core.rules.write_cache = WriteCache::Always;
+        }
+        core
     }
 
     /// Serves a command that reaches an idle drive at `arrived`, no earlier than the last

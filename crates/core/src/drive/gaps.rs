@@ -73,7 +73,7 @@ impl InGaps {
             open,
         } = *command;
         let nothing = (Vec::new(), open);
-        if !request.is_simple_transfer() || self.tasks.is_done() {
+        if !request.is_simple_transfer() || core.defers(&request) || self.tasks.is_done() {
             return nothing;
         }
         let Some(gap) = core.gap(&request, arrived, open) else {
@@ -184,13 +184,17 @@ impl Core {
         let there = from.since + moved;
         let rounding = self.mechanism.rotation.rounding();
         let missed = there.since_or_zero(find.begin + rounding);
-        let sector_ns = (find.end - find.begin).as_ns() / find.sectors.0 as i64;
-        let passed = match missed {
-            Span::ZERO => 0,
-            missed => missed.as_ns() / sector_ns.max(1) + 1,
-        };
+        let physical = self.mechanism.layout.physical();
         let end = find.first + find.sectors;
-        let first = Lbn(find.first.0 + passed as u64).min(end);
+        let (whole, whole_end) = (physical.first(find.first), physical.end(end));
+        let sector_ns = (find.end - find.begin).as_ns() / (whole_end - whole).0 as i64;
+        let first = match missed {
+            Span::ZERO => find.first,
+            missed => {
+                let passed = missed.as_ns() / sector_ns.max(1) + 1;
+                Lbn(whole.0 + physical.up(passed as u64)).min(end)
+            }
+        };
         let mut position = Position {
             cylinder: find.track.cylinder,
             head: find.track.head,
@@ -198,7 +202,8 @@ impl Core {
         };
         if first < end {
             let start = Instant::START;
-            let (_, piece) = (self.mechanism).next_piece(position, Op::Read, (first, end), start);
+            let blocks = (physical.first(first), whole_end);
+            let (_, piece) = (self.mechanism).next_piece(position, Op::Read, blocks, start);
             position = piece.position_after();
         }
         self.arm = Arm::Free(position);

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::ranges::Blocks;
 use crate::device::Landed;
 use crate::mechanics::Piece;
 use crate::units::{Instant, SectorCount, Span};
@@ -9,35 +10,94 @@ use crate::units::{Instant, SectorCount, Span};
 /// The runs of writes that have begun, until they are reported to be on the media.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Landings {
-    /// In the order in which they get there, with how many of their sectors have been reported.
-    runs: VecDeque<(Piece, SectorCount)>,
+    /// In the order in which they get there; runs of the same blocks at the same time follow one
+    /// another.
+    runs: VecDeque<Run>,
+    /// Parts of older writes, which get there with the blocks of the next runs: these replace them.
+    pub replaced: Vec<Blocks>,
+}
+
+/// A run, and what of it somebody wrote: the rest of a physical sector goes with it.
+#[derive(Clone, Debug)]
+struct Run {
+    piece: Piece,
+    /// First and one past the last block.
+    written: Blocks,
+    /// How many sectors of the piece have been reported.
+    reported: SectorCount,
 }
 
 impl Landings {
-    /// Adds a run that is written when all before have been; a revolution takes `period`.
-    pub fn add(&mut self, run: Piece, period: Span) {
-        let parts = run.in_passing_order(period).into_iter().flatten();
-        let parts = parts.filter(|part| part.sectors > SectorCount(0));
-        self.runs.extend(parts.map(|part| (part, SectorCount(0))));
+    /// Adds a run that is written when all before have been, with the blocks of it that somebody
+    /// `written`; a revolution takes `period`.
+    pub fn add(&mut self, run: Piece, written: Blocks, period: Span) {
+        for piece in parts(run, period) {
+            push(&mut self.runs, piece, &self.replaced);
+            self.runs.push_back(Run::new(piece, written));
+        }
+    }
+
+    /// Adds a run of blocks of several writes, each of which counts.
+    pub fn add_all(&mut self, run: Piece, writes: &[Blocks], period: Span) {
+        for piece in parts(run, period) {
+            push(&mut self.runs, piece, writes);
+        }
+    }
+
+    /// Forgets the run added last, which has not begun.
+    pub fn retract(&mut self, run: Piece, period: Span) {
+        let left = self.runs.len() - parts(run, period).count();
+        self.runs.truncate(left);
     }
 
     /// What has reached the media by `now` and has not been reported.
     pub fn by(&mut self, now: Instant) -> Vec<Landed> {
         let mut landed = Vec::new();
-        while let Some((run, reported)) = self.runs.front_mut() {
-            let done = run.done(now);
-            if done > *reported {
-                landed.push(Landed {
-                    first: run.first + *reported,
-                    sectors: SectorCount(done.0 - reported.0),
-                });
-            }
-            *reported = done;
-            if done < run.sectors {
+        let mut over = 0;
+        for run in &mut self.runs {
+            let (piece, done) = (run.piece, run.piece.done(now));
+            if done == SectorCount(0) {
                 break;
             }
-            self.runs.pop_front();
+            let first = (piece.first + run.reported).max(run.written.0);
+            let end = (piece.first + done).min(run.written.1);
+            if first < end {
+                landed.push(Landed {
+                    first,
+                    sectors: end - first,
+                });
+            }
+            run.reported = done;
+            over += usize::from(done == piece.sectors);
         }
+        self.runs.drain(..over);
         landed
     }
+}
+
+impl Run {
+    fn new(piece: Piece, written: Blocks) -> Self {
+        Self {
+            piece,
+            written,
+            reported: SectorCount(0),
+        }
+    }
+}
+
+/// Adds a run for each of the `writes` that it has blocks of.
+fn push(runs: &mut VecDeque<Run>, piece: Piece, writes: &[Blocks]) {
+    let has = |write: &&Blocks| write.0 < piece.end_lbn() && piece.first < write.1;
+    runs.extend(
+        writes
+            .iter()
+            .filter(has)
+            .map(|write| Run::new(piece, *write)),
+    );
+}
+
+/// A run in the order in which its blocks pass.
+fn parts(run: Piece, period: Span) -> impl Iterator<Item = Piece> {
+    let parts = run.in_passing_order(period).into_iter().flatten();
+    parts.filter(|part| part.sectors > SectorCount(0))
 }

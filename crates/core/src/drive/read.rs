@@ -90,8 +90,21 @@ impl Core {
         begin: Instant,
         pass: Option<&Reading>,
     ) -> Option<(SegmentId, Lbn)> {
-        let start = request.start;
-        if !self.rules.caching || request.force_unit_access {
+        match request.force_unit_access {
+            true => None,
+            false => self.held(request.start, begin, pass),
+        }
+    }
+
+    /// The same from block `start` on, for whoever may have it from the buffer.
+    #[inline]
+    pub(super) fn held(
+        &self,
+        start: Lbn,
+        begin: Instant,
+        pass: Option<&Reading>,
+    ) -> Option<(SegmentId, Lbn)> {
+        if !self.rules.caching {
             return None;
         }
         let held = match pass.filter(|_| self.pass_may_bring(start)) {
@@ -103,7 +116,8 @@ impl Core {
             }
             None => self.buffer.holding(start),
         };
-        let arriving = pass.filter(|pass| self.rules.arriving_hits && pass.is_at(start, begin));
+        let arriving = pass
+            .filter(|pass| self.rules.arriving_hits && pass.is_at(&self.mechanism, start, begin));
         held.or_else(|| arriving.map(|pass| (pass.segment, start)))
     }
 
@@ -119,6 +133,20 @@ impl Core {
             || self.rules.read_whole_track && self.is_in_whole_track(request, begin, &pass)
     }
 
+    /// Whether the buffer would have all blocks of a read begun at `begin`.
+    #[cold]
+    pub(super) fn is_held(&self, request: &Request, begin: Instant) -> bool {
+        let pass = match self.arm {
+            Arm::Free(_) => None,
+            Arm::Reading(mut pass) => {
+                pass.go_on(&self.mechanism, begin);
+                Some(pass)
+            }
+        };
+        let held = self.buffered(request, begin, pass.as_ref());
+        held.is_some_and(|(_, end)| end >= request.end())
+    }
+
     /// Whether a pass that has gone on to `begin` would bring the first block of a read with the
     /// beginning of its last track.
     fn is_in_whole_track(&self, request: &Request, begin: Instant, pass: &Reading) -> bool {
@@ -132,15 +160,18 @@ impl Core {
             .is_some_and(|first| (first..end).contains(&request.start))
     }
 
-    /// One past the last block that the drive would read on to, behind a read.
+    /// One past the last block that the drive would read on to, behind a read: to the end of its
+    /// last physical sector in any case.
     #[inline]
     pub(super) fn read_ahead_end(&self, request: &Request) -> Lbn {
         let rules = &self.rules;
+        let physical = self.mechanism.layout.physical();
+        let requested = physical.end(request.end());
         if !rules.caching || rules.read_ahead == ReadAhead::None {
-            return request.end();
+            return requested;
         }
         if rules.read_ahead_on_run && !self.is_sequential(Op::Read, request) {
-            return request.end();
+            return requested;
         }
         let capacity = rules.segment.0;
         let room = match rules.delivered {
@@ -148,7 +179,8 @@ impl Core {
             Delivered::Dropped => capacity,
         };
         let ahead = rules.read_ahead_max.0.min(room).max(rules.read_ahead_min.0);
-        Lbn((request.end().0 + ahead).min(self.mechanism.layout.sectors().0))
+        let end = Lbn((request.end().0 + ahead).min(self.mechanism.layout.sectors().0));
+        physical.first(end).max(requested)
     }
 
     /// Whether the track before the one of the last block is in the buffer or comes with the
@@ -194,12 +226,13 @@ impl Core {
     }
 
     /// Read-ahead behind a read that the buffer served: one under way goes further; one that
-    /// has ended, or a free arm, takes up again if the drive does that.
+    /// has ended, or a free arm, takes up again if the drive does that and no dirty data need the
+    /// arm.
     fn read_on_after_hit(&mut self, command: &Command, held: (SegmentId, Lbn), go: Instant) {
         let request = &command.request;
         let ends = (request.end(), self.read_ahead_end(request));
         let follows = self.follows_buffered_track(request);
-        let resumes = self.rules.read_ahead_on_hit;
+        let resumes = self.rules.read_ahead_on_hit && !self.dirty.waits;
         let begin = command.begin();
         match &mut self.arm {
             Arm::Reading(reading) if reading.segment == held.0 => {
@@ -222,6 +255,7 @@ impl Core {
                 let newest = (piece, piece.begin - approach.wait);
                 let scheme = (self.rules.read_ahead, follows);
                 self.arm = Arm::Reading(Reading::new(held.0, ends, newest, scheme));
+                self.dirty.destaged = Lbn(u64::MAX);
             }
             _ => {}
         }
@@ -305,13 +339,14 @@ impl Core {
         if command.request.force_unit_access {
             self.buffer.forget(&command.request);
         }
-        let segment = self.buffer.claim_for_read(start);
-        let media = self.read_from_media(command, start, segment, position);
+        let first = self.mechanism.layout.physical().first(start);
+        let segment = self.buffer.claim_for_read(first);
+        let media = self.read_from_media(command, first, segment, position);
         self.deliver(command, overhead, &media, None, Outcome::Miss)
     }
 
-    /// Reads from block `from` to the request's end into `segment`, and on, with the arm at
-    /// `position`.
+    /// Reads from the physical sector of block `from` to that of the request's end into `segment`,
+    /// and on, with the arm at `position`.
     #[inline]
     fn read_from_media(
         &mut self,
@@ -322,6 +357,7 @@ impl Core {
     ) -> Media {
         let request = &command.request;
         let ends = (request.end(), self.read_ahead_end(request));
+        let from = self.mechanism.layout.physical().first(from);
         let late = self.scatter(Op::Read, position, from);
         let (mut at, mut head) = (from, position);
         head.since = head.since.shifted(late);
@@ -369,7 +405,8 @@ impl Core {
         if !self.rules.read_on_arrival || self.outgrows(request.sectors) {
             return (approach, piece);
         }
-        let wanted = ends.0.min(piece.end_lbn()) - piece.first;
+        let requested = self.mechanism.layout.physical().end(ends.0);
+        let wanted = requested.min(piece.end_lbn()) - piece.first;
         let period = self.mechanism.rotation.period();
         (approach, piece.on_arrival(approach.wait, wanted, period))
     }

@@ -176,8 +176,11 @@ impl Reading {
     }
 
     /// Whether the pass is reading block `next` at `at`, after [`Self::go_on`].
-    pub fn is_at(&self, next: Lbn, at: Instant) -> bool {
-        !self.is_over(at) && at >= self.piece.begin && self.reached(at) == next
+    pub fn is_at(&self, mechanism: &Mechanism, next: Lbn, at: Instant) -> bool {
+        let reached = self.reached(at);
+        !self.is_over(at)
+            && at >= self.piece.begin
+            && mechanism.layout.physical().first(next) == reached
     }
 
     /// Where the head is if the pass is stopped at `at`, after [`Self::go_on`]; at a sector's

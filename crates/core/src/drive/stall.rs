@@ -14,15 +14,20 @@ impl Core {
     /// block has passed.
     #[cold]
     pub(super) fn stall(&mut self, request: &Request, mut sending: Sending) -> Option<Instant> {
+        let physical = self.mechanism.layout.physical();
         let mut last = 0;
-        for k in self.rules.segment.0..request.sectors.0 {
-            let block = Lbn(request.start.0 + k);
+        let mut block = physical.first(request.start) + self.rules.segment;
+        while block < request.end() {
             let data = Arrivals {
                 first: request.start,
                 end: request.end(),
                 pieces: &self.pieces,
             };
-            self.path.send_next(&data, &mut sending);
+            // The place of a physical sector is free when the last block in it is sent.
+            let freed = Lbn(block.0 - self.rules.segment.0) + physical.blocks() - request.start;
+            while sending.sent < freed {
+                self.path.send_next(&data, &mut sending);
+            }
             while self.pieces.get(last)?.end_lbn() <= block {
                 last += 1;
             }
@@ -31,6 +36,7 @@ impl Core {
             if piece.first <= block && piece.after(block - piece.first) < sending.now {
                 self.wait_for_room(request, (last, block), sending.now);
             }
+            block = block + physical.blocks();
         }
         let piece = self.pieces.last()?;
         Some(piece.after(request.end() - piece.first))

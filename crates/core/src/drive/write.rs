@@ -1,12 +1,13 @@
 //! Serving a write.
 
 use super::arm::Arm;
-use super::bus::HostPath;
 use super::core::{Command, Core, Served};
+use super::flow::{Flow, in_time};
+use super::part::{Media, Tail};
 use crate::device::{Breakdown, Outcome};
 use crate::mechanics::{Approach, Piece, Position};
 use crate::request::{Op, Request};
-use crate::spec::{ExtraWriteDisconnect, WriteLeaves};
+use crate::spec::{ExtraWriteDisconnect, WriteCache, WriteLeaves};
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
 /// When a write's data come and its arm is called.
@@ -22,7 +23,7 @@ pub(super) struct Setup {
     /// When the arm is called.
     pub arm_called: Instant,
     /// The media are not touched before this.
-    ready: Instant,
+    pub ready: Instant,
     /// The extra disconnect, if the drive does one here.
     extra: Option<ExtraWriteDisconnect>,
     /// It continues data that are not on the media yet.
@@ -32,13 +33,13 @@ pub(super) struct Setup {
 }
 
 /// The media's and the bus's part of a write.
-struct Transfer {
+pub(super) struct Transfer {
     /// How the arm got to the first piece.
-    approach: Approach,
+    pub approach: Approach,
     /// When the last sector was on the media, and where the head is then.
-    end: Position,
+    pub end: Position,
     /// When the drive had the last data.
-    received: Instant,
+    pub received: Instant,
 }
 
 impl Core {
@@ -106,6 +107,8 @@ impl Core {
             _ if sectors < start.large_from => start.small,
             _ => start.large,
         };
+        // The media take whole physical sectors.
+        let wanted = SectorCount(self.mechanism.layout.physical().up(wanted.0));
         let first = wanted.min(sectors).min(self.rules.segment);
         let enough = data + self.path.write_sector * first.0;
         if first == sectors {
@@ -118,6 +121,9 @@ impl Core {
     pub(super) fn write(&mut self, command: &Command) -> Served {
         let request = &command.request;
         let mut setup = self.write_setup(command, Span::ZERO);
+        if setup.absorbed && self.rules.write_cache == WriteCache::Deferred {
+            return self.absorb(command, &setup);
+        }
         if setup.absorbed && self.costs.write_hit_moves.is_some() {
             setup = self.setup_from_here(command, setup);
         }
@@ -134,12 +140,17 @@ impl Core {
         if !setup.appends {
             self.dirty.runs.clear();
         }
-        let late = self.scatter(Op::Write, from, request.start);
-        let start = Position {
-            since: from.since.shifted(late),
-            ..from
+        let joining = match self.dirty.tail.is_some() {
+            true => self.joining(request, &setup),
+            false => None,
         };
-        let mut transfer = self.transfer(request, &setup, start);
+        let mut media = joining.unwrap_or_else(|| self.media_of(request, from));
+        let mut late = Span::ZERO;
+        if joining.is_none() {
+            late = self.scatter(Op::Write, from, request.start);
+            media.from.since = from.since.shifted(late);
+        }
+        let mut transfer = self.transfer(request, &setup, media);
         if late != Span::ZERO {
             transfer.approach = transfer.approach.late(late);
         }
@@ -168,7 +179,8 @@ impl Core {
         }
     }
 
-    fn complete_write(
+    #[inline(always)]
+    pub(super) fn complete_write(
         &self,
         command: &Command,
         setup: &Setup,
@@ -236,21 +248,23 @@ impl Core {
     }
 
     /// The buffer after a write: what it makes stale is dropped, its data stay in a segment.
-    fn keep_written(&mut self, request: &Request) {
+    #[inline(always)]
+    pub(super) fn keep_written(&mut self, request: &Request) {
         if !self.rules.caching {
             return;
         }
         self.buffer.invalidate(request);
+        let physical = self.mechanism.layout.physical();
         let before = request.start.0.checked_sub(1).map(Lbn);
         let continued = before
             .filter(|_| self.rules.combine_writes && self.is_sequential(Op::Write, request))
             .and_then(|before| self.buffer.holding(before));
         let segment = match continued {
             Some((segment, _)) => segment,
-            None => self.buffer.claim_for_write(request.start),
+            None => self.buffer.claim_for_write(physical.first(request.start)),
         };
         if self.rules.hits_on_written {
-            self.buffer.fill(segment, request.end());
+            self.buffer.fill(segment, physical.end(request.end()));
             if self.fate.is_some() {
                 self.buffer.transferred(segment, request);
             }
@@ -259,17 +273,18 @@ impl Core {
 
     /// Moves the data of a write through the buffer to the media.
     #[inline]
-    fn transfer(&mut self, request: &Request, setup: &Setup, from: Position) -> Transfer {
-        if self.unwritten(setup) + request.sectors <= self.rules.segment {
-            self.transfer_with_room(request, setup, from)
+    fn transfer(&mut self, request: &Request, setup: &Setup, media: Media) -> Transfer {
+        let held = self.unwritten(setup) + media.joined(request);
+        if held + request.sectors <= self.rules.segment {
+            self.transfer_with_room(request, setup, media)
         } else {
-            self.transfer_in_step(request, setup, from)
+            self.transfer_in_step(request, setup, media)
         }
     }
 
     /// Sectors that the write appends to and that are not on the media when its data come.
     #[inline]
-    fn unwritten(&mut self, setup: &Setup) -> SectorCount {
+    pub(super) fn unwritten(&mut self, setup: &Setup) -> SectorCount {
         if !setup.appends {
             return SectorCount(0);
         }
@@ -284,25 +299,42 @@ impl Core {
     /// The common case: the segment has room for all, so the bus never waits. A sector that the
     /// media reach before it has come is written a revolution later.
     #[inline]
-    fn transfer_with_room(&mut self, request: &Request, setup: &Setup, from: Position) -> Transfer {
+    fn transfer_with_room(
+        &mut self,
+        request: &Request,
+        setup: &Setup,
+        mut media: Media,
+    ) -> Transfer {
         let sector = self.path.write_sector;
         let received = setup.data + sector * request.sectors.0;
-        let (mut at, mut position, mut ready) = (request.start, from, setup.ready);
-        let mut first = None;
+        let come = |end: Lbn| {
+            let sectors = end.min(request.end()).0.saturating_sub(request.start.0);
+            setup.data + sector * sectors
+        };
+        let physical = self.mechanism.layout.physical();
+        let period = self.mechanism.rotation.period();
+        let (mut at, end) = (physical.first(media.first), physical.end(media.end));
+        let (mut position, mut ready) = (media.from, setup.ready);
+        let mut first: Option<Approach> = None;
         let mut is_late = false;
-        while at < request.end() {
-            let blocks = (at, request.end());
-            let (approach, mut piece) =
+        let mut tail = None;
+        while at < end {
+            let goes_on = media.goes_on || first.is_some();
+            let (mut approach, mut piece) =
                 self.mechanism
-                    .any_piece(first.is_some(), position, Op::Write, blocks, ready);
+                    .any_piece(goes_on, position, Op::Write, (at, end), ready);
+            let before = Tail::new(position, goes_on, &media, at);
+            let reads = media.reads(&piece);
+            if reads {
+                piece = piece.next_time(period);
+                approach.wait += period;
+            }
             first.get_or_insert(approach);
-            let before = (at - request.start).0;
-            let come = setup.data + sector * before;
-            let taken = in_time(&piece, come, sector);
+            let taken = in_time(&piece, physical, come);
             if taken < piece.sectors {
                 is_late = true;
                 // The rest waits for its sector to come round.
-                ready = come + sector * (taken.0 + 1);
+                ready = come(at + taken + physical.blocks());
                 position = Position {
                     since: piece.after(taken),
                     ..piece.position_after()
@@ -310,19 +342,17 @@ impl Core {
                 piece = piece.before(taken);
             } else {
                 let landed_with_all = received <= piece.begin - approach.wait;
-                if self.rules.write_on_arrival && landed_with_all && !is_late {
-                    let period = self.mechanism.rotation.period();
+                if self.rules.write_on_arrival && landed_with_all && !is_late && !reads {
                     piece = piece.on_arrival(approach.wait, piece.sectors, period);
                 }
                 position = piece.position_after();
+                tail = Some(before);
             }
             at = piece.end_lbn();
-            if setup.absorbed && taken.0 > 0 {
-                self.dirty.runs.push(piece);
-            }
-            if let Some(landings) = &mut self.landings {
-                landings.add(piece, self.mechanism.rotation.period());
-            }
+            self.put_on_media(piece, (media.first, media.end), setup.absorbed);
+        }
+        if setup.absorbed && !physical.begins_at(media.end) {
+            self.dirty.tail = tail;
         }
         Transfer {
             approach: first.unwrap_or_default(),
@@ -331,10 +361,23 @@ impl Core {
         }
     }
 
+    /// Takes note of a run, which the write cache has taken if it is `absorbed`, and of which a
+    /// host wrote the blocks `written`.
+    #[inline]
+    fn put_on_media(&mut self, piece: Piece, written: (Lbn, Lbn), absorbed: bool) {
+        if absorbed && piece.sectors.0 > 0 {
+            self.dirty.runs.push(piece);
+        }
+        if let Some(landings) = &mut self.landings {
+            landings.add(piece, written, self.mechanism.rotation.period());
+        }
+    }
+
     /// Sector by sector, as the segment may be full: then a sector is taken from the host only when
     /// there is room again.
     #[cold]
-    fn transfer_in_step(&mut self, request: &Request, setup: &Setup, from: Position) -> Transfer {
+    fn transfer_in_step(&mut self, request: &Request, setup: &Setup, mut media: Media) -> Transfer {
+        let physical = self.mechanism.layout.physical();
         let mut flow = Flow {
             path: &self.path,
             capacity: self.rules.segment.0 as usize,
@@ -348,22 +391,23 @@ impl Core {
             flow.written
                 .extend((done..run.sectors.0).map(|k| run.after(SectorCount(k + 1))));
         }
-        let (mut at, mut position, mut ready) = (request.start, from, setup.ready);
+        let (mut at, end) = (physical.first(media.first), physical.end(media.end));
+        let (mut position, mut ready) = (media.from, setup.ready);
         let mut first: Option<Approach> = None;
-        while at < request.end() {
-            let blocks = (at, request.end());
-            let (approach, piece) =
+        let mut runs = Vec::new();
+        while at < end {
+            let (mut approach, mut piece) =
                 self.mechanism
-                    .any_piece(first.is_some(), position, Op::Write, blocks, ready);
+                    .any_piece(first.is_some(), position, Op::Write, (at, end), ready);
+            if media.reads(&piece) {
+                let period = self.mechanism.rotation.period();
+                piece = piece.next_time(period);
+                approach.wait += period;
+            }
             first.get_or_insert(approach);
-            let (taken, late) = flow.write(&piece);
+            let (taken, late) = flow.write(&piece, physical, request);
             at = piece.first + taken;
-            if setup.absorbed && taken.0 > 0 {
-                self.dirty.runs.push(piece.before(taken));
-            }
-            if let Some(landings) = &mut self.landings {
-                landings.add(piece.before(taken), self.mechanism.rotation.period());
-            }
+            runs.push(piece.before(taken));
             position = match taken {
                 SectorCount(0) => Position {
                     since: piece.begin,
@@ -375,10 +419,14 @@ impl Core {
             ready = late.unwrap_or(ready);
         }
         let approach = first.unwrap_or_default();
+        let received = flow.received;
+        for run in runs {
+            self.put_on_media(run, (media.first, media.end), setup.absorbed);
+        }
         Transfer {
             approach,
             end: position,
-            received: flow.received,
+            received,
         }
     }
 
@@ -391,74 +439,10 @@ impl Core {
     }
 }
 
-/// Sectors of `piece` that the media write when they pass for the first time: those that are in the
-/// buffer by then. `come` is when the bus begins with the first, and each takes it `sector`.
-#[inline]
-fn in_time(piece: &Piece, come: Instant, sector: Span) -> SectorCount {
-    let is_late = |k: u64| come + sector * (k + 1) > piece.after(SectorCount(k));
-    if is_late(0) {
-        return SectorCount(0);
-    }
-    // If the bus is faster, no sector is later than the first, and if it is slower, than the last.
-    let (mut taken, mut late) = (0, piece.sectors.0 - 1);
-    if !is_late(late) {
-        return piece.sectors;
-    }
-    while taken + 1 < late {
-        let middle = taken.midpoint(late);
-        *(if is_late(middle) {
-            &mut late
-        } else {
-            &mut taken
-        }) = middle;
-    }
-    SectorCount(late)
-}
-
-/// Data of a write on their way from the bus through a segment to the media.
-struct Flow<'a> {
-    path: &'a HostPath,
-    /// Room in the segment.
-    capacity: usize,
-    /// See [`Core::resume_below`].
-    resume_below: Option<usize>,
-    /// When the newest sector came over the bus.
-    received: Instant,
-    /// When each sector was on the media.
-    written: Vec<Instant>,
-}
-
-impl Flow<'_> {
-    /// Writes the sectors of `piece` that come in time; how many, and when the first one that
-    /// did not was there.
-    fn write(&mut self, piece: &Piece) -> (SectorCount, Option<Instant>) {
-        for taken in 0..piece.sectors.0 {
-            let there = self.receive();
-            if there > piece.after(SectorCount(taken)) {
-                return (SectorCount(taken), Some(there));
-            }
-            self.received = there;
-            self.written.push(piece.after(SectorCount(taken + 1)));
-        }
-        (piece.sectors, None)
-    }
-
-    /// When the next sector is in the buffer.
-    fn receive(&self) -> Instant {
-        let next = self.written.len();
-        let sector = self.path.write_sector;
-        let full = next
-            .checked_sub(self.capacity)
-            .map(|freed| (freed, self.written[freed]));
-        match (full, self.resume_below) {
-            (Some((_, room)), None) if room > self.received => room + sector,
-            (Some((freed, room)), Some(left)) if room > self.received => {
-                // Until only `left` of the sectors in the buffer are still to be written.
-                let low = (next - left.min(self.capacity)).clamp(freed, next - 1);
-                self.written[low] + self.path.reselect[1] + sector
-            }
-            _ => self.received + sector,
-        }
+impl Setup {
+    /// Whether it may become part of what it appends to.
+    pub fn joins(&self) -> bool {
+        self.appends && self.absorbed
     }
 }
 

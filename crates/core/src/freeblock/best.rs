@@ -1,5 +1,7 @@
 //! The best read of a gap, looked for cylinder by cylinder.
 
+use std::cell::Cell;
+
 use super::chart::Run;
 use super::search::{Find, Gap, Limits, Track};
 use super::tasks::{GROUP, Task, Tasks};
@@ -12,6 +14,15 @@ pub(super) const EVEN: u64 = 1 << 10;
 
 /// The largest ratio of shares, in the same unit.
 const MOST: u64 = EVEN << 3;
+
+/// What it is worth if a read leaves one stretch of wanted blocks less, in blocks: each stretch
+/// takes a read of its own, for which the arm has to come to it.
+///
+/// Without it the last hundredth of a disk is left in pieces of 3.6 blocks. On the Atlas 10K of
+/// lumb01-scan, inside the firmware and with seed 1, a whole scan reads 4.52 MB/s without it, and
+/// 7.50 MB/s while 80 to 20 % is wanted. With 10 blocks it is 4.86 and 7.55, with 16 4.92 and 7.45,
+/// with 25 5.02 and 7.34.
+const STRETCH: u64 = 16;
 
 /// The time of one sector, rounded down.
 pub(super) fn sector_span(mechanism: &Mechanism, width: Angle) -> Span {
@@ -45,6 +56,8 @@ pub(super) struct Search<'a> {
     pub worth: u64,
     /// Tracks looked at.
     pub looked: u32,
+    /// A group of cylinders, and what a wanted block of it is worth: the last that was asked for.
+    pub known: Cell<(u32, u64)>,
 }
 
 impl Search<'_> {
@@ -55,11 +68,7 @@ impl Search<'_> {
         if ends[1] != ends[0] {
             self.look_at_cylinder(ends[1]);
         }
-        let groups = self.tasks.chart.cylinders.div_ceil(GROUP);
-        let mut promising: Vec<(u64, u32)> = (0..groups)
-            .map(|group| (self.most_of(group), group))
-            .filter(|(most, _)| *most > self.worth)
-            .collect();
+        let mut promising = self.promising();
         promising.sort_unstable_by_key(|&(most, group)| (std::cmp::Reverse(most), group));
         for (most, group) in promising {
             if most <= self.worth || self.looked >= self.limits.tracks {
@@ -74,39 +83,26 @@ impl Search<'_> {
         self.best
     }
 
-    /// What a wanted block of a group of cylinders is worth: more where a larger share of the
-    /// blocks is left than elsewhere.
-    ///
-    /// Otherwise the innermost tracks are left over, which few gaps reach. The cube of the ratio of
-    /// shares leaves fewer of them than the ratio itself.
-    fn worth_of(&self, group: u32) -> u64 {
-        let chart = &self.tasks.chart;
-        let left: u64 = self
-            .members
-            .iter()
-            .map(|task| task.in_groups[group as usize])
-            .sum();
-        let here = left * self.tasks.layout.sectors().0;
-        let even = (chart.blocks(group) * self.left).max(1);
-        let ratio = u128::from(EVEN) * u128::from(here) / u128::from(even);
-        let ratio = ratio.min(u128::from(MOST)) as u64;
-        (ratio * ratio / EVEN * ratio / EVEN).max(1)
+    /// The groups of cylinders that may be worth more than what was found, and what at most.
+    fn promising(&self) -> Vec<(u64, u32)> {
+        let ends = [self.gap.from.cylinder, self.gap.to.cylinder].map(|end| end.0 / GROUP);
+        let [first, last] = [ends[0].min(ends[1]), ends[0].max(ends[1])];
+        let groups = self.tasks.chart.cylinders.div_ceil(GROUP);
+        let timed = |group: u32| (group, self.time_in(group));
+        let reached = |(_, time): &(u32, Span)| *time > Span::ZERO;
+        // Beyond both ends every group is further from both, so what is out of reach ends them.
+        let inner = (first..=last).map(timed).filter(reached);
+        let outer = (0..first).rev().map(timed).take_while(reached);
+        let beyond = (last + 1..groups).map(timed).take_while(reached);
+        let most = inner.chain(outer).chain(beyond).map(|(group, time)| {
+            let passing = self.passing(time, group);
+            (self.most_worth_passing(group, passing), group)
+        });
+        most.filter(|(most, _)| *most > self.worth).collect()
     }
 
-    /// The most that a wanted block of a group can be worth, as part of a read that leaves nothing
-    /// of its track.
-    fn most_worth_of(&self, group: u32) -> u64 {
-        2 * self.worth_of(group)
-    }
-
-    /// The most that a track of a group of cylinders can be worth.
-    fn most_of(&self, group: u32) -> u64 {
-        let fullest = self.members.iter().map(|task| task.groups[group as usize]);
-        let fullest: u64 = fullest.map(u64::from).sum();
-        let worth = self.most_worth_of(group);
-        if fullest * worth <= self.worth {
-            return 0;
-        }
+    /// The most time over a track of a group of cylinders.
+    fn time_in(&self, group: u32) -> Span {
         let (first, end) = (group * GROUP, (group + 1) * GROUP);
         let last = end.min(self.tasks.chart.cylinders) - 1;
         let away = |from: Cylinder| {
@@ -118,8 +114,61 @@ impl Search<'_> {
         };
         let ways = least(away(self.gap.from.cylinder), self.limits.arriving)
             + least(away(self.gap.to.cylinder), self.limits.leaving);
-        let left = self.gap.until.after(self.gap.from.since) - ways - self.limits.turn;
-        fullest.min(self.passing(left, group)) * worth
+        self.gap.until.after(self.gap.from.since) - ways - self.limits.turn
+    }
+
+    /// What a wanted block of a group of cylinders is worth: more where a larger share of the
+    /// blocks is left than elsewhere.
+    ///
+    /// Otherwise the innermost tracks are left over, which few gaps reach. The cube of the ratio of
+    /// shares leaves fewer of them than the ratio itself.
+    fn worth_of(&self, group: u32) -> u64 {
+        let (known, worth) = self.known.get();
+        if known == group {
+            return worth;
+        }
+        let worth = self.computed_worth_of(group);
+        self.known.set((group, worth));
+        worth
+    }
+
+    fn computed_worth_of(&self, group: u32) -> u64 {
+        let chart = &self.tasks.chart;
+        let left: u64 = self
+            .members
+            .iter()
+            .map(|task| task.in_groups[group as usize])
+            .sum();
+        let here = left * self.tasks.layout.sectors().0;
+        let even = (chart.blocks(group) * self.left).max(1);
+        let ratio = match EVEN.checked_mul(here) {
+            Some(product) => product / even,
+            None => {
+                let ratio = u128::from(EVEN) * u128::from(here) / u128::from(even);
+                ratio.min(u128::from(MOST)) as u64
+            }
+        };
+        let ratio = ratio.min(MOST);
+        (ratio * ratio / EVEN * ratio / EVEN).max(1)
+    }
+
+    /// The most that a read in a group of cylinders can be worth that gains at most so many blocks
+    /// and leaves at most so many stretches less.
+    fn most_worth_of(&self, group: u32, blocks: u64, stretches: u64) -> u64 {
+        // Twice, if it leaves nothing of its track.
+        (2 * blocks + STRETCH * stretches) * self.worth_of(group)
+    }
+
+    /// The same of one that takes at most so many sectors.
+    fn most_worth_passing(&self, group: u32, sectors: u64) -> u64 {
+        let fullest = self.members.iter().map(|task| task.groups[group as usize]);
+        let (blocks, stretches) = fullest.fold((0, 0), |sum, [blocks, stretches]| {
+            (sum.0 + u64::from(blocks), sum.1 + u64::from(stretches))
+        });
+        // Stretches of one task have a block between them.
+        let tasks = self.members.len() as u64;
+        let (least, passing) = (sectors.div_ceil(2) * tasks, sectors * tasks);
+        self.most_worth_of(group, blocks.min(passing), stretches.min(least))
     }
 
     /// At most how many sectors of a group of cylinders pass within a time.
@@ -145,8 +194,8 @@ impl Search<'_> {
             let ways = way((from.cylinder, cylinder), Op::Read, arriving)
                 + way((cylinder, to.cylinder), self.gap.op, leaving);
             let left = self.gap.until.after(from.since) - ways - self.limits.turn;
-            let most = self.passing(left, cylinder.0 / GROUP);
-            if most * self.most_worth_of(cylinder.0 / GROUP) <= self.worth {
+            let group = cylinder.0 / GROUP;
+            if self.most_worth_passing(group, self.passing(left, group)) <= self.worth {
                 return;
             }
         }
@@ -158,17 +207,24 @@ impl Search<'_> {
         }
     }
 
-    /// How many blocks of a track are wanted, those of each task counted.
-    fn wanted_on(&self, track: Track) -> u64 {
+    /// How many blocks of a track are wanted, and in how many stretches, those of each task
+    /// counted.
+    fn wanted_on(&self, track: Track) -> (u64, u64) {
         let number = self.tasks.chart.number(track);
-        let wanted = self.members.iter().map(|task| task.tracks[number]);
-        wanted.map(u64::from).sum()
+        let wanted = self.members.iter();
+        wanted.fold((0, 0), |(blocks, stretches), task| {
+            (
+                blocks + u64::from(task.tracks[number]),
+                stretches + u64::from(task.stretches[number]),
+            )
+        })
     }
 
     /// Looks at one track.
     pub fn look_at(&mut self, track: Track) {
-        let worth = self.most_worth_of(track.cylinder.0 / GROUP);
-        if self.wanted_on(track) * worth <= self.worth || self.except.contains(&track) {
+        let (blocks, stretches) = self.wanted_on(track);
+        let most = self.most_worth_of(track.cylinder.0 / GROUP, blocks, stretches);
+        if most <= self.worth || self.except.contains(&track) {
             return;
         }
         let Gap {
@@ -228,6 +284,7 @@ impl Search<'_> {
             Span::ZERO => under,
             _ => under + 1,
         };
+        let next = self.tasks.layout.physical().up(next);
         if next < u64::from(run.sectors) {
             next
         } else {
@@ -252,25 +309,31 @@ impl Search<'_> {
         let passing = piece.sectors_in(left).min(piece.sectors);
         let is_slow = self.limits.sector * piece.sectors.0 > piece.end() - piece.begin;
         if is_slow || passing > self.limits.max {
-            self.take_some(track, &piece, passing, times.1);
+            self.take_some(track, run, &piece, (passing, times.1));
         } else {
-            self.take(track, &piece, (SectorCount(0), passing));
+            self.take(track, run, &piece, (SectorCount(0), passing));
         }
         (passing == piece.sectors).then(|| piece.end())
     }
 
     /// Takes the best of the first `passing` blocks of a piece, where a read cannot have them all:
     /// from each wanted block as many as a read may have, and the bus carries by `end`.
-    fn take_some(&mut self, track: Track, piece: &Piece, passing: SectorCount, end: Instant) {
+    fn take_some(
+        &mut self,
+        track: Track,
+        run: &Run,
+        piece: &Piece,
+        (passing, end): (SectorCount, Instant),
+    ) {
         let bus_ns = (self.limits.sector.as_ns() as u64).max(1);
         let mut at = piece.first;
         let last = piece.first + passing;
         while let Some(first) = self.first_wanted(at, last) {
             let index = first - piece.first;
-            let left = end.since_or_zero(piece.after(index));
+            let left = end.since_or_zero(piece.begins(index));
             let by_bus = left.as_ns() as u64 / bus_ns;
             let most = by_bus.min(self.limits.max.0).min(passing.0 - index.0);
-            self.take(track, piece, (index, SectorCount(index.0 + most)));
+            self.take(track, run, piece, (index, SectorCount(index.0 + most)));
             at = Lbn(first.0 + 1);
         }
     }
@@ -296,24 +359,33 @@ impl Search<'_> {
 
     /// Takes the sectors of a piece from `part.0` to `part.1`, from the first wanted to the last,
     /// if none that was found is worth as much.
-    fn take(&mut self, track: Track, piece: &Piece, part: (SectorCount, SectorCount)) {
+    fn take(&mut self, track: Track, run: &Run, piece: &Piece, part: (SectorCount, SectorCount)) {
         let (first, end) = (piece.first + part.0, piece.first + part.1);
         let counts = self
             .members
             .iter()
             .map(|task| task.wanted.count_in(first, end));
         let gain: u64 = counts.sum();
-        let left = self.wanted_on(track);
-        let worth = gain * self.worth_of(track.cylinder.0 / GROUP);
+        let (left, stretches) = self.wanted_on(track);
+        let value = self.worth_of(track.cylinder.0 / GROUP);
         // The rest of a track takes a gap of its own: reads that leave less of one are worth more,
         // up to double.
-        let worth = worth + worth * gain / left.max(1);
-        if worth <= self.worth {
+        let blocks = value * gain + value * gain * gain / left.max(1);
+        if blocks + STRETCH * value * stretches <= self.worth {
             return;
         }
         let wanted = |task: &&Task| task.wanted.last_in(first, end);
         let last = self.members.iter().filter_map(wanted).max();
-        if let (Some(begins), Some(last)) = (self.first_wanted(first, end), last) {
+        let (Some(begins), Some(last)) = (self.first_wanted(first, end), last) else {
+            return;
+        };
+        let fewer = self.fewer_stretches(run, (begins, Lbn(last.0 + 1)));
+        let stretches = STRETCH * value * fewer.unsigned_abs();
+        let worth = match fewer >= 0 {
+            true => blocks + stretches,
+            false => blocks.saturating_sub(stretches).max(gain),
+        };
+        if worth > self.worth {
             self.worth = worth;
             self.best = Some(Find {
                 first: begins,
@@ -321,9 +393,22 @@ impl Search<'_> {
                 gain,
                 worth,
                 track,
-                begin: piece.after(begins - piece.first),
+                begin: piece.begins(begins - piece.first),
                 end: piece.after(last - piece.first + SectorCount(1)),
             });
         }
+    }
+
+    /// How many stretches of wanted blocks less a run has without some blocks of it.
+    fn fewer_stretches(&self, run: &Run, (first, end): (Lbn, Lbn)) -> i64 {
+        let of_task = |task: &&Task| {
+            let goes_on = |at: Lbn| {
+                let is_within = at > run.first && at < run.end();
+                is_within && task.wanted.contains(at) && task.wanted.contains(Lbn(at.0 - 1))
+            };
+            let stays = [first, end].into_iter().filter(|at| goes_on(*at)).count();
+            task.wanted.runs_in(first, end).count() as i64 - stays as i64
+        };
+        self.members.iter().map(of_task).sum()
     }
 }

@@ -1,5 +1,7 @@
 //! The runs of blocks of each track.
 
+use std::ops::Range;
+
 use crate::geometry::{Extent, Layout};
 use crate::units::{Angle, Cylinder, Head, Lbn, SectorCount};
 
@@ -112,6 +114,13 @@ impl Chart {
     #[inline]
     pub fn number(&self, track: Track) -> usize {
         track.cylinder.0 as usize * self.surfaces as usize + track.head.0 as usize
+    }
+
+    /// The numbers of the tracks of a group of cylinders.
+    pub fn group(&self, group: u32) -> Range<usize> {
+        let end = ((group + 1) * GROUP).min(self.cylinders);
+        let number = |cylinder: u32| cylinder as usize * self.surfaces as usize;
+        number(group * GROUP)..number(end)
     }
 
     pub fn tracks_count(&self) -> usize {

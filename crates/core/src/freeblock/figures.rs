@@ -1,5 +1,7 @@
 //! What background reads bring, and what they cost.
 
+use std::ops::AddAssign;
+
 use super::tasks::TaskId;
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
@@ -36,4 +38,16 @@ pub struct Figures {
     pub delay: Span,
     /// Blocks that cannot be read.
     pub unreadable: u64,
+}
+
+impl AddAssign for Figures {
+    fn add_assign(&mut self, other: Self) {
+        self.sectors += other.sectors;
+        self.reads += other.reads;
+        self.merged += other.merged;
+        self.gaps += other.gaps;
+        self.delayed += other.delayed;
+        self.delay += other.delay;
+        self.unreadable += other.unreadable;
+    }
 }

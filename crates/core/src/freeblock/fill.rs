@@ -6,7 +6,7 @@ use crate::mechanics::Mechanism;
 use crate::request::Op;
 
 impl Tasks {
-    /// The reads of a gap, at most so many, in order.
+    /// The reads of a gap, at most `reads` of them, in order.
     ///
     /// Begins with the read that is worth most, with the best one on the track where the gap
     /// begins, and with the best one on the track where it ends; fills what is left of the gap in
@@ -33,7 +33,7 @@ impl Tasks {
         most
     }
 
-    /// At most so many reads, of which each is the best of what is left of the gap.
+    /// At most `reads` reads: the best of the gap, and those that fit around it.
     fn fill_greedily(
         &self,
         mechanism: &Mechanism,

@@ -1,5 +1,7 @@
 //! The read that gains most in a gap.
 
+use std::cell::Cell;
+
 use super::best::{EVEN, Search, sector_span};
 use super::tasks::{Task, Tasks};
 use crate::geometry::Extent;
@@ -80,7 +82,8 @@ pub struct Find {
     /// those of each task counted.
     pub gain: u64,
     /// The same, in units of 1/1024 of a block where all of the disk is left evenly: more where a
-    /// larger share of the blocks is left, and if the read leaves less of its track.
+    /// larger share of the blocks is left, if the read leaves less of its track, and if it leaves
+    /// fewer stretches of wanted blocks.
     pub worth: u64,
     /// Its track.
     pub track: Track,
@@ -162,6 +165,7 @@ impl Tasks {
                 best: None,
                 worth: 0,
                 looked: 0,
+                known: Cell::new((u32::MAX, 0)),
             };
             (!search.members.is_empty()).then(|| run(&mut search))?
         })
@@ -177,13 +181,16 @@ impl Tasks {
         start: Lbn,
         max: SectorCount,
     ) -> Option<Find> {
-        let extent = self.layout.extent(start);
+        let physical = self.layout.physical();
+        // What is in the same physical sector comes with it.
+        let edge = physical.first(start);
+        let extent = self.layout.extent(edge);
         let width = sector_span(mechanism, extent.sector_angle);
         let time = until.since_or_zero(there);
         let passing = time.as_ns() / (width.as_ns() + 1);
-        let run = start - self.layout.track_first(start);
-        let most = (passing as u64).min(run.0).min(max.0);
-        let from = Lbn(start.0 - most);
+        let run = edge - self.layout.track_first(edge);
+        let most = physical.down((passing as u64).min(run.0));
+        let from = Lbn((edge.0 - most).max(start.0.saturating_sub(max.0)));
         let wanted = self.all.iter().filter(|task| !task.wanted.is_empty());
         let first = wanted.filter_map(|task| task.wanted.first_in(from, start));
         let first = first.min()?;
@@ -193,13 +200,14 @@ impl Tasks {
             .iter()
             .map(|task| task.wanted.count_in(first, start));
         let gain = counts.sum();
+        let passing = edge.0.saturating_sub(physical.first(first).0);
         Some(Find {
             first,
             sectors,
             gain,
             worth: gain * EVEN,
             track: Track::of(&extent),
-            begin: until.shifted(-((width + Span::from_ns(1)) * sectors.0)),
+            begin: until.shifted(-((width + Span::from_ns(1)) * passing)),
             end: until,
         })
     }

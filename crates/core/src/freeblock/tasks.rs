@@ -34,8 +34,10 @@ pub(super) struct Task {
     claimed: u64,
     /// How much of `wanted` each track has.
     pub tracks: Vec<u32>,
-    /// The most that a track of each [`GROUP`] of cylinders has.
-    pub groups: Vec<u32>,
+    /// In how many stretches of consecutive blocks each has it.
+    pub stretches: Vec<u32>,
+    /// The most that a track of each [`GROUP`] of cylinders has: blocks, and stretches.
+    pub groups: Vec<[u32; 2]>,
     /// How much each group has.
     pub in_groups: Vec<u64>,
 }
@@ -129,21 +131,22 @@ impl Tasks {
             wanted,
             claimed: 0,
             tracks: Vec::new(),
+            stretches: Vec::new(),
             groups: Vec::new(),
             in_groups: Vec::new(),
         };
         let tracks = 0..self.chart.tracks_count();
-        task.tracks = tracks
+        (task.tracks, task.stretches) = tracks
             .map(|track| task.on_track(&self.chart, track))
-            .collect();
+            .unzip();
         let groups = self.chart.cylinders.div_ceil(GROUP);
         task.groups = (0..groups)
             .map(|group| task.fullest(&self.chart, group))
             .collect();
         task.in_groups = (0..groups)
             .map(|group| {
-                let tracks = task.of_group(&self.chart, group).iter();
-                tracks.copied().map(u64::from).sum()
+                let tracks = &task.tracks[self.chart.group(group)];
+                tracks.iter().copied().map(u64::from).sum()
             })
             .collect();
         self.all.push(task);
@@ -231,16 +234,18 @@ impl Tasks {
         while at < end {
             let extent = self.layout.extent(at);
             let number = self.chart.number(Track::of(&extent));
-            let (before, now) = (task.tracks[number], task.on_track(&self.chart, number));
-            task.tracks[number] = now;
+            let before = [task.tracks[number], task.stretches[number]];
+            let (blocks, stretches) = task.on_track(&self.chart, number);
+            (task.tracks[number], task.stretches[number]) = (blocks, stretches);
             let group = extent.cylinder.0 / GROUP;
             let in_group = &mut task.in_groups[group as usize];
-            *in_group = *in_group + u64::from(now) - u64::from(before);
-            let fullest = &mut task.groups[group as usize];
-            if now >= *fullest {
-                *fullest = now;
-            } else if before == *fullest {
+            *in_group = *in_group + u64::from(blocks) - u64::from(before[0]);
+            let [most, pieces] = &mut task.groups[group as usize];
+            let falls = |most: u32, before: u32, now: u32| before == most && now < most;
+            if falls(*most, before[0], blocks) || falls(*pieces, before[1], stretches) {
                 task.groups[group as usize] = task.fullest(&self.chart, group);
+            } else {
+                (*most, *pieces) = ((*most).max(blocks), (*pieces).max(stretches));
             }
             at = at + extent.sectors;
         }
@@ -248,24 +253,23 @@ impl Tasks {
 }
 
 impl Task {
-    /// How much of `wanted` the track of a number has.
-    fn on_track(&self, chart: &Chart, number: usize) -> u32 {
+    /// How much of `wanted` the track of a number has, and in how many stretches.
+    fn on_track(&self, chart: &Chart, number: usize) -> (u32, u32) {
         let runs = chart.runs(number).iter();
-        let counts = runs.map(|run| self.wanted.count_in(run.first, run.end()));
-        counts.sum::<u64>() as u32
+        let stretches = runs.flat_map(|run| self.wanted.runs_in(run.first, run.end()));
+        stretches.fold((0, 0), |(blocks, count), (_, sectors)| {
+            (blocks + sectors.0 as u32, count + 1)
+        })
     }
 
     /// The most that a track of a group has.
-    fn fullest(&self, chart: &Chart, group: u32) -> u32 {
-        let tracks = self.of_group(chart, group).iter();
-        tracks.copied().max().unwrap_or(0)
-    }
-
-    /// What the tracks of a group have.
-    fn of_group(&self, chart: &Chart, group: u32) -> &[u32] {
-        let first = group * GROUP * chart.surfaces;
-        let end = ((group + 1) * GROUP).min(chart.cylinders) * chart.surfaces;
-        &self.tracks[first as usize..end as usize]
+    fn fullest(&self, chart: &Chart, group: u32) -> [u32; 2] {
+        let tracks = chart.group(group);
+        let most = |of: &[u32]| of.iter().copied().max().unwrap_or(0);
+        [
+            most(&self.tracks[tracks.clone()]),
+            most(&self.stretches[tracks]),
+        ]
     }
 }
 
@@ -346,6 +350,7 @@ mod tests {
                 let mut fresh = Tasks::new(Arc::clone(&layout));
                 fresh.add(task.wanted.clone(), Priority::Normal);
                 assert_eq!(task.tracks, fresh.all[0].tracks);
+                assert_eq!(task.stretches, fresh.all[0].stretches);
                 assert_eq!(task.groups, fresh.all[0].groups);
                 assert_eq!(task.in_groups, fresh.all[0].in_groups);
                 let left = wanted[number].count().0 - got[number].count().0;

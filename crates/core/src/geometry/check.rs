@@ -28,6 +28,22 @@ pub(super) fn check(g: &Geometry) -> Result<(), InputError> {
             return Err(InputError::shown(field, value, "at least 1"));
         }
     }
+    let physical = g.physical_sector.0;
+    if !physical.is_power_of_two() || physical > Geometry::MAX_PHYSICAL {
+        return Err(InputError::shown(
+            "geometry.physical_sector",
+            format!("{physical} sectors"),
+            Geometry::PHYSICAL,
+        ));
+    }
+    for (field, value) in [
+        ("geometry.sectors", g.sectors.0),
+        ("geometry.unused_sectors", g.unused_sectors.0),
+    ] {
+        if value % physical != 0 {
+            return Err(InputError::shown(field, value, in_whole(physical)));
+        }
+    }
     if g.zones.is_empty() {
         return Err(InputError::shown(
             "geometry.zones",
@@ -46,9 +62,27 @@ pub(super) fn check(g: &Geometry) -> Result<(), InputError> {
     for (index, zone) in g.zones.iter().enumerate() {
         check_cylinders(index, zone, free, g.cylinders)?;
         check_numbers(index, zone)?;
+        check_physical(index, zone, physical)?;
         let places = check_size(index, zone, g)?;
         check_sparing(index, zone, places, g)?;
         free = zone.end_cylinder;
+    }
+    Ok(())
+}
+
+/// What a number of sectors must be.
+fn in_whole(physical: u64) -> String {
+    format!("whole physical sectors: a multiple of {physical}, as geometry.physical_sector says")
+}
+
+fn check_physical(index: usize, zone: &Zone, physical: u64) -> Result<(), InputError> {
+    for (field, value) in [
+        ("sectors_per_track", u64::from(zone.sectors_per_track)),
+        ("reserved_sectors", zone.reserved_sectors.0),
+    ] {
+        if value % physical != 0 {
+            return Err(zone_error(index, field, value, in_whole(physical)));
+        }
     }
     Ok(())
 }
@@ -129,13 +163,15 @@ fn check_size(index: usize, zone: &Zone, g: &Geometry) -> Result<u64, InputError
 fn check_sparing(index: usize, zone: &Zone, places: u64, g: &Geometry) -> Result<(), InputError> {
     let spt = u64::from(zone.sectors_per_track);
     let cylinder = spt * u64::from(g.surfaces);
-    let (units, region) = match g.sparing {
-        Sparing::TracksPerZone => (places / spt, places / spt),
-        Sparing::SectorsPerTrack => (places, spt),
-        Sparing::SectorsPerCylinder | Sparing::SectorsPerCylinderFront => (places, cylinder),
-        Sparing::SectorsPerRange => (places, cylinder * u64::from(g.sparing_range)),
-        Sparing::None | Sparing::SectorsPerZone | Sparing::SectorsPerDisk => (places, places),
+    let physical = g.physical_sector.0;
+    let (unit, region) = match g.sparing {
+        Sparing::TracksPerZone => (spt, places),
+        Sparing::SectorsPerTrack => (physical, spt),
+        Sparing::SectorsPerCylinder | Sparing::SectorsPerCylinderFront => (physical, cylinder),
+        Sparing::SectorsPerRange => (physical, cylinder * u64::from(g.sparing_range)),
+        Sparing::None | Sparing::SectorsPerZone | Sparing::SectorsPerDisk => (physical, places),
     };
+    let (units, region) = (places / unit, region / unit);
     let shared = matches!(g.sparing, Sparing::None | Sparing::SectorsPerDisk);
     if shared && zone.spares != 0 {
         return Err(zone_error(

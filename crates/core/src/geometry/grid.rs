@@ -95,22 +95,23 @@ impl Grid {
         let mut grid = Self::of_places(zone, g.surfaces, g.order);
         let spt = u64::from(zone.sectors_per_track);
         let surfaces = u64::from(g.surfaces);
+        let spares = zone.spares * g.physical_sector.0;
         match g.sparing {
             Sparing::SectorsPerTrack => {
-                grid.cylinder = Divisor::new(surfaces * (spt - zone.spares));
-                grid.track = Divisor::new(spt - zone.spares);
+                grid.cylinder = Divisor::new(surfaces * (spt - spares));
+                grid.track = Divisor::new(spt - spares);
             }
             Sparing::SectorsPerCylinder => {
-                grid.cylinder = Divisor::new(surfaces * spt - zone.spares);
+                grid.cylinder = Divisor::new(surfaces * spt - spares);
             }
             Sparing::SectorsPerCylinderFront => {
-                grid.cylinder = Divisor::new(surfaces * spt - zone.spares);
-                grid.front = zone.spares;
+                grid.cylinder = Divisor::new(surfaces * spt - spares);
+                grid.front = spares;
             }
             Sparing::SectorsPerRange => {
                 let cylinders = u64::from(g.sparing_range);
                 let places = cylinders * surfaces * spt;
-                grid.range = Some((Divisor::new(places - zone.spares), cylinders));
+                grid.range = Some((Divisor::new(places - spares), cylinders));
             }
             // One region: spare space is after all data, or there is none.
             Sparing::None

@@ -5,7 +5,8 @@ use super::plan::{Role, ZonePlace, places_grid};
 use super::{Layout, Pba};
 use crate::units::{Angle, Cylinder, Lbn};
 
-/// A unit of sparing, a sector or a track, as [`Zone::slips`] and [`Zone::defects`] count them.
+/// A unit of sparing, a physical sector or a track, as [`Zone::slips`] and [`Zone::defects`] count
+/// them.
 ///
 /// [`Zone::slips`]: crate::spec::Zone::slips
 /// [`Zone::defects`]: crate::spec::Zone::defects
@@ -95,26 +96,24 @@ impl Layout {
                 && !dead.contains(&self.unit(at))
         };
         (first.zone..=end.zone).find_map(|zone| {
-            let from = if zone == first.zone { first.place } else { 0 };
+            let unit = zones[zone].unit;
+            let from = match zone == first.zone {
+                true => first.place - first.place % unit,
+                false => 0,
+            };
             let to = if zone == end.zone {
                 end.place
             } else {
                 zones[zone].places
             };
-            let step = zones[zone].unit as usize;
             let places = (from..to)
-                .step_by(step)
+                .step_by(unit as usize)
                 .map(|place| ZonePlace { zone, place });
             places
                 .into_iter()
                 .find(|at| is_free(*at))
                 .map(|at| self.unit(at))
         })
-    }
-
-    /// How many sectors a unit of a zone has.
-    pub fn unit_sectors(&self, zone: usize) -> u64 {
-        self.plan.zones[zone].unit
     }
 
     /// Where the sector of an address begins, and its width, whether or not it holds a block;

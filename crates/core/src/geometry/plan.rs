@@ -76,7 +76,10 @@ impl ZonePlan {
         let spt = u64::from(zone.sectors_per_track);
         let cylinder = u64::from(surfaces) * spt;
         let places = cylinder * u64::from(zone.end_cylinder - zone.first_cylinder);
-        let unit = if by == Sparing::TracksPerZone { spt } else { 1 };
+        let unit = match by {
+            Sparing::TracksPerZone => spt,
+            _ => g.physical_sector.0,
+        };
         let mut slips = zone.slips.clone();
         slips.sort_unstable();
         let region = match by {
@@ -91,7 +94,7 @@ impl ZonePlan {
         let spares = match by {
             // The zone sets nothing aside: slipped sectors are missing, or replaced from the spare
             // space at the end of the disk.
-            Sparing::None | Sparing::SectorsPerDisk => slips.len() as u64,
+            Sparing::None | Sparing::SectorsPerDisk => slips.len() as u64 * unit,
             _ => zone.spares * unit,
         };
         Self {
@@ -327,9 +330,9 @@ impl Plan {
         (start < end).then_some((Lbn(start), Lbn(end), first - rank))
     }
 
-    /// Place `n`, counted over all places of the disk in LBN order.
+    /// The first place of unit `n`, counted over all places of the disk in LBN order.
     pub(super) fn disk_place(&self, n: u64) -> Option<ZonePlace> {
-        let mut place = n;
+        let mut place = n.checked_mul(self.zones[0].unit)?;
         for (zone, z) in self.zones.iter().enumerate() {
             if place < z.places {
                 return Some(ZonePlace { zone, place });

@@ -206,6 +206,10 @@ impl<'a> Ledger<'a> {
         let z = &self.plan.zones[defect.zone];
         let (key, first, end) = if self.plan.spares_at_disk_end {
             let last = self.plan.place(layout.pba(Lbn(self.plan.capacity - 1)))?;
+            let last = ZonePlace {
+                place: last.place - last.place % self.plan.zones[last.zone].unit,
+                ..last
+            };
             let zones = self.plan.zones.len();
             (
                 (zones, 0),

@@ -2,7 +2,7 @@
 
 use super::rotation::{grace, sectors_span, sectors_within};
 use super::{Approach, Mechanism, Position};
-use crate::geometry::Extent;
+use crate::geometry::{Extent, Physical};
 use crate::request::Op;
 use crate::units::{Cylinder, Head, Instant, Lbn, SectorCount, Span};
 
@@ -22,6 +22,8 @@ pub struct Piece {
     /// The whole piece is done after this many sectors from `begin`: all of them, or fewer if the
     /// head landed within it and transferred the rest first (zero latency).
     through: u64,
+    /// The sectors of a physical one, from the first of the piece on.
+    physical: Physical,
     /// One sector, in units of the rotation's fraction of a nanosecond.
     sector_time: u64,
 }
@@ -30,7 +32,14 @@ impl Piece {
     /// When the first `sectors` of the piece are done.
     #[inline]
     pub fn after(&self, sectors: SectorCount) -> Instant {
-        self.begin + sectors_span(self.sector_time, sectors.0.min(self.through))
+        let passed = self.physical.up(sectors.0).min(self.through);
+        self.begin + sectors_span(self.sector_time, passed)
+    }
+
+    /// When its sector `index` begins to pass, or the physical sector that it is in.
+    #[inline]
+    pub fn begins(&self, index: SectorCount) -> Instant {
+        self.after(SectorCount(self.physical.down(index.0)))
     }
 
     /// When all of it is done.
@@ -53,20 +62,29 @@ impl Piece {
         if passed >= self.through {
             self.sectors
         } else {
-            SectorCount(passed)
+            SectorCount(self.physical.down(passed))
         }
     }
 
-    /// Number of sectors that pass within `span`.
+    /// Number of sectors that pass within `span`, in whole physical ones.
     #[inline]
     pub fn sectors_in(&self, span: Span) -> SectorCount {
-        SectorCount(sectors_within(self.sector_time, span))
+        SectorCount(self.physical.down(sectors_within(self.sector_time, span)))
     }
 
-    /// Number of sectors that must pass until the first `sectors` are done.
+    /// Number of sectors up to the one that passes last of the first `sectors`, at least one; of
+    /// those that a physical sector brings together, up to the first.
     #[inline]
     pub fn last_to_pass(&self, sectors: SectorCount) -> SectorCount {
-        SectorCount(sectors.0.min(self.through))
+        SectorCount(self.physical.down(sectors.0.min(self.through) - 1) + 1)
+    }
+
+    /// The same piece when it comes round again, a revolution of `period` later.
+    pub fn next_time(self, period: Span) -> Self {
+        Self {
+            begin: self.begin + period,
+            ..self
+        }
     }
 
     /// One past its last block.
@@ -101,7 +119,7 @@ impl Piece {
         let since_first = period - early;
         // A sector that a head in place would still catch counts.
         let late = (since_first - grace(period)).or_zero();
-        let landed = sectors_within(self.sector_time, late) + 1;
+        let landed = self.physical.up(sectors_within(self.sector_time, late) + 1);
         if landed < wanted.0 && since_first > Span::ZERO {
             self.through = landed;
         }
@@ -215,6 +233,7 @@ impl Mechanism {
             head: extent.head,
             begin: from.since + approach.total(),
             through: sectors.0,
+            physical: self.layout.physical(),
             sector_time: self.rotation.sector_time(extent.sector_angle),
         };
         (approach, piece)

@@ -46,7 +46,8 @@ section! {
         /// Read-ahead can be aborted within a sector; otherwise it continues to the end of the
         /// sector.
         read_ahead_stops_mid_sector: bool = false => FLAG.cited(DISKSIM);
-        /// A write that the write cache absorbs stops read-ahead at once.
+        /// A write that the write cache absorbs stops read-ahead at once; in a cache that is
+        /// `deferred` it always does.
         write_stops_read_ahead: bool = false => FLAG.switched(20).cited(DISKSIM);
         /// Sectors that pass under the head before the requested one are kept too.
         read_before_requested: bool = false => FLAG.switched(20).cited(DISKSIM);
@@ -72,9 +73,13 @@ section! {
         /// Zero-latency writes.
         write_on_arrival: bool = false => FLAG.switched(20).cited(CACHES);
         /// When a write completes before it is on the media: never, if no dirty data wait or it
-        /// appends to them, or always; needs `caching`.
+        /// appends to them, always, or always with `queue.policy` choosing what is put on the media
+        /// next; needs `caching`.
         write_cache: WriteCache = WriteCache::Off
             => word(WriteCache::WORDS).switched(30).cited(DISKSIM);
+        /// The most dirty data in a write cache that is `deferred`, apart from the segments;
+        /// a write waits until there is room for it, and one that never fits goes to the media.
+        dirty_max: SectorCount = SectorCount(0) => size(0);
         /// A write that continues the previous one shares its segment and its pass over the media.
         combine_writes: bool = false => FLAG.switched(20).cited(DISKSIM);
         /// A read's bus transfer begins when this fraction of it is buffered.
@@ -139,6 +144,10 @@ words! {
         /// Always. As with streams, dirty data are flushed before a request that does not append
         /// to them is served, be it a hit.
         Always = "always",
+        /// Always, as long as there is room ([`Buffer::dirty_max`]). Dirty data wait in any number
+        /// of ranges; when no command needs the arm, the policy of the drive's queue chooses one
+        /// of them for the media.
+        Deferred = "deferred",
     }
 }
 
@@ -165,6 +174,15 @@ impl Buffer {
         }
         if !self.caching && self.write_cache != WriteCache::Off {
             return Some(("write_cache", "\"off\", unless caching = true".to_owned()));
+        }
+        if self.write_cache == WriteCache::Deferred && self.dirty_max == SectorCount(0) {
+            let expected = "1 sector or more, with write_cache = \"deferred\"";
+            return Some(("dirty_max", expected.to_owned()));
+        }
+        let serves_a_stream = matches!(self.write_cache, WriteCache::Streams | WriteCache::Always);
+        if serves_a_stream && self.dirty_max > SectorCount(0) {
+            let expected = "0 sectors, unless write_cache is \"deferred\" or \"off\"";
+            return Some(("dirty_max", expected.to_owned()));
         }
         if self.read_ahead == ReadAhead::None && self.read_ahead_failures > 0.0 {
             let expected = "0 %, unless there is read_ahead";

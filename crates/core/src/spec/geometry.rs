@@ -3,10 +3,11 @@
 //! Upper bounds are far above any drive; they keep every product of counts within 63 bits, so
 //! that the layout need not check its arithmetic.
 
-use super::key::{DISKSIM, FLAG, Key, Kind, Shown, count, table, word};
+use super::key::{DISKSIM, FLAG, Key, Kind, Shown, count, size, table, word};
 use crate::units::SectorCount;
 
-pub(super) const MAX_CYLINDERS: u32 = 2_000_000;
+/// The most cylinders of a specification.
+pub const MAX_CYLINDERS: u32 = 2_000_000;
 const MAX_SURFACES: u64 = 100;
 /// A million sectors on every track of the largest drive.
 pub(super) const MAX_SECTORS: u64 = 200_000_000_000_000;
@@ -28,6 +29,12 @@ section! {
             => count("sectors", 0, MAX_SECTORS).shown(Shown::Hidden);
         /// Bytes per sector.
         sector_bytes: u32 = 0 => count("bytes", 1, MAX_SECTOR_BYTES).required().cited(APPENDIX_B);
+        /// Size of a sector on the media, a power of two of sectors, if the drive emulates smaller
+        /// ones ("512e"; SCSI: physical block; ATA: physical sector). A write of a part of one, the
+        /// rest of which is not in the buffer, reads it first and writes it a revolution later.
+        /// Tracks, reserved space and capacity are whole physical sectors; spares, slips and
+        /// defects that are not tracks count physical sectors.
+        physical_sector: SectorCount = SectorCount(1) => size(1).cited("SBC-4, ACS-4");
         /// Data surfaces, one head each.
         surfaces: u32 = 0 => count("surfaces", 1, MAX_SURFACES).required().cited(APPENDIX_B);
         /// Physical cylinders, including those without data.
@@ -47,8 +54,8 @@ section! {
         ///
         /// On the ST41601N the completions after each of 26 slips come one sector later.
         slips_turn_tracks: bool = false => FLAG.switched(20);
-        /// Sectors (or tracks, when sparing is by track) that grew defective in use, at random
-        /// places, and were reallocated.
+        /// Physical sectors (or tracks, when sparing is by track) that grew defective in use, at
+        /// random places, and were reallocated.
         grown_defects: GrownDefects = GrownDefects::default()
             => table(GrownDefects::KEYS).cited("worthington94 section 5.2");
         /// Zones, outermost first, covering ascending ranges of cylinders. Cylinders between two
@@ -65,8 +72,8 @@ section! {
         Some(&spec.geometry.grown_defects),
         &mut spec.geometry.grown_defects
     ) {
-        /// How many units of sparing (sectors or tracks) are reallocated.
-        count: u64 = 0 => count("sectors or tracks", 0, MAX_SPARES)
+        /// How many units of sparing (physical sectors or tracks) are reallocated.
+        count: u64 = 0 => count("physical sectors or tracks", 0, MAX_SPARES)
             .shown(Shown::As("grown_defects")).cited("worthington94 section 5.2");
         /// Seed of their places.
         seed: u64 = 0 => count("", 0, i64::MAX as u64).shown(Shown::Hidden);
@@ -126,7 +133,7 @@ pub struct Zone {
     pub track_skew_sectors: f64,
     /// Angular shift from the last track of a cylinder to the first of the next, in sectors.
     pub cylinder_skew_sectors: f64,
-    /// Spare units in each region of the sparing scheme (sectors, or tracks for
+    /// Spare units in each region of the sparing scheme (physical sectors, or tracks for
     /// [`Sparing::TracksPerZone`]).
     pub spares: u64,
     /// Slipped units: skipped when blocks were numbered at format.
@@ -136,8 +143,18 @@ pub struct Zone {
 }
 
 impl Geometry {
+    /// The most sectors of a physical one: READ CAPACITY has four bits for the power of two.
+    pub const MAX_PHYSICAL: u64 = 1 << 15;
+
+    /// What the size of a physical sector must be.
+    pub(crate) const PHYSICAL: &str = "a power of two of sectors, at most 32768";
+
     /// The name of the first key that conflicts with another one, and what is allowed.
     pub fn contradiction(&self) -> Option<(&'static str, String)> {
+        let physical = self.physical_sector.0;
+        if !physical.is_power_of_two() || physical > Self::MAX_PHYSICAL {
+            return Some(("physical_sector", Self::PHYSICAL.to_owned()));
+        }
         let expected = match (self.sparing, self.sparing_range) {
             (Sparing::SectorsPerRange, 0) => "a distance with its unit, such as \"300 cylinders\"",
             (Sparing::SectorsPerRange, _) | (_, 0) => return None,

@@ -29,7 +29,8 @@ section! {
         /// the run's seed.
         read_miss_in_sequence_scatter: Span = Span::ZERO => TIME.varied(32, Vary::Jointly);
         /// Added to a write that the write cache absorbs if the arm is on another cylinder: the
-        /// drive starts the seek before it takes the data.
+        /// drive starts the seek before it takes the data. Has no effect on a cache that is
+        /// `deferred`, as absorbing does not move the arm.
         ///
         /// On the Barracuda 0.16 ms.
         write_hit_seek: Span = Span::ZERO => TIME.fitted(2, 0.3);

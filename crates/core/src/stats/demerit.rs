@@ -1,6 +1,6 @@
 //! The distance between a model's response times and a drive's.
 
-use crate::units::Span;
+use crate::units::{Span, gcd};
 
 /// A sample in ascending order, sorted once for many comparisons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,10 +92,6 @@ pub fn demerit(a: &Sorted, b: &Sorted) -> Option<Span> {
     }
     let mean = (high as f64 * 2f64.powi(64) + low as f64) / range as f64;
     Some(Span::from_ns(mean.sqrt().round() as i64))
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use super::bounds::batch;
 use super::policies::{known, through};
-use super::random::{Raw, cases, drive, requests};
+use super::random::{Raw, cases, rehearsed_drive, requests};
 use super::tiny::{R, request, tiny};
 
 /// A promise: the request and its deadline.
@@ -169,7 +169,7 @@ proptest! {
 
     #[test]
     fn promises_are_kept_and_the_slack_is_used(
-        spec in drive(), raw in requests(40),
+        spec in rehearsed_drive(), raw in requests(40),
         n in 1..4usize, age in 0..60u64, revolutions in 0..4u64,
     ) {
         let written = format!("age={age}ms");

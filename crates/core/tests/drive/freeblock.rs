@@ -1,5 +1,6 @@
 //! Searches in gaps of random drives against all reads there are, tried one by one.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use diskarm_core::freeblock::{BlockSet, Find, Gap, Limits, Tasks, Track};
@@ -15,9 +16,15 @@ use super::random::{cases, drive};
 /// Times of one thing, computed in two ways, differ by no more.
 const ROUNDING: Span = Span::from_ns(3);
 
+fn key(track: Track) -> (u32, u32) {
+    (track.cylinder.0, track.head.0)
+}
+
 struct Case {
     mechanism: Mechanism,
     wanted: BlockSet,
+    /// How much of it each track has.
+    left: BTreeMap<(u32, u32), u64>,
     gap: Gap,
     limits: Limits,
     except: Vec<Track>,
@@ -72,30 +79,37 @@ impl Case {
         fits.then(|| self.wanted.count_in(first, first + sectors))
     }
 
-    /// What a read is worth that gains this much of its track. All cylinders are one group.
-    fn worth(&self, gain: u64, track: Track) -> u64 {
-        let of_track = |at: &u64| Track::of(&self.mechanism.layout.extent(Lbn(*at))) == track;
-        let wanted = |at: &u64| self.wanted.contains(Lbn(*at));
-        let left = (0..self.wanted.sectors().0).filter(of_track).filter(wanted);
-        match left.count() as u64 {
-            0 => 0,
-            left => 1024 * gain + 1024 * gain * gain / left,
-        }
+    /// What a read is worth that gains this much. All cylinders are one group.
+    fn worth(&self, first: Lbn, sectors: SectorCount, gain: u64) -> u64 {
+        let left = self.left[&key(Track::of(&self.mechanism.layout.extent(first)))];
+        let (end, all) = (first.0 + sectors.0, self.wanted.sectors().0);
+        // Blocks that are wanted where none is wanted before them on their track.
+        let stretches = |is_wanted: &dyn Fn(u64) -> bool| {
+            let begins = |at: &u64| {
+                let goes_on = || self.mechanism.layout.extent(Lbn(at - 1)).sectors.0 > 1;
+                is_wanted(*at) && !(*at > 0 && is_wanted(at - 1) && goes_on())
+            };
+            (first.0..all.min(end + 1)).filter(begins).count() as u64
+        };
+        let before = |at| self.wanted.contains(Lbn(at));
+        let after = |at| before(at) && !(first.0..end).contains(&at);
+        let worth = 1024 * gain + 1024 * gain * gain / left.max(1);
+        let (before, after) = (stretches(&before), stretches(&after));
+        let worth = (worth + 1024 * 16 * before).saturating_sub(1024 * 16 * after);
+        worth.max(gain)
     }
 
     /// The most that any read is worth.
     fn most(&self, late: Span) -> u64 {
         let all = self.wanted.sectors().0;
-        let reads = (0..all).filter_map(|first| {
-            let gains = (1..=30.min(all - first)).map(SectorCount);
-            let gains = gains.filter_map(|n| self.gain(Lbn(first), n, late));
-            Some((
-                gains.max()?,
-                Track::of(&self.mechanism.layout.extent(Lbn(first))),
-            ))
+        let reads = (0..all).flat_map(|first| {
+            let sizes = (1..=30.min(all - first)).map(SectorCount);
+            sizes.filter_map(move |sectors| {
+                let gain = self.gain(Lbn(first), sectors, late)?;
+                Some(self.worth(Lbn(first), sectors, gain))
+            })
         });
-        let worth = reads.map(|(gain, track)| self.worth(gain, track));
-        worth.max().unwrap_or(0)
+        reads.max().unwrap_or(0)
     }
 
     fn check(&self, found: Option<Find>) -> Result<(), TestCaseError> {
@@ -107,7 +121,7 @@ impl Case {
         };
         let gain = self.gain(find.first, find.sectors, ROUNDING);
         prop_assert_eq!(gain, Some(find.gain));
-        prop_assert_eq!(worth, self.worth(find.gain, find.track));
+        prop_assert_eq!(worth, self.worth(find.first, find.sectors, find.gain));
         prop_assert_eq!(
             find.track,
             Track::of(&self.mechanism.layout.extent(find.first))
@@ -162,6 +176,11 @@ proptest! {
         let mechanism = Mechanism::new(&spec, layout, Angle::ZERO);
         let except = vec![except];
         let found = tasks.search(&mechanism, &gap, &limits, &except);
-        Case { mechanism, wanted, gap, limits, except }.check(found)?;
+        let mut left = BTreeMap::new();
+        for at in (0..sectors.0).map(Lbn) {
+            let track = key(Track::of(&mechanism.layout.extent(at)));
+            *left.entry(track).or_insert(0) += u64::from(wanted.contains(at));
+        }
+        Case { mechanism, wanted, left, gap, limits, except }.check(found)?;
     }
 }

@@ -138,6 +138,10 @@ fn repair(buffer: &mut Buffer) {
     if !buffer.caching {
         (buffer.read_ahead, buffer.write_cache) = (ReadAhead::None, WriteCache::Off);
     }
+    buffer.dirty_max = match buffer.write_cache {
+        WriteCache::Streams | WriteCache::Always => SectorCount(0),
+        WriteCache::Off | WriteCache::Deferred => buffer.dirty_max.max(SectorCount(1)),
+    };
     buffer.read_whole_track &= buffer.delivered == Delivered::Kept;
     assert_eq!(buffer.contradiction(), None);
 }
@@ -175,6 +179,18 @@ pub fn drive() -> impl Strategy<Value = Spec> {
             spec
         },
     )
+}
+
+/// A small drive that can be tried from outside: a copy knows how long a request will take. Of a
+/// cache that chooses what gets to the media it does not know what it holds, and what a policy
+/// chooses from in it are not the requests.
+pub fn rehearsed_drive() -> impl Strategy<Value = Spec> {
+    drive().prop_map(|mut spec| {
+        if spec.buffer.write_cache == WriteCache::Deferred {
+            spec.buffer.write_cache = WriteCache::Always;
+        }
+        spec
+    })
 }
 
 /// A small drive that may do things at random.

@@ -11,7 +11,7 @@ use diskarm_core::units::{Angle, Instant, Span};
 use proptest::prelude::*;
 
 use super::policies::{known, through};
-use super::random::{Raw, cases, drive, fitted, requests};
+use super::random::{Raw, cases, drive, fitted, rehearsed_drive, requests};
 use super::tiny::{R, Seen, W, request, served, tiny};
 
 /// Different policies with identical results, to the bit. Those marked `true` only if no two
@@ -138,7 +138,8 @@ proptest! {
 
     #[test]
     fn policies_keep_their_documented_limits(
-        spec in drive(), raw in requests(40), which in 0..SAME.len(), is_inside in any::<bool>(),
+        spec in rehearsed_drive(), raw in requests(40), which in 0..SAME.len(),
+        is_inside in any::<bool>(),
     ) {
         let (a, b, needs_apart) = SAME[which];
         let raw = if needs_apart { apart(&raw) } else { raw };
@@ -376,7 +377,9 @@ proptest! {
     }
 
     #[test]
-    fn leaky_batches_admit_requests_that_end_in_time(spec in drive(), raw in requests(25)) {
+    fn leaky_batches_admit_requests_that_end_in_time(
+        spec in rehearsed_drive(), raw in requests(25),
+    ) {
         let mut spec = spec;
         spec.queue.preseek = PreSeek::Acknowledged;
         let ours = through(&spec, &raw, known("lbsatf"));

@@ -56,6 +56,41 @@ fn zero_sizes() {
 }
 
 #[test]
+fn split_physical_sectors() {
+    let of = |physical| move |g: &mut Geometry| g.physical_sector = SectorCount(physical);
+    let power = "geometry.physical_sector: found 3 sectors, expected a power of two of sectors";
+    assert_refused(power, of(3));
+    assert_refused("geometry.physical_sector: found 0 sectors", of(0));
+    assert_refused("geometry.physical_sector: found 65536 sectors", of(1 << 16));
+    assert_refused(
+        "geometry.zones[0].sectors_per_track: found 10, expected whole physical sectors: a \
+         multiple of 4, as geometry.physical_sector says",
+        of(4),
+    );
+    assert_refused("geometry.zones[1].reserved_sectors: found 3", |g| {
+        of(2)(g);
+        g.zones[1].reserved_sectors = SectorCount(3);
+    });
+    assert_refused("geometry.sectors: found 95", |g| {
+        of(2)(g);
+        g.sectors = SectorCount(95);
+    });
+    assert_refused("geometry.unused_sectors: found 1", |g| {
+        of(2)(g);
+        g.unused_sectors = SectorCount(1);
+    });
+    // Spares and slips count physical sectors: 3 * 16 + 3 * 12 blocks are left.
+    assert_refused("geometry.sectors: found 96, expected 84", of(2));
+    assert_refused(
+        "geometry.zones[0].slips[0]: found 30, expected less than 30",
+        |g| {
+            of(2)(g);
+            g.zones[0].slips = vec![30];
+        },
+    );
+}
+
+#[test]
 fn zones_out_of_place() {
     assert_refused(
         "geometry.zones[1].first_cylinder: found 2, expected at least 3, \

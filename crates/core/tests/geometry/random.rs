@@ -213,6 +213,48 @@ proptest! {
         assert_same(&g, &layout, &Reference::new(&g));
     }
 
+    /// A disk of physical sectors is that of larger sectors, each of several blocks.
+    #[test]
+    fn blocks_lie_in_the_places_of_larger_sectors(
+        g in disk(), bits in 1..4u32, count in 0..4u64, seed: u64,
+    ) {
+        let of = 1 << bits;
+        let mut large = Geometry { grown_defects: GrownDefects { count, seed }, ..g };
+        if Layout::new(&large).is_err() {
+            large.grown_defects.count = 0;
+        }
+        let mut small = large.clone();
+        small.physical_sector = SectorCount(of);
+        small.sectors.0 *= of;
+        small.unused_sectors.0 *= of;
+        for zone in &mut small.zones {
+            zone.sectors_per_track *= of as u32;
+            zone.reserved_sectors.0 *= of;
+            zone.first_offset_sectors *= of as f64;
+            zone.track_skew_sectors *= of as f64;
+            zone.cylinder_skew_sectors *= of as f64;
+        }
+        let layouts = [&large, &small].map(|g| {
+            Layout::new(g).map_err(|error| TestCaseError::fail(error.to_string()))
+        });
+        let [large, small] = layouts;
+        let (large, small) = (large?, small?);
+        prop_assert_eq!(small.sectors().0, large.sectors().0 * of);
+        for block in 0..small.sectors().0 {
+            let at = large.extent(Lbn(block >> bits));
+            let here = small.extent(Lbn(block));
+            let within = block % of;
+            prop_assert_eq!((here.cylinder, here.head), (at.cylinder, at.head));
+            prop_assert_eq!(u64::from(here.sector), u64::from(at.sector) * of + within);
+            prop_assert_eq!(here.sectors.0, at.sectors.0 * of - within);
+            let off = (here.start - at.start).as_revolutions();
+            let expected = here.sector_angle.as_revolutions() * within as f64;
+            let off = (off - expected).abs();
+            prop_assert!(off.min(1.0 - off) < 1e-9, "{}", off);
+            prop_assert_eq!(small.lbn(small.pba(Lbn(block))), Some(Lbn(block)));
+        }
+    }
+
     /// Grown defects move the requested number of units, each to a spare of its own region and none
     /// twice; all other blocks stay, and the inverse mapping is exact.
     #[test]

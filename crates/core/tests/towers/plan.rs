@@ -103,8 +103,14 @@ pub fn random_spec(dice: &mut Dice) -> Spec {
     let mut spec = spec::parse(&text, "tower.toml").expect("a sound specification");
     spec.buffer.caching = !dice.one_in(4);
     if spec.buffer.caching {
-        let caches = [WriteCache::Off, WriteCache::Streams, WriteCache::Always];
+        let caches = [
+            WriteCache::Off,
+            WriteCache::Streams,
+            WriteCache::Always,
+            WriteCache::Deferred,
+        ];
         spec.buffer.write_cache = dice.of(&caches);
+        spec.buffer.dirty_max = SectorCount(1 + dice.below(40));
         spec.buffer.combine_writes = dice.one_in(2);
         let aheads = [ReadAhead::None, ReadAhead::TrackEnd, ReadAhead::UntilFull];
         spec.buffer.read_ahead = dice.of(&aheads);

@@ -53,7 +53,7 @@ pub(super) fn long(command: &Command, context: &mut Context<'_>) -> Result<Start
         block_bytes: context.state.block as u32,
         protection_type: 0,
         protected: false,
-        physical_block_exponent: 0,
+        physical_block_exponent: context.state.physical.ilog2() as u8,
         thin: false,
         unmapped_are_zero: false,
     };

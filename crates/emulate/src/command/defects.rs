@@ -2,7 +2,7 @@
 //! reallocated; the grown list what was reallocated since.
 
 use diskarm_core::geometry::{Layout, Unit};
-use diskarm_core::spec::Spec;
+use diskarm_core::spec::{Sparing, Spec};
 use diskarm_core::units::Lbn;
 use diskarm_wire::command::{AddressFormat, Size};
 use diskarm_wire::defect::{Address, Header10, Header12, WHOLE_TRACK};
@@ -101,7 +101,6 @@ fn addresses(
     let is_block = matches!(format, AddressFormat::ShortBlock | AddressFormat::LongBlock);
     let mut list = Vec::new();
     for unit in units(layout, spec, which) {
-        let sectors = layout.unit_sectors(unit.zone);
         let at = layout.address(unit);
         if is_block {
             let block = layout.numbered(unit).map(|Lbn(block)| block);
@@ -117,7 +116,7 @@ fn addresses(
         let Some(address) = places::address(layout, context.state.block, at, None, format) else {
             continue;
         };
-        list.push(if sectors > 1 {
+        list.push(if spec.geometry.sparing == Sparing::TracksPerZone {
             whole_track(address)
         } else {
             address

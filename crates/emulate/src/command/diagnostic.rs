@@ -2,6 +2,7 @@
 //! (SBC-3; worthington96 section 4.1.2).
 
 use diskarm_core::geometry::{Layout, Pba};
+use diskarm_core::spec::Sparing;
 use diskarm_core::units::Lbn;
 use diskarm_wire::command::AddressFormat;
 use diskarm_wire::defect::{
@@ -127,9 +128,8 @@ fn translated(context: &Context<'_>, asked: &Translate) -> Result<Translated, Se
     let number = block.map(|block| block.0);
     let address = places::address(layout, block_bytes, at, number, asked.wanted);
     let is_alternate = block.is_some_and(|block| layout.is_reallocated(block));
-    let by_track = layout
-        .unit_at(at)
-        .is_some_and(|unit| layout.unit_sectors(unit.zone) > 1);
+    let spec = context.device.spec();
+    let by_track = spec.is_some_and(|spec| spec.geometry.sparing == Sparing::TracksPerZone);
     Ok(Translated {
         supplied: asked.address.format(),
         reserved: block.is_none(),

@@ -17,7 +17,7 @@ use crate::work::{Start, Step, Work};
 
 /// The most defects of a list, which is more than any drive leaves its factory with: where spares
 /// are few, each takes a layout to find out whether it can be slipped.
-const MOST_DEFECTS: usize = 2048;
+const MAX_DEFECTS: usize = 2048;
 
 /// What comes along with the command.
 #[derive(Clone, Debug, Default)]
@@ -112,7 +112,7 @@ fn defects(
     (list, before): (&[u8], usize),
 ) -> Result<Vec<Unit>, Sense> {
     let each = Address::length(format).ok_or(invalid_field(1, Some(2)))?;
-    if !list.len().is_multiple_of(each) || list.len() / each > MOST_DEFECTS {
+    if !list.len().is_multiple_of(each) || list.len() / each > MAX_DEFECTS {
         return Err(list_length());
     }
     let mut units: Vec<Unit> = Vec::new();
@@ -137,7 +137,7 @@ fn defects(
                 units.extend(between(layout, from, place).ok_or(unknown)?);
             }
         }
-        if units.len() > MOST_DEFECTS {
+        if units.len() > MAX_DEFECTS {
             return Err(invalid_parameter(at, None));
         }
     }

@@ -106,11 +106,16 @@ fn identification(context: &Context<'_>) -> Vec<u8> {
     data
 }
 
-fn limits(_: &Context<'_>) -> Vec<u8> {
+fn limits(context: &Context<'_>) -> Vec<u8> {
+    // SBC-3: zero says that it is not reported.
+    let granularity = match context.state.physical {
+        1 => 0,
+        blocks => blocks as u16,
+    };
     let limits = BlockLimits {
         write_same_nonzero: false,
         compare_and_write: u8::MAX,
-        granularity: 0,
+        granularity,
         transfer: MOST_BLOCKS,
         optimal_transfer: 0,
         prefetch: 0,

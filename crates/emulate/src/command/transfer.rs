@@ -127,4 +127,8 @@ impl Work for Write {
         context.state.store.write(self.transfer.at, &self.data)?;
         Ok(Step::Done(Vec::new()))
     }
+
+    fn data(&self) -> Vec<u8> {
+        self.data.clone()
+    }
 }

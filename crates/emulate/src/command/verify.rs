@@ -92,6 +92,10 @@ impl Work for Verify {
             (false, _) => self.compare(context),
         }
     }
+
+    fn data(&self) -> Vec<u8> {
+        self.data.clone()
+    }
 }
 
 impl Verify {

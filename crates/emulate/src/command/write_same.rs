@@ -55,9 +55,11 @@ impl Work for WriteSame {
             self.served = true;
             return Ok(Step::request(Op::Write, self.at, self.count, false));
         }
-        for n in 0..self.count {
-            context.state.store.write(Lbn(self.at.0 + n), &self.block)?;
-        }
+        context.state.store.write(self.at, &self.data())?;
         Ok(Step::Done(Vec::new()))
+    }
+
+    fn data(&self) -> Vec<u8> {
+        self.block.repeat(self.count as usize)
     }
 }

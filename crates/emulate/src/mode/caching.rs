@@ -135,14 +135,18 @@ fn read_ahead(page: &Caching, rules: &mut Buffer) {
     }
 }
 
-/// Of a drive that was measured without write cache the overheads of absorbed writes are not known.
+/// A drive that has room for dirty data chooses when they get to the media. Of one that was
+/// measured without write cache the overheads of absorbed writes are not known.
 /// Assumed are those of writes to the media.
 fn write_cache(on: bool, spec: &mut Spec) {
     let (rules, overheads) = (&mut spec.buffer, &mut spec.overheads);
     match (on, rules.write_cache) {
         (false, _) => rules.write_cache = WriteCache::Off,
         (true, WriteCache::Off) => {
-            rules.write_cache = WriteCache::Always;
+            rules.write_cache = match rules.dirty_max {
+                SectorCount(0) => WriteCache::Always,
+                _ => WriteCache::Deferred,
+            };
             let hits = [
                 overheads.write_hit_after_read,
                 overheads.write_hit_after_write,
@@ -152,6 +156,6 @@ fn write_cache(on: bool, spec: &mut Spec) {
                 overheads.write_hit_after_write = overheads.write_miss_after_write;
             }
         }
-        (true, WriteCache::Streams | WriteCache::Always) => {}
+        (true, _) => {}
     }
 }

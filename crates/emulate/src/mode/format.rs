@@ -32,7 +32,7 @@ fn values(view: &View<'_>) -> Option<FormatDevice> {
     let (spare_sectors, spare_tracks) = match geometry.sparing {
         Sparing::None | Sparing::SectorsPerDisk => (0, 0),
         Sparing::TracksPerZone => (0, zone.spares),
-        _ => (zone.spares, 0),
+        _ => (zone.spares * geometry.physical_sector.0, 0),
     };
     if view.realism.nominal {
         return Some(nominal(spec));

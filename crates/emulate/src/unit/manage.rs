@@ -7,13 +7,15 @@ use super::{Slot, Unit};
 use crate::backing::Backing;
 use crate::mode;
 use crate::nexus::IscsiPort;
+use crate::realism::Disturbance;
 use crate::state::Context;
 
 impl<D: Backing> Unit<D> {
     /// Aborts a task: it gets no response. Returns whether it was outstanding.
     ///
     /// What the device has begun of it goes on there, and holds it up; a write that was aborted may
-    /// be on the media or not, and in this model is not.
+    /// be on the media or not, and in this model is not. ORWRITE and COMPARE AND WRITE change their
+    /// blocks when they have read them, and aborting them later does not undo that.
     pub fn abort(&mut self, now: Instant, initiator: u64, id: u64) -> bool {
         self.catch_up(now);
         self.abort_those(|slot| slot.initiator == initiator && slot.id == id) > 0
@@ -75,17 +77,55 @@ impl<D: Backing> Unit<D> {
         self.catch_up(now);
         self.abort_those(|_| true);
         self.state.reset();
+        self.apply_modes();
+        for nexus in &mut self.state.nexuses {
+            nexus.attention(Code::DEVICE_RESET);
+        }
+    }
+
+    /// Lets the device behave as the mode parameters say.
+    fn apply_modes(&mut self) {
         let mut context = Context {
             state: &mut self.state,
             device: &mut self.device,
             nexus: 0,
-            now,
+            now: self.now,
             data_out: Vec::new(),
         };
         mode::apply(&mut context);
-        for nexus in &mut self.state.nexuses {
-            nexus.attention(Code::DEVICE_RESET);
+    }
+
+    /// The power was off, and `device` is what is there now that it is on: the same as when it was
+    /// switched on for the first time, but for defects that have grown. All tasks are gone without
+    /// responses, and nothing is known of any initiator: each is told of the power on. What was
+    /// saved of mode parameters stays, and so do data. Formatting that was cut short is over.
+    pub fn power_cycle(&mut self, now: Instant, mut device: D) {
+        self.now = now;
+        if self.is_followed {
+            device.landed(now);
         }
+        let geometry = self.device.spec().map(|spec| &spec.geometry);
+        if let Some(geometry) = geometry
+            && device.spec().is_some_and(|new| new.geometry != *geometry)
+        {
+            let taken = device.set_geometry(now, geometry);
+            assert_eq!(taken, Ok(()), "the device had this geometry before");
+        }
+        self.device = device;
+        for tasks in [&mut self.begun, &mut self.chains, &mut self.ordered] {
+            *tasks = 0;
+        }
+        self.slots.clear();
+        self.free.clear();
+        self.waiting.clear();
+        self.stalled.clear();
+        self.timers.clear();
+        self.ready.clear();
+        self.alone = false;
+        self.inside = 0;
+        self.disturbance = Disturbance::new(self.state.realism);
+        self.state.power_on();
+        self.apply_modes();
     }
 
     /// Aborts what a preemption has condemned.
@@ -115,9 +155,10 @@ impl<D: Backing> Unit<D> {
             slot.answered = true;
             // Formatting goes on.
             slot.aborted = self.state.formatting.is_none();
-            let before = self.stalled.len();
-            self.stalled.retain(|(stalled, _)| *stalled != index);
-            if self.stalled.len() < before {
+            let mut stalled = self.stalled.iter();
+            if let Some(place) = stalled.position(|(stalled, _)| *stalled == index) {
+                self.tell_left_over(place);
+                self.stalled.remove(place);
                 self.end(index, Ok(Vec::new()));
             } else {
                 self.device.abort(self.now, index as u64);

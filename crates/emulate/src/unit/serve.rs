@@ -1,8 +1,8 @@
 //! What tasks ask of the device, and what it answers.
 
 use diskarm_core::device::{Completion, Status as Served};
-use diskarm_core::request::Request;
-use diskarm_core::units::Instant;
+use diskarm_core::request::{Op, Request};
+use diskarm_core::units::{Instant, Lbn};
 use diskarm_wire::Sense;
 use diskarm_wire::sense::{Code, Key};
 
@@ -45,8 +45,12 @@ impl<D: Backing> Unit<D> {
         let mut completed = std::mem::take(&mut self.completed);
         completed.extend(std::iter::from_fn(|| self.device.advance(at)));
         self.inside -= completed.len();
+        if self.is_followed {
+            self.hear_landings();
+        }
         for completion in completed.drain(..) {
             self.disturbance.ended(completion.at);
+            self.tell_completed(&completion);
             self.served(&completion);
         }
         self.completed = completed;
@@ -62,6 +66,51 @@ impl<D: Backing> Unit<D> {
             }
         }
         self.begin();
+    }
+
+    /// Lets everything happen that happens by `now`, and tells the store what is on the media then.
+    pub fn follow(&mut self, now: Instant) {
+        self.catch_up(now);
+        if self.is_followed {
+            self.hear_landings();
+        }
+    }
+
+    fn hear_landings(&mut self) {
+        if let Some(landed) = self.device.landed(self.now).filter(|all| !all.is_empty()) {
+            self.state.store.landed(&landed);
+        }
+    }
+
+    /// Where the data of a write that the device has not got are in the store already.
+    fn early(&self, (slot, asked): &(usize, Asked)) -> Option<Lbn> {
+        let work = self.slot(*slot).work.as_ref()?;
+        match asked {
+            Asked::Transfer(transfer) if transfer.op == Op::Write => {
+                work.data().is_empty().then_some(transfer.at)
+            }
+            _ => None,
+        }
+    }
+
+    /// What waits at `place` for the device will not get there.
+    pub(super) fn tell_left_over(&mut self, place: usize) {
+        if self.is_followed
+            && let Some(at) = self.early(&self.stalled[place])
+        {
+            let ahead = self.stalled.iter().take(place);
+            let before = ahead.filter(|other| self.early(other) == Some(at)).count();
+            self.state.store.left_over(at, before);
+        }
+    }
+
+    fn tell_completed(&mut self, completion: &Completion) {
+        let request = &completion.request;
+        if self.is_followed && !request.op.is_read() {
+            let is_wanted = !self.slot(request.id as usize).aborted;
+            let counts = completion.status.is_success() && is_wanted;
+            self.state.store.completed(request, counts);
+        }
     }
 
     /// Takes the completion of a request.
@@ -155,6 +204,11 @@ impl<D: Backing> Unit<D> {
         };
         let taken = self.device.submit(self.now, request).is_ok();
         self.inside += usize::from(taken);
+        if taken && self.is_followed && !op.is_read() {
+            let work = self.slot(slot).work.as_ref();
+            let data = work.map_or_else(Vec::new, |work| work.data());
+            self.state.store.submitted(&request, data);
+        }
         taken
     }
 }

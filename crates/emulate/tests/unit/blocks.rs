@@ -144,7 +144,8 @@ fn address(random: &mut Pcg64Mcg, blocks: u64, format: AddressFormat) -> Address
     }
 }
 
-const FORMATS: [AddressFormat; 6] = [
+/// The formats of addresses of a disk.
+pub const FORMATS: [AddressFormat; 6] = [
     AddressFormat::ShortBlock,
     AddressFormat::LongBlock,
     AddressFormat::BytesFromIndex,
@@ -199,22 +200,24 @@ fn reassign(random: &mut Pcg64Mcg, blocks: u64) -> (Command, Vec<u8>) {
     (command, list)
 }
 
-/// TRANSLATE ADDRESS.
+/// SEND DIAGNOSTIC with the page of an address to translate.
+pub const TRANSLATE_ADDRESS: Command = Command::SendDiagnostic {
+    self_test_code: 0,
+    page_format: true,
+    self_test: false,
+    device_offline: false,
+    unit_offline: false,
+    length: TRANSLATE_LENGTH as u16,
+};
+
+/// An address to translate.
 fn translate(random: &mut Pcg64Mcg, blocks: u64) -> (Command, Vec<u8>) {
     let from = FORMATS[below(random, 6) as usize];
     let page = Translate {
         address: address(random, blocks, from),
         wanted: FORMATS[below(random, 6) as usize],
     };
-    let command = Command::SendDiagnostic {
-        self_test_code: 0,
-        page_format: true,
-        self_test: false,
-        device_offline: false,
-        unit_offline: false,
-        length: TRANSLATE_LENGTH as u16,
-    };
-    (command, page.emit().to_vec())
+    (TRANSLATE_ADDRESS, page.emit().to_vec())
 }
 
 /// Everything that delays or disturbs.

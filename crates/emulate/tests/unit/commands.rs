@@ -9,14 +9,13 @@ use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use diskarm_emulate::{Backing, Status};
 use diskarm_wire::capacity::Capacity10;
 use diskarm_wire::command::{AddressFormat, Size, Values};
-use diskarm_wire::defect::{
-    Address, Header12, TRANSLATE, TRANSLATE_LENGTH, Translate, Translated, addresses,
-};
+use diskarm_wire::defect::{Address, Header12, TRANSLATE, Translate, Translated, addresses};
 use diskarm_wire::mode::{self, FormatDevice, Notch};
 use diskarm_wire::sense::{Code, Key, Pointer, Specific};
 use diskarm_wire::{Command, Sense};
 
 use crate::bench::{Bench, catalogued, transfer};
+use crate::blocks::TRANSLATE_ADDRESS;
 
 /// The unit adds nothing to the times of the drive behind it, and data come back.
 #[test]
@@ -115,15 +114,7 @@ fn a_seek_moves_the_arm() {
 }
 
 pub fn translate(bench: &mut Bench, address: Address, wanted: AddressFormat) -> Translated {
-    let send = Command::SendDiagnostic {
-        self_test_code: 0,
-        page_format: true,
-        self_test: false,
-        device_offline: false,
-        unit_offline: false,
-        length: TRANSLATE_LENGTH as u16,
-    };
-    bench.data(&send, &Translate { address, wanted }.emit());
+    bench.data(&TRANSLATE_ADDRESS, &Translate { address, wanted }.emit());
     let receive = Command::ReceiveDiagnosticResults {
         page: Some(TRANSLATE),
         length: 100,
@@ -284,6 +275,35 @@ fn the_caching_page_changes_the_model_at_once() {
     assert_ne!(rules.write_cache, WriteCache::Off);
     bench.select(0x08, &page.emit());
     assert_eq!(bench.unit.device().spec(), Some(&spec));
+}
+
+#[test]
+fn a_drive_with_room_for_dirty_data_chooses_when_it_writes_them() {
+    let mut spec = catalogued("hp-c2247");
+    spec.buffer.dirty_max = SectorCount(100);
+    let mut bench = Bench::new(&spec);
+    let page = bench.page(0x08, Values::Current);
+    let off = mode::Caching::parse(&page).unwrap();
+    let on = mode::Caching {
+        write_cache: true,
+        ..off
+    };
+    assert_eq!(bench.select(0x08, &on.emit()).status, Status::Good);
+    let cache = |bench: &Bench| bench.unit.device().spec().unwrap().buffer.write_cache;
+    assert_eq!(cache(&bench), WriteCache::Deferred);
+    let read_back = |bench: &mut Bench, page: &mode::Caching| {
+        bench.data(&transfer(Op::Write, 900_000, 8), &[1; 8 * 512]);
+        let begin = bench.now;
+        bench.select(0x08, &page.emit());
+        bench.data(&transfer(Op::Read, 900_000, 8), &[]);
+        bench.now += Span::from_ms(100.0);
+        bench.now - begin - Span::from_ms(100.0)
+    };
+    // The arm has not come there yet; switched off, the cache is emptied first.
+    assert!(read_back(&mut bench, &on) < Span::from_ms(4.0));
+    bench.data(&transfer(Op::Read, 0, 8), &[]);
+    assert!(read_back(&mut bench, &off) > Span::from_ms(10.0));
+    assert_eq!(cache(&bench), WriteCache::Off);
 }
 
 #[test]

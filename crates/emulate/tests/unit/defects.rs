@@ -3,23 +3,15 @@
 use diskarm_core::device::Device;
 use diskarm_core::geometry::Layout;
 use diskarm_core::request::Op;
-use diskarm_core::units::{Lbn, Span};
-use diskarm_emulate::{Backing, Status};
+use diskarm_core::units::{Angle, Lbn, Span};
+use diskarm_emulate::{Backing, Single, Status};
 use diskarm_wire::command::{AddressFormat, Size};
 use diskarm_wire::defect::{Address, Header12, addresses};
 use diskarm_wire::sense::{Code, Key, Pointer, Specific};
 use diskarm_wire::{Command, Sense};
 
 use crate::bench::{Bench, catalogued, transfer};
-
-const FORMATS: [AddressFormat; 6] = [
-    AddressFormat::ShortBlock,
-    AddressFormat::LongBlock,
-    AddressFormat::BytesFromIndex,
-    AddressFormat::PhysicalSector,
-    AddressFormat::ExtendedBytesFromIndex,
-    AddressFormat::ExtendedPhysicalSector,
-];
+use crate::blocks::FORMATS;
 
 fn grown(bench: &mut Bench, format: AddressFormat) -> Vec<Address> {
     let read = Command::ReadDefectData {
@@ -85,6 +77,26 @@ fn reassigned_blocks_move_to_spares_and_keep_their_data() {
         assert_eq!(layout(&bench).lbn(after), None);
         assert_eq!(grown(&mut bench, AddressFormat::PhysicalSector).len(), 1);
     }
+}
+
+#[test]
+fn defects_that_have_grown_stay_after_a_power_cycle() {
+    let spec = catalogued("hp-c2247");
+    let mut bench = Bench::new(&spec);
+    let before = layout(&bench).pba(Lbn(123_456));
+    assert_eq!(reassign(&mut bench, 123_456), Status::Good);
+    let after = layout(&bench).pba(Lbn(123_456));
+    assert_ne!(before, after);
+    let fresh = Single::new(&spec, Angle::ZERO, 0).unwrap();
+    let now = bench.now;
+    bench.unit.power_cycle(now, fresh);
+    assert_eq!(layout(&bench).pba(Lbn(123_456)), after);
+    let attention = bench.run(&Command::TestUnitReady, &[]);
+    assert_eq!(attention.status, Status::CheckCondition);
+    assert_eq!(
+        grown(&mut bench, AddressFormat::LongBlock),
+        [Address::LongBlock(123_456)]
+    );
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod commands;
 mod defects;
 mod faults;
 mod integrity;
+mod physical;
 mod random;
 mod realism;
 mod reservations;

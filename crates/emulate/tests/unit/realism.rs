@@ -5,11 +5,12 @@ use diskarm_core::units::{Instant, Span};
 use diskarm_emulate::{Places, Realism, Recalibration, Response, Status, WarmUp};
 use diskarm_wire::capacity::Capacity10;
 use diskarm_wire::command::{AddressFormat, Values};
-use diskarm_wire::defect::{Address, TRANSLATE_LENGTH, Translate};
+use diskarm_wire::defect::{Address, Translate};
 use diskarm_wire::mode::{Disconnect, FormatDevice, Notch};
 use diskarm_wire::{Command, Sense};
 
 use crate::bench::{Bench, catalogued, transfer};
+use crate::blocks::TRANSLATE_ADDRESS;
 
 /// Whether TRANSLATE ADDRESS, notches and READ CAPACITY per cylinder answer.
 fn tells(places: Places) -> [bool; 3] {
@@ -23,15 +24,7 @@ fn tells(places: Places) -> [bool; 3] {
         address: Address::ShortBlock(5),
         wanted: AddressFormat::PhysicalSector,
     };
-    let send = Command::SendDiagnostic {
-        self_test_code: 0,
-        page_format: true,
-        self_test: false,
-        device_offline: false,
-        unit_offline: false,
-        length: TRANSLATE_LENGTH as u16,
-    };
-    let translates = bench.run(&send, &asked.emit()).status == Status::Good;
+    let translates = bench.run(&TRANSLATE_ADDRESS, &asked.emit()).status == Status::Good;
     let sense = Command::ModeSense {
         size: diskarm_wire::command::Size::Six,
         page: Notch::CODE,

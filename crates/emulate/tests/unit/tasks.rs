@@ -1,10 +1,11 @@
 //! Several tasks at a time: their order, and how they are aborted.
 
 use diskarm_core::request::Op;
-use diskarm_core::units::Instant;
-use diskarm_emulate::{Attribute, Response, Single, Status, Task, Unit};
-use diskarm_wire::command::{ReserveOut, Size};
-use diskarm_wire::sense::Code;
+use diskarm_core::units::{Angle, Instant};
+use diskarm_emulate::{Attribute, Backing as _, Response, Single, Status, Task, Unit};
+use diskarm_wire::command::{ReserveOut, Size, Values};
+use diskarm_wire::mode::Caching;
+use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense};
 
 use crate::bench::{Bench, catalogued, transfer};
@@ -69,6 +70,31 @@ fn aborted_tasks_get_no_response() {
     assert!(!bench.unit.abort(now, 2, 3));
     assert_eq!(bench.unit.abort_task_set(now, 1), 3);
     assert_eq!(ids(&all(&mut bench.unit)), [1, 5]);
+}
+
+#[test]
+fn a_power_cycle_forgets_tasks_initiators_and_what_was_not_saved() {
+    let spec = catalogued("hp-c2247");
+    let mut bench = bench();
+    let before = bench.data(&transfer(Op::Read, 0, 1), &[]);
+    let page = bench.page(0x08, Values::Current);
+    let mut caching = Caching::parse(&page).unwrap();
+    caching.write_cache = true;
+    assert_eq!(bench.select(0x08, &caching.emit()).status, Status::Good);
+    let write = transfer(Op::Write, 0, 1);
+    send(&mut bench, 1, 7, Attribute::Simple, &write);
+    let single = Single::new(&spec, Angle::ZERO, 0).unwrap();
+    let now = bench.now;
+    bench.unit.power_cycle(now, single);
+    assert_eq!(ids(&all(&mut bench.unit)), []);
+    assert!(!bench.unit.knows(7));
+    bench.initiator = 7;
+    let response = bench.run(&Command::TestUnitReady, &[]);
+    let attention = Sense::new(Key::UnitAttention, Code::POWER_ON_OR_RESET);
+    assert_eq!(Sense::parse(&response.sense), Ok(attention));
+    assert_eq!(bench.page(0x08, Values::Current), page);
+    assert_eq!(bench.unit.device().spec(), Some(&spec));
+    assert_eq!(bench.data(&transfer(Op::Read, 0, 1), &[]), before);
 }
 
 #[test]

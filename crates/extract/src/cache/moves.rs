@@ -35,6 +35,7 @@ pub(super) fn wide(believed: &Spec, writes: bool) -> Vec<Move> {
 
 fn moves(believed: &Spec, writes: bool, small: bool) -> Vec<Move> {
     let shifted: Vec<Move> = shifts(believed).collect();
+    let rated: Vec<Move> = rates(believed).collect();
     let mut moves = Vec::new();
     for (fact, row) in FACTS.iter().enumerate() {
         if row.path == FAILURES || row.writes && !writes || (row.moot)(&believed.buffer).is_some() {
@@ -42,15 +43,13 @@ fn moves(believed: &Spec, writes: bool, small: bool) -> Vec<Move> {
         }
         let key = row.key();
         for value in values(key, believed, small) {
-            let label = match key.kind {
-                Kind::Flag | Kind::Word(_) => format!("{} = {}", key.name(), key.toml(&value)),
-                _ => format!("{} = {value:?}", key.name()),
-            };
-            // Whether a block arrives depends on when the media are where.
-            let also = if key.path == "buffer.arriving_hits" {
-                shifted.as_slice()
-            } else {
-                &[]
+            let label = format!("{} = {}", key.name(), key.toml(&value));
+            let also = match key.path {
+                // Which blocks have arrived depends on when they passed under the head.
+                "buffer.arriving_hits" => shifted.as_slice(),
+                // When a read begins to send shows only if sending takes time.
+                "buffer.read_on_arrival" | "buffer.read_watermark" => rated.as_slice(),
+                _ => &[],
             };
             let bases = also.iter().map(|shift| (&shift.spec, shift.label.as_str()));
             for (base, with) in std::iter::once((believed, "")).chain(bases) {
@@ -126,6 +125,33 @@ fn shifted(spec: &Spec, by: Span) -> Option<Spec> {
     ];
     times.iter().all(|time| *time >= Span::ZERO).then_some(spec)
 }
+
+/// The same drive with a path to the host that takes its time, if nothing has shown what it takes.
+fn rates(believed: &Spec) -> impl Iterator<Item = Move> {
+    let is_unknown = believed.bus.read_sector == Span::ZERO;
+    let rates = RATES_US.iter().filter(move |_| is_unknown);
+    rates.filter_map(|us| {
+        let rate = Span::from_us(*us);
+        let short = rate - believed.overheads.read_completion;
+        let mut spec = match short > Span::ZERO {
+            true => shifted(believed, short)?,
+            false => believed.clone(),
+        };
+        // It was taken for a part of the completion.
+        spec.overheads.read_completion -= rate;
+        spec.bus.read_sector = rate;
+        Some(Move {
+            label: format!(" with {us} us of a block to the host"),
+            fact: None,
+            spec,
+        })
+    })
+}
+
+/// What a block to the host may take, in steps of about the square root of two.
+const RATES_US: [f64; 12] = [
+    5.0, 7.0, 10.0, 14.0, 20.0, 28.0, 40.0, 56.0, 80.0, 112.0, 160.0, 224.0,
+];
 
 /// Other values of a key.
 fn values(key: &Key, spec: &Spec, small: bool) -> Vec<Value> {

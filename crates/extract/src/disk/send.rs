@@ -42,7 +42,7 @@ impl Disk<'_> {
     fn send(&mut self, command: &Command, mut data: Data<'_>) -> Result<Reply, Error> {
         let mut block = [0; 16];
         let length = command.emit(&mut block);
-        for _ in 1..retry::MOST {
+        for _ in 1..retry::MAX_ATTEMPTS {
             let reply = self.send_once(&block[..length], data.again())?;
             let Some(pause) = retry::pause(&reply, self.is_first) else {
                 self.is_first = false;

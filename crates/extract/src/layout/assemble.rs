@@ -182,7 +182,7 @@ impl Fit {
             _ => return Self::whole(chart, scheme, next),
         };
         let end = chart.end_cylinder();
-        if next.is_some_and(|next| next < end) {
+        if end == tracks.first_cylinder || next.is_some_and(|next| next < end) {
             return None;
         }
         let places = u64::from(end - tracks.first_cylinder) * cylinder;

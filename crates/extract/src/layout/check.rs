@@ -1,4 +1,4 @@
-//! Whether reads agree with a layout.
+//! Whether reads and listed defects agree with a layout.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::Geometry;
@@ -6,8 +6,10 @@ use diskarm_core::units::Lbn;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
+use super::Found;
 use super::pattern::IN_LINE;
 use super::phases::{Phases, apart};
+use crate::defects::{self, Defects};
 use crate::{Disk, Error};
 
 /// Blocks that are read.
@@ -53,4 +55,16 @@ pub(super) fn by_reads(
         )));
     }
     Ok(())
+}
+
+/// Notes that a layout skips places which no list has, where the drive lists its defects: another
+/// layout may explain the same angles.
+pub(super) fn by_defects(found: &mut Found, defects: Option<&Defects>) {
+    let fates = defects.and_then(|listed| defects::fates(&found.geometry, &listed.all()).ok());
+    let unlisted = fates.map_or(0, |fates| fates.unlisted);
+    if unlisted > 0 {
+        found.assumed.push(format!(
+            "The layout skips {unlisted} places that the drive does not list as defective."
+        ));
+    }
 }

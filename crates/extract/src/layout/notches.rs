@@ -10,7 +10,8 @@
 //! the format device page. READ CAPACITY with PMI for each cylinder. What these do not tell (the
 //! angle at which each zone begins, skews in fractions of sectors, where in a cylinder blocks are
 //! missing) is concluded from the ends of reads. Listed defects (READ DEFECT DATA) tell in which
-//! order heads follow one another, and where the index mark is.
+//! order heads follow one another, where the index mark is, and which blocks may be reallocated
+//! (`reallocated`).
 //!
 //! # Decision
 //! What the drive tells is held against itself and against reads. Boundaries of zones must be
@@ -20,7 +21,8 @@
 //!
 //! # Confidence
 //! Every block is on the cylinder that READ CAPACITY tells, and at the angle that reads tell.
-//! Without defects the order of heads and the index mark are open, as in [`super::timing`].
+//! Without defects the order of heads and the index mark are open, as in [`super::timing`]; so is
+//! the order if defects fit several.
 //!
 //! # Cost
 //! Four commands a notch and one a cylinder without media access; reads as in [`super::timing`],
@@ -95,7 +97,7 @@ pub fn measure(
             "Of cylinders {first} to {last} some hold no blocks; which is not told."
         ));
     }
-    orient::by_defects(&mut found, defects);
+    orient::by_defects(&mut found, &mut looks.timed.phases, defects)?;
     Ok(found)
 }
 
@@ -196,7 +198,8 @@ impl Notched<'_, '_> {
         let mut runs = Vec::new();
         let mut at = first;
         while at < span.end() && runs.len() < 3 * surfaces as usize + 1 {
-            let run = self.timed.track(at, sectors, runs.last())?;
+            let end = self.ends[self.cylinder(at) as usize];
+            let run = self.timed.track((at, end), sectors, runs.last())?;
             at += run.blocks;
             runs.push(run);
         }

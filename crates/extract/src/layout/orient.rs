@@ -5,8 +5,10 @@ use diskarm_core::geometry::{Layout, Unit};
 use diskarm_core::spec::{Geometry, Sparing, TrackOrder};
 
 use super::Found;
-use crate::Place;
+use super::phases::Phases;
+use super::reallocated::Reallocated;
 use crate::defects::WHOLE_TRACK;
+use crate::{Error, Place};
 
 /// A slipped unit of the layout that must be a listed defect: no other is on the cylinder.
 struct Pair {
@@ -15,46 +17,143 @@ struct Pair {
 }
 
 /// Chooses the order of heads with which most slips are where defects are listed, and rotates the
-/// layout to the index mark that they are counted from.
-pub(super) fn by_defects(found: &mut Found, defects: &[Place]) {
+/// layout to the index mark that they are counted from. Of orders with which equally many are, it
+/// is the one with which fewest blocks are where defects are listed that no block skips; the blocks
+/// that are elsewhere are reallocated ones.
+///
+/// # Errors
+/// A read failed.
+pub(super) fn by_defects(
+    found: &mut Found,
+    phases: &mut Phases<'_, '_>,
+    defects: &[Place],
+) -> Result<(), Error> {
     let pairs = pairs(&found.geometry, defects);
-    let orders = [
-        TrackOrder::CylinderMajor,
-        TrackOrder::SerpentinePerZone,
-        TrackOrder::Serpentine,
-    ];
-    let agree = |order: TrackOrder| {
-        let geometry = Geometry {
-            order,
-            ..found.geometry.clone()
-        };
-        let Ok(layout) = Layout::new(&geometry) else {
+    let with = |order: TrackOrder| Geometry {
+        order,
+        ..found.geometry.clone()
+    };
+    let agreeing = |order: TrackOrder| {
+        let Ok(layout) = Layout::new(&with(order)) else {
             return 0;
         };
         let same = |pair: &&Pair| layout.address(pair.unit).head.0 == u32::from(pair.listed.head);
         pairs.iter().filter(same).count()
     };
-    // Of equally good ones the first.
-    let mut best = (orders[0], agree(orders[0]));
-    for order in &orders[1..] {
-        let count = agree(*order);
-        if count > best.1 {
-            best = (*order, count);
+    let orders = distinct(&found.geometry);
+    let most = orders.iter().map(|order| agreeing(*order)).max();
+    let most = most.expect("there is at least one order");
+    if most == 0 || 10 * most < 9 * pairs.len() {
+        if orders.len() > 1 {
+            found.assumed.push(ASCENDING.to_owned());
+        }
+        found.assumed.push(unplaced(defects));
+        return Ok(());
+    }
+    let best = orders.into_iter().filter(|order| agreeing(*order) == most);
+    let mut best: Vec<Candidate> = best
+        .map(|order| Candidate::new(with(order), &pairs, phases, defects))
+        .collect::<Result<_, Error>>()?;
+    best.sort_by_key(|candidate| candidate.reallocated.in_line);
+    let least = best[0].reallocated.in_line;
+    best.retain(|candidate| candidate.reallocated.in_line == least);
+    if best.len() > 1 {
+        found.assumed.push(ASCENDING.to_owned());
+    }
+    let chosen = best.swap_remove(0);
+    found.geometry = chosen.geometry;
+    if !chosen.has_index {
+        found.assumed.push(unplaced(defects));
+    }
+    let Reallocated { lost, in_line, .. } = chosen.reallocated;
+    if lost > 0 {
+        found.assumed.push(format!(
+            "The blocks at {lost} listed defects are reallocated to unknown places."
+        ));
+    }
+    if in_line > 0 {
+        found.assumed.push(format!(
+            "{in_line} listed defects are at places whose blocks are there all the same."
+        ));
+    }
+    Ok(())
+}
+
+/// What is assumed where nothing tells in which order heads follow one another.
+const ASCENDING: &str = "Listed defects do not tell the order of heads: they are taken to ascend.";
+
+/// What is assumed where no listed sector is found among the slipped ones.
+fn unplaced(defects: &[Place]) -> String {
+    let mut told = "Angles count from the first block: no listed sector tells more.".to_owned();
+    if !defects.is_empty() {
+        told += " Whether blocks at listed defects are reallocated is not known.";
+    }
+    told
+}
+
+/// A layout with an order of heads that fits most slips.
+struct Candidate {
+    geometry: Geometry,
+    /// Whether its angles count from the index mark.
+    has_index: bool,
+    reallocated: Reallocated,
+}
+
+impl Candidate {
+    fn new(
+        mut geometry: Geometry,
+        pairs: &[Pair],
+        phases: &mut Phases<'_, '_>,
+        defects: &[Place],
+    ) -> Result<Self, Error> {
+        let turn = turn(&geometry, pairs);
+        let mut reallocated = Reallocated::default();
+        if let Some(turn) = turn {
+            rotate(&mut geometry, turn);
+            if let Ok(layout) = Layout::new(&geometry) {
+                reallocated = Reallocated::measure(phases, &layout, defects)?;
+            }
+            let mut moved = geometry.clone();
+            reallocated.insert(&mut moved);
+            if Layout::new(&moved).is_ok() {
+                geometry = moved;
+            }
+        }
+        Ok(Self {
+            geometry,
+            has_index: turn.is_some(),
+            reallocated,
+        })
+    }
+}
+
+/// The orders of heads that put some block of the layout on another head than those before.
+fn distinct(geometry: &Geometry) -> Vec<TrackOrder> {
+    let descends = |order: TrackOrder| -> Vec<bool> {
+        let cylinders = geometry.zones.iter().flat_map(|zone| {
+            let first = zone.first_cylinder;
+            [first, first + 1].map(|at| (at < zone.end_cylinder, at, at - first))
+        });
+        let own = |(is_own, at, within): (bool, u32, u32)| match order {
+            TrackOrder::CylinderMajor => false,
+            TrackOrder::SerpentinePerZone => is_own && within % 2 == 1,
+            TrackOrder::Serpentine => is_own && at % 2 == 1,
+        };
+        cylinders.map(own).collect()
+    };
+    let all = [
+        TrackOrder::CylinderMajor,
+        TrackOrder::SerpentinePerZone,
+        TrackOrder::Serpentine,
+    ];
+    let mut distinct: Vec<TrackOrder> = Vec::new();
+    for order in all {
+        let is_new = |known: &TrackOrder| descends(*known) != descends(order);
+        if distinct.iter().all(is_new) && (geometry.surfaces > 1 || distinct.is_empty()) {
+            distinct.push(order);
         }
     }
-    if best.1 == 0 || 10 * best.1 < 9 * pairs.len() {
-        found.assumed.push(
-            "Listed defects do not tell the order of heads: they are taken to ascend.".to_owned(),
-        );
-        return;
-    }
-    found.geometry.order = best.0;
-    match turn(&found.geometry, &pairs) {
-        Some(turn) => rotate(&mut found.geometry, turn),
-        None => found
-            .assumed
-            .push("Angles count from the first block: no listed sector tells more.".to_owned()),
-    }
+    distinct
 }
 
 /// Slips and listed defects that are alone on a cylinder.

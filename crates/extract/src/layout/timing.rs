@@ -226,7 +226,7 @@ impl<'d, 't> Timed<'d, 't> {
         let capacity = self.phases.capacity();
         let mut surfaces = None;
         while at < capacity && runs.len() < Self::SEED_TRACKS_MAX {
-            let run = self.track(at, sectors, runs.last())?;
+            let run = self.track((at, capacity), sectors, runs.last())?;
             at += run.blocks;
             runs.push(run);
             let short = runs.iter().filter(|run| 2 * run.blocks < sectors).count();

@@ -160,11 +160,17 @@ pub(super) fn spans<'a>(notches: &[Told], ends: &'a [u64]) -> Result<Vec<Span<'a
         };
         let (own, others) = rest.split_at(count);
         let blocks = own.last().map(|end| (next, end - 1));
+        let shown = |blocks: Option<(u64, u64)>| match blocks {
+            Some((first, last)) => format!("blocks {first} to {last}"),
+            None => "no blocks".to_owned(),
+        };
         if blocks.is_none() || told.blocks.is_some() && told.blocks != blocks || count > all {
             return Err(nominal(format!(
-                "a notch has blocks {:?} and cylinders {first} to {last}, READ CAPACITY has blocks \
-                 {blocks:?} on {count} cylinders",
+                "a notch has {} and cylinders {first} to {last}, READ CAPACITY has {} on {count} \
+                 cylinders",
                 told.blocks
+                    .map_or("unknown blocks".to_owned(), |told| shown(Some(told))),
+                shown(blocks)
             )));
         }
         spans.push(Span {

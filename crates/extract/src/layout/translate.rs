@@ -206,6 +206,7 @@ impl<'d, 't> Translated<'d, 't> {
     /// Gives up what the beginning of the next zone and this zone's tracks have in common: a zone
     /// never ends inside a cylinder that goes on.
     fn end_with_cylinder(&mut self, zone: &mut ZoneChart, capacity: u64) -> Result<(), Error> {
+        self.end_in_line(zone)?;
         let next = zone.first + zone.blocks;
         if next < capacity && zone.blocks > 0 {
             let next = self.look(next)?.cylinder;
@@ -213,8 +214,31 @@ impl<'d, 't> Translated<'d, 't> {
             let last = tracks.first_cylinder + ((zone.end() - 1) / tracks.cylinder()) as u32;
             if next <= last && next > tracks.first_cylinder {
                 zone.truncate(u64::from(next - tracks.first_cylinder) * tracks.cylinder());
+                self.end_in_line(zone)?;
             }
         }
+        Ok(())
+    }
+
+    /// Gives up blocks at the end that are not in line. Where one of the next zone is so by chance,
+    /// a look at it passes over others that are not.
+    fn end_in_line(&mut self, zone: &mut ZoneChart) -> Result<(), Error> {
+        let held = zone.gaps.iter().map(|gap| gap.places).sum::<u64>();
+        let (mut in_line, mut beyond) = (zone.gaps.last().map_or(0, |gap| gap.end()), zone.end());
+        let first = zone.first;
+        let mut next = beyond.saturating_sub(1);
+        while in_line < beyond {
+            let block = first + next - held;
+            let is_elsewhere =
+                zone.moved.iter().any(|(from, _)| *from == next) || zone.lost.contains(&block);
+            if is_elsewhere || self.place(&zone.tracks, block)? == Some(next) {
+                in_line = next + 1;
+            } else {
+                beyond = next;
+            }
+            next = in_line.midpoint(beyond);
+        }
+        zone.blocks = beyond - held;
         Ok(())
     }
 
@@ -315,7 +339,8 @@ fn pattern(runs: &[Run], before: Option<&Tracks>) -> Tracks {
     let front = in_front(runs, sectors);
     // Where a track begins, with its places that hold no block.
     let begin = |run: &Run| {
-        let head = if begins_down != (alternates && (run.cylinder - first.cylinder) % 2 == 1) {
+        let head = if begins_down != (alternates && run.cylinder.abs_diff(first.cylinder) % 2 == 1)
+        {
             surfaces - 1
         } else {
             0

@@ -132,7 +132,7 @@ impl Checkpoint {
         if self.options != other.options {
             let described = |of: &Options| {
                 let writes = if of.writes { "with" } else { "without" };
-                format!("{:?} effort, {writes} writes, seed {}", of.effort, of.seed).to_lowercase()
+                format!("{} effort, {writes} writes, seed {}", of.effort, of.seed)
             };
             return Err(format!(
                 "found measurements with other options ({}), expected those with {}",

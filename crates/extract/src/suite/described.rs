@@ -95,7 +95,6 @@ fn source(checkpoint: &Checkpoint, assumed: &[String]) -> Source {
         serial => format!(", serial number {serial}"),
     };
     let Options { effort, writes, .. } = checkpoint.options;
-    let effort = format!("{effort:?}").to_lowercase();
     let writes = if writes { "with" } else { "without" };
     Source {
         origin: format!(

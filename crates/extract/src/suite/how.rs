@@ -1,5 +1,8 @@
 //! How the value of a key was found, and how certain it is.
 
+use std::collections::BTreeSet;
+
+use diskarm_core::text::InputError;
 use diskarm_core::units::Span;
 use serde::Serialize;
 
@@ -28,6 +31,19 @@ pub enum How {
     Unknown(String),
 }
 
+/// How the remark on a value begins that was not determined.
+const NOT_DETERMINED: &str = "Not determined: ";
+
+/// The keys of a specification that a remark calls not determined.
+///
+/// # Errors
+/// If `text` is not TOML.
+pub fn not_determined(text: &str) -> Result<BTreeSet<&'static str>, InputError> {
+    let remarks = diskarm_rewrite::remarks(text)?.into_iter();
+    let open = remarks.filter(|(_, remark)| remark.starts_with(NOT_DETERMINED));
+    Ok(open.map(|(key, _)| key).collect())
+}
+
 impl std::fmt::Display for How {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -48,7 +64,7 @@ impl std::fmt::Display for How {
                 }
             }
             Self::Assumed(what) => write!(f, "Assumed. {what}"),
-            Self::Unknown(why) => write!(f, "Not determined: {why}."),
+            Self::Unknown(why) => write!(f, "{NOT_DETERMINED}{why}."),
         }
     }
 }

@@ -2,13 +2,16 @@
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{Geometry, Sparing, Spec};
-use diskarm_core::units::{Instant, Lbn, Span};
+use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 use diskarm_extract::defects::{self, Defects, Fates};
 use diskarm_extract::layout::{self, Chosen, Method, notches, translate};
 use diskarm_extract::{Broken, Cost, Data, Disk, Error, Reply, Simulated, Transport};
 use diskarm_wire::mode::{self, FormatDevice, Notch};
 
-use super::{HOST, catalogued, difference, differences_in_tracks};
+use super::{HOST, catalogued, difference, differences_in_tracks, is_told_by_reads};
+
+/// How the refusal of a 512e drive begins.
+const EMULATES: &str = "the drive emulates sectors of 512 bytes on sectors of 4096 bytes";
 
 const SEND_DIAGNOSTIC: u8 = 0x1d;
 const RECEIVE_DIAGNOSTIC_RESULTS: u8 = 0x1c;
@@ -89,6 +92,14 @@ fn all_defects_are_found(name: &str, geometry: &Geometry, listed: &Defects) -> F
 fn drives_that_translate_tell_all() {
     for entry in diskarm_drives::CATALOGUE {
         let spec = catalogued(entry.name);
+        if spec.geometry.physical_sector > SectorCount(1) {
+            let mut drive = Simulated::new(&spec, HOST, 1).unwrap();
+            let mut disk = Disk::new(&mut drive).unwrap();
+            let found = layout::measure(&mut disk, spec.mechanics.period_ns, 1);
+            let error = found.expect_err(entry.name).to_string();
+            assert!(error.starts_with(EMULATES), "{error}");
+            continue;
+        }
         let mut drive = Simulated::new(&spec, HOST, 1).unwrap();
         let (chosen, cost) = chosen(&mut drive, &spec);
         assert_eq!(
@@ -112,13 +123,20 @@ fn drives_that_translate_tell_all() {
     }
 }
 
-/// Quantum's way: exact to the sector on all drives. Angles count from the index mark where a
-/// sector is listed as defective, else from the first block.
+/// Quantum's way: exact to the sector on all drives whose tracks reads can confirm. Angles count
+/// from the index mark where a sector is listed as defective, else from the first block.
 #[test]
 fn drives_that_tell_notches_and_cylinders_tell_all() {
     for entry in diskarm_drives::CATALOGUE {
         let spec = catalogued(entry.name);
         let mut drive = Altered::new(&spec, &[SEND_DIAGNOSTIC], as_it_is);
+        if !is_told_by_reads(&spec) {
+            let mut disk = Disk::new(&mut drive).unwrap();
+            let found = layout::measure(&mut disk, spec.mechanics.period_ns, 1);
+            let error = found.expect_err(entry.name).to_string();
+            assert!(error.starts_with(EMULATES), "{error}");
+            continue;
+        }
         let (chosen, cost) = chosen(&mut drive, &spec);
         assert_eq!(
             chosen.method,

@@ -5,7 +5,7 @@ mod empty;
 mod random;
 
 use diskarm_core::geometry::Layout;
-use diskarm_core::spec::{self, Geometry, Spec};
+use diskarm_core::spec::{self, Geometry, Sparing, Spec, Zone};
 use diskarm_core::units::{Lbn, SectorCount, Span};
 use diskarm_extract::layout::{Found, timing, translate};
 use diskarm_extract::{Cost, Disk, Error, Host, Noisy, Simulated};
@@ -66,6 +66,39 @@ fn translated_layouts_are_exact() {
     }
 }
 
+/// Blocks of the next zone that are in line with those of the one before by chance are not taken
+/// for blocks of that one: where some are depends on the angle at which the next zone begins.
+#[test]
+fn zones_begin_at_any_angle() {
+    let zone = |first: u32, sectors: u32, offset: u32| Zone {
+        first_cylinder: first,
+        end_cylinder: first + 20,
+        sectors_per_track: sectors,
+        first_offset_sectors: f64::from(offset),
+        reserved_sectors: SectorCount(0),
+        track_skew_sectors: 14.0,
+        cylinder_skew_sectors: 13.0,
+        spares: 13,
+        slips: Vec::new(),
+        defects: Vec::new(),
+    };
+    for offset in 0..42 {
+        let mut spec = catalogued("hp-c2247");
+        spec.geometry = Geometry {
+            sector_bytes: 512,
+            surfaces: 2,
+            cylinders: 40,
+            sectors: SectorCount(40 * (44 + 42) - 2 * 13),
+            sparing: Sparing::SectorsPerZone,
+            zones: vec![zone(0, 44, 0), zone(20, 42, offset)],
+            ..Geometry::default()
+        };
+        let (found, _) = found(&spec).unwrap();
+        let differs = difference(&found.geometry, &spec.geometry);
+        assert_eq!(differs, None, "offset {offset}");
+    }
+}
+
 /// Where two layouts disagree first: on the ends of tracks or, up to a common rotation, on angles;
 /// and on the ends of cylinders.
 fn differences_in_tracks(found: &Geometry, truth: &Geometry) -> [Option<Lbn>; 2] {
@@ -97,6 +130,18 @@ fn differences_beyond(sectors: f64, found: &Geometry, truth: &Geometry) -> [Opti
     first
 }
 
+/// The most sectors of a track of which the ends of reads say where it ends; of drives with longer
+/// ones no layout is concluded.
+const TRACK: u32 = 3_700;
+
+/// Whether reads alone tell the layout of a drive: the ends of longer tracks, and those of sectors
+/// within physical ones, are not found.
+fn is_told_by_reads(spec: &Spec) -> bool {
+    let geometry = &spec.geometry;
+    let mut zones = geometry.zones.iter();
+    geometry.physical_sector == SectorCount(1) && zones.all(|zone| zone.sectors_per_track <= TRACK)
+}
+
 /// From reads alone: all tracks and cylinders of every drive end where they do, and tracks are
 /// turned as they are.
 #[test]
@@ -105,8 +150,15 @@ fn timed_layouts_have_every_track() {
         let spec = catalogued(entry.name);
         let mut drive = Simulated::new(&spec, HOST, 1).unwrap();
         let mut disk = Disk::new(&mut drive).unwrap();
-        let found = timing::measure(&mut disk, spec.mechanics.period_ns, 1)
-            .unwrap_or_else(|error| panic!("{}: {error}", entry.name));
+        let found = timing::measure(&mut disk, spec.mechanics.period_ns, 1);
+        if !is_told_by_reads(&spec) {
+            let error = found.expect_err(entry.name).to_string();
+            let expected = ["no pattern of tracks", "the layout is not clear"];
+            let known = expected.iter().any(|expected| error.contains(expected));
+            assert!(known, "{error}");
+            continue;
+        }
+        let found = found.unwrap_or_else(|error| panic!("{}: {error}", entry.name));
         let [tracks, cylinders] = differences_in_tracks(&found.geometry, &spec.geometry);
         assert_eq!(tracks, None, "{}", entry.name);
         assert_eq!(cylinders, None, "{}", entry.name);

@@ -2,9 +2,9 @@
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::request::Op;
-use diskarm_core::spec::{SeekCurve, Spec, WriteStart};
+use diskarm_core::spec::{Geometry, ReadAhead, SeekCurve, Spec, WriteStart, Zone};
 use diskarm_core::units::{SectorCount, Span};
-use diskarm_extract::Simulated;
+use diskarm_extract::{Disk, Effort, Simulated, idle, rotation};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -119,4 +119,43 @@ fn variants_are_measured_too() {
         compared(&spec, &found, 1.0);
     }
     assert!(measurable > 50, "{measurable}");
+}
+
+/// Of drives whose read-ahead goes on to the end of the sector all but one are seen to do so,
+/// although their zones have nearly as many sectors, and few.
+#[test]
+fn read_ahead_to_the_end_of_a_sector_is_seen_in_similar_zones() {
+    let mut seen = 0;
+    for sectors in 24..40 {
+        let mut spec = catalogued("hp-c2247");
+        let zone = |first: u32, sectors: u32| Zone {
+            first_cylinder: first,
+            end_cylinder: first + 500,
+            sectors_per_track: sectors,
+            first_offset_sectors: 0.0,
+            reserved_sectors: SectorCount(0),
+            track_skew_sectors: 6.0,
+            cylinder_skew_sectors: 8.0,
+            spares: 0,
+            slips: Vec::new(),
+            defects: Vec::new(),
+        };
+        spec.geometry = Geometry {
+            sector_bytes: 512,
+            surfaces: 4,
+            cylinders: 1000,
+            sectors: SectorCount(2000 * u64::from(2 * sectors - 1)),
+            zones: vec![zone(0, sectors), zone(500, sectors - 1)],
+            ..Geometry::default()
+        };
+        spec.buffer.read_ahead = ReadAhead::UntilFull;
+        spec.buffer.read_ahead_stops_mid_sector = false;
+        let layout = Layout::new(&spec.geometry).unwrap();
+        let mut drive = Simulated::new(&spec, HOST, 1).unwrap();
+        let mut disk = Disk::new(&mut drive).unwrap();
+        let rotation = rotation::measure(&mut disk, Effort::Normal, 1).unwrap();
+        let idle = idle::measure(&mut disk, &layout, &rotation, 1).unwrap();
+        seen += u32::from(idle.rest > Span::ZERO);
+    }
+    assert!(seen >= 15, "{seen} of 16");
 }

@@ -22,6 +22,8 @@ struct Element {
     radius: f64,
     text: String,
     is_turned: bool,
+    /// A part of a mark or of an arrow.
+    is_marking: bool,
 }
 
 pub struct Drawing {
@@ -83,6 +85,9 @@ fn element(node: Node) -> Element {
         radius: number(node, "r"),
         text: node.text().unwrap_or("").trim().to_owned(),
         is_turned: node.has_attribute("transform"),
+        is_marking: node
+            .parent()
+            .is_some_and(|group| group.has_attribute("data-at")),
     }
 }
 
@@ -102,8 +107,8 @@ impl Drawing {
         assert_eq!(children, ["title", "desc"]);
         Self {
             elements: root
-                .children()
-                .filter(Node::is_element)
+                .descendants()
+                .filter(|node| node.is_element() && *node != root && !node.has_tag_name("g"))
                 .map(element)
                 .collect(),
             size: ["width", "height"].map(|name| number(root, name)),
@@ -278,7 +283,7 @@ impl Drawing {
             } else {
                 e.points.clone()
             };
-            if e.tag == "circle" || is_long {
+            if e.tag == "circle" || (is_long && !e.is_marking) {
                 own
             } else {
                 Vec::new()

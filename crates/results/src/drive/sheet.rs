@@ -72,13 +72,17 @@ pub fn object(section: Section) -> Map<String, Value> {
     section.into_iter().collect()
 }
 
-/// A section as text: a line for everything that is not off or zero.
+/// A section as text: a line for everything that is not off or zero, and for physical sectors that
+/// are not those of the host.
 pub fn lines(section: &Section) -> String {
     let mut text = String::new();
     for (key, value) in section {
         let value = match value {
             Value::Null | Value::Bool(false) => continue,
             Value::Number(number) if number.as_f64() == Some(0.0) => continue,
+            Value::Number(number) if key == "physical_sector_sectors" && *number == 1.into() => {
+                continue;
+            }
             Value::Bool(true) => "yes".to_owned(),
             Value::String(word) => word.clone(),
             // Measurements were never as precise as a millionth of these units.

@@ -1,5 +1,6 @@
 //! Two specifications, value by value.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use diskarm_core::spec::{Key, Kind, Value, milliseconds};
@@ -36,6 +37,8 @@ struct Row {
     second: Option<String>,
     /// Whether they are equal within what measurements tell.
     is_equal: bool,
+    /// Whether both are known: a measured specification says which values were not determined.
+    is_determined: bool,
     /// Whether it is a part of the sums.
     #[serde(skip)]
     is_part: bool,
@@ -72,9 +75,18 @@ struct Distance {
     second_ms: f64,
 }
 
-/// What a comparison of `first` and `second` says.
-pub fn compared(first: &str, second: &str, comparison: &Comparison) -> Compared {
+/// What a comparison of `first` and `second` says, of which these keys have values that were not
+/// determined: they make no difference.
+pub fn compared(
+    first: &str,
+    second: &str,
+    comparison: &Comparison,
+    not_determined: &BTreeSet<&str>,
+) -> Compared {
     let mut values: Vec<Row> = comparison.values.iter().map(Row::of).collect();
+    for row in &mut values {
+        row.is_determined = !not_determined.contains(row.key);
+    }
     // Different words for the same places.
     let same_places = comparison.layout.is_equal();
     let of_layout = values
@@ -104,7 +116,7 @@ pub fn compared(first: &str, second: &str, comparison: &Comparison) -> Compared 
     Compared {
         first: first.to_owned(),
         second: second.to_owned(),
-        is_equal: values.iter().all(|row| row.is_equal)
+        is_equal: values.iter().all(|row| row.is_equal || !row.is_determined)
             && layout.first_block_elsewhere.is_none()
             && read_seeks.is_equal
             && write_seeks.is_equal,
@@ -142,6 +154,7 @@ impl Row {
                 }
                 _ => false,
             },
+            is_determined: true,
             is_part: is_overhead(key.path) && matches!(key.kind, Kind::Time { .. }),
         }
     }
@@ -207,6 +220,28 @@ impl Compared {
         self.is_equal
     }
 
+    /// A table of the values that are determined, or of the others; empty if there are none.
+    fn values_text(&self, heading: &str, are_determined: bool) -> String {
+        let rows = self.values.iter();
+        let mut rows = rows
+            .filter(|row| row.is_determined == are_determined)
+            .peekable();
+        let mut text = String::new();
+        if rows.peek().is_some() {
+            let _ = writeln!(text, "{heading:<42} {:>16} {:>16}", "first", "second");
+        }
+        for row in rows {
+            let value = |value: &Option<String>| value.clone().unwrap_or("-".to_owned());
+            let near = match row.is_equal && row.is_determined {
+                true => "  near",
+                false => "",
+            };
+            let (first, second) = (value(&row.first), value(&row.second));
+            let _ = writeln!(text, "{:<42} {first:>16} {second:>16}{near}", row.key);
+        }
+        text
+    }
+
     fn sums_text(&self) -> String {
         let other: Vec<&Sum> = self.sums.iter().filter(|sum| !sum.is_equal).collect();
         if other.is_empty() {
@@ -227,22 +262,11 @@ impl Compared {
     pub fn text(&self) -> String {
         let (first, second) = (&self.first, &self.second);
         let mut text = format!("{first} and {second}\n\n");
-        match &self.values[..] {
-            [] => text += "values: equal\n",
-            rows => {
-                let _ = writeln!(
-                    text,
-                    "{:<42} {:>16} {:>16}",
-                    "values that differ", "first", "second"
-                );
-                for row in rows {
-                    let value = |value: &Option<String>| value.clone().unwrap_or("-".to_owned());
-                    let near = if row.is_equal { "  near" } else { "" };
-                    let (first, second) = (value(&row.first), value(&row.second));
-                    let _ = writeln!(text, "{:<42} {first:>16} {second:>16}{near}", row.key);
-                }
-            }
+        if self.values.iter().all(|row| !row.is_determined) {
+            text += "values: equal\n";
         }
+        text += &self.values_text("values that differ", true);
+        text += &self.values_text("values that were not determined", false);
         text += "\n";
         match self.layout.first_block_elsewhere {
             None => {

@@ -44,7 +44,7 @@ fn head(extracted: &Extracted<'_>) -> Html {
         "" => String::new(),
         serial => format!(", serial number {serial}"),
     };
-    let effort = format!("{:?}", checkpoint.options.effort).to_lowercase();
+    let effort = checkpoint.options.effort.to_string();
     let writes = match checkpoint.options.writes {
         true => "with writes",
         false => "read only",

@@ -2,6 +2,7 @@
 
 use diskarm_core::stats::student::t95_factor;
 use diskarm_core::units::Span;
+use diskarm_plot::rounded;
 use diskarm_simulate::Run;
 
 /// The mean response of one simulation over that of another, which is faster if it is above 1.
@@ -14,16 +15,9 @@ pub struct Faster {
 }
 
 impl Faster {
-    /// With as many digits as its interval allows: `1.46 ± 0.02`.
+    /// With as many digits as its interval allows: `1.456 ± 0.023`.
     pub fn digits(&self) -> String {
-        let Some(half) = self.half_width else {
-            return format!("{:.2}", self.times);
-        };
-        // One digit of the interval, or two if it begins with 1.
-        let exponent = half.max(1e-9).log10().floor() as i32;
-        let is_one = half / 10f64.powi(exponent) < 1.95;
-        let decimals = (i32::from(is_one) - exponent).clamp(0, 6) as usize;
-        format!("{:.decimals$} ± {half:.decimals$}", self.times)
+        rounded(self.times, self.half_width)
     }
 
     /// Whether its interval contains 1, so that the runs show no difference.
@@ -73,16 +67,6 @@ pub fn faster(fast: &[Run], slow: &[Run]) -> Option<Faster> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn digits_end_with_the_interval() {
-        let digits = |times, half_width| Faster { times, half_width }.digits();
-        assert_eq!(digits(1.45678, Some(0.0234)), "1.46 ± 0.02");
-        assert_eq!(digits(1.45678, Some(0.0123)), "1.457 ± 0.012");
-        assert_eq!(digits(1.45678, Some(0.3)), "1.5 ± 0.3");
-        assert_eq!(digits(25.678, Some(3.4)), "26 ± 3");
-        assert_eq!(digits(1.45678, None), "1.46");
-    }
 
     #[test]
     fn an_interval_around_one_shows_no_difference() {

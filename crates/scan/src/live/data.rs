@@ -11,7 +11,7 @@ pub struct Data {
 }
 
 impl Data {
-    /// So many zeroes.
+    /// Zeroes, `length` bytes of them.
     pub fn zeroes(length: usize) -> Self {
         let bytes = vec![0; length + PAGE];
         // Where it begins is a matter of speed alone to all but direct reads, which then fail.

@@ -20,9 +20,10 @@ const HUNG: usize = 8;
 /// those of its [`Answers`]. It takes nothing but reads.
 ///
 /// A connection that is lost is opened again, and what was under way on it is read again. A read
-/// that does not end within the limit ends with [`Status::Aborted`]; its thread is left alone, and
-/// another one takes its place. When the source cannot be reached any more, all ends with
-/// [`Status::NotReady`] and [`Answers::lost`] says why.
+/// for which the source does not answer within the limit ends with [`Status::Aborted`]; its thread
+/// is left alone, and another one takes its place. The search for an unreadable block takes several
+/// reads of the source, each with this limit. When the source cannot be reached any more, all ends
+/// with [`Status::NotReady`] and [`Answers::lost`] says why.
 pub struct Live {
     source: Arc<dyn Source>,
     size: Size,
@@ -44,13 +45,24 @@ struct UnderWay {
     worker: Worker,
 }
 
+impl UnderWay {
+    /// Since when the source has not answered.
+    fn since(&self) -> Instant {
+        self.submitted.max(self.worker.answered())
+    }
+}
+
+/// The most blocks of a source, of which a scan keeps sets of one bit for each: 128 TiB in blocks
+/// of 512 bytes.
+const MAX_SECTORS: u64 = 1 << 38;
+
 impl Live {
-    /// Opens a source, for at most `depth` reads at one time, each of which may take so long. What
+    /// Opens a source, for at most `depth` reads at one time. It may take `limit` to answer. What
     /// comes from it goes to `answers`, which serve one such device at a time, and whose clock
     /// begins with this.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// It cannot be opened, or is larger than 2^38 blocks.
     pub fn open(
         source: Arc<dyn Source>,
         (depth, limit): (usize, Span),
@@ -58,6 +70,11 @@ impl Live {
     ) -> Result<Self, Lost> {
         let reader = source.open()?;
         let size = reader.size();
+        if size.sectors.0 > MAX_SECTORS {
+            let found = size.sectors.0;
+            let why = format!("found {found} blocks, expected at most {MAX_SECTORS}");
+            return Err(Lost(why));
+        }
         answers.begin();
         let first = Worker::start(
             Arc::clone(&source),
@@ -89,8 +106,8 @@ impl Live {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let first = self.under_way.iter().map(|read| read.submitted).min();
-        first.map(|submitted| submitted + self.limit)
+        let first = self.under_way.iter().map(UnderWay::since).min();
+        first.map(|since| since + self.limit)
     }
 
     /// The completion of a read that has ended; `None` of one that was given up.
@@ -115,9 +132,9 @@ impl Live {
         Some(completion(read.request, answer.sent, answer.at, status))
     }
 
-    /// Gives up the read that has been under way for longest.
+    /// Gives up the read for which the source has not answered for longest.
     fn give_up(&mut self, now: Instant) -> Option<Completion> {
-        let oldest = (0..self.under_way.len()).min_by_key(|at| self.under_way[*at].submitted)?;
+        let oldest = (0..self.under_way.len()).min_by_key(|at| self.under_way[*at].since())?;
         let read = self.under_way.remove(oldest);
         self.hung.push(read.id);
         if self.hung.len() > HUNG {

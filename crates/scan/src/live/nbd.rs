@@ -23,7 +23,13 @@ const SECTOR: u64 = 512;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The longest answer to an option that is read, in bytes.
-const MOST_ANSWER: u32 = 1 << 16;
+const MAX_ANSWER: u32 = 1 << 16;
+
+/// Answers to one option that are read; the protocol has four kinds of them.
+const MAX_ANSWERS: usize = 64;
+
+/// The largest minimum size of a block (section "Block size constraints"), in bytes.
+const MAX_SECTOR: u64 = 1 << 16;
 
 /// An export of an NBD server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,13 +49,16 @@ impl NbdSource {
     /// What [`Self::parse`] expects.
     pub const EXPECTED: &str = "nbd://HOST[:PORT][/EXPORT], or nbd+unix:///EXPORT?socket=PATH";
 
-    /// Reads a URL.
+    /// Reads a URL. Exports and paths of sockets may have percent-encoded characters (doc/uri.md of
+    /// the NBD project).
     pub fn parse(url: &str) -> Option<Self> {
         if let Some(rest) = url.strip_prefix("nbd+unix:///") {
             let (export, path) = rest.split_once("?socket=")?;
-            return (!path.is_empty()).then(|| Self {
-                server: Server::Unix(path.to_owned()),
-                export: export.to_owned(),
+            let (export, path) = (decoded(export)?, decoded(path)?);
+            let is_sound = !path.is_empty() && export.len() <= MAX_STRING;
+            return is_sound.then_some(Self {
+                server: Server::Unix(path),
+                export,
             });
         }
         let rest = url.strip_prefix("nbd://")?;
@@ -62,10 +71,11 @@ impl NbdSource {
             "" => PORT,
             port => port.strip_prefix(':')?.parse().ok()?,
         };
+        let export = decoded(export)?;
         let is_sound = !host.is_empty() && !host.contains('@') && export.len() <= MAX_STRING;
         is_sound.then(|| Self {
             server: Server::Tcp(host.to_owned(), port),
-            export: export.to_owned(),
+            export,
         })
     }
 
@@ -89,6 +99,19 @@ impl NbdSource {
             Server::Unix(_) => Err(io::ErrorKind::Unsupported.into()),
         }
     }
+}
+
+/// A text without its percent-encoding (RFC 3986); `None` if that is not valid or no UTF-8.
+fn decoded(text: &str) -> Option<String> {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        let code = part.get(..2)?;
+        let is_hex = code.bytes().all(|digit| digit.is_ascii_hexdigit());
+        bytes.push(u8::from_str_radix(code, 16).ok().filter(|_| is_hex)?);
+        bytes.extend_from_slice(&part.as_bytes()[2..]);
+    }
+    String::from_utf8(bytes).ok()
 }
 
 trait Both: Read + Write + Send {}
@@ -138,22 +161,30 @@ fn chosen(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
     };
     let sent = [&flags.emit()[..], &header.emit(), &choice[..length]].concat();
     stream.write_all(&sent)?;
-    let (mut bytes, mut sector) = (None, SECTOR);
-    loop {
+    answered(stream, export)
+}
+
+/// What the server answers to the choice of an export.
+fn answered(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
+    let (mut bytes, mut minimum) = (None, 1);
+    for _ in 0..MAX_ANSWERS {
         let header: [u8; AnswerHeader::LENGTH] = exact(stream)?;
         let header = AnswerHeader::parse(&header).map_err(|_| wrong("too little"))?;
-        if header.magic != AnswerHeader::MAGIC || header.length > MOST_ANSWER {
+        if header.magic != AnswerHeader::MAGIC || header.length > MAX_ANSWER {
             return Err(wrong("no answer to an option"));
         }
         let mut data = vec![0; header.length as usize];
         stream.read_exact(&mut data)?;
         match header.answer {
-            answer::ACK => break,
+            answer::ACK => {
+                let bytes = bytes.ok_or_else(|| wrong("no size of the export"))?;
+                return sized(bytes, minimum);
+            }
             answer::INFO => match data.get(..2) {
                 Some([0, 0]) => bytes = ExportInfo::parse(&data).ok().map(|found| found.size),
                 Some([0, 3]) => {
                     let found = BlockSizes::parse(&data).map_err(|_| wrong("too little"))?;
-                    sector = sector.max(u64::from(found.minimum));
+                    minimum = found.minimum.into();
                 }
                 _ => {}
             },
@@ -167,7 +198,21 @@ fn chosen(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
             }
         }
     }
-    let bytes = bytes.ok_or_else(|| wrong("no size of the export"))?;
+    Err(wrong("answers to one option without end"))
+}
+
+/// The size of an export of so many bytes, by the minimum size of its blocks.
+fn sized(bytes: u64, minimum: u64) -> Result<Size, Lost> {
+    if !minimum.is_power_of_two() || minimum > MAX_SECTOR {
+        return Err(wrong(format!(
+            "a minimum block size of {minimum} bytes, expected a power of two up to {MAX_SECTOR}"
+        )));
+    }
+    let sector = SECTOR.max(minimum);
+    if bytes == 0 || !bytes.is_multiple_of(sector) {
+        let why = format!("an export of {bytes} bytes, expected whole blocks of {sector}");
+        return Err(wrong(why));
+    }
     Ok(Size {
         sectors: SectorCount(bytes / sector),
         sector: Bytes(sector),
@@ -213,7 +258,7 @@ impl Reader for Client {
         match Error::of(reply.error) {
             None => Ok(self.stream.read_exact(room).map_err(Lost::from)?),
             Some(Error::Io) => Err(Fault::Unreadable(None)),
-            Some(error) => Err(wrong(format!("{error:?} for a read")).into()),
+            Some(error) => Err(wrong(format!("an error for a read: {error}")).into()),
         }
     }
 }
@@ -222,5 +267,73 @@ impl Drop for Client {
     fn drop(&mut self) {
         // A server that does not hear it finds the connection closed.
         let _ = self.send(Command::Disconnect, 0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Cursor;
+
+    #[test]
+    fn urls_are_decoded() {
+        let unix = |path: &str, export: &str| NbdSource {
+            server: Server::Unix(path.to_owned()),
+            export: export.to_owned(),
+        };
+        let parse = NbdSource::parse;
+        // What `diskarm serve nbd` prints for a socket at /srv/my disk.sock.
+        let found = parse("nbd+unix:///a%2Fb?socket=/srv/my%20disk.sock");
+        assert_eq!(found, Some(unix("/srv/my disk.sock", "a/b")));
+        let found = parse("nbd+unix:///?socket=%C3%A9.sock%25");
+        assert_eq!(found, Some(unix("\u{e9}.sock%", "")));
+        let found = parse("nbd://host/my%20disk").expect("a URL");
+        assert_eq!(found.export, "my disk");
+        for bad in ["%", "%2", "%zz", "%+1", "%ff", "a%2\u{e9}"] {
+            assert_eq!(parse(&format!("nbd://host/{bad}")), None, "{bad}");
+            let path = format!("nbd+unix:///?socket={bad}");
+            assert_eq!(parse(&path), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn exports_are_whole_blocks_of_a_sound_size() {
+        let size = |sectors, sector| {
+            Ok(Size {
+                sectors: SectorCount(sectors),
+                sector: Bytes(sector),
+            })
+        };
+        assert_eq!(sized(1024, 1), size(2, 512));
+        assert_eq!(sized(1 << 20, 4096), size(256, 4096));
+        assert_eq!(sized(1 << 20, 1 << 16), size(16, 1 << 16));
+        for (bytes, minimum, expected) in [
+            (1000, 1, "of 1000 bytes, expected whole blocks of 512"),
+            (0, 1, "of 0 bytes, expected whole blocks of 512"),
+            (1024, 4096, "of 1024 bytes, expected whole blocks of 4096"),
+            (1 << 40, 1 << 17, "of 131072 bytes, expected a power of two"),
+            (1 << 40, u32::MAX.into(), "expected a power of two"),
+            (1 << 40, 1536, "expected a power of two"),
+            (1 << 40, 0, "expected a power of two"),
+        ] {
+            let Err(Lost(why)) = sized(bytes, minimum) else {
+                panic!("{bytes} bytes in blocks of {minimum} are taken");
+            };
+            assert!(why.contains(expected), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_never_ends_its_answer_is_left() {
+        let header = AnswerHeader {
+            magic: AnswerHeader::MAGIC,
+            option: code::GO,
+            answer: answer::INFO,
+            length: 0,
+        };
+        let answers = header.emit().repeat(MAX_ANSWERS + 1);
+        let mut stream: Stream = Box::new(Cursor::new(answers));
+        let found = answered(&mut stream, "");
+        assert_eq!(found, Err(wrong("answers to one option without end")));
     }
 }

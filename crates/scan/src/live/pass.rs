@@ -48,9 +48,8 @@ impl<D: Device, S: FnMut(&Delivered)> Pass<D, S> {
         }
     }
 
-    /// Reads by the clock of `answers` until all was delivered, so many reads failed in a row that
-    /// it does not go on, the source is lost, or it is stopped. What is under way then is not
-    /// waited for.
+    /// Reads by the clock of `answers` until everything is delivered, it has given up, the source
+    /// is lost, or it is stopped. What is under way then is not waited for.
     pub fn run(&mut self, answers: &Answers) {
         while !self.is_over() && !answers.is_stopped() && answers.lost().is_none() {
             let (now, event) = (answers.now(), self.next_event());
@@ -78,7 +77,7 @@ impl<D: Device, S: FnMut(&Delivered)> Pass<D, S> {
         self.has_given_up() || self.inside == 0 && self.wanted.is_empty()
     }
 
-    /// Whether so many reads failed that it does not go on.
+    /// Whether too many reads in a row have failed to go on.
     pub fn has_given_up(&self) -> bool {
         self.failures >= FAILURES
     }

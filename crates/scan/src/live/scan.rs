@@ -1,7 +1,7 @@
 //! A scan beside a foreground, in real time.
 
 use diskarm_core::device::Completion;
-use diskarm_core::engine::{Load, Observer, Rejected, Streams};
+use diskarm_core::engine::{Load, Rejected};
 use diskarm_core::freeblock::{BlockSet, Delivered};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::text::InputError;
@@ -11,7 +11,7 @@ use diskarm_core::workload::Disk;
 use super::{Live, ReadOnly, run};
 use crate::background::Background;
 use crate::external::External;
-use crate::run::{Foreground, Place, Progress, Scan, Scanned, Watched, lock};
+use crate::run::{Foreground, Place, Scan, Scanned, Watched, lock};
 use crate::watch::Model;
 
 /// Reads of the same block in the beginning, which tell how long a command is on its way.
@@ -27,31 +27,19 @@ impl Scan<'_> {
     /// When the model's geometry is inconsistent.
     ///
     /// # Panics
-    /// When the workload or the blocks are not those of the device, or its place is inside.
+    /// When the requests or the blocks are not those of the device, or its place is inside.
     pub fn run_on(
         &self,
         live: Live,
         wanted: BlockSet,
         sink: impl FnMut(&Delivered) + Send + 'static,
     ) -> Result<Scanned, InputError> {
-        let size = live.size();
-        let progress = Progress::shared(&wanted);
-        let tasks = self.tasks(wanted)?;
-        let sink = Progress::told(&progress, sink);
-        let background = Background::new(tasks, self.model, self.settings, sink);
-        let watched = Watched::new(Some(&progress), self.max_requests);
+        let sector = live.size().sector;
+        let (background, progress) = self.background(wanted, sink)?;
+        let most = self.requests.at_most(self.max_requests);
+        let watched = Watched::new(Some(&progress), most);
         let (external, foreground) = self.serve_on(live, Some(background), watched)?;
-        let background = external.background();
-        let figures = background.map(|background| *background.figures());
-        let conservatism = background.map(Background::conservatism);
-        let ran = Scanned {
-            foreground,
-            figures: figures.unwrap_or_default(),
-            seen: Some(*external.seen()),
-            conservatism: conservatism.unwrap_or_default(),
-            ..Scanned::default()
-        };
-        let scanned = lock(&progress).noted(ran, size.sector);
+        let scanned = lock(&progress).added_to(Scanned::outside(&external, foreground), sector);
         Ok(scanned)
     }
 
@@ -61,7 +49,7 @@ impl Scan<'_> {
     /// When the model's geometry is inconsistent.
     ///
     /// # Panics
-    /// When the workload is not one for the device, or the place of the scan is inside.
+    /// When the requests are not for the device, or the place of the scan is inside.
     pub fn alone_on(&self, live: Live, requests: u64) -> Result<Foreground, InputError> {
         let (_, foreground) = self.serve_on(live, None, Watched::new(None, requests))?;
         Ok(foreground)
@@ -81,20 +69,16 @@ impl Scan<'_> {
             sectors: size.sectors,
             sector: size.sector,
         };
-        let mut load = ReadOnly(Streams::new(self.workload, disk, self.seed, u64::MAX));
+        let mut load = ReadOnly(self.requests.coming(disk, self.seed));
         let model = Model::following(self.model)?;
         let mut external = External::new(live, model, self.policy, depth).far_away();
-        let ran = run(&mut external, &answers, &mut Same::new(), &mut Counted(0));
-        if let Err(Rejected { request, why }) = ran {
-            panic!("{request:?}: {why}");
-        }
+        let refused = |Rejected { request, why }| panic!("{request:?}: {why}");
+        let mut same = Watched::new(None, SAME.into());
+        run(&mut external, &answers, &mut Same::new(), &mut same).unwrap_or_else(refused);
         if let Some(background) = background {
             external = external.with_background(background);
         }
-        let ran = run(&mut external, &answers, &mut load, &mut watched);
-        if let Err(Rejected { request, why }) = ran {
-            panic!("{request:?}: {why}");
-        }
+        run(&mut external, &answers, &mut load, &mut watched).unwrap_or_else(refused);
         Ok((external, watched.foreground()))
     }
 }
@@ -127,20 +111,5 @@ impl Load for Same {
 
     fn completed(&mut self, completion: &Completion) {
         self.next = (self.left > 0).then_some(completion.at);
-    }
-}
-
-/// Ends when all of these have been read.
-struct Counted(u32);
-
-impl Observer for Counted {
-    fn arrived(&mut self, _: Instant, _: &Request) {}
-
-    fn completed(&mut self, _: &Completion) {
-        self.0 += 1;
-    }
-
-    fn is_over(&self) -> bool {
-        self.0 == SAME
     }
 }

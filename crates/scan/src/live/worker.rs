@@ -1,6 +1,7 @@
 //! The threads that read.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -21,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 /// Reads that the search for an unreadable block takes at most: twice those of halving the longest
 /// command, and some.
-const MOST_READS: u32 = 40;
+const MAX_READS: u32 = 40;
 
 /// A read.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +57,8 @@ pub enum End {
 /// A thread that reads, with a connection of its own.
 pub struct Worker {
     jobs: Sender<Job>,
+    /// When the source last answered it, in ns on the clock of the answers.
+    answered: Arc<AtomicU64>,
     thread: JoinHandle<()>,
 }
 
@@ -68,13 +71,25 @@ impl Worker {
         answers: Arc<Answers>,
     ) -> Self {
         let (jobs, taken) = channel();
+        let answered = Arc::default();
         let line = Line {
             source,
             size,
             reader,
+            answers,
+            answered: Arc::clone(&answered),
         };
-        let thread = std::thread::spawn(move || work(line, &taken, &answers));
-        Self { jobs, thread }
+        let thread = std::thread::spawn(move || work(line, &taken));
+        Self {
+            jobs,
+            answered,
+            thread,
+        }
+    }
+
+    /// When the source last answered it: one job may take several reads.
+    pub fn answered(&self) -> Instant {
+        Instant::from_ns(self.answered.load(Ordering::Acquire))
     }
 
     /// Gives it a read. Its answer goes to the answers.
@@ -91,16 +106,16 @@ impl Worker {
     }
 }
 
-fn work(mut line: Line, jobs: &Receiver<Job>, answers: &Answers) {
+fn work(mut line: Line, jobs: &Receiver<Job>) {
     for job in jobs {
         let mut data = Data::zeroes((job.sectors * line.size.sector.0) as usize);
-        let sent = answers.now();
+        let sent = line.answers.now();
         let end = line.serve(&job, &mut data);
-        answers.put(Answer {
+        line.answers.put(Answer {
             id: job.id,
             first: job.first,
             sent,
-            at: answers.now(),
+            at: line.answers.now(),
             data,
             end,
         });
@@ -112,6 +127,8 @@ struct Line {
     source: Arc<dyn Source>,
     size: Size,
     reader: Option<Box<dyn Reader>>,
+    answers: Arc<Answers>,
+    answered: Arc<AtomicU64>,
 }
 
 impl Line {
@@ -119,14 +136,17 @@ impl Line {
         let sector = self.size.sector.0 as usize;
         let mut search = Search::of(job.sectors);
         let mut losses = 0;
-        for _ in 0..MOST_READS {
+        for _ in 0..MAX_READS {
             let mut reader = match self.reader.take().map_or_else(|| self.opened(), Ok) {
                 Ok(reader) => reader,
                 Err(why) => return End::Lost(why),
             };
             let (begin, end) = (search.good, search.good + search.piece);
             let room = &mut data[begin as usize * sector..end as usize * sector];
-            match reader.read(Lbn(job.first.0 + begin), room) {
+            let read = reader.read(Lbn(job.first.0 + begin), room);
+            let now = self.answers.now().as_ns();
+            self.answered.store(now, Ordering::Release);
+            match read {
                 Err(Fault::Lost(why)) if losses + 1 == CONNECTIONS => return End::Lost(why),
                 Err(Fault::Lost(_)) => {
                     losses += 1;

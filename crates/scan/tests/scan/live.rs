@@ -1,13 +1,16 @@
 //! Sources that fail, close, hang and answer out of order, in real time: nothing is lost.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex};
 
+use diskarm_core::device::{Device, Status};
 use diskarm_core::freeblock::{BlockSet, Delivered};
-use diskarm_core::units::{Bytes, Lbn, SectorCount, Span};
+use diskarm_core::request::{Op, Request};
+use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_core::workload::{Disk as Size0, Workload};
 use diskarm_scan::live::{Answers, Fault, Live, Lost, Pass, Reader, Size, Source};
-use diskarm_scan::{Account, Place, Scan, Settings};
+use diskarm_scan::{Account, Place, Requests, Scan, Settings};
 use proptest::prelude::*;
 
 use crate::bench::{policy, small};
@@ -229,6 +232,85 @@ fn what_hangs_or_comes_late_loses_nothing() {
     passed_on(live, Kept::new(), (3, 50, u64::MAX)).check(&memory);
 }
 
+/// A source each of whose reads waits until it is let go; its first block is bad.
+#[derive(Clone)]
+struct Gated {
+    begun: Sender<()>,
+    go: Arc<Mutex<Receiver<()>>>,
+}
+
+impl Source for Gated {
+    fn open(&self) -> Result<Box<dyn Reader>, Lost> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+impl Reader for Gated {
+    fn size(&self) -> Size {
+        SIZE
+    }
+
+    fn read(&mut self, first: Lbn, _: &mut [u8]) -> Result<(), Fault> {
+        self.begun.send(()).expect("the test waits");
+        let go = self.go.lock().expect("nobody panicked");
+        go.recv().expect("the test lets it go");
+        match first {
+            Lbn(0) => Err(Fault::Unreadable(None)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Each read of a search for a bad block has the whole limit, so that slow ones do not end it.
+#[test]
+fn a_slow_bad_block_is_found() {
+    let (begun, begins) = channel();
+    let (lets_go, go) = channel();
+    let go = Arc::new(Mutex::new(go));
+    let source = Arc::new(Gated { begun, go });
+    let mut live = Live::open(source, (1, LIMIT), Arc::default()).expect("memory");
+    let read = Request::new(1, Op::Read, Lbn(0), SectorCount(512));
+    assert_eq!(live.submit(Instant::START, read), Ok(()));
+    // The limit of the first read has passed when any other is under way.
+    let late = Instant::START + LIMIT;
+    begins.recv().expect("a read");
+    lets_go.send(()).expect("it waits");
+    // 512 blocks are halved to one in nine reads more.
+    for read in 1..10 {
+        begins.recv().expect("a read");
+        assert_eq!(live.advance(late), None, "read {read}");
+        lets_go.send(()).expect("it waits");
+    }
+    live.answers().wait(Some(late));
+    let found = live.advance(late).expect("a completion");
+    assert_eq!(found.status, Status::MediumError { offset: 0 });
+}
+
+#[test]
+fn a_source_that_is_too_large_is_refused() {
+    struct Large;
+    impl Source for Large {
+        fn open(&self) -> Result<Box<dyn Reader>, Lost> {
+            Ok(Box::new(Self))
+        }
+    }
+    impl Reader for Large {
+        fn size(&self) -> Size {
+            Size {
+                sectors: SectorCount((1 << 38) + 1),
+                ..SIZE
+            }
+        }
+
+        fn read(&mut self, _: Lbn, _: &mut [u8]) -> Result<(), Fault> {
+            unreachable!("it is not opened")
+        }
+    }
+    let opened = Live::open(Arc::new(Large), (1, LIMIT), Arc::default());
+    let why = opened.err().expect("a reason").to_string();
+    assert!(why.contains("expected at most 274877906944"), "{why}");
+}
+
 #[test]
 fn a_source_that_is_gone_ends_the_scan_with_its_reason() {
     let act = |read| if read < 20 { Act::Read } else { Act::Close };
@@ -278,7 +360,7 @@ fn a_scan_beside_a_foreground_loses_nothing() {
     let scan = Scan {
         spec: &spec,
         model: &spec,
-        workload: &Workload::parse(text, disk).expect("a workload"),
+        requests: Requests::Generated(&Workload::parse(text, disk).expect("a workload")),
         policy: &policy("sptf"),
         place: Place::Outside(2),
         settings: Settings {
@@ -298,10 +380,10 @@ fn a_scan_beside_a_foreground_loses_nothing() {
     let live = opened(&memory, 2, Span::from_ns(200_000_000));
     let answers = live.answers();
     let kept = Arc::new(Mutex::new(Kept::new()));
-    let (told, data) = (Arc::clone(&kept), Arc::clone(&answers));
+    let (shared, data) = (Arc::clone(&kept), Arc::clone(&answers));
     let all = BlockSet::all(SIZE.sectors);
     let ran = scan.run_on(live, all, move |delivered| {
-        let mut kept = told.lock().expect("nobody panicked");
+        let mut kept = shared.lock().expect("nobody panicked");
         kept.take(delivered, &data);
     });
     let ran = ran.expect("a sound model");

@@ -1,8 +1,10 @@
 //! The external scheduler and its background reads, in virtual and in real time.
 
+mod array;
 mod background;
 mod bench;
 #[path = "../../src/dice.rs"]
 mod dice;
 mod foreground;
 mod live;
+mod recorded;

@@ -7,7 +7,7 @@ use diskarm_core::units::{Lbn, Span};
 use diskarm_core::wrap::{Affected, BadBlocks};
 
 use crate::figures::Access;
-use crate::power::{Cut, Side, Strike, When};
+use crate::power::{AFFECTED, Cut, Injected, Side, Strike, When, affected_name};
 
 /// What an export is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,8 +21,8 @@ pub enum Command {
     /// `strike(before=write, nth=N, ...)`, `after=flush` or `after=TIME`, with what `power-cut`
     /// takes.
     Strike(Strike),
-    /// `inject(first=N, sectors=N, affects=reads)`: blocks fail.
-    Inject(BadBlocks),
+    /// `inject(first=N, sectors=N, affects=reads, times=N)`: blocks fail.
+    Inject(Injected),
     /// `heal(first=N, sectors=N)`, or all: they fail no more.
     Heal {
         /// The first sector.
@@ -30,6 +30,8 @@ pub enum Command {
         /// One past the last.
         end: Lbn,
     },
+    /// `errors`: which blocks fail, and how often they will.
+    Errors,
     /// `figures`: what has been served.
     Figures,
 }
@@ -43,14 +45,11 @@ pub struct Named {
     pub command: Command,
 }
 
-impl Command {
-    /// The end of a range if nothing is said: no disk has so many sectors.
-    pub const ALL: Lbn = Lbn(1 << 48);
-}
+const COMMANDS: &str =
+    "one of power-cut, power-restore, pending, strike, inject, heal, errors and figures";
 
-const COMMANDS: &str = "one of power-cut, power-restore, pending, strike, inject, heal and figures";
-
-const ALL: Lbn = Command::ALL;
+/// The end of a range if nothing is said.
+const ALL: Lbn = Injected::ALL;
 
 impl Named {
     /// Parses a line.
@@ -71,17 +70,20 @@ impl Named {
                 let (first, end) = range(&mut args)?;
                 let affected = args.maybe("affects", "reads, writes or both", affected)?;
                 let affected = affected.unwrap_or(Affected::Reads);
-                Command::Inject(BadBlocks {
+                let left = args.maybe_count("times", 1..=u64::MAX)?;
+                let blocks = BadBlocks {
                     first,
                     end,
                     affected,
                     retries: 0,
-                })
+                };
+                Command::Inject(Injected { blocks, left })
             }
             "heal" => {
                 let (first, end) = range(&mut args)?;
                 Command::Heal { first, end }
             }
+            "errors" => Command::Errors,
             "figures" => Command::Figures,
             other => return Err(InputError::new("command", other, COMMANDS)),
         };
@@ -101,25 +103,20 @@ fn cut(args: &mut Args<'_, ()>) -> Result<Cut, InputError> {
 }
 
 fn strike(args: &mut Args<'_, ()>) -> Result<Strike, InputError> {
-    let before = args.maybe("before", "flush or write", |text| {
-        access(text).map(|access| When::next(Side::Before, access))
-    })?;
+    let before = args.maybe("before", When::BEFORE, When::parse_before)?;
     let after = args.maybe("after", When::AFTER, When::parse_after)?;
     let nth = args.maybe_count("nth", 1..=u64::MAX)?;
-    let mut when = match (before, after) {
+    let when = match (before, after) {
         (Some(when), None) | (None, Some(when)) => when,
         (before, _) => {
             let found = if before.is_some() { "both" } else { "neither" };
             return Err(InputError::new("strike", found, "before or after"));
         }
     };
-    if let Some(found) = nth {
-        let When::Request { nth, .. } = &mut when else {
-            let expected = "none after a time";
-            return Err(InputError::shown("strike.nth", found, expected));
-        };
-        *nth = found;
-    }
+    let when = match nth {
+        Some(nth) => when.with_nth(nth, "strike.nth")?,
+        None => when,
+    };
     let cut = cut(args)?;
     Ok(Strike { when, cut })
 }
@@ -128,6 +125,14 @@ impl When {
     /// What is expected of what a cut may come after.
     pub const AFTER: &str = "flush, write, or a time up to an hour, such as \"2.5s\"";
 
+    /// What is expected of what a cut may come before.
+    pub const BEFORE: &str = "flush or write";
+
+    /// What a cut comes before: a request, the next of its kind.
+    pub fn parse_before(text: &str) -> Option<Self> {
+        access(text).map(|access| Self::next(Side::Before, access))
+    }
+
     /// What a cut comes after: a request, the next of its kind, or a time.
     pub fn parse_after(text: &str) -> Option<Self> {
         let request = access(text).map(|access| Self::next(Side::After, access));
@@ -135,6 +140,20 @@ impl When {
             let time = quantity::span(text).filter(|span| *span >= Span::ZERO);
             time.map(Self::Time)
         })
+    }
+
+    /// The same at the `nth` request of its kind.
+    ///
+    /// # Errors
+    /// If it waits for a time; reported for `field`.
+    pub fn with_nth(self, nth: u64, field: &str) -> Result<Self, InputError> {
+        match self {
+            Self::Request { side, access, .. } => Ok(Self::Request { side, access, nth }),
+            Self::Time(_) => {
+                let expected = "none after a time";
+                Err(InputError::new(field, &nth.to_string(), expected))
+            }
+        }
     }
 
     /// The next request.
@@ -160,12 +179,9 @@ fn range(args: &mut Args<'_, ()>) -> Result<(Lbn, Lbn), InputError> {
 }
 
 fn affected(text: &str) -> Option<Affected> {
-    match text {
-        "reads" => Some(Affected::Reads),
-        "writes" => Some(Affected::Writes),
-        "both" => Some(Affected::Both),
-        _ => None,
-    }
+    let mut all = AFFECTED.iter();
+    let named = all.find(|(_, name)| *name == text);
+    named.map(|(affected, _)| *affected)
 }
 
 impl fmt::Display for Named {
@@ -204,20 +220,17 @@ impl fmt::Display for Named {
                 given.extend(given_of(&strike.cut));
                 "strike"
             }
-            Command::Inject(bad) => {
-                given.extend(range(bad.first, bad.end).into_iter().flatten());
-                let affects = match bad.affected {
-                    Affected::Reads => "reads",
-                    Affected::Writes => "writes",
-                    Affected::Both => "both",
-                };
-                given.push(format!("affects={affects}"));
+            Command::Inject(Injected { blocks, left }) => {
+                given.extend(range(blocks.first, blocks.end).into_iter().flatten());
+                given.push(format!("affects={}", affected_name(blocks.affected)));
+                given.extend(left.map(|left| format!("times={left}")));
                 "inject"
             }
             Command::Heal { first, end } => {
                 given.extend(range(*first, *end).into_iter().flatten());
                 "heal"
             }
+            Command::Errors => "errors",
             Command::Figures => "figures",
         };
         match given.is_empty() {
@@ -249,6 +262,8 @@ mod tests {
             "strike(after=flush, nth=1, worst=yes, seed=18446744073709551615)",
             "strike(after=2500000000ns, torn=yes, seed=1)",
             "inject(first=8, sectors=2, affects=both)",
+            "inject(first=0, affects=reads, times=3)",
+            "errors",
             "heal(first=0)",
             "figures",
         ] {
@@ -272,7 +287,7 @@ mod tests {
             ),
             (
                 "strike(after=1s, nth=2)",
-                "strike.nth: found 2, expected none after a time",
+                "strike.nth: found \"2\", expected none after a time",
             ),
             (
                 "power-cut(torn=maybe)",
@@ -281,6 +296,10 @@ mod tests {
             (
                 "inject(sectors=0)",
                 "inject.sectors: found \"0\", expected a whole number from 1",
+            ),
+            (
+                "inject(times=0)",
+                "inject.times: found \"0\", expected a whole number from 1",
             ),
         ];
         for (line, expected) in cases {

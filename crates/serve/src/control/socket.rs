@@ -113,6 +113,7 @@ impl Controller {
             Reply::Done => json!({}),
             Reply::Cut(lost) => json!(lost),
             Reply::Pending(pending) => json!(pending),
+            Reply::Errors(errors) => json!({ "errors": errors }),
             Reply::Served(served) => json!((self.figures)(number, &served)),
         })
     }
@@ -128,7 +129,9 @@ pub fn ask(path: &Path, command: &Named) -> io::Result<String> {
     let mut line = String::new();
     BufReader::new(&stream).read_line(&mut line)?;
     if !line.ends_with('\n') {
-        return Err(io::Error::other("the server has ended"));
+        return Err(io::Error::other(
+            "no answer: it is not the socket of --control, or the server has ended",
+        ));
     }
     line.pop();
     Ok(line)

@@ -10,9 +10,10 @@ use diskarm_wire::iscsi::{self, DataOut, Lengths, Message, Tag, reject_reason};
 use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense};
 
-use super::desk::{IscsiDesk, sense_bytes};
-use super::session::{MAX_IMMEDIATE, Session};
+use super::desk::{Clients, IscsiDesk, sense_bytes};
+use super::messages::By;
 use super::task::{Further, Task, WrongData};
+use super::window::MAX_COST;
 use crate::figures::Access;
 
 /// The longest list of parameters whose length is in its own header, in bytes: all the defects that
@@ -94,21 +95,27 @@ impl IscsiDesk {
     /// Takes a command.
     pub(super) fn command(
         &mut self,
-        session: &mut Session,
+        by: By,
         command: &iscsi::Command,
         data: &[u8],
+        clients: &mut Clients<'_>,
         now: Wall,
     ) {
+        let (Some(session), Some(connection)) =
+            (self.sessions.get_mut(by.place), clients.get_mut(by.number))
+        else {
+            return;
+        };
         let refusal = if session.task(command.tag).is_some() {
             Some(reject_reason::TASK_IN_PROGRESS)
-        } else if command.immediate && session.immediate >= MAX_IMMEDIATE {
+        } else if command.immediate && !session.window.takes_immediate() {
             Some(reject_reason::IMMEDIATE)
         } else {
             None
         };
         if let Some(reason) = refusal {
             let header = Message::Command(*command).emit(Lengths::of_data(data.len()));
-            return session.reject(reason, header);
+            return connection.reject(reason, header);
         }
         let sector = self.facts.sector.0;
         let meaning = Meaning::of(command.unpadded(), sector);
@@ -131,8 +138,8 @@ impl IscsiDesk {
             returns => returns,
         };
         let cost = needed.min(command.length as usize) + returns;
-        let mut task = Task::new(command, meaning.access, needed, cost);
-        task.syncs = meaning.syncs && self.has_file();
+        let mut task = Task::new(by.number, command, meaning.access, needed, cost);
+        task.syncs = meaning.syncs && self.file.is_some();
         task.writes_bytes = written;
         if needed > command.length as usize
             && let Some(block) = shortened(&task.block, u64::from(command.length) / sector)
@@ -140,56 +147,111 @@ impl IscsiDesk {
             task.block = block;
             task.writes_bytes = u64::from(command.length) / sector * sector;
         }
-        if !session.has_memory(cost) {
-            task.cost = 0;
+        if !session.window.has_memory(cost) {
+            task.share.cost = 0;
             session.keep(task);
+            if cost > MAX_COST {
+                let sense = Sense::new(Key::IllegalRequest, Code::INVALID_FIELD);
+                return self.check(by, command.tag, &sense, clients);
+            }
             let status = Status::TaskSetFull as u8;
-            return session.end(command.tag, status, Vec::new(), Vec::new());
+            self.end(
+                by.place,
+                command.tag,
+                status,
+                Vec::new(),
+                Vec::new(),
+                clients,
+            );
+            return;
         }
-        let further = task.immediate(data, &session.parameters);
+        let further = task.immediate(data, &connection.parameters);
         let is_elsewhere = command.lun.number() != Some(0);
         session.keep(task);
         if is_elsewhere && !reports_units(command.unpadded()) {
-            return elsewhere(session, command);
+            return self.elsewhere(by, command, clients);
         }
-        self.go_on(session, command.tag, further, now);
+        self.go_on(by, command.tag, further, clients, now);
     }
 
     /// Takes data of a command.
     pub(super) fn data(
         &mut self,
-        session: &mut Session,
+        by: By,
         message: &DataOut,
         data: &[u8],
+        clients: &mut Clients<'_>,
         now: Wall,
     ) {
-        let parameters = session.parameters;
+        let (Some(session), Some(connection)) =
+            (self.sessions.get_mut(by.place), clients.get_mut(by.number))
+        else {
+            return;
+        };
         // Data of tasks that have been aborted, or have failed, are on their way still.
-        if let Some(task) = session.task(message.tag) {
-            let further = task.receive(message, data, &parameters);
-            self.go_on(session, message.tag, further, now);
+        let task = session.task(message.tag);
+        if let Some(task) = task.filter(|task| task.connection == by.number) {
+            let further = task.receive(message, data, &connection.parameters);
+            self.go_on(by, message.tag, further, clients, now);
         }
     }
 
     /// Goes on with a task after a part of its data.
     fn go_on(
         &mut self,
-        session: &mut Session,
+        by: By,
         tag: Tag,
         further: Result<Further, WrongData>,
+        clients: &mut Clients<'_>,
         now: Wall,
     ) {
         match further {
             Ok(Further::Wait) => {}
-            Ok(Further::Ask) => session.ask_for_data(tag),
-            Ok(Further::Ready) => self.begin(session, now),
+            Ok(Further::Ask) => {
+                let session = self.sessions.get_mut(by.place);
+                let task = session.and_then(|session| session.task(tag));
+                if let (Some(task), Some(connection)) = (task, clients.get_mut(by.number)) {
+                    connection.ask_for_data(task);
+                }
+            }
+            Ok(Further::Ready) => self.begin(by.place, now),
             Err(wrong) => {
                 self.served.counts.refused += 1;
-                check(session, tag, &wrong.sense());
+                self.check(by, tag, &wrong.sense(), clients);
                 // Those behind it may have waited for it.
-                self.begin(session, now);
+                self.begin(by.place, now);
             }
         }
+    }
+
+    /// Ends a task with CHECK CONDITION.
+    fn check(&mut self, by: By, tag: Tag, sense: &Sense, clients: &mut Clients<'_>) {
+        let status = Status::CheckCondition as u8;
+        self.end(
+            by.place,
+            tag,
+            status,
+            sense_bytes(sense),
+            Vec::new(),
+            clients,
+        );
+    }
+
+    /// Answers a command to a logical unit that is not there (SAM-5, "incorrect logical unit
+    /// numbers").
+    fn elsewhere(&mut self, by: By, command: &iscsi::Command, clients: &mut Clients<'_>) {
+        let page = match Command::parse(command.unpadded()) {
+            Ok(Command::Inquiry { page: None, length }) => Some(length),
+            _ => None,
+        };
+        let Some(length) = page else {
+            let sense = Sense::new(Key::IllegalRequest, Code::NO_SUCH_UNIT);
+            return self.check(by, command.tag, &sense, clients);
+        };
+        let mut data = nothing().emit().to_vec();
+        data.truncate(length.into());
+        let status = Status::Good as u8;
+        self.end(by.place, command.tag, status, Vec::new(), data, clients);
     }
 }
 
@@ -212,28 +274,14 @@ fn shortened(block: &[u8], most: u64) -> Option<Vec<u8>> {
     Some(short[..length].to_vec())
 }
 
-/// Ends a task with CHECK CONDITION.
-fn check(session: &mut Session, tag: Tag, sense: &Sense) {
-    let status = Status::CheckCondition as u8;
-    session.end(tag, status, sense_bytes(sense), Vec::new());
-}
-
 /// Whether it is REPORT LUNS, which any logical unit answers (SPC-4).
 fn reports_units(block: &[u8]) -> bool {
     matches!(Command::parse(block), Ok(Command::ReportLuns { .. }))
 }
 
-/// Answers a command to a logical unit that is not there (SAM-5, "incorrect logical unit numbers").
-fn elsewhere(session: &mut Session, command: &iscsi::Command) {
-    let page = match Command::parse(command.unpadded()) {
-        Ok(Command::Inquiry { page: None, length }) => Some(length),
-        _ => None,
-    };
-    let Some(length) = page else {
-        let sense = Sense::new(Key::IllegalRequest, Code::NO_SUCH_UNIT);
-        return check(session, command.tag, &sense);
-    };
-    let inquiry = Inquiry {
+/// What INQUIRY says of a logical unit that is not there.
+fn nothing() -> Inquiry {
+    Inquiry {
         qualifier: 3,
         device_type: 0x1f,
         removable: false,
@@ -252,8 +300,5 @@ fn elsewhere(session: &mut Session, command: &iscsi::Command) {
         vendor: padded(""),
         product: padded(""),
         revision: padded(""),
-    };
-    let mut data = inquiry.emit().to_vec();
-    data.truncate(length.into());
-    session.end(command.tag, Status::Good as u8, Vec::new(), data);
+    }
 }

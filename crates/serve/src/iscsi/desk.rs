@@ -4,40 +4,53 @@ use std::fs::File;
 use std::io;
 use std::time::Instant as Wall;
 
+use diskarm_core::units::SectorCount;
 use diskarm_emulate::{Identity, Response, Status, Unit};
 use diskarm_wire::Sense;
-use diskarm_wire::iscsi::{Message, Tag};
+use diskarm_wire::iscsi::Tag;
 use diskarm_wire::sense::Key;
 
-use super::disk::{Blocks, Disk};
+use super::connection::Connection;
+use super::disk::Disk;
+use super::media::Blocks;
+use super::messages::By;
+use super::register::Name;
 use super::session::Session;
 use super::target_name;
 use super::task::State;
 use crate::clock::Speed;
-use crate::control::{Command, Reply};
 use crate::export::{Export, Facts};
 use crate::figures::{Access, Served};
+use crate::power::{Data, Maker, Power, Side, Switch};
 use crate::service::{self, Broken, Desk};
 use crate::slots::Slots;
 use crate::sockets::Waker;
 use crate::syncer::Syncer;
 use crate::timeline::Timeline;
 
-pub(super) type Clients<'a> = dyn service::Clients<Session> + 'a;
+pub(super) type Clients<'a> = dyn service::Clients<Connection> + 'a;
 
 /// See the module.
 pub struct IscsiDesk {
     pub(super) facts: Facts,
     pub(super) timeline: Timeline<Unit<Disk>>,
     is_timed: bool,
+    /// The unit's data.
+    pub(super) blocks: Blocks,
+    pub(super) power: Switch,
+    /// Makes the disk anew; without it requests take no time, or the power cannot be cut.
+    pub(super) make_disk: Option<Maker<Disk>>,
+    /// Commands are waiting in their sessions until less is kept of what writes replace.
+    is_holding: bool,
     /// Without it the store has nothing to synchronise.
     syncer: Option<Syncer>,
     /// Answers that wait for it.
     syncing: Slots<Syncing>,
     /// The store's file.
-    file: Option<File>,
-    /// Sessions by what the unit calls their initiators.
-    sessions: Vec<(u64, usize)>,
+    pub(super) file: Option<File>,
+    pub(super) sessions: Slots<Session>,
+    /// Connections with something to send that others have brought about.
+    pub(super) touched: Vec<usize>,
     /// Initiators that the unit knows.
     initiators: Vec<Initiator>,
     next_initiator: u64,
@@ -71,32 +84,41 @@ impl IscsiDesk {
             .as_ref()
             .map_or(Speed::REAL, |timing| timing.speed);
         let facts = export.facts;
-        let blocks = Blocks {
-            store: export.store,
-            sector: facts.sector.0,
-            bytes: facts.bytes().0,
-        };
         let is_timed = export.timing.is_some();
+        let data = Data::new(export.store, facts.sector);
+        let (data, make_disk) = match export.power {
+            Some(Power { capacity, device }) => (data.losing(capacity, is_timed), device),
+            None => (data, None),
+        };
+        let blocks = Blocks::new(data, facts.sector.0, facts.bytes().0);
         let disk = match export.timing {
             Some(timing) => timing.device,
             None => Disk::instantly(facts.sectors, facts.sector),
         };
+        let power = Switch::default();
+        let disk = disk.failing(power.injections().clone());
         let identity = Identity {
             product: facts.description.to_uppercase(),
             serial: serial(&target_name(&facts.name)),
             ..Identity::default()
         };
-        let unit = Unit::with_store(disk, Box::new(blocks))
+        let unit = Unit::with_store(disk, Box::new(blocks.clone()))
             .identified(identity)
+            .physical_blocks(SectorCount(facts.physical.0 / facts.sector.0))
             .read_only(facts.is_read_only);
         Ok(Self {
             timeline: Timeline::new(unit, speed),
             is_timed,
+            blocks,
+            power,
+            make_disk,
+            is_holding: false,
             facts,
             syncer: syncer.transpose()?,
             syncing: Slots::default(),
             file,
-            sessions: Vec::new(),
+            sessions: Slots::default(),
+            touched: Vec::new(),
             initiators: Vec::new(),
             next_initiator: NOBODY + 1,
             served: Served::default(),
@@ -104,10 +126,18 @@ impl IscsiDesk {
     }
 
     /// Begins the tasks of a session that may begin now.
-    pub(super) fn begin(&mut self, session: &mut Session, now: Wall) {
+    pub(super) fn begin(&mut self, place: usize, now: Wall) {
+        let Some(session) = self.sessions.get_mut(place) else {
+            return;
+        };
         let initiator = session.initiator;
-        while let Some(task) = session.next_to_begin() {
+        while self.power.takes_requests()
+            && let Some(task) = session.next_to_begin()
+        {
             task.state = State::Begun;
+            if self.power.passes(Side::Before, task.access) {
+                return;
+            }
             let data = std::mem::take(&mut task.data);
             let (unit, at) = self.timeline.at(now);
             unit.submit(
@@ -123,11 +153,10 @@ impl IscsiDesk {
         }
     }
 
-    /// Takes what the unit answers; returns the session with something to send.
+    /// Takes what the unit answers; returns the connection with something to send.
     fn ended(&mut self, response: Response, due: Wall, clients: &mut Clients<'_>) -> Option<usize> {
-        let initiator = response.initiator;
-        let number = self.number(initiator)?;
-        let session = clients.get_mut(number)?;
+        let place = self.place(response.initiator)?;
+        let session = self.sessions.get_mut(place)?;
         let task = session.task(Tag(response.id as u32))?;
         let takes_time = self.is_timed && task.access != Access::Other;
         let due = takes_time.then_some(due);
@@ -143,28 +172,26 @@ impl IscsiDesk {
         }
         let touched = self.answer(response, due, clients);
         if may_preempt {
-            self.drop_aborted(clients);
+            self.drop_aborted();
         }
         touched
     }
 
-    /// Answers a command; returns its session.
+    /// Answers a command; returns the connection by which it came.
     fn answer(
         &mut self,
         response: Response,
         due: Option<Wall>,
         clients: &mut Clients<'_>,
     ) -> Option<usize> {
-        let number = self.number(response.initiator)?;
+        let place = self.place(response.initiator)?;
         self.count_end(&response);
-        if let Some(due) = due {
-            clients.due(number, due);
-        }
-        let session = clients.get_mut(number)?;
+        let session = self.sessions.get_mut(place)?;
         if response.status == Status::Good
             && let Some(task) = session.task(Tag(response.id as u32))
         {
             self.served.counts.written_bytes += task.writes_bytes;
+            self.power.passes(Side::After, task.access);
         }
         let Response {
             id,
@@ -173,7 +200,26 @@ impl IscsiDesk {
             data_in,
             ..
         } = response;
-        session.end(Tag(id as u32), status as u8, sense, data_in);
+        let number = self.end(place, Tag(id as u32), status as u8, sense, data_in, clients)?;
+        if let Some(due) = due {
+            clients.due(number, due);
+        }
+        Some(number)
+    }
+
+    /// A command of a session has ended; returns the connection that answers it.
+    pub(super) fn end(
+        &mut self,
+        place: usize,
+        tag: Tag,
+        scsi_status: u8,
+        sense: Vec<u8>,
+        data: Vec<u8>,
+        clients: &mut Clients<'_>,
+    ) -> Option<usize> {
+        let session = self.sessions.get_mut(place)?;
+        let (number, end) = session.end(tag, scsi_status, sense, data)?;
+        clients.get_mut(number)?.end(end);
         Some(number)
     }
 
@@ -206,15 +252,20 @@ impl IscsiDesk {
         touched
     }
 
-    /// The session of an initiator.
-    fn number(&self, initiator: u64) -> Option<usize> {
+    /// The place of the session of an initiator.
+    pub(super) fn place(&self, initiator: u64) -> Option<usize> {
+        self.place_where(|session| session.initiator == initiator)
+    }
+
+    /// The place of the first session that is wanted.
+    pub(super) fn place_where(&self, is_wanted: impl Fn(&Session) -> bool) -> Option<usize> {
         let mut sessions = self.sessions.iter();
-        let found = sessions.find(|(id, _)| *id == initiator);
-        found.map(|(_, number)| *number)
+        let found = sessions.find(|(_, session)| is_wanted(session));
+        found.map(|(place, _)| place)
     }
 
     /// Drops what sessions keep of tasks that the unit does not have any more.
-    pub(super) fn drop_aborted(&mut self, clients: &mut Clients<'_>) {
+    fn drop_aborted(&mut self) {
         self.timeline.at(Wall::now());
         let syncing = self.syncing.iter().map(|(_, syncing)| &syncing.response);
         let ended: Vec<(u64, u64)> = syncing
@@ -222,38 +273,37 @@ impl IscsiDesk {
             .map(|response| (response.initiator, response.id))
             .collect();
         let unit = self.timeline.timed();
-        for (initiator, number) in &self.sessions {
-            let Some(session) = clients.get_mut(*number) else {
-                continue;
-            };
+        for session in self.sessions.iter_mut() {
+            let initiator = session.initiator;
             session.drop_tasks(|task| {
                 let id = u64::from(task.tag.0);
                 task.state == State::Begun
-                    && !unit.is_outstanding(*initiator, id)
-                    && !ended.contains(&(*initiator, id))
+                    && !unit.is_outstanding(initiator, id)
+                    && !ended.contains(&(initiator, id))
             });
         }
     }
 
     /// What the unit calls the initiator of a session.
-    fn identify(&mut self, session: &Session) -> u64 {
+    pub(super) fn identify(&mut self, session: &Name) -> u64 {
         let (unit, _) = self.timeline.at(Wall::now());
         let sessions = &self.sessions;
         self.initiators.retain(|initiator| {
-            let is_here = sessions.iter().any(|(id, _)| *id == initiator.id);
+            let mut sessions = sessions.iter();
+            let is_here = sessions.any(|(_, session)| session.initiator == initiator.id);
             is_here || unit.knows(initiator.id)
         });
-        let origin = &session.origin;
         let mut known = self.initiators.iter();
-        let known = known.find(|other| other.name == origin.initiator && other.isid == origin.isid);
+        let known =
+            known.find(|other| other.name == session.initiator && other.isid == session.isid);
         if let Some(known) = known {
             return known.id;
         }
         let id = self.next_initiator;
         self.next_initiator += 1;
         self.initiators.push(Initiator {
-            name: origin.initiator.clone(),
-            isid: origin.isid,
+            name: session.initiator.clone(),
+            isid: session.isid,
             id,
         });
         id
@@ -283,23 +333,16 @@ fn serial(name: &str) -> String {
 }
 
 impl Desk for IscsiDesk {
-    type Session = Session;
+    type Session = Connection;
 
-    fn opened(&mut self, number: usize, clients: &mut Clients<'_>) -> Option<usize> {
-        let session = clients.get_mut(number)?;
-        let initiator = self.identify(session);
-        session.initiator = initiator;
-        let (name, isid) = (session.origin.initiator.clone(), session.origin.isid);
-        // The same session once more: it takes the place of the old one (RFC 7143, "Session
-        // Reinstatement").
-        let other = self.number(initiator);
-        if other.is_some() {
-            self.leave(initiator);
+    fn opened(&mut self, number: usize, clients: &mut Clients<'_>) -> Vec<usize> {
+        let Some(connection) = clients.get_mut(number) else {
+            return Vec::new();
+        };
+        match connection.first {
+            Some(first) => self.begin_session(number, connection, first),
+            None => self.join_session(number, clients),
         }
-        self.sessions.push((initiator, number));
-        let (unit, _) = self.timeline.at(Wall::now());
-        unit.comes_over_iscsi(initiator, &name, isid);
-        other
     }
 
     fn take(
@@ -308,63 +351,72 @@ impl Desk for IscsiDesk {
         clients: &mut Clients<'_>,
         now: Wall,
     ) -> Result<bool, Broken> {
-        let Some(session) = clients.get_mut(number) else {
+        let Some(connection) = clients.get_mut(number) else {
             return Ok(false);
         };
-        let Some((message, data)) = session.message()? else {
+        if !self.power.takes_requests() {
             return Ok(false);
-        };
-        match message {
-            Message::TaskRequest(request) => self.manage(number, &request, clients, now)?,
-            message => self.serve(session, &message, data, now)?,
         }
+        if self.blocks.media().data.is_full() {
+            self.is_holding = true;
+            return Ok(false);
+        }
+        let Some(place) = connection.session else {
+            return Ok(false);
+        };
+        let Some((message, data)) = connection.message()? else {
+            return Ok(false);
+        };
+        let by = By { place, number };
+        self.arrived(by, message, data, clients, now)?;
         Ok(true)
     }
 
     fn serve_due(&mut self, clients: &mut Clients<'_>) -> Vec<usize> {
-        let mut touched = self.hear_of_syncs(clients);
-        while let Some((response, due)) = self.timeline.ended(Wall::now()) {
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.extend(self.hear_of_syncs(clients));
+        while self.power.takes_requests()
+            && let Some((response, due)) = self.timeline.ended(Wall::now())
+        {
             touched.extend(self.ended(response, due, clients));
+        }
+        if self.is_holding && !self.blocks.media().data.is_full() {
+            self.is_holding = false;
+            touched = clients.numbers();
         }
         touched.sort_unstable();
         touched.dedup();
         touched
     }
 
-    fn fill(&mut self, session: &mut Session) -> Result<(), Broken> {
-        session.fill();
+    fn fill(&mut self, connection: &mut Connection) -> Result<(), Broken> {
+        let place = connection.session;
+        if let Some(session) = place.and_then(|place| self.sessions.get_mut(place)) {
+            connection.fill(&mut session.window);
+        }
         Ok(())
     }
 
-    fn closed(&mut self, number: usize, session: Session) {
-        let is_here = |(_, other): &(u64, usize)| *other == number;
-        if self.sessions.iter().any(is_here) {
-            let begun = session
-                .tasks
-                .iter()
-                .filter(|task| task.state == State::Begun);
-            self.served.counts.aborted += begun.count() as u64;
-            self.leave(session.initiator);
-        }
+    fn closed(&mut self, number: usize, mut connection: Connection) {
+        self.leave(number, &mut connection);
+    }
+
+    fn is_answered(&self, number: usize, connection: &Connection) -> bool {
+        let waits = |session: &Session| {
+            let mut tasks = session.tasks.iter();
+            tasks.any(|task| task.connection == number && task.state != State::Arriving)
+        };
+        let mut sessions = self.sessions.iter();
+        connection.has_sent() && !sessions.any(|(_, session)| waits(session))
     }
 
     fn next(&self) -> Option<Wall> {
-        self.timeline.next()
+        let next = self.timeline.next().into_iter();
+        next.chain(self.power.strikes_at()).min()
     }
 
     fn is_idle(&self) -> bool {
         self.timeline.timed().tasks() == 0
-    }
-
-    fn control(&mut self, command: &Command) -> Result<Reply, String> {
-        match command {
-            Command::Figures => Ok(Reply::Served(Box::new(self.served.clone()))),
-            _ => Err("iSCSI targets answer figures alone".to_owned()),
-        }
-    }
-
-    fn served(&mut self) -> &mut Served {
-        &mut self.served
     }
 
     fn end(self) -> Served {
@@ -377,14 +429,6 @@ impl Desk for IscsiDesk {
 }
 
 impl IscsiDesk {
-    /// An initiator is gone.
-    fn leave(&mut self, initiator: u64) {
-        let (unit, at) = self.timeline.at(Wall::now());
-        unit.disconnect(at, initiator);
-        self.sessions.retain(|(id, _)| *id != initiator);
-        self.forget_answers(|of, _| of == initiator);
-    }
-
     /// Lets answers to these initiators' tasks go nowhere, so that none is taken for that of a
     /// newer task with the same name. Those that wait for the file keep their places there.
     pub(super) fn forget_answers(&mut self, of: impl Fn(u64, u64) -> bool) {
@@ -395,10 +439,5 @@ impl IscsiDesk {
                 syncing.response.initiator = NOBODY;
             }
         }
-    }
-
-    /// Whether the store has a file.
-    pub(super) fn has_file(&self) -> bool {
-        self.file.is_some()
     }
 }

@@ -2,23 +2,25 @@
 
 use std::collections::VecDeque;
 
-use diskarm_core::device::{Completion, Device, Part, Refused, Status};
+use diskarm_core::device::{Completion, Device, Landed, Part, Refused, Status};
 use diskarm_core::engine::Observer;
 use diskarm_core::geometry::Layout;
 use diskarm_core::request::Request;
 use diskarm_core::spec::{Geometry, Spec};
 use diskarm_core::text::InputError;
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount};
-use diskarm_emulate::{Backing, Single, Unavailable};
+use diskarm_emulate::{Backing, Single};
 
+use crate::power::Injections;
 use crate::recording::{Tap, Tapped};
-use crate::store::Store;
 
 /// A device behind a unit, which may show fewer blocks than it has.
 pub struct Disk {
     device: Kind,
     sectors: SectorCount,
     tap: Option<Tap>,
+    /// Blocks that fail.
+    injections: Injections,
 }
 
 enum Kind {
@@ -35,6 +37,7 @@ impl Disk {
             sectors: drive.capacity(),
             device: Kind::Drive(Box::new(drive)),
             tap: None,
+            injections: Injections::default(),
         }
     }
 
@@ -44,12 +47,18 @@ impl Disk {
             device: Kind::Any(device),
             sectors,
             tap: None,
+            injections: Injections::default(),
         }
     }
 
     /// One whose requests take no time.
     pub fn instantly(sectors: SectorCount, sector: Bytes) -> Self {
         Self::any(Box::new(Instantly::new(sectors, sector)), sectors)
+    }
+
+    /// The same with blocks that fail.
+    pub(super) fn failing(self, injections: Injections) -> Self {
+        Self { injections, ..self }
     }
 
     fn device(&self) -> &dyn Device {
@@ -93,9 +102,15 @@ impl Device for Disk {
     }
 
     fn advance(&mut self, now: Instant) -> Option<Completion> {
-        let done = self.device_mut().advance(now)?;
+        let mut done = self.device_mut().advance(now)?;
         if let Some(tap) = &mut self.tap {
             tap.completed(&done);
+        }
+        if done.status.is_success()
+            && let Some(first) = self.injections.fails(&done.request)
+        {
+            let offset = (first.0 - done.request.start.0) as u16;
+            done.status = Status::MediumError { offset };
         }
         Some(done)
     }
@@ -106,6 +121,10 @@ impl Device for Disk {
 
     fn parts(&self, now: Instant) -> Vec<Part> {
         self.device().parts(now)
+    }
+
+    fn landed(&mut self, now: Instant) -> Option<Vec<Landed>> {
+        self.device_mut().landed(now)
     }
 }
 
@@ -203,31 +222,5 @@ impl Device for Instantly {
 
     fn abort(&mut self, _: Instant, _: u64) -> bool {
         false
-    }
-}
-
-/// The data of an export as those of a unit.
-pub struct Blocks {
-    pub store: Box<dyn Store>,
-    /// Bytes of a block.
-    pub sector: u64,
-    /// Bytes of all blocks.
-    pub bytes: u64,
-}
-
-impl diskarm_emulate::Store for Blocks {
-    fn read(&mut self, at: Lbn, data: &mut [u8]) -> Result<(), Unavailable> {
-        let read = self.store.read(at.0 * self.sector, data);
-        read.map_err(|_| Unavailable)
-    }
-
-    fn write(&mut self, at: Lbn, data: &[u8]) -> Result<(), Unavailable> {
-        let written = self.store.write(at.0 * self.sector, data);
-        written.map_err(|_| Unavailable)
-    }
-
-    fn clear(&mut self) -> Result<(), Unavailable> {
-        let cleared = self.store.zero(0, self.bytes, true);
-        cleared.map_err(|_| Unavailable)
     }
 }

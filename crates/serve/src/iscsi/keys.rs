@@ -9,21 +9,25 @@ use super::frame::Digests;
 
 /// The longest data of a message that the target takes, in bytes.
 pub const MAX_RECEIVE: usize = 128 << 10;
+/// How many connections a session may have.
+pub const MAX_CONNECTIONS: u16 = 4;
 /// The longest sequence of data, in bytes.
 const MAX_BURST: u32 = 1 << 20;
 /// The longest unsolicited data of a command, in bytes.
 const FIRST_BURST: u32 = 256 << 10;
 
-/// What holds for a session.
+/// What holds for a connection and its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
-    /// Which parts of messages have digests.
+    /// Which parts of messages of the connection have digests.
     pub digests: Digests,
+    /// How many connections the session may have.
+    pub max_connections: u16,
     /// The initiator sends no data beyond immediate ones unless asked.
     pub initial_r2t: bool,
     /// Commands may come with data.
     pub immediate_data: bool,
-    /// The longest data of a message that the initiator takes, in bytes.
+    /// The longest data of a message of the connection that the initiator takes, in bytes.
     pub max_send: u32,
     /// The longest sequence of data, in bytes.
     pub max_burst: u32,
@@ -35,6 +39,7 @@ impl Default for Parameters {
     fn default() -> Self {
         Self {
             digests: Digests::default(),
+            max_connections: 1,
             initial_r2t: true,
             immediate_data: true,
             max_send: 8192,
@@ -54,9 +59,10 @@ pub enum Answer {
 }
 
 impl Parameters {
-    /// Takes what the initiator proposes; in a discovery session keys of commands mean nothing.
-    pub fn negotiate(&mut self, key: &str, value: &str, is_discovery: bool) -> Answer {
-        if is_discovery && IRRELEVANT.contains(&key) {
+    /// Takes what the initiator proposes. Keys of a session mean nothing in one for discovery or in
+    /// one that is joined; `is_of_commands` says that it is neither.
+    pub fn negotiate(&mut self, key: &str, value: &str, is_of_commands: bool) -> Answer {
+        if !is_of_commands && IRRELEVANT.contains(&key) {
             return said(text::IRRELEVANT);
         }
         match key {
@@ -80,7 +86,11 @@ impl Parameters {
                 yes
             }),
             "DataPDUInOrder" | "DataSequenceInOrder" => boolean(value, |_| true),
-            "MaxConnections" | "MaxOutstandingR2T" => within(value, 1, 65_535, |_| 1),
+            "MaxConnections" => within(value, 1, 65_535, |most| {
+                self.max_connections = MAX_CONNECTIONS.min(most as u16);
+                self.max_connections.into()
+            }),
+            "MaxOutstandingR2T" => within(value, 1, 65_535, |_| 1),
             "DefaultTime2Wait" => within(value, 0, 3600, |seconds| seconds.max(2)),
             "DefaultTime2Retain" => within(value, 0, 3600, |_| 0),
             "ErrorRecoveryLevel" => within(value, 0, 2, |_| 0),
@@ -89,6 +99,15 @@ impl Parameters {
             "IFMarker" | "OFMarker" => boolean(value, |_| false),
             "IFMarkInt" | "OFMarkInt" => said(text::IRRELEVANT),
             _ => said(text::NOT_UNDERSTOOD),
+        }
+    }
+
+    /// The same for a connection that joins a session with these.
+    pub fn joining(self, session: Self) -> Self {
+        Self {
+            digests: self.digests,
+            max_send: self.max_send,
+            ..session
         }
     }
 
@@ -104,7 +123,7 @@ impl Parameters {
     }
 }
 
-/// Keys that mean nothing in a discovery session.
+/// Keys that mean something only in the first login of a session with commands.
 const IRRELEVANT: [&str; 8] = [
     "MaxConnections",
     "InitialR2T",
@@ -130,7 +149,7 @@ fn number(value: &str, least: u32, most: u32) -> Option<u32> {
     text::number(value).filter(|number| (least..=most).contains(number))
 }
 
-fn within(value: &str, least: u32, most: u32, answer: impl Fn(u32) -> u32) -> Answer {
+fn within(value: &str, least: u32, most: u32, answer: impl FnOnce(u32) -> u32) -> Answer {
     match number(value, least, most) {
         Some(number) => said(answer(number)),
         None => said(text::REJECT),
@@ -169,7 +188,7 @@ mod tests {
             ("HeaderDigest", "CRC32C,None", "CRC32C"),
             ("DataDigest", "X-other,None,CRC32C", "None"),
             ("DataDigest", "X-other", "Reject"),
-            ("MaxConnections", "8", "1"),
+            ("MaxConnections", "8", "4"),
             ("MaxConnections", "0", "Reject"),
             ("InitialR2T", "No", "No"),
             ("ImmediateData", "maybe", "Reject"),
@@ -190,19 +209,20 @@ mod tests {
         ];
         for (key, value, expected) in cases {
             assert_eq!(
-                parameters.negotiate(key, value, false),
+                parameters.negotiate(key, value, true),
                 said(expected),
                 "{key}"
             );
         }
         let key = "MaxRecvDataSegmentLength";
-        assert_eq!(parameters.negotiate(key, "65536", false), Answer::Silence);
-        assert_eq!(parameters.negotiate(key, "16777216", false), said("Reject"));
+        assert_eq!(parameters.negotiate(key, "65536", true), Answer::Silence);
+        assert_eq!(parameters.negotiate(key, "16777216", true), said("Reject"));
         let expected = Parameters {
             digests: Digests {
                 header: true,
                 data: false,
             },
+            max_connections: 4,
             initial_r2t: false,
             immediate_data: true,
             max_send: 65_536,
@@ -210,10 +230,10 @@ mod tests {
             first_burst: 2048,
         };
         assert_eq!(parameters, expected);
-        parameters.negotiate("MaxBurstLength", "1024", false);
+        parameters.negotiate("MaxBurstLength", "1024", true);
         parameters.settle();
         assert_eq!(parameters.first_burst, 1024);
         let key = "MaxBurstLength";
-        assert_eq!(parameters.negotiate(key, "512", true), said("Irrelevant"));
+        assert_eq!(parameters.negotiate(key, "512", false), said("Irrelevant"));
     }
 }

@@ -1,17 +1,19 @@
 //! The login: who both sides are, which target is meant, and what holds for the session.
 
 use std::collections::BTreeSet;
+use std::num::NonZero;
 use std::sync::Arc;
 
 use diskarm_wire::iscsi::text::{self, Writer};
 use diskarm_wire::iscsi::{LoginRequest, LoginResponse, Message, Serial, login_status, stage};
 
 use super::chap::Accounts;
+use super::connection::Connection;
 use super::discovery::Discovery;
 use super::frame::{Digests, Frame};
 use super::keys::{Answer, MAX_RECEIVE, Parameters};
+use super::register::{Member, Name};
 use super::security::{Claims, Security};
-use super::session::{Origin, Session};
 use super::{PORTAL_GROUP, Settings, WINDOW, target_name};
 use crate::export::Facts;
 use crate::server::{Entry, Step};
@@ -40,7 +42,11 @@ pub struct Login {
     status: Serial,
     /// The initiator's part of the name of the session.
     isid: [u8; 6],
+    /// The target's part, if the connection joins a session.
+    joins: Option<NonZero<u16>>,
     connection: u16,
+    /// Set at the end.
+    member: Option<Member>,
     /// Keys that have come.
     seen: BTreeSet<String>,
     initiator: Option<String>,
@@ -75,7 +81,9 @@ impl Login {
             stage: None,
             status: Serial(1),
             isid: [0; 6],
+            joins: None,
             connection: 0,
+            member: None,
             seen: BTreeSet::new(),
             initiator: None,
             target: None,
@@ -89,7 +97,7 @@ impl Login {
     }
 
     /// Answers a request of the login.
-    fn answer(&mut self, frame: &Frame<'_>, exports: &[Facts], is_full: bool) -> Step<Session> {
+    fn answer(&mut self, frame: &Frame<'_>, exports: &[Facts], is_full: bool) -> Step<Connection> {
         let Ok(Message::LoginRequest(request)) = Message::parse(&frame.header) else {
             return Step::Close;
         };
@@ -132,16 +140,14 @@ impl Login {
             return Err(login_status::UNSUPPORTED_VERSION);
         }
         if is_first {
-            if request.tsih != 0 {
-                // Sessions have one connection each.
-                return Err(login_status::NO_SESSION);
-            }
+            self.joins = NonZero::new(request.tsih);
             self.isid = request.isid;
             self.connection = request.connection;
         }
         let is_stage = matches!(request.current, stage::SECURITY | stage::OPERATIONAL);
         let goes_on = self.stage.is_none_or(|stage| stage == request.current);
-        if !is_stage || !goes_on || request.isid != self.isid {
+        let is_same = request.isid == self.isid && NonZero::new(request.tsih) == self.joins;
+        if !is_stage || !goes_on || !is_same {
             return Err(login_status::INVALID_REQUEST);
         }
         self.text_length += data.len();
@@ -174,10 +180,35 @@ impl Login {
             reply.transit = self.security.lets_on(self.accounts())?;
         }
         if reply.transit && reply.next == stage::FULL_FEATURE {
-            self.parameters.settle();
-            reply.tsih = self.settings.session();
+            reply.tsih = self.enter()?;
         }
         Ok(reply)
+    }
+
+    /// Begins or joins a session; returns the target's part of its name.
+    fn enter(&mut self) -> Result<u16, u16> {
+        self.parameters.settle();
+        let name = Name {
+            initiator: self.initiator.take().unwrap_or_default(),
+            isid: self.isid,
+            target: match self.is_discovery {
+                true => String::new(),
+                false => self.target.clone().unwrap_or_default(),
+            },
+        };
+        let register = &self.settings.register;
+        let member = match self.joins {
+            None => register.begin(name, self.connection, self.parameters),
+            // Nobody joins a session for discovery.
+            Some(_) if self.is_discovery => return Err(login_status::NO_SESSION),
+            Some(tsih) => {
+                let joined = register.join(tsih.get(), name, self.connection);
+                let (member, parameters) = joined?;
+                self.parameters = self.parameters.joining(parameters);
+                member
+            }
+        };
+        Ok(self.member.insert(member).tsih)
     }
 
     fn accounts(&self) -> Option<&Accounts> {
@@ -209,7 +240,8 @@ impl Login {
                 "InitiatorAlias" => {}
                 _ if claims.take(key, value) => {}
                 _ => {
-                    let answer = self.parameters.negotiate(key, value, self.is_discovery);
+                    let is_of_commands = !self.is_discovery && self.joins.is_none();
+                    let answer = self.parameters.negotiate(key, value, is_of_commands);
                     if let Answer::Value(value) = answer {
                         answers.push((key.to_owned(), value));
                     }
@@ -286,7 +318,11 @@ impl Login {
             tag: request.tag,
             status: self.status,
             expected_command: request.command,
-            max_command: request.command.plus(WINDOW - 1),
+            // Of a session that is joined, other messages tell it.
+            max_command: match self.joins {
+                None => request.command.plus(WINDOW - 1),
+                Some(_) => request.command.previous(),
+            },
             result,
         };
         self.status = self.status.next();
@@ -298,7 +334,7 @@ impl Login {
     }
 
     /// The login has succeeded.
-    fn begin(&mut self, request: &LoginRequest, exports: &[Facts]) -> Step<Session> {
+    fn begin(&mut self, request: &LoginRequest, exports: &[Facts]) -> Step<Connection> {
         let export = self.export(exports);
         let Some(export) = export.filter(|_| !self.is_discovery) else {
             let parameters = self.parameters;
@@ -306,21 +342,19 @@ impl Login {
             self.discovery = Some(discovery);
             return Step::Wait;
         };
-        let origin = Origin {
-            initiator: self.initiator.take().unwrap_or_default(),
-            isid: self.isid,
-            connection: self.connection,
-            target: target_name(&exports[export].name),
-            address: self.address.clone(),
+        let Some(member) = self.member.take() else {
+            return Step::Close;
         };
-        let mut session = Session::new(origin, self.parameters, self.status, request.command);
-        session.preload(&self.input, &self.output);
-        Step::Agreed(export, Box::new(session))
+        let (address, status) = (self.address.clone(), self.status);
+        let first = self.joins.is_none().then_some(request.command);
+        let mut connection = Connection::new(member, address, self.parameters, status, first);
+        connection.preload(&self.input, &self.output);
+        Step::Agreed(export, Box::new(connection))
     }
 }
 
 impl Entry for Login {
-    type Session = Session;
+    type Session = Connection;
 
     fn room(&self) -> usize {
         Digests {
@@ -343,7 +377,7 @@ impl Entry for Login {
         self.output.drain(..count);
     }
 
-    fn step(&mut self, exports: &[Facts], is_full: bool) -> Step<Session> {
+    fn step(&mut self, exports: &[Facts], is_full: bool) -> Step<Connection> {
         if !self.output.is_empty() {
             return Step::Wait;
         }

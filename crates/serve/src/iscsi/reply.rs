@@ -4,6 +4,7 @@ use diskarm_wire::iscsi::segment::emit_sense;
 use diskarm_wire::iscsi::{DataIn, Lun, Message, Response, Serial, Tag, padded, response};
 
 use super::keys::Parameters;
+use super::window::Share;
 use crate::buffer::Buffer;
 
 /// Something to send.
@@ -17,10 +18,8 @@ pub enum Reply {
 /// How a command ended.
 pub struct End {
     pub tag: Tag,
-    /// It had no number of its own.
-    pub is_immediate: bool,
-    /// How many bytes of memory it was reckoned to take.
-    pub cost: usize,
+    /// What it takes of the window.
+    pub share: Share,
     pub scsi_status: u8,
     pub sense: Vec<u8>,
     pub data: Vec<u8>,

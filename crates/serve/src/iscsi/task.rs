@@ -6,14 +6,17 @@ use diskarm_wire::iscsi::{Command, DataOut, Lun, ReadyToTransfer, Serial, Tag, a
 use diskarm_wire::sense::{Code, Key};
 
 use super::keys::Parameters;
+use super::window::Share;
 use crate::figures::Access;
 
 /// A command that has arrived.
 pub struct Task {
     pub tag: Tag,
     pub lun: Lun,
-    /// It has no number of its own.
-    pub is_immediate: bool,
+    /// The number of the connection by which it came, and by which its data and its answer go.
+    pub connection: usize,
+    /// What it takes of the window.
+    pub share: Share,
     pub attribute: Attribute,
     pub block: Vec<u8>,
     /// How many bytes the initiator has or expects.
@@ -30,8 +33,6 @@ pub struct Task {
     wanted: usize,
     /// How many bytes it writes if it ends well.
     pub writes_bytes: u64,
-    /// How many bytes of memory it takes at most.
-    pub cost: usize,
     /// What has arrived of its data, as far as the unit wants it.
     pub data: Vec<u8>,
     arrival: Arrival,
@@ -99,13 +100,23 @@ impl WrongData {
 }
 
 impl Task {
-    /// A command that needs `needed` bytes of data.
-    pub fn new(command: &Command, access: Access, needed: usize, cost: usize) -> Self {
+    /// A command of a connection that needs `needed` bytes of data.
+    pub fn new(
+        connection: usize,
+        command: &Command,
+        access: Access,
+        needed: usize,
+        cost: usize,
+    ) -> Self {
         let wanted = if command.writes { needed } else { 0 };
         Self {
             tag: command.tag,
             lun: command.lun,
-            is_immediate: command.immediate,
+            connection,
+            share: Share {
+                is_immediate: command.immediate,
+                cost,
+            },
             attribute: match command.attribute {
                 attribute::ORDERED => Attribute::Ordered,
                 attribute::HEAD_OF_QUEUE => Attribute::HeadOfQueue,
@@ -120,7 +131,6 @@ impl Task {
             needed,
             writes_bytes: 0,
             wanted: wanted.min(command.length as usize),
-            cost,
             data: Vec::new(),
             arrival: Arrival {
                 received: 0,

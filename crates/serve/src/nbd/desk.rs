@@ -9,12 +9,10 @@ use diskarm_core::units::{Lbn, SectorCount};
 use diskarm_wire::nbd::Error;
 
 use super::active::Active;
-use super::power::Switched;
 use super::{Job, Kind, Next, Session, failure_of};
-use crate::control::{Command, Reply};
 use crate::export::{Export, Facts};
 use crate::figures::Served;
-use crate::power::{Data, Side, Write};
+use crate::power::{Data, Maker, Power, Side, Switch, Write};
 use crate::service::{self, Broken, Desk};
 use crate::slots::Slots;
 use crate::sockets::Waker;
@@ -36,7 +34,9 @@ pub struct NbdDesk {
     pub(super) jobs: Slots<Active>,
     /// Jobs with further parts, where parts take no time.
     pub(super) unfinished: Vec<usize>,
-    pub(super) power: Switched,
+    pub(super) power: Switch,
+    /// Builds the device anew.
+    pub(super) device: Option<Maker<Box<dyn Device>>>,
     /// Requests are waiting in their connections until less is kept of what writes replace.
     is_holding: bool,
     pub(super) served: Served,
@@ -53,7 +53,12 @@ impl NbdDesk {
             None => None,
         };
         let data = Data::new(export.store, export.facts.sector);
-        let (power, data) = Switched::new(export.power, export.timing.is_some(), data);
+        let (data, device) = match export.power {
+            Some(Power { capacity, device }) => {
+                (data.losing(capacity, export.timing.is_some()), device)
+            }
+            None => (data, None),
+        };
         let timeline = export
             .timing
             .map(|timing| Timeline::new(timing.device, timing.speed));
@@ -64,7 +69,8 @@ impl NbdDesk {
             syncer,
             jobs: Slots::default(),
             unfinished: Vec::new(),
-            power,
+            power: Switch::default(),
+            device,
             is_holding: false,
             served: Served::default(),
         };
@@ -365,6 +371,10 @@ impl Desk for NbdDesk {
         }
     }
 
+    fn is_answered(&self, _: usize, session: &Session) -> bool {
+        session.is_idle()
+    }
+
     fn next(&self) -> Option<Wall> {
         if !self.unfinished.is_empty() {
             return Some(Wall::now());
@@ -375,19 +385,6 @@ impl Desk for NbdDesk {
 
     fn is_idle(&self) -> bool {
         self.jobs.len() == 0
-    }
-
-    fn control(&mut self, command: &Command) -> Result<Reply, String> {
-        self.obey(command)
-    }
-
-    fn goes_off(&mut self) -> bool {
-        self.cut_if_due();
-        !self.power.is_on()
-    }
-
-    fn served(&mut self) -> &mut Served {
-        &mut self.served
     }
 
     fn end(self) -> Served {

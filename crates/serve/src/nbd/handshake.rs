@@ -316,7 +316,7 @@ impl Handshake {
         let sizes = BlockSizes {
             info: info::BLOCK_SIZE,
             minimum: facts.sector.0 as u32,
-            preferred: facts.sector.0.max(4096) as u32,
+            preferred: facts.physical.0.clamp(4096, MAX_PAYLOAD) as u32,
             maximum: MAX_PAYLOAD as u32,
         };
         self.answer(option, answer::INFO, &sizes.emit());

@@ -1,9 +1,8 @@
 //! The power of an export, and what is told about its data.
 
-use std::ops::{Deref, DerefMut};
+use std::io;
 use std::time::Instant as Wall;
 
-use diskarm_core::device::Device;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Instant, Lbn, SectorCount};
 use diskarm_wire::nbd::Error;
@@ -11,45 +10,9 @@ use diskarm_wire::nbd::Error;
 use super::active::Active;
 use super::desk::NbdDesk;
 use super::{Job, Kind};
-use crate::control::{Command, Pending, Reply};
-use crate::power::{Cut, Data, Power, Switch, Write};
-
-type Maker = Box<dyn Fn() -> Box<dyn Device> + Send>;
-
-/// The switch of an export, and what it needs to be switched on.
-pub(super) struct Switched {
-    switch: Switch,
-    /// Builds the device anew.
-    device: Option<Maker>,
-}
-
-impl Deref for Switched {
-    type Target = Switch;
-
-    fn deref(&self) -> &Switch {
-        &self.switch
-    }
-}
-
-impl DerefMut for Switched {
-    fn deref_mut(&mut self) -> &mut Switch {
-        &mut self.switch
-    }
-}
-
-impl Switched {
-    /// The switch, and `data` that can be lost by it.
-    pub fn new(power: Option<Power<Box<dyn Device>>>, is_timed: bool, data: Data) -> (Self, Data) {
-        let switch = Switch::default();
-        let Some(power) = power else {
-            let device = None;
-            return (Self { switch, device }, data);
-        };
-        let data = data.losing(power.capacity, is_timed);
-        let device = power.device;
-        (Self { switch, device }, data)
-    }
-}
+use crate::control::Powered;
+use crate::figures::Served;
+use crate::power::{Cut, Lost, Switch, Unwritten, Write};
 
 impl NbdDesk {
     /// Begins to hear what has reached the media.
@@ -65,7 +28,6 @@ impl NbdDesk {
     /// Hears what has reached the media by now.
     pub(super) fn note_landings(&mut self, now: Wall) {
         if let Some(timeline) = &mut self.timeline
-            && timeline.has_begun()
             && self.data.can_lose()
         {
             let (device, at) = timeline.at(now);
@@ -121,20 +83,26 @@ impl NbdDesk {
         let sector = self.facts.sector.0;
         let (first, sectors) = (job.offset / sector, job.length / sector);
         let request = Request::new(0, op, Lbn(first), SectorCount(sectors));
-        let fails = self.power.fails(&request);
-        fails.then_some((Error::Io, "medium error"))
+        self.power.injections().fails(&request)?;
+        Some((Error::Io, "medium error"))
+    }
+}
+
+impl Powered for NbdDesk {
+    fn switch(&mut self) -> &mut Switch {
+        &mut self.power
     }
 
-    /// Cuts the power if that is due.
-    pub(super) fn cut_if_due(&mut self) {
-        if let Some(cut) = self.power.take_due(Wall::now()) {
-            // If that fails, the next command says so.
-            let _ = self.cut(&cut);
-        }
+    fn can_lose(&self) -> bool {
+        self.data.can_lose()
     }
 
-    /// Cuts the power: requests under way end without replies.
-    fn cut(&mut self, cut: &Cut) -> Result<Reply, String> {
+    fn unwritten(&mut self) -> Vec<Unwritten> {
+        self.note_landings(Wall::now());
+        self.data.unwritten()
+    }
+
+    fn lose(&mut self, cut: &Cut) -> io::Result<Lost> {
         self.note_landings(Wall::now());
         let lost = self.data.cut(cut);
         self.unfinished.clear();
@@ -149,56 +117,14 @@ impl NbdDesk {
             }
             self.end(id);
         }
-        if let Some((timeline, device)) = self.timeline.as_mut().zip(self.power.device.as_ref()) {
+        if let Some((timeline, device)) = self.timeline.as_mut().zip(self.device.as_ref()) {
             timeline.replace(device());
         }
         self.watch_landings();
-        self.power
-            .went_off(lost.as_ref().copied().unwrap_or_default());
-        let lost = lost.map_err(|error| format!("the store failed: {error}"))?;
-        Ok(Reply::Cut(lost))
+        lost
     }
 
-    /// Does what the control socket asks for.
-    pub(super) fn obey(&mut self, command: &Command) -> Result<Reply, String> {
-        let needs_power = matches!(
-            command,
-            Command::PowerCut(_) | Command::Pending | Command::Strike(_)
-        );
-        if needs_power && !self.data.can_lose() {
-            return Err("nothing tells when data of this device reach the media".to_owned());
-        }
-        match command {
-            Command::PowerCut(_) | Command::Strike(_) if !self.power.is_on() => {
-                Err("the power is off".to_owned())
-            }
-            Command::PowerCut(cut) => self.cut(cut),
-            Command::PowerRestore if self.power.is_on() => Err("the power is on".to_owned()),
-            Command::PowerRestore => {
-                self.power.restore();
-                Ok(Reply::Done)
-            }
-            Command::Pending => {
-                self.note_landings(Wall::now());
-                Ok(Reply::Pending(Pending {
-                    is_powered: self.power.is_on(),
-                    pending: self.data.unwritten(),
-                    last_cut: self.power.lost(),
-                }))
-            }
-            Command::Strike(strike) => {
-                self.power.arm(*strike, Wall::now());
-                Ok(Reply::Done)
-            }
-            Command::Inject(bad) => {
-                self.power.inject(*bad);
-                Ok(Reply::Done)
-            }
-            Command::Heal { first, end } => {
-                self.power.heal(*first, *end);
-                Ok(Reply::Done)
-            }
-            Command::Figures => Ok(Reply::Served(Box::new(self.served.clone()))),
-        }
+    fn served(&mut self) -> &mut Served {
+        &mut self.served
     }
 }

@@ -196,6 +196,12 @@ impl Session {
         }
         Ok(())
     }
+
+    /// Whether every request that has arrived as a whole is answered.
+    pub fn is_idle(&self) -> bool {
+        let arriving = usize::from(self.arriving.is_some());
+        self.outstanding == arriving && self.output.bytes().is_empty()
+    }
 }
 
 impl service::Session for Session {
@@ -213,11 +219,6 @@ impl service::Session for Session {
 
     fn is_over(&self) -> bool {
         self.is_ending && self.is_idle()
-    }
-
-    fn is_idle(&self) -> bool {
-        let arriving = usize::from(self.arriving.is_some());
-        self.outstanding == arriving && self.output.bytes().is_empty()
     }
 
     fn output(&self) -> &[u8] {

@@ -1,5 +1,7 @@
 //! The writes that a power cut can undo.
 
+mod planned;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
@@ -40,6 +42,8 @@ struct Written {
     left: u64,
     /// The drive has it.
     is_submitted: bool,
+    /// Its data are not in the store.
+    is_planned: bool,
     /// How many were acknowledged before it, if it is.
     acknowledged: Option<u64>,
 }
@@ -48,7 +52,7 @@ struct Written {
 struct Version {
     /// The write; a trim if there is none, which takes effect after the writes before it.
     write: Option<u64>,
-    /// What it held before.
+    /// What it held before; of a write that is planned, what it is to hold.
     before: Before,
     /// It is on the media.
     has_landed: bool,
@@ -104,6 +108,7 @@ impl Cache {
             sectors,
             left: sectors,
             is_submitted: false,
+            is_planned: false,
             acknowledged: None,
         };
         self.writes.insert(number, written);
@@ -122,11 +127,15 @@ impl Cache {
 
     fn push(&mut self, write: Option<u64>, sector: u64, before: Before) {
         self.versions += 1;
-        self.sectors.entry(sector).or_default().push(Version {
+        let versions = self.sectors.entry(sector).or_default();
+        // What is planned comes after what is there.
+        let place = planned::first(versions, &self.writes);
+        let version = Version {
             write,
             before,
             has_landed: false,
-        });
+        };
+        versions.insert(place, version);
     }
 
     /// The sectors of `[first, first + sectors)` that writes here have changed.
@@ -328,12 +337,17 @@ impl Cache {
             unfinished_writes: under_way.count() as u64,
             reverted_sectors: reverted.len() as u64,
         };
+        self.forget();
+        (reverted, lost)
+    }
+
+    /// Nothing can be undone any more.
+    pub fn forget(&mut self) {
         let next = self.next;
         *self = Self {
             next,
             ..Self::new(self.capacity, self.is_timed)
         };
-        (reverted, lost)
     }
 
     /// What becomes of each write, where chance decides.

@@ -122,6 +122,53 @@ impl Data {
         self.store.zero(offset, length, may_free)
     }
 
+    /// A write is going to put `data` at `offset`, by [`Self::carry_out`].
+    pub fn plan(&mut self, offset: u64, data: &[u8]) -> Write {
+        let write = self.open(offset, data.len() as u64);
+        if let Some(cache) = &mut self.cache {
+            cache.plan(write, data, self.sector);
+            cache.submitted(write);
+        }
+        write
+    }
+
+    /// A write that was planned puts its data.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn carry_out(&mut self, write: Write) -> io::Result<()> {
+        let Some(cache) = &mut self.cache else {
+            return Ok(());
+        };
+        let Some((first, data)) = cache.plan_of(write) else {
+            return Ok(());
+        };
+        let offset = first * self.sector;
+        let mut before = vec![0; data.len()];
+        self.store.read(offset, &mut before)?;
+        self.store.write(offset, &data)?;
+        cache.carried_out(write, &before, self.sector);
+        Ok(())
+    }
+
+    /// A write that was planned does not happen; of another nothing is lost any more.
+    pub fn withdraw(&mut self, write: Write) {
+        if let Some(cache) = &mut self.cache {
+            cache.withdraw(write);
+        }
+    }
+
+    /// All is zeroes, and was never anything else.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn clear(&mut self, bytes: u64) -> io::Result<()> {
+        if let Some(cache) = &mut self.cache {
+            cache.forget();
+        }
+        self.store.zero(0, bytes, true)
+    }
+
     /// The writes that are not on the media.
     pub fn unwritten(&self) -> Vec<Unwritten> {
         self.cache.as_ref().map_or_else(Vec::new, Cache::unwritten)
@@ -132,6 +179,10 @@ impl Data {
     /// # Errors
     /// Those of the store, in which then too much has survived.
     pub fn cut(&mut self, cut: &Cut) -> io::Result<Lost> {
+        // What is on the media of writes under way belongs there.
+        for write in self.cache.as_ref().map_or_else(Vec::new, Cache::planned) {
+            self.carry_out(write)?;
+        }
         let Some(cache) = &mut self.cache else {
             return Ok(Lost::default());
         };

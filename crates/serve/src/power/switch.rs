@@ -2,11 +2,7 @@
 
 use std::time::{Duration, Instant as Wall};
 
-use diskarm_core::request::Request;
-use diskarm_core::units::Lbn;
-use diskarm_core::wrap::BadBlocks;
-
-use super::{Cut, Lost, Side, Strike, When};
+use super::{Cut, Injections, Lost, Side, Strike, When};
 use crate::figures::Access;
 
 /// See the module.
@@ -20,7 +16,7 @@ pub struct Switch {
     due: Option<Cut>,
     /// What the last cut has taken.
     lost: Option<Lost>,
-    bad: Vec<BadBlocks>,
+    injections: Injections,
 }
 
 impl Default for Switch {
@@ -31,7 +27,7 @@ impl Default for Switch {
             strikes_at: None,
             due: None,
             lost: None,
-            bad: Vec::new(),
+            injections: Injections::default(),
         }
     }
 }
@@ -105,31 +101,9 @@ impl Switch {
         self.is_on = true;
     }
 
-    /// Lets blocks fail.
-    pub fn inject(&mut self, bad: BadBlocks) {
-        self.bad.push(bad);
-    }
-
-    /// Lets blocks of `[first, end)` fail no more.
-    pub fn heal(&mut self, first: Lbn, end: Lbn) {
-        let rest = |bad: BadBlocks| {
-            let before = BadBlocks {
-                end: bad.end.min(first),
-                ..bad
-            };
-            let after = BadBlocks {
-                first: bad.first.max(end),
-                ..bad
-            };
-            [before, after]
-        };
-        let parts = self.bad.drain(..).flat_map(rest);
-        self.bad = parts.filter(|bad| bad.first < bad.end).collect();
-    }
-
-    /// Whether a request meets a block that fails.
-    pub fn fails(&self, request: &Request) -> bool {
-        self.bad.iter().any(|bad| bad.met_by(request).is_some())
+    /// The blocks that fail.
+    pub fn injections(&self) -> &Injections {
+        &self.injections
     }
 }
 

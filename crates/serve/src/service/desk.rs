@@ -3,7 +3,7 @@
 use std::time::Instant as Wall;
 
 use super::Connection;
-use crate::control::{Command, Reply};
+use crate::control::Powered;
 use crate::figures::Served;
 use crate::slots::Slots;
 
@@ -62,9 +62,6 @@ pub trait Session: Send + 'static {
     /// The connection has ended as its protocol has it.
     fn is_over(&self) -> bool;
 
-    /// Every request that has arrived as a whole is answered.
-    fn is_idle(&self) -> bool;
-
     /// Asks the client for an answer; `false` if the protocol cannot do that.
     fn ask(&mut self) -> bool {
         false
@@ -72,13 +69,13 @@ pub trait Session: Send + 'static {
 }
 
 /// The requests of all clients of an export.
-pub trait Desk: Send + 'static {
+pub trait Desk: Powered + Send + 'static {
     /// Its side of a connection.
     type Session: Session;
 
-    /// A connection begins; returns the number of another one that has to end for it.
-    fn opened(&mut self, _: usize, _: &mut dyn Clients<Self::Session>) -> Option<usize> {
-        None
+    /// A connection begins; returns the numbers of those that have to end for it.
+    fn opened(&mut self, _: usize, _: &mut dyn Clients<Self::Session>) -> Vec<usize> {
+        Vec::new()
     }
 
     /// Takes the next message that has arrived at a connection, if one has.
@@ -110,25 +107,14 @@ pub trait Desk: Send + 'static {
     /// A connection has ended: what its client has asked for is taken back.
     fn closed(&mut self, number: usize, session: Self::Session);
 
-    /// Does what the control socket asks for.
-    ///
-    /// # Errors
-    /// Why it cannot be done.
-    fn control(&mut self, command: &Command) -> Result<Reply, String>;
-
-    /// Cuts the power if that is due. Returns whether it is off: then all connections have to end.
-    fn goes_off(&mut self) -> bool {
-        false
-    }
+    /// Whether every request is answered that has arrived as a whole at a connection.
+    fn is_answered(&self, number: usize, session: &Self::Session) -> bool;
 
     /// When something is due, if anything is.
     fn next(&self) -> Option<Wall>;
 
     /// Whether no request is under way.
     fn is_idle(&self) -> bool;
-
-    /// What has been served.
-    fn served(&mut self) -> &mut Served;
 
     /// The service has ended.
     fn end(self) -> Served;

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use diskarm_core::units::Span;
-use diskarm_serve::iscsi::{Accounts, Iscsi, IscsiDesk, Login, Session, target_name};
+use diskarm_serve::iscsi::{Accounts, Connection, Iscsi, IscsiDesk, Login, target_name};
 use diskarm_serve::store::StoreChoice;
 use diskarm_serve::{
     Clients, Desk, Entry, Facts, POLICY, Pace, Session as _, Setting, Step, Waker, Woken,
@@ -61,6 +61,7 @@ pub fn setting(name: &str) -> Setting {
     Setting {
         name: name.to_owned(),
         drive: "hp-c2247".to_owned(),
+        changes: Vec::new(),
         policy: POLICY.to_owned(),
         size: Some("1 MiB".to_owned()),
         store: StoreChoice::Memory,
@@ -109,18 +110,23 @@ pub fn names(initiator: &str, target: &str) -> Vec<(String, String)> {
 pub struct Entering {
     pub login: Login,
     pub facts: Vec<Facts>,
-    pub session: Option<Box<Session>>,
+    pub session: Option<Box<Connection>>,
     pub is_closed: bool,
 }
 
 impl Entering {
     pub fn new(accounts: Option<Accounts>) -> Self {
+        Self::of(&Iscsi::new(accounts))
+    }
+
+    /// Begins with a target.
+    pub fn of(target: &Iscsi) -> Self {
         let facts = ["", "fixed"].map(|name| {
             let export = setting(name).build_unit(PACE, 1).expect("an export");
             export.facts
         });
         Self {
-            login: Iscsi::new(accounts).login("127.0.0.1:3260".to_owned()),
+            login: target.login("127.0.0.1:3260".to_owned()),
             facts: facts.to_vec(),
             session: None,
             is_closed: false,
@@ -170,20 +176,12 @@ impl Entering {
     }
 }
 
-/// The sessions of a target.
+/// The connections of a target.
 #[derive(Default)]
-pub struct Sessions(Vec<Option<Box<Session>>>);
+pub struct Sessions(Vec<Option<Box<Connection>>>);
 
-impl Sessions {
-    /// Adds a session; returns its number.
-    pub fn push(&mut self, session: Box<Session>) -> usize {
-        self.0.push(Some(session));
-        self.0.len() - 1
-    }
-}
-
-impl Clients<Session> for Sessions {
-    fn get_mut(&mut self, number: usize) -> Option<&mut Session> {
+impl Clients<Connection> for Sessions {
+    fn get_mut(&mut self, number: usize) -> Option<&mut Connection> {
         self.0.get_mut(number)?.as_deref_mut()
     }
 
@@ -198,13 +196,19 @@ impl Clients<Session> for Sessions {
 
 /// A target with its sessions.
 pub struct Target {
+    pub iscsi: Iscsi,
     pub desk: IscsiDesk,
     pub sessions: Sessions,
+    /// Connections for which there was something to do.
+    touched: Vec<usize>,
     _woken: Woken,
 }
 
 /// The initiator's side of a session.
 pub struct Initiator {
+    /// The target's part of the name of the session.
+    pub tsih: u16,
+    /// The number of the first connection.
     pub number: usize,
     pub command: Serial,
     pub tag: u32,
@@ -216,27 +220,20 @@ impl Target {
         let export = setting(name).build_unit(PACE, 1).expect("an export");
         let desk = IscsiDesk::new(export, waker).expect("a desk");
         Self {
+            iscsi: Iscsi::new(None),
             desk,
             sessions: Sessions::default(),
+            touched: Vec::new(),
             _woken: woken,
         }
     }
 
     /// Logs in with what the initiator wants; its first command takes the unit attention.
     pub fn log_in(&mut self, initiator: &str, pairs: &[(&str, &str)]) -> Initiator {
-        let mut entering = Entering::new(None);
-        let names = names(initiator, "");
-        let mut all: Vec<(&str, &str)> = names.iter().map(|(k, v)| (&**k, &**v)).collect();
-        all.extend_from_slice(pairs);
         let request = login_request(stage::OPERATIONAL, Some(stage::FULL_FEATURE));
-        let (response, _) = entering.ask(request, &all);
-        assert_eq!(response.result, 0);
-        self.sessions.0.push(entering.session);
-        let number = self.sessions.0.len() - 1;
-        if let Some(other) = self.desk.opened(number, &mut self.sessions) {
-            self.close(other);
-        }
+        let (tsih, number) = self.enter(request, initiator, pairs).expect("a session");
         let mut initiator = Initiator {
+            tsih,
             number,
             command: Serial(1),
             tag: 100,
@@ -246,13 +243,51 @@ impl Target {
         initiator
     }
 
+    /// Sends a request that is all of a login; returns the target's part of the session's name, and
+    /// the number of the connection.
+    ///
+    /// # Errors
+    /// The result of the login, if it fails.
+    pub fn enter(
+        &mut self,
+        request: LoginRequest,
+        initiator: &str,
+        pairs: &[(&str, &str)],
+    ) -> Result<(u16, usize), u16> {
+        let mut entering = Entering::of(&self.iscsi);
+        let names = names(initiator, "");
+        let mut all: Vec<(&str, &str)> = names.iter().map(|(k, v)| (&**k, &**v)).collect();
+        all.extend_from_slice(pairs);
+        let (response, _) = entering.ask(request, &all);
+        match entering.session {
+            Some(connection) => Ok((response.tsih, self.open(connection))),
+            None => Err(response.result),
+        }
+    }
+
+    /// Opens a connection; returns its number.
+    pub fn open(&mut self, connection: Box<Connection>) -> usize {
+        self.sessions.0.push(Some(connection));
+        let number = self.sessions.0.len() - 1;
+        for other in self.desk.opened(number, &mut self.sessions) {
+            self.close(other);
+        }
+        number
+    }
+
+    /// Whether a connection is there, and goes on.
+    pub fn is_open(&mut self, number: usize) -> bool {
+        let connection = self.sessions.get_mut(number);
+        connection.is_some_and(|connection| !connection.is_over())
+    }
+
     pub fn close(&mut self, number: usize) {
         if let Some(session) = self.sessions.0[number].take() {
             self.desk.closed(number, *session);
         }
     }
 
-    pub fn session(&mut self, number: usize) -> &mut Session {
+    pub fn session(&mut self, number: usize) -> &mut Connection {
         self.sessions.get_mut(number).expect("a session")
     }
 
@@ -267,7 +302,7 @@ impl Target {
             loop {
                 let now = Instant::now();
                 let taken = self.desk.take(number, &mut self.sessions, now).ok()?;
-                self.desk.serve_due(&mut self.sessions);
+                self.touched.extend(self.desk.serve_due(&mut self.sessions));
                 let session = self.sessions.get_mut(number)?;
                 self.desk.fill(session).ok()?;
                 let count = session.output().len();
@@ -279,6 +314,13 @@ impl Target {
             }
         }
         Some(output)
+    }
+
+    /// What the target has to say to a connection that has not just sent something.
+    pub fn heard(&mut self, number: usize) -> Vec<Said> {
+        assert!(self.touched.contains(&number), "nobody would send it");
+        self.touched.clear();
+        self.send(number, &[])
     }
 
     pub fn send(&mut self, number: usize, data: &[u8]) -> Vec<Said> {

@@ -40,7 +40,7 @@ fn both_sides_negotiate() {
     );
     assert_eq!(response.max_command, Serial(64));
     assert_eq!(value(&data, "HeaderDigest"), Some("CRC32C"));
-    assert_eq!(value(&data, "MaxConnections"), Some("1"));
+    assert_eq!(value(&data, "MaxConnections"), Some("4"));
     assert_eq!(value(&data, "X-what"), Some("NotUnderstood"));
     assert_eq!(value(&data, "MaxRecvDataSegmentLength"), Some("131072"));
     assert!(entering.session.is_some());

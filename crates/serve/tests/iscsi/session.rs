@@ -1,7 +1,7 @@
 //! Commands and their data, task management, and how sessions end.
 
+use diskarm_serve::control::Powered as _;
 use diskarm_serve::{Desk, Session as _};
-use diskarm_wire::Sense;
 use diskarm_wire::iscsi::{
     DataOut, Lengths, LogoutRequest, Lun, Message, NopIn, NopOut, Response, Serial, Tag,
     TaskRequest, TextRequest, attribute, function, logout_reason, reject_reason, segment,
@@ -9,6 +9,7 @@ use diskarm_wire::iscsi::{
 };
 use diskarm_wire::reservation::{self, TransportId};
 use diskarm_wire::sense::{Code, Key};
+use diskarm_wire::{Sense, status};
 
 use crate::bench::{READ, Said, Target, WRITE, bytes, transfer};
 
@@ -18,7 +19,7 @@ fn pattern(length: usize) -> Vec<u8> {
 }
 
 /// The response that is all that was said.
-fn response(said: &[Said]) -> (Response, Option<Sense>) {
+pub fn response(said: &[Said]) -> (Response, Option<Sense>) {
     let [(Message::Response(response), data)] = said else {
         panic!("{said:?}");
     };
@@ -45,7 +46,7 @@ fn read(said: &[Said], most: usize) -> Vec<u8> {
     all
 }
 
-fn data_out(tag: Tag, transfer: Tag, number: u32, offset: usize, is_final: bool) -> DataOut {
+pub fn data_out(tag: Tag, transfer: Tag, number: u32, offset: usize, is_final: bool) -> DataOut {
     DataOut {
         is_final,
         lun: Lun::of(0),
@@ -278,6 +279,32 @@ fn a_transfer_that_is_too_long_is_refused_before_its_data_come() {
     );
 }
 
+/// The data of 64 writes of 1 MiB may be on their way at once, and no more.
+#[test]
+fn the_memory_that_commands_of_an_initiator_take_is_bounded() {
+    let mut target = Target::new("");
+    let mut initiator = target.log_in("a", &[("ImmediateData", "No")]);
+    let number = initiator.number;
+    let mut write = |target: &mut Target, immediate| {
+        let mut command = initiator.command(&transfer(WRITE, 0, 2048), 1 << 20, true);
+        command.immediate = immediate;
+        target.send(number, &bytes(&Message::Command(command), &[]))
+    };
+    for _ in 0..64 {
+        let said = write(&mut target, false);
+        assert!(matches!(said[..], [(Message::ReadyToTransfer(_), _)]));
+    }
+    let (refused, _) = response(&write(&mut target, true));
+    assert_eq!(refused.scsi_status, status::TASK_SET_FULL);
+    let abort = bytes(&task_request(function::ABORT_TASK_SET, Tag::NONE), &[]);
+    assert_eq!(
+        managed(&target.send(number, &abort)),
+        task_response::COMPLETE
+    );
+    let said = write(&mut target, true);
+    assert!(matches!(said[..], [(Message::ReadyToTransfer(_), _)]));
+}
+
 /// An initiator that takes long messages asks for more than the target sends in one.
 #[test]
 fn text_with_an_answer_that_is_too_long_is_rejected() {
@@ -337,7 +364,7 @@ fn attributes_hold_while_data_arrive() {
     assert_eq!((said.len(), &data[0].1), (3, &vec![5; 512]));
 }
 
-fn task_request(function: u8, task: Tag) -> Message {
+pub fn task_request(function: u8, task: Tag) -> Message {
     Message::TaskRequest(TaskRequest {
         immediate: true,
         function,
@@ -351,7 +378,7 @@ fn task_request(function: u8, task: Tag) -> Message {
     })
 }
 
-fn managed(said: &[Said]) -> u8 {
+pub fn managed(said: &[Said]) -> u8 {
     match said {
         [(Message::TaskResponse(response), _)] => response.response,
         other => panic!("{other:?}"),
@@ -543,7 +570,7 @@ fn digests_guard_headers_and_data() {
         let mut all: Vec<(&str, &str)> = names.iter().map(|(k, v)| (&**k, &**v)).collect();
         all.extend(keys);
         entering.ask(crate::bench::login_request(1, Some(3)), &all);
-        target.sessions.push(entering.session.expect("a session"))
+        target.open(entering.session.expect("a session"))
     };
     let number = log_in(&mut target);
     let output = target.exchange(number, &ping(None)).expect("an answer");

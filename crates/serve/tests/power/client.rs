@@ -8,7 +8,7 @@ use std::time::Duration;
 use diskarm_core::units::Span;
 use diskarm_serve::control::{Controller, Named, ask};
 use diskarm_serve::nbd::Nbd;
-use diskarm_serve::{Address, CONNECTIONS, Listener, Pace, Server, Setting, Speed};
+use diskarm_serve::{Address, CONNECTIONS, Export, Listener, Pace, Server, Setting, Speed};
 use diskarm_wire::nbd::option::{AnswerHeader, Choice, OptionHeader, answer, code};
 use diskarm_wire::nbd::reply::Simple;
 use diskarm_wire::nbd::{Command, Greeting, Headers, Request};
@@ -31,13 +31,23 @@ pub fn name_of(name: &str) -> PathBuf {
 
 /// Serves what `text` says at `socket`, with these seconds of the drive for one of the wall.
 pub fn serve(text: &str, speed: Option<f64>, socket: &Path, control: &Path) -> Server {
+    serve_so(text, speed, (socket, control), |export| export)
+}
+
+/// The same with an export that `change` has changed.
+pub fn serve_so(
+    text: &str,
+    speed: Option<f64>,
+    (socket, control): (&Path, &Path),
+    change: impl FnOnce(Export) -> Export,
+) -> Server {
     let setting = Setting::parse(text, "--export").expect("a setting");
     let pace = Pace {
         speed: speed.map(|factor| Speed::new(factor).expect("a speed")),
         spins: false,
         bound: Span::from_us(100.0),
     };
-    let export = setting.build(pace, 1).expect("an export");
+    let export = change(setting.build(pace, 1).expect("an export"));
     let bytes = export.facts.bytes();
     let bind = |path: &Path| Listener::bind(&Address::Unix(path.to_owned())).expect("a socket");
     let listeners = vec![bind(socket)];
@@ -55,10 +65,20 @@ pub fn serve(text: &str, speed: Option<f64>, socket: &Path, control: &Path) -> S
 impl Running {
     /// Serves a drive of a megabyte in memory.
     pub fn start(name: &str, drive: &str, speed: Option<f64>) -> Self {
+        Self::start_so(name, drive, speed, |export| export)
+    }
+
+    /// The same with an export that `change` has changed.
+    pub fn start_so(
+        name: &str,
+        drive: &str,
+        speed: Option<f64>,
+        change: impl FnOnce(Export) -> Export,
+    ) -> Self {
         let (socket, control) = (name_of(name), name_of(&format!("{name}-control")));
         let text = format!("db(drive={drive}, size=1 MiB)");
         Self {
-            server: serve(&text, speed, &socket, &control),
+            server: serve_so(&text, speed, (&socket, &control), change),
             socket,
             control,
         }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use diskarm_core::device::{Device, Landed, Status};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
+use diskarm_rewrite::Edit;
 use diskarm_serve::power::{Cut, Data, Write};
 use diskarm_serve::store::{SparseStore, Store};
 use diskarm_serve::{Pace, Setting, Speed};
@@ -29,12 +30,27 @@ struct Under {
     before: Vec<usize>,
 }
 
-type Make = Rc<dyn Fn() -> Box<dyn Device>>;
+pub type Make = Rc<dyn Fn() -> Box<dyn Device>>;
 
 /// Makes a drive again and again.
-fn maker(drive: &str, policy: &str) -> Make {
+pub fn maker(drive: &str, policy: &str) -> Make {
+    changed(drive, policy, Vec::new())
+}
+
+/// A drive whose cache chooses among what it holds, with room for so many sectors.
+pub fn deferring(room: u64) -> Make {
+    let changes = [
+        "buffer.write_cache=deferred".to_owned(),
+        format!("buffer.dirty_max={room} sectors"),
+    ];
+    let changes = changes.map(|change| Edit::parse(&change, "a change").expect("a change"));
+    changed("sata-4tb-7200", "fcfs", changes.to_vec())
+}
+
+fn changed(drive: &str, policy: &str, changes: Vec<Edit>) -> Make {
     let text = format!("x(drive={drive}, policy={policy})");
-    let setting = Setting::parse(&text, "--export").expect("a setting");
+    let mut setting = Setting::parse(&text, "--export").expect("a setting");
+    setting.changes = changes;
     let pace = Pace {
         speed: Some(Speed::REAL),
         spins: false,
@@ -228,8 +244,8 @@ const DRIVES: [(&str, &str); 5] = [
 /// newest.
 fn check(cut: &Cut, overlaps: bool, expected: impl Fn(&Model, u64, u8)) -> usize {
     let mut reverted = 0;
-    for (drive, policy) in DRIVES {
-        let make = maker(drive, policy);
+    let drives = DRIVES.map(|(drive, policy)| maker(drive, policy));
+    for make in drives.into_iter().chain([24, 1000].map(deferring)) {
         for seed in 0..40 {
             let mut bench = Bench::new(&make, seed);
             bench.overlaps = overlaps;

@@ -161,6 +161,24 @@ fn blocks_fail_until_they_are_healed() {
 }
 
 #[test]
+fn errors_end_after_so_many_requests() {
+    for speed in [None, Some(1000.0)] {
+        let running = Running::start("times", DRIVE, speed);
+        let mut client = running.client();
+        running.ask("inject(export=db, first=8, sectors=2, affects=both, times=3)");
+        assert!(client.read(9 * 512, 512).is_err());
+        assert!(client.read(10 * 512, 512).is_ok());
+        assert!(client.write(7 * 512, &[1; 1024], false).is_err());
+        let left = json!({"first_sector": 8, "sectors": 2, "affects": "both", "times": 1});
+        assert_eq!(running.ask("errors(export=db)"), json!({"errors": [left]}));
+        assert!(client.read(0, 8192).is_err());
+        assert!(client.read(0, 8192).is_ok());
+        assert_eq!(running.ask("errors(export=db)"), json!({"errors": []}));
+        running.stop();
+    }
+}
+
+#[test]
 fn mistakes_are_named() {
     let running = Running::start("mistakes", "raid5(disks=4, drive=hp-c2247)", Some(1.0));
     let unknown = running.ask("figures(export=other)");

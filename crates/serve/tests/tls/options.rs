@@ -11,6 +11,7 @@ fn exports() -> Vec<Facts> {
         name: String::new(),
         description: String::new(),
         sector: Bytes(512),
+        physical: Bytes(512),
         sectors: SectorCount(2048),
         is_read_only: false,
         is_timed: false,

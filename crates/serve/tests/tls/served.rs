@@ -45,6 +45,7 @@ impl Running {
         let setting = Setting {
             name: String::new(),
             drive: "hp-c2247".to_owned(),
+            changes: Vec::new(),
             policy: POLICY.to_owned(),
             size: Some("1 MiB".to_owned()),
             store: StoreChoice::Memory,

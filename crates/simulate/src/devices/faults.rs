@@ -107,6 +107,10 @@ impl Front for Planned {
             .device()?
             .wrapped(|inner| Faults::new(inner, &plan, self.revolution)))
     }
+
+    fn is_behaviour(&self) -> bool {
+        true
+    }
 }
 
 /// The errors listed under `key`, with at least `min_retries` each.

@@ -5,6 +5,7 @@ use super::load::Load;
 use super::{Found, Number, Verdict};
 use crate::axis::{Axis, Point, describe};
 use crate::results::Estimate;
+use diskarm_plot::{rounded, with_digits};
 
 /// The numbers that a claim is about, with their verdicts.
 pub(super) struct Tally<'b> {
@@ -18,7 +19,8 @@ pub(super) struct Tally<'b> {
 struct Entry {
     number: Load,
     verdict: Verdict,
-    /// With enough digits to differ from a bound that it exceeds.
+    /// With two digits of its interval; without one, with enough digits to differ from a bound that
+    /// it exceeds.
     text: String,
     at: Place,
 }
@@ -155,20 +157,23 @@ impl<'b> Tally<'b> {
     }
 }
 
-/// A number with its interval, formatted by `text`.
+/// A number with two digits of its interval, `1.115 ± 0.010`, or formatted by `text` without one.
+/// A number that differs from a bound by more than its interval differs in these digits, too.
 pub(super) fn estimate_text(estimate: &Estimate, text: impl Fn(f64) -> String) -> String {
+    let alone = text(estimate.mean);
     match estimate.half_width {
-        Some(half) if half.is_finite() => {
-            format!("{} \u{b1} {}", text(estimate.mean), short(half))
+        // A width that is only a rounding error has no digits.
+        Some(half) if half > 1e-9 * estimate.mean.abs() && half.is_finite() => {
+            rounded(estimate.mean, Some(half))
         }
-        Some(_) => format!("{}, interval unknown", text(estimate.mean)),
-        None => text(estimate.mean),
+        Some(half) if !half.is_finite() => format!("{alone}, interval unknown"),
+        _ => alone,
     }
 }
 
 /// A number with four digits, or all digits before the decimal point.
 pub(super) fn short(number: f64) -> String {
-    with_decimals(number, decimals(number))
+    digits(number, 4)
 }
 
 /// Four digits, or as many as it needs to differ from bounds that it does not equal.
@@ -178,32 +183,14 @@ fn distinct_text(number: f64, bounds: &Bounds) -> String {
         let mut others = bounds.filter(|bound| *bound != number);
         others.all(|bound| text.parse() != Ok(bound))
     };
-    let mut texts = (decimals(number)..=15).map(|decimals| with_decimals(number, decimals));
+    let mut texts = (4..=16).map(|count| digits(number, count));
     texts.find(differs).unwrap_or_else(|| short(number))
 }
 
-/// The number of decimals of a number with four digits.
-fn decimals(number: f64) -> usize {
-    match number.is_finite() && number != 0.0 {
-        true => {
-            let whole = number.abs().log10().floor() as i32 + 1;
-            (4 - whole).clamp(0, 6) as usize
-        }
-        false => 0,
-    }
-}
-
-fn with_decimals(number: f64, decimals: usize) -> String {
-    if number == f64::INFINITY {
-        return "saturated".to_owned();
-    }
-    if number == 0.0 || !number.is_finite() {
-        return number.to_string();
-    }
-    let text = format!("{number:.decimals$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
+fn digits(number: f64, count: i32) -> String {
+    match number == f64::INFINITY {
+        true => "saturated".to_owned(),
+        false => with_digits(number, count),
     }
 }
 
@@ -212,17 +199,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_four_digits() {
-        for (number, text) in [
-            (1.06789, "1.068"),
-            (12345.6, "12346"),
-            (0.012345, "0.01235"),
-            (2.0, "2"),
-            (-16.72, "-16.72"),
-            (0.0, "0"),
-            (1e-9, "0"),
+    fn a_number_is_rounded_to_its_interval() {
+        for (half_width, text) in [
+            (Some(0.010_21), "1.115 \u{b1} 0.010"),
+            (Some(0.2), "1.11 \u{b1} 0.20"),
+            (Some(1e-16), "1.115"),
+            (Some(f64::INFINITY), "1.115, interval unknown"),
+            (None, "1.115"),
         ] {
-            assert_eq!(short(number), text);
+            let estimate = Estimate {
+                half_width,
+                ..Estimate::exact(1.114_6)
+            };
+            assert_eq!(estimate_text(&estimate, short), text);
         }
     }
 }

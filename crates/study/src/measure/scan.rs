@@ -3,12 +3,12 @@
 //!
 //! A run ends when all blocks have been read, or with its last request.
 
+use diskarm_core::freeblock::BlockSet;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_results::scanned::{Names, Scanned};
-use diskarm_scan::Scan;
-use diskarm_simulate::Simulation;
+use diskarm_scan::{Place, Requests, Scan};
+use diskarm_simulate::{Arrivals, Error, Input, Simulation, over_disks, queued};
 
-use super::alone::generated;
 use super::{Figures, MeasureInfo, Scanning, Stop};
 use crate::metric::Column;
 
@@ -34,11 +34,21 @@ const ROWS: &[Row] = &[
     (
         "read_share",
         "Share of the blocks that was read",
-        |scanned| Some(1.0 - scanned.blocks_left as f64 / scanned.blocks as f64),
+        |scanned| Some(read_share(scanned)),
     ),
     ("scans_per_day", "Scans a day", |scanned| {
         scanned.is_complete.then(|| 86_400.0 / scanned.time_s)
     }),
+    (
+        "at_this_rate_per_day",
+        "Scans a day at the rate of the run",
+        |scanned| Some(read_share(scanned) * 86_400.0 / scanned.time_s),
+    ),
+    (
+        "free_of_streaming_share",
+        "Free bandwidth over that of a drive that reads all its blocks in order",
+        |scanned| Some(scanned.free_mb_per_s / scanned.streaming_mb_per_s?),
+    ),
     (
         "left_share_max",
         "Most that is left of a tenth of the disk when 90 % is read",
@@ -99,6 +109,14 @@ const ROWS: &[Row] = &[
         |scanned| Some(scanned.conservatism_ms),
     ),
     (
+        "waited_mb",
+        "Most data that waited in memory for a spare, MB",
+        |scanned| scanned.waited_mb,
+    ),
+    ("time_h", "Time of the whole scan, h", |scanned| {
+        scanned.is_complete.then(|| scanned.time_s / 3600.0)
+    }),
+    (
         "predicted_share",
         "Share of completions within 50 us of their prediction",
         |scanned| Some(scanned.predictions.as_ref()?.right_share),
@@ -112,6 +130,10 @@ const ROWS: &[Row] = &[
         },
     ),
 ];
+
+fn read_share(scanned: &Scanned) -> f64 {
+    1.0 - scanned.blocks_left as f64 / scanned.blocks as f64
+}
 
 pub(super) const INFO: MeasureInfo = MeasureInfo {
     name: "scan",
@@ -130,34 +152,62 @@ pub(super) fn run(
     scanning: &Scanning,
     stop: Stop<'_>,
 ) -> Result<Figures, String> {
-    let generated = generated(simulation)?;
     if simulation.warm_up > 0 {
         return Err(format!(
             "cell.warm_up: found {}, expected 0, as a scan counts from its first read",
             simulation.warm_up
         ));
     }
-    let drive = simulation.model.alone("cell.drive");
-    let drive = drive.map_err(|error| error.to_string())?;
+    let drive = simulation.model;
+    let is_inside_one = scanning.place == Place::Inside && drive.is_one_drive();
+    if scanning.rebuild || is_inside_one {
+        let alone = drive.alone("cell.drive");
+        alone.map_err(|error| error.to_string())?;
+    }
     let model = scanning.believed.as_ref().unwrap_or(drive);
+    let (recorded, seed, max_requests);
+    let requests = match simulation.input {
+        Input::Generated(generated) => {
+            (seed, max_requests) = (generated.seed, generated.requests_count());
+            Requests::Generated(&generated.workload)
+        }
+        Input::Traced(traced) => {
+            recorded = Arrivals::read(traced, drive).map_err(|error| error.to_string())?;
+            (seed, max_requests) = (traced.seed, u64::MAX);
+            Requests::Recorded(&recorded.requests)
+        }
+    };
     let scan = Scan {
         spec: &drive.spec,
         model: &model.spec,
-        workload: &generated.workload,
+        requests,
         policy,
         place: scanning.place,
         settings: scanning.settings,
-        seed: generated.seed,
-        max_requests: generated.requests_count(),
+        seed,
+        max_requests,
     };
     if stop().is_break() {
         return Ok(Figures::Stopped);
     }
-    let ran = scan.run().map_err(|error| error.to_string())?;
+    let fcfs = PolicyConfig::default();
+    let ran = if scanning.rebuild {
+        scan.rebuild().map_err(Error::from)
+    } else if !drive.is_one_drive() {
+        scan.run_array(|disk| over_disks(drive, scan.seed, disk))
+    } else if drive.tower.is_some() {
+        let all = BlockSet::all(drive.sectors);
+        scan.run_in_front_of(|| queued(drive, &fcfs, scan.seed), all, |_| {})
+    } else {
+        scan.run().map_err(Error::from)
+    };
+    let ran = ran.map_err(|error| error.to_string())?;
     let names = Names {
         drive: &drive.name,
         model: &model.name,
-        workload: "",
+        workload: None,
+        trace: None,
+        trace_changes: &[],
     };
     let scanned = Scanned::of(&scan, &ran, names, Vec::new());
     let values = ROWS.iter().map(|(_, _, of)| of(&scanned));

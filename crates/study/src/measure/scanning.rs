@@ -14,6 +14,8 @@ pub(crate) struct Scanning {
     pub believed: Option<Model>,
     pub place: Place,
     pub settings: Settings,
+    /// Whether a pair is rebuilt with what is read.
+    pub rebuild: bool,
 }
 
 /// The keys of the table, each a flag of `diskarm scan`.
@@ -25,6 +27,7 @@ const KEYS: &[&str] = &[
     "max_slowdown",
     "any_track",
     "idle",
+    "rebuild",
 ];
 
 impl Scanning {
@@ -50,7 +53,12 @@ impl Scanning {
                 quantity::fraction(text).filter(|share| *share > 0.0)
             })?,
         };
+        let rebuild = table.flag("rebuild")?;
+        if rebuild && place == Place::Inside {
+            return Err(wrong("rebuild", "true", "false, as it scans inside"));
+        }
         Ok(Self {
+            rebuild,
             believed: table.model(drive)?,
             place,
             settings,
@@ -108,18 +116,8 @@ impl Table<'_> {
         let Some(name) = self.take("model", "", |text| Some(text.to_owned()))? else {
             return Ok(None);
         };
-        let model = Model::find(&name).map_err(|error| error.calling("cell.scan.model"));
-        let model = model.and_then(|model| {
-            model.alone("cell.scan.model")?;
-            Ok(model)
-        });
-        let model = model.map_err(|error| error.to_string())?;
-        let blocks = |model: &Model| model.layout().sectors().0;
-        if blocks(&model) == blocks(drive) {
-            return Ok(Some(model));
-        }
-        let expected = format!("a drive of {} blocks", blocks(drive));
-        Err(wrong("model", name, &expected))
+        let model = Model::instead_of(drive, &name, "cell.scan.model");
+        model.map(Some).map_err(|error| error.to_string())
     }
 }
 

@@ -79,9 +79,7 @@ impl Inputs {
         if !self.traces.is_empty() {
             rows.push(row("Traces", digests(&self.traces)));
         }
-        // Nothing about a trace is random.
-        let has_workload = |cell: &Cell| matches!(cell.inputs.source, CellInput::Generated { .. });
-        if study.cells.iter().any(has_workload) {
+        if study.cells.iter().any(Cell::is_random) {
             rows.push(row("Seeds of the replications", code(&seeds.join(" "))));
         }
         Html::from([

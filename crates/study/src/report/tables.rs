@@ -1,12 +1,12 @@
 //! Tables of a study.
 
-use super::number;
 use super::planes::Plane;
 use crate::axis::{Axis, Point};
 use crate::file::Study;
 use crate::metric::Metric;
 use crate::results::Results;
-use diskarm_results::html::Html;
+use diskarm_plot::rounded;
+use diskarm_results::html::{self, Html};
 
 /// All tables: one for each metric and each combination of values of the axes that a table does not
 /// name.
@@ -37,7 +37,7 @@ pub fn all(study: &Study, results: &Results<'_>) -> Html {
 /// The metric of a cell, or why there is none.
 pub fn figure(results: &Results<'_>, point: &Point, metric: Metric) -> Html {
     match results.estimate(point, metric) {
-        Some(estimate) => number::estimate(estimate).into(),
+        Some(estimate) => rounded(estimate.mean, estimate.half_width).into(),
         None if results.at(point).is_saturated => {
             Html::with("span", &[("class", "saturated")], "saturated")
         }
@@ -89,5 +89,5 @@ pub fn grid(rows: &Heads<'_>, columns: &Heads<'_>, cell: impl Fn(usize, usize) -
         Html::element("thead", head),
         Html::element("tbody", lines.collect::<Html>()),
     ]);
-    Html::with("div", &[("class", "wide")], Html::element("table", table))
+    html::wide(Html::element("table", table))
 }

@@ -51,10 +51,20 @@ pub struct Number {
 }
 
 impl Claim {
+    /// Whether a study of the paper's goes beyond it here: its source is `beyond NAME`.
+    pub fn is_beyond(&self) -> bool {
+        self.source.starts_with("beyond ")
+    }
+
+    /// Whether the bounds are not the source's.
+    pub fn has_our_bounds(&self) -> bool {
+        self.bounds == "ours"
+    }
+
     /// What the source prints, as bounds of the number: `None` if the bounds are ours, if it is a
     /// model check, or if there is only one bound.
     pub fn printed(&self) -> Option<[f64; 2]> {
-        let is_printed = self.bounds == "source" && !self.model_check;
+        let is_printed = !self.has_our_bounds() && !self.model_check;
         let has_number = self.theirs.contains(|c: char| c.is_ascii_digit());
         let bounds = [self.at_least?, self.at_most?];
         (is_printed && has_number && bounds[0] > 0.0).then_some(bounds)

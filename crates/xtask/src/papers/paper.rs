@@ -6,8 +6,19 @@ pub struct Paper {
     pub name: &'static str,
     /// Authors, title and year.
     pub title: &'static str,
+    /// The name of a page in `docs` that also shows the figures of its studies, if it has one in
+    /// place of a page in `docs/papers`.
+    pub illustrated: Option<&'static str>,
     /// What it concludes.
     pub conclusions: &'static [Conclusion],
+}
+
+impl Paper {
+    /// Its page, from `docs`, without the ending.
+    pub fn page(&self) -> String {
+        let own = self.illustrated.map(str::to_owned);
+        own.unwrap_or_else(|| format!("papers/{}", self.name))
+    }
 }
 
 /// A conclusion of a paper, and the claims that check it.
@@ -21,11 +32,12 @@ pub struct Conclusion {
 }
 
 /// All papers.
-pub const PAPERS: [Paper; 3] = [
+pub const PAPERS: [Paper; 4] = [
     Paper {
         name: "worthington94",
         title: "B. L. Worthington, G. R. Ganger, Y. N. Patt: Scheduling for Modern Disk Drives and \
                 Non-Random Workloads, 1994",
+        illustrated: None,
         conclusions: &[
             Conclusion {
                 says: "Knowing the mapping of blocks gives seek-reducing policies a marginal \
@@ -88,6 +100,7 @@ pub const PAPERS: [Paper; 3] = [
         name: "jacobson91",
         title: "D. M. Jacobson, J. Wilkes: Disk scheduling algorithms based on rotational \
                 position, 1991",
+        illustrated: None,
         conclusions: &[
             Conclusion {
                 says: "At very low arrival rates all policies are alike.",
@@ -140,6 +153,7 @@ pub const PAPERS: [Paper; 3] = [
     Paper {
         name: "liu05",
         title: "C. Liu: Scheduling Policies for Disks and Disk Arrays, dissertation, 2005",
+        illustrated: None,
         conclusions: &[
             Conclusion {
                 says: "The mean service of SATF falls as a power of the number of requests to \
@@ -308,6 +322,68 @@ pub const PAPERS: [Paper; 3] = [
                 says: "SATF serves a batch in nearly the time of the best order.",
                 place: "appendix C",
                 claims: &[("liu05-tableC.1", "")],
+            },
+        ],
+    },
+    Paper {
+        name: "lumb01",
+        title: "C. R. Lumb, J. Schindler, G. R. Ganger: Freeblock Scheduling Outside of Disk \
+                Firmware, 2001",
+        illustrated: Some("freeblock"),
+        conclusions: &[
+            Conclusion {
+                says: "Outside the firmware a background scan gets 15 % of the disk's bandwidth, \
+                       over 3.1 MB/s, at less than 2 % effect on the foreground.",
+                place: "abstract of the conference version",
+                claims: &[
+                    ("lumb01-scan", "over 3.1 MB/s"),
+                    ("lumb01-scan", "15 %"),
+                    ("lumb01-scan", "slowed down by less than 2 %"),
+                ],
+            },
+            Conclusion {
+                says: "The disk's bandwidth is used more than six times as well.",
+                place: "abstract of the conference version",
+                claims: &[("lumb01-size", "more than six times")],
+            },
+            Conclusion {
+                says: "An external scheduler predicts service times as the firmware does, and \
+                       makes the same decisions.",
+                place: "section 5",
+                claims: &[
+                    ("lumb01-predictions", "99.9 %"),
+                    ("lumb01-depth", "coincides"),
+                ],
+            },
+            Conclusion {
+                says: "Conservatism keeps the foreground from being delayed, at a cost in free \
+                       bandwidth.",
+                place: "section 5",
+                claims: &[
+                    ("lumb01-conservatism", "Without conservatism"),
+                    ("lumb01-conservatism", "costs free bandwidth steadily"),
+                    ("lumb01-scatter", "standard deviation"),
+                ],
+            },
+            Conclusion {
+                says: "SPTF-SW40% leaves most of the free bandwidth that SSTF does, at a small \
+                       cost for the foreground.",
+                place: "section 5",
+                claims: &[
+                    ("lumb01-conservatism", "SPTF-SW40% leaves"),
+                    ("lumb01-conservatism", "costs the foreground at most"),
+                ],
+            },
+            Conclusion {
+                says: "One command a track is what scheduling outside the firmware costs most.",
+                place: "section 5",
+                claims: &[
+                    (
+                        "lumb01-limits",
+                        "the limit of one request a track the least",
+                    ),
+                    ("lumb01-limits", "the limit costs"),
+                ],
             },
         ],
     },

@@ -2,7 +2,7 @@
 
 use super::{Args, Generator, GeneratorInfo, InputError, Placement, Room, Unplaced, within};
 use crate::random::{Alias, unit};
-use crate::units::{Bytes, SectorCount};
+use crate::units::{Bytes, SectorCount, gcd};
 
 /// The disk is divided into extents of one size; the `k`-th most popular has a probability
 /// proportional to `k^-exponent`, and within it all places are equally likely. The incomplete
@@ -89,10 +89,6 @@ fn scatter(extents: u64) -> u64 {
     let mut steps = golden.max(1)..;
     let step = steps.find(|step| gcd(*step, extents) == 1);
     step.unwrap_or(1)
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// Sampler of [`Zipf`].

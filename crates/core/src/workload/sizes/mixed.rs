@@ -3,7 +3,7 @@
 use super::{Args, Bounds, Generator, GeneratorInfo, InputError, Size};
 use crate::random::{Share, WeightedChoice};
 use crate::text::{no_share, percent, share};
-use crate::units::SectorCount;
+use crate::units::{SectorCount, gcd};
 
 /// Sizes with their shares.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,10 +68,6 @@ impl Size for Mixed {
         };
         MixedDraw { units }
     }
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// Sampler of [`Mixed`].

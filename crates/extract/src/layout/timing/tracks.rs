@@ -79,18 +79,23 @@ impl Timed<'_, '_> {
         Ok(sectors as u64)
     }
 
-    /// The track that begins with block `at`, slipped sectors included.
-    pub fn track(&mut self, at: u64, sectors: u64, before: Option<&Run>) -> Result<Run, Error> {
+    /// The track that begins with block `at`, slipped sectors included; `end` is no more on it.
+    pub fn track(
+        &mut self,
+        (at, end): (u64, u64),
+        sectors: u64,
+        before: Option<&Run>,
+    ) -> Result<Run, Error> {
         let (start, off) = self.beginning(at, sectors, before)?;
         let mut blocks = 0;
         let mut slipped = 0;
         loop {
             let begin = start + (blocks + slipped) as f64;
-            let most = sectors - blocks - slipped;
+            let most = (sectors - blocks - slipped).min(end - at - blocks);
             let guess = before.map_or(most, |run| run.blocks.saturating_sub(blocks).min(most));
             blocks += self.in_line(at + blocks, begin, sectors, guess.max(1), most)?;
             let left = sectors - blocks - slipped;
-            if left == 0 || at + blocks >= self.phases.capacity() {
+            if left == 0 || at + blocks >= end {
                 break;
             }
             let next = self.start(at + blocks, sectors)?;
@@ -100,8 +105,10 @@ impl Timed<'_, '_> {
             if !skips || whole < 0.5 {
                 break;
             }
-            // Blocks after slipped sectors go on in line; those of the next track as well.
-            let ahead = (at + blocks + left - whole as u64).min(self.phases.capacity()) - 1;
+            // Blocks after slipped sectors go on in line, but for spare ones at the end; those of
+            // the next track as well.
+            let rest = left - whole as u64;
+            let ahead = (at + blocks + rest - rest / 8).min(end) - 1;
             let angle = begin_of(start + (ahead - at + slipped) as f64 + whole, sectors);
             if !self.phases.is_at(ahead, angle, (IN_LINE, sectors))? {
                 break;
@@ -121,7 +128,6 @@ impl Timed<'_, '_> {
         guess: u64,
         most: u64,
     ) -> Result<u64, Error> {
-        let most = most.min(self.phases.capacity() - at);
         let mut is_in_line = |n: u64| {
             let angle = begin_of(begin + n as f64, sectors);
             self.phases.is_at(at + n, angle, (IN_LINE, sectors))

@@ -3,7 +3,7 @@
 use diskarm_core::units::Span;
 use diskarm_extract::mtbrc::Pair;
 use diskarm_extract::suite::{Between, Findings, WriteSeeks};
-use diskarm_plot::{Axis, Figure, Point, Series};
+use diskarm_plot::{Axis, Figure, Point, Series, rounded};
 
 use super::tables::{ms, table};
 use crate::html::{Html, figure};
@@ -172,7 +172,7 @@ fn numbers(lines: &[Line]) -> Html {
         let cell = |line: &Line| {
             let point = line.points.iter().find(|point| point.0 == distance);
             point.map_or("\u{2013}".into(), |(_, time, half)| match half {
-                Some(half) => Html::from(format!("{} ± {}", ms(*time), ms(*half))),
+                Some(half) => Html::from(rounded(time.as_ms(), Some(half.as_ms()))),
                 None => ms(*time).into(),
             })
         };
@@ -204,10 +204,9 @@ pub fn mtbrcs(findings: &Findings) -> Html {
         let found = &between.mtbrc;
         [
             between.name.clone(),
-            format!(
-                "{} ± {}",
-                ms(found.median.value),
-                ms(found.median.uncertainty)
+            rounded(
+                found.median.value.as_ms(),
+                Some(found.median.uncertainty.as_ms()),
             ),
             ms(found.upper),
             ms(found.host),

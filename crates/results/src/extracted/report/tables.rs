@@ -6,7 +6,7 @@ use diskarm_extract::cache::Finding;
 use diskarm_extract::suite::{Checkpoint, Findings, Found, How, Outcome};
 
 use crate::extracted::{Extracted, Row, grouped};
-use crate::html::Html;
+use crate::html::{Html, wide};
 
 /// A table: the first cell of each row is its heading. Columns whose heads begin with `<` have
 /// words.
@@ -33,7 +33,7 @@ pub fn table(heads: &[&str], rows: impl IntoIterator<Item = Vec<Html>>) -> Html 
         Html::element("thead", head),
         Html::element("tbody", rows.collect::<Html>()),
     ];
-    Html::with("div", &[("class", "wide")], Html::element("table", inside))
+    wide(Html::element("table", inside))
 }
 
 /// Milliseconds, as they are shown.

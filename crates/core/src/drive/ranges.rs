@@ -1,0 +1,288 @@
+//! The ranges of blocks that a write cache holds and that no one has begun to put on the media.
+//!
+//! Ranges never overlap. A write that overlaps ranges becomes one with them, and also with those
+//! that it touches, as long as what results is not too long. Each range is a request for the policy
+//! that chooses among them.
+
+use std::collections::BTreeMap;
+
+use crate::request::{Op, Request};
+use crate::sched::Pending;
+use crate::units::{Instant, Lbn, SectorCount};
+
+/// First and one past the last block.
+pub(super) type Blocks = (Lbn, Lbn);
+
+/// Ranges of blocks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ranges {
+    /// By their first blocks.
+    ranges: BTreeMap<Lbn, Range>,
+    /// Blocks in all of them.
+    sectors: u64,
+    /// The identity of the next.
+    next: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Range {
+    end: Lbn,
+    id: u64,
+    /// When it became what it is.
+    arrived: Instant,
+    /// The blocks of each of its writes, the oldest first, if somebody asks for them.
+    pub writes: Vec<Blocks>,
+}
+
+/// What becomes of requests for ranges.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Change {
+    /// These are no more.
+    pub gone: Vec<u64>,
+    /// These are new.
+    pub new: Vec<Pending>,
+}
+
+impl Range {
+    fn pending(&self, first: Lbn) -> Pending {
+        Pending {
+            request: Request::new(self.id, Op::Write, first, SectorCount(self.end.0 - first.0)),
+            arrived: self.arrived,
+        }
+    }
+}
+
+impl Ranges {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Blocks in all of them.
+    pub fn sectors(&self) -> SectorCount {
+        SectorCount(self.sectors)
+    }
+
+    /// The first range that ends behind block `at`.
+    fn ends_behind(&self, at: Lbn) -> Option<(Lbn, &Range)> {
+        let before = self.ranges.range(..=at).next_back();
+        let before = before.filter(|(_, range)| range.end > at);
+        let found = before.or_else(|| self.ranges.range(at..).next());
+        found.map(|(first, range)| (*first, range))
+    }
+
+    /// The first blocks of the ranges that overlap these.
+    pub fn overlapping(&self, (first, end): Blocks) -> Vec<Lbn> {
+        let from = self.ends_behind(first).map_or(end, |(from, _)| from);
+        let ranges = self.ranges.range(from.min(end)..end);
+        ranges.map(|(first, _)| *first).collect()
+    }
+
+    /// One past the last block of the range that holds block `at`.
+    pub fn holding(&self, at: Lbn) -> Option<Lbn> {
+        let (first, range) = self.ends_behind(at)?;
+        (first <= at).then_some(range.end)
+    }
+
+    /// Adds a write whose data have come at `now`; ranges that only touch each other become one of
+    /// at most `longest`.
+    pub fn add(
+        &mut self,
+        now: Instant,
+        blocks: Blocks,
+        longest: SectorCount,
+        keeps_writes: bool,
+    ) -> Change {
+        let mut change = Change::default();
+        let overlapping = self.overlapping(blocks);
+        if let [only] = overlapping[..]
+            && let Some(range) = self.ranges.get_mut(&only)
+            && only <= blocks.0
+            && blocks.1 <= range.end
+        {
+            if keeps_writes {
+                range.writes.push(blocks);
+            }
+            return change;
+        }
+        let mut first = blocks.0;
+        let mut all = Range {
+            end: blocks.1,
+            id: self.next,
+            arrived: now,
+            writes: Vec::new(),
+        };
+        self.next += 1;
+        for other in overlapping {
+            self.join(&mut first, &mut all, other, &mut change);
+        }
+        let before = self.ranges.range(..first).next_back();
+        let before = before.filter(|(_, range)| range.end == first);
+        let touching = [before.map(|(other, _)| *other), Some(all.end)];
+        for other in touching.into_iter().flatten() {
+            let length = |range: &Range| range.end.0 - other.0 + (all.end.0 - first.0);
+            let range = self.ranges.get(&other);
+            if range.is_some_and(|range| length(range) <= longest.0) {
+                self.join(&mut first, &mut all, other, &mut change);
+            }
+        }
+        if keeps_writes {
+            all.writes.push(blocks);
+        }
+        change.new.push(all.pending(first));
+        self.insert(first, all);
+        change
+    }
+
+    /// Makes the range at `other` part of the one at `first`, with its writes as older ones.
+    fn join(&mut self, first: &mut Lbn, all: &mut Range, other: Lbn, change: &mut Change) {
+        let Some(range) = self.take(other) else {
+            return;
+        };
+        change.gone.push(range.id);
+        *first = other.min(*first);
+        all.end = all.end.max(range.end);
+        all.writes.extend(range.writes);
+    }
+
+    fn insert(&mut self, first: Lbn, range: Range) {
+        self.sectors += range.end.0 - first.0;
+        self.ranges.insert(first, range);
+    }
+
+    /// Takes out the range that begins with this block.
+    pub fn take(&mut self, first: Lbn) -> Option<Range> {
+        let range = self.ranges.remove(&first)?;
+        self.sectors -= range.end.0 - first.0;
+        Some(range)
+    }
+
+    /// Takes out the range that begins with this block; the request for it.
+    pub fn take_request(&mut self, first: Lbn) -> Option<(Request, Vec<Blocks>)> {
+        let range = self.take(first)?;
+        Some((range.pending(first).request, range.writes))
+    }
+
+    /// Drops these blocks at `now`, as their data are written otherwise. Returns the parts of
+    /// writes in them.
+    pub fn replace(&mut self, now: Instant, blocks: Blocks) -> (Change, Vec<Blocks>) {
+        let (mut change, mut replaced) = (Change::default(), Vec::new());
+        for first in self.overlapping(blocks) {
+            let Some(range) = self.take(first) else {
+                continue;
+            };
+            change.gone.push(range.id);
+            let part = |within: Blocks| {
+                let parts = range.writes.iter();
+                let parts = parts.map(move |write| (write.0.max(within.0), write.1.min(within.1)));
+                parts.filter(|part| part.0 < part.1)
+            };
+            replaced.extend(part(blocks));
+            for rest in [(first, blocks.0), (blocks.1, range.end)] {
+                if rest.0 < rest.1 {
+                    let left = Range {
+                        end: rest.1,
+                        id: self.next,
+                        arrived: now,
+                        writes: part(rest).collect(),
+                    };
+                    self.next += 1;
+                    change.new.push(left.pending(rest.0));
+                    self.insert(rest.0, left);
+                }
+            }
+        }
+        (change, replaced)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn held(ranges: &Ranges) -> Vec<(u64, u64)> {
+        let all = ranges.ranges.iter();
+        all.map(|(first, range)| (first.0, range.end.0)).collect()
+    }
+
+    #[test]
+    fn what_overlaps_becomes_one_and_what_touches_if_it_is_not_too_long() {
+        let mut ranges = Ranges::default();
+        let mut add = |start, sectors| {
+            let blocks = (Lbn(start), Lbn(start + sectors));
+            ranges.add(Instant::START, blocks, SectorCount(10), false);
+            held(&ranges)
+        };
+        assert_eq!(add(10, 4), [(10, 14)]);
+        assert_eq!(add(14, 4), [(10, 18)]);
+        assert_eq!(add(18, 4), [(10, 18), (18, 22)]);
+        assert_eq!(add(17, 3), [(10, 22)]);
+        assert_eq!(add(6, 4), [(6, 10), (10, 22)]);
+        assert_eq!(add(30, 2), [(6, 10), (10, 22), (30, 32)]);
+        assert_eq!(add(4, 30), [(4, 34)]);
+    }
+
+    /// What each block is part of: the number of writes of it.
+    type Model = BTreeMap<u64, u64>;
+
+    fn writes_of(writes: &[Blocks]) -> Model {
+        let mut model = Model::new();
+        for block in writes.iter().flat_map(|write| write.0.0..write.1.0) {
+            *model.entry(block).or_default() += 1;
+        }
+        model
+    }
+
+    proptest! {
+        /// Block by block: each is held if it was written and not taken or replaced, with as many
+        /// writes; requests that the policy has are the ranges.
+        #[test]
+        fn ranges_hold_what_a_map_of_blocks_holds(
+            steps in prop::collection::vec((0..4u8, 0..60u64, 1..12u64), 1..60),
+        ) {
+            let (mut ranges, mut model) = (Ranges::default(), Model::new());
+            let mut requests: BTreeMap<u64, Request> = BTreeMap::new();
+            for (step, start, sectors) in steps {
+                let blocks = (Lbn(start), Lbn(start + sectors));
+                let mut change = Change::default();
+                match step {
+                    0 | 1 => {
+                        change = ranges.add(Instant::START, blocks, SectorCount(16), true);
+                        for block in start..start + sectors {
+                            *model.entry(block).or_default() += 1;
+                        }
+                    }
+                    2 => {
+                        let replaced;
+                        (change, replaced) = ranges.replace(Instant::START, blocks);
+                        let mut expected = model.split_off(&start);
+                        model.extend(expected.split_off(&(start + sectors)));
+                        prop_assert_eq!(writes_of(&replaced), expected);
+                    }
+                    _ => if let Some(first) = ranges.overlapping(blocks).first() {
+                        let (request, writes) = ranges.take_request(*first).expect("a range");
+                        requests.remove(&request.id);
+                        let mut expected = model.split_off(&request.start.0);
+                        model.extend(expected.split_off(&request.end().0));
+                        prop_assert_eq!(writes_of(&writes), expected);
+                    }
+                }
+                for gone in &change.gone {
+                    prop_assert!(requests.remove(gone).is_some());
+                }
+                for new in &change.new {
+                    prop_assert!(requests.insert(new.request.id, new.request).is_none());
+                }
+                let mut asked: Vec<_> = requests.values().map(|r| (r.start.0, r.end().0)).collect();
+                asked.sort_unstable();
+                prop_assert_eq!(asked, held(&ranges));
+                prop_assert_eq!(ranges.sectors().0, model.len() as u64);
+                for block in 0..80 {
+                    let holds = ranges.holding(Lbn(block)).is_some();
+                    prop_assert_eq!(holds, model.contains_key(&block));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Random drives whose media hold larger sectors than the host sees.
+
+use diskarm_core::device::{Completion, Device, Landed};
+use diskarm_core::drive::Drive;
+use diskarm_core::request::Request;
+use diskarm_core::spec::Spec;
+use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
+use proptest::prelude::*;
+
+use super::random::{Raw, cases, chancy_drive, fitted, requests};
+use super::tiny::request;
+
+/// The same drive twice, with sectors of `1 << bits` times the size and with physical ones of that
+/// many. Tracks of a power of two of sectors make the times of both equal to the bit.
+fn twins(spec: &Spec, bits: u32) -> [Spec; 2] {
+    let of = 1 << bits;
+    let mut native = spec.clone();
+    native.mechanics.period_ns = spec.mechanics.period_ns.floor();
+    for mark in [
+        &mut native.buffer.read_watermark,
+        &mut native.buffer.write_watermark,
+    ] {
+        *mark = mark.round();
+    }
+    let geometry = &mut native.geometry;
+    geometry.sector_bytes = 512 * of as u32;
+    geometry.grown_defects.count = 0;
+    let mut sectors = 0;
+    for zone in &mut geometry.zones {
+        zone.sectors_per_track = zone.sectors_per_track.next_power_of_two();
+        let tracks = (zone.end_cylinder - zone.first_cylinder) * geometry.surfaces;
+        sectors += u64::from(tracks * zone.sectors_per_track) - zone.spares;
+    }
+    geometry.sectors = SectorCount(sectors);
+    let mut emulated = native.clone();
+    for time in [&mut native.bus.read_sector, &mut native.bus.write_sector] {
+        *time = *time * of;
+    }
+    let geometry = &mut emulated.geometry;
+    geometry.sector_bytes = 512;
+    geometry.physical_sector = SectorCount(of);
+    geometry.sectors.0 *= of;
+    for zone in &mut geometry.zones {
+        zone.sectors_per_track *= of as u32;
+        for number in [
+            &mut zone.first_offset_sectors,
+            &mut zone.track_skew_sectors,
+            &mut zone.cylinder_skew_sectors,
+        ] {
+            *number *= of as f64;
+        }
+    }
+    let (buffer, start) = (&mut emulated.buffer, &mut emulated.overheads.write_start);
+    for size in [
+        &mut buffer.segment,
+        &mut buffer.read_ahead_min,
+        &mut buffer.read_ahead_max,
+        &mut buffer.dirty_max,
+        &mut start.small,
+        &mut start.large,
+        &mut start.large_from,
+    ] {
+        size.0 *= of;
+    }
+    start.sequential = start.sequential.map(|size| SectorCount(size.0 * of));
+    [native, emulated]
+}
+
+/// What a drive did.
+#[derive(Default)]
+struct Done {
+    completions: Vec<Completion>,
+    /// Blocks on the media, in order.
+    landed: Vec<u64>,
+}
+
+impl Done {
+    fn advance(&mut self, drive: &mut Drive, now: Instant) {
+        self.completions
+            .extend(std::iter::from_fn(|| drive.advance(now)));
+        let blocks = |run: Landed| run.first.0..run.first.0 + run.sectors.0;
+        let landed = drive.landed(now).expect("a drive tells");
+        self.landed.extend(landed.into_iter().flat_map(blocks));
+    }
+}
+
+/// Serves requests that come at given times.
+fn serve(spec: &Spec, asked: &[(Instant, Request)]) -> Done {
+    let mut drive = Drive::new(spec, Angle::of(1, 4)).expect("a sound layout");
+    let mut done = Done::default();
+    let mut now = Instant::START;
+    done.advance(&mut drive, now);
+    for (at, request) in asked {
+        while let Some(event) = drive.next_event().filter(|event| event <= at) {
+            done.advance(&mut drive, event);
+        }
+        assert_eq!(drive.submit(*at, *request), Ok(()));
+        now = *at;
+    }
+    while let Some(event) = drive.next_event() {
+        now = event;
+        done.advance(&mut drive, now);
+    }
+    done.advance(&mut drive, now + Span::from_s(100.0));
+    done
+}
+
+/// Requests and their arrival times; one in eight has FUA.
+fn asked(raw: &[Raw], spec: &Spec, flags: u32) -> Vec<(Instant, Request)> {
+    let mut now = Instant::START;
+    let fitted = fitted(raw, spec.geometry.sectors.0).into_iter().enumerate();
+    let asked = fitted.map(|(id, (pause, op, start, n))| {
+        now += pause;
+        let asked = Request {
+            force_unit_access: flags >> (id % 30) & 7 == 0,
+            ..request(id as u64, op, start, n)
+        };
+        (now, asked)
+    });
+    asked.collect()
+}
+
+proptest! {
+    #![proptest_config(cases(2000))]
+
+    /// The oracle is the drive of the same geometry in larger sectors.
+    #[test]
+    fn whole_physical_sectors_are_larger_sectors(
+        spec in chancy_drive(), raw in requests(20), bits in 1..4u32, flags in any::<u32>(),
+    ) {
+        let mut spec = spec;
+        spec.queue.depth = 40;
+        let [native, emulated] = twins(&spec, bits);
+        let large = asked(&raw, &native, flags);
+        let small: Vec<_> = large.iter().map(|&(at, asked)| (at, Request {
+            start: Lbn(asked.start.0 << bits),
+            sectors: SectorCount(asked.sectors.0 << bits),
+            ..asked
+        })).collect();
+        let (native, emulated) = (serve(&native, &large), serve(&emulated, &small));
+        prop_assert_eq!(native.completions.len(), emulated.completions.len());
+        for (a, b) in native.completions.iter().zip(&emulated.completions) {
+            prop_assert_eq!(a.request.id, b.request.id);
+            prop_assert_eq!((a.at, a.breakdown, a.outcome), (b.at, b.breakdown, b.outcome));
+        }
+        let blocks = |at: &u64| at << bits..(at + 1) << bits;
+        let native: Vec<u64> = native.landed.iter().flat_map(blocks).collect();
+        prop_assert_eq!(native, emulated.landed);
+    }
+
+    /// The oracle is what a write means: in the end every block has landed as often as it was
+    /// written, and no other.
+    #[test]
+    fn what_was_written_lands(
+        spec in chancy_drive(), raw in requests(20), bits in 1..4u32, flags in any::<u32>(),
+    ) {
+        let mut spec = spec;
+        spec.queue.depth = 40;
+        let [_, emulated] = twins(&spec, bits);
+        let asked = asked(&raw, &emulated, flags);
+        let mut done = serve(&emulated, &asked);
+        prop_assert_eq!(done.completions.len(), asked.len());
+        let writes = asked.iter().filter(|(_, asked)| !asked.op.is_read());
+        let mut written: Vec<u64> = writes
+            .flat_map(|(_, asked)| asked.start.0..asked.end().0)
+            .collect();
+        written.sort_unstable();
+        done.landed.sort_unstable();
+        prop_assert_eq!(done.landed, written);
+    }
+}

@@ -1,0 +1,129 @@
+//! The suite through a host that sends commands late, as a guest of an emulator without hardware
+//! support does.
+
+use diskarm_core::mechanics::SeekTimes;
+use diskarm_core::spec::{self, Spec};
+use diskarm_core::units::{Instant, Span};
+use diskarm_extract::seek::SeekPoint;
+use diskarm_extract::suite::{
+    self, Checkpoint, Described, How, Observer, Options, Outcome, Progress,
+};
+use diskarm_extract::{Broken, Comparison, Data, Effort, Host, Reply, Simulated, Transport};
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+/// The drive that the guest of the command line's tests measures.
+const SMALL: &str = include_str!("../../cli/tests/cli/guest.toml");
+
+const HOST: Host = Host {
+    least: Span::from_ns(50_000),
+    most: Span::from_ns(100_000),
+};
+
+/// Commands reach the drive later than they are sent, and their ends are seen later than they come:
+/// by a fixed time and an exponential deviate, and one in 500 by milliseconds.
+struct Late {
+    drive: Simulated,
+    generator: Pcg64Mcg,
+}
+
+impl Late {
+    fn by(&mut self, least: f64, mean: f64) -> Span {
+        let mut uniform = || (self.generator.next_u64() >> 11) as f64 / 2f64.powi(53);
+        let (deviate, rare) = (-(1.0 - uniform()).ln(), uniform());
+        let late = if rare < 0.002 {
+            1.0 + 0.5 * deviate
+        } else {
+            least + mean * deviate
+        };
+        Span::from_us(1e3 * late)
+    }
+}
+
+impl Transport for Late {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+        let (before, after) = (self.by(0.06, 0.07), self.by(0.04, 0.03));
+        self.drive.rest(before);
+        let mut reply = self.drive.execute(command, data)?;
+        self.drive.rest(after);
+        reply.sent = reply.sent.shifted(-before);
+        reply.ended = reply.ended.shifted(after);
+        Ok(reply)
+    }
+
+    fn rest(&mut self, span: Span) {
+        self.drive.rest(span);
+    }
+
+    fn now(&self) -> Instant {
+        self.drive.now()
+    }
+}
+
+struct Patient;
+
+impl Observer for Patient {
+    fn at(&mut self, _: &Progress) {}
+
+    fn keep(&mut self, _: &Checkpoint) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+fn measured(given: &Spec, seed: u64) -> Checkpoint {
+    let mut connect = |of: u64| -> Result<Box<dyn Transport>, Broken> {
+        let of = of ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Ok(Box::new(Late {
+            drive: Simulated::new(given, HOST, of).unwrap(),
+            generator: Pcg64Mcg::seed_from_u64(of + 1),
+        }))
+    };
+    let options = Options {
+        effort: Effort::Quick,
+        writes: false,
+        seed: 1,
+    };
+    let identity = suite::identity(&mut connect).unwrap();
+    let mut checkpoint = Checkpoint::new("late", identity, options);
+    suite::run(&mut connect, &mut checkpoint, &mut Patient).unwrap();
+    checkpoint
+}
+
+/// The suite finds a whole specification, in the time that a test in a guest may take: the layout
+/// exactly, seeks about as closely as it says, and no fact of the buffer that is wrong.
+#[test]
+fn a_host_that_is_late_finds_a_whole_specification() {
+    let given = spec::parse(SMALL, "guest.toml").unwrap();
+    for seed in 1..=4 {
+        let checkpoint = measured(&given, seed);
+        for record in &checkpoint.records {
+            let is_over = !matches!(record.outcome, Outcome::Failed(_));
+            assert!(is_over, "seed {seed}: {record:?}");
+        }
+        assert!(checkpoint.cost().time < Span::from_s(90.0), "seed {seed}");
+        assert_eq!(checkpoint.findings.idle.unwrap().rest, Span::ZERO);
+        let found = Described::of(&checkpoint, "found").unwrap();
+        let compared = Comparison::of(&given, &found.spec).unwrap();
+        assert!(compared.layout.is_equal(), "seed {seed}");
+        assert!(compared.reads.mean < Span::from_ms(0.05), "seed {seed}");
+        let times = SeekTimes::new(&given.mechanics, given.geometry.cylinders);
+        let seeks = checkpoint.findings.seeks.as_ref().unwrap();
+        // They are measured against pairs on one track, which are off by the same for all.
+        let still = Span::from_ms(0.03);
+        let is_off = |point: &&SeekPoint| {
+            let off = point.mean.value - times.least(point.distance);
+            off.max(-off) > point.mean.uncertainty + still
+        };
+        let off = seeks.points.iter().filter(is_off).count();
+        assert!(off <= seeks.points.len() / 10, "seed {seed}: {off}");
+        for value in &found.values {
+            let is_measured = matches!(value.how, How::Measured { .. });
+            let is_of_buffer = value.key.starts_with("buffer.");
+            let differs = compared.values.iter().any(|one| one.key.path == value.key);
+            assert!(
+                !(is_measured && is_of_buffer && differs),
+                "seed {seed}: {value:?}"
+            );
+        }
+    }
+}

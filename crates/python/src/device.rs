@@ -1,0 +1,325 @@
+//! A device that is stepped from a loop in Python.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use diskarm_core::device::{Completion as Ended, Refused};
+use diskarm_core::request::{Op, Request};
+use diskarm_core::units::{Instant, Lbn, SectorCount};
+use diskarm_simulate::{Model, OUTCOMES, outcome, queued};
+use pyo3::prelude::*;
+
+use crate::drive::Drive;
+use crate::error::{raised, wrong, wrong_type};
+use crate::policy::GivenPolicy;
+use crate::requests::microseconds;
+
+/// A drive, or devices in front of one, behind a host's queue, in virtual time: a loop of your own
+/// submits requests and advances it. It reads no clock and waits for nothing.
+///
+///     >>> device = Device("hp-c2247", policy="sptf")
+///     >>> numbers = [device.submit(0, "R", lbn, 16) for lbn in (1_000_000, 2_000, 1_000_016)]
+///     >>> while (at := device.next_event()) is not None:
+///     ...     for done in device.advance(at):
+///     ...         print(done.id, done.op, round(done.response_us / 1e3, 1), "ms")
+///     0 R 22.4 ms
+///     2 R 26.2 ms
+///     1 R 44.4 ms
+///
+/// Times are microseconds since its start, rounded to nanoseconds, and never decrease. The order in
+/// the host's queue is that of the policy, FCFS by default; `seed` is for what is random.
+#[pyclass(module = "diskarm")]
+pub struct Device {
+    /// Never locked, as every method has the only reference: it makes the device shareable.
+    device: Mutex<Box<dyn diskarm_core::device::Device>>,
+    model: Arc<Model>,
+    policy: GivenPolicy,
+    now: Instant,
+    next_id: u64,
+    outstanding: usize,
+    /// Completions that a submission met on its way and that no one has seen.
+    ready: VecDeque<Ended>,
+}
+
+/// The policy of a queue for which none is given.
+const FCFS: &str = "fcfs";
+
+#[pymethods]
+impl Device {
+    #[new]
+    #[pyo3(signature = (drive, policy=None, *, seed=1))]
+    fn new(
+        py: Python<'_>,
+        drive: &Bound<'_, PyAny>,
+        policy: Option<&Bound<'_, PyAny>>,
+        seed: i128,
+    ) -> PyResult<Self> {
+        let seed = whole(py, "seed", seed)?;
+        let model = match (drive.cast::<Drive>(), drive.extract::<PathBuf>()) {
+            (Ok(drive), _) => Arc::clone(&drive.get().model),
+            (_, Ok(path)) => Drive::find(py, &path.to_string_lossy())?.model,
+            _ => return Err(wrong_type("drive", drive, "a name, a path or a Drive")),
+        };
+        let policy = match policy {
+            Some(policy) => GivenPolicy::of(policy)?,
+            None => GivenPolicy::named(py, FCFS)?,
+        };
+        let device = queued(&model, policy.maker(), seed).map_err(|error| raised(py, &error))?;
+        Ok(Self {
+            device: Mutex::new(device),
+            model,
+            policy,
+            now: Instant::START,
+            next_id: 0,
+            outstanding: 0,
+            ready: VecDeque::new(),
+        })
+    }
+
+    /// Submits a request at now_us and returns its number, counted from 0. `op` is "R" for a read,
+    /// "W" for a write, or "F" for a flush, which has neither lbn nor sectors. With
+    /// force_unit_access it uses the media, not the buffer.
+    #[pyo3(signature = (now_us, op, lbn=0, sectors=0, *, force_unit_access=false))]
+    fn submit(
+        &mut self,
+        py: Python<'_>,
+        now_us: f64,
+        op: &str,
+        lbn: i128,
+        sectors: i128,
+        force_unit_access: bool,
+    ) -> PyResult<u64> {
+        let op = match op {
+            "R" => Op::Read,
+            "W" => Op::Write,
+            "F" => Op::Flush,
+            _ => return Err(wrong(py, "op", op, "R, W or F")),
+        };
+        let now = self.instant(py, now_us)?;
+        let (lbn, sectors) = (whole(py, "lbn", lbn)?, whole(py, "sectors", sectors)?);
+        let request = Request {
+            force_unit_access,
+            ..Request::new(self.next_id, op, Lbn(lbn), SectorCount(sectors))
+        };
+        if op == Op::Flush && (lbn, sectors) != (0, 0) {
+            let found = format!("{sectors} sectors from {lbn}");
+            return Err(wrong(py, "op", &found, "a flush without lbn and sectors"));
+        }
+        let refused = |refused| refusal(py, &request, refused);
+        self.device().check(&request).map_err(refused)?;
+        // Whatever happens by an instant comes first.
+        self.advance_to(py, now)?;
+        self.device().submit(now, request).map_err(refused)?;
+        self.next_id += 1;
+        self.outstanding += 1;
+        Ok(request.id)
+    }
+
+    /// When to advance it next, in microseconds, which may be at once: something happens then
+    /// without further requests. None if nothing does.
+    fn next_event(&mut self) -> Option<f64> {
+        let at = match self.ready.front() {
+            Some(_) => Some(self.now),
+            None => self.device().next_event(),
+        };
+        at.map(|at| microseconds(at.as_ns() as i64))
+    }
+
+    /// Advances it to now_us; returns the requests completed by then and not returned before, in
+    /// the order of their completion.
+    fn advance(&mut self, py: Python<'_>, now_us: f64) -> PyResult<Vec<Completion>> {
+        let now = self.instant(py, now_us)?;
+        self.advance_to(py, now)?;
+        self.outstanding -= self.ready.len();
+        Ok(self
+            .ready
+            .drain(..)
+            .map(|ended| Completion::of(&ended))
+            .collect())
+    }
+
+    /// The time to which it has been advanced, in microseconds.
+    #[getter]
+    fn now_us(&self) -> f64 {
+        microseconds(self.now.as_ns() as i64)
+    }
+
+    /// The number of requests submitted and not yet returned by advance.
+    #[getter]
+    fn outstanding(&self) -> usize {
+        self.outstanding
+    }
+
+    /// Its number of sectors.
+    #[getter]
+    fn sectors(&mut self) -> u64 {
+        self.device().capacity().0
+    }
+
+    /// The size of a sector in bytes.
+    #[getter]
+    fn sector_bytes(&self) -> u32 {
+        self.model.spec.geometry.sector_bytes
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<Device {:?}, {}: {} outstanding at {} us>",
+            self.model.name,
+            self.policy.name(),
+            self.outstanding,
+            self.now_us()
+        )
+    }
+}
+
+impl Device {
+    /// The instant, which must not lie before the last one.
+    fn instant(&self, py: Python<'_>, now_us: f64) -> PyResult<Instant> {
+        // Beyond it a double has no thousandths of a microsecond.
+        const MAX_US: f64 = 4e12;
+        let now = (0.0..=MAX_US)
+            .contains(&now_us)
+            .then(|| Instant::from_ns((now_us * 1e3).round() as u64));
+        match now {
+            Some(now) if now >= self.now => Ok(now),
+            _ => {
+                let expected = format!("microseconds from {} to {MAX_US:e}", self.now_us());
+                Err(wrong(py, "now_us", &now_us.to_string(), &expected))
+            }
+        }
+    }
+
+    fn device(&mut self) -> &mut dyn diskarm_core::device::Device {
+        let device = self.device.get_mut();
+        &mut **device.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Advances the device, and keeps what it completes. Once a policy in Python has raised an
+    /// exception, the order of the queue has no meaning, and the same is raised each time.
+    fn advance_to(&mut self, py: Python<'_>, now: Instant) -> PyResult<()> {
+        while let Some(ended) = self.device().advance(now) {
+            self.ready.push_back(ended);
+        }
+        self.now = now;
+        self.policy.exception(py).map_or(Ok(()), Err)
+    }
+}
+
+/// The number, which must fit 64 bits.
+fn whole(py: Python<'_>, field: &str, number: i128) -> PyResult<u64> {
+    let expected = "a whole number from 0 to 2**64 - 1";
+    u64::try_from(number).map_err(|_| wrong(py, field, &number.to_string(), expected))
+}
+
+/// The exception for a request that the device does not take.
+fn refusal(py: Python<'_>, request: &Request, refused: Refused) -> PyErr {
+    let (field, expected) = match refused {
+        Refused::Empty => ("sectors", "at least 1".to_owned()),
+        Refused::TooLarge => ("sectors", format!("at most {}", Request::MAX_SECTORS.0)),
+        Refused::BeyondEnd { sectors } => ("lbn", format!("an end within {} sectors", sectors.0)),
+        Refused::Full | Refused::NoSuchUnit { .. } => ("device", refused.to_string()),
+    };
+    let found = match field {
+        "sectors" => request.sectors.0.to_string(),
+        _ => format!("{} sectors from {}", request.sectors.0, request.start.0),
+    };
+    wrong(py, field, &found, &expected)
+}
+
+/// A completed request of a Device. The parts of its response add up to it.
+#[pyclass(frozen, get_all, module = "diskarm")]
+pub struct Completion {
+    /// The number that submit returned.
+    pub id: u64,
+    /// "R", "W" or "F".
+    pub op: &'static str,
+    /// Its first block.
+    pub lbn: u64,
+    /// Its number of blocks.
+    pub sectors: u64,
+    /// "miss", "hit", "partial", "absorbed"; if it failed "medium-error", "not-ready", "aborted".
+    pub outcome: &'static str,
+    /// When it was submitted.
+    pub arrived_us: f64,
+    /// When it was completed.
+    pub completed_us: f64,
+    /// The time between.
+    pub response_us: f64,
+    /// The part of the response that it waited in queues.
+    pub queue_us: f64,
+    /// The part that the drive spent on work that it had left over.
+    pub owed_us: f64,
+    /// The part of the drive's command overheads.
+    pub overhead_us: f64,
+    /// The part of the seek.
+    pub seek_us: f64,
+    /// The part of settling after the seek; may be negative.
+    pub settle_us: f64,
+    /// The part of the wait for the first sector.
+    pub rotation_us: f64,
+    /// The part of the transfer from or to the media.
+    pub transfer_us: f64,
+    /// The part of the transfer over the bus that overlaps no other.
+    pub bus_us: f64,
+}
+
+impl Completion {
+    fn of(ended: &Ended) -> Self {
+        let request = &ended.request;
+        let parts = ended
+            .breakdown
+            .parts()
+            .map(|part| microseconds(part.as_ns()));
+        let [
+            queue_us,
+            owed_us,
+            overhead_us,
+            seek_us,
+            settle_us,
+            rotation_us,
+            transfer_us,
+            bus_us,
+        ] = parts;
+        Self {
+            id: request.id,
+            op: match request.op {
+                Op::Read => "R",
+                Op::Write => "W",
+                Op::Flush => "F",
+            },
+            lbn: request.start.0,
+            sectors: request.sectors.0,
+            outcome: OUTCOMES[outcome(ended)],
+            arrived_us: microseconds(ended.arrived.as_ns() as i64),
+            completed_us: microseconds(ended.at.as_ns() as i64),
+            response_us: microseconds(ended.response().as_ns()),
+            queue_us,
+            owed_us,
+            overhead_us,
+            seek_us,
+            settle_us,
+            rotation_us,
+            transfer_us,
+            bus_us,
+        }
+    }
+}
+
+#[pymethods]
+impl Completion {
+    fn __repr__(&self) -> String {
+        let Self {
+            id,
+            op,
+            lbn,
+            sectors,
+            ..
+        } = self;
+        format!(
+            "<Completion {id}: {op} of {sectors} sectors at {lbn}, {} after {} us>",
+            self.outcome, self.response_us
+        )
+    }
+}

@@ -1,0 +1,506 @@
+//! Rebuilds a mirrored pair in the gaps of the member that is left.
+//!
+//! # What it does
+//! Reads go to the member that is left, and all of its blocks are read in the gaps of its
+//! foreground. What is read waits in memory until the spare has nothing to do for the foreground,
+//! and is written there: of the next runs of blocks behind the last write, the one that is reached
+//! first. Writes go to both, and complete with the later: what they write is not read any more, and
+//! data that wait for the spare and are older than a write are dropped.
+//!
+//! # When it is bad
+//! While 64 MiB wait nothing is read in gaps, so a spare that is slower than the reads sets the
+//! pace.
+
+use std::sync::{Arc, Mutex};
+
+use diskarm_core::device::{Children, Completion, Device, Refused};
+use diskarm_core::drive::Drive;
+use diskarm_core::freeblock::{BlockSet, Delivered};
+use diskarm_core::geometry::Layout;
+use diskarm_core::mechanics::Mechanism;
+use diskarm_core::mirror::starting_angle;
+use diskarm_core::request::{Op, Request};
+use diskarm_core::sched::{Estimate, Outlook};
+use diskarm_core::text::InputError;
+use diskarm_core::units::{Angle, Bytes, Instant, Lbn, SectorCount};
+
+use crate::background::Background;
+use crate::external::External;
+use crate::run::{Place, Progress, Scan, Scanned, lock};
+use crate::watch::Model;
+
+/// Blocks that are written at once at most, of what was read: those of 256 KiB in sectors of 512
+/// bytes.
+const AT_ONCE: SectorCount = SectorCount(512);
+
+/// Runs of blocks among which the next write to the spare is chosen.
+const CHOICE: usize = 64;
+
+/// While so much waits for the spare, nothing is read for it.
+const ROOM: Bytes = Bytes(64 << 20);
+
+/// A pair of which one member is being rebuilt.
+pub(crate) struct Rebuild<D> {
+    /// The member that is left, and the spare.
+    members: [External<D>; 2],
+    children: Children<Parent>,
+    /// Commands inside the spare or waiting for it.
+    at_spare: usize,
+    /// What the gaps have brought since it was last looked at.
+    brought: Arc<Mutex<Vec<Delivered>>>,
+    /// Blocks that the foreground has written: what was read of them is old.
+    overwritten: BlockSet,
+    /// Blocks that wait in memory for the spare.
+    waiting: BlockSet,
+    /// While so many wait, nothing is read.
+    room: SectorCount,
+    /// Where writes to the spare go on.
+    next: Lbn,
+    /// The most that ever waited.
+    most: SectorCount,
+    /// Blocks that the spare has.
+    there: BlockSet,
+    progress: Arc<Mutex<Progress>>,
+}
+
+/// What a command of a member is for.
+struct Parent {
+    /// The request of the foreground; `None` for data of the rebuild.
+    request: Option<Request>,
+    /// How many commands are outstanding.
+    left: u32,
+}
+
+impl<D: Device> Rebuild<D> {
+    /// The member that is left with its background, and the spare. `brought` gets what the
+    /// background reads.
+    pub fn new(
+        members: [External<D>; 2],
+        brought: Arc<Mutex<Vec<Delivered>>>,
+        progress: Arc<Mutex<Progress>>,
+    ) -> Self {
+        let sectors = members[0].capacity();
+        let room = SectorCount(ROOM.0 / members[0].sector_size().0);
+        Self {
+            members,
+            children: Children::default(),
+            at_spare: 0,
+            brought,
+            overwritten: BlockSet::none(sectors),
+            waiting: BlockSet::none(sectors),
+            room,
+            next: Lbn(0),
+            most: SectorCount(0),
+            there: BlockSet::none(sectors),
+            progress,
+        }
+    }
+
+    /// A write of the foreground replaces what is on its way to the spare.
+    fn overwrite(&mut self, request: &Request) {
+        let (first, sectors) = (request.start, request.sectors);
+        if let Some(background) = &mut self.members[0].background {
+            background.forget(first, sectors);
+        }
+        self.waiting.remove(first, sectors);
+        self.overwritten.insert(first, sectors);
+    }
+
+    /// Takes what the gaps have brought.
+    fn take(&mut self) {
+        for delivered in lock(&self.brought).drain(..) {
+            assert!(delivered.is_readable, "a drive without faults failed");
+            let (first, sectors) = (delivered.first, delivered.sectors);
+            self.waiting.insert(first, sectors);
+            for (first, sectors) in self.overwritten.runs_in(first, first + sectors) {
+                self.waiting.remove(first, sectors);
+            }
+        }
+        self.most = self.most.max(self.waiting.count());
+        if let Some(background) = &mut self.members[0].background {
+            background.is_paused = self.waiting.count() >= self.room;
+        }
+    }
+
+    /// Writes what waits, if the spare has nothing to do.
+    fn write(&mut self, now: Instant) {
+        if self.at_spare > 0 {
+            return;
+        }
+        let Some((first, sectors)) = self.nearest(now) else {
+            return;
+        };
+        self.waiting.remove(first, sectors);
+        let id = self.children.insert(Parent {
+            request: None,
+            left: 1,
+        });
+        self.send(1, now, Request::new(id, Op::Write, first, sectors));
+    }
+
+    /// Of the runs that wait behind the last write, and then from the first block on, the one that
+    /// the spare reaches first.
+    fn nearest(&self, now: Instant) -> Option<(Lbn, SectorCount)> {
+        let end = Lbn(self.waiting.sectors().0);
+        let behind = self.waiting.runs_in(self.next, end);
+        let before = self.waiting.runs_in(Lbn(0), self.next);
+        let drive = &self.members[1].watch.predictor;
+        let outlook = drive.outlook(now);
+        let runs = behind.chain(before).take(CHOICE).map(|(first, sectors)| {
+            let write = Request::new(0, Op::Write, first, sectors.min(AT_ONCE));
+            let reached = outlook.positioning(&write, &drive.locate(&write));
+            (reached, first, write.sectors)
+        });
+        runs.min().map(|(_, first, sectors)| (first, sectors))
+    }
+
+    fn send(&mut self, member: usize, now: Instant, request: Request) {
+        self.at_spare += member;
+        let taken = self.members[member].submit(now, request);
+        assert_eq!(taken, Ok(()), "a member refused {request:?}");
+    }
+
+    /// Takes a completion of a member; returns that of a request of the foreground, if it has
+    /// ended.
+    fn complete(&mut self, member: usize, completion: Completion) -> Option<Completion> {
+        let id = completion.request.id;
+        self.at_spare -= member;
+        assert!(completion.status.is_success(), "a drive without faults");
+        if member == 1 && completion.request.op == Op::Write {
+            let Request { start, sectors, .. } = completion.request;
+            let delivered = Delivered {
+                task: 0,
+                first: start,
+                sectors,
+                at: completion.at,
+                is_readable: true,
+            };
+            self.next = start + sectors;
+            arrived(&mut self.there, &self.progress, &delivered);
+        }
+        let parent = self.children.get_mut(id)?;
+        parent.left -= 1;
+        if parent.left > 0 {
+            return None;
+        }
+        let request = self.children.remove(id).request?;
+        Some(Completion {
+            request,
+            ..completion
+        })
+    }
+
+    /// The member with the next event.
+    fn earliest(&self) -> Option<(Instant, usize)> {
+        let events = [0, 1].map(|member| Some((self.members[member].next_event()?, member)));
+        events.into_iter().flatten().min()
+    }
+}
+
+/// Counts what is on the spare for the first time.
+fn arrived(there: &mut BlockSet, progress: &Mutex<Progress>, delivered: &Delivered) {
+    let before = there.count();
+    there.insert(delivered.first, delivered.sectors);
+    let sectors = SectorCount(there.count().0 - before.0);
+    if sectors.0 > 0 {
+        lock(progress).take(&Delivered {
+            sectors,
+            ..*delivered
+        });
+    }
+}
+
+impl<D: Device> Device for Rebuild<D> {
+    fn capacity(&self) -> SectorCount {
+        self.members[0].capacity()
+    }
+
+    fn sector_size(&self) -> Bytes {
+        self.members[0].sector_size()
+    }
+
+    fn has_room(&self) -> bool {
+        true
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+        for member in &self.members {
+            member.check(&request)?;
+        }
+        let is_read = request.op.is_read();
+        if request.op == Op::Write {
+            self.overwrite(&request);
+        }
+        let id = self.children.insert(Parent {
+            request: Some(request),
+            left: if is_read { 1 } else { 2 },
+        });
+        let child = Request { id, ..request };
+        self.send(0, now, child);
+        if !is_read {
+            self.send(1, now, child);
+        }
+        Ok(())
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        self.earliest().map(|(at, _)| at)
+    }
+
+    fn advance(&mut self, now: Instant) -> Option<Completion> {
+        while let Some((at, member)) = self.earliest().filter(|(at, _)| *at <= now) {
+            let done = self.members[member].advance(at);
+            let done = done.and_then(|completion| self.complete(member, completion));
+            self.take();
+            self.write(at);
+            if done.is_some() {
+                return done;
+            }
+        }
+        None
+    }
+
+    /// Takes nothing back.
+    fn abort(&mut self, _: Instant, _: u64) -> bool {
+        false
+    }
+}
+
+impl Scan<'_> {
+    /// Rebuilds a mirrored pair whose other member is lost: what is read in the gaps of the drive
+    /// is written to a spare like it. Blocks count as read when they are on the spare. The
+    /// foreground without the scan is served by the drive that is left alone.
+    ///
+    /// # Errors
+    /// When the drive's geometry is inconsistent.
+    ///
+    /// # Panics
+    /// When the requests are not for the drive, or the place of the scan is inside.
+    pub fn rebuild(&self) -> Result<Scanned, InputError> {
+        let Place::Outside(depth) = self.place else {
+            panic!("not from outside");
+        };
+        let brought: Arc<Mutex<Vec<Delivered>>> = Arc::default();
+        let sink = Arc::clone(&brought);
+        let (tasks, progress) = self.tasks(BlockSet::all(self.spec.geometry.sectors))?;
+        let background = Background::new(tasks, self.model, self.settings, move |delivered| {
+            lock(&sink).push(*delivered);
+        });
+        let model = Model::following(self.model)?;
+        let layout = Arc::new(Layout::new(&self.spec.geometry)?);
+        let mechanism = Mechanism::new(self.spec, layout, Angle::ZERO);
+        let member = |number: u64| {
+            let seed = self.seed ^ number;
+            let mechanism = mechanism.at_angle(starting_angle(seed));
+            let drive = Drive::with_mechanism(self.spec, mechanism).seeded(seed);
+            External::new(drive, model.clone(), self.policy, depth)
+        };
+        let left = member(0).with_background(background);
+        let mut pair = Rebuild::new([left, member(1)], brought, Arc::clone(&progress));
+        let foreground = self.serve(&mut pair, Some(&progress), self.max_requests);
+        let ran = Scanned {
+            alone: self.serve(&mut member(0), None, foreground.requests),
+            waited: Some(pair.most),
+            ..Scanned::outside(&pair.members[0], foreground)
+        };
+        let scanned = lock(&progress).added_to(ran, self.sector());
+        Ok(scanned)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use diskarm_core::freeblock::Tasks;
+    use diskarm_core::request::Priority;
+    use diskarm_core::sched::PolicyConfig;
+    use diskarm_core::spec::{self, Spec};
+
+    use super::*;
+    use crate::background::Settings;
+    use crate::dice::Dice;
+
+    /// A drive whose writes are noted when they are sent to it.
+    struct Noting {
+        drive: Drive,
+        writes: Log,
+    }
+
+    impl Device for Noting {
+        fn capacity(&self) -> SectorCount {
+            self.drive.capacity()
+        }
+
+        fn sector_size(&self) -> Bytes {
+            self.drive.sector_size()
+        }
+
+        fn has_room(&self) -> bool {
+            self.drive.has_room()
+        }
+
+        fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+            if request.op == Op::Write {
+                lock(&self.writes).push(request);
+            }
+            self.drive.submit(now, request)
+        }
+
+        fn next_event(&self) -> Option<Instant> {
+            self.drive.next_event()
+        }
+
+        fn advance(&mut self, now: Instant) -> Option<Completion> {
+            self.drive.advance(now)
+        }
+
+        fn abort(&mut self, now: Instant, id: u64) -> bool {
+            self.drive.abort(now, id)
+        }
+    }
+
+    fn small() -> Spec {
+        let text = include_str!("../tests/scan/small.toml");
+        spec::parse(text, "small.toml").expect("a sound specification")
+    }
+
+    /// What a drive was told to write.
+    type Log = Arc<Mutex<Vec<Request>>>;
+
+    /// A pair of small drives of which one is rebuilt, what its members are told to write, and how
+    /// far it is.
+    fn pair(spec: &Spec) -> (Rebuild<Noting>, [Log; 2], Arc<Mutex<Progress>>) {
+        let layout = Arc::new(Layout::new(&spec.geometry).expect("a sound layout"));
+        let wanted = BlockSet::all(layout.sectors());
+        let progress = Progress::shared(&wanted);
+        let mut tasks = Tasks::new(layout);
+        tasks.add(wanted, Priority::Normal);
+        let brought: Arc<Mutex<Vec<Delivered>>> = Arc::default();
+        let sink = Arc::clone(&brought);
+        let background = Background::new(tasks, spec, Settings::default(), move |delivered| {
+            lock(&sink).push(*delivered);
+        });
+        let policy: PolicyConfig = "sptf".parse().expect("a policy");
+        let logs: [Log; 2] = Default::default();
+        let members = [0, 1].map(|member| {
+            let drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
+            let writes = Arc::clone(&logs[member]);
+            let model = Model::of_new(spec, Angle::ZERO).expect("a sound layout");
+            External::new(Noting { drive, writes }, model, &policy, 1)
+        });
+        let [left, spare] = members;
+        let members = [left.with_background(background), spare];
+        let pair = Rebuild::new(members, brought, Arc::clone(&progress));
+        (pair, logs, progress)
+    }
+
+    /// Serves a foreground until the spare has all blocks.
+    fn rebuilt(pair: &mut Rebuild<Noting>, progress: &Mutex<Progress>) {
+        let sectors = pair.capacity().0;
+        let mut dice = Dice(4);
+        let (mut now, mut outstanding, mut written) = (Instant::START, 0, 0);
+        while lock(progress).left().0 > 0 || outstanding > 0 {
+            if outstanding < 4 && lock(progress).left().0 > 0 {
+                // Most writes are near each other, so that they meet what is on its way.
+                let first = [dice.below(sectors), dice.below(200)][dice.below(2) as usize];
+                let size = SectorCount(1 + dice.below(30.min(sectors - first)));
+                let op = [Op::Read, Op::Write][dice.below(2) as usize];
+                let mut request = Request::new(written, op, Lbn(first), size);
+                request.force_unit_access = op == Op::Write;
+                pair.submit(now, request).expect("a sound request");
+                (outstanding, written) = (outstanding + 1, written + 1);
+            } else {
+                now = pair.next_event().expect("requests are outstanding");
+                while let Some(done) = pair.advance(now) {
+                    assert!(done.status.is_success());
+                    outstanding -= 1;
+                }
+            }
+        }
+    }
+
+    /// While the room is full nothing is read: only the reads of a gap that was planned before
+    /// exceed it. Without a bound far more waits.
+    #[test]
+    fn what_waits_for_the_spare_has_a_bound() {
+        let most = |room: Option<u64>| {
+            let (mut pair, _, progress) = pair(&small());
+            pair.room = room.map_or(pair.room, SectorCount);
+            rebuilt(&mut pair, &progress);
+            pair.most.0
+        };
+        // Two reads and the foreground's own command, on a track of at most 40 blocks each.
+        let (room, gap) = (30, 3 * 40);
+        let bounded = most(Some(room));
+        assert!((room..room + gap).contains(&bounded), "{bounded}");
+        assert!(most(None) > room + gap, "{}", most(None));
+    }
+
+    /// Of the 64 runs from the last write on, and then from the first block on, the one that is
+    /// reached first is written, and of a long one its first 512 blocks.
+    #[test]
+    fn the_next_write_is_the_nearest_of_a_few() {
+        let (mut pair, ..) = pair(&small());
+        let now = Instant::START;
+        assert_eq!(pair.nearest(now), None);
+        let runs: Vec<Lbn> = (0..200).map(|run| Lbn(30 * run)).collect();
+        for first in &runs {
+            pair.waiting.insert(*first, SectorCount(4));
+        }
+        let nearest = |pair: &Rebuild<Noting>, runs: &[Lbn]| {
+            let drive = &pair.members[1].watch.predictor;
+            let reached = |first: &&Lbn| {
+                let write = Request::new(0, Op::Write, **first, SectorCount(4));
+                let place = drive.locate(&write);
+                drive.outlook(now).positioning(&write, &place)
+            };
+            runs.iter().min_by_key(reached).copied()
+        };
+        let of_all = nearest(&pair, &runs);
+        for (next, considered) in [
+            (150, [&runs[150..], &runs[..14]].concat()),
+            (40, runs[40..104].to_vec()),
+        ] {
+            pair.next = runs[next];
+            let expected = nearest(&pair, &considered);
+            assert_eq!(pair.nearest(now).map(|(first, _)| first), expected);
+            assert_eq!(expected == of_all, next == 150);
+        }
+        (pair.next, pair.waiting) = (Lbn(0), BlockSet::none(pair.capacity()));
+        pair.waiting.insert(Lbn(700), SectorCount(1_000));
+        assert_eq!(pair.nearest(now), Some((Lbn(700), AT_ONCE)));
+    }
+
+    /// In the end the spare has every block; what the foreground has written to a block is never
+    /// replaced by what was read before, and no block is written for the rebuild twice.
+    #[test]
+    fn the_spare_has_what_was_written_last() {
+        let spec = small();
+        let (mut pair, logs, progress) = pair(&spec);
+        rebuilt(&mut pair, &progress);
+        let [left, spare] = logs.map(|log| lock(&log).clone());
+        // Only the rebuild's writes do not force access.
+        let (own, rebuilt): (Vec<Request>, Vec<Request>) =
+            spare.iter().partition(|write| write.force_unit_access);
+        assert_eq!(own.len(), left.len());
+        assert!(
+            rebuilt.len() > 50 && own.len() > 200,
+            "{} {}",
+            rebuilt.len(),
+            own.len()
+        );
+        let mut times = vec![(0, 0); pair.capacity().0 as usize];
+        for write in &spare {
+            for block in write.start.0..write.start.0 + write.sectors.0 {
+                let (rebuilt, own) = &mut times[block as usize];
+                match write.force_unit_access {
+                    true => *own += 1,
+                    false => {
+                        assert_eq!((*rebuilt, *own), (0, 0), "old data: {write:?}");
+                        *rebuilt += 1;
+                    }
+                }
+            }
+        }
+        assert!(times.iter().all(|(rebuilt, own)| rebuilt + own > 0));
+    }
+}

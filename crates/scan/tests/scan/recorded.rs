@@ -1,0 +1,145 @@
+//! Foregrounds that are recorded.
+
+use diskarm_core::device::Completion;
+use diskarm_core::engine::{self, Open};
+use diskarm_core::host::Host;
+use diskarm_core::request::{Op, Request};
+use diskarm_core::spec::Spec;
+use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
+use diskarm_scan::{Foreground, Place, Requests, Scan, Scanned, Settings};
+
+use crate::bench::{Seen, drive_of, new, policy, small};
+use crate::dice::Dice;
+
+/// Requests of up to 16 blocks, of which several wait now and then.
+fn recorded(spec: &Spec, count: u64) -> Vec<(Instant, Request)> {
+    let mut dice = Dice(7);
+    let mut at = Instant::START;
+    let requests = (0..count).map(|id| {
+        at += Span::from_ns(dice.below(20_000_000) as i64);
+        let sectors = SectorCount(1 + dice.below(16));
+        let first = Lbn(dice.below(spec.geometry.sectors.0 - sectors.0));
+        let op = if dice.below(3) == 0 {
+            Op::Write
+        } else {
+            Op::Read
+        };
+        (at, Request::new(id, op, first, sectors))
+    });
+    requests.collect()
+}
+
+/// The same requests on the drive behind a host's queue, as a simulation of their trace has it.
+fn plain(spec: &Spec, order: &str, requests: &[(Instant, Request)]) -> Vec<Completion> {
+    let drive = new(spec);
+    let order = policy(order).policy(&drive);
+    let mut seen = Seen {
+        all: Vec::new(),
+        most: usize::MAX,
+        got: None,
+    };
+    let mut load = Open::new(requests.iter().copied());
+    engine::run(&mut Host::new(drive, order), &mut load, &mut seen).expect("accepted requests");
+    seen.all
+}
+
+fn scanned(spec: &Spec, order: &str, place: Place, requests: Requests<'_>) -> Scanned {
+    let idle = None;
+    scanned_when(idle, spec, order, place, requests)
+}
+
+/// The same, also when the drive has been idle for so long.
+fn scanned_when(
+    idle: Option<Span>,
+    spec: &Spec,
+    order: &str,
+    place: Place,
+    requests: Requests<'_>,
+) -> Scanned {
+    let scan = Scan {
+        spec,
+        model: spec,
+        requests,
+        policy: &policy(order),
+        place,
+        settings: Settings {
+            conservatism: Span::ZERO,
+            idle,
+            ..Settings::default()
+        },
+        seed: 1,
+        max_requests: u64::MAX,
+    };
+    scan.run().expect("a sound layout")
+}
+
+fn foreground(all: &[Completion]) -> Foreground {
+    let responses = all.iter().map(|one| one.response().as_ns());
+    let count = all.len() as i64;
+    Foreground {
+        requests: all.len() as u64,
+        sectors: all.iter().map(|one| one.request.sectors.0).sum(),
+        end: all.last().expect("requests").at,
+        response: Span::from_ns(responses.sum::<i64>() / count),
+    }
+}
+
+/// To the bit, without the scan. No policy here needs to know where the platter is, which the
+/// scheduler learns from completions only.
+#[test]
+fn a_recorded_foreground_is_that_of_the_plain_scheduler() {
+    for spec in [small(), drive_of("hp-c2247")] {
+        let requests = recorded(&spec, 400);
+        let all = Requests::Recorded(&requests);
+        for order in ["fcfs", "clook", "sstf(by=map)"] {
+            let plain = foreground(&plain(&spec, order, &requests));
+            assert!(plain.response > Span::from_ns(5_000_000), "{plain:?}");
+            let ran = scanned(&spec, order, Place::Outside(1), all);
+            assert_eq!(ran.alone, plain, "{order}");
+            assert!(ran.figures.sectors > 0);
+        }
+    }
+}
+
+/// What a scan would read when the drive is idle after the last request does not count.
+#[test]
+fn a_scan_in_idle_time_ends_with_the_last_recorded_request() {
+    let spec = small();
+    let requests = recorded(&spec, 30);
+    let idle = Some(Span::ZERO);
+    let all = Requests::Recorded(&requests);
+    let ran = scanned_when(idle, &spec, "fcfs", Place::Outside(1), all);
+    assert_eq!(ran.foreground.requests, 30);
+    // A track in each revolution of 10 ms at most: 180 tracks take six times as long.
+    let most_s = ran.foreground.end.as_s();
+    assert!(most_s < 0.6, "{most_s}");
+    let read = ran.sectors.0 - ran.left.0;
+    assert!(read as f64 <= 40.0 * most_s / 0.01, "{read} in {most_s} s");
+    let in_gaps = scanned(&spec, "fcfs", Place::Outside(1), all)
+        .figures
+        .sectors;
+    assert!(read > in_gaps && in_gaps > 0, "{read} {in_gaps}");
+}
+
+/// From outside and in the firmware the run ends with the last request, or before it when the scan
+/// is complete. Without the scan there are the same requests.
+#[test]
+fn a_scan_ends_with_the_last_recorded_request() {
+    let spec = small();
+    let requests = recorded(&spec, 3_000);
+    for place in [Place::Outside(1), Place::Inside] {
+        let run = |count: usize| {
+            let some = Requests::Recorded(&requests[..count]);
+            scanned(&spec, "sptf", place, some)
+        };
+        let short = run(30);
+        assert!(!short.is_complete());
+        assert_eq!(short.foreground.requests, 30);
+        assert_eq!(short.alone.requests, 30);
+        assert!(short.foreground.end >= requests[29].0);
+        let long = run(3_000);
+        assert!(long.is_complete());
+        assert!(long.foreground.requests < 3_000, "{:?}", long.foreground);
+        assert_eq!(long.alone.requests, long.foreground.requests);
+    }
+}

@@ -1,0 +1,88 @@
+//! What obeys commands, whatever its protocol.
+
+use std::io;
+use std::time::Instant as Wall;
+
+use super::{Command, Pending, Reply};
+use crate::figures::Served;
+use crate::power::{Cut, Lost, Switch, Unwritten};
+
+/// An export with a switch.
+pub trait Powered {
+    /// The switch.
+    fn switch(&mut self) -> &mut Switch;
+
+    /// Whether the power can be cut: something tells when data reach the media.
+    fn can_lose(&self) -> bool;
+
+    /// The writes that are not on the media now.
+    fn unwritten(&mut self) -> Vec<Unwritten>;
+
+    /// Takes back what does not survive, and what is under way: it ends without replies. The device
+    /// is as it is after it has been switched on.
+    ///
+    /// # Errors
+    /// Those of the store.
+    fn lose(&mut self, cut: &Cut) -> io::Result<Lost>;
+
+    /// What has been served.
+    fn served(&mut self) -> &mut Served;
+
+    /// Cuts the power.
+    ///
+    /// # Errors
+    /// Why too much has survived.
+    fn cut(&mut self, cut: &Cut) -> Result<Reply, String> {
+        let lost = self.lose(cut);
+        let taken = lost.as_ref().copied().unwrap_or_default();
+        self.switch().went_off(taken);
+        let lost = lost.map_err(|error| format!("the store failed: {error}"))?;
+        Ok(Reply::Cut(lost))
+    }
+
+    /// Cuts the power if that is due. Returns whether it is off: then all connections have to end.
+    fn goes_off(&mut self) -> bool {
+        if let Some(cut) = self.switch().take_due(Wall::now()) {
+            // If that fails, the next command says so.
+            let _ = self.cut(&cut);
+        }
+        !self.switch().is_on()
+    }
+
+    /// Does what the control socket asks for.
+    ///
+    /// # Errors
+    /// Why it cannot be done.
+    fn obey(&mut self, command: &Command) -> Result<Reply, String> {
+        let needs_power = matches!(
+            command,
+            Command::PowerCut(_) | Command::Pending | Command::Strike(_)
+        );
+        if needs_power && !self.can_lose() {
+            return Err("nothing tells when data of this device reach the media".to_owned());
+        }
+        let is_on = self.switch().is_on();
+        match command {
+            Command::PowerCut(_) | Command::Strike(_) if !is_on => {
+                return Err("the power is off".to_owned());
+            }
+            Command::PowerCut(cut) => return self.cut(cut),
+            Command::PowerRestore if is_on => return Err("the power is on".to_owned()),
+            Command::PowerRestore => self.switch().restore(),
+            Command::Pending => {
+                let pending = self.unwritten();
+                return Ok(Reply::Pending(Pending {
+                    is_powered: is_on,
+                    pending,
+                    last_cut: self.switch().lost(),
+                }));
+            }
+            Command::Strike(strike) => self.switch().arm(*strike, Wall::now()),
+            Command::Inject(injected) => self.switch().injections().inject(*injected),
+            Command::Heal { first, end } => self.switch().injections().heal(*first, *end),
+            Command::Errors => return Ok(Reply::Errors(self.switch().injections().list())),
+            Command::Figures => return Ok(Reply::Served(Box::new(self.served().clone()))),
+        }
+        Ok(Reply::Done)
+    }
+}

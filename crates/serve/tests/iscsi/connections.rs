@@ -1,0 +1,358 @@
+//! Sessions of several connections (RFC 7143): how they join, whose answer goes where, and what is
+//! left when one of them ends.
+
+use diskarm_serve::control::Powered as _;
+use diskarm_wire::iscsi::{
+    Command, LoginRequest, LogoutRequest, Message, Serial, Tag, TaskRequest, function,
+    login_status, logout_reason, logout_response, stage, task_response,
+};
+use diskarm_wire::status;
+
+use crate::bench::{Initiator, READ, Said, Target, WRITE, bytes, login_request, transfer};
+use crate::session::{data_out, managed, response, task_request};
+
+/// A login that joins a session with a connection called `name`.
+fn joining(tsih: u16, name: u16) -> LoginRequest {
+    LoginRequest {
+        tsih,
+        connection: name,
+        ..login_request(stage::OPERATIONAL, Some(stage::FULL_FEATURE))
+    }
+}
+
+/// A session of two connections: its initiator, with the first, and the number of the second, whose
+/// name is 1.
+fn two(target: &mut Target, pairs: &[(&str, &str)]) -> (Initiator, usize) {
+    let pairs = [pairs, &[("MaxConnections", "8")]].concat();
+    let initiator = target.log_in("a", &pairs);
+    let second = target.enter(joining(initiator.tsih, 1), "a", &[]);
+    let (tsih, number) = second.expect("a connection");
+    assert_eq!(tsih, initiator.tsih);
+    (initiator, number)
+}
+
+fn ready(command: Command) -> Vec<u8> {
+    bytes(&Message::Command(command), &[])
+}
+
+/// The command that was answered, and how.
+fn answered(said: &[Said]) -> (Tag, u8) {
+    let response = response(said).0;
+    (response.tag, response.scsi_status)
+}
+
+#[test]
+fn connections_join_as_far_as_was_negotiated() {
+    let mut target = Target::new("");
+    let plain = target.log_in("a", &[]);
+    let full = Err(login_status::TOO_MANY_CONNECTIONS);
+    assert_eq!(target.enter(joining(plain.tsih, 1), "a", &[]), full);
+    let first = target.log_in("a", &[("MaxConnections", "3")]);
+    // The first session has ended for the second; others cannot join this one.
+    let none = Err(login_status::NO_SESSION);
+    assert_eq!(target.enter(joining(plain.tsih, 1), "a", &[]), none);
+    assert_eq!(target.enter(joining(first.tsih, 1), "b", &[]), none);
+    let other = LoginRequest {
+        isid: [0x80, 0, 0, 0, 0, 2],
+        ..joining(first.tsih, 1)
+    };
+    assert_eq!(target.enter(other, "a", &[]), none);
+    for name in 1..3 {
+        let joined = target.enter(joining(first.tsih, name), "a", &[]);
+        assert!(joined.is_ok_and(|(tsih, _)| tsih == first.tsih));
+    }
+    assert_eq!(target.enter(joining(first.tsih, 3), "a", &[]), full);
+}
+
+/// What the session has agreed holds for all its connections; the longest data of a message that
+/// the initiator takes are each connection's own.
+#[test]
+fn a_connection_that_joins_has_the_keys_of_the_session() {
+    let mut target = Target::new("");
+    let keys = [("ImmediateData", "No"), ("MaxConnections", "2")];
+    let mut initiator = target.log_in("a", &keys);
+    let pairs = [
+        ("ImmediateData", "Yes"),
+        ("MaxRecvDataSegmentLength", "512"),
+    ];
+    let joined = target.enter(joining(initiator.tsih, 1), "a", &pairs);
+    let (_, second) = joined.expect("a connection");
+    let write = initiator.command(&transfer(WRITE, 0, 1), 512, true);
+    let said = target.send(second, &bytes(&Message::Command(write), &[1; 512]));
+    assert_eq!(answered(&said), (write.tag, status::CHECK_CONDITION));
+    let read = initiator.command(&transfer(READ, 0, 2), 1024, false);
+    let said = target.send(second, &ready(read));
+    let lengths: Vec<usize> = said.iter().map(|(_, data)| data.len()).collect();
+    assert_eq!(lengths, [512, 512]);
+}
+
+/// Commands are executed in the order of their numbers, whichever connection is faster; each is
+/// answered where it came from, and the window is one.
+#[test]
+fn commands_of_all_connections_are_in_one_order() {
+    let mut target = Target::new("");
+    let (mut initiator, second) = two(&mut target, &[]);
+    let first = initiator.number;
+    let write = |initiator: &mut Initiator, fill: u8| {
+        let command = initiator.command(&transfer(WRITE, 5, 1), 512, true);
+        (command.tag, bytes(&Message::Command(command), &[fill; 512]))
+    };
+    let (one, one_sent) = write(&mut initiator, 1);
+    let (two, two_sent) = write(&mut initiator, 2);
+    let (three, three_sent) = write(&mut initiator, 3);
+    assert!(target.send(second, &three_sent).is_empty());
+    // The same once more is ignored, as it would be after its turn.
+    assert!(target.send(second, &three_sent).is_empty());
+    assert!(target.send(first, &two_sent).is_empty());
+    let said = target.send(first, &one_sent);
+    let [(Message::Response(a), _), (Message::Response(b), _)] = said[..] else {
+        panic!("{said:?}");
+    };
+    assert_eq!((a.tag, b.tag), (one, two));
+    let said = target.heard(second);
+    assert_eq!(answered(&said), (three, status::GOOD));
+    let (last, _) = response(&said);
+    assert_eq!(last.expected_command, initiator.command);
+    assert_eq!(last.max_command.since(last.expected_command), 63);
+    let read = initiator.command(&transfer(READ, 5, 1), 512, false);
+    assert_eq!(target.send(first, &ready(read))[0].1, [3; 512]);
+}
+
+/// Unsolicited data of a command that waits for its turn wait with it.
+#[test]
+fn data_of_a_command_that_comes_early_are_kept() {
+    let mut target = Target::new("");
+    let (mut initiator, second) = two(&mut target, &[("InitialR2T", "No")]);
+    let before = initiator.command(&[0; 6], 0, false);
+    let mut write = initiator.command(&transfer(WRITE, 9, 2), 1024, true);
+    write.is_final = false;
+    assert!(
+        target
+            .send(second, &bytes(&Message::Command(write), &[4; 512]))
+            .is_empty()
+    );
+    let part = Message::DataOut(data_out(write.tag, Tag::NONE, 0, 512, true));
+    assert!(target.send(second, &bytes(&part, &[5; 512])).is_empty());
+    target.send(initiator.number, &ready(before));
+    assert_eq!(answered(&target.heard(second)), (write.tag, status::GOOD));
+    let read = initiator.command(&transfer(READ, 9, 2), 1024, false);
+    let said = target.send(second, &ready(read));
+    assert_eq!(said[0].1, [[4; 512], [5; 512]].concat());
+}
+
+/// Of what comes early no more is kept than all commands may have under way.
+#[test]
+fn early_data_are_bounded() {
+    let mut target = Target::new("");
+    let (mut initiator, second) = two(&mut target, &[("InitialR2T", "No")]);
+    initiator.command = initiator.command.next();
+    let mut write = initiator.command(&transfer(WRITE, 9, 2), 1024, true);
+    write.is_final = false;
+    assert!(target.send(second, &ready(write)).is_empty());
+    let part = Message::DataOut(data_out(write.tag, Tag::NONE, 0, 0, false));
+    let part = bytes(&part, &vec![5; 128 << 10]);
+    let sent = (0..1000).take_while(|_| target.exchange(second, &part).is_some());
+    assert_eq!(sent.count(), 127);
+    target.close(second);
+    // The number may come again, by another connection.
+    let command = initiator.command(&[0; 6], 0, false);
+    let late = Command {
+        command: command.command.previous(),
+        ..command
+    };
+    assert!(target.send(initiator.number, &ready(late)).is_empty());
+}
+
+/// Data go where the command came from, and only data that come there are its own.
+#[test]
+fn data_of_a_command_keep_to_its_connection() {
+    let mut target = Target::new("");
+    let (mut initiator, second) = two(&mut target, &[("ImmediateData", "No")]);
+    let write = initiator.command(&transfer(WRITE, 0, 1), 512, true);
+    let said = target.send(second, &ready(write));
+    let [(Message::ReadyToTransfer(wanted), _)] = said[..] else {
+        panic!("{said:?}");
+    };
+    let part = Message::DataOut(data_out(write.tag, wanted.transfer, 0, 0, true));
+    let other = bytes(&part, &[9; 512]);
+    assert!(target.send(initiator.number, &other).is_empty());
+    let said = target.send(second, &bytes(&part, &[7; 512]));
+    assert_eq!(answered(&said), (write.tag, status::GOOD));
+    let read = initiator.command(&transfer(READ, 0, 1), 512, false);
+    assert_eq!(target.send(second, &ready(read))[0].1, [7; 512]);
+}
+
+/// An ordered command by one connection waits for the data of an older one by the other.
+#[test]
+fn attributes_hold_across_connections() {
+    let mut target = Target::new("");
+    let (mut initiator, second) = two(&mut target, &[("ImmediateData", "No")]);
+    let write = initiator.command(&transfer(WRITE, 0, 1), 512, true);
+    let said = target.send(initiator.number, &ready(write));
+    let [(Message::ReadyToTransfer(wanted), _)] = said[..] else {
+        panic!("{said:?}");
+    };
+    let mut ordered = initiator.command(&transfer(READ, 0, 1), 512, false);
+    ordered.attribute = diskarm_wire::iscsi::attribute::ORDERED;
+    assert!(target.send(second, &ready(ordered)).is_empty());
+    let part = Message::DataOut(data_out(write.tag, wanted.transfer, 0, 0, true));
+    target.send(initiator.number, &bytes(&part, &[7; 512]));
+    assert_eq!(target.heard(second)[0].1, [7; 512]);
+}
+
+/// All connections of a session share its memory: see the test of one connection.
+#[test]
+fn memory_is_the_sessions() {
+    let mut target = Target::new("");
+    let (mut initiator, second) = two(&mut target, &[("ImmediateData", "No")]);
+    let mut write = |target: &mut Target, number, immediate| {
+        let mut command = initiator.command(&transfer(WRITE, 0, 2048), 1 << 20, true);
+        command.immediate = immediate;
+        target.send(number, &ready(command))
+    };
+    for n in 0..64 {
+        let number = if n % 2 == 0 { second } else { 0 };
+        let said = write(&mut target, number, false);
+        assert!(matches!(said[..], [(Message::ReadyToTransfer(_), _)]));
+    }
+    let said = write(&mut target, second, true);
+    assert_eq!(answered(&said).1, status::TASK_SET_FULL);
+    // What is lost with a connection takes no more memory.
+    target.close(second);
+    let said = write(&mut target, 0, true);
+    assert!(matches!(said[..], [(Message::ReadyToTransfer(_), _)]));
+}
+
+#[test]
+fn the_loss_of_a_connection_leaves_the_others() {
+    let mut target = Target::new("");
+    let (mut initiator, second) = two(&mut target, &[("ImmediateData", "No")]);
+    let lost = initiator.command(&transfer(WRITE, 0, 1), 512, true);
+    assert_eq!(target.send(second, &ready(lost)).len(), 1);
+    let mut waits = initiator.command(&transfer(READ, 0, 1), 512, false);
+    waits.attribute = diskarm_wire::iscsi::attribute::ORDERED;
+    assert!(target.send(initiator.number, &ready(waits)).is_empty());
+    // What waited for data that do not come goes on when their connection is gone.
+    target.close(second);
+    let said = target.send(initiator.number, &[]);
+    let [(Message::DataIn(read), _)] = said[..] else {
+        panic!("{said:?}");
+    };
+    assert_eq!(read.tag, waits.tag);
+    assert_eq!(read.max_command.since(read.expected_command), 63);
+    assert_eq!(target.desk.served().counts.writes, 1);
+    assert_eq!(target.desk.served().counts.written_bytes, 0);
+    // Another may join in its place, and the last one ends the session.
+    let joined = target.enter(joining(initiator.tsih, 1), "a", &[]);
+    let (_, third) = joined.expect("a connection");
+    target.close(initiator.number);
+    let said = target.send(third, &ready(initiator.command(&[0; 6], 0, false)));
+    assert_eq!(answered(&said).1, status::GOOD);
+    target.close(third);
+    let gone = target.enter(joining(initiator.tsih, 1), "a", &[]);
+    assert_eq!(gone, Err(login_status::NO_SESSION));
+}
+
+/// A login with the name of a connection takes its place.
+#[test]
+fn a_connection_that_comes_again_replaces_the_old_one() {
+    let mut target = Target::new("");
+    let (mut initiator, second) = two(&mut target, &[("ImmediateData", "No")]);
+    let lost = initiator.command(&transfer(WRITE, 0, 1), 512, true);
+    assert_eq!(target.send(second, &ready(lost)).len(), 1);
+    let joined = target.enter(joining(initiator.tsih, 1), "a", &[]);
+    let (_, again) = joined.expect("a connection");
+    assert!(!target.is_open(second) && target.is_open(again));
+    // Its commands are gone with it: their names are free.
+    let mut command = initiator.command(&[0; 6], 0, false);
+    command.tag = lost.tag;
+    let said = target.send(again, &ready(command));
+    assert_eq!(answered(&said), (lost.tag, status::GOOD));
+    assert!(target.is_open(initiator.number));
+}
+
+#[test]
+fn a_session_that_comes_again_ends_all_connections_of_the_old_one() {
+    let mut target = Target::new("");
+    let (initiator, second) = two(&mut target, &[]);
+    let mut again = target.log_in("a", &[]);
+    assert_ne!(again.tsih, initiator.tsih);
+    assert!(!target.is_open(initiator.number) && !target.is_open(second));
+    let gone = target.enter(joining(initiator.tsih, 2), "a", &[]);
+    assert_eq!(gone, Err(login_status::NO_SESSION));
+    let said = target.run(&mut again, &[0; 6], 0);
+    assert_eq!(answered(&said).1, status::GOOD);
+}
+
+fn log_out(target: &mut Target, number: usize, reason: u8, connection: u16) -> u8 {
+    let logout = LogoutRequest {
+        immediate: true,
+        reason,
+        tag: Tag(4),
+        connection,
+        command: Serial(0),
+        expected_status: Serial(0),
+    };
+    match target.send(number, &bytes(&Message::LogoutRequest(logout), &[]))[..] {
+        [(Message::LogoutResponse(response), _)] => response.response,
+        ref other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn logouts_end_a_connection_or_all() {
+    let mut target = Target::new("");
+    let (initiator, second) = two(&mut target, &[]);
+    let first = initiator.number;
+    let joined = target.enter(joining(initiator.tsih, 2), "a", &[]);
+    let (_, third) = joined.expect("a connection");
+    let connection = logout_reason::CLOSE_CONNECTION;
+    let unknown = log_out(&mut target, first, connection, 9);
+    assert_eq!(unknown, logout_response::NO_CONNECTION);
+    let recovery = log_out(&mut target, first, logout_reason::RECOVER_CONNECTION, 1);
+    assert_eq!(recovery, logout_response::NO_RECOVERY);
+    // Another connection, and its own.
+    let closed = logout_response::CLOSED;
+    assert_eq!(log_out(&mut target, first, connection, 1), closed);
+    let open = [first, second, third].map(|number| target.is_open(number));
+    assert_eq!(open, [true, false, true]);
+    assert_eq!(log_out(&mut target, third, connection, 2), closed);
+    assert!(!target.is_open(third) && target.is_open(first));
+    target.close(third);
+    let joined = target.enter(joining(initiator.tsih, 2), "a", &[]);
+    let (_, fourth) = joined.expect("a connection");
+    let session = logout_reason::CLOSE_SESSION;
+    assert_eq!(log_out(&mut target, fourth, session, 0), closed);
+    assert!(!target.is_open(first) && !target.is_open(fourth));
+}
+
+/// Tasks are aborted by any connection, also those that have not come yet.
+#[test]
+fn commands_are_aborted_before_they_come() {
+    let mut target = Target::new("");
+    let (mut initiator, second) = two(&mut target, &[("ImmediateData", "No")]);
+    let write = initiator.command(&transfer(WRITE, 0, 1), 512, true);
+    assert_eq!(target.send(second, &ready(write)).len(), 1);
+    let abort = |task: &Command| {
+        let Message::TaskRequest(request) = task_request(function::ABORT_TASK, task.tag) else {
+            panic!("another message");
+        };
+        let request = TaskRequest {
+            task_command: task.command,
+            ..request
+        };
+        bytes(&Message::TaskRequest(request), &[])
+    };
+    let said = target.send(initiator.number, &abort(&write));
+    assert_eq!(managed(&said), task_response::COMPLETE);
+    let late = initiator.command(&[0; 6], 0, false);
+    let said = target.send(initiator.number, &abort(&late));
+    assert_eq!(managed(&said), task_response::COMPLETE);
+    // It comes after all, and the next one goes on in its place.
+    assert!(target.send(second, &ready(late)).is_empty());
+    let next = initiator.command(&[0; 6], 0, false);
+    let said = target.send(second, &ready(next));
+    assert_eq!(answered(&said), (next.tag, status::GOOD));
+    let said = target.send(initiator.number, &abort(&late));
+    assert_eq!(managed(&said), task_response::NO_TASK);
+}

@@ -1,0 +1,197 @@
+//! Commands that change their blocks before the drive has their write, and are aborted in between.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use diskarm_core::device::{Completion, Device, Landed, Refused};
+use diskarm_core::request::Request;
+use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount};
+use diskarm_emulate::{Attribute, Status, Store as _, Task, Unit};
+use diskarm_serve::iscsi::{Blocks, Disk};
+use diskarm_serve::power::{Cut, Data};
+use diskarm_serve::store::SparseStore;
+use diskarm_wire::command::{Blocks as Range, Caching, Command, Size};
+
+use super::cuts::maker;
+
+const SECTOR: u64 = 512;
+const SECTORS: u64 = 64;
+/// The block that all commands change.
+const AT: u64 = 10;
+
+/// A drive that takes nothing more while its gate is shut.
+struct Gated {
+    drive: Box<dyn Device>,
+    is_shut: Arc<AtomicBool>,
+}
+
+impl Device for Gated {
+    fn capacity(&self) -> SectorCount {
+        self.drive.capacity()
+    }
+
+    fn sector_size(&self) -> Bytes {
+        self.drive.sector_size()
+    }
+
+    fn has_room(&self) -> bool {
+        self.drive.has_room() && !self.is_shut.load(Ordering::Relaxed)
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+        self.drive.submit(now, request)
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        self.drive.next_event()
+    }
+
+    fn advance(&mut self, now: Instant) -> Option<Completion> {
+        self.drive.advance(now)
+    }
+
+    fn abort(&mut self, now: Instant, id: u64) -> bool {
+        self.drive.abort(now, id)
+    }
+
+    fn landed(&mut self, now: Instant) -> Option<Vec<Landed>> {
+        self.drive.landed(now)
+    }
+}
+
+struct Bench {
+    unit: Unit<Disk>,
+    blocks: Blocks,
+    is_shut: Arc<AtomicBool>,
+    now: Instant,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let store = SparseStore::empty(SECTORS * SECTOR);
+        let data = Data::new(Box::new(store), Bytes(SECTOR)).losing(SectorCount(1 << 20), true);
+        let blocks = Blocks::new(data, SECTOR, SECTORS * SECTOR);
+        let is_shut = Arc::default();
+        let gated = Gated {
+            drive: maker("sata-4tb-7200", "fcfs")(),
+            is_shut: Arc::clone(&is_shut),
+        };
+        let disk = Disk::any(Box::new(gated), SectorCount(SECTORS));
+        let mut bench = Self {
+            unit: Unit::with_store(disk, Box::new(blocks.clone())),
+            blocks,
+            is_shut,
+            now: Instant::START,
+        };
+        // It is told of the power on.
+        bench.submit(0, &Command::TestUnitReady, &[]);
+        assert_eq!(bench.ended(), [(0, Status::CheckCondition)]);
+        bench
+    }
+
+    fn submit(&mut self, id: u64, command: &Command, data_out: &[u8]) {
+        let mut block = [0; 16];
+        let length = command.emit(&mut block);
+        let task = Task {
+            id,
+            initiator: 1,
+            attribute: Attribute::Simple,
+            command: &block[..length],
+            data_out,
+        };
+        self.unit.submit(self.now, task);
+    }
+
+    /// Sets bits of the block.
+    fn or_write(&mut self, id: u64, bits: u8) {
+        let or_write = Command::OrWrite {
+            blocks: Range { at: AT, count: 1 },
+            caching: Caching::default(),
+        };
+        self.submit(id, &or_write, &[bits; SECTOR as usize]);
+    }
+
+    /// Replaces zeros in the block.
+    fn compare_and_write(&mut self, id: u64, fill: u8) {
+        let command = Command::CompareAndWrite {
+            at: AT,
+            count: 1,
+            caching: Caching::default(),
+        };
+        let data = [[0; SECTOR as usize], [fill; SECTOR as usize]].concat();
+        self.submit(id, &command, &data);
+    }
+
+    /// Lets all happen that happens without further input; what has ended.
+    fn ended(&mut self) -> Vec<(u64, Status)> {
+        let mut all = Vec::new();
+        while let Some(next) = self.unit.next_event() {
+            let ended = self.unit.advance(next);
+            all.extend(ended.map(|response| (response.id, response.status)));
+            self.now = next;
+        }
+        all
+    }
+
+    fn shut(&self, is_shut: bool) {
+        self.is_shut.store(is_shut, Ordering::Relaxed);
+    }
+
+    fn flush(&mut self, id: u64) {
+        let flush = Command::SynchronizeCache {
+            size: Size::Ten,
+            blocks: Range { at: 0, count: 0 },
+            immediate: false,
+        };
+        self.submit(id, &flush, &[]);
+        assert_eq!(self.ended(), [(id, Status::Good)]);
+    }
+
+    fn held(&mut self) -> u8 {
+        let mut block = [0; SECTOR as usize];
+        self.blocks.read(Lbn(AT), &mut block).expect("memory");
+        block[0]
+    }
+
+    fn cut(&mut self) {
+        self.unit.follow(self.now);
+        self.blocks.cut(&Cut::default()).expect("memory");
+    }
+}
+
+/// What one aborted command has left must not be taken for the data of the next: it is flushed, so
+/// that a power cut leaves it alone.
+#[test]
+fn what_follows_an_aborted_command_is_safe_after_a_flush() {
+    let commands: [fn(&mut Bench, u64, u8); 2] = [Bench::or_write, Bench::compare_and_write];
+    for command in commands {
+        let mut bench = Bench::new();
+        command(&mut bench, 1, 1);
+        bench.shut(true);
+        assert_eq!(bench.ended(), []);
+        assert_eq!(bench.held(), 1);
+        assert!(bench.unit.abort(bench.now, 1, 1));
+        bench.shut(false);
+        bench.or_write(2, 2);
+        assert_eq!(bench.ended(), [(2, Status::Good)]);
+        bench.flush(3);
+        bench.cut();
+        assert_eq!(bench.held(), 3);
+    }
+}
+
+/// Of two that have changed the same block the second is aborted: it is that one's change that
+/// stays, whatever becomes of the first.
+#[test]
+fn of_two_that_wait_the_aborted_one_is_left_over() {
+    let mut bench = Bench::new();
+    bench.or_write(1, 1);
+    bench.or_write(2, 2);
+    // Both have to read before either may write.
+    bench.shut(true);
+    assert_eq!(bench.ended(), []);
+    assert_eq!(bench.held(), 3);
+    assert!(bench.unit.abort(bench.now, 1, 2));
+    bench.cut();
+    assert_eq!(bench.held(), 3);
+}

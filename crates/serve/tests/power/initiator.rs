@@ -1,0 +1,329 @@
+//! Power cuts of a target, seen by an initiator.
+
+use std::path::PathBuf;
+
+use diskarm_core::units::Span;
+use diskarm_extract::{Broken, Data, Transport as _};
+use diskarm_initiator::{Address as Place, Session};
+use diskarm_serve::control::{Controller, Named, ask};
+use diskarm_serve::iscsi::{Disk, Iscsi, target_name};
+use diskarm_serve::{Address, CONNECTIONS, Export, Listener, Pace, Server, Setting, Speed};
+use diskarm_wire::Sense;
+use diskarm_wire::command::{Blocks, Caching, Command, Size};
+use diskarm_wire::sense::{Code, Key};
+use serde_json::{Value, json};
+
+use super::client::name_of;
+
+const DRIVE: &str = "sata-4tb-7200";
+const BLOCK: usize = 512;
+
+/// A target with a control socket.
+pub struct Running {
+    server: Server,
+    place: Place,
+    control: PathBuf,
+}
+
+impl Running {
+    /// Serves a drive of a megabyte in memory, with these seconds of the drive for one of the wall.
+    fn start(name: &str, drive: &str, speed: Option<f64>) -> Self {
+        Self::start_so(name, drive, speed, |export| export)
+    }
+
+    /// The same with an export that `change` has changed.
+    pub fn start_so(
+        name: &str,
+        drive: &str,
+        speed: Option<f64>,
+        change: impl FnOnce(Export<Disk>) -> Export<Disk>,
+    ) -> Self {
+        let text = format!("db(drive={drive}, size=1 MiB)");
+        let setting = Setting::parse(&text, "--export").expect("a setting");
+        let pace = Pace {
+            speed: speed.map(|factor| Speed::new(factor).expect("a speed")),
+            spins: false,
+            bound: Span::from_us(100.0),
+        };
+        let export = change(setting.build_unit(pace, 1).expect("an export"));
+        let bytes = export.facts.bytes();
+        let address = Address::parse("127.0.0.1:0").expect("an address");
+        let listener = Listener::bind(&address).expect("a port");
+        let port = listener.tcp_address().expect("TCP").port();
+        let target = Iscsi::new(None);
+        let server = Server::start_controlled(target, vec![export], vec![listener], CONNECTIONS);
+        let server = server.expect("a server");
+        let controller = Controller {
+            remotes: server.remotes(),
+            figures: Box::new(move |_, served| setting.figures(pace, bytes, served)),
+        };
+        let control = name_of(&format!("target-{name}"));
+        let socket = Listener::bind(&Address::Unix(control.clone())).expect("a socket");
+        controller.listen(socket).expect("a thread");
+        let place = format!("//127.0.0.1:{port}/{}/0", target_name("db"));
+        Self {
+            server,
+            place: Place::parse(&place).expect("an address"),
+            control,
+        }
+    }
+
+    /// What the control socket answers.
+    pub fn ask(&self, line: &str) -> Value {
+        let named = Named::parse(line).expect("a command");
+        let answer = ask(&self.control, &named).expect("a server");
+        serde_json::from_str(&answer).expect("JSON")
+    }
+
+    /// Logs in; the first command is told of the power on.
+    pub fn log_in(&self) -> Initiator {
+        let mut session = Session::open(&self.place, None).expect("a target");
+        let mut block = [0; 16];
+        let length = Command::TestUnitReady.emit(&mut block);
+        let reply = session.execute(&block[..length], Data::None);
+        let reply = reply.expect("a reply");
+        let attention = Sense::new(Key::UnitAttention, Code::POWER_ON_OR_RESET);
+        assert_eq!(Sense::parse(&reply.sense), Ok(attention));
+        session.allow_writes(true).expect("no questions");
+        Initiator(session)
+    }
+
+    pub fn stop(self) {
+        self.server.stopper().expect("a stopper").stop();
+        self.server.wait();
+        std::fs::remove_file(self.control).expect("a socket");
+    }
+}
+
+pub struct Initiator(Session);
+
+impl Initiator {
+    /// What a command is answered: its sense data unless it ends well.
+    fn run(&mut self, command: &Command, data: Data<'_>) -> Result<Option<Sense>, Broken> {
+        let mut block = [0; 16];
+        let length = command.emit(&mut block);
+        let reply = self.0.execute(&block[..length], data)?;
+        let sense = (reply.status != 0).then(|| Sense::parse(&reply.sense).expect("sense data"));
+        Ok(sense)
+    }
+
+    /// Fills blocks with a byte.
+    fn write(&mut self, at: u64, count: u32, fill: u8, fua: bool) -> Result<Option<Sense>, Broken> {
+        let write = Command::Write {
+            size: Size::Ten,
+            blocks: Blocks { at, count },
+            caching: Caching {
+                disable_page_out: false,
+                force_unit_access: fua,
+            },
+        };
+        let data = vec![fill; count as usize * BLOCK];
+        self.run(&write, Data::Out(&data))
+    }
+
+    fn flush(&mut self) -> Result<Option<Sense>, Broken> {
+        let flush = Command::SynchronizeCache {
+            size: Size::Ten,
+            blocks: Blocks { at: 0, count: 0 },
+            immediate: false,
+        };
+        self.run(&flush, Data::None)
+    }
+
+    pub fn read(&mut self, at: u64, count: u32) -> Result<Vec<u8>, Option<Sense>> {
+        let read = Command::Read {
+            size: Size::Ten,
+            blocks: Blocks { at, count },
+            caching: Caching::default(),
+        };
+        let mut data = vec![0; count as usize * BLOCK];
+        match self.run(&read, Data::In(&mut data)) {
+            Ok(None) => Ok(data),
+            Ok(sense) => Err(sense),
+            Err(_) => Err(None),
+        }
+    }
+
+    /// The first bytes of some blocks.
+    pub fn bytes(&mut self, blocks: &[u64]) -> Vec<u8> {
+        let first = |at: &u64| self.read(*at, 1).expect("a block")[0];
+        blocks.iter().map(first).collect()
+    }
+}
+
+/// The drive has a cache for writes. What the list says is not on the media is lost, unless it gets
+/// there before the cut; all else is there.
+#[test]
+fn what_an_initiator_finds_after_a_cut_is_what_was_not_listed() {
+    const ROUNDS: u64 = 12;
+    const WRITES: u64 = 4;
+    let running = Running::start("listed", DRIVE, Some(0.05));
+    // Blocks far from each other, of 1 to 8, and a byte of their own.
+    let place = |n: u64| (n * 1117 % 2000, 1 + (n % 8) as u32, 1 + n as u8);
+    let mut reverted = 0;
+    for round in 0..ROUNDS {
+        let mut initiator = running.log_in();
+        let writes = round * WRITES..(round + 1) * WRITES;
+        for n in writes.clone() {
+            let (at, count, fill) = place(n);
+            let done = initiator.write(at, count, fill, n % 7 == 3);
+            assert_eq!(done, Ok(None));
+        }
+        if round == 6 {
+            assert_eq!(initiator.flush(), Ok(None));
+        }
+        let pending = running.ask("pending(export=db)");
+        let lost = running.ask("power-cut(export=db)");
+        assert!(initiator.read(0, 1).is_err());
+        running.ask("power-restore(export=db)");
+        let mut initiator = running.log_in();
+        let listed = pending["pending"].as_array().expect("a list").iter();
+        let listed = listed.map(|write| write["first_sector"].as_u64().expect("a number"));
+        let listed: Vec<u64> = listed.collect();
+        assert!(round != 6 || listed.is_empty(), "{pending}");
+        let mut missing = 0;
+        for n in writes {
+            let (at, count, fill) = place(n);
+            let held = initiator.read(at, count).expect("blocks");
+            let is_there = held.iter().all(|byte| *byte == fill);
+            let is_lost = held.iter().all(|byte| *byte == 0);
+            assert!(is_there || is_lost, "a write was torn: {n}");
+            let is_allowed = is_there || listed.contains(&at);
+            assert!(is_allowed, "{n} was not listed: {pending}");
+            missing += u64::from(is_lost);
+        }
+        assert_eq!(lost["lost_writes"], missing, "{pending}");
+        reverted += missing;
+    }
+    assert!(reverted > 5, "{reverted}");
+    running.stop();
+}
+
+#[test]
+fn an_initiator_keeps_what_was_flushed_or_had_fua_and_nothing_else() {
+    let running = Running::start("plain", DRIVE, None);
+    let mut initiator = running.log_in();
+    assert_eq!(initiator.write(0, 8, 1, false), Ok(None));
+    assert_eq!(initiator.flush(), Ok(None));
+    assert_eq!(initiator.write(0, 1, 2, false), Ok(None));
+    assert_eq!(initiator.write(8, 1, 3, true), Ok(None));
+    assert_eq!(initiator.write(16, 2, 4, false), Ok(None));
+    let pending = running.ask("pending(export=db)");
+    let write = |first: u64, sectors: u64| {
+        json!({"first_sector": first, "sectors": sectors, "landed_sectors": 0,
+            "is_acknowledged": true})
+    };
+    let expected = json!({"is_powered": true, "pending": [write(0, 1), write(16, 2)],
+        "last_cut": null});
+    assert_eq!(pending, expected);
+    let lost = running.ask("power-cut(export=db)");
+    let expected = json!({"lost_writes": 2, "unfinished_writes": 0, "reverted_sectors": 3});
+    assert_eq!(lost, expected);
+    // Without power sessions end, also new ones.
+    assert!(initiator.flush().is_err());
+    let off = Session::open(&running.place, None);
+    let ready = |mut session: Session| session.execute(&[0; 6], Data::None).is_ok();
+    assert!(!off.is_ok_and(ready));
+    assert_eq!(
+        running.ask("power-cut(export=db)"),
+        json!({"error": "the power is off"})
+    );
+    assert_eq!(running.ask("power-restore(export=db)"), json!({}));
+    let mut initiator = running.log_in();
+    assert_eq!(initiator.bytes(&[0, 1, 8, 16]), [1, 1, 3, 0]);
+    running.stop();
+}
+
+#[test]
+fn strikes_come_before_or_after_a_command() {
+    for speed in [None, Some(1000.0)] {
+        let running = Running::start("strike", DRIVE, speed);
+        let mut initiator = running.log_in();
+        assert_eq!(initiator.write(0, 1, 1, true), Ok(None));
+        running.ask("strike(export=db, before=flush, nth=2)");
+        assert_eq!(initiator.flush(), Ok(None));
+        assert_eq!(initiator.write(0, 1, 2, true), Ok(None));
+        assert!(initiator.flush().is_err());
+        running.ask("power-restore(export=db)");
+        let mut initiator = running.log_in();
+        assert_eq!(initiator.bytes(&[0]), [2]);
+        // The second write is answered, and was not flushed.
+        running.ask("strike(export=db, after=write, nth=2, worst=yes, seed=1)");
+        assert_eq!(initiator.write(1, 1, 3, true), Ok(None));
+        assert_eq!(initiator.write(2, 1, 4, true), Ok(None));
+        assert!(initiator.read(0, 1).is_err());
+        running.ask("power-restore(export=db)");
+        let mut initiator = running.log_in();
+        assert_eq!(initiator.bytes(&[1, 2]), [3, 4]);
+        // What the drive did not get is not there.
+        running.ask("strike(export=db, before=write)");
+        assert!(initiator.write(0, 1, 5, true).is_err());
+        running.ask("power-restore(export=db)");
+        assert_eq!(running.log_in().bytes(&[0]), [2]);
+        running.ask("strike(export=db, after=1ms)");
+        while running.ask("pending(export=db)")["is_powered"] == true {}
+        running.ask("power-restore(export=db)");
+        assert_eq!(running.log_in().bytes(&[0]), [2]);
+        running.stop();
+    }
+}
+
+#[test]
+fn blocks_of_a_target_fail_until_they_are_healed() {
+    for speed in [None, Some(1000.0)] {
+        let running = Running::start("bad", DRIVE, speed);
+        let mut initiator = running.log_in();
+        running.ask("inject(export=db, first=8, sectors=8)");
+        assert_eq!(initiator.write(8, 1, 1, true), Ok(None));
+        assert!(initiator.read(7, 1).is_ok());
+        let sense = initiator.read(6, 4).expect_err("a bad block");
+        let expected = Sense {
+            information: Some(8),
+            ..Sense::new(Key::MediumError, Code::UNRECOVERED_READ_ERROR)
+        };
+        assert_eq!(sense, Some(expected));
+        running.ask("inject(export=db, first=100, sectors=1, affects=writes)");
+        let sense = initiator.write(100, 1, 1, false).expect("a reply");
+        assert_eq!(sense.map(|sense| sense.key), Some(Key::MediumError));
+        // Bad blocks are bad after a power cut, too.
+        running.ask("power-cut(export=db)");
+        running.ask("power-restore(export=db)");
+        let mut initiator = running.log_in();
+        assert!(initiator.read(8, 1).is_err());
+        assert_eq!(initiator.bytes(&[100]), [0]);
+        running.ask("heal(export=db)");
+        assert_eq!(initiator.write(100, 1, 1, true), Ok(None));
+        assert_eq!(initiator.bytes(&[100, 8]), [1, 1]);
+        running.stop();
+    }
+}
+
+#[test]
+fn blocks_of_a_target_recover_on_a_retry() {
+    for speed in [None, Some(1000.0)] {
+        let running = Running::start("times", DRIVE, speed);
+        let mut initiator = running.log_in();
+        running.ask("inject(export=db, first=8, sectors=8, times=3)");
+        assert!(initiator.read(8, 1).is_err());
+        assert!(initiator.read(0, 16).is_err());
+        // A power cut does not count.
+        running.ask("power-cut(export=db)");
+        running.ask("power-restore(export=db)");
+        let mut initiator = running.log_in();
+        let left = json!({"first_sector": 8, "sectors": 8, "affects": "reads", "times": 1});
+        assert_eq!(running.ask("errors(export=db)"), json!({"errors": [left]}));
+        assert!(initiator.read(15, 1).is_err());
+        assert_eq!(initiator.bytes(&[15, 8]), [0, 0]);
+        assert_eq!(running.ask("errors(export=db)"), json!({"errors": []}));
+        running.stop();
+    }
+}
+
+#[test]
+fn the_power_of_an_array_cannot_be_cut() {
+    let running = Running::start("array", "raid5(disks=4, drive=hp-c2247)", Some(1.0));
+    let array = running.ask("power-cut(export=db)");
+    let expected = "nothing tells when data of this device reach the media";
+    assert_eq!(array, json!({ "error": expected }));
+    running.stop();
+}

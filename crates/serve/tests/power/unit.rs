@@ -1,0 +1,394 @@
+//! Random commands to logical units in virtual time, many at once, and power cuts at random times.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use diskarm_core::device::{Completion, Device, Landed, Refused};
+use diskarm_core::request::Request;
+use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
+use diskarm_emulate::{Attribute, Status, Store as _, Task, Unit};
+use diskarm_serve::iscsi::{Blocks, Disk};
+use diskarm_serve::power::{Cut, Data};
+use diskarm_serve::store::SparseStore;
+use diskarm_wire::command::{Blocks as Range, Caching, Command, Size};
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use super::cuts::{Make, deferring, maker};
+use super::model::Model;
+
+const SECTOR: u64 = 512;
+/// Few sectors, so that commands often write what others have written.
+const SECTORS: u64 = 96;
+/// What ORWRITE leaves, and nothing else.
+const ONES: u8 = 0xff;
+
+/// A device that also tells the test what has reached the media.
+struct Told {
+    device: Box<dyn Device>,
+    landed: Arc<Mutex<Vec<Landed>>>,
+}
+
+impl Device for Told {
+    fn capacity(&self) -> SectorCount {
+        self.device.capacity()
+    }
+
+    fn sector_size(&self) -> Bytes {
+        self.device.sector_size()
+    }
+
+    fn has_room(&self) -> bool {
+        self.device.has_room()
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+        self.device.submit(now, request)
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        self.device.next_event()
+    }
+
+    fn advance(&mut self, now: Instant) -> Option<Completion> {
+        self.device.advance(now)
+    }
+
+    fn abort(&mut self, now: Instant, id: u64) -> bool {
+        self.device.abort(now, id)
+    }
+
+    fn landed(&mut self, now: Instant) -> Option<Vec<Landed>> {
+        let landed = self.device.landed(now)?;
+        self.landed.lock().expect("sound").extend(&landed);
+        Some(landed)
+    }
+}
+
+/// What a command under way does.
+enum Under {
+    /// It writes: the model's number, and whether no power cut undoes it once it is answered.
+    Writes(usize, bool),
+    /// It makes these safe that had been answered when it came.
+    Flushes(Vec<usize>),
+    Reads,
+}
+
+struct Bench {
+    make: Make,
+    unit: Unit<Disk>,
+    blocks: Blocks,
+    landed: Arc<Mutex<Vec<Landed>>>,
+    model: Model,
+    under: BTreeMap<u64, Under>,
+    now: Instant,
+    chance: Pcg64Mcg,
+    next: u64,
+    /// Writes that were aborted.
+    aborted: usize,
+}
+
+impl Bench {
+    fn new(make: &Make, seed: u64) -> Self {
+        let landed = Arc::default();
+        let data = Data::new(
+            Box::new(SparseStore::empty(SECTORS * SECTOR)),
+            Bytes(SECTOR),
+        );
+        let data = data.losing(SectorCount(1 << 20), true);
+        let blocks = Blocks::new(data, SECTOR, SECTORS * SECTOR);
+        let disk = disk(make, &landed);
+        Self {
+            make: make.clone(),
+            unit: Unit::with_store(disk, Box::new(blocks.clone())),
+            blocks,
+            landed,
+            model: Model::default(),
+            under: BTreeMap::new(),
+            now: Instant::START,
+            chance: Pcg64Mcg::seed_from_u64(seed),
+            next: 0,
+            aborted: 0,
+        }
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.chance.next_u64() % bound
+    }
+
+    /// Submits a random command, or aborts one, unless its blocks are those of one under way.
+    fn submit(&mut self) {
+        let id = self.next;
+        self.next += 1;
+        let at = self.below(SECTORS);
+        let count = 1 + self.below(24).min(SECTORS - at - 1);
+        let kind = self.below(10);
+        let fill = (id % 251 + 1) as u8;
+        let data = vec![fill; (count * SECTOR) as usize];
+        let range = Range {
+            at,
+            count: count as u32,
+        };
+        let caching = |force_unit_access| Caching {
+            disable_page_out: false,
+            force_unit_access,
+        };
+        let size = Size::Ten;
+        let (command, data, fill, is_safe) = match kind {
+            0 => return self.flush(id),
+            1 => {
+                let blocks = range;
+                let caching = caching(false);
+                let read = Command::Read {
+                    size,
+                    blocks,
+                    caching,
+                };
+                self.under.insert(id, Under::Reads);
+                return self.send(id, &read, &[]);
+            }
+            2 => return self.abort(),
+            3 => {
+                let same = Command::WriteSame {
+                    size,
+                    blocks: range,
+                    no_data: false,
+                };
+                (same, data[..SECTOR as usize].to_vec(), fill, false)
+            }
+            4 => {
+                let ones = Command::OrWrite {
+                    blocks: range,
+                    caching: caching(false),
+                };
+                (ones, vec![ONES; data.len()], ONES, false)
+            }
+            kind => {
+                let caching = caching(kind == 5);
+                let write = Command::Write {
+                    size,
+                    blocks: range,
+                    caching,
+                };
+                (write, data, fill, kind == 5)
+            }
+        };
+        let holds = |number: usize| {
+            let write = &self.model.writes[number];
+            (at..at + count).any(|sector| write.holds(sector))
+        };
+        let mut under = self.under.values();
+        if under.any(|under| matches!(under, Under::Writes(number, _) if holds(*number))) {
+            return;
+        }
+        let number = self.model.write(at, count, fill);
+        self.under.insert(id, Under::Writes(number, is_safe));
+        self.send(id, &command, &data);
+    }
+
+    fn flush(&mut self, id: u64) {
+        let writes = self.model.writes.iter().enumerate();
+        let answered = writes.filter(|(_, write)| write.is_acknowledged);
+        let answered = answered.map(|(number, _)| number).collect();
+        self.under.insert(id, Under::Flushes(answered));
+        let flush = Command::SynchronizeCache {
+            size: Size::Ten,
+            blocks: Range { at: 0, count: 0 },
+            immediate: false,
+        };
+        self.send(id, &flush, &[]);
+    }
+
+    /// Aborts the newest command if it writes: it gets no answer, and changes nothing. (ORWRITE may
+    /// have changed its blocks: it does so before it writes.)
+    fn abort(&mut self) {
+        let newest = self.model.writes.len().wrapping_sub(1);
+        if self
+            .model
+            .writes
+            .last()
+            .is_some_and(|write| write.fill == ONES)
+        {
+            return;
+        }
+        let under = self.under.iter();
+        let mut under = under.map(|(id, under)| (*id, under));
+        let found =
+            under.find(|(_, under)| matches!(under, Under::Writes(number, _) if *number == newest));
+        let Some((id, _)) = found else { return };
+        assert!(self.unit.abort(self.now, 1, id));
+        self.under.remove(&id);
+        self.aborted += 1;
+        self.pass(self.now);
+        if self.unit.tasks() > self.under.len() {
+            // What the drive has begun of it ends before anything else comes.
+            self.pass(self.now + Span::from_s(1.0));
+        }
+        self.model.writes.pop();
+    }
+
+    fn send(&mut self, id: u64, command: &Command, data: &[u8]) {
+        let mut block = [0; 16];
+        let length = command.emit(&mut block);
+        let task = Task {
+            id,
+            initiator: 1,
+            attribute: Attribute::Simple,
+            command: &block[..length],
+            data_out: data,
+        };
+        self.unit.submit(self.now, task);
+    }
+
+    /// Lets time pass.
+    fn pass(&mut self, until: Instant) {
+        loop {
+            let event = self.unit.next_event().filter(|event| *event <= until);
+            let response = self.unit.advance(event.unwrap_or(until));
+            self.unit.follow(event.unwrap_or(until));
+            let landed = std::mem::take(&mut *self.landed.lock().expect("sound"));
+            self.model.landed(&landed);
+            if let Some(response) = response {
+                self.ended(response.id, response.status);
+            } else if event.is_none() {
+                break;
+            }
+        }
+        self.now = until;
+    }
+
+    fn ended(&mut self, id: u64, status: Status) {
+        let under = self.under.remove(&id).expect("under way");
+        if status == Status::CheckCondition {
+            // The unit attention of the power on.
+            assert!(matches!(under, Under::Reads));
+            return;
+        }
+        match under {
+            Under::Reads => {}
+            Under::Writes(number, is_safe) => {
+                let write = &mut self.model.writes[number];
+                write.is_acknowledged = true;
+                write.is_safe = is_safe;
+            }
+            Under::Flushes(numbers) => {
+                for number in numbers {
+                    self.model.writes[number].is_safe = true;
+                }
+            }
+        }
+    }
+
+    /// Takes the unit attention of a power on, and lets random commands arrive for a while.
+    fn run(&mut self, commands: u64, longest_us: u64) {
+        self.under.insert(self.next, Under::Reads);
+        self.send(self.next, &Command::TestUnitReady, &[]);
+        self.next += 1;
+        for _ in 0..commands {
+            let pause = self.below(longest_us * 1000);
+            self.pass(self.now + Span::from_ns(pause as i64));
+            self.submit();
+        }
+    }
+
+    /// Cuts the power; returns what every sector holds.
+    fn cut(&mut self, cut: &Cut) -> Vec<u8> {
+        self.unit.follow(self.now);
+        self.blocks.cut(cut).expect("memory");
+        self.landed.lock().expect("sound").clear();
+        self.under.clear();
+        let disk = disk(&self.make, &self.landed);
+        self.unit.power_cycle(self.now, disk);
+        let mut all = vec![0; (SECTORS * SECTOR) as usize];
+        self.blocks.read(Lbn(0), &mut all).expect("memory");
+        let sectors = all.chunks_exact(SECTOR as usize);
+        let fill = |sector: &[u8]| {
+            let is_whole = sector.iter().all(|byte| *byte == sector[0]);
+            assert!(is_whole, "half a sector");
+            sector[0]
+        };
+        sectors.map(fill).collect()
+    }
+}
+
+fn disk(make: &Make, landed: &Arc<Mutex<Vec<Landed>>>) -> Disk {
+    let told = Told {
+        device: make(),
+        landed: Arc::clone(landed),
+    };
+    Disk::any(Box::new(told), SectorCount(SECTORS))
+}
+
+/// Drives without a write cache, and with one.
+const DRIVES: [(&str, &str); 3] = [
+    ("hp-c2247", "fcfs"),
+    ("seagate-cheetah-st34501n", "sptf"),
+    ("sata-4tb-7200", "fcfs"),
+];
+
+/// Checks cuts of units against the model; returns how many sectors held older data than the
+/// newest, and how many commands were aborted.
+fn check(cut: &Cut, expected: impl Fn(&Model, u64, u8)) -> (usize, usize) {
+    let (mut reverted, mut aborted) = (0, 0);
+    let drives = DRIVES.map(|(drive, policy)| maker(drive, policy));
+    for make in drives.into_iter().chain([deferring(24)]) {
+        for seed in 0..40 {
+            let mut bench = Bench::new(&make, seed);
+            for round in 0..3 {
+                let (commands, longest_us) = (1 + bench.below(20), 1 + bench.below(30_000));
+                bench.run(commands, longest_us);
+                let seed = seed + round;
+                let held = bench.cut(&Cut { seed, ..*cut });
+                for (sector, held) in (0..).zip(&held) {
+                    expected(&bench.model, sector, *held);
+                    reverted += usize::from(bench.model.after(sector, |_| true) != *held);
+                }
+                bench.model = Model::default();
+                bench.model.base = (0..).zip(held).collect();
+            }
+            aborted += bench.aborted;
+        }
+    }
+    (reverted, aborted)
+}
+
+#[test]
+fn of_a_unit_survives_what_is_on_the_media_as_a_whole_and_nothing_else() {
+    let (reverted, aborted) = check(&Cut::default(), |model, sector, held| {
+        assert_eq!(held, model.after_plain(sector), "sector {sector}");
+    });
+    assert!(reverted > 1000 && aborted > 50, "{reverted} {aborted}");
+}
+
+#[test]
+fn of_a_unit_torn_writes_survive_sector_by_sector() {
+    let torn = Cut {
+        torn: true,
+        ..Cut::default()
+    };
+    let differ = std::cell::Cell::new(0);
+    let (reverted, _) = check(&torn, |model, sector, held| {
+        assert_eq!(held, model.after_torn(sector), "sector {sector}");
+        differ.set(differ.get() + usize::from(held != model.after_plain(sector)));
+    });
+    let differ = differ.get();
+    assert!(reverted > 1000 && differ > 100, "{reverted} {differ}");
+}
+
+#[test]
+fn of_a_unit_the_worst_cut_takes_only_what_was_not_safe() {
+    let worst = Cut {
+        worst: true,
+        ..Cut::default()
+    };
+    let older = std::cell::Cell::new(0);
+    check(&worst, |model, sector, held| {
+        let allowed = model.allowed(sector);
+        assert!(
+            allowed.contains(&held),
+            "sector {sector}: {held} of {allowed:?}"
+        );
+        older.set(older.get() + usize::from(held != model.after_plain(sector)));
+    });
+    assert!(older.get() > 1000, "{older:?}");
+}

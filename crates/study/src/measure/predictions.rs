@@ -1,0 +1,102 @@
+//! How far off the predictions of a model are that follows a measured trace request by request
+//! (lumb01, section 5, figures of prediction errors).
+//!
+//! An error is the measured response minus the predicted one: below zero, the model expected a
+//! longer service than there was. Requests of the warm-up are followed, and not judged.
+
+use std::ops::Range;
+
+use diskarm_core::units::{SectorCount, Span};
+use diskarm_results::predicted::judge;
+use diskarm_simulate::measured::Rows;
+use diskarm_simulate::{Input, Simulation};
+
+use super::{Figures, MeasureInfo, Stop};
+use crate::metric::Column;
+
+/// The width of a bin.
+const BIN: Span = Span::from_ns(20_000);
+
+/// Bins on each side of the one about zero.
+const SIDE: i64 = 25;
+
+/// Errors nearer to a revolution than this are a revolution.
+const NEAR: Span = Span::from_ns(250_000);
+
+pub(super) const INFO: MeasureInfo = MeasureInfo {
+    name: "predictions",
+    summary: "\
+        errors of what `diskarm validate --locked` predicts: measured minus predicted responses",
+    columns: || {
+        let mut columns = Column::all(&[
+            ("error_ms_median", "Median error, ms"),
+            ("within_50us_share", "Share within 50 us"),
+            ("within_250us_share", "Share within 0.25 ms"),
+            (
+                "revolution_share",
+                "Share within 0.25 ms of a revolution, more or less",
+            ),
+            ("requests", "Requests predicted"),
+        ]);
+        columns.extend(middles().map(|middle| {
+            let sign = if middle < Span::ZERO { "minus" } else { "plus" };
+            let name = format!("share_at_{sign}_{:03}us", middle.as_ns().abs() / 1000);
+            let title = format!("Share of errors within 10 us of {:.2} ms", middle.as_ms());
+            Column::measured(&name, &title).of_bin(middle.as_ms())
+        }));
+        columns
+    },
+};
+
+/// The middles of the bins.
+fn middles() -> impl Iterator<Item = Span> {
+    (-SIDE..=SIDE).map(|bin| Span::from_ns(bin * BIN.as_ns()))
+}
+
+/// Judges the requests of `sizes`. Once it has begun it is not stopped.
+pub(super) fn run(
+    simulation: &Simulation<'_>,
+    sizes: &Range<SectorCount>,
+    stop: Stop<'_>,
+) -> Result<Figures, String> {
+    let (model, warm_up) = (simulation.model, simulation.warm_up as usize);
+    let model = model.alone("cell.drive");
+    let model = model.map_err(|error| error.to_string())?;
+    let Input::Traced(traced) = simulation.input else {
+        return Err("cell.workload: found a workload, expected a measured trace".to_owned());
+    };
+    if stop().is_break() {
+        return Ok(Figures::Stopped);
+    }
+    let judged = judge(model, &traced.files[0], &traced.reading, Rows::default());
+    let locked = judged.map_err(|error| error.to_string())?.locked;
+    let rows = locked.rows().iter().skip(warm_up);
+    let rows = rows.filter(|row| sizes.contains(&row.predicted.request.sectors));
+    let errors = rows.map(|row| row.error()).collect();
+    Ok(Figures::Measured(figures(errors, locked.period())))
+}
+
+/// A number for each column.
+fn figures(mut errors: Vec<Span>, revolution: Span) -> Vec<Option<f64>> {
+    errors.sort_unstable();
+    let count = errors.len();
+    let share = |counted: usize| (count > 0).then(|| counted as f64 / count as f64);
+    let size = |error: Span| error.max(-error);
+    let within = |most: Span| errors.iter().filter(|error| size(**error) <= most).count();
+    let is_turn = |error: &&Span| size(size(**error) - revolution) <= NEAR;
+    // By nearest rank.
+    let median = errors.get(count.saturating_sub(1) / 2);
+    let mut figures = vec![
+        median.map(|error| error.as_ms()),
+        share(within(Span::from_ns(50_000))),
+        share(within(Span::from_ns(250_000))),
+        share(errors.iter().filter(is_turn).count()),
+        Some(count as f64),
+    ];
+    figures.extend(middles().map(|middle| {
+        let from = middle - Span::from_ns(BIN.as_ns() / 2);
+        let bin = from..from + BIN;
+        share(errors.iter().filter(|error| bin.contains(error)).count())
+    }));
+    figures
+}

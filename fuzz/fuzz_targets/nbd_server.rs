@@ -1,0 +1,193 @@
+//! Any bytes are sent to an NBD server, by one who negotiates, or by two whose export is chosen: it
+//! answers every request that has arrived, in messages, and keeps a bounded part of what it was
+//! sent.
+
+#![no_main]
+
+use std::time::Instant;
+
+use diskarm_core::units::{Bytes, SectorCount};
+use diskarm_serve::nbd::{Agreed, Encryption, Handshake, Nbd, Session};
+use diskarm_serve::store::SparseStore;
+use diskarm_serve::{
+    Clients, Desk, Entry, Export, Facts, Protocol as _, Session as _, Step, Waker,
+};
+use diskarm_wire::nbd::Headers;
+use diskarm_wire::nbd::reply::{Chunk, Simple};
+use libfuzzer_sys::fuzz_target;
+
+/// So few that a reply of all of them fits into what a session sends at once.
+const SECTORS: u64 = 1 << 8;
+/// How many connections there are.
+const COUNT: usize = 2;
+
+fn facts(is_read_only: bool) -> Facts {
+    Facts {
+        name: String::new(),
+        description: "disk".to_owned(),
+        sector: Bytes(512),
+        physical: Bytes(4096),
+        sectors: SectorCount(SECTORS),
+        is_read_only,
+        is_timed: false,
+    }
+}
+
+struct Connections([Option<Box<Session>>; COUNT]);
+
+impl Clients<Session> for Connections {
+    fn get_mut(&mut self, number: usize) -> Option<&mut Session> {
+        self.0.get_mut(number)?.as_deref_mut()
+    }
+
+    fn due(&mut self, _: usize, _: Instant) {}
+
+    fn numbers(&self) -> Vec<usize> {
+        (0..COUNT)
+            .filter(|number| self.0[*number].is_some())
+            .collect()
+    }
+}
+
+/// The next bytes and the connection that they are sent by; a byte says both.
+fn next<'a>(data: &mut &'a [u8]) -> Option<(usize, &'a [u8])> {
+    let (how, rest) = data.split_first()?;
+    let count = usize::from(how & 0x7f) * 8;
+    let (part, rest) = rest.split_at(count.min(rest.len()));
+    *data = rest;
+    Some((usize::from(how >> 7), part))
+}
+
+/// Sends anything to a server that has just greeted; returns what comes of it, if anything.
+fn enter(data: &mut &[u8], encryption: Encryption, facts: &Facts) -> Option<Box<Session>> {
+    let mut handshake = Handshake::new(encryption);
+    while let Some((_, part)) = next(data) {
+        assert!(Entry::room(&handshake) >= part.len());
+        Entry::received(&mut handshake, part);
+        loop {
+            match Entry::step(&mut handshake, std::slice::from_ref(facts), false) {
+                Step::Wait if Entry::output(&handshake).is_empty() => break,
+                Step::Wait => {}
+                Step::Agreed(_, session) => return Some(session),
+                // What follows is for TLS.
+                Step::Secure | Step::Close => return None,
+            }
+            let count = Entry::output(&handshake).len();
+            assert!(count < 1 << 16);
+            Entry::sent(&mut handshake, count);
+        }
+    }
+    None
+}
+
+/// All of the bytes are replies, with the chunks that these headers have. Those without chunks do
+/// not say how long their data are.
+fn check(mut bytes: &[u8], headers: Headers) {
+    while !bytes.is_empty() {
+        let length = match Simple::parse(bytes) {
+            Ok(simple) if simple.magic == Simple::MAGIC => {
+                assert!(headers < Headers::Extended);
+                Simple::LENGTH
+            }
+            _ => {
+                let chunk = Chunk::parse(headers, bytes).expect("a chunk");
+                Chunk::header_length(headers) + chunk.length as usize
+            }
+        };
+        bytes = &bytes[length..];
+    }
+}
+
+/// Sends requests by two connections, whose headers are these if that is known.
+fn serve(mut data: &[u8], facts: Facts, mut clients: Connections, headers: [Option<Headers>; 2]) {
+    let export = Export {
+        facts,
+        store: Box::new(SparseStore::empty(SECTORS * 512)),
+        timing: None,
+        power: None,
+    };
+    let (waker, _woken) = Waker::new().expect("a socket");
+    let mut desk = Nbd::default().desk(export, waker).expect("a desk");
+    // What has come with the last of a handshake is there already.
+    let mut sent = Some((0, &[][..]));
+    while let Some((number, part)) = sent {
+        sent = next(&mut data);
+        let Some(session) = clients.get_mut(number) else {
+            continue;
+        };
+        let room = session.room();
+        assert!(room.len() >= part.len());
+        room[..part.len()].copy_from_slice(part);
+        session.filled(part.len());
+        let mut output = Vec::new();
+        let is_open = loop {
+            let taken = desk.take(number, &mut clients, Instant::now());
+            desk.serve_due(&mut clients);
+            desk.go_on(&mut clients);
+            let session = clients.get_mut(number).expect("it is there");
+            while desk.fill(session).is_ok() && !session.output().is_empty() {
+                let count = session.output().len();
+                output.extend_from_slice(session.output());
+                session.sent(count);
+            }
+            match taken {
+                Err(_) => break false,
+                Ok(false) if desk.next().is_none() => break !session.is_over(),
+                Ok(_) => {}
+            }
+        };
+        if let Some(headers) = headers[number].filter(|headers| *headers > Headers::Simple) {
+            check(&output, headers);
+        }
+        let session = clients.get_mut(number).expect("it is there");
+        assert!(!is_open || desk.is_answered(number, session));
+        if !is_open {
+            let session = clients.0[number].take();
+            desk.closed(number, *session.expect("it is there"));
+        }
+    }
+    for number in clients.numbers() {
+        let session = clients.0[number].take();
+        desk.closed(number, *session.expect("it is there"));
+    }
+    assert!(desk.is_idle());
+}
+
+/// A connection that has chosen the export.
+fn chosen(facts: &Facts, headers: Headers) -> Option<Box<Session>> {
+    let agreed = Agreed {
+        export: 0,
+        headers,
+        has_status: headers > Headers::Simple,
+        rest: Vec::new(),
+    };
+    Some(Box::new(Session::new(facts.clone(), &agreed, b"")))
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some((how, mut data)) = data.split_first() else {
+        return;
+    };
+    let facts = facts(how & 4 != 0);
+    let headers = match how & 3 {
+        0 => Headers::Simple,
+        1 => Headers::Structured,
+        2 => Headers::Extended,
+        _ => {
+            let encryption = match how & 0x18 {
+                0 => Encryption::Off,
+                8 => Encryption::Offered,
+                0x10 => Encryption::Required,
+                _ => Encryption::On,
+            };
+            if let Some(session) = enter(&mut data, encryption, &facts) {
+                let other = chosen(&facts, Headers::Simple);
+                let clients = Connections([Some(session), other]);
+                serve(data, facts, clients, [None, Some(Headers::Simple)]);
+            }
+            return;
+        }
+    };
+    let clients = Connections([chosen(&facts, headers), chosen(&facts, headers)]);
+    serve(data, facts, clients, [Some(headers); 2]);
+});
