@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use diskarm_core::device::{Device, Status};
 use diskarm_core::freeblock::{BlockSet, Delivered};
@@ -24,6 +25,10 @@ const SIZE: Size = Size {
 /// So long that no read of memory takes it, unless it hangs.
 const LIMIT: Span = Span::from_ns(10_000_000_000);
 
+/// How long a late read waits for others. Without an end to it the last reads of a scan would
+/// wait for reads that nobody sends.
+const LATE: Duration = Duration::from_millis(20);
+
 /// What a source does with its reads, which are numbered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
@@ -32,7 +37,7 @@ enum Act {
     Close,
     /// It never answers.
     Hang,
-    /// It answers after the next read, or the next but one.
+    /// It answers after the next read, or the next but one; after [`LATE`] if none comes.
     Late,
 }
 
@@ -102,14 +107,18 @@ impl Reader for Connection {
         let end = first + SectorCount(room.len() as u64 / 512);
         let act = (memory.act)(memory.reads.fetch_add(1, Ordering::SeqCst));
         let mut answered = memory.answered.lock().expect("nobody panicked");
-        let due = match act {
+        let due = *answered + 1;
+        match act {
             Act::Close => return Err(Lost("closed".to_owned()).into()),
-            Act::Hang => u64::MAX,
-            Act::Late => *answered + 1,
-            Act::Read => 0,
-        };
-        while *answered < due {
-            answered = memory.came.wait(answered).expect("nobody panicked");
+            Act::Hang => loop {
+                answered = memory.came.wait(answered).expect("nobody panicked");
+            },
+            Act::Late => {
+                let waits = |answered: &mut u64| *answered < due;
+                let waited = memory.came.wait_timeout_while(answered, LATE, waits);
+                answered = waited.expect("nobody panicked").0;
+            }
+            Act::Read => {}
         }
         *answered += 1;
         memory.came.notify_all();
@@ -228,7 +237,7 @@ fn what_hangs_or_comes_late_loses_nothing() {
         _ => Act::Read,
     };
     let memory = Arc::new(Memory::new(3, act).failing(5, false));
-    let live = opened(&memory, 3, Span::from_ns(200_000_000));
+    let live = opened(&memory, 3, Span::from_ns(1_000_000_000));
     passed_on(live, Kept::new(), (3, 50, u64::MAX)).check(&memory);
 }
 
