@@ -275,7 +275,7 @@ impl Mirror {
         own.is_free(command) && (self.destaging.is_none() || is_idle())
     }
 
-    /// The command number `index` for a copy of a request at a member, if it has so many.
+    /// The command number `index` for a copy of a request at a member, if it has that many.
     fn piece(&self, member: usize, parent: u64, index: u32) -> Option<Request> {
         let request = &self.parents.get(parent)?.request;
         let mut piece = self.layout.piece(request, member, index)?.1;

@@ -107,7 +107,7 @@ impl Failures {
             .then_some(Due::Rebuild(pause_end))
     }
 
-    /// Begins to rebuild what has failed in so many `steps`, if there is a spare: at once, or with
+    /// Begins to rebuild what has failed in `steps` steps, if there is a spare: at once, or with
     /// the first request if nothing has happened yet.
     pub fn begin_rebuild(&mut self, now: Instant, steps: u64) {
         self.rebuild = self.share.map(|share| Rebuild::new(share, steps));
@@ -170,7 +170,7 @@ impl Failures {
 pub struct Progress {
     /// The steps that have ended: rows of stripe units, or runs of blocks of a pair.
     pub steps: u64,
-    /// Of so many.
+    /// The steps of the whole rebuild.
     pub of: u64,
     /// When it began: with the first request.
     pub began: Option<Instant>,
@@ -307,7 +307,7 @@ mod tests {
     }
 
     /// What is projected by a quarter of the time for steps of 10 ms, from 7 ms on, when a request
-    /// completes during so many steps of four.
+    /// completes during this many steps of four.
     fn projected_ms(steps: u64) -> Option<f64> {
         let mut rebuild = Rebuild::new(0.25, 4);
         rebuild.wake(ms(7));

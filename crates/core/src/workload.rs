@@ -160,7 +160,7 @@ pub struct Workload {
 const MAX_STREAMS: usize = 1_000;
 
 /// # Errors
-/// If so many streams are too many for a workload.
+/// If this is too many streams for a workload.
 fn check_streams(count: usize) -> Result<(), InputError> {
     if count <= MAX_STREAMS {
         return Ok(());

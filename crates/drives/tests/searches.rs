@@ -23,7 +23,7 @@ impl Observer for Seen {
     }
 }
 
-/// `count` requests of several sizes, two thirds reads, so many outstanding at a time, on a drive
+/// `count` requests of several sizes, two thirds reads, `outstanding` of them at a time, on a drive
 /// of the catalogue with an empty buffer.
 fn served(drive: &str, policy: &str, outstanding: usize, count: usize) -> Vec<Completion> {
     let entry = find(drive).unwrap_or_else(|| panic!("{drive} is not in the catalogue"));

@@ -30,9 +30,9 @@ pub struct Recalibration {
 /// A drive that is slower when it was idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WarmUp {
-    /// Idle for so long, it is slower.
+    /// Idle for this long, it is slower.
     pub idle: Span,
-    /// For so many commands.
+    /// For this many commands.
     pub commands: u32,
     /// Each takes this much longer.
     pub longer: Span,

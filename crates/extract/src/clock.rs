@@ -19,7 +19,7 @@ use crate::threshold::span;
 
 /// Of how many completions the clock takes the mean, in effect.
 const MEMORY: f64 = 2000.0;
-/// So many writes tell by how much they end later than reads do.
+/// This many writes tell by how much they end later than reads do.
 const LEARNT: u64 = 20;
 
 /// The platter's angle over time.

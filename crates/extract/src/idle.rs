@@ -124,9 +124,9 @@ fn is_over(pairs: &mut Pairs<'_, '_>, place: &Track, blocks: u64) -> Result<bool
 /// Where the head is when read-ahead after the first block of a cylinder is over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Rests {
-    /// So many blocks further on, on tracks of so many sectors.
+    /// This many blocks further on, on tracks of this many sectors.
     Blocks([(u64, SectorCount); 3]),
-    /// On the last of so many tracks.
+    /// On the last of this many tracks.
     Tracks(u32),
 }
 

@@ -1,8 +1,8 @@
 //! The logistic distribution of a threshold that scatters, from yes and no.
 
-/// Trials that contradict each other are first spread over so much, in nanoseconds.
+/// Trials that contradict each other are first spread over this much, in nanoseconds.
 const SPREAD: f64 = 2.5e4;
-/// Half the 95th percentile of the chi-square distribution: by so much the logarithm of the
+/// Half the 95th percentile of the chi-square distribution: by this much the logarithm of the
 /// likelihood is less at the ends of a 95 % interval.
 const LESS: f64 = 1.92;
 /// The same where trials agree: they may do so by chance for a while, and whether they are enough

@@ -53,7 +53,7 @@ pub enum To {
     SameTrack,
     /// On another track of the cylinder.
     OtherTrack,
-    /// So many cylinders inward, under the same head.
+    /// This many cylinders inward, under the same head.
     Cylinders(u32),
 }
 

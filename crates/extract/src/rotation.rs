@@ -79,7 +79,7 @@ const PAUSE_NS: u64 = 250_000_000;
 const OTHERS: usize = 24;
 /// Completions that scatter by more than this, in nanoseconds, take more samples.
 const CALM_NS: f64 = 1e3;
-/// One end is far off if it is by so many times the scatter of the others.
+/// One end is far off if it is by this many times the scatter of the others.
 const FAR_OFF: f64 = 6.0;
 
 /// Measures the rotation period. Reads only.

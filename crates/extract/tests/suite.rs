@@ -101,13 +101,13 @@ fn a_run_that_is_interrupted_everywhere_finds_the_same() {
 /// What is wrong with a drive or the way to it.
 #[derive(Clone, Copy)]
 enum Fault {
-    /// After so many commands the transport fails.
+    /// After this many commands the transport fails.
     Dies(u64),
-    /// After so many commands in a connection, none is answered.
+    /// After this many commands in a connection, none is answered.
     Hangs(u64),
-    /// After so many commands in a connection, all end with CHECK CONDITION.
+    /// After this many commands in a connection, all end with CHECK CONDITION.
     Refuses(u64),
-    /// Its commands end at random up to so much later.
+    /// Its commands end at random up to this much later.
     Dawdles(Span),
     /// Its data are random, but for the capacity.
     Babbles,

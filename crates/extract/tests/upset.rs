@@ -25,9 +25,9 @@ fn catalogued(name: &str) -> Spec {
 /// What disturbs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Upset {
-    /// Every so often the drive takes so long for something else.
+    /// Every now and then the drive takes this long for something else.
     recalibrates: Option<(Span, Span)>,
-    /// Idle for so long, the next ten commands take so much longer.
+    /// Idle for this long, the next ten commands take this much longer.
     cold: Option<(Span, Span)>,
     /// The host's delay is up to this.
     host: Span,

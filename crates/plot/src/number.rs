@@ -13,7 +13,8 @@ pub fn rounded(mean: f64, half_width: Option<f64>) -> String {
     }
 }
 
-/// A number without an interval: so many digits, or all digits before the decimal point.
+/// A number without an interval, to `digits` significant digits, or to all before the decimal
+/// point.
 pub fn with_digits(number: f64, digits: i32) -> String {
     let decimals = decimals(number, digits);
     let text = format!("{number:.decimals$}");

@@ -129,7 +129,7 @@ fn cost(device: &mut impl Device, until: &mut Until) -> f64 {
     (on_processor() - began) as f64 / 1e3 / until.requests as f64
 }
 
-/// Sees a run until so many requests have completed, or so many blocks have been read.
+/// Sees a run until this many requests have completed, or this many blocks have been read.
 struct Until {
     requests: u64,
     most: u64,

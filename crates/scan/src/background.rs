@@ -10,7 +10,7 @@ use crate::external::Free;
 use crate::gap::Undelayed;
 use crate::watch::Seen;
 
-/// After a failure that is not of a block, an idle device is left alone for so long.
+/// After a failure that is not of a block, an idle device is left alone for this long.
 const AFTER_FAILURE: Span = Span::from_ns(1_000_000_000);
 
 /// Blocks that one read in idle time covers at most: those of 64 KiB in sectors of 512 bytes.
@@ -36,7 +36,7 @@ pub struct Settings {
     /// one where it ends they are part of the foreground's command. Several commands for a track
     /// look like a sequence to the drive, which then reads ahead (lumb01, section 5).
     pub one_per_track: bool,
-    /// Use the device when it has been idle for so long.
+    /// Use the device when it has been idle for this long.
     pub idle: Option<Span>,
     /// The most that the foreground may be slowed down, as a share: conservatism is adjusted so
     /// that revolutions lost behind background reads take less of the time. It grows, too, while

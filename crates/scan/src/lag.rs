@@ -66,7 +66,7 @@ impl Lag {
         self.sending.take(off.clamp(-MAX, MAX));
     }
 
-    /// Learns from a command that was answered so much later than predicted, by the buffer if it
+    /// Learns from a command that was answered this much later than predicted, by the buffer if it
     /// `is_hit`, which no other cause makes late.
     pub fn answered(&mut self, error: Span, is_hit: bool) {
         let Some(way) = &mut self.way else {

@@ -36,7 +36,7 @@ const AT_ONCE: SectorCount = SectorCount(512);
 /// Runs of blocks among which the next write to the spare is chosen.
 const CHOICE: usize = 64;
 
-/// While so much waits for the spare, nothing is read for it.
+/// While this much waits for the spare, nothing is read for it.
 const ROOM: Bytes = Bytes(64 << 20);
 
 /// A pair of which one member is being rebuilt.
@@ -52,7 +52,7 @@ pub(crate) struct Rebuild<D> {
     overwritten: BlockSet,
     /// Blocks that wait in memory for the spare.
     waiting: BlockSet,
-    /// While so many wait, nothing is read.
+    /// While this many wait, nothing is read.
     room: SectorCount,
     /// Where writes to the spare go on.
     next: Lbn,

@@ -331,7 +331,7 @@ impl Progress {
         }))
     }
 
-    /// That of a scan of no disks yet, each of so many `sectors`.
+    /// That of a scan of no disks yet, each of `sectors` blocks.
     pub fn of_disks(sectors: SectorCount) -> Self {
         Self {
             disk: sectors.0,

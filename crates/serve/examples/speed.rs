@@ -139,7 +139,7 @@ fn nbdkit(socket: &Path) -> Option<Child> {
     None
 }
 
-/// Requests per second of a client with so many outstanding, at random places.
+/// Requests per second of a client with this many outstanding, at random places.
 fn rate(socket: &Path, command: Command, depth: usize, long: Duration) -> Outcome<f64> {
     let mut stream = chosen(socket)?;
     let is_write = command == Command::Write;

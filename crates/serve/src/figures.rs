@@ -102,7 +102,7 @@ impl Counts {
         ]
     }
 
-    /// Counts a request for so many bytes.
+    /// Counts a request for this many bytes.
     pub fn count(&mut self, access: Access, bytes: u64) {
         match access {
             Access::Read => {

@@ -258,7 +258,7 @@ fn write(
 }
 
 impl Recorded {
-    /// Adds what a device does not see of the requests of clients, of which there were so many.
+    /// Adds what a device does not see of the requests of clients.
     pub fn add_requests(&mut self, counts: &Counts) {
         self.trims = counts.trims;
         if counts.zeroes > 0 {

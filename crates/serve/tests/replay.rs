@@ -159,7 +159,7 @@ fn reply(stream: &mut UnixStream, are_reads: &[bool]) {
     }
 }
 
-/// Sends requests for random sectors, so many at a time, and a flush when all are answered.
+/// Sends requests for random sectors, this many at a time, and a flush when all are answered.
 fn session(stream: &mut UnixStream, rounds: u64, depth: usize) {
     let mut random = Random(1);
     for _ in 0..rounds {

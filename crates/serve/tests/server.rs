@@ -30,7 +30,7 @@ fn pace(speed: Option<f64>) -> Pace {
     }
 }
 
-/// Serves a drive of a megabyte to so many connections at once.
+/// Serves a drive of a megabyte to this many connections at once.
 fn started(name: &str, speed: Option<f64>, store: StoreChoice, most: usize) -> Running {
     let name = format!("diskarm-{}-server-{name}", std::process::id());
     let path = std::env::temp_dir().join(name);
@@ -118,7 +118,7 @@ fn request(command: Command, cookie: u64, range: (u64, u64)) -> Vec<u8> {
     data[..length].to_vec()
 }
 
-/// The next reply: its cookie and error, and so much data if it succeeded.
+/// The next reply: its cookie and error, and this much data if it succeeded.
 fn reply(stream: &mut UnixStream, count: usize) -> (u64, Option<Error>, Vec<u8>) {
     let header = exact(stream, Simple::LENGTH);
     let header = Simple::parse(&header).expect("a reply");

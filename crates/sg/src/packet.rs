@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use diskarm_extract::{Broken, Data};
 
-/// Sense data are at most so long (SPC-4).
+/// Sense data are at most this long (SPC-4).
 pub const SENSE_LENGTH: usize = 252;
 
 /// `interface_id` of version 3.
@@ -73,7 +73,7 @@ pub struct Outcome {
 }
 
 impl<'a> Packet<'a> {
-    /// A command that may take so long.
+    /// A command that may take this long.
     ///
     /// # Panics
     /// If the command block or the data are longer than the interface can say: 255 bytes and

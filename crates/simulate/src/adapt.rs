@@ -119,7 +119,7 @@ fn traced(
 mod tests {
     use super::*;
 
-    /// The end of a trace of so many devices, 10 blocks each, followed by an invalid row.
+    /// The end of a trace of this many devices, 10 blocks each, followed by an invalid row.
     fn end_of(devices: u32) -> Result<SectorCount, String> {
         let rows = (0..devices).map(|n| format!("{n}.0 {n} 0 10 1\n"));
         let text: String = rows.chain(["x\n".to_owned()]).collect();

@@ -65,7 +65,7 @@ pub(crate) trait Front: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Its blocks, if the device behind it has so many.
+    /// Its blocks, if the device behind it has this many.
     fn capacity(&self, behind: SectorCount) -> SectorCount {
         behind
     }

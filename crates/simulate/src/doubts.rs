@@ -37,7 +37,7 @@ pub fn of(rows: &[Measured], spec: &Spec) -> Vec<String> {
 }
 
 /// Doubts about what failures did to the `parts` of a device whose `last` request was completed
-/// then, and of whose requests so many `failed`.
+/// then, and of whose requests `failed` failed.
 pub fn of_failures(parts: &[Part], last: Instant, failed: u64) -> Vec<String> {
     let doubts = parts.iter().flat_map(|part| match &part.work {
         Work::Redundancy(work) => of_redundancy(&part.name, work, last, failed),

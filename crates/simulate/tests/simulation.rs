@@ -141,8 +141,8 @@ fn a_replication_is_the_run_with_its_seed() {
 }
 
 /// At 600 requests a second, far more than any disk serves one by one, `max_waiting` is soon
-/// reached. All that have arrived are served or wait, and so many arrive in that time but for four
-/// standard deviations, which a Poisson process exceeds once in 16,000 times.
+/// reached. All that have arrived are served or wait, and this many arrive in that time but for
+/// four standard deviations, which a Poisson process exceeds once in 16,000 times.
 #[test]
 fn a_run_whose_queue_grows_beyond_the_most_ends_as_saturated() {
     let (model, fcfs) = (model(), policy("fcfs"));

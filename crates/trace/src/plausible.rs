@@ -46,10 +46,10 @@ struct Band {
     usual: f64,
 }
 
-/// A gap is doubtful if it is so many times as long as the trace up to it...
+/// A gap is doubtful if it is this many times as long as the trace up to it...
 const TIMES: i64 = 1_000;
 
-/// ...and the trace up to it is at least so long: machines idle, also after a burst of requests.
+/// ...and the trace up to it is at least this long: machines idle, also after a burst of requests.
 const MIN_LENGTH: Span = Span::from_ns(60_000_000_000);
 
 /// No shorter gap is doubtful.

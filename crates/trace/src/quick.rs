@@ -186,7 +186,7 @@ fn sectors(count: u64) -> Option<SectorCount> {
         .then_some(SectorCount(count))
 }
 
-/// The whole blocks in so many bytes.
+/// The whole blocks in this many bytes.
 #[inline]
 fn blocks(bytes: u64) -> Option<u64> {
     bytes

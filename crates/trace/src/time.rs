@@ -76,7 +76,7 @@ impl TimeUnit {
         self.ns_of(whole, fraction, decimals)
     }
 
-    /// The time of `whole` units and a fraction of so many decimals; `None` if those go below the
+    /// The time of `whole` units and a fraction of this many decimals; `None` if those go below the
     /// nanosecond, or from 2^63 ns on.
     #[inline]
     pub(crate) fn ns_of(self, whole: u64, fraction: u64, decimals: usize) -> Option<i64> {

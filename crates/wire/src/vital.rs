@@ -122,7 +122,7 @@ layout! {
         granularity: u16 = Place::bytes(2, 2);
         /// Blocks of a transfer.
         transfer: u32 = Place::bytes(4, 4);
-        /// Beyond so many blocks a transfer may be slower.
+        /// Beyond this many blocks a transfer may be slower.
         optimal_transfer: u32 = Place::bytes(8, 4);
         /// Blocks of a PRE-FETCH.
         prefetch: u32 = Place::bytes(12, 4);

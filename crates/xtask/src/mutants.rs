@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// One mutant of so many is tested, about 25 in all.
+/// One mutant in this many is tested, about 25 in all.
 const SHARE: u64 = 200;
 /// The crate whose tests are tested.
 const PACKAGE: &str = "diskarm-core";

@@ -83,7 +83,7 @@ fn is_deferred(reply: &Reply) -> bool {
     reply.status == status::CHECK_CONDITION && sense.is_ok_and(|sense| sense.deferred)
 }
 
-/// What the last reply to a read of so many bytes says of it.
+/// What the last reply to a read of this many bytes says of it.
 fn judged(reply: &Reply, length: usize) -> Result<(), Fault> {
     let is_whole = reply.transferred == length;
     let failed = |status: &str| Lost(format!("the disk answers a read with {status}"));

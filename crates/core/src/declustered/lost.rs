@@ -2,8 +2,9 @@
 
 use super::layout::Layout;
 
-/// The first stripe unit that `is_lost`, and how many are. Each half of a disk has so many `rows`
-/// of units, and a spare has the first `rebuilt` units of what the disk had in whose place it is.
+/// The first stripe unit that `is_lost`, and how many are. Each half of a disk has `rows`
+/// rows of units, and a spare has the first `rebuilt` units of what the disk had in whose place it
+/// is.
 ///
 /// What is lost repeats with the places of the layout, among rows of which the spare has the same
 /// halves: one period of these is enough.

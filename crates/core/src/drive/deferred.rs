@@ -91,7 +91,7 @@ impl Deferred {
         self.ranges.sectors().0 + arriving
     }
 
-    /// When there is room for so many sectors more; `None` if a range has to be written first.
+    /// When there is room for another write of `sectors`; `None` if a range must be written first.
     fn room_for(&self, sectors: SectorCount) -> Option<Instant> {
         let wanted = self.waiting() + sectors.0;
         let (writing, until) = match self.writing {

@@ -6,8 +6,8 @@ use crate::request::Request;
 use crate::units::Instant;
 use crate::workload::{Requests, Times};
 
-/// Requests and their times, so many. It does what [`Open`](super::Open) does with an iterator
-/// of both, in half the instructions: a request is drawn when it is taken and never kept.
+/// Requests and their times, of a known number. It does what [`Open`](super::Open) does with an
+/// iterator of both, in half the instructions: a request is drawn when it is taken and never kept.
 #[derive(Clone, Debug)]
 pub struct Arriving {
     times: Times,

@@ -152,14 +152,14 @@ impl Search<'_> {
         (ratio * ratio / EVEN * ratio / EVEN).max(1)
     }
 
-    /// The most that a read in a group of cylinders can be worth that gains at most so many blocks
-    /// and leaves at most so many stretches less.
+    /// The most that a read in a group of cylinders can be worth that gains at most this many
+    /// blocks and leaves at most this many stretches less.
     fn most_worth_of(&self, group: u32, blocks: u64, stretches: u64) -> u64 {
         // Twice, if it leaves nothing of its track.
         (2 * blocks + STRETCH * stretches) * self.worth_of(group)
     }
 
-    /// The same of one that takes at most so many sectors.
+    /// The same of one that takes at most this many sectors.
     fn most_worth_passing(&self, group: u32, sectors: u64) -> u64 {
         let fullest = self.members.iter().map(|task| task.groups[group as usize]);
         let (blocks, stretches) = fullest.fold((0, 0), |sum, [blocks, stretches]| {

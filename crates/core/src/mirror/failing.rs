@@ -35,7 +35,7 @@ enum Step {
 }
 
 impl Failing {
-    /// Of members of so many `sectors` that are both there, and a spare that is rebuilt in steps of
+    /// Of members of `sectors` blocks that are both there, and a spare that is rebuilt in steps of
     /// `unit` blocks.
     pub fn new(
         failures: Failures,

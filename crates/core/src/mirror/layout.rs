@@ -19,7 +19,7 @@ struct Units {
 }
 
 impl Layout {
-    /// Of members of `sectors` blocks; with `unit`, the second holds units of this many in the
+    /// Of members of `sectors` blocks; with `unit`, the second holds units of `unit` blocks in the
     /// opposite order.
     pub fn new(unit: Option<SectorCount>, sectors: SectorCount) -> Self {
         let transposed = unit.map(|SectorCount(size)| Units {

@@ -18,7 +18,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// So many places, with as many devices.
+    /// `places` places, each with a device.
     pub fn new(places: usize, spare: Option<Member>) -> Self {
         Self {
             numbers: (0..places).collect(),

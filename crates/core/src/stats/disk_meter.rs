@@ -58,7 +58,7 @@ impl DiskMeter {
         self.inside(is_read).done -= 1;
     }
 
-    /// From now on so many commands wait, and among them so many writes.
+    /// From now on this many commands wait, of which this many are writes.
     #[inline]
     pub fn wait(&mut self, now: Instant, waiting: usize, writes: usize) {
         self.at = now;

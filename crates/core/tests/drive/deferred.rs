@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use super::random::{Raw, cases, chancy_drive, fitted, requests};
 use super::tiny::{Arrival, R, W, check, check_at, request, served, tiny};
 
-/// A drive whose cache has room for so many sectors.
+/// A drive whose cache has room for this many sectors.
 fn deferring(room: u64, policy: &str) -> Spec {
     tiny(&format!(
         "[bus]\nwrite_sector = \"0.25 ms\"\n[queue]\ndepth = 20\npolicy = \"{policy}\"\n\

@@ -75,7 +75,7 @@ impl Watched {
         }
     }
 
-    /// How many of the writes that have completed, with so many, hold `block`.
+    /// How many of the writes that have completed, with this many, hold `block`.
     fn written(&self, block: u64, of: impl Fn(&Completion) -> bool) -> u64 {
         let holds = |done: &&Completion| {
             let request = &done.request;

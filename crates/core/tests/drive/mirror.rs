@@ -121,7 +121,7 @@ fn a_free_member_takes_from_the_shared_queue() {
 }
 
 /// All reads are of the first member's part. It takes the one that is nearest, and the second takes
-/// one if it would be idle while more than so many wait.
+/// one if it would be idle while more than this many wait.
 #[test]
 fn a_shared_queue_can_be_divided_by_address() {
     let requests = [

@@ -492,7 +492,7 @@ fn a_second_failure_loses_what_is_not_rebuilt() {
             };
             Raid::new(members(5 + spare), &striping).expect("drives")
         };
-        // After so many rows of the rebuild, which begins at once.
+        // After this many rows of the rebuild, which begins at once.
         let mut alone = Alone::new(6);
         let mut at = at_ms(1.0);
         for row in 0..rows {

@@ -106,7 +106,7 @@ impl Starts {
 /// A defect that the places of blocks show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Defect {
-    /// So many units are skipped before this block.
+    /// This many units are skipped before this block.
     Slipped { before: u64, units: usize },
     /// This block is elsewhere.
     Moved(u64),

@@ -15,7 +15,7 @@ use crate::pairs::{Access, Pairs};
 use crate::threshold::span;
 use crate::{Disk, Error, Setup};
 
-/// Vectors stay away from places that so many before them used.
+/// Vectors stay away from places that this many vectors before them used.
 const RECENT: usize = 80;
 /// Longer than read-ahead needs to fill a segment, and a write cache to be emptied.
 pub(super) const LONG: Span = Span::from_ns(250_000_000);

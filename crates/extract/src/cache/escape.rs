@@ -21,7 +21,7 @@ const CHANCE: usize = 1;
 /// What was tried in vain.
 #[derive(Default)]
 pub(super) struct Tried {
-    /// Of so many unexplained trials nothing was made.
+    /// Of this many unexplained trials nothing was made.
     odd: usize,
     /// How often.
     failed: usize,

@@ -7,11 +7,11 @@ use super::bench::{Bench, CALM, Replay, Trial};
 
 /// What a trial can speak for or against a hypothesis at most.
 pub(super) const CAP: f64 = 25.0;
-/// By so much a hypothesis must be worse to be refuted.
+/// A hypothesis must be this much worse to be refuted.
 const REFUTED: f64 = 4.0 * CAP;
-/// By so much the times of models may be off, in nanoseconds.
+/// The times of models may be off by this much, in nanoseconds.
 const LITTLE: f64 = 25_000.0;
-/// So many deviations apart, an end is not the drive's at all.
+/// This many deviations apart, an end is not the drive's at all.
 const FAR: f64 = 16.0;
 
 /// By how much the end of a command and that of a model are apart by chance, in nanoseconds.

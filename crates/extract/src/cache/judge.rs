@@ -54,7 +54,7 @@ pub(super) struct Verdict {
     pub trials: u32,
     /// A value that no trial tells from the one believed.
     pub open: bool,
-    /// So many trials speak for a drive that differs in it, and perhaps in more, that it is no
+    /// This many trials speak for a drive that differs in it, and perhaps in more, that it is no
     /// chance: there is something that the model does not know.
     pub disputed: bool,
 }

@@ -86,8 +86,9 @@ fn shifts(believed: &Spec) -> impl Iterator<Item = Move> {
 /// By how much the media may be earlier than was assumed.
 const SHIFTS_US: [f64; 6] = [10.0, 20.0, 50.0, 100.0, 200.0, 400.0];
 
-/// The same drive with all that happens on its media earlier by `by`: commands take so much less,
-/// and completions so much more. Only how far read-ahead has come when a command arrives shows it.
+/// The same drive with all that happens on its media earlier by `by`: commands take this much less,
+/// and completions this much more. Only how far read-ahead has come when a command arrives shows
+/// it.
 fn shifted(spec: &Spec, by: Span) -> Option<Spec> {
     let mut spec = spec.clone();
     let o = &mut spec.overheads;

@@ -8,7 +8,7 @@
 //! Reads of one block and of nine from the media, on one track.
 //!
 //! # Decision
-//! By so much as the reads of nine end later after the pass of their last block than those of one
+//! By as much as the reads of nine end later after the pass of their last block than those of one
 //! do, the path takes longer for eight blocks. Where that is nothing, the path is faster than the
 //! media, and its time is part of the overheads.
 //!

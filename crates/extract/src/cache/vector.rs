@@ -8,10 +8,10 @@ use crate::pairs::Access;
 /// How long to wait before a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Wait {
-    /// So long.
+    /// This long.
     For(Span),
-    /// At least so long, and on until a read from the buffer would end half a revolution from where
-    /// one from the media would.
+    /// At least this long, and on until a read from the buffer would end half a revolution from
+    /// where one from the media would.
     Opposite(Span),
 }
 

@@ -16,7 +16,7 @@ use crate::{Disk, Error};
 const BLOCKS: u32 = 24;
 /// Reads of each at most: where their ends scatter, less is seen of a sector.
 const READS: u32 = 64;
-/// So many of them may be elsewhere: reallocated in the middle of a track, or read late.
+/// This many of them may be elsewhere: reallocated in the middle of a track, or read late.
 const MISSES: u32 = 2;
 
 /// Reads random blocks, and compares the angles at which they end with those of the layout.

@@ -86,7 +86,7 @@ const FINE: f64 = 1.5e3;
 const CANDIDATES: usize = 64;
 /// Distances across each boundary at least.
 const CONFIRMED: usize = 2;
-/// A sum of squares that is larger by so much is of a wrong number.
+/// A sum of squares that is larger by this much is of a wrong number.
 const CLEARLY: f64 = 4.0;
 
 /// Counts the empty cylinders between the zones of a layout that has none. Reads only.
@@ -253,8 +253,8 @@ impl Seeks<'_, '_> {
         Ok(())
     }
 
-    /// Numbers of empty cylinders with which a seek across the boundary over so many cylinders that
-    /// hold blocks may take this time.
+    /// Numbers of empty cylinders with which a seek across the boundary over this many cylinders
+    /// that hold blocks may take this time.
     fn candidates(&mut self, distance: u32, time: &Found) -> Result<Vec<Candidate>, Error> {
         let off = 3.0 * (time.uncertainty + ROUGH);
         let mut found = Vec::new();
@@ -283,7 +283,7 @@ impl Seeks<'_, '_> {
         Ok(empty.map(|empty| Candidate { empty, off: 0.0 }).collect())
     }
 
-    /// Collects the distances from one to another of which seeks may take so long.
+    /// Collects the distances from one to another of which seeks may take this long.
     fn between(
         &mut self,
         (short, long): (u32, u32),

@@ -202,7 +202,7 @@ impl<'d, 't> Phases<'d, 't> {
         Ok(self.clock.scatter())
     }
 
-    /// The least tolerance of an angle that so many reads of one block reach, in revolutions.
+    /// The least tolerance of an angle that this many reads of one block reach, in revolutions.
     pub fn within(&self, reads: u32) -> f64 {
         3.0 * self.noise / f64::from(reads).sqrt()
     }
@@ -239,7 +239,7 @@ impl<'d, 't> Phases<'d, 't> {
         self.mean(at, (reads as u32).clamp(1, Self::READS_MAX))
     }
 
-    /// The angle at which a block ends, the mean of so many reads.
+    /// The angle at which a block ends, the mean of this many reads.
     pub fn mean(&mut self, at: u64, reads: u32) -> Result<f64, Error> {
         let first = self.once(at)?;
         let mut sum = 0.0;
@@ -250,7 +250,7 @@ impl<'d, 't> Phases<'d, 't> {
     }
 
     /// Whether a block ends at this angle, to within a share of a sector, of which a revolution has
-    /// so many.
+    /// this many.
     pub fn is_at(
         &mut self,
         at: u64,

@@ -59,7 +59,7 @@ const LONG: Duration = Duration::from_secs(600);
 /// What a drive may take to read or write all of its blocks.
 const WHOLE_DISK: Duration = Duration::from_secs(24 * 3600);
 
-/// When to give up a command that transfers so many bytes.
+/// When to give up a command that transfers this many bytes.
 pub fn timeout(block: &[u8], bytes: usize) -> Duration {
     match Command::parse(block) {
         Ok(Command::FormatUnit { .. } | Command::WriteSame { .. }) => WHOLE_DISK,

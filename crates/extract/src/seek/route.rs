@@ -16,9 +16,9 @@ pub(crate) struct Way {
     pub inward: bool,
 }
 
-/// The track that the first command of a pair is sent to, and the track of the second one: so many
-/// cylinders from where the head is then, and under the same head if blocks are there, as a seek
-/// that is shorter than a head switch would not be seen otherwise. Both are between the two
+/// The track that the first command of a pair is sent to, and the track of the second one: this
+/// many cylinders from where the head is then, and under the same head if blocks are there, as a
+/// seek that is shorter than a head switch would not be seen otherwise. Both are between the two
 /// cylinders.
 pub(crate) fn tracks(
     pairs: &Pairs<'_, '_>,

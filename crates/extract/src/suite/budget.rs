@@ -5,7 +5,7 @@ use diskarm_core::units::Span;
 use super::{Checkpoint, MEASUREMENTS, Measurement};
 use crate::{Effort, Limits};
 
-/// So much of the share of each measurement is kept for it, whatever those before it take.
+/// This much of the share of each measurement is kept for it, whatever those before it take.
 const KEPT: f64 = 0.5;
 
 /// What a run may cost: commands of one measurement, and minutes on the drive of all.

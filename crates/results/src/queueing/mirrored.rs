@@ -9,8 +9,8 @@ use super::comparison::{Rate, Theory, response_of_all};
 use super::simulation::Bench;
 use super::{Group, Value};
 
-/// The clients that keep a pair busy at all times, or nearly: of so many requests some are waiting
-/// for either disk.
+/// The clients that keep a pair busy at all times, or nearly: of this many requests some are
+/// waiting for either disk.
 const CLIENTS: usize = 128;
 
 /// The values of two drives of one model, with the same data.

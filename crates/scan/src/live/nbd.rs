@@ -201,7 +201,7 @@ fn answered(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
     Err(wrong("answers to one option without end"))
 }
 
-/// The size of an export of so many bytes, by the minimum size of its blocks.
+/// The size of an export of this many bytes, by the minimum size of its blocks.
 fn sized(bytes: u64, minimum: u64) -> Result<Size, Lost> {
     if !minimum.is_power_of_two() || minimum > MAX_SECTOR {
         return Err(wrong(format!(

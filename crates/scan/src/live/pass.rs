@@ -10,7 +10,7 @@ use super::answers::Answers;
 /// Reads in a row that may fail, other than for an unreadable block, before a pass gives up.
 const FAILURES: u32 = 8;
 
-/// After a second failure in a row, nothing is sent for so long.
+/// After a second failure in a row, nothing is sent for this long.
 const REST: Span = Span::from_ns(1_000_000_000);
 
 /// A pass over the blocks of a device.

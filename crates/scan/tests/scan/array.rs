@@ -16,7 +16,7 @@ use diskarm_scan::{Disk, Place, Requests, Scan, Scanned, Settings};
 
 use crate::bench::{CLOSED, policy, small};
 
-/// Scans the disks of an array of so many blocks until all is read.
+/// Scans the disks of an array of this many blocks until all is read.
 fn scanned(
     spec: &Spec,
     place: Place,

@@ -179,7 +179,7 @@ impl Kept {
     }
 }
 
-/// Continues a scan until all has been delivered, or so many deliveries.
+/// Continues a scan until all has been delivered, or this many deliveries.
 fn passed(memory: &Arc<Memory>, kept: Kept, (depth, most, stop): (usize, u64, u64)) -> Kept {
     let live = opened(memory, depth, LIMIT);
     passed_on(live, kept, (depth, most, stop))

@@ -48,7 +48,7 @@ fn scanned(spec: &Spec, order: &str, place: Place, requests: Requests<'_>) -> Sc
     scanned_when(idle, spec, order, place, requests)
 }
 
-/// The same, also when the drive has been idle for so long.
+/// The same, also when the drive has been idle for this long.
 fn scanned_when(
     idle: Option<Span>,
     spec: &Spec,

@@ -182,7 +182,7 @@ pub struct Instantly {
 }
 
 impl Instantly {
-    /// One with so many blocks of this size.
+    /// One with this many blocks of this size.
     pub fn new(sectors: SectorCount, sector: Bytes) -> Self {
         Self {
             sectors,

@@ -43,7 +43,7 @@ pub enum Encryption {
 enum State {
     Flags,
     Option,
-    /// Data of an option that is too long, of which so many bytes are left.
+    /// Data of an option that is too long, of which this many bytes are left.
     Skipping {
         option: u32,
         left: u64,

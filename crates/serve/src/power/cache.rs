@@ -84,7 +84,7 @@ pub struct Unwritten {
 }
 
 impl Cache {
-    /// At most so many sectors of acknowledged writes that are not safe; `is_timed` if it is told
+    /// At most this many sectors of acknowledged writes that are not safe; `is_timed` if it is told
     /// what has landed.
     pub fn new(capacity: u64, is_timed: bool) -> Self {
         Self {
@@ -277,7 +277,7 @@ impl Cache {
         }
     }
 
-    /// Makes the oldest writes safe of which the drive's buffer cannot have so many.
+    /// Makes the oldest writes safe of which the drive's buffer cannot have this many.
     fn make_room(&mut self) {
         while self.settled > self.capacity {
             let is_settled = |written: &&Written| {

@@ -32,7 +32,7 @@ pub struct Lost {
 pub(super) enum Fate {
     All,
     Nothing,
-    /// So many sectors from its first on.
+    /// This many sectors from its first on.
     First(u64),
 }
 
@@ -57,7 +57,7 @@ impl Choice {
         }
     }
 
-    /// A part of a write of so many sectors, which may be nothing but not all.
+    /// A part of a write of this many sectors, which may be nothing but not all.
     pub fn part(&mut self, sectors: u64) -> Fate {
         Fate::First(self.below(sectors))
     }

@@ -17,7 +17,7 @@ pub struct Injected {
 }
 
 impl Injected {
-    /// The end of a range that ends with the disk: no disk has so many sectors.
+    /// The end of a range that ends with the disk: no disk has this many sectors.
     pub const ALL: Lbn = Lbn(1 << 48);
 }
 

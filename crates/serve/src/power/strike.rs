@@ -26,7 +26,7 @@ pub enum When {
         /// At which, at least the first.
         nth: u64,
     },
-    /// So much time, by the clock on the wall.
+    /// This much time, by the clock on the wall.
     Time(Span),
 }
 

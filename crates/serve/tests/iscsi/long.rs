@@ -10,7 +10,7 @@ use diskarm_wire::sense::{Code, Key};
 
 use crate::bench::{PACE, setting};
 
-/// Larger than that of most drives: so many blocks of 512 bytes as a command may have are less than
+/// Larger than that of most drives: as many blocks of 512 bytes as a command may have are less than
 /// a session may have.
 const SECTOR: usize = 4096;
 

@@ -37,7 +37,7 @@ pub fn maker(drive: &str, policy: &str) -> Make {
     changed(drive, policy, Vec::new())
 }
 
-/// A drive whose cache chooses among what it holds, with room for so many sectors.
+/// A drive whose cache chooses among what it holds, with room for this many sectors.
 pub fn deferring(room: u64) -> Make {
     let changes = [
         "buffer.write_cache=deferred".to_owned(),

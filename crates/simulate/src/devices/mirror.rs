@@ -111,7 +111,7 @@ pub(super) fn rebuilt_at_once(model: &Model) -> SectorCount {
     SectorCount((REBUILT_BYTES / disk.sector.0).clamp(1, disk.sectors.0))
 }
 
-/// The parameters of the pairs of so many `disks`, which rebuild in steps of `step` blocks. The
+/// The parameters of the pairs of `disks` disks, which rebuild in steps of `step` blocks. The
 /// failures are those of all pairs.
 pub(super) fn mirroring(
     disks: usize,
@@ -273,7 +273,7 @@ impl Front for Mirrored {
     }
 }
 
-/// The pair number `index` of so many `pairs`: its disks are consecutive, and its spare is behind
+/// Pair `index` of `pairs` pairs: its disks are consecutive, and its spare is behind
 /// all disks of pairs.
 pub(super) fn pair(
     mirroring: &Mirroring,

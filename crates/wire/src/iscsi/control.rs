@@ -251,7 +251,7 @@ pub mod reject_reason {
     pub const INVALID_ACKNOWLEDGEMENT: u8 = 0x08;
     /// A field has a value that the target does not take.
     pub const INVALID_FIELD: u8 = 0x09;
-    /// The target has no room for a response that would be so long.
+    /// The target has no room for a response that would be this long.
     pub const LONG_OPERATION: u8 = 0x0a;
     /// The negotiation starts over.
     pub const NEGOTIATION_RESET: u8 = 0x0b;

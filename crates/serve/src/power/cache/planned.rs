@@ -18,7 +18,7 @@ pub(super) fn first(versions: &[Version], writes: &BTreeMap<u64, Written>) -> us
 }
 
 impl Cache {
-    /// The write is going to put `data`, in sectors of so many bytes.
+    /// The write is going to put `data`, in sectors of this many bytes.
     pub fn plan(&mut self, write: Write, data: &[u8], sector: u64) {
         let Some(written) = self.writes.get_mut(&write.0) else {
             return;
@@ -45,7 +45,7 @@ impl Cache {
         Some((written.first, data.collect()))
     }
 
-    /// The write has put its data, where `before` was, in sectors of so many bytes.
+    /// The write has put its data, where `before` was, in sectors of this many bytes.
     pub fn carried_out(&mut self, write: Write, before: &[u8], sector: u64) {
         let Some(&Written { first, sectors, .. }) = self.writes.get(&write.0) else {
             return;
