@@ -224,7 +224,7 @@ fn workload_help() -> String {
 const QUEUE: &str = "\
 Whose queue the policy orders: the host's, in front of the drive, or the drive's own.\n\n\
 A drive with a queue of its own (queue.depth above 1: NCQ of SATA drives, tagged queueing of SCSI \
-drives) takes this many requests at once and orders them itself. The host's queue then holds only \
+drives) takes that many requests at once and orders them itself. The host's queue then holds only \
 what the drive has no room for, so that its policy often has nothing to choose from. With \
 --queue drive the policy is that of the drive's queue, and the host hands requests over in \
 order of arrival. With --set queue.depth=1 the drive takes one at a time, and all is up to the \
