@@ -1,7 +1,7 @@
 //! The on-board buffer (worthington96 sections 5.7 and 5.8; tables 7, 11, 16 and 21).
 //!
 //! As in the paper, a test vector loads the buffer in some way, and a read then inspects what it
-//! holds. A first look finds sizes and numbers one by one ([`ahead`], [`segments`], [`rate`]). All
+//! holds. A first look finds sizes and numbers one by one ([`ahead`], [`segments`]). All
 //! else is decided between hypotheses ([`judge`]): what is known of a drive's layout and timing is
 //! enough to compute how a drive with any buffer would answer a vector, so vectors are looked for
 //! at which the answers differ, sent, and that hypothesis is believed which predicts what the drive
@@ -22,12 +22,10 @@ mod judge;
 mod left;
 mod linked;
 mod moves;
-mod rate;
 mod segments;
 mod vector;
 
 use diskarm_core::spec::{Buffer, Delivered, Key, ReadAhead, Spec, Value, WriteCache};
-use diskarm_core::units::Span;
 use serde::{Deserialize, Serialize};
 
 use crate::{Disk, Effort, Error, Setup};
@@ -270,9 +268,6 @@ fn find(mut bench: Bench<'_, '_>, effort: Effort) -> Result<Facts, Error> {
     segments::look(&mut bench)?;
     if bench.writes {
         segments::look_at_writes(&mut bench)?;
-    }
-    if bench.believed.bus.read_sector == Span::ZERO {
-        rate::look(&mut bench)?;
     }
     bench.learn_hits();
     let mut verdicts = judge::learn(&mut bench, effort)?;

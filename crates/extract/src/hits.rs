@@ -13,6 +13,8 @@
 //! write: the same with a write elsewhere in between, and where that empties the buffer, a read of
 //! the block that was written.
 //!
+//! Where the buffer serves no read: reads from the media ([`slow_bus`]).
+//!
 //! Write hits: writes of one and of 17 sectors after a read, and after a write that has had time
 //! to reach the media; on the arm's cylinder, on another one, and in another zone. No place is used
 //! twice in a row, so that nothing is found in the buffer by chance.
@@ -27,6 +29,8 @@
 //!
 //! # Cost
 //! Some 150 commands and 10 s for reads, 300 commands for writes.
+
+mod slow_bus;
 
 use diskarm_core::units::{Lbn, SectorCount, Span};
 use serde::{Deserialize, Serialize};
@@ -43,6 +47,10 @@ pub struct ReadHits {
     pub sector: Option<Estimate>,
     /// Service of one sector after a read.
     pub after_read: Option<Estimate>,
+    /// Time of a sector to the host, as reads from the media tell it: if the buffer did not, and if
+    /// it is more than that of a sector on the media.
+    #[serde(default)]
+    pub slow_bus: Option<Estimate>,
 }
 
 /// Services of requests from and to the buffer that need writes to be measured.
@@ -84,10 +92,14 @@ pub fn measure(
 ) -> Result<ReadHits, Error> {
     let mut bench = Bench::new(disk, setup, effort, seed)?;
     let ahead = bench.read_hits(|bench, sectors| bench.read_ahead_hit(sectors, false))?;
-    match ahead.after_read {
-        Some(_) => Ok(ahead),
-        None => bench.read_hits(Bench::reread_hit),
+    let mut found = match ahead.after_read {
+        Some(_) => ahead,
+        None => bench.read_hits(Bench::reread_hit)?,
+    };
+    if found.sector.is_none() {
+        found.slow_bus = bench.slow_bus()?;
     }
+    Ok(found)
 }
 
 /// Measures read hits after writes and write hits. Data are lost at random places.
@@ -240,9 +252,17 @@ impl<'a, 'd> Bench<'a, 'd> {
         &mut self,
         mut once: impl FnMut(&mut Self) -> Result<Timed, Error>,
     ) -> Result<Option<Services>, Error> {
+        self.agreeing(|bench| Ok(once(bench)?.service()))
+    }
+
+    /// Times that agree, of so many as are needed.
+    fn agreeing(
+        &mut self,
+        mut once: impl FnMut(&mut Self) -> Result<Span, Error>,
+    ) -> Result<Option<Services>, Error> {
         let mut services = Vec::new();
         for left in (0..self.repeats as usize).rev() {
-            services.push(once(self)?.service());
+            services.push(once(self)?);
             let alike = most_within(&services, 2.0 * self.near);
             if self.pairs.scatters && 10 * (alike + left) < 7 * self.repeats as usize {
                 return Ok(None);

@@ -33,13 +33,17 @@
 //! # Cost
 //! Some 150 pairs for reads, 1000 for writes.
 
-use diskarm_core::units::{SectorCount, Span};
+mod wait;
+
+use diskarm_core::units::Span;
 use serde::{Deserialize, Serialize};
 
 use crate::mtbrc::{self, Kind, To};
 use crate::pairs::{Access, Pairs};
 use crate::threshold::{Found, Threshold, span};
 use crate::{Disk, Effort, Error, Estimate, Setup, idle};
+
+pub use wait::{Unsure, Wait};
 
 /// What reads take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,24 +75,8 @@ pub struct Writes {
     pub in_sequence: Estimate,
 }
 
-/// How the media wait for the data of a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wait {
-    /// The number of sectors that they wait for.
-    pub sectors: SectorCount,
-    /// The time of a sector on the bus, if the wait tells: if it is for several sectors, or if the
-    /// bus is slower than the media, so that these must not begin too soon.
-    pub sector: Option<Span>,
-    /// By how much they wait longer for all of a write's data than for as many of a larger one.
-    pub least_delay: Span,
-}
-
 /// The index of an access in pairs of values.
 const BEFORE: [Access; 2] = [Access::Read, Access::Write];
-/// No drive waits for more sectors before it writes.
-const MOST: u16 = 64;
-/// The number of sectors with which it is measured whether the media overtake the bus.
-const SEVERAL: u16 = 9;
 /// Leads differ that differ by more than this, in nanoseconds.
 const DIFFERENT: f64 = 1e4;
 
@@ -240,109 +228,6 @@ impl<'a, 'd> Leads<'a, 'd> {
             Ok(search.found.estimate())
         });
         Ok(mean(inward?, outward?))
-    }
-
-    /// The lead of a write of `sectors` after a write, in a zone, in nanoseconds.
-    fn of_size(&mut self, sectors: u16, zone: usize) -> Result<f64, Error> {
-        let kind = Kind {
-            accesses: (Access::Write, Access::Write),
-            sectors: (1, sectors),
-            to: To::SameTrack,
-        };
-        let zone = (zone, self.effort);
-        Ok(mtbrc::in_zone(&mut self.pairs, kind, zone)?
-            .search
-            .found
-            .median)
-    }
-
-    /// How the media wait for data.
-    fn wait(&mut self) -> Result<Wait, Error> {
-        let (one, two) = (self.of_size(1, 0)?, self.of_size(2, 0)?);
-        let mut wait = Wait {
-            sectors: SectorCount(1),
-            sector: None,
-            least_delay: Span::ZERO,
-        };
-        if two - one > DIFFERENT {
-            return match self.overtaken(two - one)? {
-                Some(sector) => {
-                    wait.sector = Some(span(sector));
-                    Ok(wait)
-                }
-                None => self.waits_for(one, two - one),
-            };
-        }
-        // The media wait for one sector. A slower bus shows between two sectors and three, where
-        // there is no least delay.
-        let third = self.of_size(3, 0)? - two;
-        let slower = if third > DIFFERENT { third } else { 0.0 };
-        if slower > 0.0 {
-            let media = self.setup.rotation.period_ns / self.sectors_of_track(0) as f64;
-            wait.sector = Some(span(slower + media));
-        }
-        let delay = one - two + slower;
-        if delay > DIFFERENT {
-            wait.least_delay = span(delay);
-        }
-        Ok(wait)
-    }
-
-    fn sectors_of_track(&self, zone: usize) -> u64 {
-        idle::zones(self.setup.layout)[zone].sectors()
-    }
-
-    /// The time of a sector on the bus, if each further sector of a write, and not just the
-    /// `second` one, lengthens the lead by that less its time on the media: less where a track has
-    /// fewer sectors, while a wait for data is the same. A sector makes a difference of some
-    /// microseconds only, so several are written.
-    fn overtaken(&mut self, second: f64) -> Result<Option<f64>, Error> {
-        let sectors = [0, 2].map(|zone| self.sectors_of_track(zone));
-        if sectors[0] == sectors[1] {
-            return Ok(None);
-        }
-        let media = sectors.map(|sectors| self.setup.rotation.period_ns / sectors as f64);
-        let more = f64::from(SEVERAL - 1);
-        let mut grown = [0.0; 2];
-        for (grown, zone) in grown.iter_mut().zip([0, 2]) {
-            *grown = (self.of_size(SEVERAL, zone)? - self.of_size(1, zone)?) / more;
-        }
-        let sector = grown[0] + media[0];
-        // Halfway between what it would be if the media overtake the bus, and if they wait.
-        let is_overtaken = grown[0] > second / 2.0
-            && grown[1] < f64::midpoint((sector - media[1]).max(0.0), grown[0]);
-        Ok(is_overtaken.then_some(sector))
-    }
-
-    /// How many sectors the media wait for, at least two, and what they wait longer: the lead grows
-    /// by the time of a `sector` from that of `one` as long as they wait for all.
-    fn waits_for(&mut self, one: f64, mut sector: f64) -> Result<Wait, Error> {
-        let (mut waits, mut beyond, mut next) = (2, None, 4);
-        while next <= MOST && beyond.is_none_or(|beyond| waits + 1 < beyond) {
-            let expected = one + sector * f64::from(next - 1);
-            let found = self.of_size(next, 0)?;
-            if found > expected - DIFFERENT.max(sector / 2.0) {
-                waits = next;
-                sector = (found - one) / f64::from(next - 1);
-            } else {
-                beyond = Some(next);
-            }
-            next = beyond.map_or(2 * waits, |beyond| waits.midpoint(beyond));
-        }
-        let mut least_delay = 0.0;
-        if beyond.is_some() {
-            // A write of one sector more does not wait for it, nor for the delay.
-            least_delay = one + sector * f64::from(waits - 1) - self.of_size(waits + 1, 0)?;
-        }
-        Ok(Wait {
-            sectors: SectorCount(u64::from(waits)),
-            sector: Some(span(sector)),
-            least_delay: if least_delay < DIFFERENT {
-                Span::ZERO
-            } else {
-                span(least_delay)
-            },
-        })
     }
 
     /// The lead of a write that continues the write before.

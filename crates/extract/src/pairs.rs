@@ -11,7 +11,7 @@
 //! do.
 
 use diskarm_core::geometry::{Extent, Layout};
-use diskarm_core::units::{Lbn, Span};
+use diskarm_core::units::{Lbn, SectorCount, Span};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -283,13 +283,11 @@ impl<'a, 'd> Pairs<'a, 'd> {
         let rested = self.last.rested;
         let timed = self.send(access, at, sectors)?;
         let (sent, ended) = (timed.sent.as_ns() as f64, timed.ended.as_ns() as f64);
-        let extent = self.layout.extent(at);
-        let sector = extent.sector_angle.as_revolutions() * period;
         let later = match access {
             Access::Read => Some(0.0),
             Access::Write => self.clock.write_later(first.access),
         };
-        let transfer = f64::from(sectors) * sector;
+        let transfer = self.passing(at, sectors);
         let late = ended - passes - transfer - later.unwrap_or(0.0);
         let turns = (late / period).round();
         let off = late - turns * period;
@@ -306,6 +304,27 @@ impl<'a, 'd> Pairs<'a, 'd> {
             distance: passes - self.began(&first) - rested,
             lead,
         }))
+    }
+
+    /// From the pass of the first sector of a run of blocks to the end of that of its last one, if
+    /// the head is on each track in time.
+    pub fn passing(&self, at: Lbn, sectors: u16) -> f64 {
+        let (mut at, end) = (at, at + SectorCount(u64::from(sectors)));
+        let mut turns = 0.0;
+        let mut behind = None;
+        while at < end {
+            let extent = self.layout.extent(at);
+            let (start, sector) = (extent.start, extent.sector_angle.as_revolutions());
+            let before = behind.unwrap_or(start.as_revolutions());
+            let count = extent.sectors.min(end - at);
+            let pause = (start.as_revolutions() - before).rem_euclid(1.0);
+            // Extents that follow each other without one may be off by a rounding.
+            let pause = if pause > 1.0 - 1e-6 { 0.0 } else { pause };
+            turns += pause + count.0 as f64 * sector;
+            behind = Some(start.as_revolutions() + count.0 as f64 * sector);
+            at = at + count;
+        }
+        turns * self.clock.period()
     }
 
     /// When the first sector of a command passed.

@@ -16,6 +16,9 @@
 //!   SEEK does not part them either: one to the present track may include the time to settle.
 //! * The bus rate of writes is that of reads unless writes show their own: if the media wait for
 //!   more than one sector, or if a write cache takes them in.
+//! * A command overhead that is less than its uncertainty is zero: a drive without one serves a
+//!   request that follows the one before without a gap in the same revolution, and the smallest
+//!   overhead would cost it another.
 //! * Overheads of write hits are those of misses where no write cache took a write in.
 //! * If a write's data come later after a write, beyond the overhead, this is the duration of an
 //!   extra disconnect (worthington94 table A.4), whose other times are zero.
@@ -31,7 +34,7 @@ use crate::idle::{self, Idle};
 use crate::overheads::{self, Reads, Writes};
 use crate::rotation::{self, Rotation};
 use crate::seek::{self, SeekPoint, Seeks};
-use crate::{Disk, Effort, Error, Setup};
+use crate::{Disk, Effort, Error, Estimate, Setup};
 
 /// All that was measured of a drive's mechanics and overheads.
 #[derive(Clone, Debug, PartialEq)]
@@ -157,8 +160,9 @@ impl Timing {
     }
 
     fn division(&self) -> Division {
-        let value = |of: Option<crate::Estimate>| of.map(|estimate| estimate.value);
-        let read_sector = value(self.read_hits.sector).unwrap_or(Span::ZERO).or_zero();
+        let value = |of: Option<Estimate>| of.map(|estimate| estimate.value);
+        let read_sector = value(self.read_hits.sector.or(self.read_hits.slow_bus));
+        let read_sector = read_sector.unwrap_or(Span::ZERO).or_zero();
         let Some(written) = &self.written else {
             return Division {
                 behind_media: [read_sector; 2],
@@ -180,7 +184,7 @@ impl Timing {
         // The smaller completion is zero: reads have their bus transfer after the media.
         let reads = reselect[0] + read_sector.max(-after_read);
         let waits = written.writes.wait.sector;
-        let write_sector = value(written.hits.sector).or(waits).unwrap_or(read_sector);
+        let write_sector = value(written.hits.sector.or(waits)).unwrap_or(read_sector);
         Division {
             behind_media: [reads, reads + after_read],
             read_sector,
@@ -231,7 +235,8 @@ impl Timing {
 
     fn describe_reads(&self, overheads: &mut Overheads, division: &Division) {
         let behind = division.behind_media[0];
-        let miss = (self.reads.after_read.value - behind - division.track_settle).or_zero();
+        let lead = self.reads.after_read;
+        let miss = certain(lead.value - behind - division.track_settle, lead);
         overheads.read_completion =
             (behind - division.read_sector - division.reselect[0]).or_zero();
         overheads.read_miss_after_read = miss;
@@ -253,8 +258,9 @@ impl Timing {
         overheads.first_reselect = division.reselect[0];
         overheads.other_reselect = division.reselect[1];
         overheads.write_completion = (behind[1] - division.reselect[0]).or_zero();
-        let miss = writes.read_after_write.value - behind[0] - division.track_settle;
-        overheads.read_miss_after_write = miss.or_zero();
+        let lead = writes.read_after_write;
+        overheads.read_miss_after_write =
+            certain(lead.value - behind[0] - division.track_settle, lead);
         if let Some(hit) = hits.read_after_write {
             overheads.read_hit_after_write = self.hit(hit.value, overheads, division);
         }
@@ -266,13 +272,14 @@ impl Timing {
             sequential: None,
         };
         let [after_read, after_write] = self.commands(written, division);
-        overheads.write_miss_after_read = after_read.or_zero();
-        overheads.write_miss_after_write = after_write.or_zero();
+        overheads.write_miss_after_read = certain(after_read, writes.leads[0]);
+        overheads.write_miss_after_write = certain(after_write, writes.leads[1]);
         overheads.extra_write_disconnect = None;
         let extra = self.data_later(written);
         if extra != Span::ZERO || division.reselect != [Span::ZERO; 2] {
             let in_sequence = writes.in_sequence.value - writes.leads[1].value;
-            overheads.write_miss_after_write = (after_write + in_sequence).or_zero();
+            overheads.write_miss_after_write =
+                certain(after_write + in_sequence, writes.in_sequence);
             overheads.extra_write_disconnect = Some(ExtraWriteDisconnect {
                 command: (after_write - extra.or_zero() - division.reselect[0]).or_zero(),
                 duration: extra.or_zero(),
@@ -281,7 +288,7 @@ impl Timing {
             });
         }
         let taken = division.write_sector + overheads.write_completion;
-        let absorbed = |service: crate::Estimate| (service.value - taken).or_zero();
+        let absorbed = |service: Estimate| (service.value - taken).or_zero();
         overheads.write_hit_after_read = hits
             .after_read
             .map_or(overheads.write_miss_after_read, absorbed);
@@ -297,7 +304,7 @@ impl Timing {
     fn commands(&self, written: &Written, division: &Division) -> [Span; 2] {
         let data = division.write_sector + written.writes.wait.least_delay;
         let before_media = data.max(division.track_settle);
-        let command = |lead: crate::Estimate| lead.value - division.behind_media[0] - before_media;
+        let command = |lead: Estimate| lead.value - division.behind_media[0] - before_media;
         written.writes.leads.map(command)
     }
 
@@ -345,6 +352,15 @@ impl Timing {
 
     fn head_switch(&self, division: &Division) -> Span {
         none_if_little(self.reads.head_switch.value + division.track_settle).or_zero()
+    }
+}
+
+/// What is left of a lead for a command; nothing if that may be none.
+fn certain(left: Span, lead: Estimate) -> Span {
+    if left > lead.uncertainty {
+        left
+    } else {
+        Span::ZERO
     }
 }
 

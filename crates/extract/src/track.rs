@@ -1,7 +1,7 @@
 //! Tracks that hold blocks.
 
 use diskarm_core::geometry::{Extent, Layout, Pba};
-use diskarm_core::units::{Cylinder, Head, Lbn};
+use diskarm_core::units::{Cylinder, Head, Lbn, SectorCount};
 
 /// A track that holds blocks.
 #[derive(Clone, Debug)]
@@ -49,6 +49,27 @@ impl Track {
             found = found + extent.sectors;
         }
         (!runs.is_empty()).then_some(Self { runs })
+    }
+
+    /// The blocks around its end, as one run of `sectors` of which `before` are on this track and
+    /// the others on the next one; `None` if they do not follow each other so.
+    pub fn across_end(&self, layout: &Layout, before: u64, sectors: u64) -> Option<Self> {
+        let (first, extent) = *self.runs.last()?;
+        let next = first + extent.sectors;
+        if extent.sectors.0 < before || next >= Lbn(layout.sectors().0) {
+            return None;
+        }
+        let there = layout.extent(next);
+        let is_other = (there.cylinder.0, there.head.0) != (self.cylinder(), self.head());
+        let at = Lbn(next.0 - before);
+        let sectors = SectorCount(sectors);
+        let run = Extent {
+            sectors,
+            ..layout.extent(at)
+        };
+        (is_other && there.sectors.0 >= sectors.0 - before).then(|| Self {
+            runs: vec![(at, run)],
+        })
     }
 
     /// Its first block.

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::{Checkpoint, Findings, Outcome, WriteSeeks};
 use crate::Estimate;
 use crate::cache::Finding;
+use crate::overheads::Unsure;
 use crate::seek::Seeks;
 
 /// How a value was found.
@@ -116,14 +117,7 @@ pub(super) fn of(key: &str, checkpoint: &Checkpoint) -> Option<How> {
         };
     }
     match key {
-        "bus.read_sector" => Some(match findings.read_hits.and_then(|hits| hits.sector) {
-            Some(sector) => by("reads from the buffer, of one sector and of more", &sector),
-            None => How::Unknown(why_not(
-                "read-hits",
-                checkpoint,
-                "no read was served by the buffer",
-            )),
-        }),
+        "bus.read_sector" => Some(bus_of_reads(checkpoint)),
         "bus.write_sector" => Some(bus_of_writes(checkpoint)),
         _ => None,
     }
@@ -292,7 +286,15 @@ fn writes(name: &str, checkpoint: &Checkpoint) -> Option<How> {
         "write_hit_after_read" => of_hits(hits.after_read, "writes after a read", absorbed),
         "write_hit_after_write" => of_hits(hits.after_write, "writes after a write", absorbed),
         "write_completion" => How::Assumed(OF_TWO_COMPLETIONS.to_owned()),
-        "write_start.small" => exact("pairs of writes of growing size"),
+        "write_start.small" => match written.wait.unsure {
+            None => exact("pairs of writes of growing size"),
+            Some(Unsure::SlowBus) => How::Unknown(SLOW_BUS.to_owned()),
+            Some(Unsure::More) => How::Unknown(
+                "the media waited for all sectors of the largest write that was tried; they may \
+                 wait for more"
+                    .to_owned(),
+            ),
+        },
         _ => return None,
     })
 }
@@ -311,6 +313,26 @@ fn buffer(key: &str, findings: &Findings) -> Option<How> {
     })
 }
 
+/// Why a wait for data does not tell the bus rate of writes.
+const SLOW_BUS: &str = "media that wait for more sectors and a bus that is slower than the media \
+     delay writes alike, and no pause between tracks tells them apart";
+
+fn bus_of_reads(checkpoint: &Checkpoint) -> How {
+    let hits = checkpoint.findings.read_hits.unwrap_or_default();
+    match (hits.sector, hits.slow_bus) {
+        (Some(sector), _) => by("reads from the buffer, of one sector and of more", &sector),
+        (None, Some(sector)) => by(
+            "reads from the media, which are faster than the bus, of one sector and of more",
+            &sector,
+        ),
+        (None, None) => How::Unknown(why_not(
+            "read-hits",
+            checkpoint,
+            "no read was served by the buffer",
+        )),
+    }
+}
+
 fn bus_of_writes(checkpoint: &Checkpoint) -> How {
     let findings = &checkpoint.findings;
     if let Some(sector) = findings.write_hits.and_then(|hits| hits.sector) {
@@ -319,11 +341,15 @@ fn bus_of_writes(checkpoint: &Checkpoint) -> How {
             &sector,
         );
     }
-    if findings
-        .writes
-        .is_some_and(|writes| writes.wait.sector.is_some())
-    {
-        return exact("pairs of writes of growing size, whose media wait for data");
+    let wait = findings.writes.map(|writes| writes.wait);
+    if let Some((sector, unsure)) = wait.and_then(|wait| Some((wait.sector?, wait.unsure))) {
+        return match unsure {
+            Some(Unsure::SlowBus) => How::Unknown(SLOW_BUS.to_owned()),
+            _ => by(
+                "pairs of writes of growing size, whose media wait for data",
+                &sector,
+            ),
+        };
     }
     let why = why_not("writes", checkpoint, "no write shows it");
     How::Unknown(format!("{why}; taken to be that of reads"))

@@ -5,8 +5,10 @@ mod mtbrc;
 mod random;
 mod rotation;
 mod seek;
+mod sequential;
 mod timing;
 mod variants;
+mod waits;
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{self, Spec};

@@ -1,0 +1,249 @@
+//! How the media wait for the data of a write.
+//!
+//! # Hypothesis
+//! The media begin when a number of sectors are there, all of them if there are fewer, or, if the
+//! bus is slower than the media, so late that no sector passes before it has come.
+//!
+//! # Test vector
+//! Writes of growing size after a write on the same track; and where each further sector lengthens
+//! the lead, writes of which a part is on the next track.
+//!
+//! # Decision
+//! A wait for sectors and a slower bus lengthen the lead of writes on one track alike: the former
+//! by the time of a sector on the bus, the latter by what that is more than on the media. But
+//! between two tracks the media pause, and a bus that is slower catches up: the lead of a write
+//! across the end of a track is then shorter than that of as many sectors on one. A wait for data
+//! is the same.
+//!
+//! # Confidence
+//! That of the leads. Where a pause between tracks is too short to show, the two cannot be told
+//! apart, and are said not to be ([`Unsure`]).
+//!
+//! # Cost
+//! Some 100 pairs for each size, of which there are up to twelve.
+
+use diskarm_core::units::{SectorCount, Span};
+use serde::{Deserialize, Serialize};
+
+use super::{DIFFERENT, Leads};
+use crate::mtbrc::{self, Kind, To};
+use crate::pairs::Access;
+use crate::threshold::{Found, Threshold, span};
+use crate::track::Track;
+use crate::{Error, Estimate, idle};
+
+/// How the media wait for the data of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wait {
+    /// The number of sectors that they wait for.
+    pub sectors: SectorCount,
+    /// The time of a sector on the bus, if the wait tells: if it is for several sectors, or if the
+    /// bus is slower than the media, so that these must not begin too soon.
+    pub sector: Option<Estimate>,
+    /// By how much they wait longer for all of a write's data than for as many of a larger one.
+    pub least_delay: Span,
+    /// What writes did not tell, if anything.
+    #[serde(default)]
+    pub unsure: Option<Unsure>,
+}
+
+/// What writes did not tell of a wait for data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unsure {
+    /// Whether the media wait for more sectors, or the bus is slower than they are.
+    SlowBus,
+    /// Whether they wait for more sectors than were written.
+    More,
+}
+
+/// No drive waits for more sectors before it writes.
+const MOST: u16 = 64;
+/// The number of sectors with which it is measured whether the media overtake the bus.
+const SEVERAL: u16 = 9;
+/// How many of them are in front of the end of a track.
+const BEFORE: u16 = 4;
+/// The number of sectors that tell by how much the bus is slower, unless tracks are short.
+const MANY: u16 = 33;
+
+impl Leads<'_, '_> {
+    /// The lead of a write of `sectors` after a write on the same track of the first zone, in
+    /// nanoseconds.
+    fn of_size(&mut self, sectors: u16) -> Result<Found, Error> {
+        let kind = Kind {
+            accesses: (Access::Write, Access::Write),
+            sectors: (1, sectors),
+            to: To::SameTrack,
+        };
+        let zone = (0, self.effort);
+        Ok(mtbrc::in_zone(&mut self.pairs, kind, zone)?.search.found)
+    }
+
+    /// How the media wait for data.
+    pub(super) fn wait(&mut self) -> Result<Wait, Error> {
+        let (one, two) = (self.of_size(1)?, self.of_size(2)?);
+        if two.median - one.median > DIFFERENT {
+            return match self.is_overtaken(one, two)? {
+                Some(false) => self.waits_for(one, per_sector(one, two, 1)),
+                Some(true) => self.slower([one, two]),
+                None => Ok(Wait {
+                    unsure: Some(Unsure::SlowBus),
+                    ..self.slower([one, two])?
+                }),
+            };
+        }
+        // The media wait for one sector. A slower bus shows between two sectors and three, where
+        // there is no least delay.
+        if self.of_size(3)?.median - two.median > DIFFERENT {
+            return self.slower([one, two]);
+        }
+        let delay = one.median - two.median;
+        Ok(Wait {
+            sectors: SectorCount(1),
+            sector: None,
+            least_delay: if delay > DIFFERENT {
+                span(delay)
+            } else {
+                Span::ZERO
+            },
+            unsure: None,
+        })
+    }
+
+    /// The wait for one sector of a bus that is slower than the media, from the leads of writes of
+    /// one and of two sectors. Only the former wait for a least delay.
+    fn slower(&mut self, [one, two]: [Found; 2]) -> Result<Wait, Error> {
+        let many = MANY.min(self.room());
+        let slower = per_sector(two, self.of_size(many)?, many - 2);
+        let media = self.setup.rotation.period_ns / self.sectors_of_track() as f64;
+        let delay = one.median - two.median + slower.value.as_ns() as f64;
+        Ok(Wait {
+            sectors: SectorCount(1),
+            sector: Some(Estimate {
+                value: slower.value + span(media),
+                ..slower
+            }),
+            least_delay: if delay > DIFFERENT {
+                span(delay)
+            } else {
+                Span::ZERO
+            },
+            unsure: None,
+        })
+    }
+
+    fn sectors_of_track(&self) -> u64 {
+        idle::zones(self.setup.layout)[0].sectors()
+    }
+
+    /// The largest number of sectors that is written at a time: half a track leaves places enough.
+    fn room(&self) -> u16 {
+        let half = self.sectors_of_track() / 2;
+        half.clamp(3, u64::from(MOST)) as u16
+    }
+
+    /// Whether each further sector of a write, and not just the second one, lengthens the lead
+    /// because the media would overtake the bus; `None` if it may be so and nothing tells. A
+    /// sector makes a difference of some microseconds only, so several are written.
+    fn is_overtaken(&mut self, one: Found, two: Found) -> Result<Option<bool>, Error> {
+        let several = SEVERAL.min(self.room());
+        let still = self.of_size(several)?.median;
+        let grown = (still - two.median) / f64::from(several - 2);
+        if grown < (two.median - one.median) / 2.0 {
+            return Ok(Some(false));
+        }
+        let before = BEFORE.min(several - 1);
+        let Some((across, pause)) = self.across_tracks(before, several)? else {
+            return Ok(None);
+        };
+        let period = self.setup.rotation.period_ns;
+        // A drive that misses the next track is a revolution late, and its bus catches up.
+        let turns = ((still - across) / period).round();
+        let shorter = still - across - turns * period;
+        let behind = grown * f64::from(several - before);
+        let shows = pause > 2.0 * DIFFERENT;
+        let expected = if shows { behind.min(pause) } else { behind };
+        Ok(match shorter > expected / 2.0 {
+            true => Some(true),
+            false => shows.then_some(false),
+        })
+    }
+
+    /// The lead of a write of `sectors` of which so many are in front of the end of a track, after
+    /// a write on that track, and how long the media pause there, in nanoseconds; `None` if no
+    /// track is followed by another.
+    fn across_tracks(&mut self, before: u16, sectors: u16) -> Result<Option<(f64, f64)>, Error> {
+        let place = idle::zones(self.setup.layout)[0].clone();
+        let (before, all) = (u64::from(before), u64::from(sectors));
+        let mut routes: Vec<(Track, Track)> = Vec::new();
+        for _ in 0..20 {
+            let from = self.pairs.alike.next(self.setup.layout, &place);
+            let across = from.across_end(self.setup.layout, before, all);
+            routes.extend(across.map(|across| (from, across)));
+            if routes.len() == 3 {
+                break;
+            }
+        }
+        let Some((_, across)) = routes.first() else {
+            return Ok(None);
+        };
+        let (first, extent) = across.runs[0];
+        let on_one = extent.sector_angle.as_revolutions() * all as f64 * self.pairs.clock.period();
+        let pause = self.pairs.passing(first, sectors) - on_one;
+        let (narrow, most) = mtbrc::precision(self.effort);
+        let kinds = (Access::Write, Access::Write);
+        let start = Threshold::default();
+        let route = |_: &mut crate::pairs::Pairs<'_, '_>, k: u32| {
+            let (from, across) = routes[k as usize % routes.len()].clone();
+            Ok((from, across, 0.0))
+        };
+        let search = (self.pairs).search(kinds, (1, sectors), start, (narrow, most), route)?;
+        Ok(Some((search.found.median, pause)))
+    }
+
+    /// How many sectors the media wait for, at least two, and what they wait longer: the lead grows
+    /// by the time of a `sector` from that of `one` as long as they wait for all.
+    fn waits_for(&mut self, one: Found, mut sector: Estimate) -> Result<Wait, Error> {
+        let most = self.room();
+        let (mut waits, mut beyond, mut next) = (2, None, 4.min(most));
+        while waits < most && beyond.is_none_or(|beyond| waits + 1 < beyond) {
+            let each = sector.value.as_ns() as f64;
+            let expected = one.median + each * f64::from(next - 1);
+            let found = self.of_size(next)?;
+            if found.median > expected - DIFFERENT.max(each / 2.0) {
+                waits = next;
+                sector = per_sector(one, found, next - 1);
+            } else {
+                beyond = Some(next);
+            }
+            next = beyond.map_or((2 * waits).min(most), |beyond| waits.midpoint(beyond));
+        }
+        let mut least_delay = 0.0;
+        if beyond.is_some() {
+            // A write of one sector more does not wait for it, nor for the delay.
+            let each = sector.value.as_ns() as f64;
+            let all = one.median + each * f64::from(waits - 1);
+            least_delay = all - self.of_size(waits + 1)?.median;
+        }
+        Ok(Wait {
+            sectors: SectorCount(u64::from(waits)),
+            sector: Some(sector),
+            least_delay: if least_delay < DIFFERENT {
+                Span::ZERO
+            } else {
+                span(least_delay)
+            },
+            unsure: beyond.is_none().then_some(Unsure::More),
+        })
+    }
+}
+
+/// What each of so many further sectors lengthens a lead by.
+fn per_sector(less: Found, more: Found, sectors: u16) -> Estimate {
+    let each = |ns: f64| span(ns / f64::from(sectors));
+    Estimate {
+        value: each(more.median - less.median),
+        uncertainty: each(more.uncertainty + less.uncertainty),
+        samples: more.samples + less.samples,
+    }
+}

@@ -1,0 +1,40 @@
+//! Sequential requests take as long on the drive that was found as on the one that was given.
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::request::Op;
+use diskarm_core::units::SectorCount;
+use diskarm_extract::{Simulated, sequential};
+
+use crate::timing::{measured, without_times};
+use crate::{HOST, catalogued};
+
+/// Drives on which a little decides between this revolution and the next: two without a command
+/// overhead, whose next request just catches the next sector, and one with a bus that is slower
+/// than the media.
+const DRIVES: [&str; 3] = ["hp-97560", "ibm-lightning", "hp-335h"];
+
+#[test]
+fn sequential_requests_lose_no_revolution_on_the_found_drive() {
+    for name in DRIVES {
+        let given = catalogued(name);
+        let layout = Layout::new(&given.geometry).unwrap();
+        for seed in 1..5 {
+            let mut drive = Simulated::new(&given, HOST, seed).unwrap();
+            let (timing, ..) = measured(&mut drive, &layout, seed);
+            let mut found = without_times(&given);
+            timing.describe(&mut found);
+            for op in [Op::Read, Op::Write] {
+                for kib in [8, 64] {
+                    let sectors = SectorCount(kib * 1024 / u64::from(given.geometry.sector_bytes));
+                    let [was, is] =
+                        [&given, &found].map(|spec| sequential(spec, op, sectors).unwrap());
+                    let off = (is - was).as_ms().abs();
+                    assert!(
+                        off < 0.01 * was.as_ms(),
+                        "{name}, seed {seed}: {op:?} of {kib} KiB take {is}, given {was}"
+                    );
+                }
+            }
+        }
+    }
+}

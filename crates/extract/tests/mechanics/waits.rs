@@ -1,0 +1,76 @@
+//! How the media wait for the data of a write, and the bus rates that this tells.
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::spec::{Spec, WriteStart};
+use diskarm_core::units::{SectorCount, Span};
+use diskarm_extract::overheads::{self, Unsure, Wait};
+use diskarm_extract::{Disk, Effort, Simulated};
+
+use crate::{HOST, catalogued, set_up};
+
+/// What writes tell of the waits of a drive.
+fn waits(spec: &Spec, seed: u64) -> Wait {
+    let layout = Layout::new(&spec.geometry).unwrap();
+    let mut drive = Simulated::new(spec, HOST, seed).unwrap();
+    let mut disk = Disk::new(&mut drive).unwrap();
+    let setup = set_up(&mut disk, &layout, seed);
+    let found = overheads::measure_writes(&mut disk, &setup, Effort::Normal, seed);
+    found.unwrap().wait
+}
+
+/// A drive with one zone, whose media take 0.1327 ms for a sector.
+fn with_bus(sector_us: f64, waits_for: u64) -> Spec {
+    let mut spec = catalogued("hp-335h");
+    spec.bus.write_sector = Span::from_us(sector_us);
+    let sectors = SectorCount(waits_for);
+    spec.overheads.write_start = WriteStart {
+        small: sectors,
+        large: sectors,
+        large_from: SectorCount(1),
+        sequential: None,
+    };
+    spec
+}
+
+/// On one track a bus of 0.2133 ms delays each further sector by 0.0806 ms more than the media
+/// take; so does one of 0.0806 ms if all sectors are waited for.
+#[test]
+fn a_slow_bus_is_told_from_a_wait_without_zones_to_compare() {
+    let least_delay = Span::from_us(400.0);
+    for (bus, sectors) in [(213.3, 1), (80.6, 20), (213.3, 3), (60.0, 2), (150.0, 1)] {
+        for delay in [Span::ZERO, least_delay] {
+            let mut spec = with_bus(bus, sectors);
+            spec.overheads.write_minimum_delay = delay;
+            let found = waits(&spec, 3);
+            let case = format!("{bus} us, {sectors} sectors, {delay}: {found:?}");
+            assert_eq!(found.sectors, SectorCount(sectors), "{case}");
+            assert_eq!(found.unsure, None, "{case}");
+            let sector = found.sector.unwrap();
+            let off = sector.value.as_ms() - bus / 1e3;
+            // What a sector takes is the difference of two leads over what they differ in sectors.
+            assert!(off.abs() <= sector.uncertainty.as_ms() + 1e-5, "{case}");
+            assert!(sector.uncertainty < Span::from_us(6.1), "{case}");
+            let late = (found.least_delay - delay).as_ms();
+            assert!(late.abs() < 0.015, "{case}");
+        }
+    }
+}
+
+/// Where the media go on without a pause from track to track, both take as long.
+#[test]
+fn a_slow_bus_that_nothing_tells_from_a_wait_is_not_called_certain() {
+    for (bus, sectors) in [(213.3, 1), (80.6, 500)] {
+        let mut spec = with_bus(bus, sectors);
+        spec.geometry.zones[0].track_skew_sectors = 0.0;
+        spec.mechanics.head_switch = Span::ZERO;
+        let found = waits(&spec, 3);
+        assert_eq!(found.unsure, Some(Unsure::SlowBus), "{found:?}");
+    }
+}
+
+/// A drive that waits for more than was written.
+#[test]
+fn a_wait_without_an_end_is_not_called_certain() {
+    let found = waits(&with_bus(40.0, 500), 3);
+    assert_eq!(found.unsure, Some(Unsure::More), "{found:?}");
+}
