@@ -14,6 +14,7 @@ mod destage;
 mod flow;
 mod flush;
 mod follow;
+mod gap_writes;
 mod gaps;
 mod landings;
 mod part;
@@ -25,6 +26,7 @@ mod stall;
 mod write;
 
 pub use self::core::{Core, View};
+pub use gap_writes::Destaged;
 pub use gaps::InGaps;
 pub use rehearsal::Rehearsal;
 

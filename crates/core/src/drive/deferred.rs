@@ -16,11 +16,14 @@
 //! - A flush puts everything on the media that the cache holds, in the policy's order; until that
 //!   is done, nothing else is served.
 //! - A write that is not to be absorbed replaces the blocks of it that the cache holds.
+//! - If the drive does that, ranges or parts of them are put on the media in the gap of a command
+//!   that needs the arm, where they do not delay it (`gap_writes`).
 
 use std::collections::VecDeque;
 
 use super::Drive;
-use super::core::Core;
+use super::core::{Command, Core};
+use super::gap_writes::Destaged;
 use super::ranges::{Blocks, Change, Ranges};
 use crate::device::Outcome;
 use crate::request::{Op, Ordering, Request};
@@ -32,7 +35,7 @@ use crate::units::{Instant, Lbn, SectorCount};
 pub(super) struct Deferred {
     /// Chooses among the ranges.
     policy: Box<dyn Policy<Core>>,
-    ranges: Ranges,
+    pub(super) ranges: Ranges,
     /// Room for dirty data.
     room: SectorCount,
     /// The longest that ranges become by touching each other.
@@ -49,6 +52,7 @@ pub(super) struct Deferred {
     clock: Instant,
     /// The arm was last used for a command.
     served_command: bool,
+    pub(super) figures: Destaged,
 }
 
 /// What begins next.
@@ -79,6 +83,7 @@ impl Deferred {
                 arm_open: Instant::START,
                 clock: Instant::START,
                 served_command: false,
+                figures: Destaged::default(),
             })
         })
     }
@@ -117,7 +122,7 @@ impl Deferred {
         }
     }
 
-    fn change(&mut self, change: Change, core: &mut Core) {
+    pub(super) fn change(&mut self, change: Change, core: &mut Core) {
         core.from_cache = true;
         for id in change.gone {
             let gone = self.policy.take(id);
@@ -149,6 +154,7 @@ impl Deferred {
         self.writing = Some(((request.start, request.end()), end));
         self.arm_open = end;
         self.served_command = false;
+        self.figures.blocks.0 += request.sectors.0;
     }
 
     /// Puts everything on the media, from `now` on.
@@ -402,6 +408,14 @@ impl Drive {
         let dirty = &mut self.core.dirty;
         dirty.on_media = at.max(dirty.on_media);
         dirty.waits = deferred.is_dirty(at);
+        if self.core.rules.destage_in_gaps {
+            let command = Command {
+                request,
+                arrived,
+                open: self.open,
+            };
+            deferred.destage_in_gap(&command, at, &mut self.core);
+        }
         let (outcome, _) = self.begin_one(request, arrived);
         self.core.from_cache = false;
         if let Some(landings) = &mut self.core.landings {

@@ -6,7 +6,7 @@ use super::arm::Arm;
 use super::core::{Command, Core};
 use crate::device::Outcome;
 use crate::freeblock::{Delivered, Figures, Find, Gap, Limits, Tasks, Track};
-use crate::mechanics::Position;
+use crate::mechanics::{Piece, Position};
 use crate::request::{Op, Request};
 use crate::sched::{Estimate, Outlook};
 use crate::units::{Instant, Lbn, SectorCount, Span};
@@ -66,45 +66,16 @@ impl InGaps {
     }
 
     /// The reads that gain most in the gap of a command, in order, and when the gap begins.
-    fn chosen(&mut self, core: &Core, command: &Command) -> (Vec<Find>, Instant) {
-        let Command {
-            request,
-            arrived,
-            open,
-        } = *command;
-        let nothing = (Vec::new(), open);
-        if !request.is_simple_transfer() || core.defers(&request) || self.tasks.is_done() {
-            return nothing;
+    fn chosen(&mut self, core: &Core, command: &Command) -> Option<(Vec<Find>, Instant)> {
+        if core.defers(&command.request) || self.tasks.is_done() {
+            return None;
         }
-        let Some(gap) = core.gap(&request, arrived, open) else {
-            return nothing;
-        };
-        let mut alone = core.without_fate();
-        let alone = (alone.serve(command).completion, alone.transferred());
-        if alone.0.outcome == Outcome::Hit {
-            return nothing;
-        }
-        let mut found = (self.tasks).fill(&core.mechanism, &gap, &self.limits, READS);
-        let rounding = core.mechanism.rotation.rounding();
-        while !found.is_empty() {
-            let mut trial = core.without_fate();
-            let mut at = gap.from.since;
-            for find in &found {
-                at = trial.read_in_gap(at, find).1;
-            }
-            let done = trial.serve(command).completion;
-            let late = [
-                done.at.after(alone.0.at),
-                trial.transferred().after(alone.1),
-            ];
-            if late.into_iter().all(|late| late <= rounding) {
-                break;
-            }
-            found.pop();
-        }
+        let (found, begin) = core.fill_gap(command, Op::Read, |gap| {
+            (self.tasks).fill(&core.mechanism, gap, &self.limits, READS)
+        })?;
         self.figures.reads += found.len() as u64;
         self.figures.gaps += u64::from(!found.is_empty());
-        (found, gap.from.since)
+        Some((found, begin))
     }
 
     /// Takes note that blocks from `first` to `end` have been read by `at`.
@@ -144,11 +115,13 @@ impl Drive {
             arrived,
             open: self.open,
         };
-        let (found, mut at) = gaps.chosen(&self.core, &command);
+        let Some((found, mut at)) = gaps.chosen(&self.core, &command) else {
+            return;
+        };
         for find in found {
-            let (first, end) = self.core.read_in_gap(at, &find);
-            gaps.take(first, find.first + find.sectors, end);
-            at = end;
+            let passed = self.core.pass_in_gap(at, &find, Op::Read);
+            gaps.take(passed.first, find.first + find.sectors, passed.end);
+            at = passed.end;
         }
     }
 }
@@ -173,26 +146,66 @@ impl Core {
         })
     }
 
-    /// Reads the blocks of `find`, for which the arm is called at `at`. Returns the first block
-    /// that was read, from which on all were, and when they had passed.
-    fn read_in_gap(&mut self, at: Instant, find: &Find) -> (Lbn, Instant) {
+    /// What `fill` finds in the gap of a command, each of them an `op`, and when the gap begins:
+    /// as many, from the first on, as delay the command by no more than rounding. `None` if it has
+    /// no gap.
+    pub(super) fn fill_gap(
+        &self,
+        command: &Command,
+        op: Op,
+        fill: impl FnOnce(&Gap) -> Vec<Find>,
+    ) -> Option<(Vec<Find>, Instant)> {
+        if !command.request.is_simple_transfer() {
+            return None;
+        }
+        let gap = self.gap(&command.request, command.arrived, command.open)?;
+        let mut alone = self.without_fate();
+        let alone = (alone.serve(command).completion, alone.transferred());
+        if alone.0.outcome == Outcome::Hit {
+            return None;
+        }
+        let mut found = fill(&gap);
+        let rounding = self.mechanism.rotation.rounding();
+        while !found.is_empty() {
+            let mut trial = self.without_fate();
+            let mut at = gap.from.since;
+            for find in &found {
+                at = trial.pass_in_gap(at, find, op).end;
+            }
+            let done = trial.serve(command).completion;
+            let late = [
+                done.at.after(alone.0.at),
+                trial.transferred().after(alone.1),
+            ];
+            if late.into_iter().all(|late| late <= rounding) {
+                break;
+            }
+            found.pop();
+        }
+        Some((found, gap.from.since))
+    }
+
+    /// Reads or writes the blocks of `find`, for which the arm is called at `at`. If the head
+    /// arrives late, it begins with the sector that comes next.
+    pub(super) fn pass_in_gap(&mut self, at: Instant, find: &Find, op: Op) -> Passed {
         let mut from = self.call(at);
-        let late = self.scatter(Op::Read, from, find.first);
+        let late = self.scatter(op, from, find.first);
         from.since = from.since.shifted(late);
         let way = (from.cylinder, find.track.cylinder);
-        let moved = (self.mechanism.seek).total(Op::Read, way, from.head != find.track.head);
+        let moved = (self.mechanism.seek).total(op, way, from.head != find.track.head);
         let there = from.since + moved;
         let rounding = self.mechanism.rotation.rounding();
         let missed = there.since_or_zero(find.begin + rounding);
         let physical = self.mechanism.layout.physical();
         let end = find.first + find.sectors;
         let (whole, whole_end) = (physical.first(find.first), physical.end(end));
-        let sector_ns = (find.end - find.begin).as_ns() / (whole_end - whole).0 as i64;
+        let sectors = (whole_end - whole).0 / physical.blocks().0;
+        let sector_ns = (find.end - find.begin).as_ns() / sectors as i64;
         let first = match missed {
             Span::ZERO => find.first,
             missed => {
                 let passed = missed.as_ns() / sector_ns.max(1) + 1;
-                Lbn(whole.0 + physical.up(passed as u64)).min(end)
+                (whole + SectorCount(physical.blocks().0 * passed as u64)).min(end)
             }
         };
         let mut position = Position {
@@ -200,13 +213,30 @@ impl Core {
             head: find.track.head,
             since: there,
         };
-        if first < end {
+        let piece = (first < end).then(|| {
             let start = Instant::START;
             let blocks = (physical.first(first), whole_end);
-            let (_, piece) = (self.mechanism).next_piece(position, Op::Read, blocks, start);
+            let (_, piece) = (self.mechanism).next_piece(position, op, blocks, start);
+            piece
+        });
+        if let Some(piece) = piece {
             position = piece.position_after();
         }
         self.arm = Arm::Free(position);
-        (first, position.since)
+        Passed {
+            first,
+            piece,
+            end: position.since,
+        }
     }
+}
+
+/// What was read or written in a gap.
+pub(super) struct Passed {
+    /// The first block, from which on all were.
+    pub first: Lbn,
+    /// The run, if any of it was.
+    pub piece: Option<Piece>,
+    /// When it had passed.
+    pub end: Instant,
 }

@@ -63,6 +63,12 @@ impl Ranges {
         SectorCount(self.sectors)
     }
 
+    /// First and one past the last block of each, in their order.
+    pub fn blocks(&self) -> impl Iterator<Item = Blocks> {
+        let ranges = self.ranges.iter();
+        ranges.map(|(first, range)| (*first, range.end))
+    }
+
     /// The first range that ends behind block `at`.
     fn ends_behind(&self, at: Lbn) -> Option<(Lbn, &Range)> {
         let before = self.ranges.range(..=at).next_back();

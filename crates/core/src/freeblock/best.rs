@@ -5,7 +5,7 @@ use std::cell::Cell;
 use super::chart::Run;
 use super::search::{Find, Gap, Limits, Track};
 use super::tasks::{GROUP, Task, Tasks};
-use crate::mechanics::{Mechanism, Piece, Position};
+use crate::mechanics::{Mechanism, Piece};
 use crate::request::Op;
 use crate::units::{Angle, Cylinder, Instant, Lbn, SectorCount, Span};
 
@@ -33,7 +33,7 @@ pub(super) fn sector_span(mechanism: &Mechanism, width: Angle) -> Span {
 }
 
 /// What is added to a movement over a distance, where `care` is taken.
-fn care_over(distance: u32, care: Span) -> Span {
+pub(super) fn care_over(distance: u32, care: Span) -> Span {
     match distance {
         0 => Span::ZERO,
         _ => care,
@@ -260,35 +260,13 @@ impl Search<'_> {
     /// The blocks of a run that pass from `times.0` to `times.1`: those up to its end, and, once
     /// the run comes round again, those from its beginning.
     fn look_at_run(&mut self, track: Track, run: &Run, times: (Instant, Instant)) {
-        let at = self.next_sector(run, times.0);
+        let at = run.next_sector(self.mechanism, times.0);
         if at > 0
             && let Some(rest) = self.offer(track, run, at, times)
         {
             self.offer(track, run, 0, (rest, times.1));
         } else if at == 0 {
             self.offer(track, run, 0, times);
-        }
-    }
-
-    /// The index of the first sector of a run that begins to pass at `at` or later; 0 where that is
-    /// none but its first.
-    fn next_sector(&self, run: &Run, at: Instant) -> u64 {
-        let width = run.sector_angle.as_raw();
-        if width == 0 {
-            return 0;
-        }
-        let rotation = &self.mechanism.rotation;
-        let under = (rotation.angle(at) - run.start).as_raw() / width;
-        let begins = run.start + run.sector_angle * under;
-        let next = match rotation.wait(at, begins) {
-            Span::ZERO => under,
-            _ => under + 1,
-        };
-        let next = self.tasks.layout.physical().up(next);
-        if next < u64::from(run.sectors) {
-            next
-        } else {
-            0
         }
     }
 
@@ -301,7 +279,7 @@ impl Search<'_> {
         index: u64,
         times: (Instant, Instant),
     ) -> Option<Instant> {
-        let piece = self.passes(track, run, index, times.0);
+        let piece = run.passes(self.mechanism, (track, times.0), index, Op::Read);
         let left = times.1.since_or_zero(piece.begin);
         if times.1 <= piece.begin {
             return None;
@@ -341,20 +319,6 @@ impl Search<'_> {
     fn first_wanted(&self, first: Lbn, end: Lbn) -> Option<Lbn> {
         let wanted = |task: &&Task| task.wanted.first_in(first, end);
         self.members.iter().filter_map(wanted).min()
-    }
-
-    /// The run from its sector `index` on, which passes under a head in place at `there`.
-    fn passes(&self, track: Track, run: &Run, index: u64, there: Instant) -> Piece {
-        let from = Position {
-            cylinder: track.cylinder,
-            head: track.head,
-            since: there,
-        };
-        let extent = run.extent(track, index);
-        let blocks = (Lbn(run.first.0 + index), run.end());
-        let start = Instant::START;
-        let (_, piece) = (self.mechanism).next_piece_of(from, Op::Read, blocks, &extent, start);
-        piece
     }
 
     /// Takes the sectors of a piece from `part.0` to `part.1`, from the first wanted to the last,

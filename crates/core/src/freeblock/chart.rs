@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use crate::geometry::{Extent, Layout};
-use crate::units::{Angle, Cylinder, Head, Lbn, SectorCount};
+use crate::mechanics::{Mechanism, Piece, Position};
+use crate::request::Op;
+use crate::units::{Angle, Cylinder, Head, Instant, Lbn, SectorCount, Span};
 
 use super::search::Track;
 use super::tasks::GROUP;
@@ -33,6 +35,48 @@ impl Run {
             start: self.start + self.sector_angle * index,
             sector_angle: self.sector_angle,
         }
+    }
+
+    /// The index of the first sector that begins to pass at `at` or later, and a physical sector
+    /// with it; 0 where that is none but its first.
+    pub fn next_sector(&self, mechanism: &Mechanism, at: Instant) -> u64 {
+        let width = self.sector_angle.as_raw();
+        if width == 0 {
+            return 0;
+        }
+        let rotation = &mechanism.rotation;
+        let under = (rotation.angle(at) - self.start).as_raw() / width;
+        let begins = self.start + self.sector_angle * under;
+        let next = match rotation.wait(at, begins) {
+            Span::ZERO => under,
+            _ => under + 1,
+        };
+        let next = mechanism.layout.physical().up(next);
+        if next < u64::from(self.sectors) {
+            next
+        } else {
+            0
+        }
+    }
+
+    /// The run from its sector `index` on, which passes under a head in place at `there`.
+    pub fn passes(
+        &self,
+        mechanism: &Mechanism,
+        (track, there): (Track, Instant),
+        index: u64,
+        op: Op,
+    ) -> Piece {
+        let from = Position {
+            cylinder: track.cylinder,
+            head: track.head,
+            since: there,
+        };
+        let extent = self.extent(track, index);
+        let blocks = (Lbn(self.first.0 + index), self.end());
+        let start = Instant::START;
+        let (_, piece) = mechanism.next_piece_of(from, op, blocks, &extent, start);
+        piece
     }
 }
 

@@ -71,7 +71,7 @@ pub struct Limits {
     pub tracks: u32,
 }
 
-/// A background read.
+/// A background read, or a write of dirty data ([`Dirty`](super::Dirty)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Find {
     /// Its first block.

@@ -1,7 +1,7 @@
 //! The on-board buffer.
 
-use super::key::{A1, CACHES, DISKSIM, FLAG, FRACTION, Vary, count, size, word};
-use crate::units::SectorCount;
+use super::key::{A1, CACHES, DISKSIM, FLAG, FRACTION, TIME, Vary, count, size, word};
+use crate::units::{SectorCount, Span};
 
 /// If this table is left out, the buffer is one segment of this size that only matches speeds.
 const PLAIN_SEGMENT: SectorCount = SectorCount(128);
@@ -80,6 +80,12 @@ section! {
         /// The most dirty data in a write cache that is `deferred`, apart from the segments;
         /// a write waits until there is room for it, and one that never fits goes to the media.
         dirty_max: SectorCount = SectorCount(0) => size(0);
+        /// Dirty data of a write cache that is `deferred` are also put on the media while a command
+        /// waits for its first sector to come round, where that does not delay the command.
+        destage_in_gaps: bool = false => FLAG;
+        /// Added to each seek to such a command behind what is put on the media in its gap, for
+        /// seeks that scatter; needs `destage_in_gaps`.
+        destage_conservatism: Span = Span::ZERO => TIME;
         /// A write that continues the previous one shares its segment and its pass over the media.
         combine_writes: bool = false => FLAG.switched(20).cited(DISKSIM);
         /// A read's bus transfer begins when this fraction of it is buffered.
@@ -183,6 +189,14 @@ impl Buffer {
         if serves_a_stream && self.dirty_max > SectorCount(0) {
             let expected = "0 sectors, unless write_cache is \"deferred\" or \"off\"";
             return Some(("dirty_max", expected.to_owned()));
+        }
+        if self.destage_in_gaps && self.dirty_max == SectorCount(0) {
+            let expected = "false, unless there is room for dirty data (dirty_max)";
+            return Some(("destage_in_gaps", expected.to_owned()));
+        }
+        if !self.destage_in_gaps && self.destage_conservatism > Span::ZERO {
+            let expected = "0 ms, unless destage_in_gaps = true";
+            return Some(("destage_conservatism", expected.to_owned()));
         }
         if self.read_ahead == ReadAhead::None && self.read_ahead_failures > 0.0 {
             let expected = "0 %, unless there is read_ahead";

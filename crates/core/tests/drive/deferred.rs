@@ -27,7 +27,7 @@ fn at(ms: f64) -> Instant {
 }
 
 /// The blocks that get to the media in each millisecond that has some, with its number.
-fn landed(spec: &Spec, asked: &[Arrival]) -> Vec<(u64, Vec<u64>)> {
+pub fn landed(spec: &Spec, asked: &[Arrival]) -> Vec<(u64, Vec<u64>)> {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
     drive.landed(Instant::START);
     let mut asked = asked.iter().enumerate().peekable();
@@ -281,7 +281,9 @@ fn writes_for_which_there_will_be_no_room_do_not_wait_for_it() {
 
 /// A drive that may do things at random, with such a cache.
 fn deferring_drive() -> impl Strategy<Value = Spec> {
-    (chancy_drive(), 1..40u64, 0..INFOS.len()).prop_map(|(mut spec, room, policy)| {
+    let parts = (chancy_drive(), 1..40u64, 0..INFOS.len(), any::<bool>());
+    parts.prop_map(|(mut spec, room, policy, in_gaps)| {
+        spec.buffer.destage_in_gaps = in_gaps;
         spec.buffer.caching = true;
         spec.buffer.write_cache = WriteCache::Deferred;
         spec.buffer.dirty_max = SectorCount(room);

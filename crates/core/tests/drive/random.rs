@@ -142,6 +142,10 @@ fn repair(buffer: &mut Buffer) {
         WriteCache::Streams | WriteCache::Always => SectorCount(0),
         WriteCache::Off | WriteCache::Deferred => buffer.dirty_max.max(SectorCount(1)),
     };
+    buffer.destage_in_gaps &= buffer.dirty_max > SectorCount(0);
+    if !buffer.destage_in_gaps {
+        buffer.destage_conservatism = Span::ZERO;
+    }
     buffer.read_whole_track &= buffer.delivered == Delivered::Kept;
     assert_eq!(buffer.contradiction(), None);
 }

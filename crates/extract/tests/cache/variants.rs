@@ -60,7 +60,9 @@ fn variant(name: &str, seed: u64) -> Spec {
         let kind = match key.path {
             // Caches that defer writes are not among what is looked for.
             "buffer.write_cache" => Kind::Word(&["off", "streams", "always"]),
-            "buffer.dirty_max" => continue,
+            "buffer.dirty_max" | "buffer.destage_in_gaps" | "buffer.destage_conservatism" => {
+                continue;
+            }
             _ => key.kind,
         };
         if key.path.starts_with("buffer.") {

@@ -1,0 +1,183 @@
+//! Writes in gaps of random drives against all writes there are, tried one by one.
+
+use std::sync::Arc;
+
+use diskarm_core::freeblock::{Dirty, Find, Gap, Track};
+use diskarm_core::geometry::Layout;
+use diskarm_core::mechanics::{Mechanism, Position};
+use diskarm_core::request::Op;
+use diskarm_core::units::{Angle, Cylinder, Head, Instant, Lbn, SectorCount, Span};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::random::{cases, drive};
+
+/// Times of one thing, computed in two ways, differ by no more.
+const ROUNDING: Span = Span::from_ns(3);
+
+struct Case {
+    mechanism: Mechanism,
+    ranges: Vec<(Lbn, Lbn)>,
+    conservatism: Span,
+}
+
+impl Case {
+    fn moved(&self, op: Op, from: Track, to: Track) -> Span {
+        let way = (from.cylinder, to.cylinder);
+        (self.mechanism.seek).total(op, way, from.head != to.head)
+    }
+
+    /// When a write begins and ends, if it can be done in a gap from which the head is away by
+    /// `late` after it must be.
+    fn times(&self, gap: &Gap, blocks: (Lbn, Lbn), late: Span) -> Option<(Instant, Instant)> {
+        let extent = self.mechanism.layout.extent(blocks.0);
+        let track = Track::of(&extent);
+        let there = gap.from.since + self.moved(Op::Write, gap.source(), track);
+        let position = Position {
+            cylinder: track.cylinder,
+            head: track.head,
+            since: there,
+        };
+        let mut away = self.moved(gap.op, track, gap.to);
+        if track.cylinder != gap.to.cylinder {
+            away += self.conservatism;
+        }
+        let (_, piece) = (self.mechanism).next_piece(position, Op::Write, blocks, Instant::START);
+        let is_on_track = blocks.1 - blocks.0 <= extent.sectors;
+        let fits = piece.end() + away <= gap.until.shifted(late);
+        (is_on_track && fits).then_some((piece.begin, piece.end()))
+    }
+
+    /// All writes of whole physical sectors of a range.
+    fn writes(&self, range: (Lbn, Lbn)) -> impl Iterator<Item = (Lbn, Lbn)> {
+        let of = self.mechanism.layout.physical().blocks().0;
+        let edges = move |from: u64| (from..=range.1.0).filter(move |at| at % of == 0);
+        edges(range.0.0)
+            .flat_map(move |first| edges(first + 1).map(move |end| (Lbn(first), Lbn(end))))
+    }
+
+    /// What a write of a range is worth, in nanoseconds.
+    fn worth(&self, range: (Lbn, Lbn), blocks: (Lbn, Lbn), passing: Span) -> i64 {
+        let left = [range.0 < blocks.0, blocks.1 < range.1];
+        let fewer = 1 - left.into_iter().filter(|is_left| *is_left).count() as i64;
+        passing.as_ns() + fewer * self.mechanism.rotation.period().as_ns()
+    }
+
+    /// The most that any write in a gap is worth.
+    fn most(&self, gap: &Gap, late: Span) -> i64 {
+        let ranges = self.ranges.iter();
+        let all = ranges.flat_map(|range| self.writes(*range).map(|blocks| (*range, blocks)));
+        let worths = all.filter_map(|(range, blocks)| {
+            let (begin, end) = self.times(gap, blocks, late)?;
+            Some(self.worth(range, blocks, end - begin))
+        });
+        worths.max().unwrap_or(0).max(0)
+    }
+
+    /// Whether a write that was found can be done in a gap, and is what it is said to be.
+    fn check(&self, gap: &Gap, find: &Find) -> Result<(), TestCaseError> {
+        let blocks = (find.first, find.first + find.sectors);
+        let found = self.times(gap, blocks, ROUNDING);
+        prop_assert_eq!(found, Some((find.begin, find.end)));
+        let track = Track::of(&self.mechanism.layout.extent(find.first));
+        prop_assert_eq!((find.track, find.gain), (track, find.sectors.0));
+        let range = self
+            .ranges
+            .iter()
+            .find(|range| range.0 <= blocks.0 && blocks.1 <= range.1);
+        let range = range.expect("it is dirty");
+        prop_assert!(
+            self.writes(*range).any(|write| write == blocks),
+            "{:?}",
+            find
+        );
+        let worth = self.worth(*range, blocks, find.end - find.begin);
+        prop_assert_eq!(find.worth as i64, worth);
+        Ok(())
+    }
+}
+
+/// Ranges that do not overlap: pauses and lengths, in turn.
+fn ranges(lengths: &[u64], sectors: u64) -> Vec<(Lbn, Lbn)> {
+    let (mut at, mut all) = (0, Vec::new());
+    for pair in lengths.chunks_exact(2) {
+        let first = at + pair[0];
+        at = first + pair[1];
+        if at > sectors {
+            break;
+        }
+        all.push((Lbn(first), Lbn(at)));
+    }
+    all
+}
+
+proptest! {
+    #![proptest_config(cases(800))]
+
+    #[test]
+    fn no_write_is_worth_more_than_the_one_that_is_found(
+        spec in drive(), lengths in vec(1..30u64, 60), places in vec(any::<u32>(), 5),
+        length in 0..60_000i64, is_read in any::<bool>(), care in 0..300i64, bits in 0..3u32,
+    ) {
+        let mut spec = spec;
+        let of = 1 << bits;
+        spec.geometry.physical_sector = SectorCount(of);
+        spec.geometry.grown_defects.count = 0;
+        spec.geometry.sectors.0 *= of;
+        for zone in &mut spec.geometry.zones {
+            zone.sectors_per_track *= of as u32;
+            zone.slips.clear();
+        }
+        let layout = Arc::new(Layout::new(&spec.geometry).expect("a sound layout"));
+        let since = Instant::from_ns(1_000_000 + u64::from(places[0] % 20_000_000));
+        let track = |at: &[u32]| Track {
+            cylinder: Cylinder(at[0] % layout.cylinders()),
+            head: Head(at[1] % layout.surfaces()),
+        };
+        let (source, to) = (track(&places[1..]), track(&places[3..]));
+        let gap = Gap {
+            from: Position { cylinder: source.cylinder, head: source.head, since },
+            to,
+            op: if is_read { Op::Read } else { Op::Write },
+            until: since + Span::from_ns(length * 1000),
+        };
+        let ranges = ranges(&lengths, layout.sectors().0);
+        let case = Case {
+            mechanism: Mechanism::new(&spec, layout, Angle::ZERO),
+            ranges,
+            conservatism: Span::from_ns(care * 1000),
+        };
+        let dirty = || Dirty::new(&case.mechanism, case.ranges.clone(), &gap, case.conservatism);
+        let found = dirty().search(&gap);
+        let worth = found.map_or(0, |find| find.worth as i64);
+        prop_assert!(worth >= case.most(&gap, -ROUNDING), "{:?}", found);
+        prop_assert!(worth <= case.most(&gap, ROUNDING), "{:?}", found);
+        if let Some(find) = found {
+            case.check(&gap, &find)?;
+        }
+        // Several follow one another, each once, and the best of them is the best alone.
+        let all = dirty().fill(&gap, 4);
+        prop_assert!(all.len() <= 4);
+        let best = all.iter().map(|find| find.worth).max();
+        prop_assert_eq!(best, found.map(|find| find.worth));
+        let mut rest = gap;
+        for (find, next) in all.iter().zip(all.iter().skip(1).map(Some).chain([None])) {
+            let (to, op, until) = match next {
+                Some(next) => (next.track, Op::Write, next.begin),
+                None => (gap.to, gap.op, gap.until),
+            };
+            let case = Case {
+                conservatism: if next.is_some() { Span::ZERO } else { case.conservatism },
+                mechanism: case.mechanism.clone(),
+                ranges: case.ranges.clone(),
+            };
+            rest = Gap { to, op, until, ..rest };
+            case.check(&rest, find)?;
+            rest.from = find.left(Span::ZERO);
+        }
+        let written = all.iter().map(|find| (find.first, find.first + find.sectors));
+        let mut written: Vec<_> = written.collect();
+        written.sort_unstable();
+        prop_assert!(written.windows(2).all(|pair| pair[0].1 <= pair[1].0));
+    }
+}
