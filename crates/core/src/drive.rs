@@ -17,6 +17,7 @@ mod follow;
 mod gap_writes;
 mod gaps;
 mod landings;
+mod overwrites;
 mod part;
 mod ranges;
 mod read;

@@ -24,6 +24,7 @@ use std::collections::VecDeque;
 use super::Drive;
 use super::core::{Command, Core};
 use super::gap_writes::Destaged;
+use super::overwrites::Writes;
 use super::ranges::{Blocks, Change, Ranges};
 use crate::device::Outcome;
 use crate::request::{Op, Ordering, Request};
@@ -144,12 +145,12 @@ impl Deferred {
             return false;
         };
         let range = self.ranges.take(request.start);
-        let writes = range.map_or(Vec::new(), |range| range.writes);
+        let writes = range.map_or_else(Writes::default, |range| range.writes);
         self.put(now, &request, &writes, core);
         true
     }
 
-    fn put(&mut self, now: Instant, request: &Request, writes: &[Blocks], core: &mut Core) {
+    fn put(&mut self, now: Instant, request: &Request, writes: &Writes, core: &mut Core) {
         let end = core.destage(request, now, writes);
         self.writing = Some(((request.start, request.end()), end));
         self.arm_open = end;

@@ -3,7 +3,7 @@
 
 use super::arm::Arm;
 use super::core::{Command, Core, Served};
-use super::ranges::Blocks;
+use super::overwrites::Writes;
 use super::write::{Setup, Transfer};
 use crate::device::{Breakdown, Outcome};
 use crate::mechanics::Approach;
@@ -46,39 +46,23 @@ impl Core {
     pub(super) fn serve_from_cache(&mut self, command: &Command) -> Served {
         let request = &command.request;
         if request.op == Op::Write {
-            let end = self.destage(request, command.begin(), &[]);
+            let end = self.destage(request, command.begin(), &Writes::default());
             let completion = command.completed(end, Breakdown::default(), Outcome::Miss);
             return Served {
                 completion,
                 open: end,
             };
         }
-        let overhead = self.costs.read_hit.of(self.last.op);
-        let processed = command.processed(overhead);
-        let go = processed.max(self.flushed(command.begin()));
-        let data = go.max(self.bus_free) + self.path.preparation;
-        let sent = data + self.path.read_sector * request.sectors.0;
-        let at = sent + self.overheads.read_completion;
-        let (queue, owed) = self.waits(command, overhead);
-        let breakdown = Breakdown {
-            queue,
-            owed: owed + (go - processed),
-            overhead: overhead + self.path.preparation + self.overheads.read_completion,
-            bus: sent - go - self.path.preparation,
-            ..Breakdown::default()
-        };
-        Served {
-            completion: command.completed(at, breakdown, Outcome::Hit),
-            open: self.next_open(go, sent, at),
-        }
+        let times = self.hit_times(command);
+        self.complete_hit(command, &times)
     }
 
-    /// Puts a range on the media, with the arm called at `at`; when it is there. `writes` are the
-    /// blocks of the writes that it consists of.
+    /// Puts a range on the media, with the arm called at `at`; when it is there. `writes` says
+    /// how often its blocks were written.
     ///
     /// The data wait in the cache: neither bus nor processing take time. A range that continues the
     /// one put there before, with the head still in place, goes on without another settle.
-    pub(super) fn destage(&mut self, request: &Request, at: Instant, writes: &[Blocks]) -> Instant {
+    pub(super) fn destage(&mut self, request: &Request, at: Instant, writes: &Writes) -> Instant {
         if let Ordering::Simple(stroke) = request.ordering
             && stroke != Stroke::Direct
         {
@@ -141,12 +125,16 @@ mod tests {
         let mut core = Drive::new(&spec, Angle::ZERO).expect("a layout").core;
         core.from_cache = true;
         let range = Request::new(0, Op::Write, Lbn(at), SectorCount(1));
-        let end = core.destage(&range, Instant::START + Span::from_ms(0.3), &[]);
+        let end = core.destage(
+            &range,
+            Instant::START + Span::from_ms(0.3),
+            &Writes::default(),
+        );
         (core, end)
     }
 
     #[test]
-    fn what_a_policy_is_told_of_a_range_is_what_it_takes() {
+    fn a_policy_sees_the_time_that_a_range_takes() {
         for (at, start, sectors) in (0..200).flat_map(|n| [(7, n, 1), (n, 90, 12), (n, 23, 4)]) {
             let (mut core, now) = after(at);
             if at + 1 == start {
@@ -155,14 +143,14 @@ mod tests {
             }
             let range = Request::new(1, Op::Write, Lbn(start), SectorCount(sectors));
             let place = core.locate(&range);
-            let told = now + core.outlook(now).access(&range, &place);
+            let estimate = now + core.outlook(now).access(&range, &place);
             let tried = core.clone().serve_from_cache(&Command {
                 request: range,
                 arrived: Instant::START,
                 open: now,
             });
-            let end = core.destage(&range, now, &[]);
-            assert_eq!((told, tried.open), (end, end), "{at} {start}");
+            let end = core.destage(&range, now, &Writes::default());
+            assert_eq!((estimate, tried.open), (end, end), "{at} {start}");
         }
     }
 
@@ -172,7 +160,7 @@ mod tests {
         for (at, ms) in [(23, 1.0), (29, 3.0)] {
             let (mut core, now) = after(at);
             let range = Request::new(1, Op::Write, Lbn(at + 1), SectorCount(1));
-            let taken = core.destage(&range, now, &[]) - now;
+            let taken = core.destage(&range, now, &Writes::default()) - now;
             assert!(
                 (taken - Span::from_ms(ms)).as_ns().abs() < 10,
                 "{at} {taken}"

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::overwrites::Writes;
 use super::ranges::Blocks;
 use crate::device::Landed;
 use crate::mechanics::Piece;
@@ -13,8 +14,8 @@ pub(super) struct Landings {
     /// In the order in which they get there; runs of the same blocks at the same time follow one
     /// another.
     runs: VecDeque<Run>,
-    /// Parts of older writes, which get there with the blocks of the next runs: these replace them.
-    pub replaced: Vec<Blocks>,
+    /// Older writes, whose blocks get there with those of the next runs: these replace them.
+    pub replaced: Writes,
 }
 
 /// A run, and what of it somebody wrote: the rest of a physical sector goes with it.
@@ -23,6 +24,8 @@ struct Run {
     piece: Piece,
     /// First and one past the last block.
     written: Blocks,
+    /// How often.
+    times: u64,
     /// How many sectors of the piece have been reported.
     reported: SectorCount,
 }
@@ -33,12 +36,12 @@ impl Landings {
     pub fn add(&mut self, run: Piece, written: Blocks, period: Span) {
         for piece in parts(run, period) {
             push(&mut self.runs, piece, &self.replaced);
-            self.runs.push_back(Run::new(piece, written));
+            self.runs.push_back(Run::new(piece, (written, 1)));
         }
     }
 
     /// Adds a run of blocks of several writes, each of which counts.
-    pub fn add_all(&mut self, run: Piece, writes: &[Blocks], period: Span) {
+    pub fn add_all(&mut self, run: Piece, writes: &Writes, period: Span) {
         for piece in parts(run, period) {
             push(&mut self.runs, piece, writes);
         }
@@ -62,10 +65,11 @@ impl Landings {
             let first = (piece.first + run.reported).max(run.written.0);
             let end = (piece.first + done).min(run.written.1);
             if first < end {
-                landed.push(Landed {
+                let of = Landed {
                     first,
                     sectors: end - first,
-                });
+                };
+                landed.extend((0..run.times).map(|_| of));
             }
             run.reported = done;
             over += usize::from(done == piece.sectors);
@@ -76,24 +80,20 @@ impl Landings {
 }
 
 impl Run {
-    fn new(piece: Piece, written: Blocks) -> Self {
+    fn new(piece: Piece, (written, times): (Blocks, u64)) -> Self {
         Self {
             piece,
             written,
+            times,
             reported: SectorCount(0),
         }
     }
 }
 
-/// Adds a run for each of the `writes` that it has blocks of.
-fn push(runs: &mut VecDeque<Run>, piece: Piece, writes: &[Blocks]) {
-    let has = |write: &&Blocks| write.0 < piece.end_lbn() && piece.first < write.1;
-    runs.extend(
-        writes
-            .iter()
-            .filter(has)
-            .map(|write| Run::new(piece, *write)),
-    );
+/// Adds a run for each of those blocks of it that were written equally often.
+fn push(runs: &mut VecDeque<Run>, piece: Piece, writes: &Writes) {
+    let written = writes.runs_in((piece.first, piece.end_lbn()));
+    runs.extend(written.map(|written| Run::new(piece, written)));
 }
 
 /// A run in the order in which its blocks pass.

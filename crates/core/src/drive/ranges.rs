@@ -1,4 +1,4 @@
-//! The ranges of blocks that a write cache holds and that no one has begun to put on the media.
+//! The dirty ranges of a write cache, but for what is just being written to the media.
 //!
 //! Ranges never overlap. A write that overlaps ranges becomes one with them, and also with those
 //! that it touches, as long as what results is not too long. Each range is a request for the policy
@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use super::overwrites::Writes;
 use crate::request::{Op, Request};
 use crate::sched::Pending;
 use crate::units::{Instant, Lbn, SectorCount};
@@ -30,8 +31,8 @@ pub(super) struct Range {
     id: u64,
     /// When it became what it is.
     arrived: Instant,
-    /// The blocks of each of its writes, the oldest first, if somebody asks for them.
-    pub writes: Vec<Blocks>,
+    /// How often its blocks were written, if that is to be known.
+    pub writes: Writes,
 }
 
 /// What becomes of requests for ranges.
@@ -107,7 +108,7 @@ impl Ranges {
             && blocks.1 <= range.end
         {
             if keeps_writes {
-                range.writes.push(blocks);
+                range.writes.add(blocks, 1);
             }
             return change;
         }
@@ -116,7 +117,7 @@ impl Ranges {
             end: blocks.1,
             id: self.next,
             arrived: now,
-            writes: Vec::new(),
+            writes: Writes::default(),
         };
         self.next += 1;
         for other in overlapping {
@@ -133,14 +134,14 @@ impl Ranges {
             }
         }
         if keeps_writes {
-            all.writes.push(blocks);
+            all.writes.add(blocks, 1);
         }
         change.new.push(all.pending(first));
         self.insert(first, all);
         change
     }
 
-    /// Makes the range at `other` part of the one at `first`, with its writes as older ones.
+    /// Makes the range at `other` part of the one at `first`.
     fn join(&mut self, first: &mut Lbn, all: &mut Range, other: Lbn, change: &mut Change) {
         let Some(range) = self.take(other) else {
             return;
@@ -148,7 +149,7 @@ impl Ranges {
         change.gone.push(range.id);
         *first = other.min(*first);
         all.end = all.end.max(range.end);
-        all.writes.extend(range.writes);
+        all.writes.add_all(range.writes.runs());
     }
 
     fn insert(&mut self, first: Lbn, range: Range) {
@@ -164,34 +165,30 @@ impl Ranges {
     }
 
     /// Takes out the range that begins with this block; the request for it.
-    pub fn take_request(&mut self, first: Lbn) -> Option<(Request, Vec<Blocks>)> {
+    pub fn take_request(&mut self, first: Lbn) -> Option<(Request, Writes)> {
         let range = self.take(first)?;
         Some((range.pending(first).request, range.writes))
     }
 
-    /// Drops these blocks at `now`, as their data are written otherwise. Returns the parts of
-    /// writes in them.
-    pub fn replace(&mut self, now: Instant, blocks: Blocks) -> (Change, Vec<Blocks>) {
-        let (mut change, mut replaced) = (Change::default(), Vec::new());
+    /// Drops these blocks at `now`, as their data are written otherwise. Returns how often they
+    /// were written.
+    pub fn replace(&mut self, now: Instant, blocks: Blocks) -> (Change, Writes) {
+        let (mut change, mut replaced) = (Change::default(), Writes::default());
         for first in self.overlapping(blocks) {
             let Some(range) = self.take(first) else {
                 continue;
             };
             change.gone.push(range.id);
-            let part = |within: Blocks| {
-                let parts = range.writes.iter();
-                let parts = parts.map(move |write| (write.0.max(within.0), write.1.min(within.1)));
-                parts.filter(|part| part.0 < part.1)
-            };
-            replaced.extend(part(blocks));
+            replaced.add_all(range.writes.runs_in(blocks));
             for rest in [(first, blocks.0), (blocks.1, range.end)] {
                 if rest.0 < rest.1 {
-                    let left = Range {
+                    let mut left = Range {
                         end: rest.1,
                         id: self.next,
                         arrived: now,
-                        writes: part(rest).collect(),
+                        writes: Writes::default(),
                     };
+                    left.writes.add_all(range.writes.runs_in(rest));
                     self.next += 1;
                     change.new.push(left.pending(rest.0));
                     self.insert(rest.0, left);
@@ -232,12 +229,23 @@ mod tests {
     /// What each block is part of: the number of writes of it.
     type Model = BTreeMap<u64, u64>;
 
-    fn writes_of(writes: &[Blocks]) -> Model {
-        let mut model = Model::new();
-        for block in writes.iter().flat_map(|write| write.0.0..write.1.0) {
-            *model.entry(block).or_default() += 1;
+    fn writes_of(writes: &Writes) -> Model {
+        let blocks = |(of, times): (Blocks, u64)| (of.0.0..of.1.0).map(move |at| (at, times));
+        writes.runs().flat_map(blocks).collect()
+    }
+
+    #[test]
+    fn overwriting_takes_no_memory() {
+        let mut ranges = Ranges::default();
+        for n in 0..10_000 {
+            let blocks = (Lbn(10 + n % 3), Lbn(20 - n % 4));
+            ranges.add(Instant::START, blocks, SectorCount(10), true);
         }
-        model
+        let range = ranges.take(Lbn(10)).expect("a range");
+        assert!(range.writes.steps() <= 7, "{range:?}");
+        let times: u64 = writes_of(&range.writes).values().sum();
+        let blocks = (0..10_000).map(|n| 10 - n % 3 - n % 4);
+        assert_eq!(times, blocks.sum());
     }
 
     proptest! {
@@ -284,6 +292,10 @@ mod tests {
                 asked.sort_unstable();
                 prop_assert_eq!(asked, held(&ranges));
                 prop_assert_eq!(ranges.sectors().0, model.len() as u64);
+                for (first, range) in &ranges.ranges {
+                    let blocks = (range.end.0 - first.0) as usize;
+                    prop_assert!(range.writes.steps() <= blocks + 1);
+                }
                 for block in 0..80 {
                     let holds = ranges.holding(Lbn(block)).is_some();
                     prop_assert_eq!(holds, model.contains_key(&block));

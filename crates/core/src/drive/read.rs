@@ -21,6 +21,18 @@ struct Media {
     end: Instant,
 }
 
+/// When a read is served whose data are in memory.
+pub(super) struct HitTimes {
+    /// Command overhead.
+    overhead: Span,
+    /// When the command has been processed.
+    processed: Instant,
+    /// When the drive goes on with it: owed data are flushed.
+    go: Instant,
+    /// When the bus has carried the data.
+    sent: Instant,
+}
+
 impl Core {
     #[inline]
     pub(super) fn read(&mut self, command: &Command) -> Served {
@@ -201,17 +213,41 @@ impl Core {
 
     fn read_hit(&mut self, command: &Command, segment: SegmentId, held: Lbn) -> Served {
         let request = &command.request;
+        let times = self.hit_times(command);
+        self.buffer.touch(segment);
+        self.read_on_after_hit(command, (segment, held), times.go);
+        if self.rules.delivered == Delivered::Dropped {
+            self.buffer.drop_before(segment, request.end());
+        }
+        self.complete_hit(command, &times)
+    }
+
+    /// When a read is served whose data are in memory.
+    #[inline(always)]
+    pub(super) fn hit_times(&self, command: &Command) -> HitTimes {
         let overhead = self.costs.read_hit.of(self.last.op);
         let processed = command.processed(overhead);
         let go = processed.max(self.flushed(command.begin()));
         let data = go.max(self.bus_free) + self.path.preparation;
-        let sent = data + self.path.read_sector * request.sectors.0;
-        let at = sent + self.overheads.read_completion;
-        self.buffer.touch(segment);
-        self.read_on_after_hit(command, (segment, held), go);
-        if self.rules.delivered == Delivered::Dropped {
-            self.buffer.drop_before(segment, request.end());
+        let sent = data + self.path.read_sector * command.request.sectors.0;
+        HitTimes {
+            overhead,
+            processed,
+            go,
+            sent,
         }
+    }
+
+    /// The future of such a read.
+    #[inline(always)]
+    pub(super) fn complete_hit(&self, command: &Command, times: &HitTimes) -> Served {
+        let HitTimes {
+            overhead,
+            processed,
+            go,
+            sent,
+        } = *times;
+        let at = sent + self.overheads.read_completion;
         let (queue, owed) = self.waits(command, overhead);
         let breakdown = Breakdown {
             queue,
