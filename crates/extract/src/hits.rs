@@ -255,7 +255,7 @@ impl<'a, 'd> Bench<'a, 'd> {
         self.agreeing(|bench| Ok(once(bench)?.service()))
     }
 
-    /// Times that agree, of so many as are needed.
+    /// Times, repeated, if they agree.
     fn agreeing(
         &mut self,
         mut once: impl FnMut(&mut Self) -> Result<Span, Error>,

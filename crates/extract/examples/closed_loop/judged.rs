@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::facts::{self, Fact, Verdict};
 use crate::layouts::{self, Compared};
 use crate::seeks::{self, Seek};
+use crate::sequence::{self, Sequence};
 use crate::way::Way;
 
 /// A run of the suite, and how near it came.
@@ -43,6 +44,8 @@ struct Judged {
     /// Sums of overheads: names, and given and found in milliseconds.
     sums: Vec<(&'static str, [f64; 2])>,
     facts: Vec<Fact>,
+    /// Sequential requests on both drives.
+    sequences: Vec<Sequence>,
 }
 
 /// What the issue allows.
@@ -123,6 +126,7 @@ impl Judged {
             write_seeks: seeks(given, found, writes, Op::Write),
             sums: sums.collect(),
             facts: facts::compared(given, described),
+            sequences: sequence::compared(given, found),
         }
     }
 
@@ -140,6 +144,7 @@ impl Judged {
             .map(|(_, [was, is])| (is - was).abs())
             .fold(0.0, f64::max);
         let facts = self.facts.iter();
+        let multiples = self.sequences.iter().map(Sequence::multiple);
         let checks = [
             ("layout", placed),
             ("defects", way.is_by_timing() || layout.defects.is_exact()),
@@ -150,6 +155,7 @@ impl Judged {
                 "cache",
                 facts.clone().all(|fact| fact.verdict != Verdict::Wrong),
             ),
+            ("sequential", multiples.fold(0.0, f64::max) <= wider),
         ];
         let missed = checks.into_iter().filter(|(_, holds)| !holds);
         missed.map(|(name, _)| name).collect()

@@ -9,6 +9,7 @@ mod facts;
 mod judged;
 mod layouts;
 mod seeks;
+mod sequence;
 mod way;
 
 use std::fs;

@@ -7,8 +7,8 @@
 //! Reads of one sector and of more from the media, on one track.
 //!
 //! # Decision
-//! By so much as the larger reads end later after the pass of their last sector than those of one
-//! do, the path takes longer for the further sectors. Where that is nothing, the path is faster
+//! The larger reads end later after the pass of their last sector than those of one do by what the
+//! path takes longer for the further sectors. Where that is nothing, the path is faster
 //! than the media, and its time is part of the overheads.
 //!
 //! # Confidence

@@ -169,7 +169,7 @@ impl Leads<'_, '_> {
         })
     }
 
-    /// The lead of a write of `sectors` of which so many are in front of the end of a track, after
+    /// The lead of a write of `sectors` of which `before` are in front of the end of a track, after
     /// a write on that track, and how long the media pause there, in nanoseconds; `None` if no
     /// track is followed by another.
     fn across_tracks(&mut self, before: u16, sectors: u16) -> Result<Option<(f64, f64)>, Error> {
@@ -238,7 +238,7 @@ impl Leads<'_, '_> {
     }
 }
 
-/// What each of so many further sectors lengthens a lead by.
+/// What each of `sectors` more lengthens a lead by.
 fn per_sector(less: Found, more: Found, sectors: u16) -> Estimate {
     let each = |ns: f64| span(ns / f64::from(sectors));
     Estimate {

@@ -85,11 +85,14 @@ whichever is more; where a drive's arrivals scatter, three times the uncertainty
 if that is more.
 *Overheads* is the largest difference between two sums of overheads that can be observed, and which
 one it is; 0.02 ms are allowed. *Cache* counts facts of the buffer and of bus rules that were found
-right, that the suite says are not determinable, and that are wrong. *Minutes* are those of the
+right, that the suite says are not determinable, and that are wrong. *Sequential* is the largest
+difference of the mean response of reads or writes of 8 or 64 KiB that follow each other without a
+gap and without a pause, 400 each near the first block, in the middle and near the last one; 1 % or
+0.02 ms are allowed, whichever is more. *Minutes* are those of the
 drive, of which 30 are allowed. What is beyond its bound is under *misses*.
 ";
 
-const COLUMNS: [&str; 10] = [
+const COLUMNS: [&str; 11] = [
     "drive",
     "layout",
     "defects",
@@ -97,6 +100,7 @@ const COLUMNS: [&str; 10] = [
     "seeks",
     "overheads, ms",
     "cache",
+    "sequential",
     "commands",
     "minutes",
     "misses",
@@ -106,7 +110,7 @@ fn row(run: &Run) -> Vec<String> {
     let mut cells = vec![run.drive.clone()];
     match &run.found {
         Some(found) => cells.extend(cells_of(found)),
-        None => cells.extend(["none", "", "", "", "", ""].map(str::to_owned)),
+        None => cells.extend(["none", "", "", "", "", "", ""].map(str::to_owned)),
     }
     cells.push(run.commands.to_string());
     cells.push(format!("{:.1}", run.minutes));
@@ -117,7 +121,7 @@ fn row(run: &Run) -> Vec<String> {
     cells
 }
 
-fn cells_of(found: &Found) -> [String; 6] {
+fn cells_of(found: &Found) -> [String; 7] {
     let layout = &found.layout;
     let (tracks, zones) = (&layout.tracks, &layout.zones);
     let placed = match (layout.is_exact, tracks.is_exact() && zones.is_exact()) {
@@ -138,6 +142,14 @@ fn cells_of(found: &Found) -> [String; 6] {
         ),
         format!("{off:+.4} {worst}"),
         format!("{right} / {open} / {wrong}"),
+        found.worst_sequence().map_or(String::new(), |worst| {
+            format!(
+                "{:+.2} % {} of {} KiB",
+                worst.percent(),
+                worst.op,
+                worst.kib
+            )
+        }),
     ]
 }
 
@@ -164,7 +176,7 @@ fn summary(runs: &[Run]) -> String {
 }
 
 /// What can be missed, as the example names it.
-const MISSES: [&str; 9] = [
+const MISSES: [&str; 10] = [
     "no specification",
     "failed",
     "layout",
@@ -173,6 +185,7 @@ const MISSES: [&str; 9] = [
     "write seeks",
     "overheads",
     "cache",
+    "sequential",
     "time",
 ];
 
@@ -210,6 +223,15 @@ fn troubles(runs: &[&Run]) -> String {
         if run.misses.iter().any(|miss| miss == "overheads") {
             let (name, off) = found.worst_sum();
             line(&format!("{name} is {off:+.3} ms off"));
+        }
+        if run.misses.iter().any(|miss| miss == "sequential") {
+            for one in &found.sequences {
+                let [was, is] = one.mean_ms;
+                line(&format!(
+                    "sequential {} of {} KiB take {was:.3} ms, found {is:.3} ms",
+                    one.op, one.kib
+                ));
+            }
         }
         for fact in found.facts_that_are(Verdict::Wrong) {
             let (key, was, is) = (&fact.key, &fact.given, &fact.found);

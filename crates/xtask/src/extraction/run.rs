@@ -27,6 +27,7 @@ pub struct Found {
     /// Sums of overheads: names, and given and found in milliseconds.
     pub sums: Vec<(String, [f64; 2])>,
     pub facts: Vec<Fact>,
+    pub sequences: Vec<Sequence>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -76,6 +77,22 @@ pub struct Fact {
     pub reason: Option<String>,
 }
 
+/// Sequential requests: what they do, and their mean response, given and found.
+#[derive(Debug, Deserialize)]
+pub struct Sequence {
+    pub op: String,
+    pub kib: u64,
+    pub mean_ms: [f64; 2],
+}
+
+impl Sequence {
+    /// By how much the mean that was found is off, in percent.
+    pub fn percent(&self) -> f64 {
+        let [was, is] = self.mean_ms;
+        100.0 * (is / was - 1.0)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -90,6 +107,14 @@ impl Found {
         let differences = self.sums.iter().map(|(name, [was, is])| (name, is - was));
         let worst = differences.max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
         worst.map_or(("none", 0.0), |(name, most)| (name, most))
+    }
+
+    /// The sequential requests whose mean response is off most, in proportion.
+    pub fn worst_sequence(&self) -> Option<&Sequence> {
+        let off = |one: &&Sequence| one.percent().abs();
+        self.sequences
+            .iter()
+            .max_by(|a, b| off(a).total_cmp(&off(b)))
     }
 
     pub fn facts_that_are(&self, verdict: Verdict) -> impl Iterator<Item = &Fact> {
