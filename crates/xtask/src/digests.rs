@@ -62,20 +62,27 @@ impl Case {
     }
 }
 
-/// Compares with the record; `--record` renews it. Another argument is a program to run instead of
-/// the release build.
+/// Compares with the record; `--record` renews it. `--study=NAME` does so for one study alone.
+/// Another argument is a program to run instead of the release build.
 pub fn run(arguments: &[String]) -> ExitCode {
     let is_record = arguments.iter().any(|argument| argument == "--record");
+    let study = arguments
+        .iter()
+        .find_map(|argument| argument.strip_prefix("--study="));
     let program = arguments
         .iter()
         .find(|argument| !argument.starts_with("--"));
     let computed = match program {
-        Some(program) => compute(Path::new(program)),
-        None => crate::binary::build().and_then(|program| compute(&program)),
+        Some(program) => compute(Path::new(program), study),
+        None => crate::binary::build().and_then(|program| compute(&program, study)),
     };
-    let outcome = computed.and_then(|computed| match is_record {
-        true => record(&computed),
-        false => compare(&computed),
+    let outcome = computed.and_then(|computed| match (is_record, study) {
+        (true, None) => record(&computed),
+        (true, Some(_)) => recorded().and_then(|mut all| {
+            all.extend(computed);
+            record(&all)
+        }),
+        (false, _) => compare(&computed, study.is_some()),
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -97,24 +104,33 @@ fn record(computed: &BTreeMap<String, String>) -> Result<(), String> {
     std::fs::write(RECORD, text).map_err(|error| format!("{RECORD}: {error}"))
 }
 
-fn compare(computed: &BTreeMap<String, String>) -> Result<(), String> {
+/// The record.
+fn recorded() -> Result<BTreeMap<String, String>, String> {
     let text = std::fs::read_to_string(RECORD).map_err(|error| format!("{RECORD}: {error}"))?;
-    let recorded: toml::de::DeTable<'_> = toml::de::DeTable::parse(&text)
-        .map_err(|error| format!("{RECORD}: {error}"))?
-        .into_inner();
+    let recorded = toml::de::DeTable::parse(&text).map_err(|error| format!("{RECORD}: {error}"))?;
+    let digests = recorded.get_ref().iter().map(|(name, digest)| {
+        let digest = digest.get_ref().as_str();
+        (
+            name.get_ref().to_string(),
+            digest.unwrap_or_default().to_owned(),
+        )
+    });
+    Ok(digests.collect())
+}
+
+/// Compares with the record, of which `some` may not have been computed.
+fn compare(computed: &BTreeMap<String, String>, some: bool) -> Result<(), String> {
+    let recorded = recorded()?;
     let mut differing = Vec::new();
     let mut absent = 0;
     for (name, recorded) in &recorded {
-        let name: &str = name.get_ref();
         match computed.get(name) {
-            Some(digest) if recorded.get_ref().as_str() == Some(digest) => {}
+            Some(digest) if recorded == digest => {}
             Some(_) => differing.push(name.to_owned()),
-            None => absent += 1,
+            None => absent += usize::from(!some),
         }
     }
-    let unrecorded = computed
-        .keys()
-        .filter(|name| recorded.get(name.as_str()).is_none());
+    let unrecorded = computed.keys().filter(|name| !recorded.contains_key(*name));
     differing.extend(unrecorded.map(|name| format!("{name} (not in the record)")));
     if absent > 0 && crate::root().join("../shared").is_dir() {
         return Err(format!("{absent} outputs of the record were not computed"));
@@ -135,11 +151,17 @@ fn compare(computed: &BTreeMap<String, String>) -> Result<(), String> {
     Ok(())
 }
 
-/// The digest of each case.
-fn compute(program: &Path) -> Result<BTreeMap<String, String>, String> {
+/// The digest of each case, or of one `study` alone.
+fn compute(program: &Path, study: Option<&str>) -> Result<BTreeMap<String, String>, String> {
     let folder = std::env::temp_dir().join(format!("diskarm-digests-{}", std::process::id()));
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let digests = compute_in(program, &folder);
+    let digests = match study {
+        None => compute_in(program, &folder),
+        Some(study) => {
+            let mut digests = BTreeMap::new();
+            studies(program, &folder, study, &mut digests).map(|()| digests)
+        }
+    };
     let removed = std::fs::remove_dir_all(&folder);
     let digests = digests?;
     removed.map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -158,7 +180,7 @@ fn compute_in(program: &Path, folder: &Path) -> Result<BTreeMap<String, String>,
         digests.insert(name, digest_of_specification(&folder.join("fitted.toml"))?);
     }
     digests.insert("per-request".to_owned(), per_request(program, folder)?);
-    studies(program, folder, &mut digests)?;
+    studies(program, folder, "--all", &mut digests)?;
     Ok(digests)
 }
 
@@ -289,15 +311,16 @@ fn per_request(program: &Path, folder: &Path) -> Result<String, String> {
     Ok(digest(&bytes))
 }
 
-/// The runs of all studies in their short form, whose claims are checked and printed.
+/// The runs of a study or `--all` in their short form, whose claims are checked and printed.
 fn studies(
     program: &Path,
     folder: &Path,
+    which: &str,
     digests: &mut BTreeMap<String, String>,
 ) -> Result<(), String> {
     let results = folder.join("studies");
     let path = results.display().to_string();
-    let arguments = ["study", "check", "--all", "--quick", "--output", &path];
+    let arguments = ["study", "check", which, "--quick", "--output", &path];
     let checked = execute(program, &arguments)?;
     print!("{}", String::from_utf8_lossy(&checked));
     let entries = std::fs::read_dir(&results).map_err(|error| format!("{path}: {error}"))?;

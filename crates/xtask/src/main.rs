@@ -60,7 +60,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "digests",
-        summary: "compare computed numbers with their record, to the bit (--record: renew it)",
+        summary: "compare computed numbers with their record, to the bit (--record, --study=NAME)",
         run: digests::run,
     },
     Command {
