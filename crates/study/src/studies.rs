@@ -67,6 +67,7 @@ pub static STUDIES: &[Entry] = &[
     entry!("lumb01-conservatism"),
     entry!("lumb01-database"),
     entry!("lumb01-depth"),
+    entry!("lumb01-destage"),
     entry!("lumb01-errors"),
     entry!("lumb01-feedback"),
     entry!("lumb01-limits"),
