@@ -116,8 +116,8 @@ impl<'a> Disk<'a> {
     /// The transport failed.
     pub fn physical_sector(&mut self) -> Result<Option<Bytes>, Error> {
         match self.capacity16(0, false) {
-            Ok(told) => {
-                let blocks = 1 << told.physical_block_exponent;
+            Ok(capacity) => {
+                let blocks = 1 << capacity.physical_block_exponent;
                 Ok(Some(Bytes(self.sector_size.0 * blocks)))
             }
             Err(error @ Error::Broken(_)) => Err(error),
