@@ -37,11 +37,13 @@ pub fn maker(drive: &str, policy: &str) -> Make {
     changed(drive, policy, Vec::new())
 }
 
-/// A drive whose cache chooses among what it holds, with room for this many sectors.
-pub fn deferring(room: u64) -> Make {
+/// A drive whose cache chooses among what it holds, with room for this many sectors, and may write
+/// in the gaps of commands.
+pub fn deferring(room: u64, in_gaps: bool) -> Make {
     let changes = [
         "buffer.write_cache=deferred".to_owned(),
         format!("buffer.dirty_max={room} sectors"),
+        format!("buffer.destage_in_gaps={in_gaps}"),
     ];
     let changes = changes.map(|change| Edit::parse(&change, "a change").expect("a change"));
     changed("sata-4tb-7200", "fcfs", changes.to_vec())
@@ -245,7 +247,9 @@ const DRIVES: [(&str, &str); 5] = [
 fn check(cut: &Cut, overlaps: bool, expected: impl Fn(&Model, u64, u8)) -> usize {
     let mut reverted = 0;
     let drives = DRIVES.map(|(drive, policy)| maker(drive, policy));
-    for make in drives.into_iter().chain([24, 1000].map(deferring)) {
+    let deferring =
+        [(24, false), (1000, false), (1000, true)].map(|(room, in_gaps)| deferring(room, in_gaps));
+    for make in drives.into_iter().chain(deferring) {
         for seed in 0..40 {
             let mut bench = Bench::new(&make, seed);
             bench.overlaps = overlaps;

@@ -331,7 +331,7 @@ const DRIVES: [(&str, &str); 3] = [
 fn check(cut: &Cut, expected: impl Fn(&Model, u64, u8)) -> (usize, usize) {
     let (mut reverted, mut aborted) = (0, 0);
     let drives = DRIVES.map(|(drive, policy)| maker(drive, policy));
-    for make in drives.into_iter().chain([deferring(24)]) {
+    for make in drives.into_iter().chain([deferring(24, true)]) {
         for seed in 0..40 {
             let mut bench = Bench::new(&make, seed);
             for round in 0..3 {
