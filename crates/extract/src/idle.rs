@@ -9,9 +9,10 @@
 //! # Test vector
 //! Pairs of reads from the first zone to the middle and the last one, the second sent at random
 //! around the time at which it just catches its sector. Sectors of two zones differ, so an arm that
-//! waits for the end of a sector is late by any share of one. Then, if the arm is not free at once,
-//! reads of a cylinder's first block, each followed after a long rest by a read of a block further
-//! on.
+//! waits for the end of a sector is late by any share of one; unless as many, or a whole number, of
+//! sectors of the first zone pass in the time of one. Then, if the arm is not free at once, or no
+//! pairs tell, reads of a cylinder's first block, each followed after a long rest by a read of a
+//! block further on.
 //!
 //! # Decision
 //! The arm is free at once if the pairs that caught and those that missed are separate, but for a
@@ -76,11 +77,14 @@ pub fn measure(
 ) -> Result<Idle, Error> {
     let pairs = &mut Pairs::new(disk, layout, rotation, seed)?;
     let places = zones(layout);
-    if places[0].sectors() != places[2].sectors() {
-        let outer = &places[0];
-        if !overlaps(pairs, outer, &places[1])? && !overlaps(pairs, outer, &places[2])? {
-            return Ok(Idle::default());
-        }
+    let [outer, inner @ ..] = &places;
+    let (mut is_told, mut is_busy) = (false, false);
+    for inner in inner.iter().filter(|inner| shares(outer, inner) > 1) {
+        is_told = true;
+        is_busy = is_busy || overlaps(pairs, outer, inner)?;
+    }
+    if is_told && !is_busy {
+        return Ok(Idle::default());
     }
     let period = pairs.clock.period();
     let mut longest = 0.0f64;
@@ -218,6 +222,17 @@ pub(crate) fn beginning(layout: &Layout, cylinder: u32) -> Option<Track> {
     }
     let tracks = (0..layout.surfaces()).filter_map(|head| Track::at(layout, cylinder, head));
     tracks.min_by_key(Track::first)
+}
+
+/// At how many different shares of a sector of `outer` the sectors of `inner` begin. If there is
+/// one only, an arm that waits for the end of a sector is always as late, as if it were free and
+/// slower.
+fn shares(outer: &Track, inner: &Track) -> u64 {
+    let (mut a, mut b) = (outer.sectors(), inner.sectors());
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    inner.sectors() / a
 }
 
 /// Whether pairs from `outer` to `inner` that miss overlap with pairs that catch.

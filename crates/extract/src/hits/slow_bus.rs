@@ -8,8 +8,8 @@
 //!
 //! # Decision
 //! The larger reads end later after the pass of their last sector than those of one do by what the
-//! path takes longer for the further sectors. Where that is nothing, the path is faster
-//! than the media, and its time is part of the overheads.
+//! path takes longer for the further sectors. Where that is nothing, the path is faster than the
+//! media, and its time is part of the overheads.
 //!
 //! # Confidence
 //! 95 % interval of the mean of those that agree.

@@ -4,13 +4,13 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::request::Op;
 use diskarm_core::spec::{Geometry, ReadAhead, SeekCurve, Spec, WriteStart, Zone};
 use diskarm_core::units::{SectorCount, Span};
-use diskarm_extract::{Disk, Effort, Simulated, idle, rotation};
+use diskarm_extract::{Disk, Effort, Simulated, idle, overheads, rotation};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use crate::seek::worst;
 use crate::timing::{compared, measured, without_times};
-use crate::{DRIVES, HOST, catalogued};
+use crate::{DRIVES, HOST, catalogued, set_up};
 
 struct Random(Pcg64Mcg);
 
@@ -121,35 +121,40 @@ fn variants_are_measured_too() {
     assert!(measurable > 50, "{measurable}");
 }
 
+/// The drive with two zones, and with read-ahead that goes on to the end of the sector.
+fn finishing(mut spec: Spec, sectors: [u32; 2]) -> Spec {
+    let zone = |first: u32, sectors: u32| Zone {
+        first_cylinder: first,
+        end_cylinder: first + 500,
+        sectors_per_track: sectors,
+        first_offset_sectors: 0.0,
+        reserved_sectors: SectorCount(0),
+        track_skew_sectors: 6.0,
+        cylinder_skew_sectors: 8.0,
+        spares: 0,
+        slips: Vec::new(),
+        defects: Vec::new(),
+    };
+    spec.geometry = Geometry {
+        sector_bytes: 512,
+        surfaces: 4,
+        cylinders: 1000,
+        sectors: SectorCount(2000 * u64::from(sectors[0] + sectors[1])),
+        zones: vec![zone(0, sectors[0]), zone(500, sectors[1])],
+        ..Geometry::default()
+    };
+    spec.buffer.read_ahead = ReadAhead::UntilFull;
+    spec.buffer.read_ahead_stops_mid_sector = false;
+    spec
+}
+
 /// Of drives whose read-ahead goes on to the end of the sector all but one are seen to do so,
 /// although their zones have nearly as many sectors, and few.
 #[test]
 fn read_ahead_to_the_end_of_a_sector_is_seen_in_similar_zones() {
     let mut seen = 0;
     for sectors in 24..40 {
-        let mut spec = catalogued("hp-c2247");
-        let zone = |first: u32, sectors: u32| Zone {
-            first_cylinder: first,
-            end_cylinder: first + 500,
-            sectors_per_track: sectors,
-            first_offset_sectors: 0.0,
-            reserved_sectors: SectorCount(0),
-            track_skew_sectors: 6.0,
-            cylinder_skew_sectors: 8.0,
-            spares: 0,
-            slips: Vec::new(),
-            defects: Vec::new(),
-        };
-        spec.geometry = Geometry {
-            sector_bytes: 512,
-            surfaces: 4,
-            cylinders: 1000,
-            sectors: SectorCount(2000 * u64::from(2 * sectors - 1)),
-            zones: vec![zone(0, sectors), zone(500, sectors - 1)],
-            ..Geometry::default()
-        };
-        spec.buffer.read_ahead = ReadAhead::UntilFull;
-        spec.buffer.read_ahead_stops_mid_sector = false;
+        let spec = finishing(catalogued("hp-c2247"), [sectors, sectors - 1]);
         let layout = Layout::new(&spec.geometry).unwrap();
         let mut drive = Simulated::new(&spec, HOST, 1).unwrap();
         let mut disk = Disk::new(&mut drive).unwrap();
@@ -158,4 +163,21 @@ fn read_ahead_to_the_end_of_a_sector_is_seen_in_similar_zones() {
         seen += u32::from(idle.rest > Span::ZERO);
     }
     assert!(seen >= 15, "{seen} of 16");
+}
+
+/// Where a sector of one zone lasts as long as two or three of another, the arm that goes on to the
+/// end of a sector is always as late: it is not taken for one that is free and slower.
+#[test]
+fn an_arm_that_waits_is_not_taken_for_a_slow_one() {
+    for sectors in [[24, 12], [48, 24], [36, 12], [24, 24]] {
+        let mut spec = finishing(catalogued("ibm-18es"), sectors);
+        spec.buffer.read_ahead_max = SectorCount(8);
+        let layout = Layout::new(&spec.geometry).unwrap();
+        let mut drive = Simulated::new(&spec, HOST, 1).unwrap();
+        let mut disk = Disk::new(&mut drive).unwrap();
+        let setup = set_up(&mut disk, &layout, 1);
+        let reads = overheads::measure(&mut disk, &setup, Effort::Normal, 1).unwrap();
+        let off = (reads.head_switch.value - spec.mechanics.head_switch).as_ms();
+        assert!(off.abs() < 0.02, "{sectors:?}: {reads:?}");
+    }
 }
