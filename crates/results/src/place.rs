@@ -332,6 +332,12 @@ impl Part {
         &self.file
     }
 
+    /// Whether it would replace a file that has something in it.
+    pub fn replaces(&self) -> bool {
+        let left = fs::metadata(&self.path);
+        self.beside.is_some() && left.is_ok_and(|left| left.len() > 0)
+    }
+
     /// The error that it cannot be written.
     pub fn failed(&self, source: io::Error) -> PlaceError {
         PlaceError::Io {
@@ -381,6 +387,28 @@ mod tests {
         assert_eq!(place("--b", "no-such-2.csv"), None);
         // The name of a drive in the catalogue is no file.
         assert_eq!(place("--c", "hp-c2247"), None);
+    }
+
+    #[test]
+    fn an_output_that_is_given_up_leaves_the_file_that_it_would_replace() {
+        let path = std::env::temp_dir().join(format!("diskarm-{}-kept", std::process::id()));
+        let part = || {
+            Files::default()
+                .place("--a", &path)
+                .unwrap()
+                .begin()
+                .unwrap()
+        };
+        assert!(!part().replaces());
+        fs::write(&path, "").unwrap();
+        assert!(!part().replaces());
+        fs::write(&path, "earlier").unwrap();
+        let given_up = part();
+        given_up.file().write_all(b"later").unwrap();
+        assert!(given_up.replaces());
+        drop(given_up);
+        assert_eq!(fs::read(&path).unwrap(), b"earlier");
+        fs::remove_file(&path).unwrap();
     }
 
     #[test]

@@ -99,10 +99,10 @@ struct StrikeArgs {
 
 #[derive(clap::Args)]
 struct RangeArgs {
-    /// The first sector
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    /// The first sector [default: 0]
+    #[arg(long, value_name = "N")]
     #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=Injected::ALL.0 - 1))]
-    first: u64,
+    first: Option<u64>,
 
     /// How many sectors [default: all that follow]
     #[arg(long, value_name = "N")]
@@ -111,6 +111,7 @@ struct RangeArgs {
 }
 
 #[derive(clap::Args)]
+#[command(mut_arg("first", |arg| arg.required(true).help("The first sector")))]
 struct InjectArgs {
     #[command(flatten)]
     range: RangeArgs,
@@ -165,10 +166,15 @@ impl StrikeArgs {
 }
 
 impl RangeArgs {
+    /// The first sector.
+    fn first(&self) -> Lbn {
+        Lbn(self.first.unwrap_or(0))
+    }
+
     /// One past the last sector.
     fn end(&self) -> Lbn {
         self.sectors
-            .map_or(Injected::ALL, |sectors| Lbn(self.first + sectors))
+            .map_or(Injected::ALL, |sectors| Lbn(self.first().0 + sectors))
     }
 }
 
@@ -181,7 +187,7 @@ impl Asked {
             Self::Strike(args) => Command::Strike(args.strike()?),
             Self::Inject(args) => Command::Inject(Injected {
                 blocks: BadBlocks {
-                    first: Lbn(args.range.first),
+                    first: args.range.first(),
                     end: args.range.end(),
                     affected: match args.affects {
                         Affects::Reads => Affected::Reads,
@@ -193,7 +199,7 @@ impl Asked {
                 left: args.times,
             }),
             Self::Heal(range) => Command::Heal {
-                first: Lbn(range.first),
+                first: range.first(),
                 end: range.end(),
             },
             Self::Errors => Command::Errors,

@@ -27,9 +27,10 @@ pub struct Args {
     /// file:PATH: a file with a line "initiator NAME SECRET". With a line "target NAME SECRET" the
     /// server proves who it is, too. Secrets have at least 12 characters. The file must be its
     /// owner's alone (mode 600).
+    ///
     /// env: the environment variables DISKARM_CHAP_INITIATOR and DISKARM_CHAP_TARGET, each with a
     /// name and a secret.
-    #[arg(long, value_name = "WHERE", verbatim_doc_comment)]
+    #[arg(long, value_name = "WHERE")]
     chap: Option<String>,
 
     /// Listen where other machines can connect, though without CHAP anybody may

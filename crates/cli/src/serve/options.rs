@@ -128,14 +128,17 @@ pub struct Options {
 const STORE: &str = "Where the data are.
 
 memory: gone when the server ends. Only what has been written takes up memory.
+
 file:PATH: a file, which is made if there is none. What was written before a flush that completed, \
 or with force unit access, survives the end of the server, whatever ends it.
+
 snapshot:PATH: a file that is never written; what is written stays in memory.";
 
 const RECORD: &str = "Record what clients do, with the drive's answers, as a trace.
 
 `diskarm simulate --trace FILE` with the same drive and policy replays it at the recorded times, \
-and gives the response times that were served. The file is complete when the server has ended. \
+and gives the response times that were served. The file is complete when the server has ended; it \
+replaces an earlier one, unless it has no requests. \
 Times are those of the drive, from its first request on. Traces have reads and writes that \
 succeeded. What else there was is counted at the end: a flush among other requests delays them, \
 which a replay does not know.";

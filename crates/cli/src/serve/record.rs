@@ -57,7 +57,7 @@ pub fn inputs(settings: &[Setting]) -> Result<Files, Error> {
 }
 
 /// Ends `recordings`, whose devices are gone: their files get their names, and the figures of each
-/// export say what is in them.
+/// export say what is in them. One without requests does not replace an earlier file.
 pub fn finish(
     recordings: Vec<Option<Recording>>,
     exports: &mut [ExportFigures],
@@ -67,7 +67,12 @@ pub fn finish(
         let finished = recording.map(|Recording { part, recorder }| {
             let mut recorded = recorder.finish()?;
             recorded.add_requests(&figures.counts);
-            part.finish()?;
+            if recorded.requests == 0 && part.replaces() {
+                let note = "there was nothing to record: the file is as it was before";
+                recorded.notes.push(note.to_owned());
+            } else {
+                part.finish()?;
+            }
             Ok(recorded)
         });
         match finished.transpose() {

@@ -90,16 +90,51 @@ fn a_server_takes_commands_at_its_control_socket() {
     );
     assert_eq!(
         ask(&["--export", "db", "power-cut"]),
-        "nothing tells when data of this device reach the media"
+        "raid0(disks=2, drive=hp-c2247) does not tell when data reach the media: only the power \
+         of a single drive can be cut, not that of an array, a pair, a cache or injected faults"
+    );
+    check_ranges(&control);
+    drop(server);
+    for path in [socket, control] {
+        std::fs::remove_file(path).expect("a socket");
+    }
+}
+
+/// Faults are injected into sectors that are there, and only where somebody says.
+fn check_ranges(control: &str) {
+    let ask = |arguments: &[&str]| error(&[&["serve", "ctl", control], arguments].concat());
+    // Some would come to sectors that are there, others never.
+    for (range, found) in [
+        (&["--first", "2047", "--sectors", "2"][..], "2047 to 2048"),
+        (&["--first", "2048"], "2048"),
+    ] {
+        let arguments = [&["--export", "db", "inject"], range].concat();
+        let expected = "expected some of the 2048 that db has";
+        assert_eq!(
+            ask(&arguments),
+            format!("inject: found sectors from {found}, {expected}")
+        );
+    }
+    let inside = [
+        "--export",
+        "db",
+        "inject",
+        "--first",
+        "2046",
+        "--sectors",
+        "2",
+    ];
+    let asked = [&["serve", "ctl", control], &inside[..]].concat();
+    assert_eq!(printed(&asked), "{}\n");
+    let error = ask(&["inject", "--times", "2"]);
+    assert!(
+        error.contains("required") && error.contains("--first <N>"),
+        "{error}"
     );
     assert_eq!(
         ask(&["--export", "none", "pending"]),
         "there is no export \"none\""
     );
-    drop(server);
-    for path in [socket, control] {
-        std::fs::remove_file(path).expect("a socket");
-    }
 }
 
 /// QEMU flushes when it closes a disk. Without power it tries to log in again until it can.

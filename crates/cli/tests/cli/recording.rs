@@ -154,3 +154,22 @@ fn a_recording_never_takes_the_place_of_an_input() {
     assert!(!fs::exists(&twice).expect("a folder"));
     fs::remove_file(image).expect("a file");
 }
+
+#[test]
+fn a_recording_of_nothing_leaves_an_earlier_one() {
+    let path = name_of("kept.spc").to_str().expect("UTF-8").to_owned();
+    let arguments = ["--drive", "hp-c2247", "--record", &path];
+    let end = || Server::start("kept", &arguments).stop()["recording"].clone();
+    // The first makes the file, which is empty; a further one may replace that.
+    for _ in 0..2 {
+        let recording = end();
+        assert_eq!(recording["notes"].as_array().map(Vec::len), Some(0));
+        assert_eq!(recording["requests"], 0);
+    }
+    fs::write(&path, "0,0,4096,r,0.0\n").expect("a file");
+    let recording = end();
+    let note = "there was nothing to record: the file is as it was before";
+    assert_eq!(recording["notes"][0], note);
+    assert_eq!(fs::read(&path).expect("a file"), b"0,0,4096,r,0.0\n");
+    fs::remove_file(path).expect("a file");
+}

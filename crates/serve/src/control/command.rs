@@ -67,6 +67,7 @@ impl Named {
             "pending" => Command::Pending,
             "strike" => Command::Strike(strike(&mut args)?),
             "inject" => {
+                args.count("first", 0..=ALL.0 - 1)?;
                 let (first, end) = range(&mut args)?;
                 let affected = args.maybe("affects", "reads, writes or both", affected)?;
                 let affected = affected.unwrap_or(Affected::Reads);
@@ -294,11 +295,15 @@ mod tests {
                 "power-cut.torn: found \"maybe\", expected yes or no",
             ),
             (
-                "inject(sectors=0)",
+                "inject(first=0, sectors=0)",
                 "inject.sectors: found \"0\", expected a whole number from 1",
             ),
             (
-                "inject(times=0)",
+                "inject(times=3)",
+                "inject.first: found nothing, expected a whole number from 0",
+            ),
+            (
+                "inject(first=0, times=0)",
                 "inject.times: found \"0\", expected a whole number from 1",
             ),
         ];

@@ -4,13 +4,17 @@ use std::io;
 use std::time::Instant as Wall;
 
 use super::{Command, Pending, Reply};
+use crate::export::Facts;
 use crate::figures::Served;
-use crate::power::{Cut, Lost, Switch, Unwritten};
+use crate::power::{Cut, Injected, Lost, Switch, Unwritten};
 
 /// An export with a switch.
 pub trait Powered {
     /// The switch.
     fn switch(&mut self) -> &mut Switch;
+
+    /// What is served.
+    fn facts(&self) -> &Facts;
 
     /// Whether the power can be cut: something tells when data reach the media.
     fn can_lose(&self) -> bool;
@@ -59,7 +63,11 @@ pub trait Powered {
             Command::PowerCut(_) | Command::Pending | Command::Strike(_)
         );
         if needs_power && !self.can_lose() {
-            return Err("nothing tells when data of this device reach the media".to_owned());
+            return Err(format!(
+                "{} does not tell when data reach the media: only the power of a single drive can \
+                 be cut, not that of an array, a pair, a cache or injected faults",
+                self.facts().description
+            ));
         }
         let is_on = self.switch().is_on();
         match command {
@@ -78,11 +86,36 @@ pub trait Powered {
                 }));
             }
             Command::Strike(strike) => self.switch().arm(*strike, Wall::now()),
-            Command::Inject(injected) => self.switch().injections().inject(*injected),
+            Command::Inject(injected) => {
+                is_within(injected, self.facts())?;
+                self.switch().injections().inject(*injected);
+            }
             Command::Heal { first, end } => self.switch().injections().heal(*first, *end),
             Command::Errors => return Ok(Reply::Errors(self.switch().injections().list())),
             Command::Figures => return Ok(Reply::Served(Box::new(self.served().clone()))),
         }
         Ok(Reply::Done)
     }
+}
+
+/// # Errors
+/// If some of the sectors that are to fail are not there.
+fn is_within(injected: &Injected, facts: &Facts) -> Result<(), String> {
+    let (first, end) = (injected.blocks.first.0, injected.blocks.end);
+    let sectors = facts.sectors.0;
+    let within = |last: u64| last < sectors;
+    if within(first) && (end == Injected::ALL || within(end.0 - 1)) {
+        return Ok(());
+    }
+    let last = match end {
+        Injected::ALL => String::new(),
+        end => format!(" to {}", end.0 - 1),
+    };
+    Err(format!(
+        "inject: found sectors from {first}{last}, expected some of the {sectors} that {} has",
+        match facts.name.as_str() {
+            "" => "the export",
+            name => name,
+        }
+    ))
 }

@@ -7,6 +7,7 @@ use std::time::Instant as Wall;
 use super::desk::IscsiDesk;
 use super::disk::Disk;
 use crate::control::Powered;
+use crate::export::Facts;
 use crate::figures::Served;
 use crate::power::{Cut, Lost, Switch, Unwritten};
 
@@ -21,6 +22,10 @@ impl IscsiDesk {
 impl Powered for IscsiDesk {
     fn switch(&mut self) -> &mut Switch {
         &mut self.power
+    }
+
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn can_lose(&self) -> bool {

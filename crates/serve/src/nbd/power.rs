@@ -11,6 +11,7 @@ use super::active::Active;
 use super::desk::NbdDesk;
 use super::{Job, Kind};
 use crate::control::Powered;
+use crate::export::Facts;
 use crate::figures::Served;
 use crate::power::{Cut, Lost, Switch, Unwritten, Write};
 
@@ -91,6 +92,10 @@ impl NbdDesk {
 impl Powered for NbdDesk {
     fn switch(&mut self) -> &mut Switch {
         &mut self.power
+    }
+
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn can_lose(&self) -> bool {

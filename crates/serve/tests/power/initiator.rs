@@ -323,7 +323,8 @@ fn blocks_of_a_target_recover_on_a_retry() {
 fn the_power_of_an_array_cannot_be_cut() {
     let running = Running::start("array", "raid5(disks=4, drive=hp-c2247)", Some(1.0));
     let array = running.ask("power-cut(export=db)");
-    let expected = "nothing tells when data of this device reach the media";
-    assert_eq!(array, json!({ "error": expected }));
+    let error = array["error"].as_str().expect("an error");
+    let expected = "raid5(disks=4, drive=hp-c2247) does not tell when data reach the media: ";
+    assert!(error.starts_with(expected), "{error}");
     running.stop();
 }
