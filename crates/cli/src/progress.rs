@@ -9,6 +9,9 @@ use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, P
 /// Shorter work shows no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// The steps of a bar of something that has none.
+const STEPS: u64 = 1_000;
+
 /// A bar on standard error, if that is a terminal and the work takes longer than a second.
 /// It disappears when dropped.
 pub struct Progress {
@@ -25,6 +28,26 @@ impl Progress {
             bar,
             began: Instant::now(),
         }
+    }
+
+    /// Counts `what` is done, of a number that is not known.
+    pub fn counting(what: &'static str) -> Self {
+        let progress = Self::new(None);
+        if let Some(bar) = &progress.bar {
+            bar.set_message(what);
+        }
+        progress
+    }
+
+    /// A bar of what is to be done as a whole; see [`Self::at_share`].
+    pub fn of_whole() -> Self {
+        let progress = Self::new(Some(STEPS));
+        if let Some(bar) = &progress.bar
+            && let Ok(style) = ProgressStyle::with_template("{bar:40} {percent:>3} %  {left}")
+        {
+            bar.set_style(style.with_key("left", left));
+        }
+        progress
     }
 
     /// No bar.
@@ -47,13 +70,23 @@ impl Progress {
         }
         bar.set_position(done);
     }
+
+    /// Shows that this share of the whole is done, from 0 to 1.
+    pub fn at_share(&self, share: f64) {
+        self.at((share * STEPS as f64) as u64);
+    }
+
+    /// Takes it away: the work is done.
+    pub fn clear(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.clear();
     }
 }
 
@@ -107,7 +140,7 @@ fn left(state: &ProgressState, out: &mut dyn Write) {
 fn hidden(total: Option<u64>) -> ProgressBar {
     let template = match total {
         Some(_) => "{bar:40} {percent:>3} %  {human_pos} of {human_len}  {left}",
-        None => "{spinner} {human_pos}  {elapsed}",
+        None => "{spinner} {human_pos} {msg}  {elapsed}",
     };
     let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
     // The templates are fixed; with a mistake in one, the plain style would be used.

@@ -8,6 +8,7 @@ use diskarm_simulate::Model;
 use crate::drive_arg::{self, Changes};
 use crate::error::Error;
 use crate::output;
+use crate::progress::Progress;
 use crate::simulate::args::{rate, share, whole};
 use crate::simulate::workload::{SIZE, size_of};
 
@@ -92,7 +93,9 @@ pub fn run(args: Args) -> Result<(), Error> {
         requests: args.requests,
         seed: args.seed,
     };
-    let compared = queueing::compare(&model, &asked)?;
+    let progress = Progress::counting("simulations");
+    let compared = queueing::compare(&model, &asked, &|done| progress.at(done))?;
+    drop(progress);
     output::doubt(&compared.notes);
     if args.json {
         return output::print_json(&compared);

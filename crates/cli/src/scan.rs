@@ -32,7 +32,7 @@ use crate::trace::input::Reading;
 // Without the conflict clap would not complain: it waives a requirement that conflicts with a flag
 // given.
 #[derive(clap::Args)]
-#[command(after_long_help = prose::wrapped(MORE, 0))]
+#[command(after_long_help = prose::wrapped(MORE, 0) + EXAMPLE)]
 #[command(mut_group("Part", |group| group.requires("trace").conflicts_with("workload")))]
 #[command(mut_group("Fitting", |group| group.requires("trace").conflicts_with("workload")))]
 #[command(mut_group("Reading", |group| group.requires("trace").conflicts_with("workload")))]
@@ -168,13 +168,14 @@ the platter. A read in a gap is a command of its own, or one with the foreground
 where that begins. The foreground's requests are held back until the drive has room.
 
 The free bandwidth is that of blocks read for the scan. It falls as fewer blocks are wanted, so it \
-is given for the time in which 80 to 20 % of them were, and for the whole scan.
+is given for the time in which 80 to 20 % of them were, and for the whole scan.";
 
+const EXAMPLE: &str = r"
 Example, a drive whose seeks scatter by 0.15 ms, with a bus of 80 MB/s:
-
-- diskarm scan sim:quantum-atlas-10k --set mechanics.seek_scatter.form=table --set \
-'mechanics.seek_scatter.cylinders_ms=[[1, 0.15]]' --set 'bus.read_sector=0.0064 ms' --set \
-'bus.write_sector=0.0064 ms'";
+  diskarm scan sim:quantum-atlas-10k \
+      --set mechanics.seek_scatter.form=table \
+      --set 'mechanics.seek_scatter.cylinders_ms=[[1, 0.15]]' \
+      --set 'bus.read_sector=0.0064 ms' --set 'bus.write_sector=0.0064 ms'";
 
 impl Args {
     fn place(&self) -> Place {

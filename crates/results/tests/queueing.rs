@@ -19,7 +19,7 @@ fn asked() -> Asked {
 }
 
 fn compared(drive: &str, asked: &Asked) -> Compared {
-    compare(&Model::find(drive).unwrap(), asked).unwrap()
+    compare(&Model::find(drive).unwrap(), asked, &|_| {}).unwrap()
 }
 
 /// The values with a simulation, with the names of their groups.

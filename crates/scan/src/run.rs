@@ -1,5 +1,6 @@
 //! A scan of a whole simulated drive beside a foreground, and the same foreground without it.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use diskarm_core::device::{Completion, Device};
@@ -47,6 +48,22 @@ pub struct Scan<'a> {
     /// The number of foreground requests after which the run ends, whether the scan is complete or
     /// not.
     pub max_requests: u64,
+    /// Who is told how far it has come.
+    pub look: Look<'a>,
+}
+
+/// Who is told how far a run has come, of what is to be done from 0 to 1: its first half is the
+/// scan beside the foreground, its second half the same foreground without it.
+#[derive(Clone, Copy, Default)]
+pub struct Look<'a>(pub Option<&'a (dyn Fn(f64) + Sync)>);
+
+/// So many requests are served between two calls.
+const LOOK_EVERY: u64 = 1 << 10;
+
+impl fmt::Debug for Look<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Look").field(&self.0.is_some()).finish()
+    }
 }
 
 /// Where requests are scheduled and gaps are filled.
@@ -293,6 +310,7 @@ impl Scan<'_> {
         };
         let mut load = self.requests.coming(disk, self.seed);
         let mut watched = Watched::new(progress, self.requests.at_most(most));
+        watched.look = self.look;
         if let Err(Rejected { request, why }) = engine::run(device, &mut load, &mut watched) {
             panic!("{request:?}: {why}");
         }
@@ -376,6 +394,11 @@ impl Progress {
         SectorCount(self.sectors - self.read)
     }
 
+    /// How much of the blocks has been read, from 0 to 1.
+    fn share(&self) -> f64 {
+        self.read as f64 / self.sectors as f64
+    }
+
     pub fn take(&mut self, delivered: &Delivered) {
         let part = delivered.first.0 * PARTS as u64 / self.disk;
         self.of_parts[part as usize] += delivered.sectors.0;
@@ -396,20 +419,22 @@ pub(crate) fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-pub(crate) struct Watched {
+pub(crate) struct Watched<'a> {
     progress: Option<Arc<Mutex<Progress>>>,
     most: u64,
+    look: Look<'a>,
     foreground: Foreground,
     responses: Span,
 }
 
-impl Watched {
+impl Watched<'_> {
     /// Sees a foreground until the scan is complete, if there is one, or `most` requests have
     /// completed.
     pub fn new(progress: Option<&Arc<Mutex<Progress>>>, most: u64) -> Self {
         Self {
             progress: progress.cloned(),
             most,
+            look: Look::default(),
             foreground: Foreground::default(),
             responses: Span::ZERO,
         }
@@ -424,7 +449,18 @@ impl Watched {
     }
 }
 
-impl Observer for Watched {
+impl Watched<'_> {
+    /// How far the run has come.
+    fn done(&self) -> f64 {
+        let served = self.foreground.requests as f64 / self.most as f64;
+        match &self.progress {
+            Some(progress) => lock(progress).share().max(served) / 2.0,
+            None => (1.0 + served) / 2.0,
+        }
+    }
+}
+
+impl Observer for Watched<'_> {
     fn arrived(&mut self, _: Instant, _: &Request) {}
 
     fn completed(&mut self, completion: &Completion) {
@@ -432,6 +468,11 @@ impl Observer for Watched {
         self.foreground.sectors += completion.request.sectors.0;
         self.foreground.end = completion.at;
         self.responses += completion.response();
+        if let Some(look) = self.look.0
+            && self.foreground.requests.is_multiple_of(LOOK_EVERY)
+        {
+            look(self.done());
+        }
     }
 
     fn is_over(&self) -> bool {

@@ -6,13 +6,14 @@ use diskarm_core::units::Bytes;
 use diskarm_results::place::Files;
 use diskarm_results::scanned::{Names, Scanned, Unreadable};
 use diskarm_scan::live::Size;
-use diskarm_scan::{Account, Requests, Scan, Scanned as Ran};
+use diskarm_scan::{Account, Look, Requests, Scan, Scanned as Ran};
 use diskarm_simulate::{Arrivals, Model, Traced, over_disks, policy, queued};
 
 use super::Args;
 use super::keeper::{Outputs, Piece};
 use crate::error::Error;
 use crate::output;
+use crate::progress::Progress;
 
 /// lumb01, experimental setup, without think time.
 const FOREGROUND: &str =
@@ -51,6 +52,13 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
         settings: args.settings(),
         seed: args.seed,
         max_requests: args.max_requests(),
+        look: Look::default(),
+    };
+    let progress = Progress::of_whole();
+    let look = |share| progress.at_share(share);
+    let scan = Scan {
+        look: Look(Some(&look)),
+        ..scan
     };
     let names = Names {
         drive: &drive.name,
@@ -60,14 +68,16 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
         trace_changes: recorded.as_ref().map_or(&[], |recorded| &recorded.changes),
     };
     if args.rebuild || !drive.is_one_drive() {
-        return run_disks(args, &scan, &drive, names);
+        return run_disks(args, &scan, &drive, names, &progress);
     }
     let mut files = Files::default().reading("URL", name);
     files = files.reading("--workload", workload);
     files = files.reading_trace("--trace", args.trace.as_deref().unwrap_or_default());
     files = files.reading("--model", args.model.as_deref().unwrap_or_default());
     let outputs = Outputs::new(&mut files, args.checkpoint.as_deref(), None)?;
-    let (account, ran) = kept(args, &scan, &drive, outputs)?;
+    let ran = kept(args, &scan, &drive, outputs);
+    progress.clear();
+    let (account, ran) = ran?;
     let unreadable = account.unreadable().map(|(first, sectors)| {
         let layout = Some(&**model.layout());
         Unreadable::new(first, sectors, layout)
@@ -97,7 +107,13 @@ fn print(args: &Args, scanned: &Scanned) -> Result<(), Error> {
 }
 
 /// Scans the disks of an array, or rebuilds a pair, and prints.
-fn run_disks(args: &Args, scan: &Scan<'_>, drive: &Model, names: Names<'_>) -> Result<(), Error> {
+fn run_disks(
+    args: &Args,
+    scan: &Scan<'_>,
+    drive: &Model,
+    names: Names<'_>,
+    progress: &Progress,
+) -> Result<(), Error> {
     if let Some(path) = &args.checkpoint {
         let expected = "none, as only scans of single drives can be continued";
         return Err(Error::flag("--checkpoint", path, expected));
@@ -108,6 +124,7 @@ fn run_disks(args: &Args, scan: &Scan<'_>, drive: &Model, names: Names<'_>) -> R
     } else {
         scan.run_array(|disk| over_disks(drive, scan.seed, disk))?
     };
+    progress.clear();
     print(args, &Scanned::of(scan, &ran, names, Vec::new()))?;
     match ran.figures.unreadable {
         0 => Ok(()),

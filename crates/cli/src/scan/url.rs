@@ -58,8 +58,7 @@ What is scanned:
 - nbd://HOST[:PORT][/EXPORT], or nbd+unix:///EXPORT?socket=PATH: an export of an NBD server
 - iscsi://HOST[:PORT]/TARGET/LUN: a disk behind an iSCSI target";
 
-const EXPECTED: &str = "sim:NAME, the path of a file or a device, nbd://HOST/EXPORT, or \
-                        iscsi://HOST/TARGET/LUN";
+const ELSEWHERE: &str = "sim:NAME, nbd://HOST/EXPORT or iscsi://HOST/TARGET/LUN";
 
 impl Target {
     /// Reads a URL. `chap` says where the names and secrets for an iSCSI target are.
@@ -83,11 +82,17 @@ impl Target {
             }))));
         }
         if url.contains("://") {
-            return Err(Error::flag("URL", url, EXPECTED));
+            let expected = format!("the path of a file or a device, {ELSEWHERE}");
+            return Err(Error::flag("URL", url, expected));
         }
         let path = Path::new(url);
         if let Err(error) = path.metadata() {
-            return Err(Error::flag("URL", url, format!("{EXPECTED} ({error})")));
+            if diskarm_drives::find(url).is_some() {
+                let expected = format!("sim:{url}, or a file of that name ({error})");
+                return Err(Error::flag("URL", url, expected));
+            }
+            let expected = format!("a file or a device that is there ({error}), or {ELSEWHERE}");
+            return Err(Error::flag("URL", url, expected));
         }
         if is_generic(path) {
             let path = path.to_owned();

@@ -413,11 +413,14 @@ fn what_would_lose_something_is_refused() {
         ),
         (
             &["scan", "no-such-file"],
-            "expected sim:NAME, the path of a file",
+            "expected a file or a device that is there",
         ),
         (&["scan", "nbd://"], "nbd://HOST[:PORT][/EXPORT]"),
         (&["scan", "iscsi://host"], "iscsi://HOST[:PORT]/TARGET/LUN"),
-        (&["scan", "http://host"], "expected sim:NAME"),
+        (
+            &["scan", "http://host"],
+            "expected the path of a file or a device, sim:NAME",
+        ),
     ] {
         let output = diskarm(arguments);
         let message = String::from_utf8_lossy(&output.stderr);

@@ -84,7 +84,7 @@ fn what_cannot_be_scanned_is_refused() {
     for (arguments, expected) in [
         (
             &["scan", "/dev/no-disk"][..],
-            "URL: found \"/dev/no-disk\", expected sim:NAME",
+            "URL: found \"/dev/no-disk\", expected a file or a device that is there",
         ),
         (&["scan", "sim:nothing"], "found \"nothing\""),
         (

@@ -1,5 +1,7 @@
 //! Which values are compared, and by which formulas.
 
+use std::sync::atomic::AtomicU64;
+
 use diskarm_core::device::Breakdown;
 use diskarm_core::report::Served;
 use diskarm_core::request::Op;
@@ -8,7 +10,7 @@ use diskarm_queueing::priority::{self, Class};
 use diskarm_queueing::{Distances, Service, birth_death, mg1};
 use diskarm_simulate::{Error, Model, Run};
 
-use super::simulation::{Bench, Runs, Simulated};
+use super::simulation::{Bench, Runs, Simulated, Told};
 use super::{Asked, Compared, Group, LOADS, RUNS, Value, mirrored};
 
 /// The theory of a drive.
@@ -46,12 +48,18 @@ impl Rate {
     }
 }
 
-/// Compares theory and simulation of the drive `model`.
+/// Compares theory and simulation of the drive `model`. Calls `look` with the number of simulations
+/// that have been run, on any thread.
 ///
 /// # Errors
 /// If no request of this size fits on the drive.
-pub fn compare(model: &Model, asked: &Asked) -> Result<Compared, Error> {
-    let bench = &Bench::new(model, asked);
+pub fn compare(
+    model: &Model,
+    asked: &Asked,
+    look: &(dyn Fn(u64) + Sync),
+) -> Result<Compared, Error> {
+    let done = &AtomicU64::new(0);
+    let bench = &Bench::new(model, asked, Told { done, look });
     let theory = &Theory::new(&bench.model, asked)?;
     let largest = mg1::largest_rate(&theory.any.total);
     let default = LOADS.map(|load| Span::from_ms(1.0 / (load * largest)));

@@ -1,6 +1,7 @@
 //! The simulations beside the theory.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use diskarm_core::device::Completion;
 use diskarm_core::geometry::Layout;
@@ -43,11 +44,27 @@ impl Simulated {
     }
 }
 
+/// Tells how many simulations have been run.
+#[derive(Clone, Copy)]
+pub struct Told<'a> {
+    /// How many.
+    pub done: &'a AtomicU64,
+    /// Called with that number after each, on any thread.
+    pub look: &'a (dyn Fn(u64) + Sync),
+}
+
+impl Told<'_> {
+    fn one_more(&self) {
+        (self.look)(1 + self.done.fetch_add(1, Ordering::Relaxed));
+    }
+}
+
 /// Simulates requests on one drive.
 pub struct Bench<'a> {
     /// The drive without what the theory leaves out.
     pub model: Model,
     asked: &'a Asked,
+    told: Told<'a>,
     /// From 0 to 1.
     read_share: f64,
 }
@@ -80,7 +97,7 @@ impl Runs {
 
 impl<'a> Bench<'a> {
     /// The drive of `model` without what the theory leaves out.
-    pub fn new(model: &Model, asked: &'a Asked) -> Self {
+    pub fn new(model: &Model, asked: &'a Asked, told: Told<'a>) -> Self {
         let spec = mechanism_alone(&model.spec);
         let mechanism = Mechanism::new(&spec, Arc::clone(model.layout()), Angle::ZERO);
         let model = Model {
@@ -92,6 +109,7 @@ impl<'a> Bench<'a> {
         Self {
             model,
             asked,
+            told,
             read_share,
         }
     }
@@ -155,7 +173,7 @@ impl<'a> Bench<'a> {
             };
             Ok((run.run(&keep_on, Some(&mut distance))?, distance))
         };
-        let runs = parallel::map(seeds.len(), run, |_| {});
+        let runs = parallel::map(seeds.len(), run, |_| self.told.one_more());
         Ok(Runs(runs.into_iter().collect::<Result<_, Error>>()?))
     }
 }

@@ -59,7 +59,7 @@ impl Scan<'_> {
         &self,
         live: Live,
         background: Option<Background>,
-        mut watched: Watched,
+        mut watched: Watched<'_>,
     ) -> Result<(External<Live>, Foreground), InputError> {
         let Place::Outside(depth) = self.place else {
             panic!("the firmware of a real device cannot be changed");
