@@ -83,6 +83,11 @@ pub enum BoundsOf {
 trait Check: fmt::Debug + Send + Sync {
     /// Judges the claim by the results of the study.
     fn judge(&self, results: &Results<'_>) -> Found;
+
+    /// Whether its numbers are ratios of metrics, and not metrics themselves.
+    fn is_of_ratios(&self) -> bool {
+        false
+    }
 }
 
 /// What a check finds.
@@ -216,6 +221,13 @@ impl JudgedClaim<'_> {
             Verdict::Unsure | Verdict::Fails => known,
             Verdict::NotMeasured => self.claim.not_measured.clone(),
         }
+    }
+}
+
+impl JudgedClaim<'_> {
+    /// Whether its numbers are ratios of metrics, and not metrics themselves.
+    pub fn is_of_ratios(&self) -> bool {
+        self.judged.verdict != Verdict::NotMeasured && self.claim.check.is_of_ratios()
     }
 }
 

@@ -40,23 +40,31 @@ impl Shown {
     }
 }
 
-/// How many claims have which verdict.
+/// How many claims have which verdict, and how many model checks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Count {
+    /// Of claims that are no model checks.
+    #[serde(flatten)]
+    pub claims: Verdicts,
+    /// Of model checks, whatever their verdict: they say nothing about a paper.
+    pub model_checks: Verdicts,
+}
+
+/// How many have which verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Verdicts {
     /// Hold in every cell that they cover.
     pub holds: usize,
     /// An interval contains a bound.
     pub unsure: usize,
-    /// It fails for no known reason.
+    /// Fail for no known reason.
     pub fails: usize,
-    /// It fails, and the study gives the reason.
+    /// Fail, and the study gives the reason.
     pub fails_known: usize,
     /// None of their cells has the metric.
     pub not_measured: usize,
     /// None of their cells has the metric, and the study says why.
     pub not_measured_known: usize,
-    /// Model checks that hold; they are in no other count.
-    pub model_checks: usize,
 }
 
 impl Count {
@@ -64,70 +72,84 @@ impl Count {
     pub fn of(claims: &[JudgedClaim<'_>]) -> Self {
         let mut count = Self::default();
         for claim in claims {
-            let place = match Shown::of(claim) {
-                Shown::Holds if claim.claim.model_check => &mut count.model_checks,
-                Shown::Holds => &mut count.holds,
-                Shown::Unsure => &mut count.unsure,
-                Shown::Fails => &mut count.fails,
-                Shown::FailsKnown => &mut count.fails_known,
-                Shown::NotMeasured => &mut count.not_measured,
-                Shown::NotMeasuredKnown => &mut count.not_measured_known,
+            let kind = match claim.claim.model_check {
+                true => &mut count.model_checks,
+                false => &mut count.claims,
             };
-            *place += 1;
+            *kind.place(Shown::of(claim)) += 1;
         }
         count
     }
 
-    /// The claims that do not hold and need an explanation.
+    /// Those that do not hold and need an explanation.
     pub fn unexplained(&self) -> usize {
-        self.fails + self.not_measured
+        [self.claims, self.model_checks]
+            .iter()
+            .map(|kind| kind.fails + kind.not_measured)
+            .sum()
     }
 
-    /// In a line: `31 claims: 27 hold, 2 unsure, 2 fail for a known reason`.
+    /// In a line: `31 claims: 27 hold, 2 unsure, 2 fail for a known reason; 3 model checks: 3
+    /// hold`.
     pub fn text(&self) -> String {
-        let Self {
-            holds,
-            unsure,
-            fails,
-            fails_known,
-            not_measured,
-            not_measured_known,
-            model_checks,
-        } = *self;
-        // Count, of one, of several.
-        let parts = [
-            (holds, "holds", "hold"),
-            (unsure, "unsure", "unsure"),
+        let claims = match self.claims.all() {
+            0 => "no claims".to_owned(),
+            all => format!("{}: {}", counted(all, "claim"), self.claims.text()),
+        };
+        match self.model_checks.all() {
+            0 => claims,
+            all => {
+                let (checks, verdicts) = (counted(all, "model check"), self.model_checks.text());
+                format!("{claims}; {checks}: {verdicts}")
+            }
+        }
+    }
+}
+
+impl Verdicts {
+    fn place(&mut self, shown: Shown) -> &mut usize {
+        match shown {
+            Shown::Holds => &mut self.holds,
+            Shown::Unsure => &mut self.unsure,
+            Shown::Fails => &mut self.fails,
+            Shown::FailsKnown => &mut self.fails_known,
+            Shown::NotMeasured => &mut self.not_measured,
+            Shown::NotMeasuredKnown => &mut self.not_measured_known,
+        }
+    }
+
+    /// Count, in words of one, of several.
+    fn parts(&self) -> [(usize, &'static str, &'static str); 6] {
+        let fail_known = "fail for a known reason";
+        let not_measured_known = "not measured for a known reason";
+        [
+            (self.holds, "holds", "hold"),
+            (self.unsure, "unsure", "unsure"),
+            (self.fails_known, "fails for a known reason", fail_known),
+            (self.fails, "fails", "fail"),
             (
-                fails_known,
-                "fails for a known reason",
-                "fail for a known reason",
-            ),
-            (fails, "fails", "fail"),
-            (
+                self.not_measured_known,
                 not_measured_known,
-                "not measured for a known reason",
-                "not measured for a known reason",
+                not_measured_known,
             ),
-            (not_measured, "not measured", "not measured"),
-        ];
-        let all = parts.iter().map(|(count, ..)| count).sum();
-        let parts = parts.iter().filter(|(count, ..)| *count > 0);
+            (self.not_measured, "not measured", "not measured"),
+        ]
+    }
+
+    fn all(&self) -> usize {
+        self.parts().iter().map(|(count, ..)| count).sum()
+    }
+
+    /// `27 hold, 1 unsure`.
+    fn text(&self) -> String {
+        let parts = self.parts().into_iter().filter(|(count, ..)| *count > 0);
         let parts: Vec<String> = parts
             .map(|(count, one, several)| match count {
                 1 => format!("1 {one}"),
                 count => format!("{count} {several}"),
             })
             .collect();
-        let claims = match all {
-            0 => "no claims".to_owned(),
-            all => format!("{}: {}", counted(all, "claim"), parts.join(", ")),
-        };
-        match model_checks {
-            0 => claims,
-            1 => format!("{claims}; 1 model check holds"),
-            count => format!("{claims}; {count} model checks hold"),
-        }
+        parts.join(", ")
     }
 }
 
@@ -147,19 +169,32 @@ mod tests {
     fn counts_fit_on_one_line() {
         let mut count = Count::default();
         assert_eq!(count.text(), "no claims");
-        count.holds = 1;
+        count.claims.holds = 1;
         assert_eq!(count.text(), "1 claim: 1 holds");
-        let count = Count {
+        count.claims = Verdicts {
+            holds: 1,
             unsure: 2,
             fails: 3,
             fails_known: 4,
             not_measured: 5,
             not_measured_known: 6,
-            model_checks: 2,
-            ..count
         };
-        let expected = "21 claims: 1 holds, 2 unsure, 4 fail for a known reason, 3 fail, \
-             6 not measured for a known reason, 5 not measured; 2 model checks hold";
-        assert_eq!(count.text(), expected);
+        let claims = "21 claims: 1 holds, 2 unsure, 4 fail for a known reason, 3 fail, \
+             6 not measured for a known reason, 5 not measured";
+        assert_eq!(count.text(), claims);
+        count.model_checks.holds = 2;
+        assert_eq!(count.text(), format!("{claims}; 2 model checks: 2 hold"));
+        count.model_checks.unsure = 1;
+        let checks = "3 model checks: 2 hold, 1 unsure";
+        assert_eq!(count.text(), format!("{claims}; {checks}"));
+    }
+
+    #[test]
+    fn a_model_check_that_fails_needs_an_explanation_too() {
+        let mut count = Count::default();
+        count.claims.fails = 1;
+        count.model_checks.fails = 1;
+        count.model_checks.unsure = 1;
+        assert_eq!(count.unexplained(), 2);
     }
 }

@@ -21,8 +21,12 @@ pub fn text(judged_claim: &JudgedClaim<'_>) -> String {
     };
     let word = verdict.to_string();
     let mut text = says.replacen(&word, &on_output(&word, look), 1);
+    let ours_are = match judged_claim.is_of_ratios() {
+        true => "ours, as a ratio,",
+        false => "ours",
+    };
     let numbers = format!(
-        "theirs {}; ours {ours} ({}{})",
+        "theirs {}; {ours_are} {ours} ({}{})",
         claim.theirs,
         claim.source,
         claim.remarks()

@@ -1,5 +1,6 @@
 //! `diskarm study diff`: the results of two runs of a study, cell by cell.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use diskarm_results::prose;
@@ -57,6 +58,13 @@ pub fn run(args: &Diff) -> Result<(), Error> {
         .iter()
         .filter_map(|cell| Some((found(cell)?, cell)));
     let pairs: Vec<(&Cell, &Cell)> = pairs.collect();
+    if pairs.is_empty() && before.title != after.title {
+        let message = format!(
+            "B: found {:?}, expected other results of {:?}: they have no cell in common",
+            after.title, before.title
+        );
+        return Err(Error::Usage(message));
+    }
     text += &format!("{} in both", counted(pairs.len(), "cell"));
     for (name, results) in [("A", &before), ("B", &after)] {
         let alone = results.cells.len() - pairs.len();
@@ -90,11 +98,19 @@ pub fn run(args: &Diff) -> Result<(), Error> {
 fn read(folder: &Path) -> Result<Results, Error> {
     let path = folder.join("results.json");
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(&path).map_err(|source| Error::Io {
-        doing: "read",
-        path: name.clone(),
-        source,
-    })?;
+    let text = match std::fs::read_to_string(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let found = folder.display();
+            let expected = "a folder with the results of a study, such as results/NAME";
+            let message = format!("{found}: found no results.json in it, expected {expected}");
+            return Err(Error::Usage(message));
+        }
+        text => text.map_err(|source| Error::Io {
+            doing: "read",
+            path: name.clone(),
+            source,
+        })?,
+    };
     serde_json::from_str(&text).map_err(|error| {
         let expected = format!("the results of a study ({error})");
         Error::Usage(format!("{name}: found something else, expected {expected}"))

@@ -22,7 +22,8 @@ struct Entry {
     title: String,
     source: String,
     cells: usize,
-    quick_cells: usize,
+    /// Of its short form, if it has one.
+    quick_cells: Option<usize>,
     claims: usize,
     takes_traces: bool,
 }
@@ -45,8 +46,13 @@ pub fn run(args: &Args) -> Result<(), Error> {
         };
         text += &prose::labelled(entry.name, &entry.title, indent);
         text += &prose::wrapped(&entry.source, indent);
+        let quick = match entry.quick_cells {
+            Some(quick) => format!("{quick} with --quick"),
+            None => "no --quick".to_owned(),
+        };
         let (cells, claims) = (counted(*cells, "cell"), counted(*claims, "claim"));
-        text += &prose::wrapped(&format!("{cells}, {claims}{trace}"), indent);
+        let facts = format!("{cells} ({quick}), {claims}{trace}");
+        text += &prose::wrapped(&facts, indent);
     }
     output::print(&text)
 }
@@ -61,14 +67,11 @@ fn entry(entry: &diskarm_study::studies::Entry) -> Result<Entry, Error> {
         entry.read(StudyOptions { quick, traces })
     };
     let study = read(false)?;
-    let short = match entry.has_short_form() {
-        true => read(true)?.cells.len(),
-        false => study.cells.len(),
-    };
+    let short = entry.has_short_form().then(|| read(true)).transpose()?;
     Ok(Entry {
         name: entry.name,
         cells: study.cells.len(),
-        quick_cells: short,
+        quick_cells: short.map(|short| short.cells.len()),
         claims: study.claims.len(),
         title: study.title,
         source: study.source,

@@ -119,7 +119,7 @@ fn a_claim_that_fails_is_answered_with_1_unless_it_is_known() {
     let place = Place::new("fails", &wrong);
     let text = place.printed("run");
     assert!(
-        text.contains("  fails ") && text.contains("theirs faster; ours 1."),
+        text.contains("  fails ") && text.contains("theirs faster; ours, as a ratio, 1."),
         "{text}"
     );
     let arguments = place.arguments("check");
@@ -131,7 +131,7 @@ fn a_claim_that_fails_is_answered_with_1_unless_it_is_known() {
     );
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(
-        text.contains("fails") && text.contains("theirs faster; ours 1."),
+        text.contains("fails") && text.contains("theirs faster; ours, as a ratio, 1."),
         "{text}"
     );
     let known = |bounds: &str| {
@@ -441,6 +441,34 @@ fn the_studies_that_come_along_are_listed() {
     assert!(fig3["cells"].as_u64() > fig3["quick_cells"].as_u64());
 }
 
+/// `--quick` runs what the list says.
+#[test]
+fn the_list_says_which_studies_have_a_short_form() {
+    let text = printed(&["study", "list"]);
+    let listed = |name: &str| {
+        let (_, from) = text.split_once(&format!("\n{name} ")).expect(name);
+        let lines = from.lines().skip(1);
+        let lines: Vec<&str> = lines.take_while(|line| line.starts_with(' ')).collect();
+        lines.join("\n")
+    };
+    let json: Value = serde_json::from_str(&printed(&["study", "list", "--json"])).unwrap();
+    for (study, entry) in json.as_array().unwrap().iter().zip(STUDIES) {
+        let quick = &study["quick_cells"];
+        assert_eq!(quick.is_null(), !entry.has_short_form(), "{study}");
+        let expected = match quick.as_u64() {
+            Some(cells) => format!(" ({cells} with --quick), "),
+            None => " (no --quick), ".to_owned(),
+        };
+        if entry.name != STUDIES[0].name {
+            let listed = listed(entry.name);
+            assert!(listed.contains(&expected), "{listed}");
+        }
+    }
+    let error = refused(&["study", "run", "lumb01-errors", "--quick"]);
+    let expected = "--quick: found no short form of lumb01-errors, expected one: run it without";
+    assert_eq!(error, expected);
+}
+
 /// Generating the pages of all claims takes minutes, so it could be forgotten.
 #[test]
 fn the_pages_of_claims_are_of_the_studies_as_they_are() {
@@ -514,6 +542,11 @@ fn a_new_study_runs_and_replaces_nothing() {
     let out = place.0.join("out").display().to_string();
     let checked = printed(&["study", "check", &path, "-o", &out]);
     assert!(checked.starts_with("mine: 1 claim: 1 holds"), "{checked}");
+    let quick = printed(&["study", "run", &path, "-o", &out, "--quick"]);
+    assert!(
+        quick.contains("\n  6 cells, 0 of them saturated"),
+        "{quick}"
+    );
     let again = refused(&["study", "new", &path]);
     let expected = "expected a file that does not exist yet";
     assert!(again.ends_with(expected), "{again}");
@@ -609,4 +642,59 @@ fn a_report_is_opened_in_the_browser_that_the_desktop_chooses() {
     assert!(opened.status.success() && opened.stderr.is_empty());
     let named = fs::read_to_string(place.0.join("opened")).unwrap();
     assert_eq!(named.trim_end(), format!("{out}/small/report.html"));
+}
+
+#[test]
+fn folders_of_different_studies_are_not_compared() {
+    let place = Place::new("differ", SMALL);
+    place.printed("run");
+    let other = SMALL
+        .replace("\"Small\"", "\"Other\"")
+        .replace("[35, 200]", "[30]");
+    fs::write(place.path("other.toml"), other).unwrap();
+    let (study, out) = (place.path("other.toml"), place.path("out"));
+    printed(&["study", "run", &study, "-o", &out]);
+    let error = refused(&[
+        "study",
+        "diff",
+        &place.path("out/small"),
+        &place.path("out/other"),
+    ]);
+    let expected = "B: found \"Other\", expected other results of \"Small\": they have no cell in \
+                    common";
+    assert_eq!(error, expected);
+}
+
+/// Only one of these repeats an input of the model; it is none of the claims.
+#[test]
+fn model_checks_are_counted_apart_whatever_their_verdict() {
+    let check = r#"
+[[claim]]
+says = "A model check that fails"
+source = "none"
+theirs = "0"
+model_check = true
+check = "value"
+metric = "response_ms_mean"
+where = { rate = 35 }
+at_most = 0
+[claim.known]
+why = "no response takes no time"
+cause = "our reading"
+evidence = "conjecture"
+at_least = 0
+at_most = 1_000
+"#;
+    let place = Place::new("checks", &(SMALL.to_owned() + check));
+    let text = place.printed("run");
+    let expected = "  1 claim: 1 holds; 1 model check: 1 fails for a known reason\n";
+    assert!(text.contains(expected), "{text}");
+    let arguments = [place.arguments("check"), vec!["--json".to_owned()]].concat();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let count = &crate::json(&arguments)[0]["count"];
+    assert_eq!(
+        (&count["holds"], &count["fails_known"]),
+        (&1.into(), &0.into())
+    );
+    assert_eq!(count["model_checks"]["fails_known"], 1);
 }

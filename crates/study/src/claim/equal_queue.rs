@@ -62,6 +62,10 @@ impl Check for EqualQueue {
         }
         tally.judged()
     }
+
+    fn is_of_ratios(&self) -> bool {
+        true
+    }
 }
 
 /// The mean queue and the metric at a load.

@@ -78,6 +78,10 @@ impl Check for Exists {
         });
         best.unwrap_or_else(|| Tally::new(&self.subject.bounds).judged())
     }
+
+    fn is_of_ratios(&self) -> bool {
+        self.to.is_some()
+    }
 }
 
 impl Exists {

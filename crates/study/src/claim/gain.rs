@@ -71,4 +71,8 @@ impl Check for Gain {
         }
         tally.judged()
     }
+
+    fn is_of_ratios(&self) -> bool {
+        true
+    }
 }

@@ -66,4 +66,8 @@ impl Check for Order {
         }
         tally.judged()
     }
+
+    fn is_of_ratios(&self) -> bool {
+        true
+    }
 }

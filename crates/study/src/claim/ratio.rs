@@ -86,6 +86,10 @@ impl Check for Ratio {
         }
         tally.judged()
     }
+
+    fn is_of_ratios(&self) -> bool {
+        true
+    }
 }
 
 /// The ratios of `of` to `to` in `cells`, matched on the axes that neither names. If the metric

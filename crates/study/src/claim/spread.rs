@@ -56,6 +56,10 @@ impl Check for Spread {
         }
         tally.judged()
     }
+
+    fn is_of_ratios(&self) -> bool {
+        true
+    }
 }
 
 /// Infinite where some but not all are saturated and the metric grows without bound; `None` where

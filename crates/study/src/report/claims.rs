@@ -91,6 +91,10 @@ fn listed(place: usize, judged_claim: &JudgedClaim<'_>) -> Html {
         Html::from([Html::element("dt", name), Html::element("dd", words)])
     };
     let theirs = format!("{} ({}{})", claim.theirs, claim.source, claim.remarks());
+    let ours = match judged_claim.is_of_ratios() {
+        true => "Ours, as a ratio",
+        false => "Ours",
+    };
     let reason = judged_claim.reason();
     let known = reason.map(|reason| row("Why", &reason)).unwrap_or_default();
     Html::with(
@@ -100,7 +104,7 @@ fn listed(place: usize, judged_claim: &JudgedClaim<'_>) -> Html {
             Html::element("p", [verdict, Html::text(" "), claim.says.as_str().into()]),
             Html::element(
                 "dl",
-                [row("Ours", &judged.ours), row("Theirs", &theirs), known],
+                [row(ours, &judged.ours), row("Theirs", &theirs), known],
             ),
         ],
     )
