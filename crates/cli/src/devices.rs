@@ -17,6 +17,9 @@ pub struct Args {
     /// Print JSON: an array of one object per device.
     #[arg(long)]
     json: bool,
+    /// Only this device [default: all]
+    #[arg(value_name = "NAME", conflicts_with = "json")]
+    only: Option<String>,
     #[command(subcommand)]
     command: Option<Listing>,
 }
@@ -34,8 +37,14 @@ pub fn run(args: Args) -> Result<(), Error> {
     if Listing::is_json(args.command, args.json) {
         return output::print_json(&listed::devices());
     }
+    let only = args.only.as_deref();
+    let is_wanted = |name: &str| only.is_none_or(|only| only.eq_ignore_ascii_case(name));
+    if let Some(only) = only.filter(|_| !devices::infos().any(|info| is_wanted(info.name))) {
+        let expected = "a device (`diskarm devices` lists them)";
+        return Err(Error::flag("NAME", only, expected));
+    }
     let mut text = String::new();
-    for info in devices::infos() {
+    for info in devices::infos().filter(|info| is_wanted(info.name)) {
         let _ = writeln!(text, "{}", info.name);
         text += &wrapped(info.summary, 4);
         text += &wrapped(&format!("needs: {}", info.needs.name()), 4);

@@ -230,7 +230,33 @@ pub fn usage(error: clap::Error) -> Result<(), Error> {
         return crate::output::print(&text);
     }
     let line = bad_value(&error).unwrap_or_else(|| one_line(&text));
-    Err(Error::Usage(line))
+    Err(Error::Usage(line + &hint(&error)))
+}
+
+/// What was probably meant by a command line that is refused; empty where nothing is known.
+fn hint(error: &clap::Error) -> String {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let string = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => text.as_str(),
+        _ => "",
+    };
+    let drive = |text: &str| text.ends_with(".toml") || diskarm_drives::find(text).is_some();
+    match error.kind() {
+        ErrorKind::ArgumentConflict
+            if string(ContextKind::InvalidArg) == string(ContextKind::PriorArg)
+                && string(ContextKind::InvalidArg).starts_with("--drive ") =>
+        {
+            "; `diskarm compare --drive A,B` compares several".to_owned()
+        }
+        ErrorKind::UnknownArgument if drive(string(ContextKind::InvalidArg)) => {
+            format!("; perhaps --drive {}", string(ContextKind::InvalidArg))
+        }
+        ErrorKind::InvalidSubcommand if drive(string(ContextKind::InvalidSubcommand)) => {
+            let name = string(ContextKind::InvalidSubcommand);
+            format!("; perhaps `diskarm drives show {name}`")
+        }
+        _ => String::new(),
+    }
 }
 
 /// An invalid value of a flag, as [`Error::Input`] displays it; `None` for other errors.

@@ -37,8 +37,10 @@ pub struct Args {
     #[arg(value_name = "URL", required_unless_present = "compare", long_help = target::help())]
     url: Option<String>,
 
-    /// Write the specification to this file; its name becomes the name of the drive
-    #[arg(short, long, value_name = "OUT.toml", value_parser = super::calibrate::toml)]
+    /// Write the specification to this file, whose name becomes the name of the drive; - is
+    /// standard output, and an interrupted run then starts over
+    #[arg(short, long, value_name = "OUT.toml")]
+    #[arg(value_parser = super::calibrate::toml_or_standard)]
     #[arg(required_unless_present = "compare")]
     output: Option<String>,
 
@@ -71,14 +73,10 @@ pub struct Args {
     ///
     /// file:PATH: a file with a line "initiator NAME SECRET". With a line "target NAME SECRET" the
     /// target must prove who it is, too. The file must be its owner's alone (mode 600).
+    ///
     /// env: the environment variables DISKARM_CHAP_INITIATOR and DISKARM_CHAP_TARGET, each with a
     /// name and a secret.
-    #[arg(
-        long,
-        value_name = "WHERE",
-        verbatim_doc_comment,
-        conflicts_with = "compare"
-    )]
+    #[arg(long, value_name = "WHERE", conflicts_with = "compare")]
     chap: Option<String>,
 
     /// Write a report to this file: one HTML page with figures of seek times, tables of zones and
@@ -141,17 +139,18 @@ fn compare(first: &str, second: &str, json: bool) -> Result<(), Error> {
 }
 
 fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
-    super::calibrate::check_place(output)?;
+    let file = Some(output).filter(|output| *output != "-");
+    file.map_or(Ok(()), super::calibrate::check_place)?;
     let target = Target::parse(url, args.chap.as_deref())?;
     let mut files = target.files();
-    let place = files.place("--output", output)?;
     let mut results = output::Results::default();
+    let place = results.beside(&mut files, "--output", Some(output))?;
     let path = args.report.as_deref().filter(|path| *path != "-");
     path.map_or(Ok(()), super::calibrate::check_place)?;
     let report = results.beside(&mut files, "--report", args.report.as_deref())?;
     let begun = begun(url, &target, args)?;
     let writes = writes(args);
-    let mut keeper = Keeper::new(output, &mut files)?;
+    let mut keeper = Keeper::new(file, &mut files)?;
     let mut checkpoint = keeper.continued(begun)?;
     let identity = checkpoint.identity.clone();
     let mut connect = |seed| {
@@ -162,17 +161,18 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
     // A drive that may not be written to is refused before anything is measured.
     connect(SEED).map_err(|broken: Broken| Error::Drive(broken.to_string()))?;
     let ended = suite::run(&mut connect, &mut checkpoint, &mut keeper);
-    ended.map_err(|stopped| failed(url, &stopped, Some(keeper.path())))?;
+    ended.map_err(|stopped| failed(url, &stopped, keeper.path()))?;
 
-    let name = Path::new(output)
-        .file_stem()
-        .unwrap_or_default()
-        .to_string_lossy();
+    let stem = file.and_then(|file| Path::new(file).file_stem());
+    let name = match stem {
+        Some(stem) => stem.to_string_lossy().into_owned(),
+        None => checkpoint.identity.name(),
+    };
     let described = Described::of(&checkpoint, &name);
     let mut written: Vec<String> = path.iter().map(|path| (*path).to_owned()).collect();
-    if let Ok(described) = &described {
-        place.write(described.text().as_bytes())?;
-        written.insert(0, output.to_owned());
+    if let (Ok(described), Some(place)) = (&described, place) {
+        place.write(&described.text())?;
+        written.splice(..0, file.map(str::to_owned));
     }
     let extracted = Extracted {
         checkpoint: &checkpoint,

@@ -42,11 +42,64 @@ fn write(command: &Command, folder: &Path, files: &mut Files) -> Result<usize, E
     let mut text = Vec::new();
     let made = page.render(&mut text);
     made.map_err(|source| cannot_write(&path, source))?;
-    files.place("FOLDER", &path)?.write(&text)?;
+    let text = laid_out(&String::from_utf8_lossy(&text));
+    files.place("FOLDER", &path)?.write(text.as_bytes())?;
     Ok(count)
+}
+
+/// A page as people read it. What stands behind the options is laid out already, lists begin a line
+/// for each of their items, and arguments have a heading of their own.
+fn laid_out(page: &str) -> String {
+    let lines: Vec<&str> = page.lines().collect();
+    let (mut text, mut is_filled, mut has_arguments) = (String::new(), true, false);
+    for (place, line) in lines.iter().enumerate() {
+        let next = lines.get(place + 1).copied().unwrap_or_default();
+        let begins_argument =
+            *line == ".TP" && (next.starts_with("<\\fI") || next.starts_with("[\\fI"));
+        if begins_argument && !has_arguments {
+            text += ".SH ARGUMENTS\n";
+            has_arguments = true;
+        }
+        if line.starts_with(".SH ") && !is_filled {
+            text += ".fi\n";
+            is_filled = true;
+        }
+        match *line {
+            ".SH EXTRA" => {
+                text += ".SH NOTES\n.nf\n";
+                is_filled = false;
+                continue;
+            }
+            item if is_filled && item.trim_start().starts_with("\\- ") => text += ".br\n",
+            _ => {}
+        }
+        text += line;
+        text.push('\n');
+    }
+    if !is_filled {
+        text += ".fi\n";
+    }
+    text
 }
 
 fn cannot_write(path: &Path, source: std::io::Error) -> PlaceError {
     let path = path.to_owned();
     PlaceError::Io { path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_keep_the_lines_of_lists_and_notes() {
+        let made = ".SH OPTIONS\n.TP\n\\fB\\-\\-size\\fR\nOne of:\n\\- a: one\n\\- b: two\n\
+                    .TP\n<\\fIFILE\\fR>\nA file\n.TP\n[\\fIOUT\\fR]\nAnother\n\
+                    .SH EXTRA\nExample:\n  diskarm\n\\- last\n.SH VERSION\nv1\n";
+        let expected = ".SH OPTIONS\n.TP\n\\fB\\-\\-size\\fR\nOne of:\n.br\n\\- a: one\n\
+                        .br\n\\- b: two\n.SH ARGUMENTS\n.TP\n<\\fIFILE\\fR>\nA file\n\
+                        .TP\n[\\fIOUT\\fR]\nAnother\n.SH NOTES\n.nf\nExample:\n  diskarm\n\
+                        \\- last\n.fi\n.SH VERSION\nv1\n";
+        assert_eq!(laid_out(made), expected);
+    }
 }

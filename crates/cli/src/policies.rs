@@ -17,6 +17,9 @@ pub struct Args {
     /// Print JSON: an array with one object per policy
     #[arg(long)]
     json: bool,
+    /// Only this policy [default: all]
+    #[arg(value_name = "NAME", conflicts_with = "json")]
+    only: Option<String>,
     #[command(subcommand)]
     command: Option<Listing>,
 }
@@ -36,10 +39,16 @@ pub fn run(args: Args) -> Result<(), Error> {
     if Listing::is_json(args.command, args.json) {
         return output::print_json(&listed::policies());
     }
+    let only = args.only.as_deref();
+    let is_wanted = |name: &str| only.is_none_or(|only| only.eq_ignore_ascii_case(name));
+    if let Some(only) = only.filter(|_| !INFOS.iter().any(|info| is_wanted(info.name))) {
+        let expected = "a policy (`diskarm policies` lists them)";
+        return Err(Error::flag("NAME", only, expected));
+    }
     let mut text = format!("{:<16}{:<15}{}\n", "policy", "knows", "origin");
     // The meanings of parameters, and the first policy with such a parameter.
     let mut listed: Vec<(&str, &str)> = Vec::new();
-    for info in INFOS {
+    for info in INFOS.iter().filter(|info| is_wanted(info.name)) {
         let knowledge = info.knowledge.name();
         let _ = writeln!(text, "{:<16}{knowledge:<15}{}", info.name, info.origin);
         text += &wrapped(info.summary, 4);

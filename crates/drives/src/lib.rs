@@ -55,9 +55,11 @@ pub static CATALOGUE: &[Entry] = &[
     entry!("wd-blue-wd10jpvx"),
 ];
 
-/// The drive of this name, if there is one.
+/// The drive of this name, if there is one. Makers write names in capitals: `HP-C2247` is found,
+/// too.
 pub fn find(name: &str) -> Option<&'static Entry> {
-    CATALOGUE.iter().find(|entry| entry.name == name)
+    let mut all = CATALOGUE.iter();
+    all.find(|entry| entry.name.eq_ignore_ascii_case(name))
 }
 
 /// Up to three names that a mistyped or shortened one may mean, the most likely first; none if

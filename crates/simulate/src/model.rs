@@ -307,8 +307,9 @@ pub(crate) fn largest(field: &str, text: &str, disk: Disk) -> Result<SectorCount
     let size = quantity::sectors(text, disk.sector);
     size.filter(|size| (1..=most.0).contains(&size.0))
         .ok_or_else(|| {
+            let example = quantity::binary_size(text).unwrap_or_else(|| "8 KiB".to_owned());
             let expected = format!(
-                "1 to {} sectors of {} bytes, with a unit, such as \"8 KiB\"",
+                "1 to {} sectors of {} bytes, with a unit, such as {example:?}",
                 most.0, disk.sector.0
             );
             InputError::new(field, text, expected)

@@ -423,8 +423,8 @@ fn detect<'a>(
             let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
             let first = String::from_utf8_lossy(first.trim_ascii_end());
             format!(
-                "format not recognised: line 1 is {}, expected one of {} (or name the \
-                 format)",
+                "format not recognised: line 1 is {}, expected one of {} (name the format, or \
+                 write your rows as one of these: docs/reference/traces.md has their columns)",
                 Quoted(&first),
                 names(table.iter())
             )

@@ -16,7 +16,7 @@ use crate::simulate::args::{time, whole};
 /// and marked as assumed in the file. --capacity, --rpm, --seek and --outer are needed. Without
 /// options, on a terminal, it asks for each figure.
 #[derive(clap::Args, PartialEq)]
-#[command(after_long_help = prose::wrapped(MORE, 0))]
+#[command(after_long_help = prose::wrapped(MORE, 0) + EXAMPLE)]
 pub struct Args {
     /// Capacity, such as 8TB or 640GB; a data sheet's gigabytes are 10^9 bytes
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
@@ -78,15 +78,35 @@ pub struct Args {
 /// The figures without a default.
 const NEEDED: [&str; 4] = ["capacity", "rpm", "seek", "outer"];
 
+/// What to say of those that are missing.
+fn missing(args: &Args) -> String {
+    let is_given = [
+        args.capacity.is_some(),
+        args.rpm.is_some(),
+        args.seek.is_some(),
+        args.outer.is_some(),
+    ];
+    let missing = NEEDED
+        .iter()
+        .zip(is_given)
+        .filter(|(_, is_given)| !is_given);
+    let missing: Vec<String> = missing.map(|(name, _)| format!("--{name}")).collect();
+    format!(
+        "{}: found nothing, expected a figure of the data sheet for each, as none can be assumed; \
+         such as --capacity 8TB --rpm 7200 --seek 8.5ms --outer 250MB/s",
+        missing.join(", ")
+    )
+}
+
 const MORE: &str = "\
 Capacities of whole gigabytes from 50GB to 8TB have the sectors that makers have agreed on (IDEMA \
 LBA1-03): 4TB has 7,814,037,168. The sectors of a track are such that reading in sequence has the \
-rates of the data sheet at both ends of the disk.
+rates of the data sheet at both ends of the disk.";
 
+const EXAMPLE: &str = r"
 Example:
-
-- diskarm drives new --capacity 8TB --rpm 7200 --seek 8.5ms --outer 250MB/s --inner 110MB/s \
---cache 256MB > mine.toml";
+  diskarm drives new --capacity 8TB --rpm 7200 --seek 8.5ms --outer 250MB/s \
+      --inner 110MB/s --cache 256MB > mine.toml";
 
 /// Prints the specification.
 pub fn run(args: Args) -> Result<(), Error> {
@@ -96,8 +116,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     };
     let needed = (args.capacity, args.rpm, args.seek, args.outer);
     let (Some(capacity), Some(rpm), Some(seek), Some(outer_per_s)) = needed else {
-        let message = format!("expected all of --{}", NEEDED.join(", --"));
-        return Err(Error::Usage(message));
+        return Err(Error::Usage(missing(&args)));
     };
     let datasheet = Datasheet {
         name: args.name,

@@ -12,43 +12,49 @@ use crate::progress;
 
 /// Keeps the checkpoint, and shows how the run goes.
 pub struct Keeper {
-    path: String,
-    place: Place,
+    /// `None` if the output is no file: then nothing is kept.
+    at: Option<(String, Place)>,
     bar: progress::Steps,
 }
 
 impl Keeper {
-    /// The checkpoint of a run that writes to `output`.
-    pub fn new(output: &str, files: &mut Files) -> Result<Self, Error> {
-        let path = format!("{output}.partial");
+    /// The checkpoint of a run that writes to `output`, if that is a file.
+    pub fn new(output: Option<&str>, files: &mut Files) -> Result<Self, Error> {
+        let at = output.map(|output| {
+            let path = format!("{output}.partial");
+            let place = files.place("--output", &path)?;
+            Ok::<_, Error>((path, place))
+        });
         Ok(Self {
-            place: files.place("--output", &path)?,
-            path,
+            at: at.transpose()?,
             bar: progress::Steps::new(MEASUREMENTS.len() as u64),
         })
     }
 
-    /// The path of the checkpoint.
-    pub fn path(&self) -> &str {
-        &self.path
+    /// The path of the checkpoint, if there is one.
+    pub fn path(&self) -> Option<&str> {
+        self.at.as_ref().map(|(path, _)| path.as_str())
     }
 
     /// The run to continue, which tries again what failed; `begun` if there is none.
     pub fn continued(&self, begun: Checkpoint) -> Result<Checkpoint, Error> {
-        let text = match fs::read_to_string(&self.path) {
+        let Some(path) = self.path() else {
+            return Ok(begun);
+        };
+        let text = match fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(begun),
             Err(source) => {
                 return Err(Error::Io {
                     doing: "read",
-                    path: self.path.clone(),
+                    path: path.to_owned(),
                     source,
                 });
             }
         };
         let kept = Checkpoint::parse(&text).and_then(|kept| kept.check(&begun).map(|()| kept));
         let mut kept = kept.map_err(|why| {
-            let message = format!("{}: {why}; remove the file to start anew", self.path);
+            let message = format!("{path}: {why}; remove the file to start anew");
             Error::Input(InputError::message(message))
         })?;
         kept.records
@@ -59,7 +65,7 @@ impl Keeper {
     /// Removes the checkpoint of a run that is over.
     pub fn remove(self) {
         // A leftover says that its run is over, which does no harm.
-        let _ = fs::remove_file(&self.path);
+        let _ = self.path().map(fs::remove_file);
     }
 }
 
@@ -78,9 +84,10 @@ impl Observer for Keeper {
     }
 
     fn keep(&mut self, checkpoint: &Checkpoint) -> Result<(), String> {
-        let place = self.place.clone();
-        place
-            .write(checkpoint.text().as_bytes())
-            .map_err(|error| error.to_string())
+        let Some((_, place)) = &self.at else {
+            return Ok(());
+        };
+        let written = place.clone().write(checkpoint.text().as_bytes());
+        written.map_err(|error| error.to_string())
     }
 }

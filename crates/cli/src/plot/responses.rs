@@ -18,7 +18,8 @@ pub fn responses(title: &str, note: &str, curves: &[(String, ResponseSummary)]) 
         points: points(responses),
         ..Series::default()
     });
-    Figure::of_responses(title, note, series.collect()).still_svg()
+    let note = format!("{note}; curves end at 99.9 % of the requests");
+    Figure::of_responses(title, &note, series.collect()).still_svg()
 }
 
 /// All responses of some runs, and those of reads and of writes.

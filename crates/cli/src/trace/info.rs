@@ -184,7 +184,7 @@ impl Figures {
         line(&mut text, "trace", &self.file);
         line(&mut text, "format", &format!("{} ({summary})", self.format));
         if let Some(length_s) = self.length_s {
-            let (length, unit) = prose::time(length_s);
+            let (length, unit) = brief(length_s);
             line(&mut text, "length", &format!("{length:.3} {unit}"));
         }
         let percent = |share: f64| format!("{:.2} %", share * 100.0);
@@ -225,7 +225,7 @@ impl Figures {
                 Some(cv) => format!(", coefficient of variation {cv:.3}"),
                 None => String::new(),
             };
-            let (mean, unit) = prose::time_of(mean);
+            let (mean, unit) = brief(mean / 1_000.0);
             line(text, "interarrival", &format!("{mean:.3} {unit}{cv}"));
         }
         for (name, mean) in [
@@ -266,21 +266,7 @@ impl Figures {
 
     fn charts(&self, text: &mut String) {
         if let Some(arrivals) = &self.arrivals {
-            let tallest = arrivals.requests.iter().copied().max().unwrap_or(0);
-            let rate = tallest as f64 / arrivals.interval_s;
-            let from = arrivals.from_s;
-            let end = from + arrivals.interval_s * arrivals.requests.len() as f64;
-            let (shown, unit) = prose::time(end);
-            let scale = shown / end;
-            // Writing to a string cannot fail.
-            let title = format!(
-                "arrivals from {:.3} to {shown:.3} {unit}, {:.6} {unit} a column, up to {rate:.3} \
-                 requests/s:",
-                from * scale,
-                arrivals.interval_s * scale
-            );
-            let _ = write!(text, "\n{}", prose::wrapped(&title, 0));
-            *text += &chart::bars(&arrivals.requests);
+            *text += &arrivals.text();
         }
         let _ = writeln!(
             text,
@@ -310,6 +296,47 @@ impl Figures {
             );
             *text += &chart::bars(&device.requests_by_lbn);
         }
+    }
+}
+
+impl Arrivals {
+    /// A chart of them, with its scales.
+    fn text(&self) -> String {
+        let from = self.from_s;
+        let end = from + self.interval_s * self.requests.len() as f64;
+        if self.requests.len() == 1 {
+            let (at, unit) = brief(from);
+            return format!("\nall requests arrived at {at:.3} {unit}\n");
+        }
+        let tallest = self.requests.iter().copied().max().unwrap_or(0);
+        let rate = tallest as f64 / self.interval_s;
+        let (shown, unit) = brief(end);
+        let scale = shown / end;
+        let (column, of_column) = match self.interval_s * scale {
+            column if column < 1e-3 => brief(self.interval_s),
+            column => (column, unit),
+        };
+        let title = format!(
+            "arrivals from {:.3} to {shown:.3} {unit}, {column:.6} {of_column} a column, up to \
+             {rate:.3} requests/s:",
+            from * scale,
+        );
+        format!(
+            "\n{}{}",
+            prose::wrapped(&title, 0),
+            chart::bars(&self.requests)
+        )
+    }
+}
+
+/// A time in the unit that people use for it, from nanoseconds on.
+fn brief(seconds: f64) -> (f64, &'static str) {
+    match seconds {
+        0.0 => (0.0, "s"),
+        ..1e-6 => (seconds * 1e9, "ns"),
+        ..1e-3 => (seconds * 1e6, "us"),
+        ..1.0 => (seconds * 1e3, "ms"),
+        _ => prose::time(seconds),
     }
 }
 

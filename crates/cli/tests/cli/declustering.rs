@@ -156,8 +156,8 @@ fn bad_input_is_one_line() {
             "--mttf: found \"1e6h\", expected a time above 0 with its unit, such as \"24 h\"",
         ),
         (
-            &["--reads", "75"],
-            "--reads: found \"75\", expected a percentage from 0 % to 100 %, such as \"67 %\"",
+            &["--reads", "0.75"],
+            "--reads: found \"0.75\", expected a percentage from 0 % to 100 %, such as \"67 %\"",
         ),
         (
             &["--plot", "loads.png"],

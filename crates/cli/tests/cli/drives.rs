@@ -153,10 +153,10 @@ fn a_data_sheet_makes_a_drive() {
 fn the_figures_without_a_default_are_needed() {
     for flag in (2..SHEET.len()).step_by(2) {
         let mut words = SHEET.to_vec();
-        words.drain(flag..flag + 2);
+        let missing = words.drain(flag..flag + 2).next().expect("a flag");
         let error = error(&words);
-        let expected = "expected all of --capacity, --rpm, --seek, --outer";
-        assert!(error.contains(expected), "{error}");
+        let expected = format!("{missing}: found nothing, expected a figure of the data sheet");
+        assert!(error.starts_with(&expected), "{error}");
     }
 }
 
@@ -238,4 +238,17 @@ fn somebody_at_a_terminal_is_asked_for_each_figure() {
         !is_done && text.contains("end of input before --rpm"),
         "{text}"
     );
+}
+
+/// 2,054,864 sectors of 512 bytes are 1,052,090,368 bytes.
+#[test]
+fn a_capacity_is_shown_in_bytes_too_and_capitals_name_the_same_drive() {
+    let page = printed(&["drives", "show", "HP-C2247"]);
+    assert!(page.starts_with("hp-c2247\n"), "{page}");
+    let line = page.lines().find(|line| line.starts_with("  capacity "));
+    let line = line.expect("a capacity");
+    assert!(line.ends_with(" 2054864 sectors, 1.052 GB"), "{line}");
+    // 7,814,037,168 of them are 4,000,787,030,016 bytes.
+    let page = printed(&["drives", "show", "sata-4tb-7200"]);
+    assert!(page.contains(" 7814037168 sectors, 4.001 TB\n"), "{page}");
 }

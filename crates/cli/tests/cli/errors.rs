@@ -410,3 +410,94 @@ fn formats_that_this_build_leaves_out() {
     assert!(!std::path::Path::new(&out).exists());
     std::fs::remove_file(path).unwrap();
 }
+
+/// What people type who know another program, and what they probably mean.
+#[test]
+fn errors_say_what_was_probably_meant() {
+    let own = file_of("own.csv", "time,lba,size,rw\n0.1,100,8,R\n");
+    for (arguments, expected) in [
+        (
+            &["trace", "info", &own][..],
+            "(name the format, or write your rows as one of these: docs/reference/traces.md has \
+             their columns)",
+        ),
+        (
+            &[
+                "simulate", "--random", "--policy", "fcfs", "--drive", "hp-c2247", "--size", "4KB",
+            ],
+            "--size: found \"4KB\", expected 1 to 65536 sectors of 512 bytes, with a unit, such as \
+             \"4 KiB\"",
+        ),
+        (
+            &["drives", "show", "hp-c2247", "--set", "rotation=7200"],
+            "rotation: found an unknown key, expected a known key, perhaps \"mechanics.rotation\"",
+        ),
+        (
+            &["drives", "new", "--capacity", "4TB", "--seek", "9ms"],
+            "--rpm, --outer: found nothing, expected a figure of the data sheet for each",
+        ),
+        (
+            &["compare", "--drive", "hp-c2247", "--drive", "hp-c3323a"],
+            "cannot be used multiple times; `diskarm compare --drive A,B` compares several",
+        ),
+        (&["queueing", "hp-c2247"], "found; perhaps --drive hp-c2247"),
+        (
+            &["drives", "hp-c2247"],
+            "unrecognized subcommand 'hp-c2247'; perhaps `diskarm drives show hp-c2247`",
+        ),
+        (
+            &["policies", "sptr"],
+            "expected a policy (`diskarm policies` lists them)",
+        ),
+        (
+            &["devices", "raid"],
+            "expected a device (`diskarm devices` lists them)",
+        ),
+        (
+            &["scan", "nosuch.img"],
+            "expected a file or a device that is there (No such file or directory",
+        ),
+        (
+            &["scan", "hp-c2247"],
+            "expected sim:hp-c2247, or a file of that name",
+        ),
+        (
+            &["scan", "ftp://host/x"],
+            "expected the path of a file or a device, sim:NAME, nbd:",
+        ),
+        (
+            &["study", "diff", "no-such-folder", "b"],
+            "no-such-folder: found no results.json in it, expected a folder with the results",
+        ),
+    ] {
+        let found = error(arguments);
+        assert!(found.contains(expected), "{arguments:?}: {found}");
+    }
+    std::fs::remove_file(own).unwrap();
+}
+
+/// A percentage without its sign; 0.67 may be 0.67 % or 67 %.
+#[test]
+fn a_bare_percentage_is_taken_where_it_is_clear() {
+    let run = |reads: &str, workload: &str| {
+        let fixed = [
+            "simulate",
+            "--drive",
+            "hp-c2247",
+            "--policy",
+            "fcfs",
+            "--requests",
+            "300",
+        ];
+        let flags = match workload {
+            "" => vec!["--random", "--reads", reads],
+            workload => vec!["--workload", workload],
+        };
+        crate::json(&[&fixed[..], &flags, &["--json"]].concat())["reads"]["requests"].clone()
+    };
+    assert_eq!(run("67", ""), run("67 %", ""));
+    let poisson = |reads: &str| run("", &format!("poisson(rate=30/s) uniform reads={reads}"));
+    assert_eq!(poisson("67"), poisson("67%"));
+    let expected = "--reads: found \"0.67\", expected a percentage from 0 % to 100 %";
+    assert!(random(&["--reads", "0.67"]).starts_with(expected));
+}

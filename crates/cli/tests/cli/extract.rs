@@ -325,3 +325,34 @@ fn what_cannot_be_measured_is_refused() {
     let error = of(&format!("sim:{}", text(&output)));
     assert!(error.contains("which is read and would be lost"), "{error}");
 }
+
+/// The same specification as in a file, under the name that the drive tells.
+#[test]
+fn a_specification_goes_to_standard_output() {
+    let folder = std::env::temp_dir().join(format!("diskarm-{}-standard", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("found.toml");
+    let file = file.to_str().unwrap();
+    printed(&["extract", "sim:hp-c2247", "--quick", "-o", file]);
+    let written = std::fs::read_to_string(file).unwrap();
+    let output = crate::diskarm(&["extract", "sim:hp-c2247", "--quick", "-o", "-"]);
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    let other = written.replacen("name = \"found\"", "name = \"DISKARM HP-C2247 1.0\"", 1);
+    assert_eq!(text, other);
+    assert!(
+        String::from_utf8(output.stderr)
+            .unwrap()
+            .contains("measurements")
+    );
+    // Nothing is kept of a run that is over, nor of one without a file.
+    let left: Vec<_> = std::fs::read_dir(&folder).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    let both = ["extract", "sim:hp-c2247", "-o", "-", "--report", "-"];
+    let error = crate::errors::error(&both);
+    assert!(
+        error.starts_with("--report: found \"-\", expected the path of a file"),
+        "{error}"
+    );
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -202,3 +202,58 @@ fn colour_is_for_terminals_or_on_request() {
     assert!(run(&["--color", "never"]).starts_with("error: "));
     assert!(run(&["--color", "always"]).starts_with("\u{1b}[1;31merror:\u{1b}[0m --drive: "));
 }
+
+#[test]
+fn a_single_policy_or_device_is_listed_by_its_name() {
+    let policy = printed(&["policies", "SPTF"]);
+    assert!(
+        policy.contains("\nsptf  ") && !policy.contains("\nfcfs  "),
+        "{policy}"
+    );
+    let device = printed(&["devices", "raid5"]);
+    assert!(
+        device.starts_with("raid5\n") && !device.contains("\nmirror\n"),
+        "{device}"
+    );
+    let all = printed(&["devices"]);
+    assert!(all.contains(&device), "{device}");
+}
+
+/// Examples can be copied: they are lines of their own, with a backslash where they go on.
+#[test]
+fn examples_are_laid_out_in_helps_and_in_the_manual() {
+    let folder = std::env::temp_dir().join(format!("diskarm-{}-examples", std::process::id()));
+    printed(&["man", folder.to_str().unwrap()]);
+    for (command, example) in [
+        (
+            &["drives", "new"][..],
+            "\n  diskarm drives new --capacity 8TB --rpm 7200 --seek 8.5ms --outer \
+             250MB/s \\\n      \
+             --inner 110MB/s",
+        ),
+        (
+            &["scan"],
+            "\n  diskarm scan sim:quantum-atlas-10k \\\n      --set mechanics.",
+        ),
+        (
+            &["extract"],
+            "\n  diskarm extract --compare hp-c2247 found.toml\n",
+        ),
+    ] {
+        let help = printed(&[command, &["--help"]].concat());
+        assert!(help.contains(example), "{help}");
+        let page = folder.join(format!("diskarm-{}.1", command.join("-")));
+        let page = std::fs::read_to_string(page).unwrap();
+        let (_, notes) = page.split_once("\n.SH NOTES\n.nf\n").expect("notes");
+        let (notes, _) = notes.split_once("\n.fi\n").expect("their end");
+        let words = example.replace('\\', "\\\\").replace('-', "\\-");
+        assert!(notes.contains(words.trim_end()), "{notes}");
+    }
+    let page = std::fs::read_to_string(folder.join("diskarm-scan.1")).unwrap();
+    assert!(
+        page.contains("\n.SH ARGUMENTS\n.TP\n<\\fIURL\\fR>\n"),
+        "{page}"
+    );
+    assert!(page.contains("\n.br\n\\- sim:DRIVE: "), "{page}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -30,7 +30,7 @@ fn info_says_what_a_trace_holds() {
     for part in [
         "requests     3\n",
         "reads        66.67 %\n",
-        "length       0.750 s",
+        "length       750.000 ms\n",
         "sizes        4 KiB (66.67 %), 8 KiB (33.33 %)\n",
         "first blocks on device 0",
     ] {
@@ -284,4 +284,28 @@ fn what_is_no_file_does_not_give_way_to_one() {
         std::fs::remove_file(path).unwrap();
     }
     assert_eq!(text.lines().count(), 2, "{text}");
+}
+
+/// Two arrivals, 100 ns apart; and one.
+#[test]
+fn a_short_trace_has_times_in_units_that_show_them() {
+    let short = file_of("short.spc", "0,0,4096,r,0.5\n0,8,4096,r,0.5000001\n");
+    let text = printed(&["trace", "info", &short]);
+    assert!(text.contains("\nlength       100.000 ns\n"), "{text}");
+    assert!(
+        text.contains("\narrivals from 500.000 to 500.000 ms, "),
+        "{text}"
+    );
+    assert!(text.contains(" ns a column, up to "), "{text}");
+    assert!(!text.contains("0.000000 s a column"), "{text}");
+    let one = file_of("one.spc", "0,0,4096,r,0.5\n");
+    let text = printed(&["trace", "info", &one]);
+    assert!(
+        text.contains("\nall requests arrived at 500.000 ms\n"),
+        "{text}"
+    );
+    assert!(!text.contains("requests/s"), "{text}");
+    for file in [short, one] {
+        std::fs::remove_file(file).unwrap();
+    }
 }

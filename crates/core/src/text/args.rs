@@ -247,7 +247,7 @@ fn whole(text: &str, range: &RangeInclusive<u64>) -> Option<u64> {
 
 /// Reads a percentage from 0 % to 100 %.
 pub(crate) fn share(text: &str) -> Option<f64> {
-    quantity::fraction(text).filter(|share| (0.0..=1.0).contains(share))
+    quantity::typed_fraction(text).filter(|share| (0.0..=1.0).contains(share))
 }
 
 /// A share as a percentage, without the rounding error of binary fractions.

@@ -93,6 +93,29 @@ pub fn fraction(text: &str) -> Option<f64> {
     }
 }
 
+/// Parses a percentage, also without its sign where that can mean nothing else: above 1, `67` is
+/// 67 %, but `0.67` may be a share or a percentage. `None` for anything else.
+pub fn typed_fraction(text: &str) -> Option<f64> {
+    let bare = || {
+        text.parse::<f64>()
+            .ok()
+            .filter(|number| *number > 1.0 && number.is_finite())
+    };
+    fraction(text).or_else(|| bare().map(|percent| percent / 100.0))
+}
+
+/// What somebody may mean by a size in decimal units, such as `4KB`; `None` for other texts.
+pub fn binary_size(text: &str) -> Option<String> {
+    let (number, unit) = split(text)?;
+    let unit = match unit {
+        "KB" | "kB" | "kb" => "KiB",
+        "MB" | "mB" | "mb" => "MiB",
+        "GB" | "gB" | "gb" => "GiB",
+        _ => return None,
+    };
+    count(number).map(|number| format!("{number} {unit}"))
+}
+
 /// Parses milliseconds per unit: `"0.0059 ms/cylinder"` with `unit` `ms/cylinder`.
 pub fn rate_ms(text: &str, unit: &str) -> Option<f64> {
     match split(text)? {
@@ -236,6 +259,26 @@ mod tests {
             "0.9/h",
         ] {
             assert_eq!(interval(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_percentage_may_lack_its_sign_where_that_is_clear() {
+        assert_eq!(typed_fraction("67"), typed_fraction("67 %"));
+        assert_eq!(typed_fraction("1.5"), Some(0.015));
+        assert_eq!(typed_fraction("0.5%"), Some(0.005));
+        for text in ["0.67", "1", "0", "-5", "nan", "inf", "67 s", ""] {
+            assert_eq!(typed_fraction(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn decimal_units_of_a_size_mean_binary_ones() {
+        assert_eq!(binary_size("4KB").as_deref(), Some("4 KiB"));
+        assert_eq!(binary_size("20_0 mb"), None);
+        assert_eq!(binary_size("2 GB").as_deref(), Some("2 GiB"));
+        for text in ["4 KiB", "4k", "KB", "4.5 KB", "4 TB"] {
+            assert_eq!(binary_size(text), None, "{text}");
         }
     }
 

@@ -204,8 +204,12 @@ fn invalid_requests() {
     let share = "expected a percentage from 0 % to 100 %, such as \"67 %\"";
     hold(&[
         (
-            "poisson(rate=1/s) reads=2",
-            &format!("reads: found \"2\", {share}"),
+            "poisson(rate=1/s) reads=0.67",
+            &format!("reads: found \"0.67\", {share}"),
+        ),
+        (
+            "poisson(rate=1/s) reads=101",
+            &format!("reads: found \"101\", {share}"),
         ),
         (
             "poisson(rate=1/s) reads=1% reads=1%",

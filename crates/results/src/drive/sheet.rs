@@ -72,10 +72,33 @@ pub fn object(section: Section) -> Map<String, Value> {
     section.into_iter().collect()
 }
 
+/// The key of the capacity.
+const CAPACITY: &str = "capacity_sectors";
+
+/// The capacity in bytes, if this section has it.
+fn capacity_bytes(section: &Section) -> Option<u64> {
+    let count = |name| {
+        let (_, value) = section.iter().find(|(key, _)| key == name)?;
+        value.as_u64()
+    };
+    Some(count(CAPACITY)? * count("sector_bytes")?)
+}
+
+/// Bytes in decimal units, as a data sheet has them.
+fn decimal(bytes: u64) -> String {
+    let (unit, name) = match bytes {
+        ..1_000_000_000 => (1e6, "MB"),
+        1_000_000_000..1_000_000_000_000 => (1e9, "GB"),
+        _ => (1e12, "TB"),
+    };
+    format!("{:.3} {name}", bytes as f64 / unit)
+}
+
 /// A section as text: a line for everything that is not off or zero, and for physical sectors that
 /// are not those of the host.
 pub fn lines(section: &Section) -> String {
     let mut text = String::new();
+    let bytes = capacity_bytes(section);
     for (key, value) in section {
         let value = match value {
             Value::Null | Value::Bool(false) => continue,
@@ -99,6 +122,9 @@ pub fn lines(section: &Section) -> String {
         let name = name.replace('_', " ");
         let (value, unit) = match (value.as_str(), unit) {
             ("1", "sectors") => (value, "sector"),
+            _ if let Some(bytes) = bytes.filter(|_| key == CAPACITY) => {
+                (format!("{value} sectors, {}", decimal(bytes)), "")
+            }
             _ if key.ends_with("_watermark") => (percent(&value), "%"),
             _ => (value, unit),
         };

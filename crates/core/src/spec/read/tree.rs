@@ -6,6 +6,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::spec::Key;
 use crate::text::{InputError, line_of, nearest};
 
 /// The text and the name of a file, for errors that point into it.
@@ -208,7 +209,12 @@ impl<'a> Table<'a> {
     /// The error that a key is not one of the `known` ones.
     fn unknown(&self, key: &Spanned<Cow<'_, str>>, known: &[&str]) -> InputError {
         let written: &str = key.get_ref();
+        let mut all = Key::all().into_iter();
+        let inside = all.find(|key| key.name() == written);
         let expected = match nearest(written, known) {
+            _ if let (Some(inside), "") = (inside, &*self.path) => {
+                format!("a known key, perhaps \"{}\"", inside.path)
+            }
             Some(near) => format!("a known key, perhaps \"{near}\""),
             None => format!("a known key: {}", known.join(", ")),
         };

@@ -176,7 +176,7 @@ pub fn times(values: &[Found]) -> Html {
         };
         vec![
             Html::element("code", found.key),
-            found.value.clone().unwrap_or_default().into(),
+            as_precise(found.value.as_deref().unwrap_or_default(), &spread).into(),
             spread.into(),
             samples.into(),
             how.into(),
@@ -186,6 +186,23 @@ pub fn times(values: &[Found]) -> Html {
     match rows.is_empty() {
         true => Html::default(),
         false => table(&["<Value", "Found", "±", "Samples", "<By"], rows),
+    }
+}
+
+/// A value with as many decimals as half the width of its interval, if both have the same unit.
+fn as_precise(value: &str, spread: &str) -> String {
+    let parts = |text| {
+        let (number, unit) = str::split_once(text, ' ')?;
+        Some((number.parse::<f64>().ok()?, number, unit))
+    };
+    match (parts(value), parts(spread)) {
+        (Some((number, _, unit)), Some((_, half, of_half))) if unit == of_half => {
+            let decimals = half
+                .split_once('.')
+                .map_or(0, |(_, decimals)| decimals.len());
+            format!("{number:.decimals$} {unit}")
+        }
+        _ => value.to_owned(),
     }
 }
 
@@ -305,4 +322,23 @@ pub fn costs(extracted: &Extracted<'_>) -> Html {
     });
     let heads = ["<Measurement", "Commands", "Time, s", "<", "<Finds"];
     table(&heads, rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_as_precise_as_its_interval() {
+        for (value, spread, shown) in [
+            ("11111111.11165294 ns", "0.010 ns", "11111111.112 ns"),
+            ("0.890042 ms", "0.0073 ms", "0.8900 ms"),
+            ("12.6 ms", "2 ms", "13 ms"),
+            ("1.00388 ms", "1 ns", "1.00388 ms"),
+            ("0.03139 ms", "", "0.03139 ms"),
+            ("true", "", "true"),
+        ] {
+            assert_eq!(as_precise(value, spread), shown);
+        }
+    }
 }
