@@ -1,10 +1,11 @@
 //! The on-board buffer (worthington96 sections 5.7 and 5.8; tables 7, 11, 16 and 21).
 //!
 //! As in the paper, a test vector loads the buffer in some way, and a read then inspects what it
-//! holds. A first look finds sizes and numbers one by one ([`ahead`], [`segments`]). All
-//! else is decided between hypotheses ([`judge`]): what is known of a drive's layout and timing is
-//! enough to compute how a drive with any buffer would answer a vector, so vectors are looked for
-//! at which the answers differ, sent, and that hypothesis is believed which predicts what the drive
+//! holds. A first look finds sizes and numbers one by one ([`ahead`], [`segments`]), and whether
+//! the write cache is of a kind that models cannot follow ([`deferred`]). All else is decided
+//! between hypotheses ([`judge`]): what is known of a drive's layout and timing is enough to
+//! compute how a drive with any buffer would answer a vector, so vectors are looked for at which
+//! the answers differ, sent, and that hypothesis is believed which predicts what the drive
 //! answered.
 //! Facts that no vector tells are reported as such, with the reason.
 //!
@@ -13,6 +14,7 @@
 mod ahead;
 mod bench;
 mod choose;
+mod deferred;
 mod division;
 mod escape;
 mod explore;
@@ -87,6 +89,15 @@ const fn write(path: &'static str, moot: fn(&Buffer) -> Option<&'static str>) ->
 
 /// Where no reason is known.
 const UNTOLD: &str = "none of the vectors that were tried tells it from another value";
+
+/// Where the write cache is one that no model here has.
+const DEFERRED: &str = "the drive takes in writes at both ends of the disk one right after the \
+                        other: its cache is a deferred one, which vectors do not tell more of; \
+                        what is given is that of the most similar cache, always";
+
+/// Why the number of segments is not known of such a drive.
+const SEGMENTS: &str = "one more may be for writes alone, which vectors do not tell of a drive \
+                        with a deferred write cache";
 
 /// Where too many vectors speak for another value.
 const DISPUTED: &str = "what the drive answered to several vectors speaks for one value, and to \
@@ -268,6 +279,10 @@ fn find(mut bench: Bench<'_, '_>, effort: Effort) -> Result<Facts, Error> {
     segments::look(&mut bench)?;
     if bench.writes {
         segments::look_at_writes(&mut bench)?;
+        let absorbs = bench.believed.buffer.write_cache == WriteCache::Always;
+        bench.is_deferred = absorbs && deferred::is_deferred(&mut bench)?;
+        // Models of such a drive do not answer as it does once it has been written to.
+        bench.writes = !bench.is_deferred;
     }
     bench.learn_hits();
     let mut verdicts = judge::learn(&mut bench, effort)?;
@@ -290,17 +305,22 @@ fn facts(bench: &Bench<'_, '_>, verdicts: &[Verdict]) -> Facts {
         let value = row.key().get(&bench.believed);
         let moot = (row.moot)(&bench.believed.buffer);
         let disputed = row.path != FAILURES && verdict.disputed;
+        let hides = bench.is_deferred && row.path == "buffer.segments";
         let untold = match row.writes && !bench.writes {
+            true if bench.is_deferred => DEFERRED,
             true => "takes writes to find",
+            false if hides => SEGMENTS,
             false if disputed => DISPUTED,
             false => row.untold,
         };
         let finding = match value {
-            Some(value) if moot.is_none() && !verdict.open && !disputed => Finding::Found {
-                value,
-                agreed: verdict.agreed,
-                trials: verdict.trials,
-            },
+            Some(value) if moot.is_none() && !verdict.open && !disputed && !hides => {
+                Finding::Found {
+                    value,
+                    agreed: verdict.agreed,
+                    trials: verdict.trials,
+                }
+            }
             value => Finding::NotDeterminable {
                 value,
                 reason: moot.unwrap_or(untold).to_owned(),

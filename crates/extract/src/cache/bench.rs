@@ -90,6 +90,8 @@ pub(super) struct Bench<'a, 'd> {
     pub trials: Vec<Trial>,
     /// Whether vectors may write.
     pub writes: bool,
+    /// Whether the write cache holds several ranges, which no model here does.
+    pub is_deferred: bool,
     /// Services of reads of one block that the buffer served, in nanoseconds.
     hits: Vec<f64>,
     mechanism: Mechanism,
@@ -124,6 +126,7 @@ impl<'a, 'd> Bench<'a, 'd> {
             believed: without_places(known),
             trials: Vec::new(),
             writes,
+            is_deferred: false,
             hits: Vec::new(),
             recent: VecDeque::new(),
             left: VecDeque::new(),

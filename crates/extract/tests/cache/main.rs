@@ -4,8 +4,8 @@ mod battery;
 mod variants;
 
 use diskarm_core::geometry::Layout;
-use diskarm_core::spec::{self, Buffer, Key, Spec, Value};
-use diskarm_core::units::Span;
+use diskarm_core::spec::{self, Buffer, Key, Spec, Value, WriteCache};
+use diskarm_core::units::{SectorCount, Span};
 use diskarm_extract::cache::{self, Facts, Finding};
 use diskarm_extract::{
     Cost, Disk, Effort, Error, Host, Noisy, Setup, Simulated, Transport, timing,
@@ -151,6 +151,45 @@ fn facts_of_the_catalogue_are_right_or_not_determinable() {
         assert!(found.wrong.is_empty(), "{}: {:?}", drive.name, found.wrong);
         assert!(differing * 50 <= SEQUENCES, "{}: {differing}", drive.name);
         assert!(cost.time < Span::from_s(480.0), "{}: {cost:?}", drive.name);
+    }
+}
+
+/// A write cache that holds several ranges is not taken for one that holds one: the suite says that
+/// it is of a kind that it does not describe, and nothing wrong about anything else.
+#[test]
+fn a_cache_that_defers_writes_is_not_taken_for_another() {
+    for (name, dirty) in [("hp-c2247", 64), ("seagate-st41601n", 2048)] {
+        let mut given = catalogued(name);
+        given.buffer.write_cache = WriteCache::Deferred;
+        given.buffer.dirty_max = SectorCount(dirty);
+        assert_eq!(given.contradiction(), None, "{name}");
+        let (facts, ..) = found(&given, true, 7).unwrap();
+        let of_cache = facts
+            .facts
+            .iter()
+            .find(|fact| fact.key == "buffer.write_cache");
+        let finding = &of_cache.unwrap().finding;
+        let Finding::NotDeterminable { reason, .. } = finding else {
+            panic!("{name}: {finding:?}");
+        };
+        assert!(reason.contains("deferred"), "{name}: {reason}");
+        // What such a cache has room for must not stand beside another one.
+        given.buffer.dirty_max = SectorCount(0);
+        given.buffer.write_cache = WriteCache::Always;
+        let found = judged(&given, &facts);
+        assert!(found.wrong.is_empty(), "{name}: {:?}", found.wrong);
+        assert_eq!(found.described.contradiction(), None, "{name}");
+        // The same drive with a cache that holds one range is not taken for a deferred one.
+        let (facts, ..) = self::found(&given, true, 7).unwrap();
+        let is_told = |fact: &cache::Fact| match &fact.finding {
+            Finding::Found { value, .. } => *value == Value::Word("always"),
+            Finding::NotDeterminable { .. } => false,
+        };
+        let of_cache = facts
+            .facts
+            .iter()
+            .find(|fact| fact.key == "buffer.write_cache");
+        assert!(of_cache.is_some_and(is_told), "{name}: {of_cache:?}");
     }
 }
 
