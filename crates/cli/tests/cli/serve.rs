@@ -344,6 +344,7 @@ fn fio_verifies() {
             "--bs=4k",
             "--size=1m",
             "--verify=crc32c",
+            "--verify_state_save=0",
             "--output-format=json",
         ];
         let Some(text) = client("fio", &[&common[..], &job].concat()) else {
