@@ -39,13 +39,21 @@ pub fn run(args: Args) -> Result<(), Error> {
     let mut results = Results::default();
     let rows = results.beside(&mut files, "--per-request", args.per_request.as_deref())?;
     let drawing = results.beside(&mut files, "--plot", setting.plot.as_deref())?;
+    let depth = model.spec.queue.depth;
     let choices = Choices::new(&placed.host);
+    // Counted where the drive may leave the host's policy no choice.
+    let orders_itself = setting.queue == Queue::Host && depth > 1;
+    let host: &dyn MakePolicy = if orders_itself {
+        &choices
+    } else {
+        &placed.host
+    };
     let cell = Cell {
         setting,
         name: &model.name,
         model: &placed.model,
         policy: &policy,
-        host: &choices,
+        host,
         merge,
         rows: rows.as_ref(),
         shows_progress: true,
@@ -60,15 +68,12 @@ pub fn run(args: Args) -> Result<(), Error> {
     }
     let is_saturated = simulated.is_saturated();
     let mut figures = simulated.figures(cell);
-    if setting.queue == Queue::Host && choices.count() == 0 {
-        let depth = model.spec.queue.depth;
-        if depth > 1 && figures.waiting_max() > 1 {
-            figures.remark(format!(
-                "{policy} never had more than one request to choose from: the drive takes up to \
-                 {depth} commands into its own queue and orders them itself. --queue drive puts \
-                 {policy} into that queue; --set queue.depth=1 leaves all to the host's"
-            ));
-        }
+    if orders_itself && choices.count() == 0 && figures.waiting_max() > 1 {
+        figures.remark(format!(
+            "{policy} never had more than one request to choose from: the drive takes up to \
+             {depth} commands into its own queue and orders them itself. --queue drive puts \
+             {policy} into that queue; --set queue.depth=1 leaves all to the host's"
+        ));
     }
     if setting.json {
         return results.print_json(&figures);

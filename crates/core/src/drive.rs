@@ -130,6 +130,12 @@ impl Drive {
         if self.deferred.is_some() {
             return self.begin_deferred(now);
         }
+        self.begin_queued(now);
+    }
+
+    /// The same of a drive without a deferred write cache.
+    #[inline]
+    fn begin_queued(&mut self, now: Instant) {
         while !self.queue.is_empty() && self.begins() <= now {
             self.begin_next();
         }
@@ -157,6 +163,13 @@ impl Drive {
                 self.open = self.open.max(self.last);
             }
         }
+    }
+
+    /// [`Self::begin_one`] for what is not on the path of most drives.
+    #[cold]
+    #[inline(never)]
+    fn begin_apart(&mut self, request: Request, arrived: Instant) -> (Outcome, Instant) {
+        self.begin_one(request, arrived)
     }
 
     /// Begins a command; what the buffer does for it, and when it completes.
@@ -222,11 +235,12 @@ impl Device for Drive {
         self.now = now;
         self.inside += 1;
         // What begins before this command arrives is chosen without it.
-        self.begin(now);
         if self.deferred.is_some() {
+            self.begin_deferred(now);
             self.submit_deferred(now, request);
             return Ok(());
         }
+        self.begin_queued(now);
         if self.queue.is_empty() && self.open <= now && request.is_simple_transfer() {
             self.queue.passed(&request, &self.core);
             self.begin_one(request, now);
@@ -240,7 +254,7 @@ impl Device for Drive {
             self.queue.add(pending, &self.core);
         } else {
             self.queue.add_special(pending, &self.core);
-            self.begin(now);
+            self.begin_queued(now);
         }
         Ok(())
     }

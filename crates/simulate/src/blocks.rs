@@ -62,7 +62,7 @@ impl Blocks {
     #[inline]
     pub fn widens(self, record: &Record) -> bool {
         let of = self.blocks_per_sector;
-        !(record.start.0.is_multiple_of(of) && record.sectors.0.is_multiple_of(of))
+        of > 1 && !(record.start.0.is_multiple_of(of) && record.sectors.0.is_multiple_of(of))
     }
 
     /// What such records become.
@@ -81,10 +81,14 @@ impl Blocks {
         if record.end().0 > self.count {
             return Err(self.beyond_the_end(record, file));
         }
-        let first = record.start.0 / self.blocks_per_sector * self.sectors_per_block;
-        let end = record.end().0.div_ceil(self.blocks_per_sector) * self.sectors_per_block;
-        let sectors = SectorCount(end - first);
-        Ok(Request::new(id, record.op, Lbn(first), sectors))
+        // Two divisions that almost no drive needs.
+        let (first, end) = match self.blocks_per_sector {
+            1 => (record.start.0, record.end().0),
+            of => (record.start.0 / of, record.end().0.div_ceil(of)),
+        };
+        let sectors = SectorCount((end - first) * self.sectors_per_block);
+        let first = Lbn(first * self.sectors_per_block);
+        Ok(Request::new(id, record.op, first, sectors))
     }
 
     #[cold]

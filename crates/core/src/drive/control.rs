@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::arm::Arm;
 use super::bus::HostPath;
-use super::core::{Command, Core, Dirty, Last};
+use super::core::{Command, Core, Dirty, Last, overheads};
 use super::costs::Costs;
 use super::{Drive, core};
 use crate::buffer::Buffer;
@@ -114,7 +114,7 @@ impl Core {
         self.buffer.set_invalidates(new.write_invalidates);
         self.path = HostPath::new(spec);
         self.costs = Costs::new(spec);
-        self.overheads = spec.overheads.clone();
+        self.overheads = overheads(spec, self.mechanism.layout.physical());
         self.rules = spec.buffer.clone();
     }
 

@@ -14,6 +14,7 @@ use super::part::Tail;
 use crate::buffer::Buffer;
 use crate::device::{Breakdown, Completion, Outcome, Status};
 use crate::extent::Extent;
+use crate::geometry::Physical;
 use crate::mechanics::{Mechanism, Piece, Position};
 use crate::request::{Op, Ordering, Request, Stroke};
 use crate::sched::{Estimate, Outlook, Shape};
@@ -130,7 +131,7 @@ impl Core {
             path: HostPath::new(spec),
             rules: spec.buffer.clone(),
             costs: Costs::new(spec),
-            overheads: spec.overheads.clone(),
+            overheads: overheads(spec, mechanism.layout.physical()),
             write_leaves: spec.bus.write_leaves,
             never_disconnect: spec.bus.never_disconnect,
             hold_write: spec.bus.hold_write,
@@ -159,7 +160,7 @@ impl Core {
     }
 
     /// Serves a command.
-    #[inline]
+    #[inline(always)]
     pub(super) fn serve(&mut self, command: &Command) -> Served {
         if let Ordering::Simple(stroke) = command.request.ordering
             && stroke != Stroke::Direct
@@ -306,6 +307,19 @@ impl Core {
     }
 }
 
+/// The overheads of a specification; a write starts when whole physical sectors are there.
+pub(super) fn overheads(spec: &Spec, physical: Physical) -> Overheads {
+    let mut overheads = spec.overheads.clone();
+    let start = &mut overheads.write_start;
+    for sectors in [&mut start.small, &mut start.large]
+        .into_iter()
+        .chain(&mut start.sequential)
+    {
+        *sectors = SectorCount(physical.up(sectors.0));
+    }
+    overheads
+}
+
 /// The state that a command chosen at some instant would meet.
 pub struct View<'a> {
     core: &'a Core,
@@ -320,6 +334,8 @@ pub struct View<'a> {
     /// Position and data of a write that is absorbed on another cylinder, and in another zone, if
     /// such a write takes longer. Its times are measured from the same instant as other writes'.
     moved: Option<[(Position, Instant); 2]>,
+    /// All writes are served from the same position, and none reads first.
+    is_plain: bool,
     /// When the drive turns to it.
     begin: Instant,
 }
@@ -385,6 +401,7 @@ impl Core {
             write_from,
             apart: away(write_from).max(farthest.unwrap_or(0)),
             write_data: write.data,
+            is_plain: !self.from_cache && moved.is_none() && self.writes_blocks(),
             moved,
             begin: command.begin(),
         }
@@ -399,18 +416,16 @@ impl View<'_> {
         (from, ready)
     }
 
-    /// Where the head is for a request, when its data are there, and by how much the head is called
-    /// later than for other requests of its kind.
+    /// Where the head is for a request, when its data are there, and how much longer it takes than
+    /// from there: by as much as the head is called later than for other requests of its kind, and
+    /// as it reads first.
     #[inline]
     fn start(&self, request: &Request, place: &Extent) -> (Position, Instant, Span) {
         if request.op.is_read() {
             return (self.read_from, Instant::START, Span::ZERO);
         }
-        if self.core.from_cache {
-            return (self.write_from, Instant::START, Span::ZERO);
-        }
-        if let Some(moved) = &self.moved {
-            return self.start_moved(moved, request, place);
+        if !self.is_plain {
+            return self.start_write(request, place);
         }
         let ready = self
             .core
@@ -418,21 +433,23 @@ impl View<'_> {
         (self.write_from, ready, Span::ZERO)
     }
 
-    /// [`View::start`] of a write, where an absorbed one takes longer on another cylinder.
-    fn start_moved(
-        &self,
-        moved: &[(Position, Instant); 2],
-        request: &Request,
-        place: &Extent,
-    ) -> (Position, Instant, Span) {
+    /// [`View::start`] of a write: of one from the cache, of an absorbed one that takes longer on
+    /// another cylinder, of part of a physical sector.
+    #[inline(never)]
+    fn start_write(&self, request: &Request, place: &Extent) -> (Position, Instant, Span) {
+        let reading = self.core.reads_before(request, self.begin);
+        if self.core.from_cache {
+            return (self.write_from, Instant::START, reading);
+        }
         let (mut from, mut data) = (self.write_from, self.write_data);
-        if self.core.absorbs(request, self.begin)
+        if let Some(moved) = &self.moved
+            && self.core.absorbs(request, self.begin)
             && let Some(far) = self.core.costs.moves(from.cylinder, place.cylinder)
         {
             (from, data) = moved[usize::from(far)];
         }
         let ready = self.core.write_ready(request.sectors, false, data);
-        (from, ready, from.since - self.write_from.since)
+        (from, ready, from.since - self.write_from.since + reading)
     }
 }
 
@@ -456,8 +473,7 @@ impl Outlook for View<'_> {
     fn positioning(&self, request: &Request, place: &Extent) -> Span {
         let (from, ready, late) = self.start(request, place);
         let mechanism = &self.core.mechanism;
-        let reading = self.core.reads_before(request, self.begin);
-        late + mechanism.positioning(from, request.op, place, ready) + reading
+        late + mechanism.positioning(from, request.op, place, ready)
     }
 
     fn access(&self, request: &Request, place: &Extent) -> Span {
@@ -471,7 +487,7 @@ impl Outlook for View<'_> {
             let rest = (piece.end_lbn(), end);
             (_, piece) = mechanism.next_piece(piece.position_after(), op, rest, ready);
         }
-        late + (piece.end() - from.since) + self.core.reads_before(request, self.begin)
+        late + (piece.end() - from.since)
     }
 
     fn seek(&self, request: &Request, place: &Extent) -> Span {

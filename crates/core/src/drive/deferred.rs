@@ -357,7 +357,7 @@ impl Drive {
     /// Begins a write that the cache has room for at `at`.
     fn absorb(&mut self, deferred: &mut Deferred, write: Pending, at: Instant) {
         self.core.dirty.on_media = at;
-        let (outcome, end) = self.begin_one(write.request, write.arrived);
+        let (outcome, end) = self.begin_apart(write.request, write.arrived);
         assert_eq!(outcome, Outcome::Absorbed);
         let received = end - self.core.overheads.write_completion;
         assert!(deferred.arriving.is_none(), "two writes at one time");
@@ -417,7 +417,7 @@ impl Drive {
             };
             deferred.destage_in_gap(&command, at, &mut self.core);
         }
-        let (outcome, _) = self.begin_one(request, arrived);
+        let (outcome, _) = self.begin_apart(request, arrived);
         self.core.from_cache = false;
         if let Some(landings) = &mut self.core.landings {
             landings.replaced.clear();

@@ -101,13 +101,19 @@ impl Core {
         }
     }
 
+    /// Whether no write can be of part of a physical sector.
+    #[inline]
+    pub(super) fn writes_blocks(&self) -> bool {
+        self.mechanism.layout.physical().is_block()
+    }
+
     /// What a write lacks that is begun at `begin`, to which `pass` has gone on if there is one.
     #[inline]
     fn lacks(&self, request: &Request, begin: Instant, pass: Option<&Reading>) -> Lacks {
-        let physical = self.mechanism.layout.physical();
-        if physical.is_block() {
+        if self.writes_blocks() {
             return Lacks::default();
         }
+        let physical = self.mechanism.layout.physical();
         let (start, end) = (request.start, request.end());
         let lacks = |from: Lbn, to: Lbn| {
             let held = self.held(from, begin, pass);
@@ -120,16 +126,11 @@ impl Core {
     }
 
     /// For how long a write begun at `begin` would read before it can write, on its first track.
-    #[inline]
+    #[cold]
     pub(super) fn reads_before(&self, request: &Request, begin: Instant) -> Span {
-        if request.op != Op::Write || self.mechanism.layout.physical().is_block() {
+        if request.op != Op::Write || self.writes_blocks() {
             return Span::ZERO;
         }
-        self.reads_part_before(request, begin)
-    }
-
-    #[cold]
-    fn reads_part_before(&self, request: &Request, begin: Instant) -> Span {
         let pass = match self.arm {
             Arm::Free(_) => None,
             Arm::Reading(mut pass) => {
@@ -146,7 +147,8 @@ impl Core {
 
     /// What an absorbed write puts on the media that joins the end of the dirty data, if that is
     /// within a physical sector and has not been begun.
-    #[inline]
+    #[cold]
+    #[inline(never)]
     pub(super) fn joining(&mut self, request: &Request, setup: &Setup) -> Option<Media> {
         let tail = self.dirty.tail.take()?;
         let run = *self.dirty.runs.last()?;

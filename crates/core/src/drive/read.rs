@@ -352,6 +352,7 @@ impl Core {
             }
             _ => {
                 let position = self.call(go);
+                let held = self.mechanism.layout.physical().first(held);
                 self.read_from_media(command, held, segment, position)
             }
         }
@@ -381,8 +382,8 @@ impl Core {
         self.deliver(command, overhead, &media, None, Outcome::Miss)
     }
 
-    /// Reads from the physical sector of block `from` to that of the request's end into `segment`,
-    /// and on, with the arm at `position`.
+    /// Reads from block `from`, with which a physical sector begins, to the end of that of the
+    /// request's end into `segment`, and on, with the arm at `position`.
     #[inline]
     fn read_from_media(
         &mut self,
@@ -393,14 +394,14 @@ impl Core {
     ) -> Media {
         let request = &command.request;
         let ends = (request.end(), self.read_ahead_end(request));
-        let from = self.mechanism.layout.physical().first(from);
         let late = self.scatter(Op::Read, position, from);
         let (mut at, mut head) = (from, position);
         head.since = head.since.shifted(late);
         let mut first: Option<Approach> = None;
+        let requested = self.mechanism.layout.physical().end(request.end());
         self.pieces.clear();
         let (piece, in_place) = loop {
-            let (approach, piece) = self.read_piece(head, at, ends, request);
+            let (approach, piece) = self.read_piece(head, (at, ends.1), requested, request);
             self.pieces.push(piece);
             first.get_or_insert_with(|| approach.late(late));
             if piece.end_lbn() >= request.end() {
@@ -423,16 +424,15 @@ impl Core {
         }
     }
 
-    /// The next run of a read of blocks up to `ends.0`, and on to `ends.1`.
+    /// The next run of a read of `blocks`, of which those up to `requested` are not read ahead.
     #[inline]
     fn read_piece(
         &self,
         from: Position,
-        at: Lbn,
-        ends: (Lbn, Lbn),
+        blocks: (Lbn, Lbn),
+        requested: Lbn,
         request: &Request,
     ) -> (Approach, Piece) {
-        let blocks = (at, ends.1);
         let goes_on = !self.pieces.is_empty();
         let (approach, piece) =
             self.mechanism
@@ -441,7 +441,6 @@ impl Core {
         if !self.rules.read_on_arrival || self.outgrows(request.sectors) {
             return (approach, piece);
         }
-        let requested = self.mechanism.layout.physical().end(ends.0);
         let wanted = requested.min(piece.end_lbn()) - piece.first;
         let period = self.mechanism.rotation.period();
         (approach, piece.on_arrival(approach.wait, wanted, period))

@@ -107,8 +107,6 @@ impl Core {
             _ if sectors < start.large_from => start.small,
             _ => start.large,
         };
-        // The media take whole physical sectors.
-        let wanted = SectorCount(self.mechanism.layout.physical().up(wanted.0));
         let first = wanted.min(sectors).min(self.rules.segment);
         let enough = data + self.path.write_sector * first.0;
         if first == sectors {
@@ -140,13 +138,15 @@ impl Core {
         if !setup.appends {
             self.dirty.runs.clear();
         }
+        let mut media = self.media_of(request, from);
+        let mut late = Span::ZERO;
         let joining = match self.dirty.tail.is_some() {
             true => self.joining(request, &setup),
             false => None,
         };
-        let mut media = joining.unwrap_or_else(|| self.media_of(request, from));
-        let mut late = Span::ZERO;
-        if joining.is_none() {
+        if let Some(joining) = joining {
+            media = joining;
+        } else {
             late = self.scatter(Op::Write, from, request.start);
             media.from.since = from.since.shifted(late);
         }
@@ -272,7 +272,7 @@ impl Core {
     }
 
     /// Moves the data of a write through the buffer to the media.
-    #[inline]
+    #[inline(always)]
     fn transfer(&mut self, request: &Request, setup: &Setup, media: Media) -> Transfer {
         let held = self.unwritten(setup) + media.joined(request);
         if held + request.sectors <= self.rules.segment {
@@ -298,7 +298,7 @@ impl Core {
 
     /// The common case: the segment has room for all, so the bus never waits. A sector that the
     /// media reach before it has come is written a revolution later.
-    #[inline]
+    #[inline(always)]
     fn transfer_with_room(
         &mut self,
         request: &Request,
@@ -317,20 +317,25 @@ impl Core {
         let (mut position, mut ready) = (media.from, setup.ready);
         let mut first: Option<Approach> = None;
         let mut is_late = false;
-        let mut tail = None;
+        let ends_within = setup.absorbed && !physical.begins_at(media.end);
         while at < end {
             let goes_on = media.goes_on || first.is_some();
             let (mut approach, mut piece) =
                 self.mechanism
                     .any_piece(goes_on, position, Op::Write, (at, end), ready);
-            let before = Tail::new(position, goes_on, &media, at);
+            if ends_within {
+                self.dirty.tail = Some(Tail::new(position, goes_on, &media, at));
+            }
             let reads = media.reads(&piece);
             if reads {
                 piece = piece.next_time(period);
                 approach.wait += period;
             }
             first.get_or_insert(approach);
-            let taken = in_time(&piece, physical, come);
+            let taken = match received <= piece.begin {
+                true => piece.sectors,
+                false => in_time(&piece, physical, come),
+            };
             if taken < piece.sectors {
                 is_late = true;
                 // The rest waits for its sector to come round.
@@ -346,13 +351,9 @@ impl Core {
                     piece = piece.on_arrival(approach.wait, piece.sectors, period);
                 }
                 position = piece.position_after();
-                tail = Some(before);
             }
             at = piece.end_lbn();
             self.put_on_media(piece, (media.first, media.end), setup.absorbed);
-        }
-        if setup.absorbed && !physical.begins_at(media.end) {
-            self.dirty.tail = tail;
         }
         Transfer {
             approach: first.unwrap_or_default(),
@@ -363,11 +364,20 @@ impl Core {
 
     /// Takes note of a run, which the write cache has taken if it is `absorbed`, and of which a
     /// host wrote the blocks `written`.
-    #[inline]
+    #[inline(always)]
     fn put_on_media(&mut self, piece: Piece, written: (Lbn, Lbn), absorbed: bool) {
         if absorbed && piece.sectors.0 > 0 {
             self.dirty.runs.push(piece);
         }
+        if self.landings.is_some() {
+            self.add_landing(piece, written);
+        }
+    }
+
+    /// Apart, because few ask what lands.
+    #[cold]
+    #[inline(never)]
+    fn add_landing(&mut self, piece: Piece, written: (Lbn, Lbn)) {
         if let Some(landings) = &mut self.landings {
             landings.add(piece, written, self.mechanism.rotation.period());
         }
