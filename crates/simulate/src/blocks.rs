@@ -76,7 +76,7 @@ impl Blocks {
     ///
     /// # Errors
     /// If the request extends beyond the end of the drive.
-    #[inline]
+    #[inline(always)]
     pub fn request(self, record: &Record, id: u64, file: &str) -> Result<Request, Error> {
         if record.end().0 > self.count {
             return Err(self.beyond_the_end(record, file));
