@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 
+use clap::CommandFactory;
 use diskarm_core::engine::Rejected;
 use diskarm_core::text::InputError;
 use diskarm_results::place::PlaceError;
@@ -248,15 +249,44 @@ fn hint(error: &clap::Error) -> String {
         {
             "; `diskarm compare --drive A,B` compares several".to_owned()
         }
-        ErrorKind::UnknownArgument if drive(string(ContextKind::InvalidArg)) => {
+        ErrorKind::UnknownArgument
+            if drive(string(ContextKind::InvalidArg)) && takes_drive(&refused(error)) =>
+        {
             format!("; perhaps --drive {}", string(ContextKind::InvalidArg))
         }
-        ErrorKind::InvalidSubcommand if drive(string(ContextKind::InvalidSubcommand)) => {
+        ErrorKind::InvalidSubcommand
+            if drive(string(ContextKind::InvalidSubcommand))
+                && refused(error).iter().all(|word| word == "drives") =>
+        {
             let name = string(ContextKind::InvalidSubcommand);
             format!("; perhaps `diskarm drives show {name}`")
         }
         _ => String::new(),
     }
+}
+
+/// The words of the command whose arguments were refused, after the program's name.
+fn refused(error: &clap::Error) -> Vec<String> {
+    let text = error.to_string();
+    let usage = text
+        .lines()
+        .find_map(|line| line.strip_prefix("Usage: diskarm"));
+    let words = usage.unwrap_or_default().split_whitespace();
+    let is_name = |word: &&str| word.starts_with(|first: char| first.is_ascii_lowercase());
+    words.take_while(is_name).map(str::to_owned).collect()
+}
+
+/// Whether a command has the flag `--drive`.
+fn takes_drive(words: &[String]) -> bool {
+    let mut command = crate::Cli::command();
+    for word in words {
+        let Some(found) = command.find_subcommand(word) else {
+            return false;
+        };
+        command = found.clone();
+    }
+    let mut flags = command.get_arguments().filter_map(clap::Arg::get_long);
+    flags.any(|flag| flag == "drive")
 }
 
 /// An invalid value of a flag, as [`Error::Input`] displays it; `None` for other errors.

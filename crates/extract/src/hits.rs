@@ -47,8 +47,8 @@ pub struct ReadHits {
     pub sector: Option<Estimate>,
     /// Service of one sector after a read.
     pub after_read: Option<Estimate>,
-    /// Time of a sector to the host, as reads from the media tell it: if the buffer did not, and if
-    /// it is more than that of a sector on the media.
+    /// Time of a sector to the host by reads from the media, if reads from the buffer did not show
+    /// it and it is more than that of a sector on the media.
     #[serde(default)]
     pub slow_bus: Option<Estimate>,
 }

@@ -1,5 +1,5 @@
-//! Sequential requests on two drives: where a hair decides between this revolution and the next,
-//! specifications that nearly agree part.
+//! Sequential requests on two drives. Specifications that nearly agree may differ by a revolution
+//! here, because a few microseconds decide whether a request is served in this one or the next.
 
 use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;

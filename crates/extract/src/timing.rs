@@ -16,9 +16,9 @@
 //!   SEEK does not part them either: one to the present track may include the time to settle.
 //! * The bus rate of writes is that of reads unless writes show their own: if the media wait for
 //!   more than one sector, or if a write cache takes them in.
-//! * A command or completion overhead that is less than its uncertainty is zero: a drive without
-//!   one serves a request that follows the one before without a gap in the same revolution, and the
-//!   smallest overhead would cost it another.
+//! * The overheads of read and write misses, and the completion of writes, are zero if they are
+//!   less than their uncertainty: a drive without them serves a request that follows the one before
+//!   without a gap in the same revolution, and the smallest overhead would cost it another.
 //! * Overheads of write hits are those of misses where no write cache took a write in.
 //! * If a write's data come later after a write, beyond the overhead, this is the duration of an
 //!   extra disconnect (worthington94 table A.4), whose other times are zero.
@@ -358,12 +358,12 @@ impl Timing {
 /// By how much writes end later than reads, which have `read_sector` behind the media; as if no
 /// completion took time, if that may be so.
 fn settled(later: Estimate, read_sector: Span) -> Span {
-    let may_be = |span: &Span| {
-        let off = later.value - *span;
-        off.max(-off) <= later.uncertainty
-    };
-    let none = [Span::ZERO, -read_sector].into_iter().find(may_be);
-    none.unwrap_or(later.value)
+    let none = -read_sector;
+    let off = later.value - none;
+    match off.max(-off) <= later.uncertainty {
+        true => none,
+        false => later.value,
+    }
 }
 
 /// What is left of a lead for a command; nothing if that may be none.
@@ -420,6 +420,9 @@ mod tests {
             (13.5, Span::ZERO, 13.5),
             (-205.3, bus, -213.3),
             (-190.0, bus, -190.0),
+            // A fast bus: that of reads and none are within the uncertainty of each other.
+            (-3.0, Span::from_us(5.0), -5.0),
+            (4.0, Span::from_us(5.0), -5.0),
         ];
         for (was, bus, expected) in cases {
             assert_eq!(

@@ -57,7 +57,7 @@ pub struct Scan<'a> {
 #[derive(Clone, Copy, Default)]
 pub struct Look<'a>(pub Option<&'a (dyn Fn(f64) + Sync)>);
 
-/// So many requests are served between two calls.
+/// The number of requests that are served between two calls.
 const LOOK_EVERY: u64 = 1 << 10;
 
 impl fmt::Debug for Look<'_> {

@@ -75,7 +75,7 @@ fn responses_ms(in_gaps: bool, seed: u64) -> [f64; 2] {
     [Op::Read, Op::Write].map(|op| mean(op).expect("both").as_ms())
 }
 
-/// With each of ten seeds, which has a probability of 1 in 1,000 if free writes made no difference.
+/// With each of ten seeds. The same seed brings the same requests with and without.
 #[test]
 fn reads_and_writes_are_served_faster_where_dirty_data_are_destaged_in_gaps() {
     for seed in 1..=10 {

@@ -476,6 +476,19 @@ fn errors_say_what_was_probably_meant() {
     std::fs::remove_file(own).unwrap();
 }
 
+/// `extract` has no `--drive`, and `study` shows no drives.
+#[test]
+fn hints_name_what_the_command_has() {
+    for (arguments, expected) in [
+        (&["extract", "sim:hp-c2247", "out.toml"][..], "'out.toml'"),
+        (&["study", "fig3.toml"], "'fig3.toml'"),
+    ] {
+        let found = error(arguments);
+        let is_plain = found.contains(expected) && !found.contains("perhaps");
+        assert!(is_plain, "{arguments:?}: {found}");
+    }
+}
+
 /// A percentage without its sign; 0.67 may be 0.67 % or 67 %.
 #[test]
 fn a_bare_percentage_is_taken_where_it_is_clear() {

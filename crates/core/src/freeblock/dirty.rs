@@ -22,7 +22,8 @@ use crate::units::{Cylinder, Instant, Lbn, Span};
 /// worth the same, the one with the lowest block number is taken, not one that leaves more room for
 /// others.
 ///
-/// Cost: a look at each range that the arm can reach in the gap, for each write that is looked for.
+/// Cost: a look at each track of each range, and for each write that is looked for, at those that
+/// the arm can reach in the gap.
 pub struct Dirty<'a> {
     mechanism: &'a Mechanism,
     /// Added to each movement to another cylinder for the foreground request.
@@ -55,7 +56,7 @@ impl<'a> Dirty<'a> {
             while at < end {
                 let extent = layout.extent(at);
                 let sectors = extent.sectors.min(end - at);
-                if is_reached(mechanism, gap, extent.cylinder, conservatism) {
+                if is_reached(mechanism, gap, extent.cylinder) {
                     let run = Run {
                         first: at,
                         sectors: sectors.0 as u32,
@@ -181,9 +182,8 @@ impl<'a> Dirty<'a> {
 }
 
 /// Whether the arm may have any time on a cylinder.
-fn is_reached(mechanism: &Mechanism, gap: &Gap, cylinder: Cylinder, care: Span) -> bool {
-    let least = |distance: u32| mechanism.seek.least(distance);
-    let away = cylinder.distance(gap.to.cylinder);
-    let ways = least(cylinder.distance(gap.from.cylinder)) + least(away) + care_over(away, care);
-    gap.until.after(gap.from.since) > ways
+fn is_reached(mechanism: &Mechanism, gap: &Gap, cylinder: Cylinder) -> bool {
+    let least = |distance| mechanism.seek.least(distance);
+    let ways = [gap.from.cylinder, gap.to.cylinder].map(|end| least(cylinder.distance(end)));
+    gap.until.after(gap.from.since) > ways[0] + ways[1]
 }

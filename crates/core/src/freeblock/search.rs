@@ -79,11 +79,12 @@ pub struct Find {
     /// The number of blocks, all on one track. The first and the last are wanted.
     pub sectors: SectorCount,
     /// How many of them are wanted by tasks of the highest priority for which anything was found,
-    /// those of each task counted.
+    /// those of each task counted; of a write, all of them.
     pub gain: u64,
-    /// The same, in units of 1/1024 of a block where all of the disk is left evenly: more where a
-    /// larger share of the blocks is left, if the read leaves less of its track, and if it leaves
-    /// fewer stretches of wanted blocks.
+    /// By what reads, or writes, are compared. Of a read: its gain in units of 1/1024 of a block
+    /// where all of the disk is left evenly; more where a larger share of the blocks is left, if
+    /// the read leaves less of its track, and if it leaves fewer stretches of wanted blocks. Of a
+    /// write: the time that it saves, in nanoseconds.
     pub worth: u64,
     /// Its track.
     pub track: Track,

@@ -81,7 +81,8 @@ section! {
         /// a write waits until there is room for it, and one that never fits goes to the media.
         dirty_max: SectorCount = SectorCount(0) => size(0);
         /// Dirty data of a write cache that is `deferred` are also put on the media while a command
-        /// waits for its first sector to come round, where that does not delay the command.
+        /// waits for its first sector to come round, where that does not delay the command. Of no
+        /// effect while `write_cache` is `off`, as `dirty_max` is.
         destage_in_gaps: bool = false => FLAG;
         /// Added to each seek to such a command behind what is put on the media in its gap, for
         /// seeks that scatter; needs `destage_in_gaps`.

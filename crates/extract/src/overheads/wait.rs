@@ -17,7 +17,8 @@
 //!
 //! # Confidence
 //! That of the leads. Where a pause between tracks is too short to show, the two cannot be told
-//! apart, and are said not to be ([`Unsure`]).
+//! apart, and are said not to be ([`Unsure`]). A drive with both, a bus that is slower than the
+//! media and a wait for several sectors, is taken for one with the slower bus alone.
 //!
 //! # Cost
 //! Some 100 pairs for each size, of which there are up to twelve.

@@ -64,8 +64,8 @@ pub trait Powered {
         );
         if needs_power && !self.can_lose() {
             return Err(format!(
-                "{} does not tell when data reach the media: only the power of a single drive can \
-                 be cut, not that of an array, a pair, a cache or injected faults",
+                "{} does not tell when data reach the media: only the power of a single drive \
+                 with nothing in front of it can be cut, not that of an array, a pair or a cache",
                 self.facts().description
             ));
         }
