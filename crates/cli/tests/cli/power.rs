@@ -91,7 +91,8 @@ fn a_server_takes_commands_at_its_control_socket() {
     assert_eq!(
         ask(&["--export", "db", "power-cut"]),
         "raid0(disks=2, drive=hp-c2247) does not tell when data reach the media: only the power \
-         of a single drive can be cut, not that of an array, a pair, a cache or injected faults"
+         of a single drive with nothing in front of it can be cut, not that of an array, a pair or \
+         a cache"
     );
     check_ranges(&control);
     drop(server);
