@@ -6,6 +6,7 @@
 use std::time::Instant;
 
 use diskarm_core::units::{Bytes, SectorCount};
+use diskarm_fuzz::Connections;
 use diskarm_serve::iscsi::{Accounts, Connection, Iscsi, IscsiDesk, target_name};
 use diskarm_serve::store::SparseStore;
 use diskarm_serve::{Clients, Desk, Entry, Export, Facts, Session as _, Step, Waker};
@@ -26,23 +27,6 @@ fn facts() -> Facts {
         sectors: SectorCount(SECTORS),
         is_read_only: false,
         is_timed: false,
-    }
-}
-
-/// Two connections of one session, and one of another.
-struct Connections([Option<Box<Connection>>; COUNT]);
-
-impl Clients<Connection> for Connections {
-    fn get_mut(&mut self, number: usize) -> Option<&mut Connection> {
-        self.0.get_mut(number)?.as_deref_mut()
-    }
-
-    fn due(&mut self, _: usize, _: Instant) {}
-
-    fn numbers(&self) -> Vec<usize> {
-        (0..COUNT)
-            .filter(|number| self.0[*number].is_some())
-            .collect()
     }
 }
 
@@ -137,6 +121,7 @@ fn serve(mut data: &[u8]) {
     let (waker, _woken) = Waker::new().expect("a socket");
     let mut desk = IscsiDesk::new(export, waker).expect("a desk");
     let target = Iscsi::new(None);
+    // Two connections of one session, and one of another.
     let three = [("a", 0), ("a", 1), ("b", 0)];
     let three = three.map(|(name, tsih)| Some(connection(&target, name, tsih)));
     let mut sessions = Connections(three);

@@ -7,6 +7,7 @@
 use std::time::Instant;
 
 use diskarm_core::units::{Bytes, SectorCount};
+use diskarm_fuzz::Connections;
 use diskarm_serve::nbd::{Agreed, Encryption, Handshake, Nbd, Session};
 use diskarm_serve::store::SparseStore;
 use diskarm_serve::{
@@ -30,22 +31,6 @@ fn facts(is_read_only: bool) -> Facts {
         sectors: SectorCount(SECTORS),
         is_read_only,
         is_timed: false,
-    }
-}
-
-struct Connections([Option<Box<Session>>; COUNT]);
-
-impl Clients<Session> for Connections {
-    fn get_mut(&mut self, number: usize) -> Option<&mut Session> {
-        self.0.get_mut(number)?.as_deref_mut()
-    }
-
-    fn due(&mut self, _: usize, _: Instant) {}
-
-    fn numbers(&self) -> Vec<usize> {
-        (0..COUNT)
-            .filter(|number| self.0[*number].is_some())
-            .collect()
     }
 }
 
@@ -99,7 +84,12 @@ fn check(mut bytes: &[u8], headers: Headers) {
 }
 
 /// Sends requests by two connections, whose headers are these if that is known.
-fn serve(mut data: &[u8], facts: Facts, mut clients: Connections, headers: [Option<Headers>; 2]) {
+fn serve(
+    mut data: &[u8],
+    facts: Facts,
+    mut clients: Connections<Session, COUNT>,
+    headers: [Option<Headers>; 2],
+) {
     let export = Export {
         facts,
         store: Box::new(SparseStore::empty(SECTORS * 512)),

@@ -28,7 +28,7 @@ pub trait Store: Send {
     /// If that is not possible.
     fn clear(&mut self) -> Result<(), Unavailable>;
 
-    /// Whether it is to be told what the device does, by the functions below.
+    /// Whether it is to be notified of what the device does, by the functions below.
     fn follows(&self) -> bool {
         false
     }

@@ -44,7 +44,7 @@ pub struct Unit<D> {
     alone: bool,
     /// Requests that the device has.
     inside: usize,
-    /// The store is told what the device does.
+    /// The store is notified of what the device does.
     is_followed: bool,
     /// Completions of one instant; kept for its memory.
     completed: Vec<Completion>,

@@ -191,8 +191,8 @@ impl Services {
     }
 }
 
-/// How many services at most lie in an interval of a length, in nanoseconds.
-fn most_within(services: &[Span], length: f64) -> usize {
+/// The largest number of services that lie in an interval of this length, in nanoseconds.
+fn largest_cluster(services: &[Span], length: f64) -> usize {
     let within = |from: &Span| {
         let is_within = |at: &&Span| (0.0..=length).contains(&((**at - *from).as_ns() as f64));
         services.iter().filter(is_within).count()
@@ -263,7 +263,7 @@ impl<'a, 'd> Bench<'a, 'd> {
         let mut services = Vec::new();
         for left in (0..self.repeats as usize).rev() {
             services.push(once(self)?);
-            let alike = most_within(&services, 2.0 * self.near);
+            let alike = largest_cluster(&services, 2.0 * self.near);
             if self.pairs.scatters && 10 * (alike + left) < 7 * self.repeats as usize {
                 return Ok(None);
             }

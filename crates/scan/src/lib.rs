@@ -47,5 +47,5 @@ pub use background::{Background, Settings};
 pub use checksums::Checksums;
 pub use external::External;
 pub use requests::Requests;
-pub use run::{Foreground, Look, PARTS, Place, Scan, Scanned};
+pub use run::{Foreground, OnProgress, PARTS, Place, Scan, Scanned};
 pub use watch::{Model, Seen, Surprises};

@@ -48,21 +48,23 @@ pub struct Scan<'a> {
     /// The number of foreground requests after which the run ends, whether the scan is complete or
     /// not.
     pub max_requests: u64,
-    /// Who is told how far it has come.
-    pub look: Look<'a>,
+    /// Called with how much is done.
+    pub on_progress: OnProgress<'a>,
 }
 
-/// Who is told how far a run has come, of what is to be done from 0 to 1: its first half is the
+/// A function that is called with how much of a run is done, from 0 to 1: its first half is the
 /// scan beside the foreground, its second half the same foreground without it.
 #[derive(Clone, Copy, Default)]
-pub struct Look<'a>(pub Option<&'a (dyn Fn(f64) + Sync)>);
+pub struct OnProgress<'a>(pub Option<&'a (dyn Fn(f64) + Sync)>);
 
 /// The number of requests that are served between two calls.
-const LOOK_EVERY: u64 = 1 << 10;
+const CALL_EVERY: u64 = 1 << 10;
 
-impl fmt::Debug for Look<'_> {
+impl fmt::Debug for OnProgress<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Look").field(&self.0.is_some()).finish()
+        f.debug_tuple("OnProgress")
+            .field(&self.0.is_some())
+            .finish()
     }
 }
 
@@ -310,7 +312,7 @@ impl Scan<'_> {
         };
         let mut load = self.requests.coming(disk, self.seed);
         let mut watched = Watched::new(progress, self.requests.at_most(most));
-        watched.look = self.look;
+        watched.on_progress = self.on_progress;
         if let Err(Rejected { request, why }) = engine::run(device, &mut load, &mut watched) {
             panic!("{request:?}: {why}");
         }
@@ -422,7 +424,7 @@ pub(crate) fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 pub(crate) struct Watched<'a> {
     progress: Option<Arc<Mutex<Progress>>>,
     most: u64,
-    look: Look<'a>,
+    on_progress: OnProgress<'a>,
     foreground: Foreground,
     responses: Span,
 }
@@ -434,7 +436,7 @@ impl Watched<'_> {
         Self {
             progress: progress.cloned(),
             most,
-            look: Look::default(),
+            on_progress: OnProgress::default(),
             foreground: Foreground::default(),
             responses: Span::ZERO,
         }
@@ -468,10 +470,10 @@ impl Observer for Watched<'_> {
         self.foreground.sectors += completion.request.sectors.0;
         self.foreground.end = completion.at;
         self.responses += completion.response();
-        if let Some(look) = self.look.0
-            && self.foreground.requests.is_multiple_of(LOOK_EVERY)
+        if let Some(call) = self.on_progress.0
+            && self.foreground.requests.is_multiple_of(CALL_EVERY)
         {
-            look(self.done());
+            call(self.done());
         }
     }
 

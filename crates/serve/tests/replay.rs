@@ -291,7 +291,7 @@ fn initiate(url: &str) {
         let reply = session.execute(&block[..length], data);
         reply.expect("a reply").status
     };
-    // It is told of the power on.
+    // It is notified of the power-on.
     assert_eq!(run(&Scsi::TestUnitReady, Data::None), 2);
     let (size, caching) = (Size::Ten, Caching::default());
     let mut random = Random(3);

@@ -8,7 +8,7 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Bytes, Instant, SectorCount, Span};
 use diskarm_results::scanned::{DeviceScan, Names, Scanned, Unreadable, checksums};
 use diskarm_scan::live::{Answers, Live, Pass, Size, Source};
-use diskarm_scan::{Account, Look, Place, Requests, Scan};
+use diskarm_scan::{Account, OnProgress, Place, Requests, Scan};
 use diskarm_simulate::{Model, policy};
 
 use super::Args;
@@ -217,7 +217,7 @@ impl Scanning<'_> {
             settings: args.settings(),
             seed: args.seed,
             max_requests: args.max_requests(),
-            look: Look::default(),
+            on_progress: OnProgress::default(),
         };
         output::warn(&["the foreground only reads: its writes are reads of their blocks".into()]);
         let live = self.open(args.depth)?;

@@ -6,7 +6,7 @@ use diskarm_core::units::Bytes;
 use diskarm_results::place::Files;
 use diskarm_results::scanned::{Names, Scanned, Unreadable};
 use diskarm_scan::live::Size;
-use diskarm_scan::{Account, Look, Requests, Scan, Scanned as Ran};
+use diskarm_scan::{Account, OnProgress, Requests, Scan, Scanned as Ran};
 use diskarm_simulate::{Arrivals, Model, Traced, over_disks, policy, queued};
 
 use super::Args;
@@ -43,6 +43,8 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
         Some(recorded) => Requests::Recorded(&recorded.requests),
         None => Requests::Generated(&generated),
     };
+    let progress = Progress::of_whole();
+    let on_progress = |share| progress.at_share(share);
     let scan = Scan {
         spec: &drive.spec,
         model: &model.spec,
@@ -52,13 +54,7 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
         settings: args.settings(),
         seed: args.seed,
         max_requests: args.max_requests(),
-        look: Look::default(),
-    };
-    let progress = Progress::of_whole();
-    let look = |share| progress.at_share(share);
-    let scan = Scan {
-        look: Look(Some(&look)),
-        ..scan
+        on_progress: OnProgress(Some(&on_progress)),
     };
     let names = Names {
         drive: &drive.name,

@@ -123,8 +123,8 @@ fn the_report_has_what_was_found() {
     // The results make room for a page on standard output.
     let beside = diskarm(&[&arguments[..], &["-"]].concat());
     assert_eq!(String::from_utf8_lossy(&beside.stdout), page);
-    let told = String::from_utf8_lossy(&beside.stderr);
-    assert!(told.starts_with("sim:hp-c2247: "), "{told}");
+    let stderr = String::from_utf8_lossy(&beside.stderr);
+    assert!(stderr.starts_with("sim:hp-c2247: "), "{stderr}");
     for heading in [
         "Seek times",
         "The buffer",

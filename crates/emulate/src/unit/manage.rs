@@ -97,7 +97,7 @@ impl<D: Backing> Unit<D> {
 
     /// The power was off, and `device` is what is there now that it is on: the same as when it was
     /// switched on for the first time, but for defects that have grown. All tasks are gone without
-    /// responses, and nothing is known of any initiator: each is told of the power on. What was
+    /// responses, and nothing is known of any initiator: each is notified of the power-on. What was
     /// saved of mode parameters stays, and so do data. Formatting that was cut short is over.
     pub fn power_cycle(&mut self, now: Instant, mut device: D) {
         self.now = now;

@@ -84,11 +84,11 @@ const ASCENDING: &str = "Listed defects do not tell the order of heads: they are
 
 /// What is assumed where no listed sector is found among the slipped ones.
 fn unplaced(defects: &[Place]) -> String {
-    let mut told = "Angles count from the first block: no listed sector tells more.".to_owned();
+    let mut note = "Angles count from the first block: no listed sector tells more.".to_owned();
     if !defects.is_empty() {
-        told += " Whether blocks at listed defects are reallocated is not known.";
+        note += " Whether blocks at listed defects are reallocated is not known.";
     }
-    told
+    note
 }
 
 /// A layout with an order of heads that fits most slips.

@@ -10,7 +10,7 @@ use diskarm_queueing::priority::{self, Class};
 use diskarm_queueing::{Distances, Service, birth_death, mg1};
 use diskarm_simulate::{Error, Model, Run};
 
-use super::simulation::{Bench, Runs, Simulated, Told};
+use super::simulation::{Bench, Counter, Runs, Simulated};
 use super::{Asked, Compared, Group, LOADS, RUNS, Value, mirrored};
 
 /// The theory of a drive.
@@ -48,18 +48,18 @@ impl Rate {
     }
 }
 
-/// Compares theory and simulation of the drive `model`. Calls `look` with the number of simulations
-/// that have been run, on any thread.
+/// Compares theory and simulation of the drive `model`. Calls `on_each` with the number of
+/// simulations that have been run, on any thread.
 ///
 /// # Errors
 /// If no request of this size fits on the drive.
 pub fn compare(
     model: &Model,
     asked: &Asked,
-    look: &(dyn Fn(u64) + Sync),
+    on_each: &(dyn Fn(u64) + Sync),
 ) -> Result<Compared, Error> {
     let done = &AtomicU64::new(0);
-    let bench = &Bench::new(model, asked, Told { done, look });
+    let bench = &Bench::new(model, asked, Counter { done, on_each });
     let theory = &Theory::new(&bench.model, asked)?;
     let largest = mg1::largest_rate(&theory.any.total);
     let default = LOADS.map(|load| Span::from_ms(1.0 / (load * largest)));

@@ -44,18 +44,18 @@ impl Simulated {
     }
 }
 
-/// Tells how many simulations have been run.
+/// Counts the simulations that have been run.
 #[derive(Clone, Copy)]
-pub struct Told<'a> {
-    /// How many.
+pub struct Counter<'a> {
+    /// Their number.
     pub done: &'a AtomicU64,
     /// Called with that number after each, on any thread.
-    pub look: &'a (dyn Fn(u64) + Sync),
+    pub on_each: &'a (dyn Fn(u64) + Sync),
 }
 
-impl Told<'_> {
+impl Counter<'_> {
     fn one_more(&self) {
-        (self.look)(1 + self.done.fetch_add(1, Ordering::Relaxed));
+        (self.on_each)(1 + self.done.fetch_add(1, Ordering::Relaxed));
     }
 }
 
@@ -64,7 +64,7 @@ pub struct Bench<'a> {
     /// The drive without what the theory leaves out.
     pub model: Model,
     asked: &'a Asked,
-    told: Told<'a>,
+    counter: Counter<'a>,
     /// From 0 to 1.
     read_share: f64,
 }
@@ -97,7 +97,7 @@ impl Runs {
 
 impl<'a> Bench<'a> {
     /// The drive of `model` without what the theory leaves out.
-    pub fn new(model: &Model, asked: &'a Asked, told: Told<'a>) -> Self {
+    pub fn new(model: &Model, asked: &'a Asked, counter: Counter<'a>) -> Self {
         let spec = mechanism_alone(&model.spec);
         let mechanism = Mechanism::new(&spec, Arc::clone(model.layout()), Angle::ZERO);
         let model = Model {
@@ -109,7 +109,7 @@ impl<'a> Bench<'a> {
         Self {
             model,
             asked,
-            told,
+            counter,
             read_share,
         }
     }
@@ -173,7 +173,7 @@ impl<'a> Bench<'a> {
             };
             Ok((run.run(&keep_on, Some(&mut distance))?, distance))
         };
-        let runs = parallel::map(seeds.len(), run, |_| self.told.one_more());
+        let runs = parallel::map(seeds.len(), run, |_| self.counter.one_more());
         Ok(Runs(runs.into_iter().collect::<Result<_, Error>>()?))
     }
 }

@@ -11,7 +11,7 @@ use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_core::workload::{Disk as Size0, Workload};
 use diskarm_scan::live::{Answers, Fault, Live, Lost, Pass, Reader, Size, Source};
-use diskarm_scan::{Account, Look, Place, Requests, Scan, Settings};
+use diskarm_scan::{Account, OnProgress, Place, Requests, Scan, Settings};
 use proptest::prelude::*;
 
 use crate::bench::{policy, small};
@@ -378,7 +378,7 @@ fn a_scan_beside_a_foreground_loses_nothing() {
         },
         seed: 1,
         max_requests: 100_000,
-        look: Look::default(),
+        on_progress: OnProgress::default(),
     };
     let act = |read| match read % 9 {
         _ if read == 40 => Act::Hang,

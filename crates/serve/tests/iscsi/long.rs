@@ -68,7 +68,7 @@ fn a_command_that_alone_takes_too_much_memory_is_refused() {
     let place = Place::parse(&place).expect("an address");
     let mut session = Session::open(&place, None).expect("a target");
     session.allow_writes(true).expect("no questions");
-    // It is told of the power on.
+    // It is notified of the power-on.
     let attention = run(&mut session, false, &mut []);
     assert_eq!(attention.map(|sense| sense.key), Some(Key::UnitAttention));
     let refusal = Some(Sense::new(Key::IllegalRequest, Code::INVALID_FIELD));

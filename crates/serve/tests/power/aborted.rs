@@ -83,7 +83,7 @@ impl Bench {
             is_shut,
             now: Instant::START,
         };
-        // It is told of the power on.
+        // It is notified of the power-on.
         bench.submit(0, &Command::TestUnitReady, &[]);
         assert_eq!(bench.ended(), [(0, Status::CheckCondition)]);
         bench

@@ -12,7 +12,7 @@ use diskarm_serve::{Address, CONNECTIONS, Export, Listener, Pace, Server, Settin
 use diskarm_wire::nbd::option::{AnswerHeader, Choice, OptionHeader, answer, code};
 use diskarm_wire::nbd::reply::Simple;
 use diskarm_wire::nbd::{Command, Greeting, Headers, Request};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub const SIZE: u64 = 1 << 20;
 
@@ -86,9 +86,7 @@ impl Running {
 
     /// What the control socket answers.
     pub fn ask(&self, line: &str) -> Value {
-        let named = Named::parse(line).expect("a command");
-        let answer = ask(&self.control, &named).expect("a server");
-        serde_json::from_str(&answer).expect("JSON")
+        ask_at(&self.control, line)
     }
 
     pub fn stop(self) {
@@ -100,6 +98,29 @@ impl Running {
     pub fn client(&self) -> Client {
         Client::connect(&self.socket).expect("a server that listens")
     }
+}
+
+/// What a control socket answers.
+pub fn ask_at(control: &Path, line: &str) -> Value {
+    let named = Named::parse(line).expect("a command");
+    let answer = ask(control, &named).expect("a server");
+    serde_json::from_str(&answer).expect("JSON")
+}
+
+/// Cuts the power while writes of sector 0, and of sectors 16 and 17, are acknowledged and not
+/// safe: these are lost. Returns what the control socket answers.
+pub fn cut_with_two_writes_pending(ask: impl Fn(&str) -> Value) -> Value {
+    let write = |first: u64, sectors: u64| {
+        json!({"first_sector": first, "sectors": sectors, "landed_sectors": 0,
+            "is_acknowledged": true})
+    };
+    let expected = json!({"is_powered": true, "pending": [write(0, 1), write(16, 2)],
+        "last_cut": null});
+    assert_eq!(ask("pending(export=db)"), expected);
+    let lost = ask("power-cut(export=db)");
+    let expected = json!({"lost_writes": 2, "unfinished_writes": 0, "reverted_sectors": 3});
+    assert_eq!(lost, expected);
+    lost
 }
 
 /// A connection to an export.

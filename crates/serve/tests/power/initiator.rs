@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use diskarm_core::units::Span;
 use diskarm_extract::{Broken, Data, Transport as _};
 use diskarm_initiator::{Address as Place, Session};
-use diskarm_serve::control::{Controller, Named, ask};
+use diskarm_serve::control::Controller;
 use diskarm_serve::iscsi::{Disk, Iscsi, target_name};
 use diskarm_serve::{Address, CONNECTIONS, Export, Listener, Pace, Server, Setting, Speed};
 use diskarm_wire::Sense;
@@ -13,7 +13,7 @@ use diskarm_wire::command::{Blocks, Caching, Command, Size};
 use diskarm_wire::sense::{Code, Key};
 use serde_json::{Value, json};
 
-use super::client::name_of;
+use super::client::{ask_at, cut_with_two_writes_pending, name_of};
 
 const DRIVE: &str = "sata-4tb-7200";
 const BLOCK: usize = 512;
@@ -70,12 +70,10 @@ impl Running {
 
     /// What the control socket answers.
     pub fn ask(&self, line: &str) -> Value {
-        let named = Named::parse(line).expect("a command");
-        let answer = ask(&self.control, &named).expect("a server");
-        serde_json::from_str(&answer).expect("JSON")
+        ask_at(&self.control, line)
     }
 
-    /// Logs in; the first command is told of the power on.
+    /// Logs in; the first command is notified of the power-on.
     pub fn log_in(&self) -> Initiator {
         let mut session = Session::open(&self.place, None).expect("a target");
         let mut block = [0; 16];
@@ -208,17 +206,7 @@ fn an_initiator_keeps_what_was_flushed_or_had_fua_and_nothing_else() {
     assert_eq!(initiator.write(0, 1, 2, false), Ok(None));
     assert_eq!(initiator.write(8, 1, 3, true), Ok(None));
     assert_eq!(initiator.write(16, 2, 4, false), Ok(None));
-    let pending = running.ask("pending(export=db)");
-    let write = |first: u64, sectors: u64| {
-        json!({"first_sector": first, "sectors": sectors, "landed_sectors": 0,
-            "is_acknowledged": true})
-    };
-    let expected = json!({"is_powered": true, "pending": [write(0, 1), write(16, 2)],
-        "last_cut": null});
-    assert_eq!(pending, expected);
-    let lost = running.ask("power-cut(export=db)");
-    let expected = json!({"lost_writes": 2, "unfinished_writes": 0, "reverted_sectors": 3});
-    assert_eq!(lost, expected);
+    cut_with_two_writes_pending(|line| running.ask(line));
     // Without power sessions end, also new ones.
     assert!(initiator.flush().is_err());
     let off = Session::open(&running.place, None);

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use diskarm_wire::nbd::Command;
 use serde_json::json;
 
-use super::client::{Client, Running, SIZE};
+use super::client::{Client, Running, SIZE, cut_with_two_writes_pending};
 
 const DRIVE: &str = "sata-4tb-7200";
 
@@ -24,17 +24,7 @@ fn a_cut_takes_what_was_not_flushed_and_nothing_else() {
     client.write(0, &[2; 512], false).expect("a reply");
     client.write(4096, &[3; 512], true).expect("a reply");
     client.write(8192, &[4; 1024], false).expect("a reply");
-    let pending = running.ask("pending(export=db)");
-    let write = |first: u64, sectors: u64| {
-        json!({"first_sector": first, "sectors": sectors, "landed_sectors": 0,
-            "is_acknowledged": true})
-    };
-    let expected = json!({"is_powered": true, "pending": [write(0, 1), write(16, 2)],
-        "last_cut": null});
-    assert_eq!(pending, expected);
-    let lost = running.ask("power-cut(export=db)");
-    let expected = json!({"lost_writes": 2, "unfinished_writes": 0, "reverted_sectors": 3});
-    assert_eq!(lost, expected);
+    let lost = cut_with_two_writes_pending(|line| running.ask(line));
     // Without power there is nothing to talk to.
     assert!(client.flush().is_err());
     let off = Client::connect(&running.socket);

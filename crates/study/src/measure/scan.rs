@@ -6,7 +6,7 @@
 use diskarm_core::freeblock::BlockSet;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_results::scanned::{Names, Scanned};
-use diskarm_scan::{Look, Place, Requests, Scan};
+use diskarm_scan::{OnProgress, Place, Requests, Scan};
 use diskarm_simulate::{Arrivals, Error, Input, Simulation, over_disks, queued};
 
 use super::{Figures, MeasureInfo, Scanning, Stop};
@@ -186,7 +186,7 @@ pub(super) fn run(
         settings: scanning.settings,
         seed,
         max_requests,
-        look: Look::default(),
+        on_progress: OnProgress::default(),
     };
     if stop().is_break() {
         return Ok(Figures::Stopped);

@@ -2,7 +2,7 @@
 
 use diskarm_plot::{self as plot, Point, Series};
 
-use super::drawing::{Drawing, Names, note};
+use super::drawing::{Drawing, Names, note, shared_heights};
 use super::planes::Plane;
 use super::tables::{self, Heads, grid};
 use crate::density::Density;
@@ -15,7 +15,8 @@ pub fn all(study: &Study, results: &Results<'_>, names: &mut Names) -> Vec<Drawi
     let mut drawings = Vec::new();
     for density in &study.densities {
         let planes = Plane::all(&study.axes, [density.series], &density.cells);
-        let heights = shared_heights(results, density, &planes);
+        let series = |plane: &Plane<1>, line| series_of(results, density, plane, line);
+        let heights = shared_heights(&planes, series);
         for plane in planes {
             let y = plot::Axis {
                 shared: heights.clone(),
@@ -26,21 +27,6 @@ pub fn all(study: &Study, results: &Results<'_>, names: &mut Names) -> Vec<Drawi
         }
     }
     drawings
-}
-
-/// If there are several planes, all numbers that their common vertical axis has to contain.
-fn shared_heights(
-    results: &Results<'_>,
-    density: &Density,
-    planes: &[Plane<1>],
-) -> Option<Vec<f64>> {
-    let lines = planes.iter().flat_map(|plane| {
-        let lines = plane.along[0].iter();
-        lines.map(|line| series_of(results, density, plane, *line))
-    });
-    let points = lines.flat_map(|series| series.points);
-    let heights = points.flat_map(|point| point.heights()).flatten();
-    (planes.len() > 1).then(|| [0.0].into_iter().chain(heights).collect())
 }
 
 fn drawn(

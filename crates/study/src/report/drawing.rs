@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::file::Study;
+use diskarm_plot::Series;
 use diskarm_results::html::Html;
+
+use super::planes::Plane;
+use crate::file::Study;
 
 /// A drawing of a figure or a map. All drawings of one figure have the same vertical axis.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +33,21 @@ pub fn note(study: &Study) -> String {
         note += "; single runs, no interval";
     }
     note
+}
+
+/// If there are several planes, all numbers that their common vertical axis has to contain,
+/// including zero where the scale allows it. `series_of` makes the series of a line of a plane.
+pub fn shared_heights<const N: usize>(
+    planes: &[Plane<N>],
+    series_of: impl Fn(&Plane<N>, usize) -> Series,
+) -> Option<Vec<f64>> {
+    let lines = |plane: &Plane<N>| plane.along[0].clone();
+    let series = planes
+        .iter()
+        .flat_map(|plane| lines(plane).into_iter().map(|line| series_of(plane, line)));
+    let points = series.flat_map(|series| series.points);
+    let heights = points.flat_map(|point| point.heights()).flatten();
+    (planes.len() > 1).then(|| [0.0].into_iter().chain(heights).collect())
 }
 
 /// The names of a report's drawings.

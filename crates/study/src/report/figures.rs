@@ -2,7 +2,7 @@
 
 use diskarm_plot::{self as plot, Point, Series};
 
-use super::drawing::{Drawing, Names, note};
+use super::drawing::{Drawing, Names, note, shared_heights};
 use super::planes::Plane;
 use super::tables::{self, Heads, grid};
 use crate::axis::Point as Cell;
@@ -16,7 +16,8 @@ pub fn all(study: &Study, results: &Results<'_>, names: &mut Names) -> Vec<Drawi
     let mut drawings = Vec::new();
     for figure in &study.figures {
         let planes = Plane::all(&study.axes, [figure.series, figure.along], &figure.cells);
-        let heights = shared_heights(results, figure, &planes);
+        let series = |plane: &Plane<2>, line| series_of(results, figure, plane, line);
+        let heights = shared_heights(&planes, series);
         for plane in planes {
             let name = names.of(&figure.name, &plane.words);
             let y = plot::Axis {
@@ -28,18 +29,6 @@ pub fn all(study: &Study, results: &Results<'_>, names: &mut Names) -> Vec<Drawi
         }
     }
     drawings
-}
-
-/// If there are several planes, all numbers that their common vertical axis has to contain,
-/// including zero where the scale allows it.
-fn shared_heights(results: &Results<'_>, figure: &Figure, planes: &[Plane<2>]) -> Option<Vec<f64>> {
-    let series = planes.iter().flat_map(|plane| {
-        let lines = plane.along[0].iter();
-        lines.map(|line| series_of(results, figure, plane, *line))
-    });
-    let points = series.flat_map(|series| series.points);
-    let heights = points.flat_map(|point| point.heights()).flatten();
-    (planes.len() > 1).then(|| [0.0].into_iter().chain(heights).collect())
 }
 
 fn drawn(
