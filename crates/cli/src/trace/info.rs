@@ -316,10 +316,16 @@ impl Arrivals {
             column if column < 1e-3 => brief(self.interval_s),
             column => (column, unit),
         };
+        // A short trace that begins late ends at what looks like its beginning.
+        let (first, last) = (format!("{:.3}", from * scale), format!("{shown:.3}"));
+        let window = if first == last {
+            let (length, of_length) = brief(end - from);
+            format!("in {length:.3} {of_length} from {first} {unit} on")
+        } else {
+            format!("from {first} to {last} {unit}")
+        };
         let title = format!(
-            "arrivals from {:.3} to {shown:.3} {unit}, {column:.6} {of_column} a column, up to \
-             {rate:.3} requests/s:",
-            from * scale,
+            "arrivals {window}, {column:.6} {of_column} a column, up to {rate:.3} requests/s:"
         );
         format!(
             "\n{}{}",
