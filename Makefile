@@ -98,9 +98,9 @@ bench: ## measure speed
 	$(CARGO) xtask bench
 
 python-bench: ## measure the overhead of the Python module, built as shipped; after make python
-	$(CARGO) build --release --bin diskarm
+	$(CARGO) build --profile release-lto --bin diskarm
 	cd python && VIRTUAL_ENV=$(VENV) $(VENV)/bin/maturin develop --quiet
-	$(VENV)/bin/python python/bench.py $(or $(CARGO_TARGET_DIR),target)/release/diskarm
+	$(VENV)/bin/python python/bench.py $(or $(CARGO_TARGET_DIR),target)/release-lto/diskarm
 
 dist: ## build a static program and a wheel with licences and checksums, and try them
 	bash dist/build

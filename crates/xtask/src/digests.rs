@@ -63,7 +63,7 @@ impl Case {
 }
 
 /// Compares with the record; `--record` renews it. `--study=NAME` does so for one study alone.
-/// Another argument is a program to run instead of the release build.
+/// Another argument is a program to run instead of what is shipped.
 pub fn run(arguments: &[String]) -> ExitCode {
     let is_record = arguments.iter().any(|argument| argument == "--record");
     let study = arguments

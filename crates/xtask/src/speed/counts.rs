@@ -48,7 +48,7 @@ pub fn run(arguments: &[String]) -> ExitCode {
 fn write() -> Result<bool, String> {
     let mut text = String::from(
         "# Instructions per request, measured by `cargo xtask counts --record` (callgrind,\n\
-         # x86-64, release build). `cargo xtask counts` fails above these plus 5 %.\n",
+         # x86-64, as shipped). `cargo xtask counts` fails above these plus 5 %.\n",
     );
     for (name, count) in all()? {
         text += &format!("{name} = {count}\n");
