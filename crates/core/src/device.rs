@@ -14,7 +14,7 @@ pub(crate) mod slow;
 pub use children::Children;
 pub use completion::{Breakdown, Completion, Outcome, Status};
 pub use landed::Landed;
-pub use part::{CacheWork, DiskWork, Failure, Lost, Part, RedundancyWork, Work};
+pub use part::{BufferWork, CacheWork, DiskWork, Failure, Lost, Part, RedundancyWork, Work};
 
 use crate::request::{Op, Request};
 use crate::units::{Bytes, Instant, SectorCount};
@@ -69,9 +69,10 @@ pub trait Device: Send {
     /// `now` with [`Status::Aborted`]; if not, it completes as if nothing had been asked.
     fn abort(&mut self, now: Instant, id: u64) -> bool;
 
-    /// What its parts have done so far. A single disk has none, and a wrapper those of the device
-    /// behind it. Shares and means over time are of the time until `now`, or until the last event
-    /// of the part if that is later; those of a disk that has failed, until then.
+    /// What its parts have done so far. A single disk has none but a buffer that defers writes, and
+    /// a wrapper those of the device behind it. Shares and means over time are of the time until
+    /// `now`, or until the last event of the part if that is later; those of a disk that has
+    /// failed, until then.
     fn parts(&self, _now: Instant) -> Vec<Part> {
         Vec::new()
     }

@@ -27,7 +27,6 @@ mod stall;
 mod write;
 
 pub use self::core::{Core, View};
-pub use gap_writes::Destaged;
 pub use gaps::InGaps;
 pub use rehearsal::Rehearsal;
 
@@ -36,7 +35,7 @@ use deferred::Deferred;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::device::{Completion, Device, Landed, Outcome, Refused, Status, check};
+use crate::device::{Completion, Device, Landed, Outcome, Part, Refused, Status, Work, check};
 use crate::extent::Extent;
 use crate::geometry::Layout;
 use crate::mechanics::Mechanism;
@@ -319,6 +318,14 @@ impl Device for Drive {
         self.later.insert(place, aborted);
         self.next = self.later.pop_front();
         true
+    }
+
+    fn parts(&self, _: Instant) -> Vec<Part> {
+        let buffer = self.destaged().map(|work| Part {
+            name: String::new(),
+            work: Work::Buffer(work),
+        });
+        buffer.into_iter().collect()
     }
 
     fn landed(&mut self, now: Instant) -> Option<Vec<Landed>> {

@@ -1,7 +1,7 @@
 //! The metrics of a run: one list for JSON, for the tables that people read, and for the columns of
 //! studies.
 
-use diskarm_core::device::{Breakdown, CacheWork, DiskWork, RedundancyWork};
+use diskarm_core::device::{Breakdown, BufferWork, CacheWork, DiskWork, RedundancyWork};
 use diskarm_core::report::{Report, Served};
 use diskarm_core::stats::ResponseFigures;
 use diskarm_core::units::{Instant, Span};
@@ -23,6 +23,7 @@ type Service = Metric<Served>;
 type Load = Metric<Report>;
 type Disk = Metric<DiskWork>;
 type Cache = Metric<CacheWork>;
+type Buffer = Metric<BufferWork>;
 type Redundancy = Metric<RedundancyWork>;
 
 /// Of the response times of requests of one kind.
@@ -151,6 +152,13 @@ pub const CACHE: &[Cache] = &[
         .column("cache_dirty_mean", "Mean number of blocks in the cache"),
     Cache::new("dirty_max", |c| Some(c.dirty_max as f64))
         .column("cache_dirty_max", "Largest number of blocks in the cache"),
+];
+
+/// Of the buffer of a drive whose write cache chooses what it puts on the media.
+pub const BUFFER: &[Buffer] = &[
+    Buffer::new("destaged_blocks", |b| Some(b.destaged.0 as f64)),
+    Buffer::new("destaged_in_gaps_blocks", |b| Some(b.in_gaps.0 as f64)),
+    Buffer::new("writes_in_gaps", |b| Some(b.writes_in_gaps as f64)),
 ];
 
 /// Of the failures of disks of an array, and its rebuild. In studies the mean over all arrays.

@@ -86,7 +86,7 @@ pub struct Figures {
     streams: Option<Vec<Kind>>,
     /// `null` for one disk.
     disks: Option<Vec<Disk>>,
-    /// `null` for a single disk.
+    /// `null` for a single disk, unless its buffer defers writes.
     parts: Option<Vec<PartFigures>>,
     /// `null` without `--window`.
     windows: Option<Vec<WindowFigures>>,

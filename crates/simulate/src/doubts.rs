@@ -41,7 +41,7 @@ pub fn of(rows: &[Measured], spec: &Spec) -> Vec<String> {
 pub fn of_failures(parts: &[Part], last: Instant, failed: u64) -> Vec<String> {
     let doubts = parts.iter().flat_map(|part| match &part.work {
         Work::Redundancy(work) => of_redundancy(&part.name, work, last, failed),
-        Work::Disk(_) | Work::Cache(_) => Vec::new(),
+        Work::Disk(_) | Work::Cache(_) | Work::Buffer(_) => Vec::new(),
     });
     doubts.collect()
 }

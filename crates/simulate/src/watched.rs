@@ -91,9 +91,9 @@ impl Watched<'_> {
             .get_or_insert_with(|| Disks::after(&self.report));
     }
 
-    /// The parts of `device`, which does nothing more: disks as they were when the last request
-    /// was completed, because what a rebuild or destages do afterwards is not done under load, and
-    /// the rest as it is now.
+    /// The parts of `device`, which does nothing more: disks and their buffers as they were when
+    /// the last request was completed, because what a rebuild or destages do afterwards is not done
+    /// under load, and the rest as it is now.
     pub fn parts(&mut self, device: &impl Device) -> Vec<Part> {
         let now = device.parts(self.backlog.end());
         let Some(under_load) = self.parts.take() else {
@@ -103,7 +103,7 @@ impl Watched<'_> {
         let merged = now.into_iter().zip(under_load).map(|(now, under_load)| {
             assert_eq!(now.name, under_load.name, "the same parts");
             match under_load.work {
-                Work::Disk(_) => under_load,
+                Work::Disk(_) | Work::Buffer(_) => under_load,
                 Work::Cache(_) | Work::Redundancy(_) => now,
             }
         });

@@ -1,9 +1,11 @@
 //! A write cache that holds many ranges does for one write at a time what a queue does for many.
 
+use diskarm_core::device::{BufferWork, Work};
 use diskarm_core::request::Op;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::spec::WriteCache;
 use diskarm_core::units::SectorCount;
+use diskarm_rewrite::Edit;
 use diskarm_simulate::{Generated, Input, Model, Simulation, keep_on};
 
 const REQUESTS: u64 = 6_000;
@@ -82,5 +84,50 @@ fn reads_and_writes_are_served_faster_where_dirty_data_are_destaged_in_gaps() {
         let [with, without] = [true, false].map(|in_gaps| responses_ms(in_gaps, seed));
         assert!(with[0] < 0.97 * without[0], "{seed}: {with:?} {without:?}");
         assert!(with[1] < 0.8 * without[1], "{seed}: {with:?} {without:?}");
+    }
+}
+
+/// What a cache took is on the media once, but for what it still holds, also of each disk of
+/// several; and only what was written in gaps counts as that.
+#[test]
+fn the_buffers_report_what_they_have_destaged() {
+    let tower = "raid0(disks=2, stripe=64KiB, drive=sata-4tb-7200)";
+    for (name, disks) in [("sata-4tb-7200", 1), (tower, 2)] {
+        for in_gaps in [true, false] {
+            let edits = [
+                "buffer.write_cache=deferred".to_owned(),
+                "buffer.dirty_max=128KiB".to_owned(),
+                "queue.depth=8".to_owned(),
+                format!("buffer.destage_in_gaps={in_gaps}"),
+            ];
+            let edits = edits.map(|text| Edit::parse(&text, "set").expect("an edit"));
+            let model = Model::assemble(name).expect("sound drives");
+            let model = model.changed(&edits, "set").expect("sound values");
+            let workload = "closed(clients=8) uniform size=4KiB reads=67%";
+            let input = Input::Generated(Generated {
+                requests: Some(1_200),
+                ..Generated::new(model.workload(workload).expect("a sound workload"))
+            });
+            let fcfs: PolicyConfig = "fcfs".parse().expect("a policy");
+            let run = Simulation::new(&model, &fcfs, &input).run(&keep_on, None);
+            let run = run.expect("a sound run");
+            let buffers = run.parts.iter().filter_map(|part| match part.work {
+                Work::Buffer(work) => Some((part.name.as_str(), work)),
+                _ => None,
+            });
+            let buffers: Vec<(&str, BufferWork)> = buffers.collect();
+            let names: Vec<&str> = buffers.iter().map(|(name, _)| *name).collect();
+            assert_eq!(names, [&[""][..], &["0", "1"]][disks - 1]);
+            // 4 KiB each, of which hardly any two are in the same place of 4 TB.
+            let writes = run.report.of(Op::Write).requests_count();
+            let destaged: u64 = buffers.iter().map(|(_, work)| work.destaged.0).sum();
+            let left = 8 * writes - destaged;
+            assert!(left <= 256 * disks as u64, "{name} {in_gaps} {left}");
+            for (_, work) in buffers {
+                assert_eq!(work.writes_in_gaps > 20, in_gaps, "{work:?}");
+                assert_eq!(work.in_gaps.0 > 8 * 20, in_gaps, "{work:?}");
+                assert!(work.in_gaps <= work.destaged, "{work:?}");
+            }
+        }
     }
 }

@@ -324,3 +324,37 @@ fn a_note_says_that_the_drive_orders_requests_itself() {
         assert!(!notes(&elsewhere).contains("never had"), "{elsewhere:?}");
     }
 }
+
+/// The table and the JSON have the same numbers of a cache that destages in gaps.
+#[test]
+fn the_buffer_tells_what_it_wrote_in_gaps() {
+    let drive = [
+        "--set=buffer.write_cache=deferred",
+        "--set=buffer.dirty_max=128KiB",
+        "--set=buffer.destage_in_gaps=true",
+        "--outstanding=10",
+        "--reads=50%",
+        "--requests=1000",
+    ];
+    let figures = random("fcfs", &drive);
+    let parts = figures["parts"].as_array().expect("parts");
+    assert_eq!(parts.len(), 1);
+    let buffer = &parts[0];
+    let kind = ["part", "kind"].map(|key| buffer[key].as_str().expect("text"));
+    assert_eq!(kind, ["", "buffer"]);
+    let counts = [
+        "destaged_blocks",
+        "destaged_in_gaps_blocks",
+        "writes_in_gaps",
+    ];
+    let counts = counts.map(|key| buffer[key].as_f64().expect("a number"));
+    assert!(counts.is_sorted_by(|one, next| one >= next), "{counts:?}");
+    assert!(counts[2] > 0.0, "{counts:?}");
+    let fixed = ["simulate", "--drive", "hp-c2247", "--random"];
+    let table = printed(&[&fixed[..], &["--policy", "fcfs"], &drive].concat());
+    assert_narrow(&table);
+    let line = table.lines().find(|line| line.starts_with("buffer"));
+    let words = line.expect("a line").split_whitespace().skip(1);
+    let told: Vec<f64> = words.map(|word| word.parse().expect("a number")).collect();
+    assert_eq!(told, counts);
+}

@@ -1,4 +1,5 @@
-//! What the parts of a device have done: the disks of a pair or an array, and caches.
+//! What the parts of a device have done: the disks of a pair or an array, caches, and buffers of
+//! drives.
 
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
@@ -25,6 +26,9 @@ pub enum Work {
     Disk(DiskWork),
     /// A non-volatile write cache.
     Cache(CacheWork),
+    /// The buffer of a drive, if its write cache chooses what it puts on the media
+    /// ([`WriteCache::Deferred`](crate::spec::WriteCache::Deferred)).
+    Buffer(BufferWork),
     /// What failures of disks did to an array, and how far their rebuild is.
     Redundancy(RedundancyWork),
 }
@@ -89,6 +93,17 @@ pub struct CacheWork {
     pub dirty_mean_count: f64,
     /// The largest number.
     pub dirty_max: u64,
+}
+
+/// What a write cache that chooses what it puts on the media has put there, or begun to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BufferWork {
+    /// Blocks in all.
+    pub destaged: SectorCount,
+    /// Those of them that were written in gaps of commands.
+    pub in_gaps: SectorCount,
+    /// Writes in gaps of commands.
+    pub writes_in_gaps: u64,
 }
 
 /// What failures of disks did to an array.

@@ -23,10 +23,9 @@ use std::collections::VecDeque;
 
 use super::Drive;
 use super::core::{Command, Core};
-use super::gap_writes::Destaged;
 use super::overwrites::Writes;
 use super::ranges::{Blocks, Change, Ranges};
-use crate::device::Outcome;
+use crate::device::{BufferWork, Outcome};
 use crate::request::{Op, Ordering, Request};
 use crate::sched::{Pending, Policy};
 use crate::spec::{Spec, WriteCache};
@@ -53,7 +52,7 @@ pub(super) struct Deferred {
     clock: Instant,
     /// The arm was last used for a command.
     served_command: bool,
-    pub(super) figures: Destaged,
+    pub(super) figures: BufferWork,
 }
 
 /// What begins next.
@@ -84,7 +83,7 @@ impl Deferred {
                 arm_open: Instant::START,
                 clock: Instant::START,
                 served_command: false,
-                figures: Destaged::default(),
+                figures: BufferWork::default(),
             })
         })
     }
@@ -155,7 +154,7 @@ impl Deferred {
         self.writing = Some(((request.start, request.end()), end));
         self.arm_open = end;
         self.served_command = false;
-        self.figures.blocks.0 += request.sectors.0;
+        self.figures.destaged.0 += request.sectors.0;
     }
 
     /// Puts everything on the media, from `now` on.

@@ -4,28 +4,18 @@
 use super::Drive;
 use super::core::{Command, Core};
 use super::deferred::Deferred;
+use crate::device::BufferWork;
 use crate::freeblock::Dirty;
 use crate::request::Op;
-use crate::units::{Instant, SectorCount};
+use crate::units::Instant;
 
 /// The most writes in a gap.
 const WRITES: usize = 5;
 
-/// What a write cache that chooses what it puts on the media has put there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Destaged {
-    /// Blocks in all.
-    pub blocks: SectorCount,
-    /// Those of them that were written in gaps of commands.
-    pub in_gaps: SectorCount,
-    /// Writes in gaps of commands.
-    pub writes_in_gaps: u64,
-}
-
 impl Drive {
     /// What its write cache has put on the media or begun to; `None` unless that chooses what
     /// ([`WriteCache::Deferred`](crate::spec::WriteCache::Deferred)).
-    pub fn destaged(&self) -> Option<Destaged> {
+    pub fn destaged(&self) -> Option<BufferWork> {
         self.deferred.as_ref().map(|deferred| deferred.figures)
     }
 }
@@ -59,7 +49,7 @@ impl Deferred {
             };
             let (change, writes) = self.ranges.replace(at, (piece.first, piece.end_lbn()));
             self.change(change, core);
-            self.figures.blocks.0 += piece.sectors.0;
+            self.figures.destaged.0 += piece.sectors.0;
             self.figures.in_gaps.0 += piece.sectors.0;
             self.figures.writes_in_gaps += 1;
             if let Some(landings) = &mut core.landings {

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use diskarm_core::device::{Completion, Device};
-use diskarm_core::drive::{Destaged, Drive};
+use diskarm_core::device::{BufferWork, Completion, Device, Part, Work};
+use diskarm_core::drive::Drive;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::spec::{SeekCurve, Spec};
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
@@ -98,7 +98,7 @@ struct Done {
     /// When blocks landed, and which.
     landed: Vec<(Instant, Lbn)>,
     /// What had been destaged when the last read completed.
-    destaged: Destaged,
+    destaged: BufferWork,
 }
 
 /// Lets a drive serve writes, one after the other, and then reads, six at a time.
@@ -110,7 +110,7 @@ fn run(spec: &Spec, writes: &[Request], reads: &[Request]) -> Done {
     let mut done = Done {
         reads: Vec::new(),
         landed: Vec::new(),
-        destaged: Destaged::default(),
+        destaged: BufferWork::default(),
     };
     while done.reads.len() < reads.len() {
         let step = now + SECTOR;
@@ -140,7 +140,12 @@ fn run(spec: &Spec, writes: &[Request], reads: &[Request]) -> Done {
         done.add_landed(&mut drive, now);
     }
     done.destaged = drive.destaged().expect("such a cache");
-    while drive.destaged().expect("such a cache").blocks.0 > done.landed.len() as u64
+    let part = Part {
+        name: String::new(),
+        work: Work::Buffer(done.destaged),
+    };
+    assert_eq!(drive.parts(now), [part]);
+    while drive.destaged().expect("such a cache").destaged.0 > done.landed.len() as u64
         || done.landed.len() < writes.iter().map(|of| of.sectors.0 as usize).sum()
     {
         now += SECTOR;
@@ -215,7 +220,7 @@ fn reads_complete_as_without_and_each_block_lands_once_under_the_head() {
         }
         // Without, nothing more is destaged once the reads have begun.
         assert_eq!(without.destaged.in_gaps, SectorCount(0));
-        assert!(without.destaged.blocks.0 < 300, "{:?}", without.destaged);
+        assert!(without.destaged.destaged.0 < 300, "{:?}", without.destaged);
         let gaps = with.destaged;
         assert!(
             gaps.writes_in_gaps > 100 && gaps.in_gaps.0 > 600,

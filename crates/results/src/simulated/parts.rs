@@ -1,5 +1,5 @@
-//! The figures of the parts of a device: disks of a pair or an array, caches, and what failures of
-//! disks did.
+//! The figures of the parts of a device: disks of a pair or an array, caches, buffers of drives,
+//! and what failures of disks did.
 
 use diskarm_core::device::{Part, Work};
 use diskarm_simulate::Run;
@@ -7,7 +7,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::table::{Table, decimals};
-use crate::metrics::{CACHE, DISK, Metric, REDUNDANCY};
+use crate::metrics::{BUFFER, CACHE, DISK, Metric, REDUNDANCY};
 
 /// A part in one run, or in several the mean of each figure.
 pub struct PartFigures {
@@ -48,6 +48,13 @@ impl PartFigures {
                     _ => None,
                 }),
             ),
+            Work::Buffer(_) => (
+                "buffer",
+                means(BUFFER, runs, |part| match &part.work {
+                    Work::Buffer(work) => Some(work),
+                    _ => None,
+                }),
+            ),
             Work::Redundancy(_) => (
                 "redundancy",
                 means(REDUNDANCY, runs, |part| match &part.work {
@@ -70,7 +77,7 @@ impl PartFigures {
         found.and_then(|(_, value)| *value)
     }
 
-    fn line(&self, columns: [(&str, Shown); 5], t: &mut Table) {
+    fn line<const N: usize>(&self, columns: [(&str, Shown); N], t: &mut Table) {
         let cells = columns.map(|(key, shown)| {
             let value = self.figure(key);
             match shown {
@@ -230,6 +237,17 @@ pub fn lines(parts: &[PartFigures], t: &mut Table) {
                 "destages failed: what they held is lost",
             );
         }
+    }
+    if parts.iter().any(|part| part.kind == "buffer") {
+        t.cells("", ["destaged", "in gaps", "gap writes"]);
+    }
+    for buffer in parts.iter().filter(of("buffer")) {
+        let columns = [
+            ("destaged_blocks", Shown::Count),
+            ("destaged_in_gaps_blocks", Shown::Count),
+            ("writes_in_gaps", Shown::Count),
+        ];
+        buffer.line(columns, t);
     }
     for part in parts.iter().filter(of("redundancy")) {
         redundancy(part, t);

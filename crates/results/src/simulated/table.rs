@@ -51,7 +51,7 @@ impl Table {
     }
 
     /// Cells in columns, right-aligned.
-    pub fn cells(&mut self, label: &str, cells: [&str; 5]) {
+    pub fn cells<const N: usize>(&mut self, label: &str, cells: [&str; N]) {
         let cells: String = cells.iter().map(|cell| format!("{cell:>12}")).collect();
         self.line(label, &cells);
     }
