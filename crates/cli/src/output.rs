@@ -134,13 +134,13 @@ impl Target {
     /// If it cannot be written there.
     pub fn begin(self) -> Result<Begun, Error> {
         let Self::File(place) = self else {
-            let out: Box<dyn Write> = Box::new(io::stdout());
+            let out: Box<dyn Write + Send> = Box::new(io::stdout());
             let out = io::BufWriter::new(out);
             return Ok(Begun { part: None, out });
         };
         let part = place.begin()?;
         let file = part.file().try_clone();
-        let out: Box<dyn Write> = Box::new(file.map_err(|source| part.failed(source))?);
+        let out: Box<dyn Write + Send> = Box::new(file.map_err(|source| part.failed(source))?);
         let (part, out) = (Some(part), io::BufWriter::new(out));
         Ok(Begun { part, out })
     }
@@ -151,7 +151,7 @@ pub struct Begun {
     /// `None` on standard output.
     part: Option<Part>,
     /// What is written so far.
-    pub out: io::BufWriter<Box<dyn Write>>,
+    pub out: io::BufWriter<Box<dyn Write + Send>>,
 }
 
 impl Begun {

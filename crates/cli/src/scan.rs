@@ -2,6 +2,7 @@
 
 mod device;
 mod keeper;
+mod predictions;
 mod scsi;
 mod simulated;
 mod url;
@@ -148,6 +149,22 @@ pub struct Args {
     #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=u64::MAX))]
     seed: u64,
 
+    /// Write the predicted and the measured time of each command beside the scan to this file: .csv
+    /// for a row each, .svg for a figure of their differences by size
+    ///
+    /// A row says for whom the command was (of the foreground, with what is read for the scan in
+    /// the same command, or for the scan alone), whether it reads or writes (R or W), its first
+    /// block and their number, when it was sent, how long it was predicted to take and how long it
+    /// took, in microseconds, and whether the position of the arm was known and it succeeded. If
+    /// not, the prediction is not relied on; there is none if the model had lost track of the
+    /// drive. With --depth 2 times are from sending, also while the command before is served.
+    ///
+    /// The figure has the commands of the foreground with a known position, as that of `diskarm
+    /// validate --locked --plot`. Of the foreground without the scan nothing is written.
+    #[arg(long, value_name = "FILE", value_parser = predictions::file_name)]
+    #[arg(conflicts_with_all = ["inside", "rebuild"])]
+    predictions: Option<String>,
+
     /// Print JSON: one object; names end in their unit; null where a value cannot be computed
     #[arg(long)]
     json: bool,
@@ -229,6 +246,11 @@ pub fn run(args: &Args) -> Result<(), Error> {
                 args.workload.as_deref().unwrap_or_default(),
                 expected,
             ))
+        }
+        url::Target::Real(..) if args.predictions.is_some() && args.workload.is_none() => {
+            let expected = "none without --workload, as nothing is predicted of a mere scan";
+            let path = args.predictions.as_deref().unwrap_or_default();
+            Err(Error::flag("--predictions", path, expected))
         }
         url::Target::Real(real) => device::run_scan(args, real),
     }

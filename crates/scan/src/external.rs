@@ -34,6 +34,7 @@ use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount};
 use crate::background::Background;
 use crate::foreground::Foreground;
 use crate::gap::Undelayed;
+use crate::predicted::{OnPredicted, Predicted};
 use crate::watch::{Model, Seen, Watch};
 
 /// See the module's documentation.
@@ -53,6 +54,7 @@ pub struct External<D> {
     pub(crate) background: Option<Background>,
     /// When the idle device reads for the background next.
     idle: Option<Instant>,
+    on_predicted: OnPredicted,
 }
 
 /// A command to be sent.
@@ -118,6 +120,7 @@ impl<D: Device> External<D> {
             due: VecDeque::new(),
             background: None,
             idle: None,
+            on_predicted: OnPredicted::default(),
         }
     }
 
@@ -137,6 +140,15 @@ impl<D: Device> External<D> {
     pub fn far_away(mut self) -> Self {
         self.watch.lag.learn_the_way();
         self
+    }
+
+    /// The same with a function that is called with each command that has ended from now on.
+    #[must_use]
+    pub fn on_predicted(self, on_predicted: OnPredicted) -> Self {
+        Self {
+            on_predicted,
+            ..self
+        }
     }
 
     /// What was seen of the device.
@@ -233,11 +245,22 @@ impl<D: Device> External<D> {
     /// has ended.
     fn complete(&mut self, mut completion: Completion) -> Option<Completion> {
         let id = completion.request.id;
-        self.watch.completed(&completion);
+        let (expected, is_confident) = self.watch.completed(&completion);
         if self.fence == Some(id) {
             self.fence = None;
         }
-        let planning = match self.children.remove(id) {
+        let parent = self.children.remove(id);
+        if let Some(call) = &self.on_predicted.0 {
+            call(&Predicted {
+                command: completion.request,
+                is_foreground: matches!(parent, Parent::Foreground(_)),
+                sent: completion.arrived,
+                ended: completion.at,
+                expected,
+                is_confident,
+            });
+        }
+        let planning = match parent {
             Parent::Free(free) => {
                 self.settle(free.claim, &completion);
                 return None;

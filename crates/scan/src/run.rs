@@ -19,6 +19,7 @@ use diskarm_core::workload::Disk;
 
 use crate::background::{Background, Settings};
 use crate::external::External;
+use crate::predicted::OnPredicted;
 use crate::requests::Requests;
 use crate::watch::{Model, Seen};
 
@@ -50,6 +51,9 @@ pub struct Scan<'a> {
     pub max_requests: u64,
     /// Called with how much is done.
     pub on_progress: OnProgress<'a>,
+    /// Called with each command beside a scan of one drive from outside: not by
+    /// [`run_array`](Self::run_array), nor with the foreground without the scan.
+    pub on_predicted: OnPredicted,
 }
 
 /// A function that is called with how much of a run is done, from 0 to 1: its first half is the
@@ -225,7 +229,8 @@ impl Scan<'_> {
         let (background, progress) = self.background(wanted, sink)?;
         let model = Model::following(self.model)?;
         let external = External::new(device()?, model.clone(), self.policy, depth);
-        let mut external = external.with_background(background);
+        let external = external.with_background(background);
+        let mut external = external.on_predicted(self.on_predicted.clone());
         let foreground = self.serve(&mut external, Some(&progress), self.max_requests);
         let mut alone = External::new(device()?, model, self.policy, depth);
         let ran = Scanned {

@@ -136,25 +136,29 @@ impl Watch {
         self.predictor.predict(now + self.lag.mean(), request);
     }
 
-    /// Notes that the device has completed a request.
-    pub fn completed(&mut self, completion: &Completion) {
+    /// Notes that the device has completed a request. Returns when that was predicted, if it was,
+    /// and whether the prediction could be relied on.
+    pub fn completed(&mut self, completion: &Completion) -> (Option<Instant>, bool) {
         let (id, at) = (completion.request.id, completion.at);
         match self.expected.iter().position(|expected| expected.0 == id) {
             // Sent before the model lost track of the device.
-            None => return,
+            None => return (None, false),
             Some(0) => {}
             Some(_) => {
                 self.seen.surprises.reordered += 1;
                 self.expected.clear();
-                return self.predictor.lose(at);
+                self.predictor.lose(at);
+                return (None, false);
             }
         }
         if let Some((_, decided)) = self.expected.pop_front() {
             self.lag.sent(decided, completion.arrived);
         }
         if !completion.status.is_success() {
+            let expected = self.predictor.next_completion().map(|next| next.at);
             self.seen.surprises.failures += 1;
-            return self.predictor.dismiss(at);
+            self.predictor.dismiss(at);
+            return (expected, false);
         }
         let was_known = self.is_confident(at);
         let seen = self.predictor.observe(at);
@@ -163,6 +167,7 @@ impl Watch {
             self.lag.answered(seen.error, is_hit);
             self.judge(seen.predicted.outcome, seen.explained.outcome, seen.error);
         }
+        (Some(seen.predicted.at), was_known)
     }
 
     fn judge(&mut self, predicted: Outcome, explained: Outcome, error: Span) {

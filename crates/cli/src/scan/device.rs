@@ -13,6 +13,7 @@ use diskarm_simulate::{Model, policy};
 
 use super::Args;
 use super::keeper::{self, Outputs, Piece};
+use super::predictions::Predictions;
 use super::url::Real;
 use crate::error::Error;
 use crate::output;
@@ -30,6 +31,7 @@ const LIMIT: Span = Span::from_ns(30_000_000_000);
 /// A device and what reads it.
 struct Scanning<'a> {
     args: &'a Args,
+    predictions: Option<Predictions>,
     source: Arc<dyn Source>,
     answers: Arc<Answers>,
 }
@@ -61,8 +63,10 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
         args.checkpoint.as_deref(),
         args.image.as_deref(),
     )?;
+    let predictions = Predictions::begin(args, model.as_ref(), &mut files)?;
     let scanning = Scanning {
         args,
+        predictions,
         source: real.source,
         answers: Arc::default(),
     };
@@ -218,12 +222,16 @@ impl Scanning<'_> {
             seed: args.seed,
             max_requests: args.max_requests(),
             on_progress: OnProgress::default(),
+            on_predicted: Predictions::taken(self.predictions.as_ref()),
         };
         output::warn(&["the foreground only reads: its writes are reads of their blocks".into()]);
         let live = self.open(args.depth)?;
         let bar = Progress::new(Some(left.count().0));
         let sink = sink(&self.answers, pieces, (live.size().sector, bar));
         let mut ran = scan.run_on(live, left, sink)?;
+        if let Some(predictions) = &self.predictions {
+            predictions.clone().finish(&args.url, model)?;
+        }
         let time = ran.foreground.end.after(Instant::START);
         if !self.answers.is_stopped() && self.answers.lost().is_none() {
             ran.alone = scan.alone_on(self.open(args.depth)?, ran.foreground.requests)?;

@@ -6,11 +6,12 @@ use diskarm_core::units::Bytes;
 use diskarm_results::place::Files;
 use diskarm_results::scanned::{Names, Scanned, Unreadable};
 use diskarm_scan::live::Size;
-use diskarm_scan::{Account, OnProgress, Requests, Scan, Scanned as Ran};
+use diskarm_scan::{Account, OnPredicted, OnProgress, Requests, Scan, Scanned as Ran};
 use diskarm_simulate::{Arrivals, Model, Traced, over_disks, policy, queued};
 
 use super::Args;
 use super::keeper::{Outputs, Piece};
+use super::predictions::Predictions;
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
@@ -55,6 +56,7 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
         seed: args.seed,
         max_requests: args.max_requests(),
         on_progress: OnProgress(Some(&on_progress)),
+        on_predicted: OnPredicted::default(),
     };
     let names = Names {
         drive: &drive.name,
@@ -71,9 +73,17 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
     files = files.reading_trace("--trace", args.trace.as_deref().unwrap_or_default());
     files = files.reading("--model", args.model.as_deref().unwrap_or_default());
     let outputs = Outputs::new(&mut files, args.checkpoint.as_deref(), None)?;
+    let predictions = Predictions::begin(args, Some(model), &mut files)?;
+    let scan = Scan {
+        on_predicted: Predictions::taken(predictions.as_ref()),
+        ..scan
+    };
     let ran = kept(args, &scan, &drive, outputs);
     progress.clear();
     let (account, ran) = ran?;
+    if let Some(predictions) = predictions {
+        predictions.finish(&drive.name, model)?;
+    }
     let unreadable = account.unreadable().map(|(first, sectors)| {
         let layout = Some(&**model.layout());
         Unreadable::new(first, sectors, layout)
@@ -113,6 +123,10 @@ fn run_disks(
     if let Some(path) = &args.checkpoint {
         let expected = "none, as only scans of single drives can be continued";
         return Err(Error::flag("--checkpoint", path, expected));
+    }
+    if let Some(path) = &args.predictions {
+        let expected = "none, as only those of single drives are written";
+        return Err(Error::flag("--predictions", path, expected));
     }
     let ran = if args.rebuild {
         drive.alone("URL")?;

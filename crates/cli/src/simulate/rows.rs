@@ -83,7 +83,7 @@ impl Sink for Rows {
 }
 
 /// Appends a number in decimal, in a third of the time of `write!`.
-fn number(row: &mut Vec<u8>, number: u64) {
+pub fn number(row: &mut Vec<u8>, number: u64) {
     let mut digits = [0; 20];
     let mut at = digits.len();
     let mut left = number;
@@ -99,7 +99,7 @@ fn number(row: &mut Vec<u8>, number: u64) {
 }
 
 /// Appends nanoseconds as microseconds with three decimals.
-fn microseconds(row: &mut Vec<u8>, ns: i64) {
+pub fn microseconds(row: &mut Vec<u8>, ns: i64) {
     if ns < 0 {
         row.push(b'-');
     }

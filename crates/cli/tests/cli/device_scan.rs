@@ -14,6 +14,7 @@ use diskarm_wire::nbd::{Command as Asked, Error, Greeting, Headers, Request};
 use serde_json::Value;
 
 use crate::iscsi::Server as Target;
+use crate::scan::predictions;
 use crate::serve::{Server, name_of};
 use crate::{diskarm, file_of};
 
@@ -348,6 +349,62 @@ fn a_foreground_is_served_beside_a_scan_over_the_network() {
     }
     served.stop();
     target.stop();
+}
+
+/// What the server records is what the scan measures, but for the way between them.
+#[test]
+fn predictions_in_real_time_are_of_what_was_served() {
+    let model = file_of("served.toml", SMALL);
+    let [rows, recorded] = ["served.csv", "recorded.csv"].map(free);
+    let workload = "closed(clients=4) uniform size=exponential(mean=8KiB, unit=4KiB)";
+    let scan = |uri: &str| {
+        let arguments = ["scan", uri, "--json", "--model", &model];
+        let foreground = ["--workload", workload, "--requests", "60"];
+        let files = ["--predictions", &rows];
+        let output = diskarm(&[&arguments[..], &foreground, &files].concat());
+        let (found, code) = outcome(&output);
+        assert_eq!(code, Some(0), "{output:?}");
+        found["foreground"].clone()
+    };
+    let recording = ["--record", &recorded];
+    let arguments = [&["--drive", &model], &recording[..]].concat();
+    for protocol in ["nbd", "iscsi"] {
+        let foreground = match protocol {
+            "nbd" => {
+                let server = Server::start("served", &arguments);
+                let found = scan(&server.uri(""));
+                server.stop();
+                found
+            }
+            _ => {
+                let server = Target::start(&arguments);
+                let found = scan(&server.uri);
+                server.stop();
+                found
+            }
+        };
+        let rows = predictions(&rows);
+        let of = |command: &str| rows.iter().filter(|row| row.command == command).count();
+        assert_eq!(of("foreground"), 60);
+        assert!(of("scan") > 0);
+        // Reads of one block come first, which tell how long the way is.
+        let confident = rows.iter().filter(|row| row.is_confident).count() as u64;
+        let counted = foreground["predictions"]["requests"].as_u64();
+        let counted = counted.expect("a number");
+        assert!((confident..=confident + 40).contains(&counted));
+        let text = fs::read_to_string(&recorded).expect("a recording");
+        let served: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+        // The foreground follows alone.
+        assert!(served.len() >= 40 + rows.len() + 60, "{}", served.len());
+        for (row, served) in rows.iter().zip(&served[40..]) {
+            let place = [row.lbn, row.sectors].map(|blocks| (512 * blocks).to_string());
+            assert_eq!(served[4..6], place);
+            let served_us = 0.1 * served[6].parse::<f64>().expect("a time");
+            // Nobody hears of a completion before it is.
+            assert!(row.measured_us > served_us - 1.0, "{served:?}");
+        }
+    }
+    fs::remove_file(recorded).expect("a recording");
 }
 
 /// A drive with faults tells which blocks they are at.

@@ -1,5 +1,6 @@
 //! `diskarm scan`.
 
+use crate::serve::name_of;
 use crate::{assert_within, diskarm, file_of, json, printed};
 
 /// The path of a drive of 6,600 blocks, as a URL.
@@ -204,4 +205,131 @@ fn the_trace_of_a_foreground_is_selected_and_fitted() {
         assert!((number(&scanned["response_alone_ms"]) - response).abs() < 1e-5);
         assert_eq!(scanned["trace_changes"], simulated["notes"]);
     }
+}
+
+/// A row of a file of predictions.
+pub struct Row {
+    pub command: String,
+    pub op: String,
+    pub lbn: u64,
+    pub sectors: u64,
+    pub sent_us: f64,
+    pub predicted_us: Option<f64>,
+    pub measured_us: f64,
+    pub is_confident: bool,
+}
+
+/// The rows of a file of predictions, which is removed.
+pub fn predictions(path: &str) -> Vec<Row> {
+    let text = std::fs::read_to_string(path).expect("a file");
+    std::fs::remove_file(path).expect("a file");
+    let mut lines = text.lines();
+    let head = "command,op,lbn,sectors,sent_us,predicted_us,measured_us,confident";
+    assert_eq!(lines.next(), Some(head));
+    let row = |line: &str| {
+        let cells: Vec<&str> = line.split(',').collect();
+        assert_eq!(cells.len(), 8, "{line}");
+        assert!(["foreground", "scan"].contains(&cells[0]), "{line}");
+        assert!(["yes", "no"].contains(&cells[7]), "{line}");
+        let number = |cell: &str| cell.parse::<f64>().expect("a number");
+        Row {
+            command: cells[0].to_owned(),
+            op: cells[1].to_owned(),
+            lbn: cells[2].parse().expect("a block"),
+            sectors: cells[3].parse().expect("a number"),
+            sent_us: number(cells[4]),
+            predicted_us: (!cells[5].is_empty()).then(|| number(cells[5])),
+            measured_us: number(cells[6]),
+            is_confident: cells[7] == "yes",
+        }
+    };
+    lines.map(row).collect()
+}
+
+/// The rows are what the report counts, and a figure has those of the foreground.
+#[test]
+fn predictions_are_written_with_what_was_measured() {
+    let url = small("predicted");
+    let path = |name: &str| name_of(name).to_str().expect("UTF-8").to_owned();
+    let [rows, figure] = ["predicted.csv", "predicted.svg"].map(path);
+    let scan = |more: &[&str]| {
+        let arguments = ["scan", &url, "--requests", "2000", "--json"];
+        json(&[&arguments[..], more].concat())
+    };
+    let scanned = scan(&["--predictions", &rows]);
+    let rows = predictions(&rows);
+    let count = |command: &str| rows.iter().filter(|row| row.command == command).count() as u64;
+    assert_eq!(scanned["foreground_requests"], count("foreground"));
+    let reads = scanned["reads"].as_u64().expect("a number");
+    let scans = count("scan");
+    assert!((scans..=scans + 3).contains(&reads), "{reads} {scans}");
+    let mut end_us = 0.0;
+    for row in &rows {
+        // One at a time.
+        assert!(row.sent_us + 1e-3 > end_us, "{}", row.sent_us);
+        end_us = row.sent_us + row.measured_us;
+        assert!(row.lbn + row.sectors <= 6600 && row.sectors > 0);
+        assert!(row.op == "R" || row.op == "W" && row.command == "foreground");
+    }
+    let relied: Vec<&Row> = rows.iter().filter(|row| row.is_confident).collect();
+    let seen = &scanned["predictions"];
+    assert_eq!(seen["requests"], relied.len());
+    assert!(relied.len() < rows.len(), "at first the angle is unknown");
+    let is_right = |row: &&&Row| {
+        let predicted = row.predicted_us.expect("a prediction");
+        (row.measured_us - predicted).abs() <= 50.0 + 1e-6
+    };
+    let right = relied.iter().filter(is_right).count() as f64 / relied.len() as f64;
+    let told = seen["right_share"].as_f64().expect("a share");
+    assert!(
+        (right - told).abs() < 1e-12 && right > 0.999,
+        "{right} {told}"
+    );
+
+    assert_eq!(scan(&["--predictions", &figure]), scanned);
+    let drawn = std::fs::read_to_string(&figure).expect("a figure");
+    std::fs::remove_file(&figure).expect("a figure");
+    let foreground = relied.iter().filter(|row| row.command == "foreground");
+    let subtitle = format!("{} commands of the foreground", foreground.count());
+    assert!(
+        drawn.starts_with("<svg") && drawn.contains(&subtitle),
+        "{drawn}"
+    );
+}
+
+#[test]
+fn predictions_are_refused_where_there_are_none() {
+    let url = small("unpredicted");
+    let trace = file_of("unpredicted.csv", "0.0 0 100 8 1\n5.0 0 200 8 1\n");
+    let array = url.replace("sim:", "sim:raid5(disks=3, drive=") + ")";
+    let disk = file_of("unpredicted.disk", "0123");
+    for (arguments, expected) in [
+        (
+            &[&url, "--predictions", "x.txt"][..],
+            "expected a name ending in .csv or .svg",
+        ),
+        (
+            &[&url, "--predictions", &trace, "--trace", &trace],
+            "which is read and would be lost",
+        ),
+        (
+            &[&url, "--inside", "--predictions", "x.csv"],
+            "cannot be used with",
+        ),
+        (
+            &[&array, "--predictions", "x.csv"],
+            "only those of single drives",
+        ),
+        (
+            &[&disk, "--predictions", "x.csv"],
+            "none without --workload",
+        ),
+    ] {
+        let output = diskarm(&[&["scan"], arguments].concat());
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains(expected), "{message}");
+        assert!(!std::fs::exists("x.csv").expect("a folder"));
+    }
+    assert!(std::fs::read(&trace).is_ok_and(|found| !found.is_empty()));
 }

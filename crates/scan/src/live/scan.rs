@@ -77,6 +77,7 @@ impl Scan<'_> {
         run(&mut external, &answers, &mut Same::new(), &mut same).unwrap_or_else(refused);
         if let Some(background) = background {
             external = external.with_background(background);
+            external = external.on_predicted(self.on_predicted.clone());
         }
         run(&mut external, &answers, &mut load, &mut watched).unwrap_or_else(refused);
         Ok((external, watched.foreground()))

@@ -12,7 +12,7 @@ use diskarm_core::text::InputError;
 use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::{Angle, Bytes, SectorCount, Span};
 use diskarm_core::workload::{self, Workload};
-use diskarm_scan::{Disk, OnProgress, Place, Requests, Scan, Scanned, Settings};
+use diskarm_scan::{Disk, OnPredicted, OnProgress, Place, Requests, Scan, Scanned, Settings};
 
 use crate::bench::{CLOSED, policy, small};
 
@@ -54,6 +54,7 @@ fn scan<'a>(
         seed: 5,
         max_requests: 200_000,
         on_progress: OnProgress::default(),
+        on_predicted: OnPredicted::default(),
     }
 }
 

@@ -7,4 +7,5 @@ mod bench;
 mod dice;
 mod foreground;
 mod live;
+mod predicted;
 mod recorded;

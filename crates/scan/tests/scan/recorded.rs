@@ -6,7 +6,7 @@ use diskarm_core::host::Host;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
-use diskarm_scan::{Foreground, OnProgress, Place, Requests, Scan, Scanned, Settings};
+use diskarm_scan::{Foreground, OnPredicted, OnProgress, Place, Requests, Scan, Scanned, Settings};
 
 use crate::bench::{Seen, drive_of, new, policy, small};
 use crate::dice::Dice;
@@ -70,6 +70,7 @@ fn scanned_when(
         seed: 1,
         max_requests: u64::MAX,
         on_progress: OnProgress::default(),
+        on_predicted: OnPredicted::default(),
     };
     scan.run().expect("a sound layout")
 }

@@ -6,7 +6,7 @@
 use diskarm_core::freeblock::BlockSet;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_results::scanned::{Names, Scanned};
-use diskarm_scan::{OnProgress, Place, Requests, Scan};
+use diskarm_scan::{OnPredicted, OnProgress, Place, Requests, Scan};
 use diskarm_simulate::{Arrivals, Error, Input, Simulation, over_disks, queued};
 
 use super::{Figures, MeasureInfo, Scanning, Stop};
@@ -187,6 +187,7 @@ pub(super) fn run(
         seed,
         max_requests,
         on_progress: OnProgress::default(),
+        on_predicted: OnPredicted::default(),
     };
     if stop().is_break() {
         return Ok(Figures::Stopped);

@@ -1,0 +1,55 @@
+//! What was predicted of the commands that an external scheduler sends.
+
+use std::fmt;
+use std::sync::Arc;
+
+use diskarm_core::request::Request;
+use diskarm_core::units::{Instant, Span};
+
+/// A command that has ended, and when it was predicted to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Predicted {
+    /// What was sent: with a request of the foreground, what is read in front of it in the same
+    /// command.
+    pub command: Request,
+    /// Whether it serves a request of the foreground; otherwise it reads for the background alone.
+    pub is_foreground: bool,
+    /// When it was sent.
+    pub sent: Instant,
+    /// When it ended.
+    pub ended: Instant,
+    /// When it was predicted to end, by what had been seen of the device until then; `None` if the
+    /// model had lost track of the device.
+    pub expected: Option<Instant>,
+    /// Whether the position of the arm was known when it ended, and it succeeded. Otherwise the
+    /// prediction is not relied on ([`Seen::predicted`](crate::Seen::predicted) does not count it).
+    pub is_confident: bool,
+}
+
+impl Predicted {
+    /// Measured minus predicted service time: below zero, a longer one was predicted.
+    pub fn error(&self) -> Option<Span> {
+        self.expected.map(|expected| self.ended.after(expected))
+    }
+}
+
+/// A function that is called with each command beside a scan, once it has ended.
+#[derive(Clone, Default)]
+pub struct OnPredicted(pub(crate) Option<Arc<Call>>);
+
+type Call = dyn Fn(&Predicted) + Send + Sync;
+
+impl OnPredicted {
+    /// Calls this one.
+    pub fn calling(function: impl Fn(&Predicted) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(function)))
+    }
+}
+
+impl fmt::Debug for OnPredicted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OnPredicted")
+            .field(&self.0.is_some())
+            .finish()
+    }
+}
