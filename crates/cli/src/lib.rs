@@ -30,6 +30,7 @@ mod trace;
 mod validate;
 
 use std::ffi::OsString;
+use std::io::{self, Write};
 
 use clap::Parser;
 use error::Error;
@@ -104,7 +105,9 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     match outcome {
         Ok(()) => 0,
         Err(error) => {
-            eprintln!("{} {error}", color::on_errors("error:", color::Look::Bad));
+            // Where it cannot be written, the exit code still tells.
+            let label = color::on_errors("error:", color::Look::Bad);
+            let _ = writeln!(io::stderr(), "{label} {error}");
             error.code()
         }
     }

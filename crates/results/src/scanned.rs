@@ -234,7 +234,7 @@ impl Scanned {
             let _ = writeln!(text, "{name:<38}{value}");
         };
         let speed = |speed: Option<f64>| {
-            let none = "not so far".to_owned();
+            let none = "not yet".to_owned();
             speed.map_or(none, |mb| format!("{mb:.2} MB/s"))
         };
         row("blocks read", format!("{blocks} of {}", self.blocks));

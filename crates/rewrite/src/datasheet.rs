@@ -191,13 +191,13 @@ impl Datasheet {
         let full_ms = Figure::of(self.full_stroke.map(ms), 2.0 * average_ms);
         if full_ms.value < average_ms {
             let found = format!("{} ms", full_ms.value);
-            return wrong("full_stroke", found, "a time from that of seek on");
+            return wrong("full_stroke", found, "a time not below that of seek");
         }
         let settle = self.write_seek.map(|write| ms(write) - average_ms);
         let write_settle_ms = Figure::of(settle, (average_ms / 8.0).min(1.0));
         if write_settle_ms.value < 0.0 {
             let found = format!("{} ms", write_settle_ms.value + average_ms);
-            return wrong("write_seek", found, "a time from that of seek on");
+            return wrong("write_seek", found, "a time not below that of seek");
         }
         let inner_per_s = Figure::of(self.inner_per_s, self.outer_per_s / 2.0);
         if inner_per_s.value > self.outer_per_s {
@@ -389,12 +389,12 @@ impl Datasheet {
         let text = |text: String| toml_edit::Value::from(text).to_string();
         format!(
             "name = {}\nsummary = {}\n\n[source]\norigin = \"\"\"\nFigures of a data sheet:\n\
-             {}\"\"\"\nchoices = \"\"\"\nWhat is marked as assumed below. {ZONES} zones of equal \
-             width; reading in sequence has\n{inner}. No spare space; sectors of {} bytes on \
+             {}.\"\"\"\nchoices = \"\"\"\nWhat is marked as assumed below. {ZONES} zones of equal \
+             width; reading in sequence has\n{inner}.\nNo spare space; sectors of {} bytes on \
              the media.\"\"\"\nnominal = true\n",
             text(self.name.clone()),
             text(format!("A drive by its data sheet: {capacity}, {speed}")),
-            given.join("\n"),
+            given.join(";\n"),
             figures.sectors.value.physical_bytes(),
         )
     }

@@ -406,17 +406,28 @@ impl Progress {
         self.read as f64 / self.sectors as f64
     }
 
+    /// The first block of a part of each disk.
+    fn part_start(&self, part: usize) -> u64 {
+        part as u64 * self.disk / PARTS as u64
+    }
+
     pub fn take(&mut self, delivered: &Delivered) {
-        let part = delivered.first.0 * PARTS as u64 / self.disk;
-        self.of_parts[part as usize] += delivered.sectors.0;
+        let end = delivered.first.0 + delivered.sectors.0;
+        for part in 0..PARTS {
+            let (from, to) = (self.part_start(part), self.part_start(part + 1));
+            let read = end.min(to).saturating_sub(delivered.first.0.max(from));
+            self.of_parts[part] += read;
+        }
         self.read += delivered.sectors.0;
         let begun = !self.percents.is_empty();
         while begun && self.read * 100 >= self.percents.len() as u64 * self.sectors {
             self.percents.push(delivered.at);
             if (self.percents.len() - 1).is_multiple_of(10) && self.read < self.sectors {
-                let whole = self.sectors as f64 / PARTS as f64;
-                self.by_part
-                    .push(self.of_parts.map(|read| 1.0 - read as f64 / whole));
+                let disks = self.sectors / self.disk;
+                self.by_part.push(std::array::from_fn(|part| {
+                    let whole = (self.part_start(part + 1) - self.part_start(part)) * disks;
+                    1.0 - self.of_parts[part] as f64 / whole as f64
+                }));
             }
         }
     }

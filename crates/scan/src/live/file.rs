@@ -32,17 +32,21 @@ impl FileSource {
 impl Source for FileSource {
     fn open(&self) -> Result<Box<dyn Reader>, Lost> {
         let opened = direct(&self.path).or_else(|_| File::open(&self.path));
-        let named = |error: io::Error| Lost(format!("{}: {error}", self.path.display()));
-        let mut file = opened.map_err(named)?;
+        let lost = |error: io::Error| Lost(error.to_string());
+        let mut file = opened.map_err(lost)?;
         let sector = sector(&file);
-        let bytes = file.seek(SeekFrom::End(0)).map_err(named)?;
+        let bytes = file.seek(SeekFrom::End(0)).map_err(lost)?;
         let size = Size {
             sectors: SectorCount(bytes / sector),
             sector: Bytes(sector),
         };
         if size.sectors.0 == 0 || bytes % sector > 0 {
-            let why = format!("found {bytes} bytes, expected whole blocks of {sector}");
-            return Err(named(io::Error::other(why)));
+            let expected = format!(
+                "whole blocks of {sector}, as on a disk; sim:FILE scans the drive that a \
+                 specification describes"
+            );
+            let why = format!("found {bytes} bytes, expected {expected}");
+            return Err(Lost(why));
         }
         Ok(Box::new(Opened { file, size }))
     }

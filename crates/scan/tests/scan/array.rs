@@ -86,6 +86,13 @@ fn an_array_of_one_disk_is_that_disk() {
         assert!(alone.is_complete() && array.is_complete());
         assert_eq!(alone.percents, array.percents);
         assert_eq!(alone.by_part, array.by_part);
+        // A read over the border of two parts is of both.
+        let is_share = |share: &f64| (0.0..=1.0).contains(share);
+        assert!(
+            alone.by_part.iter().flatten().all(is_share),
+            "{:?}",
+            alone.by_part
+        );
         assert_eq!(alone.figures, array.figures);
         assert_eq!(alone.foreground, array.foreground);
         assert_eq!(alone.alone, array.alone);
