@@ -262,9 +262,9 @@ impl Datasheet {
     /// revolutions, and the skews between tracks.
     fn on_track(figures: &Figures, per_s: f64) -> f64 {
         let surfaces = f64::from(figures.surfaces.value);
-        let skews = (surfaces - 1.0) * figures.single_ms.value + cylinder_ms(figures);
-        let track_ms = figures.revolution_ms + skews / surfaces;
-        per_s * track_ms / 1e3 / figures.sectors.value.physical_bytes() as f64
+        let skews = (surfaces - 1.0) * track_ms(figures) + cylinder_ms(figures);
+        let each_ms = figures.revolution_ms + skews / surfaces;
+        per_s * each_ms / 1e3 / figures.sectors.value.physical_bytes() as f64
     }
 
     fn zones(&self, figures: &Figures) -> Result<Vec<Zone>, InputError> {
@@ -301,7 +301,7 @@ impl Datasheet {
                 first,
                 end: end as u32,
                 sectors: sectors as u32,
-                track_skew: angle(figures.single_ms.value, sectors) as u32 % sectors as u32,
+                track_skew: angle(track_ms(figures), sectors) as u32 % sectors as u32,
                 cylinder_skew: angle(cylinder_ms(figures), sectors) as u32 % sectors as u32,
             });
         }
@@ -460,9 +460,15 @@ const OVERHEADS: [&str; 8] = [
     "write_miss_after_write",
 ];
 
-/// The time that the skew between cylinders allows for: a tenth more than the seek takes.
+/// The time that the skew between tracks of a cylinder allows for: a head switch, and what a write
+/// waits longer, so that writes in sequence lose no revolution either.
+fn track_ms(figures: &Figures) -> f64 {
+    figures.single_ms.value + figures.write_settle_ms.value
+}
+
+/// The time that the skew between cylinders allows for: a tenth more for the seek.
 fn cylinder_ms(figures: &Figures) -> f64 {
-    1.1 * figures.single_ms.value
+    0.1 * figures.single_ms.value + track_ms(figures)
 }
 
 /// The bytes of a drive that is sold with a capacity: as makers have agreed (IDEMA LBA1-03) for

@@ -4,6 +4,7 @@ use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;
 use diskarm_core::geometry::Layout;
 use diskarm_core::request::{Op, Request};
+use diskarm_core::spec::WriteCache;
 use diskarm_core::units::{Angle, Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_rewrite::{Datasheet, Sectors};
 use proptest::prelude::*;
@@ -132,6 +133,32 @@ fn reads_in_sequence_have_the_rates_of_the_data_sheet() {
         let found = sequential(&mut drive, Lbn(from));
         assert!((found / inner - 1.0).abs() < 0.02, "{rpm}: {found}");
     }
+}
+
+/// A write of twelve tracks takes as long as a read of them, but for where it begins: no revolution
+/// is lost where it goes on to the next track.
+#[test]
+fn writes_go_on_to_the_next_track_as_reads_do() {
+    let (_, mut spec) = common().specification().expect("a specification");
+    spec.buffer.write_cache = WriteCache::Off;
+    let track = u64::from(spec.geometry.zones[0].sectors_per_track);
+    let [read_ms, write_ms] = [Op::Read, Op::Write].map(|op| {
+        let mut drive = Drive::new(&spec, Angle::ZERO).expect("a drive");
+        let request = Request::new(0, op, Lbn(0), SectorCount(12 * track));
+        drive.submit(Instant::START, request).expect("room");
+        loop {
+            let now = drive.next_event().expect("a completion");
+            if let Some(completion) = drive.advance(now) {
+                break completion.at.after(Instant::START).as_ms();
+            }
+        }
+    });
+    let revolution_ms = 60e3 / 7200.0;
+    assert!(read_ms > 12.0 * revolution_ms, "{read_ms}");
+    assert!(
+        (write_ms - read_ms).abs() < 1.5 * revolution_ms,
+        "{write_ms} {read_ms}"
+    );
 }
 
 #[test]
