@@ -30,6 +30,7 @@ mod vector;
 use diskarm_core::spec::{Buffer, Delivered, Key, ReadAhead, Spec, Value, WriteCache};
 use serde::{Deserialize, Serialize};
 
+use crate::hits::WriteHits;
 use crate::{Disk, Effort, Error, Setup};
 use bench::Bench;
 use judge::Verdict;
@@ -258,7 +259,8 @@ pub fn measure(
     find(Bench::new(disk, setup, known, (false, seed))?, effort)
 }
 
-/// Finds all of a buffer. Data are lost at random places.
+/// Finds all of a buffer, of which it is known what `hits` it served when nothing but times were
+/// measured. Data are lost at random places.
 ///
 /// # Errors
 /// As [`measure`].
@@ -266,10 +268,14 @@ pub fn measure_writes(
     disk: &mut Disk<'_>,
     setup: &Setup<'_>,
     known: &Spec,
+    hits: &WriteHits,
     effort: Effort,
     seed: u64,
 ) -> Result<Facts, Error> {
-    find(Bench::new(disk, setup, known, (true, seed))?, effort)
+    let mut bench = Bench::new(disk, setup, known, (true, seed))?;
+    // Their overhead does not tell: it may be that of misses, as both may be zero.
+    bench.absorbs = hits.after_read.is_some();
+    find(bench, effort)
 }
 
 fn find(mut bench: Bench<'_, '_>, effort: Effort) -> Result<Facts, Error> {

@@ -90,6 +90,8 @@ pub(super) struct Bench<'a, 'd> {
     pub trials: Vec<Trial>,
     /// Whether vectors may write.
     pub writes: bool,
+    /// Whether a write was seen to end before it is on the media.
+    pub absorbs: bool,
     /// Whether the write cache holds several ranges, which no model here does.
     pub is_deferred: bool,
     /// Services of reads of one block that the buffer served, in nanoseconds.
@@ -126,6 +128,7 @@ impl<'a, 'd> Bench<'a, 'd> {
             believed: without_places(known),
             trials: Vec::new(),
             writes,
+            absorbs: false,
             is_deferred: false,
             hits: Vec::new(),
             recent: VecDeque::new(),

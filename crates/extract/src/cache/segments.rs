@@ -56,9 +56,7 @@ pub(super) fn look(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
 /// Looks at what a write leaves, and sets what is believed.
 pub(super) fn look_at_writes(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
     let hits = bench.agreed(|bench| written(bench, 1))?.0;
-    let o = &bench.believed.overheads;
-    // They are the same where no write was seen to end before it is on the media.
-    let absorbs = o.write_hit_after_read != o.write_miss_after_read;
+    let absorbs = bench.absorbs;
     let buffer = &mut bench.believed.buffer;
     buffer.hits_on_written = hits;
     buffer.caching |= hits || absorbs;

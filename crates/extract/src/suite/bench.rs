@@ -127,13 +127,14 @@ pub fn buffer(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
     let known = bench.findings.mechanism().ok_or_else(|| {
         Error::Undecided("too little is known of times to tell buffers apart".to_owned())
     })?;
+    let (effort, seed) = (bench.options.effort, bench.seed);
+    let hits = bench.findings.write_hits.unwrap_or_default();
     // A model of the drive needs what writes take.
-    let measure = match bench.options.writes && bench.findings.writes.is_some() {
-        true => cache::measure_writes,
-        false => cache::measure,
+    let found = match bench.options.writes && bench.findings.writes.is_some() {
+        true => cache::measure_writes(bench.disk, &setup, &known, &hits, effort, seed),
+        false => cache::measure(bench.disk, &setup, &known, effort, seed),
     };
-    let effort = bench.options.effort;
-    bench.findings.buffer = Some(measure(bench.disk, &setup, &known, effort, bench.seed)?);
+    bench.findings.buffer = Some(found?);
     Ok(())
 }
 

@@ -4,7 +4,7 @@ mod battery;
 mod variants;
 
 use diskarm_core::geometry::Layout;
-use diskarm_core::spec::{self, Buffer, Key, Spec, Value, WriteCache};
+use diskarm_core::spec::{self, Buffer, Key, Overheads, Spec, Value, WriteCache};
 use diskarm_core::units::{SectorCount, Span};
 use diskarm_extract::cache::{self, Facts, Finding};
 use diskarm_extract::{
@@ -56,12 +56,13 @@ fn found_behind(
     timing.describe(&mut known);
     let before = disk.cost();
     let clock = std::time::Instant::now();
-    let measure = if writes {
-        cache::measure_writes
-    } else {
-        cache::measure
+    let facts = match &timing.written {
+        Some(written) => {
+            let hits = &written.hits;
+            cache::measure_writes(&mut disk, &setup, &known, hits, effort, seed)?
+        }
+        None => cache::measure(&mut disk, &setup, &known, effort, seed)?,
     };
-    let facts = measure(&mut disk, &setup, &known, effort, seed)?;
     let wall = clock.elapsed().as_secs_f64();
     let after = disk.cost();
     let cost = Cost {
@@ -158,8 +159,22 @@ fn facts_of_the_catalogue_are_right_or_not_determinable() {
 /// it is of a kind that it does not describe, and nothing wrong about anything else.
 #[test]
 fn a_cache_that_defers_writes_is_not_taken_for_another() {
-    for (name, dirty) in [("hp-c2247", 64), ("seagate-st41601n", 2048)] {
-        let mut given = catalogued(name);
+    let at_once = |spec: Spec| Spec {
+        overheads: Overheads {
+            read_hit_after_read: spec.overheads.read_hit_after_read,
+            read_hit_after_write: spec.overheads.read_hit_after_write,
+            ..Overheads::default()
+        },
+        ..spec
+    };
+    let drives = [
+        (catalogued("hp-c2247"), 64),
+        (catalogued("seagate-st41601n"), 2048),
+        // Neither misses nor what the write cache takes in need any processing.
+        (at_once(catalogued("hp-c2247")), 64),
+    ];
+    for (mut given, dirty) in drives {
+        let name = given.name.clone();
         given.buffer.write_cache = WriteCache::Deferred;
         given.buffer.dirty_max = SectorCount(dirty);
         assert_eq!(given.contradiction(), None, "{name}");
