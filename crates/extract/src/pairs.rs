@@ -252,7 +252,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
     ///
     /// # Errors
     /// It failed otherwise, or too many did.
-    fn is_unreadable<T>(&mut self, result: &Result<T, Error>) -> Result<bool, Error> {
+    pub fn is_unreadable<T>(&mut self, result: &Result<T, Error>) -> Result<bool, Error> {
         match result {
             Err(error) if error.is_of_medium() && self.unreadable < UNREADABLE => {
                 self.unreadable += 1;

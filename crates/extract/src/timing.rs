@@ -14,6 +14,10 @@
 //!   head switch, or one with the time to settle before a write, were negative so, there is the
 //!   least time to settle with which it is not.
 //!   SEEK does not part them either: one to the present track may include the time to settle.
+//! * A transfer that goes on to the next track waits for the head switch, not for the time to
+//!   settle there. If it loses no revolution, the head switch is no longer than the pause between
+//!   the tracks, less the time to settle before a write, and a request on another track of the
+//!   cylinder settles for the rest.
 //! * The bus rate of writes is that of reads unless writes show their own: if the media wait for
 //!   more than one sector, or if a write cache takes them in.
 //! * The overheads of read and write misses, and the completion of writes, are zero if they are
@@ -156,6 +160,25 @@ impl Timing {
                 let more = still - self.arm_behind_write(written, &division) - settle;
                 table(seeks, more, cylinders)
             });
+        }
+        self.divide_switch(&mut spec.mechanics);
+    }
+
+    /// Divides what a request on another track of the cylinder takes between the head switch and
+    /// the time to settle.
+    fn divide_switch(&self, mechanics: &mut Mechanics) {
+        let all = mechanics.head_switch;
+        let written = self.written.as_ref();
+        let writes = written.and_then(|written| written.writes.goes_on);
+        let before_write = writes.map(|pause| pause - mechanics.write_settle);
+        let pauses = self.reads.goes_on.into_iter().chain(before_write);
+        let onward = pauses.min().unwrap_or(all);
+        // No movement before a write is negative.
+        mechanics.head_switch = onward.or_zero().max(-mechanics.write_settle).min(all);
+        let settle = all - mechanics.head_switch;
+        // A little is the error of what was measured: skews are what head switches take.
+        if settle > LITTLE {
+            mechanics.cylinder_settle = settle;
         }
     }
 
