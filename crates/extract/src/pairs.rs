@@ -268,6 +268,15 @@ impl<'a, 'd> Pairs<'a, 'd> {
         self.last.ended + self.last.rested + self.delay + lead
     }
 
+    /// Rests until a run of `sectors` on `track` is about `lead` ahead; its first block, and when
+    /// that passes. `None` if there is none.
+    pub fn wait_for(&mut self, track: &Track, sectors: u16, lead: f64) -> Option<(Lbn, f64)> {
+        let wanted = self.soonest(lead);
+        let (at, passes) = self.next_pass(track, sectors, wanted)?;
+        self.rest(span((passes - wanted).max(0.0)));
+        Some((at, passes))
+    }
+
     /// Sends a command to a run of blocks that passes at `passes`, `lead` before that.
     fn catch_at(
         &mut self,
