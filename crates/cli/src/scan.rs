@@ -155,14 +155,14 @@ pub struct Args {
     /// A row says for whom the command was (of the foreground, with what is read for the scan in
     /// the same command, or for the scan alone), whether it reads or writes (R or W), its first
     /// block and their number, when it was sent, how long it was predicted to take and how long it
-    /// took, in microseconds, and whether the position of the arm was known and it succeeded. If
-    /// not, the prediction is not relied on; there is none if the model had lost track of the
-    /// drive. With --depth 2 times are from sending, also while the command before is served.
+    /// took, in microseconds, and whether the position was known and it succeeded. If not, the
+    /// prediction is not relied on; there is none if the model had lost track of the drive. With --depth 2 times are from sending, also while the command before is served.
     ///
     /// The figure has the commands of the foreground with a known position, as that of `diskarm
-    /// validate --locked --plot`. Of the foreground without the scan nothing is written.
+    /// validate --locked --plot`. Of the foreground without the scan nothing is written, and a scan
+    /// that can be continued does not write this file.
     #[arg(long, value_name = "FILE", value_parser = predictions::file_name)]
-    #[arg(conflicts_with_all = ["inside", "rebuild"])]
+    #[arg(conflicts_with_all = ["checkpoint", "inside", "rebuild"])]
     predictions: Option<String>,
 
     /// Print JSON: one object; names end in their unit; null where a value cannot be computed

@@ -118,7 +118,7 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
         true => output::print_json(&found)?,
         false => output::print(&found.text())?,
     }
-    scanning.end(&account, has_given_up)
+    scanning.end(&account, has_given_up, model.as_ref())
 }
 
 /// What the device is, if somebody says so.
@@ -229,9 +229,6 @@ impl Scanning<'_> {
         let bar = Progress::new(Some(left.count().0));
         let sink = sink(&self.answers, pieces, (live.size().sector, bar));
         let mut ran = scan.run_on(live, left, sink)?;
-        if let Some(predictions) = &self.predictions {
-            predictions.clone().finish(&args.url, model)?;
-        }
         let time = ran.foreground.end.after(Instant::START);
         if !self.answers.is_stopped() && self.answers.lost().is_none() {
             ran.alone = scan.alone_on(self.open(args.depth)?, ran.foreground.requests)?;
@@ -251,7 +248,15 @@ impl Scanning<'_> {
     }
 
     /// How the command ends.
-    fn end(&self, account: &Account, has_given_up: bool) -> Result<(), Error> {
+    fn end(
+        &self,
+        account: &Account,
+        has_given_up: bool,
+        model: Option<&Model>,
+    ) -> Result<(), Error> {
+        if let (Some(predictions), Some(model)) = (&self.predictions, model) {
+            predictions.clone().finish(&self.args.url, model)?;
+        }
         let left = account.left().count().0;
         let again = match &self.args.checkpoint {
             Some(path) if left > 0 => {

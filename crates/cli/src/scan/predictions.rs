@@ -155,8 +155,13 @@ fn row(predicted: &Predicted) -> Vec<u8> {
 fn drawn(drive: &str, model: &Model, errors: &[plot::Outcome]) -> String {
     let size = |one: &plot::Outcome| one.error.max(-one.error);
     let right = errors.iter().filter(|one| size(one) <= RIGHT).count();
-    let percent = 100.0 * right as f64 / errors.len().max(1) as f64;
-    let title = format!("{drive}: {percent:.2} % within 50 us");
+    let title = match errors.len() {
+        0 => format!("{drive}: no command with a known position"),
+        all => {
+            let percent = 100.0 * right as f64 / all as f64;
+            format!("{drive}: {percent:.2} % within 50 us")
+        }
+    };
     let subtitle = format!(
         "{} commands of the foreground, predicted as of {}",
         errors.len(),

@@ -81,14 +81,14 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
     let ran = kept(args, &scan, &drive, outputs);
     progress.clear();
     let (account, ran) = ran?;
-    if let Some(predictions) = predictions {
-        predictions.finish(&drive.name, model)?;
-    }
     let unreadable = account.unreadable().map(|(first, sectors)| {
         let layout = Some(&**model.layout());
         Unreadable::new(first, sectors, layout)
     });
     print(args, &Scanned::of(&scan, &ran, names, unreadable.collect()))?;
+    if let Some(predictions) = predictions {
+        predictions.finish(&drive.name, model)?;
+    }
     super::judged(args, &account)
 }
 
