@@ -33,7 +33,6 @@
 //! # Cost
 //! Some 150 pairs for reads, 1000 for writes.
 
-mod onward;
 mod wait;
 
 use diskarm_core::units::Span;
@@ -53,10 +52,6 @@ pub struct Reads {
     pub after_read: Estimate,
     /// By how much the lead is longer on another track of the cylinder.
     pub head_switch: Estimate,
-    /// The shortest pause between two tracks of a cylinder within which a read goes on to the
-    /// second, of those that are shorter than the head switch; `None` if there is none.
-    #[serde(default)]
-    pub goes_on: Option<Span>,
 }
 
 /// What writes take, and reads after them.
@@ -78,10 +73,6 @@ pub struct Writes {
     pub wait: Wait,
     /// Lead of a write that continues the write before.
     pub in_sequence: Estimate,
-    /// The shortest pause between two tracks of a cylinder within which a write goes on to the
-    /// second; `None` if there is none.
-    #[serde(default)]
-    pub goes_on: Option<Span>,
 }
 
 /// The index of an access in pairs of values.
@@ -106,12 +97,9 @@ pub fn measure(
         1 => still,
         _ => leads.of(both, 1, To::OtherTrack)?,
     };
-    let head_switch = difference(other, still);
-    let longest = head_switch.value + head_switch.uncertainty;
     Ok(Reads {
         after_read: still,
-        head_switch,
-        goes_on: leads.goes_on(Access::Read, still, Some(longest))?,
+        head_switch: difference(other, still),
     })
 }
 
@@ -149,7 +137,6 @@ pub fn measure_writes(
         later,
         wait,
         in_sequence: leads.in_sequence()?,
-        goes_on: leads.goes_on(Access::Write, still[1], None)?,
     })
 }
 

@@ -14,11 +14,6 @@
 //!   head switch, or one with the time to settle before a write, were negative so, there is the
 //!   least time to settle with which it is not.
 //!   SEEK does not part them either: one to the present track may include the time to settle.
-//!   Writes that a cache takes in do: their arm settles, but no miss is processed.
-//! * A transfer that goes on to the next track waits for the head switch, not for the time to
-//!   settle there. If it loses no revolution, the head switch is no longer than the pause between
-//!   the tracks, less the time to settle before a write, and a request on another track of the
-//!   cylinder settles for the rest.
 //! * The bus rate of writes is that of reads unless writes show their own: if the media wait for
 //!   more than one sector, or if a write cache takes them in.
 //! * The overheads of read and write misses, and the completion of writes, are zero if they are
@@ -135,8 +130,6 @@ struct Division {
     reselect: [Span; 2],
     /// The time to settle on the track where the head is.
     track_settle: Span,
-    /// The part of it that only writes show which the cache takes in.
-    longer: Span,
 }
 
 impl Timing {
@@ -164,27 +157,6 @@ impl Timing {
                 table(seeks, more, cylinders)
             });
         }
-        self.divide_switch(&mut spec.mechanics, &division);
-    }
-
-    /// Divides what a request on another track of the cylinder takes between the head switch and
-    /// the time to settle.
-    fn divide_switch(&self, mechanics: &mut Mechanics, division: &Division) {
-        let all = mechanics.head_switch;
-        let written = self.written.as_ref();
-        let writes = written.and_then(|written| written.writes.goes_on);
-        let before_write = writes.map(|pause| pause - mechanics.write_settle);
-        let pauses = self.reads.goes_on.into_iter().chain(before_write);
-        // No command tells whether what write hits show of the time to settle is part of a head
-        // switch; it is taken to be the same on all tracks of a cylinder.
-        let onward = pauses.chain([all - division.longer]).min().unwrap_or(all);
-        // No movement before a write is negative.
-        mechanics.head_switch = onward.or_zero().max(-mechanics.write_settle).min(all);
-        let settle = all - mechanics.head_switch;
-        // A little is the error of what was measured: skews are what head switches take.
-        if settle > LITTLE {
-            mechanics.cylinder_settle = settle;
-        }
     }
 
     fn division(&self) -> Division {
@@ -198,7 +170,6 @@ impl Timing {
                 write_sector: read_sector,
                 reselect: [Span::ZERO; 2],
                 track_settle: self.settle_by_reads().or_zero(),
-                longer: Span::ZERO,
             };
         };
         let [after_read, after_write] = written.writes.later;
@@ -214,26 +185,13 @@ impl Timing {
         let reads = reselect[0] + read_sector.max(-after_read);
         let waits = written.writes.wait.sector;
         let write_sector = value(written.hits.sector.or(waits)).unwrap_or(read_sector);
-        let mut division = Division {
+        Division {
             behind_media: [reads, reads + after_read],
             read_sector,
             write_sector: write_sector.or_zero(),
             reselect,
             track_settle: self.track_settle(written, write_sector.or_zero()),
-            longer: Span::ZERO,
-        };
-        let landed = settle_of_hits(written, &division).unwrap_or(Span::ZERO);
-        division.longer = (landed - division.track_settle).or_zero();
-        division.track_settle += division.longer;
-        division
-    }
-
-    /// How writes that the cache takes in show the time to settle on the track where the head is,
-    /// if they do.
-    pub(crate) fn settle_of_hits(&self) -> Option<Estimate> {
-        let is_shown = self.division().longer > Span::ZERO;
-        let written = self.written.as_ref().filter(|_| is_shown)?;
-        written.hits.lands
+        }
     }
 
     /// The least time to settle on the track where the head is with which no head switch and no
@@ -395,18 +353,6 @@ impl Timing {
     fn head_switch(&self, division: &Division) -> Span {
         none_if_little(self.reads.head_switch.value + division.track_settle).or_zero()
     }
-}
-
-/// The time to settle on the track where the head is, as writes that the cache takes in show it;
-/// `None` if the arm is there before the data are, or no write shows it.
-fn settle_of_hits(written: &Written, division: &Division) -> Option<Span> {
-    let Written { writes, hits, .. } = written;
-    let (lands, hit) = (hits.lands?, hits.after_read?);
-    let completion = division.behind_media[1] - division.reselect[0];
-    let command = (hit.value - division.write_sector - completion.or_zero()).or_zero();
-    let settle = lands.value - division.behind_media[0] - command;
-    let data = division.write_sector + writes.wait.least_delay;
-    (settle > data + LITTLE.max(lands.uncertainty)).then_some(settle)
 }
 
 /// By how much writes end later than reads, which have `read_sector` behind the media; as if no

@@ -172,26 +172,11 @@ fn mechanics(name: &str, checkpoint: &Checkpoint) -> Option<How> {
             ),
             None => How::Unknown(why_not("reads", checkpoint, "")),
         }),
-        "cylinder_settle" => {
-            let found = findings.mechanism()?.mechanics.cylinder_settle;
-            (found > Span::ZERO).then(|| {
-                exact(
-                    "what pairs on two tracks of a cylinder take beyond a transfer that goes on to \
-                     the next one",
-                )
-            })
-        }
-        "track_settle" => Some(match findings.timing()?.settle_of_hits() {
-            Some(lands) => by(
-                "writes that the drive takes in, whose arm settles although no miss is processed",
-                &lands,
-            ),
-            None => How::Assumed(
-                "A time to settle on the track where the head is cannot be told from the overhead \
-                 of commands, and is part of it unless another time were negative."
-                    .to_owned(),
-            ),
-        }),
+        "track_settle" => Some(How::Assumed(
+            "A time to settle on the track where the head is cannot be told from the overhead of \
+             commands, and is part of it unless another time were negative."
+                .to_owned(),
+        )),
         "write_settle" => Some(match &findings.writes {
             Some(writes) => by(
                 "pairs with writes on other cylinders, less those with reads",

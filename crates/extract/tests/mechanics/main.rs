@@ -6,7 +6,6 @@ mod random;
 mod rotation;
 mod seek;
 mod sequential;
-mod settle;
 mod timing;
 mod variants;
 mod waits;
