@@ -13,7 +13,8 @@
 //! by the time of a sector on the bus, the latter by what that is more than on the media. But
 //! between two tracks the media pause, and a bus that is slower catches up: the lead of a write
 //! across the end of a track is then shorter than that of as many sectors on one. A wait for data
-//! is the same.
+//! is the same. Where each further sector lengthens the lead by a large part of a revolution, it is
+//! not the bus that does: the media miss their place, and neither bus nor wait is known.
 //!
 //! # Confidence
 //! That of the leads. Where a pause between tracks is too short to show, the two cannot be told
@@ -56,6 +57,9 @@ pub enum Unsure {
     SlowBus,
     /// Whether they wait for more sectors than were written.
     More,
+    /// For how many they wait: they miss their place again and again in a write of several, as
+    /// they do where the drive has room for few sectors.
+    Missed,
 }
 
 /// No drive waits for more sectors before it writes.
@@ -66,6 +70,8 @@ const SEVERAL: u16 = 9;
 const BEFORE: u16 = 4;
 /// The number of sectors that tell by how much the bus is slower, unless tracks are short.
 const MANY: u16 = 33;
+/// A bus takes no more than this share of a revolution for a sector.
+const SLOWEST: f64 = 1.0 / 8.0;
 
 impl Leads<'_, '_> {
     /// The lead of a write of `sectors` after a write on the same track of the first zone, in
@@ -82,6 +88,21 @@ impl Leads<'_, '_> {
 
     /// How the media wait for data.
     pub(super) fn wait(&mut self) -> Result<Wait, Error> {
+        let wait = self.by_size()?;
+        let slowest = span(SLOWEST * self.setup.rotation.period_ns);
+        Ok(match wait.sector {
+            Some(sector) if sector.value > slowest => Wait {
+                sectors: SectorCount(1),
+                sector: None,
+                least_delay: Span::ZERO,
+                unsure: Some(Unsure::Missed),
+            },
+            _ => wait,
+        })
+    }
+
+    /// The same as if the media missed nothing.
+    fn by_size(&mut self) -> Result<Wait, Error> {
         let (one, two) = (self.of_size(1)?, self.of_size(2)?);
         if two.median - one.median > DIFFERENT {
             return match self.is_overtaken(one, two)? {

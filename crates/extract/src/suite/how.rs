@@ -294,6 +294,11 @@ fn writes(name: &str, checkpoint: &Checkpoint) -> Option<How> {
                  wait for more"
                     .to_owned(),
             ),
+            Some(Unsure::Missed) => How::Unknown(
+                "writes of several sectors lose revolutions on the media, as on a drive with room \
+                 for few sectors, and do not tell for how many the media wait"
+                    .to_owned(),
+            ),
         },
         _ => return None,
     })

@@ -74,3 +74,15 @@ fn a_wait_without_an_end_is_not_called_certain() {
     let found = waits(&with_bus(40.0, 500), 3);
     assert_eq!(found.unsure, Some(Unsure::More), "{found:?}");
 }
+
+/// A drive with room for one sector takes the next one when that is on the media, and waits a
+/// revolution for its place.
+#[test]
+fn missed_revolutions_are_not_taken_for_a_slow_bus() {
+    let mut spec = catalogued("hp-c2247");
+    spec.buffer.segment = SectorCount(1);
+    spec.buffer.read_ahead_max = SectorCount(1);
+    assert_eq!(spec.contradiction(), None);
+    let found = waits(&spec, 3);
+    assert_eq!((found.sector, found.unsure), (None, Some(Unsure::Missed)));
+}
