@@ -156,7 +156,8 @@ pub struct Args {
     /// the same command, or for the scan alone), whether it reads or writes (R or W), its first
     /// block and their number, when it was sent, how long it was predicted to take and how long it
     /// took, in microseconds, and whether the position was known and it succeeded. If not, the
-    /// prediction is not relied on; there is none if the model had lost track of the drive. With --depth 2 times are from sending, also while the command before is served.
+    /// prediction is not relied on; there is none if the model had lost track of the drive. With
+    /// --depth 2 times are from sending, also while the command before is served.
     ///
     /// The figure has the commands of the foreground with a known position, as that of `diskarm
     /// validate --locked --plot`. Of the foreground without the scan nothing is written, and a scan
