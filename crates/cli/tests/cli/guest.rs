@@ -43,7 +43,7 @@ mount -t devtmpfs dev /dev
 ";
 
 /// Seconds after which a guest is given up.
-const LIMIT: &str = "240";
+const LIMIT: &str = "420";
 
 fn found(program: &str) -> Option<PathBuf> {
     let folders = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
@@ -330,7 +330,7 @@ fn a_guest_measures_the_drive() {
     let script = "\
 cd tmp
 for attempt in 1 2
-do timeout 100 diskarm extract /dev/sg0 -o found.toml --quick
+do timeout 180 diskarm extract /dev/sg0 -o found.toml --quick
 ended=$?
 test $ended = 0 && break
 rm -f found.toml.partial
