@@ -22,6 +22,7 @@ mod plot;
 mod policies;
 mod progress;
 mod queueing;
+mod rows;
 mod scan;
 mod serve;
 mod simulate;

@@ -152,12 +152,13 @@ pub struct Args {
     /// Write the predicted and the measured time of each command beside the scan to this file: .csv
     /// for a row each, .svg for a figure of their differences by size
     ///
-    /// A row says for whom the command was (of the foreground, with what is read for the scan in
-    /// the same command, or for the scan alone), whether it reads or writes (R or W), its first
-    /// block and their number, when it was sent, how long it was predicted to take and how long it
-    /// took, in microseconds, and whether the position was known and it succeeded. If not, the
+    /// A row has the source of the command (foreground, with what is read for the scan in the same
+    /// command, or scan alone), whether it reads or writes (R or W), its first block and their
+    /// number, when it was sent, how long it was predicted to take and how long it took, in
+    /// microseconds, and whether the rotational position was known and it succeeded. If not, the
     /// prediction is not relied on; there is none if the model had lost track of the drive. With
-    /// --depth 2 times are from sending, also while the command before is served.
+    /// --depth 2 times are from sending, also while the command before is served, and the
+    /// prediction is the one that was made when that had ended.
     ///
     /// The figure has the commands of the foreground with a known position, as that of `diskarm
     /// validate --locked --plot`. Of the foreground without the scan nothing is written, and a scan

@@ -2,7 +2,7 @@
 
 pub mod args;
 pub mod compare;
-pub mod rows;
+mod rows;
 pub mod workload;
 
 pub use args::Args;

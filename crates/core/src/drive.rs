@@ -321,9 +321,9 @@ impl Device for Drive {
     }
 
     fn parts(&self, _: Instant) -> Vec<Part> {
-        let buffer = self.destaged().map(|work| Part {
+        let buffer = self.deferred.as_ref().map(|deferred| Part {
             name: String::new(),
-            work: Work::Buffer(work),
+            work: Work::Buffer(deferred.figures),
         });
         buffer.into_iter().collect()
     }

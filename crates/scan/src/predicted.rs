@@ -6,7 +6,9 @@ use std::sync::Arc;
 use diskarm_core::request::Request;
 use diskarm_core::units::{Instant, Span};
 
-/// A command that has ended, and when it was predicted to.
+use crate::watch::RIGHT;
+
+/// A command that has ended, and when it was predicted to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Predicted {
     /// What was sent: with a request of the foreground, what is read in front of it in the same
@@ -18,10 +20,10 @@ pub struct Predicted {
     pub sent: Instant,
     /// When it ended.
     pub ended: Instant,
-    /// When it was predicted to end, by what had been seen of the device until then; `None` if the
-    /// model had lost track of the device.
+    /// When it was predicted to end, once the command before had ended; `None` if the model had
+    /// lost track of the device.
     pub expected: Option<Instant>,
-    /// Whether the position of the arm was known when it ended, and it succeeded. Otherwise the
+    /// Whether the angle of the platter was known when it ended, and it succeeded. Otherwise the
     /// prediction is not relied on ([`Seen::predicted`](crate::Seen::predicted) does not count it).
     pub is_confident: bool,
 }
@@ -30,6 +32,12 @@ impl Predicted {
     /// Measured minus predicted service time: below zero, a longer one was predicted.
     pub fn error(&self) -> Option<Span> {
         self.expected.map(|expected| self.ended.after(expected))
+    }
+
+    /// Whether it ended within 50 us of the prediction.
+    pub fn is_right(&self) -> bool {
+        let error = self.error();
+        error.is_some_and(|error| error.max(-error) <= RIGHT)
     }
 }
 

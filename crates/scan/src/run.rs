@@ -426,7 +426,8 @@ impl Progress {
                 let disks = self.sectors / self.disk;
                 self.by_part.push(std::array::from_fn(|part| {
                     let whole = (self.part_start(part + 1) - self.part_start(part)) * disks;
-                    1.0 - self.of_parts[part] as f64 / whole as f64
+                    // A part without blocks has none left.
+                    (whole - self.of_parts[part]) as f64 / whole.max(1) as f64
                 }));
             }
         }

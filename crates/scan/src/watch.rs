@@ -17,7 +17,7 @@ use diskarm_core::units::{Angle, Instant, Span};
 use crate::lag::Lag;
 
 /// A prediction counts as right if the request completes within this much of it.
-const RIGHT: Span = Span::from_ns(50_000);
+pub(crate) const RIGHT: Span = Span::from_ns(50_000);
 
 /// What is longer than this many revolutions is no matter of the platter: the drive did something
 /// of its own, such as a thermal recalibration.

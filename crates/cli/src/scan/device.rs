@@ -63,7 +63,7 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
         args.checkpoint.as_deref(),
         args.image.as_deref(),
     )?;
-    let predictions = Predictions::begin(args, model.as_ref(), &mut files)?;
+    let predictions = Predictions::begin(args, &args.url, model.as_ref(), &mut files)?;
     let scanning = Scanning {
         args,
         predictions,
@@ -118,7 +118,7 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
         true => output::print_json(&found)?,
         false => output::print(&found.text())?,
     }
-    scanning.end(&account, has_given_up, model.as_ref())
+    scanning.end(&account, has_given_up)
 }
 
 /// What the device is, if somebody says so.
@@ -222,7 +222,7 @@ impl Scanning<'_> {
             seed: args.seed,
             max_requests: args.max_requests(),
             on_progress: OnProgress::default(),
-            on_predicted: Predictions::taken(self.predictions.as_ref()),
+            on_predicted: Predictions::taken_by(self.predictions.as_ref()),
         };
         output::warn(&["the foreground only reads: its writes are reads of their blocks".into()]);
         let live = self.open(args.depth)?;
@@ -248,14 +248,9 @@ impl Scanning<'_> {
     }
 
     /// How the command ends.
-    fn end(
-        &self,
-        account: &Account,
-        has_given_up: bool,
-        model: Option<&Model>,
-    ) -> Result<(), Error> {
-        if let (Some(predictions), Some(model)) = (&self.predictions, model) {
-            predictions.clone().finish(&self.args.url, model)?;
+    fn end(&self, account: &Account, has_given_up: bool) -> Result<(), Error> {
+        if let Some(predictions) = &self.predictions {
+            predictions.finish()?;
         }
         let left = account.left().count().0;
         let again = match &self.args.checkpoint {

@@ -1,9 +1,7 @@
 //! The file of predictions: a row for each command, or a figure of their errors.
 
-use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use diskarm_core::request::Op;
 use diskarm_core::units::{Bytes, Span};
 use diskarm_results::place::Files;
 use diskarm_scan::{OnPredicted, Predicted};
@@ -11,30 +9,30 @@ use diskarm_simulate::Model;
 
 use super::{Args, keeper};
 use crate::error::Error;
-use crate::output::{Begun, Target};
+use crate::output::Target;
 use crate::plot;
-use crate::simulate::rows::{microseconds, number};
+use crate::rows::{RowFile, asked, microseconds};
 
-/// Errors up to this are small, as in the report of a scan.
-const RIGHT: Span = Span::from_ns(50_000);
+const NAMES: &str = "source,op,lbn,sectors,sent_us,predicted_us,measured_us,confident";
 
-const HEAD: &str = "command,op,lbn,sectors,sent_us,predicted_us,measured_us,confident\n";
-
-/// The file that --predictions names.
-#[derive(Clone)]
-pub struct Predictions(Arc<Mutex<State>>);
-
-struct State {
-    kind: Kind,
-    /// The first error; nothing is written after it.
-    failure: Option<io::Error>,
-}
+/// The file that --predictions names, until it is finished.
+pub struct Predictions(Arc<Mutex<Option<Kind>>>);
 
 enum Kind {
-    Rows(Begun),
-    /// The errors to be drawn, of a drive with blocks of a size.
-    Figure(Target, Vec<plot::Outcome>, Bytes),
-    Ended,
+    Rows(RowFile),
+    Figure(Figure),
+}
+
+/// Errors that are drawn at the end.
+struct Figure {
+    target: Target,
+    /// What is predicted, and the model that it is predicted by.
+    names: [String; 2],
+    period: Span,
+    sector: Bytes,
+    errors: Vec<plot::Outcome>,
+    /// How many of them are right.
+    right: usize,
 }
 
 /// Accepts the names of files that can be written.
@@ -49,95 +47,70 @@ pub fn file_name(text: &str) -> Result<String, &'static str> {
 }
 
 impl Predictions {
-    /// Begins the file, if there is one, of a drive that is predicted as one of `model`.
+    /// Begins the file, if there is one; `drive` is predicted as a drive of `model`.
+    ///
+    /// # Errors
+    /// If it cannot be written there.
     pub fn begin(
         args: &Args,
+        drive: &str,
         model: Option<&Model>,
         files: &mut Files,
     ) -> Result<Option<Self>, Error> {
         let (Some(path), Some(model)) = (&args.predictions, model) else {
             return Ok(None);
         };
-        let sector = Bytes(model.spec.geometry.sector_bytes.into());
         let target = Target::File(keeper::place(files, "--predictions", path)?);
         let kind = match path.to_ascii_lowercase().ends_with(".svg") {
-            true => Kind::Figure(target, Vec::new(), sector),
-            false => Kind::Rows(target.begin()?),
+            true => Kind::Figure(Figure {
+                target,
+                names: [drive.to_owned(), model.name.clone()],
+                period: Span::from_ns(model.spec.mechanics.period_ns.round() as i64),
+                sector: Bytes(model.spec.geometry.sector_bytes.into()),
+                errors: Vec::new(),
+                right: 0,
+            }),
+            false => Kind::Rows(RowFile::begin(target, NAMES)?),
         };
-        let mut state = State {
-            kind,
-            failure: None,
-        };
-        state.put(HEAD.as_bytes());
-        Ok(Some(Self(Arc::new(Mutex::new(state)))))
+        Ok(Some(Self(Arc::new(Mutex::new(Some(kind))))))
     }
 
-    /// What takes note of predictions, if anything does.
-    pub fn taken(file: Option<&Self>) -> OnPredicted {
-        let state = file.map(|file| Arc::clone(&file.0));
-        state.map_or_else(OnPredicted::default, |state| {
-            OnPredicted::calling(move |predicted| lock(&state).take(predicted))
+    /// What `file` takes predictions by, if there is one.
+    pub fn taken_by(file: Option<&Self>) -> OnPredicted {
+        let Some(Self(kind)) = file else {
+            return OnPredicted::default();
+        };
+        let kind = Arc::clone(kind);
+        OnPredicted::calling(move |predicted| match &mut *lock(&kind) {
+            Some(Kind::Rows(file)) => file.put(&row(predicted)),
+            Some(Kind::Figure(figure)) => figure.take(predicted),
+            None => {}
         })
     }
 
-    /// Ends the file, which gets its name. `drive` is what was predicted as a drive of `model`.
+    /// Ends the file, which gets its name.
     ///
     /// # Errors
     /// If any part of it could not be written; the file of that name is then unchanged.
-    pub fn finish(self, drive: &str, model: &Model) -> Result<(), Error> {
-        let mut state = lock(&self.0);
-        let written = state.failure.take().map_or(Ok(()), Err);
-        match std::mem::replace(&mut state.kind, Kind::Ended) {
-            Kind::Rows(file) => file.finish(written),
-            Kind::Figure(target, errors, _) => target.write(&drawn(drive, model, &errors)),
-            Kind::Ended => Ok(()),
+    pub fn finish(&self) -> Result<(), Error> {
+        match lock(&self.0).take() {
+            Some(Kind::Rows(file)) => file.finish(),
+            Some(Kind::Figure(figure)) => figure.finish(),
+            None => Ok(()),
         }
     }
 }
 
-impl State {
-    fn take(&mut self, predicted: &Predicted) {
-        match &mut self.kind {
-            Kind::Rows(_) => self.put(&row(predicted)),
-            Kind::Figure(_, errors, sector) => {
-                let is_judged = predicted.is_foreground && predicted.is_confident;
-                let error = predicted.error().filter(|_| is_judged);
-                errors.extend(error.map(|error| plot::Outcome {
-                    issued: predicted.sent,
-                    error,
-                    size: Bytes(predicted.command.sectors.0 * sector.0),
-                }));
-            }
-            Kind::Ended => {}
-        }
-    }
-
-    fn put(&mut self, bytes: &[u8]) {
-        if let (Kind::Rows(file), None) = (&mut self.kind, &self.failure) {
-            self.failure = file.out.write_all(bytes).err();
-        }
-    }
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(kind: &Mutex<Option<Kind>>) -> MutexGuard<'_, Option<Kind>> {
+    kind.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn row(predicted: &Predicted) -> Vec<u8> {
-    let command = &predicted.command;
     let mut row = match predicted.is_foreground {
         true => b"foreground".to_vec(),
         false => b"scan".to_vec(),
     };
-    row.extend(match command.op {
-        Op::Read => b",R,",
-        Op::Write => b",W,",
-        Op::Flush => b",F,",
-    });
-    number(&mut row, command.start.0);
-    row.push(b',');
-    number(&mut row, command.sectors.0);
-    row.push(b',');
+    asked(&mut row, &predicted.command);
     microseconds(&mut row, predicted.sent.as_ns() as i64);
     row.push(b',');
     if let Some(expected) = predicted.expected {
@@ -152,21 +125,32 @@ fn row(predicted: &Predicted) -> Vec<u8> {
     row
 }
 
-fn drawn(drive: &str, model: &Model, errors: &[plot::Outcome]) -> String {
-    let size = |one: &plot::Outcome| one.error.max(-one.error);
-    let right = errors.iter().filter(|one| size(one) <= RIGHT).count();
-    let title = match errors.len() {
-        0 => format!("{drive}: no command with a known position"),
-        all => {
-            let percent = 100.0 * right as f64 / all as f64;
-            format!("{drive}: {percent:.2} % within 50 us")
-        }
-    };
-    let subtitle = format!(
-        "{} commands of the foreground, predicted as of {}",
-        errors.len(),
-        model.name
-    );
-    let period = Span::from_ns(model.spec.mechanics.period_ns.round() as i64);
-    plot::errors(&title, &subtitle, errors, period)
+impl Figure {
+    fn take(&mut self, predicted: &Predicted) {
+        let is_judged = predicted.is_foreground && predicted.is_confident;
+        let Some(error) = predicted.error().filter(|_| is_judged) else {
+            return;
+        };
+        self.right += usize::from(predicted.is_right());
+        self.errors.push(plot::Outcome {
+            issued: predicted.sent,
+            error,
+            size: Bytes(predicted.command.sectors.0 * self.sector.0),
+        });
+    }
+
+    fn finish(self) -> Result<(), Error> {
+        let [drive, model] = &self.names;
+        let all = self.errors.len();
+        let title = match all {
+            0 => format!("{drive}: no command with a known position"),
+            _ => {
+                let percent = 100.0 * self.right as f64 / all as f64;
+                format!("{drive}: {percent:.2} % within 50 us")
+            }
+        };
+        let subtitle = format!("{all} commands of the foreground, predicted as of {model}");
+        let drawn = plot::errors(&title, &subtitle, &self.errors, self.period);
+        self.target.write(&drawn)
+    }
 }

@@ -73,9 +73,9 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
     files = files.reading_trace("--trace", args.trace.as_deref().unwrap_or_default());
     files = files.reading("--model", args.model.as_deref().unwrap_or_default());
     let outputs = Outputs::new(&mut files, args.checkpoint.as_deref(), None)?;
-    let predictions = Predictions::begin(args, Some(model), &mut files)?;
+    let predictions = Predictions::begin(args, &drive.name, Some(model), &mut files)?;
     let scan = Scan {
-        on_predicted: Predictions::taken(predictions.as_ref()),
+        on_predicted: Predictions::taken_by(predictions.as_ref()),
         ..scan
     };
     let ran = kept(args, &scan, &drive, outputs);
@@ -87,7 +87,7 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
     });
     print(args, &Scanned::of(&scan, &ran, names, unreadable.collect()))?;
     if let Some(predictions) = predictions {
-        predictions.finish(&drive.name, model)?;
+        predictions.finish()?;
     }
     super::judged(args, &account)
 }

@@ -94,6 +94,10 @@ impl Target {
             let expected = format!("a file or a device that is there ({error}), or {ELSEWHERE}");
             return Err(Error::flag("URL", url, expected));
         }
+        if url.ends_with(".toml") {
+            let expected = format!("sim:{url} for the drive that it describes");
+            return Err(Error::flag("URL", url, expected));
+        }
         if is_generic(path) {
             let path = path.to_owned();
             return Ok(Real::far(Scsi(Box::new(move || boxed(Sg::open(&path))))));

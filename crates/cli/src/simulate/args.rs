@@ -316,9 +316,9 @@ Figures (keys of --json):
                        destaged everything that it destages: absorbed (writes that completed in
                        it), waited (writes that waited for room), hits, overwritten_blocks,
                        destages, failed (destages), dirty_mean and dirty_max (blocks). Of the
-                       buffer of a drive with buffer.write_cache=deferred, as of a disk:
-                       destaged_blocks, those of them in gaps of commands
-                       (destaged_in_gaps_blocks), writes_in_gaps. Of failures of disks
+                       buffer of a drive with buffer.write_cache=deferred, until the drive did
+                       something last before that: destaged_blocks, those of them in gaps of
+                       commands (destaged_in_gaps_blocks), writes_in_gaps. Of failures of disks
                        (redundancy), until the rebuild has ended: failed_disks, failed_at_s (the
                        first), rebuilt (fraction), rebuild_s, rebuild_projected_s (if all of it
                        were under this load), rebuild_stopped_at_block, lost_blocks,

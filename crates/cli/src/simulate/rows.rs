@@ -1,20 +1,14 @@
 //! A CSV row per request, written during the run.
 
-use std::io::{self, Write};
-
 use diskarm_core::device::{Breakdown, Completion};
-use diskarm_core::request::Op;
 use diskarm_simulate::{OUTCOMES, Sink, outcome};
 
 use crate::error::Error;
-use crate::output::{Begun, Target};
+use crate::output::Target;
+use crate::rows::{RowFile, asked, microseconds, number};
 
 /// The file of rows; it gets its name when it is complete.
-pub struct Rows {
-    file: Begun,
-    /// The first error; nothing is written after it.
-    failure: Option<io::Error>,
-}
+pub struct Rows(RowFile);
 
 /// Enough for the longest row: 14 numbers of 20 digits and their separators.
 const ROW_BYTES: usize = 512;
@@ -25,14 +19,9 @@ impl Rows {
     /// # Errors
     /// If it cannot be written there.
     pub fn create(target: Target) -> Result<Self, Error> {
-        let mut rows = Self {
-            file: target.begin()?,
-            failure: None,
-        };
         let parts = Breakdown::NAMES.map(|name| format!("{name}_us")).join(",");
         let first = "id,disk,op,lbn,sectors,outcome,arrived_us,completed_us,response_us";
-        rows.put(format!("{first},{parts}\n").as_bytes());
-        Ok(rows)
+        Ok(Self(RowFile::begin(target, &format!("{first},{parts}"))?))
     }
 
     /// Renames the complete file.
@@ -40,13 +29,7 @@ impl Rows {
     /// # Errors
     /// If any part of it could not be written; the file at the final path is then unchanged.
     pub fn finish(self) -> Result<(), Error> {
-        self.file.finish(self.failure.map_or(Ok(()), Err))
-    }
-
-    fn put(&mut self, bytes: &[u8]) {
-        if self.failure.is_none() {
-            self.failure = self.file.out.write_all(bytes).err();
-        }
+        self.0.finish()
     }
 }
 
@@ -57,15 +40,7 @@ impl Sink for Rows {
         number(&mut row, request.id);
         row.push(b',');
         number(&mut row, request.unit.into());
-        row.extend(match request.op {
-            Op::Read => b",R,",
-            Op::Write => b",W,",
-            Op::Flush => b",F,",
-        });
-        number(&mut row, request.start.0);
-        row.push(b',');
-        number(&mut row, request.sectors.0);
-        row.push(b',');
+        asked(&mut row, request);
         row.extend(OUTCOMES[outcome(completion)].as_bytes());
         let times = [
             completion.arrived.as_ns() as i64,
@@ -78,59 +53,6 @@ impl Sink for Rows {
             microseconds(&mut row, ns);
         }
         row.push(b'\n');
-        self.put(&row);
-    }
-}
-
-/// Appends a number in decimal, in a third of the time of `write!`.
-pub fn number(row: &mut Vec<u8>, number: u64) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    let mut left = number;
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (left % 10) as u8;
-        left /= 10;
-        if left == 0 {
-            break;
-        }
-    }
-    row.extend(&digits[at..]);
-}
-
-/// Appends nanoseconds as microseconds with three decimals.
-pub fn microseconds(row: &mut Vec<u8>, ns: i64) {
-    if ns < 0 {
-        row.push(b'-');
-    }
-    let ns = ns.unsigned_abs();
-    number(row, ns / 1_000);
-    let rest = ns % 1_000;
-    row.push(b'.');
-    row.extend([rest / 100, rest / 10 % 10, rest % 10].map(|digit| b'0' + digit as u8));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_written_as_by_the_standard_library() {
-        for n in [0, 7, 10, 999, 1_000, 1_234_567_890, u64::MAX] {
-            let mut row = Vec::new();
-            number(&mut row, n);
-            assert_eq!(row, n.to_string().as_bytes());
-        }
-        for (ns, text) in [
-            (0, "0.000"),
-            (1, "0.001"),
-            (-483_000, "-483.000"),
-            (-20, "-0.020"),
-            (i64::MAX, "9223372036854775.807"),
-        ] {
-            let mut row = Vec::new();
-            microseconds(&mut row, ns);
-            assert_eq!(row, text.as_bytes());
-        }
+        self.0.put(&row);
     }
 }

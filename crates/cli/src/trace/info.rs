@@ -316,13 +316,13 @@ impl Arrivals {
             column if column < 1e-3 => brief(self.interval_s),
             column => (column, unit),
         };
-        // A short trace that begins late ends at what looks like its beginning.
-        let (first, last) = (format!("{:.3}", from * scale), format!("{shown:.3}"));
-        let window = if first == last {
+        let first = from * scale;
+        let window = if shown - first < 0.1 {
+            // In so few of the thousandths that are printed, its end would not tell its length.
             let (length, of_length) = brief(end - from);
-            format!("in {length:.3} {of_length} from {first} {unit} on")
+            format!("in {length:.3} {of_length} from {first:.3} {unit} on")
         } else {
-            format!("from {first} to {last} {unit}")
+            format!("from {first:.3} to {shown:.3} {unit}")
         };
         let title = format!(
             "arrivals {window}, {column:.6} {of_column} a column, up to {rate:.3} requests/s:"

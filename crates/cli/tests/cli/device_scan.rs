@@ -384,7 +384,7 @@ fn predictions_in_real_time_are_of_what_was_served() {
             }
         };
         let rows = predictions(&rows);
-        let of = |command: &str| rows.iter().filter(|row| row.command == command).count();
+        let of = |source: &str| rows.iter().filter(|row| row.source == source).count();
         assert_eq!(of("foreground"), 60);
         assert!(of("scan") > 0);
         // Reads of one block come first, which tell how long the way is.

@@ -209,7 +209,7 @@ fn the_trace_of_a_foreground_is_selected_and_fitted() {
 
 /// A row of a file of predictions.
 pub struct Row {
-    pub command: String,
+    pub source: String,
     pub op: String,
     pub lbn: u64,
     pub sectors: u64,
@@ -224,7 +224,7 @@ pub fn predictions(path: &str) -> Vec<Row> {
     let text = std::fs::read_to_string(path).expect("a file");
     std::fs::remove_file(path).expect("a file");
     let mut lines = text.lines();
-    let head = "command,op,lbn,sectors,sent_us,predicted_us,measured_us,confident";
+    let head = "source,op,lbn,sectors,sent_us,predicted_us,measured_us,confident";
     assert_eq!(lines.next(), Some(head));
     let row = |line: &str| {
         let cells: Vec<&str> = line.split(',').collect();
@@ -233,7 +233,7 @@ pub fn predictions(path: &str) -> Vec<Row> {
         assert!(["yes", "no"].contains(&cells[7]), "{line}");
         let number = |cell: &str| cell.parse::<f64>().expect("a number");
         Row {
-            command: cells[0].to_owned(),
+            source: cells[0].to_owned(),
             op: cells[1].to_owned(),
             lbn: cells[2].parse().expect("a block"),
             sectors: cells[3].parse().expect("a number"),
@@ -258,7 +258,7 @@ fn predictions_are_written_with_what_was_measured() {
     };
     let scanned = scan(&["--predictions", &rows]);
     let rows = predictions(&rows);
-    let count = |command: &str| rows.iter().filter(|row| row.command == command).count() as u64;
+    let count = |source: &str| rows.iter().filter(|row| row.source == source).count() as u64;
     assert_eq!(scanned["foreground_requests"], count("foreground"));
     let reads = scanned["reads"].as_u64().expect("a number");
     let scans = count("scan");
@@ -269,7 +269,7 @@ fn predictions_are_written_with_what_was_measured() {
         assert!(row.sent_us + 1e-3 > end_us, "{}", row.sent_us);
         end_us = row.sent_us + row.measured_us;
         assert!(row.lbn + row.sectors <= 6600 && row.sectors > 0);
-        assert!(row.op == "R" || row.op == "W" && row.command == "foreground");
+        assert!(row.op == "R" || row.op == "W" && row.source == "foreground");
     }
     let relied: Vec<&Row> = rows.iter().filter(|row| row.is_confident).collect();
     let seen = &scanned["predictions"];
@@ -280,16 +280,16 @@ fn predictions_are_written_with_what_was_measured() {
         (row.measured_us - predicted).abs() <= 50.0 + 1e-6
     };
     let right = relied.iter().filter(is_right).count() as f64 / relied.len() as f64;
-    let told = seen["right_share"].as_f64().expect("a share");
+    let reported = seen["right_share"].as_f64().expect("a share");
     assert!(
-        (right - told).abs() < 1e-12 && right > 0.999,
-        "{right} {told}"
+        (right - reported).abs() < 1e-12 && right > 0.999,
+        "{right} {reported}"
     );
 
     assert_eq!(scan(&["--predictions", &figure]), scanned);
     let drawn = std::fs::read_to_string(&figure).expect("a figure");
     std::fs::remove_file(&figure).expect("a figure");
-    let foreground = relied.iter().filter(|row| row.command == "foreground");
+    let foreground = relied.iter().filter(|row| row.source == "foreground");
     let subtitle = format!("{} commands of the foreground", foreground.count());
     assert!(
         drawn.starts_with("<svg") && drawn.contains(&subtitle),
@@ -314,6 +314,10 @@ fn predictions_are_refused_where_there_are_none() {
         ),
         (
             &[&url, "--inside", "--predictions", "x.csv"],
+            "cannot be used with",
+        ),
+        (
+            &[&url, "--checkpoint", "c", "--predictions", "x.csv"],
             "cannot be used with",
         ),
         (

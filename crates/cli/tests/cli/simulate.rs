@@ -327,7 +327,7 @@ fn a_note_says_that_the_drive_orders_requests_itself() {
 
 /// The table and the JSON have the same numbers of a cache that destages in gaps.
 #[test]
-fn the_buffer_tells_what_it_wrote_in_gaps() {
+fn the_buffer_reports_what_it_wrote_in_gaps() {
     let drive = [
         "--set=buffer.write_cache=deferred",
         "--set=buffer.dirty_max=128KiB",
@@ -355,6 +355,6 @@ fn the_buffer_tells_what_it_wrote_in_gaps() {
     assert_narrow(&table);
     let line = table.lines().find(|line| line.starts_with("buffer"));
     let words = line.expect("a line").split_whitespace().skip(1);
-    let told: Vec<f64> = words.map(|word| word.parse().expect("a number")).collect();
-    assert_eq!(told, counts);
+    let printed: Vec<f64> = words.map(|word| word.parse().expect("a number")).collect();
+    assert_eq!(printed, counts);
 }

@@ -95,7 +95,8 @@ pub struct CacheWork {
     pub dirty_max: u64,
 }
 
-/// What a write cache that chooses what it puts on the media has put there, or begun to.
+/// What a write cache that chooses what it puts on the media has put there, or begun to, until the
+/// last event of the drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BufferWork {
     /// Blocks in all.

@@ -1,24 +1,14 @@
 //! Dirty data in the gaps of commands: while a command waits for its first sector to come round, a
 //! write cache that chooses what it puts on the media puts other data there.
 
-use super::Drive;
 use super::core::{Command, Core};
 use super::deferred::Deferred;
-use crate::device::BufferWork;
 use crate::freeblock::Dirty;
 use crate::request::Op;
 use crate::units::Instant;
 
 /// The most writes in a gap.
 const WRITES: usize = 5;
-
-impl Drive {
-    /// What its write cache has put on the media or begun to; `None` unless that chooses what
-    /// ([`WriteCache::Deferred`](crate::spec::WriteCache::Deferred)).
-    pub fn destaged(&self) -> Option<BufferWork> {
-        self.deferred.as_ref().map(|deferred| deferred.figures)
-    }
-}
 
 impl Deferred {
     /// Puts on the media, in the gap of a command that begins at `at` and needs the media, what

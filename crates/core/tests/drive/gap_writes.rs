@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use diskarm_core::device::{BufferWork, Completion, Device, Part, Work};
+use diskarm_core::device::{BufferWork, Completion, Device, Work};
 use diskarm_core::drive::Drive;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::spec::{SeekCurve, Spec};
@@ -101,6 +101,18 @@ struct Done {
     destaged: BufferWork,
 }
 
+/// What the only part of a drive, its buffer, has destaged.
+fn destaged(drive: &Drive) -> BufferWork {
+    let parts = drive.parts(Instant::START);
+    let [part] = &parts[..] else {
+        panic!("{parts:?}");
+    };
+    let Work::Buffer(work) = part.work else {
+        panic!("{part:?}");
+    };
+    work
+}
+
 /// Lets a drive serve writes, one after the other, and then reads, six at a time.
 fn run(spec: &Spec, writes: &[Request], reads: &[Request]) -> Done {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
@@ -139,13 +151,8 @@ fn run(spec: &Spec, writes: &[Request], reads: &[Request]) -> Done {
         now = Instant::from_ns(step.as_ns() / SECTOR.as_ns() as u64 * SECTOR.as_ns() as u64);
         done.add_landed(&mut drive, now);
     }
-    done.destaged = drive.destaged().expect("such a cache");
-    let part = Part {
-        name: String::new(),
-        work: Work::Buffer(done.destaged),
-    };
-    assert_eq!(drive.parts(now), [part]);
-    while drive.destaged().expect("such a cache").destaged.0 > done.landed.len() as u64
+    done.destaged = destaged(&drive);
+    while destaged(&drive).destaged.0 > done.landed.len() as u64
         || done.landed.len() < writes.iter().map(|of| of.sectors.0 as usize).sum()
     {
         now += SECTOR;

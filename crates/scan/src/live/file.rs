@@ -41,11 +41,7 @@ impl Source for FileSource {
             sector: Bytes(sector),
         };
         if size.sectors.0 == 0 || bytes % sector > 0 {
-            let expected = format!(
-                "whole blocks of {sector}, as on a disk; sim:FILE scans the drive that a \
-                 specification describes"
-            );
-            let why = format!("found {bytes} bytes, expected {expected}");
+            let why = format!("found {bytes} bytes, expected whole blocks of {sector}");
             return Err(Lost(why));
         }
         Ok(Box::new(Opened { file, size }))

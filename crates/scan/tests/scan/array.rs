@@ -1,7 +1,8 @@
 //! Scans of arrays.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use diskarm_core::freeblock::{BlockSet, Delivered};
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::Mechanism;
 use diskarm_core::mirror::{Mirror, Mirroring};
@@ -86,18 +87,43 @@ fn an_array_of_one_disk_is_that_disk() {
         assert!(alone.is_complete() && array.is_complete());
         assert_eq!(alone.percents, array.percents);
         assert_eq!(alone.by_part, array.by_part);
-        // A read over the border of two parts is of both.
-        let is_share = |share: &f64| (0.0..=1.0).contains(share);
-        assert!(
-            alone.by_part.iter().flatten().all(is_share),
-            "{:?}",
-            alone.by_part
-        );
         assert_eq!(alone.figures, array.figures);
         assert_eq!(alone.foreground, array.foreground);
         assert_eq!(alone.alone, array.alone);
         assert_eq!(alone.seen, array.seen);
     }
+}
+
+/// What is left of each tenth when a tenth more of the disk has been read, block by block.
+#[test]
+fn a_read_over_the_border_of_two_tenths_is_of_both() {
+    let spec = small();
+    let sectors = spec.geometry.sectors;
+    let (policy, workload) = (policy("sptf-sw(n=40%)"), load(sectors));
+    let reads = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&reads);
+    let sink = move |read: &Delivered| kept.lock().expect("nobody panicked").push(*read);
+    let scan = scan(&spec, Place::Inside, &policy, &workload);
+    let scanned = scan.run_for(BlockSet::all(sectors), sink);
+    let by_part = scanned.expect("a sound layout").by_part;
+    let reads = reads.lock().expect("nobody panicked");
+    let tenth = sectors.0 / 10;
+    assert_eq!(tenth * 10, sectors.0);
+    let (mut left, mut read, mut expected) = ([tenth; 10], 0, Vec::new());
+    let mut crossings = 0;
+    for one in reads.iter() {
+        let blocks = one.first.0..one.first.0 + one.sectors.0;
+        crossings += u32::from(blocks.start / tenth != (blocks.end - 1) / tenth);
+        for block in blocks {
+            left[(block / tenth) as usize] -= 1;
+        }
+        read += one.sectors.0;
+        while read < sectors.0 && read / tenth > expected.len() as u64 {
+            expected.push(left.map(|blocks| blocks as f64 / tenth as f64));
+        }
+    }
+    assert!(crossings > 0 && expected.len() == 9);
+    assert_eq!(by_part, expected);
 }
 
 /// Every block of both disks of a pair is read once, and no request of the pair is delayed.

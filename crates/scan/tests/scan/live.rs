@@ -367,7 +367,7 @@ fn a_scan_beside_a_foreground_loses_nothing() {
         sector: SIZE.sector,
     };
     let text = "poisson(rate=300/s) uniform size=4KiB reads=50%";
-    let (on_predicted, told) = kept_predictions();
+    let (on_predicted, predictions) = kept_predictions();
     let scan = Scan {
         spec: &spec,
         model: &spec,
@@ -403,11 +403,11 @@ fn a_scan_beside_a_foreground_loses_nothing() {
     assert!(ran.is_complete(), "{ran:?}");
     assert_eq!(answers.lost(), None);
     kept.lock().expect("nobody panicked").check(&memory);
-    let told = told.lock().expect("nobody panicked");
-    let foreground = told.iter().filter(|one| one.is_foreground).count() as u64;
+    let predictions = predictions.lock().expect("nobody panicked");
+    let foreground = predictions.iter().filter(|one| one.is_foreground).count() as u64;
     // A request is sent again if what is read in front of it cannot be.
     assert!(foreground >= ran.foreground.requests, "{foreground}");
-    let lost = told.iter().filter(|one| one.expected.is_none());
+    let lost = predictions.iter().filter(|one| one.expected.is_none());
     let lost: Vec<_> = lost.collect();
     assert!(!lost.is_empty() && lost.iter().all(|one| !one.is_confident));
 }

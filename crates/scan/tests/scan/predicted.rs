@@ -1,4 +1,4 @@
-//! What is told of predictions, and when commands ended.
+//! When commands were predicted to end, and when they ended.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,24 +15,24 @@ use crate::bench::{
 /// A function that keeps what it is called with, and what it has kept.
 pub fn kept() -> (OnPredicted, Arc<Mutex<Vec<Predicted>>>) {
     let all = Arc::new(Mutex::new(Vec::new()));
-    let told = Arc::clone(&all);
-    let call = move |predicted: &Predicted| told.lock().expect("nobody panicked").push(*predicted);
+    let kept = Arc::clone(&all);
+    let call = move |predicted: &Predicted| kept.lock().expect("nobody panicked").push(*predicted);
     (OnPredicted::calling(call), all)
 }
 
-fn of_foreground(told: &[Predicted]) -> Vec<Predicted> {
-    let foreground = told.iter().filter(|one| one.is_foreground);
+fn of_foreground(predictions: &[Predicted]) -> Vec<Predicted> {
+    let foreground = predictions.iter().filter(|one| one.is_foreground);
     foreground.copied().collect()
 }
 
 /// A command that has ended is that of a request, with what was read in front of it.
-fn serves(told: &Predicted, done: &Completion) -> bool {
-    let (command, request) = (told.command, done.request);
-    (told.ended, command.op, command.end()) == (done.at, request.op, request.end())
+fn serves(one: &Predicted, done: &Completion) -> bool {
+    let (command, request) = (one.command, done.request);
+    (one.ended, command.op, command.end()) == (done.at, request.op, request.end())
         && command.start <= request.start
 }
 
-/// Where the model is the drive, each command is told once and ends as it was predicted.
+/// Where the model is the drive, each command is reported once and ends as it was predicted.
 #[test]
 fn commands_of_an_exact_model_end_as_predicted() {
     let atlas = without_write_cache(atlas());
@@ -43,27 +43,27 @@ fn commands_of_an_exact_model_end_as_predicted() {
             conservatism: Span::ZERO,
             ..Settings::default()
         };
-        let (on_predicted, told) = kept();
+        let (on_predicted, predictions) = kept();
         let external = External::new(new(&spec), model, &policy("sptf-sw(n=40%)"), depth);
         let external = external.with_background(scan(&spec, settings, &got));
         let mut external = external.on_predicted(on_predicted);
         let served = serve(&mut external, CLOSED, 1, 2_000, None);
-        let told = told.lock().expect("nobody panicked").clone();
-        let foreground = of_foreground(&told);
+        let predictions = predictions.lock().expect("nobody panicked").clone();
+        let foreground = of_foreground(&predictions);
         assert_eq!(foreground.len(), served.len());
         let mut pairs = foreground.iter().zip(&served);
-        assert!(pairs.all(|(told, done)| serves(told, done)));
+        assert!(pairs.all(|(one, done)| serves(one, done)));
         let reads = external.background().expect("a background").figures().reads;
-        let scanned = (told.len() - foreground.len()) as u64;
+        let scanned = (predictions.len() - foreground.len()) as u64;
         // What is inside when the run ends has not ended.
         assert!(scanned > 100 && (scanned..=scanned + 3).contains(&reads));
-        for one in &told {
+        for one in &predictions {
             let error = one.error().expect("a prediction");
             assert!(one.is_confident && error.max(-error) < Span::from_us(1.0));
             assert!(one.sent < one.ended, "{one:?}");
         }
         let seen = external.seen();
-        assert_eq!(seen.predicted, told.len() as u64);
+        assert_eq!(seen.predicted, predictions.len() as u64);
     }
 }
 
@@ -89,27 +89,32 @@ fn commands_that_are_not_relied_on_are_marked() {
     for depth in [1, 2] {
         let model = Model::following(&spec).expect("a sound layout");
         let got = nothing(spec.geometry.sectors);
-        let (on_predicted, told) = kept();
+        let (on_predicted, predictions) = kept();
         let faulty = Faults::new(new(&spec), &plan, revolution);
         let external = External::new(faulty, model, &policy("sptf"), depth);
         let external = external.with_background(scan(&spec, Settings::default(), &got));
         let mut external = external.on_predicted(on_predicted);
         let served = serve(&mut external, workload, 1, 3_000, Some(&got));
-        let told = told.lock().expect("nobody panicked").clone();
-        let foreground = of_foreground(&told);
+        let predictions = predictions.lock().expect("nobody panicked").clone();
+        let foreground = of_foreground(&predictions);
         for done in &served {
-            let is_it = |told: &&Predicted| serves(told, done);
+            let is_it = |one: &&Predicted| serves(one, done);
             assert_eq!(foreground.iter().filter(is_it).count(), 1, "{done:?}");
         }
         let seen = external.seen();
-        let relied = told.iter().filter(|one| one.is_confident);
+        let relied = predictions.iter().filter(|one| one.is_confident);
         let errors: Vec<Span> = relied
+            .clone()
             .map(|one| one.error().expect("a prediction"))
             .collect();
         assert_eq!(errors.len() as u64, seen.predicted);
         let is_right = |error: &&Span| error.as_ns().abs() <= 50_000;
         assert_eq!(errors.iter().filter(is_right).count() as u64, seen.right);
-        let others = told.len() as u64 - seen.predicted;
+        assert_eq!(
+            relied.filter(|one| one.is_right()).count() as u64,
+            seen.right
+        );
+        let others = predictions.len() as u64 - seen.predicted;
         assert!(seen.surprises.failures > 10, "{seen:?}");
         // The first one is unknown, too.
         assert!(others > seen.surprises.failures, "{others} {seen:?}");

@@ -1,0 +1,112 @@
+//! Files of comma-separated rows that are written during a run.
+
+use std::io::{self, Write};
+
+use diskarm_core::request::{Op, Request};
+
+use crate::error::Error;
+use crate::output::{Begun, Target};
+
+/// Such a file; it gets its name when it is complete.
+pub struct RowFile {
+    file: Begun,
+    /// The first error; nothing is written after it.
+    failure: Option<io::Error>,
+}
+
+impl RowFile {
+    /// Begins the file with the names of its columns.
+    ///
+    /// # Errors
+    /// If it cannot be written there.
+    pub fn begin(target: Target, names: &str) -> Result<Self, Error> {
+        let mut rows = Self {
+            file: target.begin()?,
+            failure: None,
+        };
+        rows.put(names.as_bytes());
+        rows.put(b"\n");
+        Ok(rows)
+    }
+
+    /// Writes bytes of rows.
+    pub fn put(&mut self, bytes: &[u8]) {
+        if self.failure.is_none() {
+            self.failure = self.file.out.write_all(bytes).err();
+        }
+    }
+
+    /// Renames the complete file.
+    ///
+    /// # Errors
+    /// If any part of it could not be written; the file at the final path is then unchanged.
+    pub fn finish(self) -> Result<(), Error> {
+        self.file.finish(self.failure.map_or(Ok(()), Err))
+    }
+}
+
+/// Appends what a request asks for, between commas: operation (R, W or F), first block, blocks.
+pub fn asked(row: &mut Vec<u8>, request: &Request) {
+    row.extend(match request.op {
+        Op::Read => b",R,",
+        Op::Write => b",W,",
+        Op::Flush => b",F,",
+    });
+    number(row, request.start.0);
+    row.push(b',');
+    number(row, request.sectors.0);
+    row.push(b',');
+}
+
+/// Appends a number in decimal, in a third of the time of `write!`.
+pub fn number(row: &mut Vec<u8>, number: u64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    let mut left = number;
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (left % 10) as u8;
+        left /= 10;
+        if left == 0 {
+            break;
+        }
+    }
+    row.extend(&digits[at..]);
+}
+
+/// Appends nanoseconds as microseconds with three decimals.
+pub fn microseconds(row: &mut Vec<u8>, ns: i64) {
+    if ns < 0 {
+        row.push(b'-');
+    }
+    let ns = ns.unsigned_abs();
+    number(row, ns / 1_000);
+    let rest = ns % 1_000;
+    row.push(b'.');
+    row.extend([rest / 100, rest / 10 % 10, rest % 10].map(|digit| b'0' + digit as u8));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_by_the_standard_library() {
+        for n in [0, 7, 10, 999, 1_000, 1_234_567_890, u64::MAX] {
+            let mut row = Vec::new();
+            number(&mut row, n);
+            assert_eq!(row, n.to_string().as_bytes());
+        }
+        for (ns, text) in [
+            (0, "0.000"),
+            (1, "0.001"),
+            (-483_000, "-483.000"),
+            (-20, "-0.020"),
+            (i64::MAX, "9223372036854775.807"),
+        ] {
+            let mut row = Vec::new();
+            microseconds(&mut row, ns);
+            assert_eq!(row, text.as_bytes());
+        }
+    }
+}
