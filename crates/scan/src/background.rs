@@ -166,14 +166,15 @@ impl Background {
         self.tasks.restore(&rest);
     }
 
-    /// Compares a foreground request behind background reads with what it would have been without.
-    pub(crate) fn judge(&mut self, undelayed: &Undelayed, completion: &Completion, seen: &Seen) {
-        let late = completion.at.since_or_zero(undelayed.at);
+    /// Compares a foreground request behind background reads, which the drive completed at `at`,
+    /// with what it would have been without.
+    pub(crate) fn judge(&mut self, undelayed: &Undelayed, at: Instant, seen: &Seen) {
+        let late = at.since_or_zero(undelayed.at);
         if undelayed.is_known && late > undelayed.rounding {
             self.figures.delayed += 1;
             self.figures.delay += late;
         }
-        self.adjust(completion.at, seen);
+        self.adjust(at, seen);
     }
 
     /// Adjusts conservatism to what it costs.

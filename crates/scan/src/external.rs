@@ -203,7 +203,8 @@ impl<D: Device> External<D> {
         }
         let is_known = self.watch.is_confident(now);
         let drive = &self.watch.predictor;
-        let sent = now + self.watch.lag.mean();
+        // A request that the arm only just reaches is not worth a revolution.
+        let sent = now + self.watch.lag.max();
         let (next, falls_back) = self.foreground.next(sent, drive, is_known);
         self.watch.seen.fallbacks += u64::from(falls_back);
         let Some(pending) = next else {
@@ -271,7 +272,8 @@ impl<D: Device> External<D> {
         if let Some(undelayed) = planning.undelayed
             && let Some(background) = &mut self.background
         {
-            background.judge(&undelayed, &completion, &self.watch.seen);
+            let of_data = self.watch.lag.of_data(&completion.request);
+            background.judge(&undelayed, completion.at - of_data, &self.watch.seen);
         }
         if planning.lead.0 > 0 {
             let bad = completion.bad_block();

@@ -9,6 +9,7 @@ use diskarm_core::units::{Instant, SectorCount, Span};
 
 use crate::background::Background;
 use crate::external::{External, Free, Planned, Planning};
+use crate::lag::Lag;
 
 /// The most reads in a gap, besides the foreground's own command.
 const READS: usize = 2;
@@ -33,15 +34,15 @@ struct Planner<'a> {
     core: &'a Core,
     /// When the first command is sent.
     now: Instant,
-    /// From the completion that a command waits for until it is sent.
-    lag: Span,
+    /// From the answer that a command waits for until it is sent.
+    lag: Lag,
     open: Instant,
     request: Request,
     /// Whether other requests of the foreground wait.
     others_wait: bool,
     /// How many commands the drive has at most.
     depth: usize,
-    /// When the one that it has completes, if it has one.
+    /// When the one that it has is answered, if it has one.
     inside: Option<Instant>,
     gap: Gap,
     /// The foreground request without background reads.
@@ -70,14 +71,14 @@ impl<D: Device> External<D> {
         if !is_known || !pending.request.is_simple_transfer() || !background.wants_any() {
             return alone();
         }
-        let inside = predictor.next_completion().map(|completion| completion.at);
+        let inside = self.watch.next_completion();
         let open = predictor.open();
         let core = predictor.core();
-        let lag = self.watch.lag.max();
+        let lag = self.watch.lag;
         let drive = (core, open, inside, self.depth);
         let others_wait = !self.foreground.is_empty();
         let next = (pending.request, others_wait);
-        let planner = Planner::new(background, drive, (now + lag, lag), next);
+        let planner = Planner::new(background, drive, (now, lag), next);
         let Some(planner) = planner else {
             return alone();
         };
@@ -140,9 +141,10 @@ impl<'a> Planner<'a> {
     fn new(
         background: &'a Background,
         (core, open, inside, depth): (&'a Core, Instant, Option<Instant>, usize),
-        (now, lag): (Instant, Span),
+        (now, lag): (Instant, Lag),
         (request, others_wait): (Request, bool),
     ) -> Option<Self> {
+        let now = now + lag.max();
         let gap = core.gap(&request, now, open.max(now))?;
         let mut trial = core.clone();
         let (alone, _) = trial.serve_queued(request, now, open);
@@ -297,17 +299,17 @@ impl<'a> Planner<'a> {
     fn rehearsed(&self, plan: &Plan) -> (Span, Option<Span>) {
         let mut core = self.core.clone();
         let mut open = self.open;
-        let mut completions: Vec<Instant> = self.inside.into_iter().collect();
-        // A command is sent when the one `depth` before it has completed.
-        let sent = |completions: &[Instant]| {
-            let before = completions.len().checked_sub(self.depth);
-            before.map_or(self.now, |before| completions[before] + self.lag)
+        let mut answers: Vec<Instant> = self.inside.into_iter().collect();
+        // A command is sent when the one `depth` before it has been answered.
+        let sent = |answers: &[Instant]| {
+            let before = answers.len().checked_sub(self.depth);
+            before.map_or(self.now, |before| answers[before] + self.lag.max())
         };
         let mut read_until = None;
         for find in &plan.reads {
             let read = Request::new(0, Op::Read, find.first, find.sectors);
-            let (done, next) = core.serve_queued(read, sent(&completions), open);
-            completions.push(done.at);
+            let (done, next) = core.serve_queued(read, sent(&answers), open);
+            answers.push(done.at + self.lag.of_data(&read));
             open = next;
             // What the buffer has needs no media.
             read_until = (done.outcome == Outcome::Miss).then(|| core.transferred());
@@ -317,7 +319,7 @@ impl<'a> Planner<'a> {
             request.start = lead.first;
             request.sectors = request.sectors + lead.sectors;
         }
-        let at = sent(&completions);
+        let at = sent(&answers);
         let place = core.locate(&self.request);
         let turn = read_until.map(|until| {
             let view = core.view(at, open.max(at));

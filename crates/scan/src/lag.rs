@@ -1,5 +1,6 @@
 //! How much later than it is decided a drive gets a command.
 
+use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Instant, Span};
 
 /// By which part of a deviation the means are adjusted.
@@ -9,9 +10,15 @@ const PART: i64 = 16;
 /// of the model.
 const MAX: i64 = 500_000;
 
+/// By which part of a deviation the moments are adjusted that [`Data`] is derived from.
+const PART_OF_DATA: f64 = 1.0 / 256.0;
+
+/// Sizes have to vary by more than this, in blocks squared, to tell how long data take.
+const LEAST_VARIANCE: f64 = 64.0;
+
 /// How many mean deviations of both kinds a plan allows for. That of a normal distribution is 0.8
 /// times its standard deviation.
-const SURE: u64 = 3;
+const SURE: u64 = 5;
 
 /// The lag of commands. In virtual time there is none.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,6 +29,7 @@ pub(crate) struct Lag {
     way: Option<Span>,
     /// The mean of how far answers are off.
     answers: Span,
+    data: Data,
 }
 
 /// A moving mean and the mean deviation from it.
@@ -29,6 +37,31 @@ pub(crate) struct Lag {
 struct Mean {
     of: Span,
     deviation: Span,
+}
+
+/// How much later an answer comes the more data it brings: the slope of the regression line of how
+/// late reads are on their size, with moving moments.
+#[derive(Clone, Copy, Debug, Default)]
+struct Data {
+    /// The means of sizes, in blocks, and of how late reads were, in nanoseconds.
+    means: Option<(f64, f64)>,
+    variance_of_sizes: f64,
+    covariance: f64,
+}
+
+impl Data {
+    fn of_block_ns(&self) -> f64 {
+        self.covariance.max(0.0) / (self.variance_of_sizes + LEAST_VARIANCE)
+    }
+
+    fn take(&mut self, blocks: f64, late_ns: f64) {
+        let means = self.means.get_or_insert((blocks, late_ns));
+        let off = (blocks - means.0, late_ns - means.1);
+        means.0 += off.0 * PART_OF_DATA;
+        means.1 += off.1 * PART_OF_DATA;
+        self.variance_of_sizes += (off.0 * off.0 - self.variance_of_sizes) * PART_OF_DATA;
+        self.covariance += (off.0 * off.1 - self.covariance) * PART_OF_DATA;
+    }
 }
 
 impl Mean {
@@ -60,6 +93,17 @@ impl Lag {
         self.mean() + (self.sending.deviation + self.answers) * SURE
     }
 
+    /// How much of the lag of its answer is due to the data of a request.
+    pub fn of_data(&self, request: &Request) -> Span {
+        match request.op {
+            Op::Read => {
+                let ns = self.data.of_block_ns() * request.sectors.0 as f64;
+                Span::from_ns(ns.round() as i64)
+            }
+            _ => Span::ZERO,
+        }
+    }
+
     /// Learns from a command that was to be sent at `decided` and was at `sent`.
     pub fn sent(&mut self, decided: Instant, sent: Instant) {
         let off = sent.after(decided + self.sending.of).as_ns();
@@ -68,13 +112,18 @@ impl Lag {
 
     /// Learns from a command that was answered this much later than predicted, by the buffer if it
     /// `is_hit`, which no other cause makes late.
-    pub fn answered(&mut self, error: Span, is_hit: bool) {
+    pub fn answered(&mut self, request: &Request, error: Span, is_hit: bool) {
+        let of_data = self.of_data(request);
         let Some(way) = &mut self.way else {
             return;
         };
         let off = error.as_ns();
         if off.abs() <= MAX {
             adjust(&mut self.answers, off.abs());
+            if request.op == Op::Read {
+                let late_ns = (error + of_data).as_ns() as f64;
+                self.data.take(request.sectors.0 as f64, late_ns);
+            }
         }
         if is_hit {
             let off = off.clamp(-MAX, MAX);

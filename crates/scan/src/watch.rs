@@ -139,7 +139,9 @@ impl Watch {
     /// Notes that the device has completed a request. Returns when that was predicted, if it was,
     /// and whether the prediction could be relied on.
     pub fn completed(&mut self, completion: &Completion) -> (Option<Instant>, bool) {
-        let (id, at) = (completion.request.id, completion.at);
+        let id = completion.request.id;
+        let of_data = self.lag.of_data(&completion.request);
+        let at = completion.at - of_data;
         match self.expected.iter().position(|expected| expected.0 == id) {
             // Sent before the model lost track of the device.
             None => return (None, false),
@@ -155,7 +157,7 @@ impl Watch {
             self.lag.sent(decided, completion.arrived);
         }
         if !completion.status.is_success() {
-            let expected = self.predictor.next_completion().map(|next| next.at);
+            let expected = self.next_completion();
             self.seen.surprises.failures += 1;
             self.predictor.dismiss(at);
             return (expected, false);
@@ -164,10 +166,16 @@ impl Watch {
         let seen = self.predictor.observe(at);
         if was_known {
             let is_hit = [seen.predicted.outcome, seen.explained.outcome] == [Outcome::Hit; 2];
-            self.lag.answered(seen.error, is_hit);
+            (self.lag).answered(&completion.request, seen.error, is_hit);
             self.judge(seen.predicted.outcome, seen.explained.outcome, seen.error);
         }
-        (Some(seen.predicted.at), was_known)
+        (Some(seen.predicted.at + of_data), was_known)
+    }
+
+    /// When the request that has been outstanding for longest is expected to be answered.
+    pub fn next_completion(&self) -> Option<Instant> {
+        let next = self.predictor.next_completion()?;
+        Some(next.at + self.lag.of_data(&next.request))
     }
 
     fn judge(&mut self, predicted: Outcome, explained: Outcome, error: Span) {

@@ -1,6 +1,7 @@
 //! The external scheduler and its background reads, in virtual and in real time.
 
 mod array;
+mod away;
 mod background;
 mod bench;
 #[path = "../../src/dice.rs"]

@@ -1,0 +1,139 @@
+//! A device that gets commands later than they are sent, and whose answers take the longer to come
+//! the more data they bring.
+
+use std::collections::VecDeque;
+
+use diskarm_core::device::{Completion, Device, Refused};
+use diskarm_core::drive::Drive;
+
+use diskarm_core::request::Request;
+use diskarm_core::units::{Angle, Bytes, Instant, SectorCount, Span};
+use diskarm_scan::{External, Model, Predicted, Settings};
+
+use crate::bench::{CLOSED, atlas, new, nothing, policy, scan, serve, without_write_cache};
+use crate::dice::Dice;
+use crate::predicted::kept;
+
+/// A drive at the end of a line.
+struct Away {
+    drive: Drive,
+    /// The most that a command is on the line.
+    of_command: Span,
+    /// Draws how long one is.
+    dice: Dice,
+    /// A command on its way, and when it arrives.
+    going: Option<(Instant, Request)>,
+    /// How long the data of a block are on the line.
+    of_block: Span,
+    /// Answers on their way, the first to come first.
+    coming: VecDeque<Completion>,
+}
+
+impl Away {
+    /// Brings what is on the line by `now` to its end.
+    fn carry(&mut self, now: Instant) {
+        if let Some((at, request)) = self.going.take_if(|(at, _)| *at <= now) {
+            let taken = self.drive.submit(at, request);
+            assert_eq!(taken, Ok(()), "{request:?}");
+        }
+        while let Some(at) = self.drive.next_event().filter(|at| *at <= now) {
+            if let Some(mut completion) = self.drive.advance(at) {
+                if completion.request.op.is_read() {
+                    completion.at += self.of_block * completion.request.sectors.0;
+                }
+                self.coming.push_back(completion);
+            }
+        }
+    }
+}
+
+impl Device for Away {
+    fn capacity(&self) -> SectorCount {
+        self.drive.capacity()
+    }
+
+    fn sector_size(&self) -> Bytes {
+        self.drive.sector_size()
+    }
+
+    fn has_room(&self) -> bool {
+        self.going.is_none() && self.drive.has_room()
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+        self.carry(now);
+        let most = self.of_command.as_ns() as u64;
+        let way = Span::from_ns(self.dice.below(most + 1) as i64);
+        self.going = Some((now + way, request));
+        Ok(())
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        let answer = self.coming.front().map(|completion| completion.at);
+        let arrival = self.going.map(|(at, _)| at);
+        let events = [answer, arrival, self.drive.next_event()];
+        events.into_iter().flatten().min()
+    }
+
+    fn advance(&mut self, now: Instant) -> Option<Completion> {
+        self.carry(now);
+        self.coming.pop_front_if(|completion| completion.at <= now)
+    }
+
+    fn abort(&mut self, _: Instant, _: u64) -> bool {
+        false
+    }
+}
+
+/// What is predicted of 4,000 requests of the foreground and of the scan beside it, but for the
+/// first thousand commands.
+fn predicted(of_command: Span, of_block: Span) -> Vec<Predicted> {
+    let spec = without_write_cache(atlas());
+    let model = Model::of_new(&spec, Angle::ZERO).expect("a sound layout");
+    let away = Away {
+        drive: new(&spec),
+        of_command,
+        dice: Dice(1),
+        going: None,
+        of_block,
+        coming: VecDeque::new(),
+    };
+    let got = nothing(spec.geometry.sectors);
+    let (on_predicted, predictions) = kept();
+    let external = External::new(away, model, &policy("sptf-sw(n=40%)"), 1).far_away();
+    let external = external.with_background(scan(&spec, Settings::default(), &got));
+    let mut external = external.on_predicted(on_predicted);
+    serve(&mut external, CLOSED, 1, 4_000, None);
+    let predictions = predictions.lock().expect("nobody panicked");
+    predictions[1_000..].to_vec()
+}
+
+/// How many of these are predicted to within 50 us, and how many come a revolution late.
+fn judged(predictions: &[Predicted]) -> (usize, usize) {
+    let right = predictions.iter().filter(|one| one.is_right());
+    let is_late = |one: &&Predicted| one.error().is_some_and(|error| error.as_ms() > 3.0);
+    (right.count(), predictions.iter().filter(is_late).count())
+}
+
+/// 0.5 us a block, as of a local connection, and 5 us, as of a network of 100 MB/s: the model
+/// allows for it.
+#[test]
+fn the_time_that_data_take_is_learnt() {
+    for of_block in [0.0, 0.5, 5.0] {
+        let predictions = predicted(Span::ZERO, Span::from_us(of_block));
+        let (right, late) = judged(&predictions);
+        let all = predictions.len();
+        assert!(all > 3_000 && right * 100 >= all * 98, "{right} of {all}");
+        assert!(late * 500 <= all, "{late} of {all}");
+    }
+}
+
+/// Commands are on their way for up to 0.1 ms, nobody knows how long: what the arm only just
+/// reaches is not tried.
+#[test]
+fn commands_on_their_way_lose_no_revolutions() {
+    let predictions = predicted(Span::from_us(100.0), Span::from_us(0.5));
+    let (_, late) = judged(&predictions);
+    let all = predictions.len();
+    assert!(all > 3_000 && late * 1_000 <= all, "{late} of {all}");
+}
