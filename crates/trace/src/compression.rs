@@ -6,6 +6,8 @@ use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
 
+use crate::frames::Frames;
+
 /// A stream of bytes.
 pub(crate) type Bytes = Box<dyn Read + Send>;
 
@@ -29,7 +31,7 @@ const KNOWN: [Compression; 4] = [
     },
     Compression {
         magic: b"\x28\xb5\x2f\xfd",
-        open: |input| Ok(Box::new(zstd::Decoder::with_buffer(input)?)),
+        open: |input| Ok(Box::new(Frames::new(input))),
     },
     Compression {
         magic: b"\xfd7zXZ\x00",

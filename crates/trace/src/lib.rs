@@ -13,9 +13,9 @@
 //! The modules form layers; a module imports only those before it:
 //!
 //! ```text
-//! digits < plural < time < record < error < compression < source < format < lines < quick <
-//! text < pairing < columns < disabled < formats < order < plausible < skipped < reader < writer <
-//! bins < summary < adapt
+//! digits < plural < time < record < error < frames < compression < source < format < lines <
+//! quick < text < pairing < columns < disabled < formats < order < plausible < skipped < reader <
+//! writer < bins < summary < adapt
 //! ```
 
 pub mod adapt;
@@ -28,6 +28,7 @@ mod disabled;
 mod error;
 mod format;
 pub mod formats;
+mod frames;
 mod lines;
 mod order;
 mod pairing;

@@ -62,6 +62,46 @@ fn compressed_traces() {
     }
 }
 
+/// Frames that are not for the reader stand between and after the others; content that does not
+/// match its checksum is an error, and so is any other damage that is found: none ends the program.
+#[test]
+fn frames_of_zstd() {
+    let text = disksim(2_000);
+    let plain = records(text.as_bytes(), "disksim");
+    let frame = |text: &str| {
+        let mut encoder = zstd::Encoder::new(Vec::new(), 3).unwrap();
+        encoder.include_checksum(true).unwrap();
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    };
+    let (first, second) = text.split_at(text.len() / 2);
+    // RFC 8878, section 3.1.2.
+    let skippable = b"\x51\x2a\x4d\x18\x03\0\0\0abc";
+    let several = [&frame(first)[..], skippable, &frame(second), skippable].concat();
+    assert_eq!(records(&several, "disksim"), plain);
+
+    let frame = frame(&text);
+    let read = |bytes: Vec<u8>| {
+        let trace = read(std::io::Cursor::new(bytes), "x.zst", None);
+        trace.and_then(Iterator::collect::<Result<Vec<_>, _>>)
+    };
+    let mut wrong = frame.clone();
+    *wrong.last_mut().unwrap() ^= 1;
+    let error = read(wrong).expect_err("another checksum");
+    assert!(error.to_string().contains("checksum"), "{error}");
+    let short = [&frame[..], &skippable[..9]].concat();
+    let error = read(short).expect_err("a frame that ends early");
+    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+    for at in (4..frame.len()).step_by(frame.len() / 500) {
+        let mut damaged = frame.clone();
+        damaged[at] ^= 1 << (at % 8);
+        // Nothing else is read, unless it is what was compressed.
+        if let Ok(read) = read(damaged) {
+            assert_eq!(read.len(), plain.len(), "byte {at}");
+        }
+    }
+}
+
 /// Counts the bytes read from it and never ends.
 struct Endless {
     row: &'static [u8],
