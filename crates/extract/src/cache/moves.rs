@@ -2,7 +2,7 @@
 
 use diskarm_core::spec::{Buffer, Delivered, Key, Kind, ReadAhead, Spec, Value, WriteCache};
 
-use diskarm_core::units::Span;
+use diskarm_core::units::{SectorCount, Span};
 
 use super::{FACTS, FAILURES, linked};
 
@@ -67,8 +67,26 @@ fn moves(believed: &Spec, writes: bool, small: bool) -> Vec<Move> {
             }
         }
     }
+    moves.extend(roomier(believed));
     moves.extend(shifted);
     moves
+}
+
+/// The same drive with larger segments, if it reads ahead until one is full as far as is known: it
+/// may stop there although there is room.
+fn roomier(believed: &Spec) -> Option<Move> {
+    let buffer = &believed.buffer;
+    let fills = buffer.read_ahead != ReadAhead::None && buffer.read_ahead_max == buffer.segment;
+    if !fills || !buffer.caching {
+        return None;
+    }
+    let mut spec = believed.clone();
+    spec.buffer.segment = SectorCount(2 * buffer.segment.0);
+    Some(Move {
+        label: format!("segment = {}, no more read ahead", spec.buffer.segment.0),
+        fact: FACTS.iter().position(|row| row.path == "buffer.segment"),
+        spec,
+    })
 }
 
 /// The same drive with earlier or later media.

@@ -208,6 +208,23 @@ fn a_cache_that_defers_writes_is_not_taken_for_another() {
     }
 }
 
+/// Where read-ahead leaves room in a segment and only reads can tell, the segment is not said to be
+/// as large as read-ahead, in whatever order random numbers come.
+#[test]
+fn a_segment_is_not_taken_for_as_large_as_read_ahead() {
+    for seed in [1, 3, 5] {
+        let mut given = catalogued("hp-c2247");
+        assert!(given.buffer.read_ahead_max < given.buffer.segment);
+        given.buffer.write_cache = WriteCache::Deferred;
+        given.buffer.dirty_max = SectorCount(64);
+        let (facts, ..) = found(&given, true, seed).unwrap();
+        given.buffer.dirty_max = SectorCount(0);
+        given.buffer.write_cache = WriteCache::Always;
+        let found = judged(&given, &facts);
+        assert!(found.wrong.is_empty(), "seed {seed}: {:?}", found.wrong);
+    }
+}
+
 /// No hit tells the bus rate of a drive that only matches speeds: its zero-latency reads are right
 /// or not determinable, but not denied.
 #[test]
