@@ -15,6 +15,8 @@
 //!
 //! Where the buffer serves no read: reads from the media ([`slow_bus`]).
 //!
+//! When a write that the cache took in can reach the media: [`landing`].
+//!
 //! Write hits: writes of one and of 17 sectors after a read, and after a write that has had time
 //! to reach the media; on the arm's cylinder, on another one, and in another zone. No place is used
 //! twice in a row, so that nothing is found in the buffer by chance.
@@ -30,6 +32,7 @@
 //! # Cost
 //! Some 150 commands and 10 s for reads, 300 commands for writes.
 
+mod landing;
 mod slow_bus;
 
 use diskarm_core::units::{Lbn, SectorCount, Span};
@@ -64,6 +67,10 @@ pub struct WriteHits {
     pub after_read: Option<Estimate>,
     /// The same after a write.
     pub after_write: Option<Estimate>,
+    /// The lead of a write of one sector that the write cache takes in, on the track of a read
+    /// before; `None` if the arm waits for all data, or nothing tells when it is on the media.
+    #[serde(default)]
+    pub lands: Option<Estimate>,
     /// What it takes longer if the arm is on another cylinder.
     pub elsewhere: Span,
     /// What it takes longer than that if the arm is in another zone.
@@ -139,7 +146,9 @@ pub fn measure_writes(
     if let Some(more) =
         bench.services(|bench| bench.write_hit((Access::Read, sectors), Far::Here))?
     {
-        found.sector = Some(per_sector(&here, &more, sectors));
+        let sector = per_sector(&here, &more, sectors);
+        found.sector = Some(sector);
+        found.lands = bench.landing(effort, (sectors, sector.value))?;
     }
     Ok(found)
 }

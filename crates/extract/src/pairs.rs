@@ -252,7 +252,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
     ///
     /// # Errors
     /// It failed otherwise, or too many did.
-    fn is_unreadable<T>(&mut self, result: &Result<T, Error>) -> Result<bool, Error> {
+    pub fn is_unreadable<T>(&mut self, result: &Result<T, Error>) -> Result<bool, Error> {
         match result {
             Err(error) if error.is_of_medium() && self.unreadable < UNREADABLE => {
                 self.unreadable += 1;
@@ -266,6 +266,15 @@ impl<'a, 'd> Pairs<'a, 'd> {
     /// When a sector passes at the earliest whose lead is `lead`.
     pub fn soonest(&self, lead: f64) -> f64 {
         self.last.ended + self.last.rested + self.delay + lead
+    }
+
+    /// Rests until a run of `sectors` on `track` is about `lead` ahead; its first block, and when
+    /// that passes. `None` if there is none.
+    pub fn wait_for(&mut self, track: &Track, sectors: u16, lead: f64) -> Option<(Lbn, f64)> {
+        let wanted = self.soonest(lead);
+        let (at, passes) = self.next_pass(track, sectors, wanted)?;
+        self.rest(span((passes - wanted).max(0.0)));
+        Some((at, passes))
     }
 
     /// Sends a command to a run of blocks that passes at `passes`, `lead` before that.

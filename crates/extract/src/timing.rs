@@ -14,6 +14,7 @@
 //!   head switch, or one with the time to settle before a write, were negative so, there is the
 //!   least time to settle with which it is not.
 //!   SEEK does not part them either: one to the present track may include the time to settle.
+//!   Writes that a cache takes in do: their arm settles, but no miss is processed.
 //! * The bus rate of writes is that of reads unless writes show their own: if the media wait for
 //!   more than one sector, or if a write cache takes them in.
 //! * The overheads of read and write misses, and the completion of writes, are zero if they are
@@ -130,6 +131,8 @@ struct Division {
     reselect: [Span; 2],
     /// The time to settle on the track where the head is.
     track_settle: Span,
+    /// The part of it that only writes show which the cache takes in.
+    longer: Span,
 }
 
 impl Timing {
@@ -157,6 +160,7 @@ impl Timing {
                 table(seeks, more, cylinders)
             });
         }
+        divide_switch(&mut spec.mechanics, &division);
     }
 
     fn division(&self) -> Division {
@@ -170,6 +174,7 @@ impl Timing {
                 write_sector: read_sector,
                 reselect: [Span::ZERO; 2],
                 track_settle: self.settle_by_reads().or_zero(),
+                longer: Span::ZERO,
             };
         };
         let [after_read, after_write] = written.writes.later;
@@ -185,13 +190,43 @@ impl Timing {
         let reads = reselect[0] + read_sector.max(-after_read);
         let waits = written.writes.wait.sector;
         let write_sector = value(written.hits.sector.or(waits)).unwrap_or(read_sector);
-        Division {
+        let mut division = Division {
             behind_media: [reads, reads + after_read],
             read_sector,
             write_sector: write_sector.or_zero(),
             reselect,
             track_settle: self.track_settle(written, write_sector.or_zero()),
-        }
+            longer: Span::ZERO,
+        };
+        let landed = self.landed(written, &division).unwrap_or(Span::ZERO);
+        division.longer = (landed - division.track_settle).or_zero();
+        division.track_settle += division.longer;
+        division
+    }
+
+    /// How writes that the cache takes in show the most time to settle on the track where the head
+    /// is, if they do.
+    pub(crate) fn settle_of_hits(&self) -> Option<Estimate> {
+        let is_shown = self.division().longer > Span::ZERO;
+        let written = self.written.as_ref().filter(|_| is_shown)?;
+        written.hits.lands
+    }
+
+    /// The time to settle on the track where the head is, as writes that the cache takes in show
+    /// it; `None` if the arm is there before the data are, if no write shows it, or if it is longer
+    /// than some request takes in all.
+    fn landed(&self, written: &Written, division: &Division) -> Option<Span> {
+        let Written { writes, hits, .. } = written;
+        let (lands, hit) = (hits.lands?, hits.after_read?);
+        let completion = division.behind_media[1] - division.reselect[0];
+        let command = (hit.value - division.write_sector - completion.or_zero()).or_zero();
+        let settle = lands.value - division.behind_media[0] - command;
+        let data = division.write_sector + writes.wait.least_delay;
+        let reads = [self.reads.after_read, writes.read_after_write];
+        let leads = reads.iter().chain(&writes.leads);
+        let shortest = leads.map(|lead| lead.value).min()? - division.behind_media[0];
+        let is_shown = settle > data + LITTLE.max(lands.uncertainty);
+        (is_shown && settle <= shortest + LITTLE).then_some(settle)
     }
 
     /// The least time to settle on the track where the head is with which no head switch and no
@@ -282,7 +317,11 @@ impl Timing {
                 certain(after_write + in_sequence, writes.in_sequence);
             overheads.extra_write_disconnect = Some(ExtraWriteDisconnect {
                 command: (after_write - extra.or_zero() - division.reselect[0]).or_zero(),
-                duration: extra.or_zero(),
+                duration: if extra > Span::ZERO {
+                    extra + self.settles_later(written, division)
+                } else {
+                    Span::ZERO
+                },
                 seek_delay: (-extra).or_zero() + division.reselect[0],
                 ..ExtraWriteDisconnect::default()
             });
@@ -303,9 +342,16 @@ impl Timing {
     /// track.
     fn commands(&self, written: &Written, division: &Division) -> [Span; 2] {
         let data = division.write_sector + written.writes.wait.least_delay;
-        let before_media = data.max(division.track_settle);
+        let before_media = data + self.settles_later(written, division);
         let command = |lead: Estimate| lead.value - division.behind_media[0] - before_media;
         written.writes.leads.map(command)
+    }
+
+    /// By how much the arm has settled on the track where it is later than a write's data are
+    /// there, if it is called as they are.
+    fn settles_later(&self, written: &Written, division: &Division) -> Span {
+        let data = division.write_sector + written.writes.wait.least_delay;
+        (division.track_settle - data).or_zero()
     }
 
     /// By how much data come later after a write than the arm can be called, compared with after
@@ -390,6 +436,19 @@ fn table(seeks: &Seeks, more: Span, cylinders: u32) -> SeekCurve {
         points.push((far, (end + Span::from_ns(beyond.round() as i64)).or_zero()));
     }
     SeekCurve::Table(points)
+}
+
+/// Divides what a request on another track of the cylinder takes between the head switch and the
+/// time to settle. No command tells whether what write hits show of that is part of a head switch;
+/// it is taken to be the same on all tracks of a cylinder.
+fn divide_switch(mechanics: &mut Mechanics, division: &Division) {
+    let all = mechanics.head_switch;
+    // No movement before a write is negative.
+    let switch = (all - division.longer)
+        .or_zero()
+        .max(-mechanics.write_settle);
+    mechanics.head_switch = switch.min(all);
+    mechanics.cylinder_settle = all - mechanics.head_switch;
 }
 
 fn none_if_little(time: Span) -> Span {

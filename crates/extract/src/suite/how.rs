@@ -172,11 +172,18 @@ fn mechanics(name: &str, checkpoint: &Checkpoint) -> Option<How> {
             ),
             None => How::Unknown(why_not("reads", checkpoint, "")),
         }),
-        "track_settle" => Some(How::Assumed(
-            "A time to settle on the track where the head is cannot be told from the overhead of \
-             commands, and is part of it unless another time were negative."
-                .to_owned(),
-        )),
+        "track_settle" => Some(match findings.timing()?.settle_of_hits() {
+            Some(lands) => by(
+                "writes that the drive takes in, whose arm settles although no miss is processed; \
+                 at most, as what misses take to come back to the bus is part of it",
+                &lands,
+            ),
+            None => How::Assumed(
+                "A time to settle on the track where the head is cannot be told from the overhead \
+                 of commands, and is part of it unless another time were negative."
+                    .to_owned(),
+            ),
+        }),
         "write_settle" => Some(match &findings.writes {
             Some(writes) => by(
                 "pairs with writes on other cylinders, less those with reads",

@@ -6,6 +6,7 @@ mod random;
 mod rotation;
 mod seek;
 mod sequential;
+mod settle;
 mod timing;
 mod variants;
 mod waits;

@@ -1,0 +1,108 @@
+//! A write cache tells how long the arm settles on the track where it is.
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::request::Op;
+use diskarm_core::spec::{Spec, WriteCache, WriteStart};
+use diskarm_core::units::{SectorCount, Span};
+use diskarm_extract::{Observable, Simulated, Transport, sequential};
+
+use crate::timing::{compared, measured, without_times};
+use crate::{HOST, catalogued};
+
+/// Drives with a write cache and a time to settle on the track, on which writes that follow each
+/// other lose a revolution more or less without it.
+const DRIVES: [&str; 2] = [
+    "quantum-atlas-10k-calibrated",
+    "seagate-barracuda-st32171w-calibrated",
+];
+
+/// The drive as it is found behind a transport.
+fn found(given: &Spec, drive: &mut dyn Transport, seed: u64) -> Spec {
+    let layout = Layout::new(&given.geometry).unwrap();
+    let (timing, ..) = measured(drive, &layout, seed);
+    let mut found = without_times(given);
+    timing.describe(&mut found);
+    found
+}
+
+/// The time to settle is what the given drive has, within 0.02 ms, sums are as they were, and
+/// sequential writes take as long on the found drive, within 1 %.
+#[test]
+fn what_a_write_cache_takes_in_tells_the_time_to_settle() {
+    for name in DRIVES {
+        let given = catalogued(name);
+        for seed in 1..3 {
+            let mut drive = Simulated::new(&given, HOST, seed).unwrap();
+            let found = found(&given, &mut drive, seed);
+            let [was, is] = [&given, &found].map(|spec| spec.mechanics.track_settle);
+            assert!(
+                (is - was).as_ms().abs() < 0.02,
+                "{name}, seed {seed}: {is} to settle, given {was}"
+            );
+            compared(&given, &found, 1.0);
+            for kib in [8, 64] {
+                let sectors = SectorCount(kib * 1024 / u64::from(given.geometry.sector_bytes));
+                let [was, is] =
+                    [&given, &found].map(|spec| sequential(spec, Op::Write, sectors).unwrap());
+                assert!(
+                    (is - was).as_ms().abs() < 0.01 * was.as_ms(),
+                    "{name}, seed {seed}: writes of {kib} KiB take {is}, given {was}"
+                );
+            }
+        }
+    }
+}
+
+/// A drive with a write cache whose media wait for `start` sectors, and `delay` longer for all of a
+/// write.
+fn waiting(settle: Span, start: u64, delay: Span) -> Spec {
+    let mut given = catalogued("hp-c2247");
+    given.buffer.write_cache = WriteCache::Always;
+    given.mechanics.track_settle = settle;
+    given.overheads.write_minimum_delay = delay;
+    given.overheads.write_start = WriteStart {
+        small: SectorCount(start),
+        large: SectorCount(start),
+        large_from: SectorCount(1),
+        sequential: None,
+    };
+    given
+}
+
+/// Where the media wait for data and not for the arm, no time to settle is made up of that wait and
+/// what the drive takes to come back to the bus. Where they wait for the arm, the time to settle is
+/// found, and that of coming back may be part of it; writes after writes, whose data come later,
+/// take what they did.
+#[test]
+fn a_wait_for_data_is_not_taken_for_a_time_to_settle() {
+    let ms = Span::from_ms;
+    for (settle, start, delay, is_found) in [
+        (ms(0.0), 1, ms(0.0), false),
+        (ms(0.0), 1, ms(0.6), false),
+        (ms(0.0), 10, ms(0.6), false),
+        (ms(0.3), 10, ms(0.6), false),
+        (ms(0.3), 1, ms(0.0), true),
+        (ms(0.7), 4, ms(0.0), true),
+    ] {
+        let given = waiting(settle, start, delay);
+        let mut drive = Simulated::new(&given, HOST, 7).unwrap();
+        let found = found(&given, &mut drive, 7);
+        let is = found.mechanics.track_settle;
+        let what = format!("{settle} to settle, {start} sectors, {delay} more");
+        let most = match is_found {
+            true => settle + given.overheads.first_reselect,
+            false => Span::ZERO,
+        };
+        let least = if is_found { settle } else { Span::ZERO };
+        assert!((least..=most).contains(&is), "{what}: found {is}");
+        let behind = |spec| {
+            let sums = Observable::of(spec).sums();
+            let sum = sums
+                .into_iter()
+                .find(|(name, _)| *name == "write after write");
+            sum.unwrap().1
+        };
+        let [was, is] = [&given, &found].map(behind);
+        assert!((is - was).as_ms().abs() < 0.02, "{what}: {is}, given {was}");
+    }
+}
