@@ -272,8 +272,10 @@ impl<D: Device> External<D> {
         if let Some(undelayed) = planning.undelayed
             && let Some(background) = &mut self.background
         {
-            let of_data = self.watch.lag.of_data(&completion.request);
-            background.judge(&undelayed, completion.at - of_data, &self.watch.seen);
+            // What else the answer brings delays it.
+            let of_data = self.watch.lag.of_data(&request);
+            let at = completion.at.shifted(-of_data);
+            background.judge(&undelayed, at, &self.watch.seen);
         }
         if planning.lead.0 > 0 {
             let bad = completion.bad_block();

@@ -294,8 +294,9 @@ impl<'a> Planner<'a> {
         (self.background.tasks).before(mechanism, times, self.request.start, max)
     }
 
-    /// By how much a plan delays the foreground request if everything is as predicted, and the turn
-    /// behind its last read.
+    /// By how much a plan delays the drive with the foreground request if everything is as
+    /// predicted, and the turn behind its last read. That a lead makes the answer longer does not
+    /// count.
     fn rehearsed(&self, plan: &Plan) -> (Span, Option<Span>) {
         let mut core = self.core.clone();
         let mut open = self.open;

@@ -1,4 +1,4 @@
-//! How much later than it is decided a drive gets a command.
+//! How much later than it is decided a drive gets a command, and than it ends one is answered.
 
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Instant, Span};
@@ -10,25 +10,24 @@ const PART: i64 = 16;
 /// of the model.
 const MAX: i64 = 500_000;
 
-/// By which part of a deviation the moments are adjusted that [`Data`] is derived from.
+/// By which part of a deviation the moments of [`Data`] are adjusted: about 250 commands tell.
 const PART_OF_DATA: f64 = 1.0 / 256.0;
 
-/// Sizes have to vary by more than this, in blocks squared, to tell how long data take.
-const LEAST_VARIANCE: f64 = 64.0;
+/// What the variance of sizes is taken to be more than it is, in blocks squared: where sizes hardly
+/// differ, chance would make a slope.
+const MORE_VARIANCE: f64 = 64.0;
 
-/// How many mean deviations of both kinds a plan allows for. That of a normal distribution is 0.8
-/// times its standard deviation.
+/// How many mean deviations of both kinds a plan allows for: four standard deviations of a normal
+/// distribution, whose mean deviation is 0.8 of one.
 const SURE: u64 = 5;
 
-/// The lag of commands. In virtual time there is none.
+/// The lag of commands and of their answers. In virtual time there is none.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lag {
     /// From the decision to the sending.
     sending: Mean,
     /// From the sending to the drive, and from its answer back; `None` if there is no way.
-    way: Option<Span>,
-    /// The mean of how far answers are off.
-    answers: Span,
+    way: Option<Mean>,
     data: Data,
 }
 
@@ -39,8 +38,15 @@ struct Mean {
     deviation: Span,
 }
 
+impl Mean {
+    fn take(&mut self, off: i64) {
+        self.of += Span::from_ns(off / PART);
+        self.deviation += Span::from_ns((off.abs() - self.deviation.as_ns()) / PART);
+    }
+}
+
 /// How much later an answer comes the more data it brings: the slope of the regression line of how
-/// late reads are on their size, with moving moments.
+/// late reads are on their size, from moving moments.
 #[derive(Clone, Copy, Debug, Default)]
 struct Data {
     /// The means of sizes, in blocks, and of how late reads were, in nanoseconds.
@@ -51,7 +57,7 @@ struct Data {
 
 impl Data {
     fn of_block_ns(&self) -> f64 {
-        self.covariance.max(0.0) / (self.variance_of_sizes + LEAST_VARIANCE)
+        self.covariance.max(0.0) / (self.variance_of_sizes + MORE_VARIANCE)
     }
 
     fn take(&mut self, blocks: f64, late_ns: f64) {
@@ -64,36 +70,25 @@ impl Data {
     }
 }
 
-impl Mean {
-    fn take(&mut self, off: i64) {
-        self.of += Span::from_ns(off / PART);
-        adjust(&mut self.deviation, off.abs());
-    }
-}
-
-/// Adjusts a moving mean of nanoseconds.
-fn adjust(mean: &mut Span, value: i64) {
-    *mean += Span::from_ns((value - mean.as_ns()) / PART);
-}
-
 impl Lag {
     /// From now on the way is learnt.
     pub fn learn_the_way(&mut self) {
-        self.way = Some(Span::ZERO);
+        self.way = Some(Mean::default());
     }
 
     /// What it is in the mean. Completions are late, too, and with them the angle of the platter
     /// that they tell, so this has the ways in both directions.
     pub fn mean(&self) -> Span {
-        self.sending.of + self.way.unwrap_or_default()
+        self.sending.of + self.way.unwrap_or_default().of
     }
 
     /// What it hardly ever exceeds.
     pub fn max(&self) -> Span {
-        self.mean() + (self.sending.deviation + self.answers) * SURE
+        let way = self.way.unwrap_or_default();
+        self.mean() + (self.sending.deviation + way.deviation) * SURE
     }
 
-    /// How much of the lag of its answer is due to the data of a request.
+    /// How much later a request is answered for the data that its answer brings.
     pub fn of_data(&self, request: &Request) -> Span {
         match request.op {
             Op::Read => {
@@ -110,24 +105,22 @@ impl Lag {
         self.sending.take(off.clamp(-MAX, MAX));
     }
 
-    /// Learns from a command that was answered this much later than predicted, by the buffer if it
-    /// `is_hit`, which no other cause makes late.
+    /// Learns from a command that was answered this much later than predicted, with
+    /// [`Self::of_data`] in the prediction; by the buffer if it `is_hit`: then no error of the
+    /// mechanics is in it.
     pub fn answered(&mut self, request: &Request, error: Span, is_hit: bool) {
         let of_data = self.of_data(request);
         let Some(way) = &mut self.way else {
             return;
         };
-        let off = error.as_ns();
-        if off.abs() <= MAX {
-            adjust(&mut self.answers, off.abs());
-            if request.op == Op::Read {
-                let late_ns = (error + of_data).as_ns() as f64;
-                self.data.take(request.sectors.0 as f64, late_ns);
-            }
+        let off = error.as_ns().clamp(-MAX, MAX);
+        if request.op == Op::Read {
+            let late_ns = (off + of_data.as_ns()) as f64;
+            self.data.take(request.sectors.0 as f64, late_ns);
         }
         if is_hit {
-            let off = off.clamp(-MAX, MAX);
-            *way = Span::from_ns(way.as_ns() + off / PART).or_zero();
+            way.take(off);
+            way.of = way.of.or_zero();
         }
     }
 }

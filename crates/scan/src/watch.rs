@@ -140,8 +140,12 @@ impl Watch {
     /// and whether the prediction could be relied on.
     pub fn completed(&mut self, completion: &Completion) -> (Option<Instant>, bool) {
         let id = completion.request.id;
-        let of_data = self.lag.of_data(&completion.request);
-        let at = completion.at - of_data;
+        // What failed brings nothing.
+        let of_data = match completion.status.is_success() {
+            true => self.lag.of_data(&completion.request),
+            false => Span::ZERO,
+        };
+        let at = completion.at.shifted(-of_data);
         match self.expected.iter().position(|expected| expected.0 == id) {
             // Sent before the model lost track of the device.
             None => return (None, false),
@@ -157,7 +161,7 @@ impl Watch {
             self.lag.sent(decided, completion.arrived);
         }
         if !completion.status.is_success() {
-            let expected = self.next_completion();
+            let expected = self.predictor.next_completion().map(|next| next.at);
             self.seen.surprises.failures += 1;
             self.predictor.dismiss(at);
             return (expected, false);
@@ -165,8 +169,12 @@ impl Watch {
         let was_known = self.is_confident(at);
         let seen = self.predictor.observe(at);
         if was_known {
-            let is_hit = [seen.predicted.outcome, seen.explained.outcome] == [Outcome::Hit; 2];
-            (self.lag).answered(&completion.request, seen.error, is_hit);
+            let outcome = seen.explained.outcome;
+            let half = self.predictor.clock().period().as_ns() / 2;
+            if outcome == seen.predicted.outcome && seen.error.as_ns().abs() < half {
+                let is_hit = outcome == Outcome::Hit;
+                (self.lag).answered(&completion.request, seen.error, is_hit);
+            }
             self.judge(seen.predicted.outcome, seen.explained.outcome, seen.error);
         }
         (Some(seen.predicted.at + of_data), was_known)

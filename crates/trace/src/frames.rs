@@ -6,11 +6,15 @@ use std::io::{BufRead, Error, ErrorKind, Read, Result, copy, sink};
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// Decompresses all frames of a file and holds each to its checksum.
+/// Decompresses all frames of a file and holds each to its checksum and its size, if it has them.
+/// The last window of a frame comes once the frame has ended, so that of a file which is cut off it
+/// is lost.
 pub(crate) struct Frames<R> {
     input: R,
     /// Finished before the first frame.
     frame: FrameDecoder,
+    /// How much of the frame's content was read.
+    read: u64,
 }
 
 impl<R: BufRead> Frames<R> {
@@ -18,6 +22,7 @@ impl<R: BufRead> Frames<R> {
         Frames {
             input,
             frame: FrameDecoder::new(),
+            read: 0,
         }
     }
 
@@ -25,14 +30,17 @@ impl<R: BufRead> Frames<R> {
     fn next_frame(&mut self) -> Result<bool> {
         while !self.input.fill_buf()?.is_empty() {
             match self.frame.reset(&mut self.input) {
-                Ok(()) => return Ok(true),
+                Ok(()) => {
+                    self.read = 0;
+                    return Ok(true);
+                }
                 Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
                     length,
                     ..
                 })) => {
                     let length = u64::from(length);
                     if copy(&mut self.input.by_ref().take(length), &mut sink())? < length {
-                        return Err(ErrorKind::UnexpectedEof.into());
+                        return Err(ends_early());
                     }
                 }
                 Err(error) => return Err(as_io(error)),
@@ -41,47 +49,66 @@ impl<R: BufRead> Frames<R> {
         Ok(false)
     }
 
-    /// An error unless the frame that is finished has the content that was compressed.
+    /// An error unless the frame, all of which is read, has the content that was compressed.
     fn check(&self) -> Result<()> {
-        match self.frame.get_checksum_from_data() {
-            Some(sum) if Some(sum) != self.frame.get_calculated_checksum() => Err(Error::new(
-                ErrorKind::InvalidData,
-                "the content of a zstd frame does not match its checksum",
-            )),
-            _ => Ok(()),
-        }
+        let size = self.frame.content_size();
+        let sum = self.frame.get_checksum_from_data();
+        let wrong = if size > 0 && size != self.read {
+            "size"
+        } else if sum.is_some() && sum != self.frame.get_calculated_checksum() {
+            "checksum"
+        } else {
+            return Ok(());
+        };
+        Err(damaged(&format!(
+            "the content of a frame does not match its {wrong}"
+        )))
     }
 }
 
 impl<R: BufRead> Read for Frames<R> {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        loop {
-            if self.frame.can_collect() > 0 {
-                let read = self.frame.read(buffer)?;
-                if self.frame.is_finished() && self.frame.can_collect() == 0 {
-                    self.check()?;
-                }
-                return Ok(read);
-            }
+        while self.frame.can_collect() == 0 {
             if !self.frame.is_finished() {
                 self.frame
                     .decode_blocks(&mut self.input, BlockDecodingStrategy::UptoBlocks(1))
                     .map_err(as_io)?;
+                if self.frame.is_finished() && self.frame.can_collect() == 0 {
+                    self.check()?;
+                }
             } else if !self.next_frame()? {
                 return Ok(0);
             }
         }
+        let read = self.frame.read(buffer)?;
+        self.read += read as u64;
+        if self.frame.is_finished() && self.frame.can_collect() == 0 {
+            self.check()?;
+        }
+        Ok(read)
     }
 }
 
-/// An error of the input as it was, any other as one of the data.
+fn damaged(what: &str) -> Error {
+    Error::new(ErrorKind::InvalidData, format!("zstd: {what}"))
+}
+
+fn ends_early() -> Error {
+    Error::new(ErrorKind::UnexpectedEof, "zstd: the file ends in a frame")
+}
+
+/// The error of the input if it is one, else that of the data.
 fn as_io(error: FrameDecoderError) -> Error {
     let mut cause = error.source();
     while let Some(inner) = cause {
         if let Some(io) = inner.downcast_ref::<Error>() {
-            return Error::new(io.kind(), io.to_string());
+            return match io.raw_os_error() {
+                Some(code) => Error::from_raw_os_error(code),
+                None if io.kind() == ErrorKind::UnexpectedEof => ends_early(),
+                None => Error::new(io.kind(), io.to_string()),
+            };
         }
         cause = inner.source();
     }
-    Error::new(ErrorKind::InvalidData, format!("zstd: {error}"))
+    damaged(&error.to_string())
 }

@@ -17,7 +17,7 @@ use diskarm_core::units::Span;
 use diskarm_extract::Comparison;
 
 use crate::iscsi::Server;
-use crate::{file_of, skip};
+use crate::{file_of, printed, skip};
 
 /// The kernel's modules, each after those that it needs.
 const MODULES: [&str; 10] = [
@@ -251,7 +251,7 @@ fn file_system(folder: &Path) -> Option<PathBuf> {
 }
 
 /// A kernel mounts the disk, reads and writes files; sg3_utils and fio agree with what the drive
-/// says of itself.
+/// says of itself; and `diskarm scan` reads by SG_IO and from the block device what is on it.
 #[test]
 fn a_guest_mounts_and_asks_the_drive() {
     let Some(parts) = Parts::find() else {
@@ -268,7 +268,9 @@ fn a_guest_mounts_and_asks_the_drive() {
         return;
     };
     let store = format!("file:{}", disk.display());
-    let server = Server::start(&["--drive", "hp-c2247", "--size", "64MiB", "--store", &store]);
+    let drive = ["--drive", "hp-c2247", "--size", "64MiB", "--speed", "20"];
+    let server = Server::start(&[&drive[..], &["--store", &store]].concat());
+    let diskarm = PathBuf::from(env!("CARGO_BIN_EXE_diskarm"));
     let script = "\
 mount -t ext4 /dev/sda /mnt && cat /mnt/greeting
 echo hello from the guest > /mnt/answer
@@ -277,8 +279,15 @@ sg_inq /dev/sg0
 sg_modes --page=8 /dev/sg0
 fio --name=reads --filename=/dev/sda --rw=randread --bs=4k --direct=1 \
 --ioengine=psync --number_ios=20 --output-format=terse
+diskarm scan /dev/sg0 --checksums /tmp/by-sg
+diskarm scan /dev/sda --checksums /tmp/by-block
+echo BY SG
+cat /tmp/by-sg
+echo BY BLOCK
+cat /tmp/by-block
+echo END
 ";
-    let shown = parts.boot(&[], &server.uri, &[inquiry, modes, fio], script);
+    let shown = parts.boot(&[], &server.uri, &[inquiry, modes, fio, diskarm], script);
     assert!(shown.contains("hello from the host"), "{shown}");
     assert!(shown.contains("Vendor identification: DISKARM"), "{shown}");
     assert!(
@@ -296,6 +305,12 @@ fio --name=reads --filename=/dev/sda --rw=randread --bs=4k --direct=1 \
         .output()
         .unwrap();
     assert_eq!(told.stdout, b"hello from the guest\n");
+    let sums = folder.join("sums");
+    let [disk, into] = [&disk, &sums].map(|path| path.to_str().unwrap());
+    printed(&["scan", disk, "--checksums", into]);
+    let sums = fs::read_to_string(sums).unwrap();
+    assert_eq!(between(&shown, "BY SG\n", "BY BLOCK\n"), sums);
+    assert_eq!(between(&shown, "BY BLOCK\n", "END\n"), sums);
 }
 
 /// A drive whose sectors take milliseconds: a command takes between 0.1 and 0.5 ms from the guest

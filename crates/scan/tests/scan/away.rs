@@ -5,12 +5,13 @@ use std::collections::VecDeque;
 
 use diskarm_core::device::{Completion, Device, Refused};
 use diskarm_core::drive::Drive;
-
-use diskarm_core::request::Request;
-use diskarm_core::units::{Angle, Bytes, Instant, SectorCount, Span};
+use diskarm_core::engine::{self, Load, Streams};
+use diskarm_core::request::{Op, Request};
+use diskarm_core::units::{Angle, Bytes, Instant, Lbn, SectorCount, Span};
+use diskarm_core::workload::{Disk, Workload};
 use diskarm_scan::{External, Model, Predicted, Settings};
 
-use crate::bench::{CLOSED, atlas, new, nothing, policy, scan, serve, without_write_cache};
+use crate::bench::{CLOSED, Seen, atlas, new, nothing, policy, scan, without_write_cache};
 use crate::dice::Dice;
 use crate::predicted::kept;
 
@@ -23,6 +24,8 @@ struct Away {
     dice: Dice,
     /// A command on its way, and when it arrives.
     going: Option<(Instant, Request)>,
+    /// When the last one was sent.
+    sent: Instant,
     /// How long the data of a block are on the line.
     of_block: Span,
     /// Answers on their way, the first to come first.
@@ -38,6 +41,7 @@ impl Away {
         }
         while let Some(at) = self.drive.next_event().filter(|at| *at <= now) {
             if let Some(mut completion) = self.drive.advance(at) {
+                completion.arrived = self.sent;
                 if completion.request.op.is_read() {
                     completion.at += self.of_block * completion.request.sectors.0;
                 }
@@ -65,6 +69,7 @@ impl Device for Away {
         let most = self.of_command.as_ns() as u64;
         let way = Span::from_ns(self.dice.below(most + 1) as i64);
         self.going = Some((now + way, request));
+        self.sent = now;
         Ok(())
     }
 
@@ -85,9 +90,46 @@ impl Device for Away {
     }
 }
 
+/// Reads of one block, one after the other, most of which the buffer serves, and then those of a
+/// workload.
+struct AfterHits {
+    left: u64,
+    next: Option<Instant>,
+    then: Streams,
+    begun: Option<Instant>,
+}
+
+impl Load for AfterHits {
+    fn next_arrival(&mut self) -> Option<Instant> {
+        match self.begun {
+            Some(begun) => self.then.next_arrival().map(|at| at.max(begun)),
+            None => self.next,
+        }
+    }
+
+    fn take(&mut self) -> Request {
+        if self.begun.is_some() {
+            return self.then.take();
+        }
+        self.next = None;
+        self.left -= 1;
+        Request::new(self.left, Op::Read, Lbn(0), SectorCount(1))
+    }
+
+    fn completed(&mut self, completion: &Completion) {
+        if self.begun.is_some() {
+            self.then.completed(completion);
+        } else if self.left > 0 {
+            self.next = Some(completion.at);
+        } else {
+            self.begun = Some(completion.at);
+        }
+    }
+}
+
 /// What is predicted of 4,000 requests of the foreground and of the scan beside it, but for the
 /// first thousand commands.
-fn predicted(of_command: Span, of_block: Span) -> Vec<Predicted> {
+fn predicted(workload: &str, of_command: Span, of_block: Span) -> Vec<Predicted> {
     let spec = without_write_cache(atlas());
     let model = Model::of_new(&spec, Angle::ZERO).expect("a sound layout");
     let away = Away {
@@ -95,6 +137,7 @@ fn predicted(of_command: Span, of_block: Span) -> Vec<Predicted> {
         of_command,
         dice: Dice(1),
         going: None,
+        sent: Instant::START,
         of_block,
         coming: VecDeque::new(),
     };
@@ -103,7 +146,23 @@ fn predicted(of_command: Span, of_block: Span) -> Vec<Predicted> {
     let external = External::new(away, model, &policy("sptf-sw(n=40%)"), 1).far_away();
     let external = external.with_background(scan(&spec, Settings::default(), &got));
     let mut external = external.on_predicted(on_predicted);
-    serve(&mut external, CLOSED, 1, 4_000, None);
+    let disk = Disk {
+        sectors: external.capacity(),
+        sector: external.sector_size(),
+    };
+    let workload = Workload::parse(workload, disk).expect("a workload");
+    let mut load = AfterHits {
+        left: 40,
+        next: Some(Instant::START),
+        then: Streams::new(&workload, disk, 1, u64::MAX),
+        begun: None,
+    };
+    let mut seen = Seen {
+        all: Vec::new(),
+        most: 4_000,
+        got: None,
+    };
+    engine::run(&mut external, &mut load, &mut seen).expect("accepted requests");
     let predictions = predictions.lock().expect("nobody panicked");
     predictions[1_000..].to_vec()
 }
@@ -115,24 +174,27 @@ fn judged(predictions: &[Predicted]) -> (usize, usize) {
     (right.count(), predictions.iter().filter(is_late).count())
 }
 
-/// 0.5 us a block, as of a local connection, and 5 us, as of a network of 100 MB/s: the model
-/// allows for it.
+/// 0.5 us a block, as of a local connection, and 5 us, as of a network of 100 MB/s, with sizes that
+/// vary and with small ones among large reads of the scan: the model allows for it.
 #[test]
 fn the_time_that_data_take_is_learnt() {
-    for of_block in [0.0, 0.5, 5.0] {
-        let predictions = predicted(Span::ZERO, Span::from_us(of_block));
-        let (right, late) = judged(&predictions);
-        let all = predictions.len();
-        assert!(all > 3_000 && right * 100 >= all * 98, "{right} of {all}");
-        assert!(late * 500 <= all, "{late} of {all}");
+    let small = "closed(clients=10) uniform size=4KiB reads=66.7%";
+    for workload in [CLOSED, small] {
+        for of_block in [0.0, 0.5, 5.0] {
+            let predictions = predicted(workload, Span::ZERO, Span::from_us(of_block));
+            let (right, late) = judged(&predictions);
+            let all = predictions.len();
+            assert!(all > 3_000 && right * 100 >= all * 98, "{right} of {all}");
+            assert!(late * 500 <= all, "{late} of {all}");
+        }
     }
 }
 
-/// Commands are on their way for up to 0.1 ms, nobody knows how long: what the arm only just
-/// reaches is not tried.
+/// Commands are on their way for up to 0.1 ms, and only answers show for how long: what the arm
+/// only just reaches is not tried.
 #[test]
 fn commands_on_their_way_lose_no_revolutions() {
-    let predictions = predicted(Span::from_us(100.0), Span::from_us(0.5));
+    let predictions = predicted(CLOSED, Span::from_us(100.0), Span::from_us(0.5));
     let (_, late) = judged(&predictions);
     let all = predictions.len();
     assert!(all > 3_000 && late * 1_000 <= all, "{late} of {all}");

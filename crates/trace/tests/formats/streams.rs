@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use diskarm_trace::{ErrorKind, Options, open, read};
+use diskarm_trace::{ErrorKind, Options, Record, TraceError, open, read};
 
 use crate::{reader, records, refused, shared, skipping};
 
@@ -62,42 +62,57 @@ fn compressed_traces() {
     }
 }
 
-/// Frames that are not for the reader stand between and after the others; content that does not
-/// match its checksum is an error, and so is any other damage that is found: none ends the program.
+/// A frame of zstd with a checksum and a window of 2^`window` bytes.
+fn frame(text: &str, window: u32) -> Vec<u8> {
+    let mut encoder = zstd::Encoder::new(Vec::new(), 3).unwrap();
+    encoder.include_checksum(true).unwrap();
+    encoder.window_log(window).unwrap();
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn from_zstd(bytes: Vec<u8>) -> Result<Vec<Record>, TraceError> {
+    read(std::io::Cursor::new(bytes), "x.zst", None).and_then(Iterator::collect)
+}
+
+/// Frames whose content is larger than their window, and frames that are not for the reader between
+/// and after others (RFC 8878, section 3.1.2).
 #[test]
 fn frames_of_zstd() {
+    let text = disksim(20_000);
+    let plain = records(text.as_bytes(), "disksim");
+    let (first, second) = text.split_at(text.len() / 2);
+    let skippable = b"\x51\x2a\x4d\x18\x03\0\0\0abc";
+    for window in [10, 15] {
+        assert!(text.len() > 4 << window);
+        let (first, second) = (frame(first, window), frame(second, window));
+        let empty = frame("", window);
+        let several = [&first[..], skippable, &empty, &second, skippable].concat();
+        assert_eq!(records(&several, "disksim"), plain);
+        let short = [&first[..], &skippable[..9]].concat();
+        let error = from_zstd(short).expect_err("a frame that ends early");
+        assert!(error.to_string().contains("ends in a frame"), "{error}");
+    }
+}
+
+/// Content that does not match its checksum is an error, and so is any other damage that is found:
+/// none ends the program, and nothing else is read.
+#[test]
+fn damaged_frames_of_zstd() {
     let text = disksim(2_000);
     let plain = records(text.as_bytes(), "disksim");
-    let frame = |text: &str| {
-        let mut encoder = zstd::Encoder::new(Vec::new(), 3).unwrap();
-        encoder.include_checksum(true).unwrap();
-        encoder.write_all(text.as_bytes()).unwrap();
-        encoder.finish().unwrap()
-    };
-    let (first, second) = text.split_at(text.len() / 2);
-    // RFC 8878, section 3.1.2.
-    let skippable = b"\x51\x2a\x4d\x18\x03\0\0\0abc";
-    let several = [&frame(first)[..], skippable, &frame(second), skippable].concat();
-    assert_eq!(records(&several, "disksim"), plain);
-
-    let frame = frame(&text);
-    let read = |bytes: Vec<u8>| {
-        let trace = read(std::io::Cursor::new(bytes), "x.zst", None);
-        trace.and_then(Iterator::collect::<Result<Vec<_>, _>>)
-    };
-    let mut wrong = frame.clone();
-    *wrong.last_mut().unwrap() ^= 1;
-    let error = read(wrong).expect_err("another checksum");
-    assert!(error.to_string().contains("checksum"), "{error}");
-    let short = [&frame[..], &skippable[..9]].concat();
-    let error = read(short).expect_err("a frame that ends early");
-    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+    for halves in [text.split_at(text.len() / 2), (&text, "")] {
+        let mut wrong = [frame(halves.0, 12), frame(halves.1, 12)].concat();
+        *wrong.last_mut().unwrap() ^= 1;
+        let error = from_zstd(wrong).expect_err("another checksum");
+        assert!(error.to_string().contains("checksum"), "{error}");
+    }
+    let frame = frame(&text, 12);
     for at in (4..frame.len()).step_by(frame.len() / 500) {
         let mut damaged = frame.clone();
         damaged[at] ^= 1 << (at % 8);
-        // Nothing else is read, unless it is what was compressed.
-        if let Ok(read) = read(damaged) {
-            assert_eq!(read.len(), plain.len(), "byte {at}");
+        if let Ok(read) = from_zstd(damaged) {
+            assert_eq!(read, plain, "byte {at}");
         }
     }
 }
