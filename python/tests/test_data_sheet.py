@@ -40,7 +40,7 @@ def test_a_drive_is_that_of_the_program(cli, sheet):
 
 def test_it_can_be_simulated_at_once():
     drive = Drive.from_data_sheet(**NEEDED)
-    # One seek of a third of the stroke and half a revolution are more than a mean service.
+    # Requests are nearer to each other than random cylinders: more blocks are outside.
     longest = 8.5 + 60e3 / 7200 / 2
     run = diskarm.simulate(
         drive, workload="closed(clients=1) uniform reads=100%", requests=2000

@@ -59,8 +59,9 @@ impl Drive {
 
     /// A drive by the figures of its data sheet, as `diskarm drives new` makes it: sizes such as
     /// "8TB", times such as "8.5ms", transfer rates such as "250MB/s". `seek` is the mean time of a
-    /// seek before a read, `outer` the sustained rate of the outermost tracks, `sectors` one of
-    /// "512n", "512e" and "4Kn". What is None is assumed, and `toml` marks it as assumed.
+    /// seek before a read, over all pairs of cylinders, `outer` the sustained rate of the outermost
+    /// tracks, `sectors` one of "512n", "512e" and "4Kn". What is None is assumed, and `toml` marks
+    /// it as assumed.
     #[staticmethod]
     #[pyo3(signature = (*, capacity, rpm, seek, outer, inner=None, write_seek=None,
         track_to_track=None, full_stroke=None, cache=None, platters=None, queue=None,

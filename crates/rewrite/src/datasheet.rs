@@ -16,7 +16,7 @@ pub struct Datasheet {
     pub capacity: Bytes,
     /// Revolutions per minute.
     pub rpm: u32,
-    /// Mean time of a seek before a read: that over a third of the cylinders.
+    /// Mean time of a seek before a read, over all pairs of cylinders.
     pub seek: Span,
     /// The same before a write.
     pub write_seek: Option<Span>,
@@ -95,8 +95,11 @@ const ZONES: u32 = 16;
 /// Tracks of a surface at most, where the number of platters is assumed.
 const TRACKS: u64 = 450_000;
 
-/// Segments of the buffer.
-const SEGMENTS: u64 = 32;
+/// Segments of the buffer at most, and at least.
+const SEGMENTS: (u64, u64) = (32, 4);
+
+/// Bytes of a segment, as long as that gives neither more segments nor fewer.
+const SEGMENT: u64 = 2_000_000;
 
 /// The most platters of any drive.
 const PLATTERS: u32 = 16;
@@ -126,15 +129,23 @@ struct Figures {
     /// The capacity, in sectors on the media.
     capacity: u64,
     revolution_ms: f64,
-    average_ms: f64,
+    seeks: Seeks,
     write_settle_ms: Figure<f64>,
-    single_ms: Figure<f64>,
-    full_ms: Figure<f64>,
     inner_per_s: Figure<f64>,
     cache: Figure<Bytes>,
     surfaces: Figure<u32>,
     queue: Figure<u32>,
     interface_per_s: Figure<f64>,
+}
+
+/// Seek times before a read.
+struct Seeks {
+    single_ms: Figure<f64>,
+    /// Over a third of the cylinders.
+    third_ms: f64,
+    full_ms: Figure<f64>,
+    /// Over all pairs of cylinders.
+    mean_ms: f64,
 }
 
 /// A zone that is laid out: its first and its end cylinder, and sectors on the media.
@@ -169,34 +180,14 @@ impl Datasheet {
         let wrong = |field: &str, found: String, expected: &str| {
             Err(InputError::new(field, &found, expected))
         };
-        // A time is rounded as in the text first, so that none passes and is 0 there.
-        let ms = |span: Span| rounded(span.as_ms());
-        let average_ms = ms(self.seek);
-        if average_ms <= 0.0 || average_ms > 100.0 {
-            let found = format!("{} ms", self.seek.as_ms());
-            return wrong("seek", found, "0.001 to 100 ms");
-        }
         if !(300..=60_000).contains(&self.rpm) {
             return wrong("rpm", self.rpm.to_string(), "300 to 60000");
         }
-        let single_ms = Figure::of(
-            self.track_to_track.map(ms),
-            average_ms.min(1.0).min(average_ms / 2.0),
-        );
-        if single_ms.value <= 0.0 || single_ms.value > average_ms {
-            let found = self.track_to_track.map_or(single_ms.value, Span::as_ms);
-            let expected = "a time from 0.001 ms up to that of seek";
-            return wrong("track_to_track", format!("{found} ms"), expected);
-        }
-        let full_ms = Figure::of(self.full_stroke.map(ms), 2.0 * average_ms);
-        if full_ms.value < average_ms {
-            let found = format!("{} ms", full_ms.value);
-            return wrong("full_stroke", found, "a time not below that of seek");
-        }
-        let settle = self.write_seek.map(|write| ms(write) - average_ms);
-        let write_settle_ms = Figure::of(settle, (average_ms / 8.0).min(1.0));
+        let seeks = self.seeks()?;
+        let settle = self.write_seek.map(|write| ms(write) - seeks.mean_ms);
+        let write_settle_ms = Figure::of(settle, (seeks.mean_ms / 8.0).min(1.0));
         if write_settle_ms.value < 0.0 {
-            let found = format!("{} ms", write_settle_ms.value + average_ms);
+            let found = format!("{} ms", write_settle_ms.value + seeks.mean_ms);
             return wrong("write_seek", found, "a time not below that of seek");
         }
         let inner_per_s = Figure::of(self.inner_per_s, self.outer_per_s / 2.0);
@@ -213,7 +204,7 @@ impl Datasheet {
         }
         let sectors = Figure::of(self.sectors, Sectors::Native512);
         let cache = Figure::of(self.cache, Bytes(64 << 20));
-        let least = SEGMENTS * sectors.value.physical_bytes();
+        let least = SEGMENTS.0 * sectors.value.physical_bytes();
         if cache.value.0 < least {
             return wrong(
                 "cache",
@@ -225,10 +216,8 @@ impl Datasheet {
             sectors,
             capacity: capacity(self.capacity) / sectors.value.physical_bytes(),
             revolution_ms: 60_000.0 / f64::from(self.rpm),
-            average_ms,
+            seeks,
             write_settle_ms,
-            single_ms,
-            full_ms,
             inner_per_s,
             cache,
             surfaces: Figure::of(self.platters.map(|platters| 2 * platters), 2),
@@ -236,6 +225,49 @@ impl Datasheet {
             interface_per_s: Figure::of(self.interface_per_s, 600e6),
         };
         self.with_platters(figures)
+    }
+
+    /// The curve that has the mean time of the data sheet.
+    ///
+    /// It is straight from one cylinder to a third of all, and from there to all. Of `N` cylinders
+    /// `2 (N - d) / N^2` of the pairs are `d` apart, so that for large `N` its mean over all pairs
+    /// is `(8 single + 15 third + 4 full) / 27`.
+    fn seeks(&self) -> Result<Seeks, InputError> {
+        let wrong = |field: &str, found: f64, expected: &str| {
+            Err(InputError::new(field, &format!("{found} ms"), expected))
+        };
+        let mean_ms = ms(self.seek);
+        if mean_ms <= 0.0 || mean_ms > 100.0 {
+            return wrong("seek", self.seek.as_ms(), "0.001 to 100 ms");
+        }
+        let single_ms = Figure::of(
+            self.track_to_track.map(ms),
+            mean_ms.min(1.0).min(mean_ms / 2.0),
+        );
+        let single = single_ms.value;
+        if single <= 0.0 || single > mean_ms {
+            let found = self.track_to_track.map_or(single, Span::as_ms);
+            let expected = "a time from 0.001 ms up to that of seek";
+            return wrong("track_to_track", found, expected);
+        }
+        // With these, a third of the cylinders takes as long as all of them, or as one.
+        let shortest = (27.0 * mean_ms - 8.0 * single) / 19.0;
+        let longest = (27.0 * mean_ms - 23.0 * single) / 4.0;
+        let full_ms = Figure::of(self.full_stroke.map(ms), (2.0 * mean_ms).min(longest));
+        if full_ms.value < rounded(shortest) || full_ms.value > longest {
+            let (shortest, longest) = (rounded(shortest), rounded(longest));
+            let expected = format!(
+                "{shortest} to {longest} ms, so that the mean of all seeks can be that of seek"
+            );
+            return wrong("full_stroke", full_ms.value, &expected);
+        }
+        let third = (27.0 * mean_ms - 8.0 * single - 4.0 * full_ms.value) / 15.0;
+        Ok(Seeks {
+            single_ms,
+            third_ms: third.clamp(single, full_ms.value),
+            full_ms,
+            mean_ms,
+        })
     }
 
     /// The same with as few platters as hold the capacity, if the data sheet does not say how many.
@@ -405,26 +437,32 @@ impl Datasheet {
             |figure: &Figure<f64>| format!("\"{} ms\"{}", rounded(figure.value), assumed(figure));
         let single = Figure {
             is_given: false,
-            ..figures.single_ms
+            ..figures.seeks.single_ms
         };
         let sectors = figures.sectors.value;
         let unit = sectors.physical_bytes();
-        let segment = figures.cache.value.0 / SEGMENTS / unit * unit;
+        let cache = figures.cache.value.0;
+        let segments = (cache / SEGMENT).clamp(SEGMENTS.1, SEGMENTS.0);
+        let segment = cache / segments / unit * unit;
         let sector_ns = sectors.bytes() as f64 / figures.interface_per_s.value * 1e9;
+        let seeks = &figures.seeks;
         let mut text = format!(
             "[mechanics]\nrotation = \"{} rpm\"\nhead_switch = {}\nwrite_settle = {}\n\n\
+             # `average` is the time over a third of the cylinders; that over all pairs of\n\
+             # cylinders is {} ms in the mean.\n\
              [mechanics.seek]\nform = \"three-point\"\nsingle = {}\naverage = \"{} ms\"\n\
              full = {}\n\n",
             self.rpm,
             ms(&single),
             ms(&figures.write_settle_ms),
-            ms(&figures.single_ms),
-            rounded(figures.average_ms),
-            ms(&figures.full_ms),
+            rounded(seeks.mean_ms),
+            ms(&seeks.single_ms),
+            rounded(seeks.third_ms),
+            ms(&seeks.full_ms),
         );
         let _ = write!(
             text,
-            "[buffer]\nsegments = {SEGMENTS} # assumed, as all rules of the buffer\n\
+            "[buffer]\nsegments = {segments} # assumed, as all rules of the buffer\n\
              segment = \"{segment} B\"{}\ncaching = true\nread_ahead = \"until-full\"\n\
              read_ahead_on_hit = true\nwrite_stops_read_ahead = true\narriving_hits = true\n\
              partial_hits_at_once = true\nhits_on_written = true\nread_on_arrival = true\n\
@@ -463,12 +501,12 @@ const OVERHEADS: [&str; 8] = [
 /// The time that the skew between tracks of a cylinder allows for: a head switch, and what a write
 /// waits longer, so that writes in sequence lose no revolution either.
 fn track_ms(figures: &Figures) -> f64 {
-    figures.single_ms.value + figures.write_settle_ms.value
+    figures.seeks.single_ms.value + figures.write_settle_ms.value
 }
 
 /// The time that the skew between cylinders allows for: a tenth more for the seek.
 fn cylinder_ms(figures: &Figures) -> f64 {
-    0.1 * figures.single_ms.value + track_ms(figures)
+    0.1 * figures.seeks.single_ms.value + track_ms(figures)
 }
 
 /// The bytes of a drive that is sold with a capacity: as makers have agreed (IDEMA LBA1-03) for
@@ -488,6 +526,11 @@ fn assumed<T>(figure: &Figure<T>) -> &'static str {
         true => "",
         false => " # assumed",
     }
+}
+
+/// A time in milliseconds, rounded as in the text, so that none passes and is 0 there.
+fn ms(span: Span) -> f64 {
+    rounded(span.as_ms())
 }
 
 /// With at most three decimals.

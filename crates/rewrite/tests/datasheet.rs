@@ -3,9 +3,10 @@
 use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;
 use diskarm_core::geometry::Layout;
+use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::{Op, Request};
-use diskarm_core::spec::WriteCache;
-use diskarm_core::units::{Angle, Bytes, Instant, Lbn, SectorCount, Span};
+use diskarm_core::spec::{self, Spec, WriteCache};
+use diskarm_core::units::{Angle, Bytes, Cylinder, Instant, Lbn, SectorCount, Span};
 use diskarm_rewrite::{Datasheet, Sectors};
 use proptest::prelude::*;
 
@@ -80,15 +81,19 @@ fn larger_sectors_hold_the_same() {
     }
 }
 
-/// Bytes per second of reads in sequence from `first` on.
-fn sequential(drive: &mut Drive, first: Lbn) -> f64 {
-    const READ: u64 = 1024;
-    const READS: u64 = 256;
+/// Bytes per second of requests of 512 KiB in sequence from `first` on.
+fn sequential(drive: &mut Drive, op: Op, first: Lbn) -> f64 {
+    of_size(drive, op, first, 1024)
+}
+
+/// The same of requests of `sectors`, 128 MiB in all.
+fn of_size(drive: &mut Drive, op: Op, first: Lbn, sectors: u64) -> f64 {
+    let requests = (256 << 10) / sectors;
     let (mut now, mut begin) = (Instant::START, Instant::START);
-    for number in 0..READS + 1 {
-        let at = Lbn(first.0 + number * READ);
-        let read = Request::new(number, Op::Read, at, SectorCount(READ));
-        drive.submit(now, read).expect("room");
+    for number in 0..requests + 1 {
+        let at = Lbn(first.0 + number * sectors);
+        let request = Request::new(number, op, at, SectorCount(sectors));
+        drive.submit(now, request).expect("room");
         while let Some(event) = drive.next_event() {
             now = event;
             if drive.advance(now).is_some() {
@@ -99,7 +104,12 @@ fn sequential(drive: &mut Drive, first: Lbn) -> f64 {
             begin = now;
         }
     }
-    (READ * READS * 512) as f64 / (now - begin).as_s()
+    (sectors * requests * 512) as f64 / (now - begin).as_s()
+}
+
+/// A drive of the specification, at rest.
+fn drive(spec: &Spec) -> Drive {
+    Drive::new(spec, Angle::ZERO).expect("a drive")
 }
 
 #[test]
@@ -125,14 +135,180 @@ fn reads_in_sequence_have_the_rates_of_the_data_sheet() {
             .last()
             .expect("a zone")
             .sectors_per_track;
-        let mut drive = Drive::new(&spec, Angle::ZERO).expect("a drive");
-        let found = sequential(&mut drive, Lbn(0));
+        let mut idle = drive(&spec);
+        let found = sequential(&mut idle, Op::Read, Lbn(0));
         assert!((found / outer - 1.0).abs() < 0.02, "{rpm}: {found}");
-        let mut drive = Drive::new(&spec, Angle::ZERO).expect("a drive");
-        let from = drive.capacity().0 - 300 * 1024 - u64::from(last);
-        let found = sequential(&mut drive, Lbn(from));
+        let mut idle = drive(&spec);
+        let from = idle.capacity().0 - 300 * 1024 - u64::from(last);
+        let found = sequential(&mut idle, Op::Read, Lbn(from));
         assert!((found / inner - 1.0).abs() < 0.02, "{rpm}: {found}");
     }
+}
+
+/// A data sheet that states a mean seek time states the mean of all seeks: here the sum over all
+/// pairs of cylinders, pair by pair of a distance, by the model's own table of seek times.
+#[test]
+fn seeks_have_the_mean_of_the_data_sheet() {
+    let ms = |ms: f64| Span::from_us(1000.0 * ms);
+    for (seek, single, full) in [
+        (8.5, None, None),
+        (8.5, Some(0.5), Some(16.0)),
+        (3.4, Some(0.2), Some(6.6)),
+        // Straight, and flat over a third of the cylinders.
+        (12.0, Some(1.0), Some(34.0)),
+        (12.0, Some(11.0), None),
+    ] {
+        let datasheet = Datasheet {
+            seek: ms(seek),
+            track_to_track: single.map(ms),
+            full_stroke: full.map(ms),
+            ..common()
+        };
+        let (_, spec) = datasheet.specification().expect("a specification");
+        let cylinders = spec.geometry.cylinders;
+        let times = SeekTimes::new(&spec.mechanics, cylinders);
+        let all = (1..cylinders).map(|distance| {
+            let way = (Cylinder(0), Cylinder(distance));
+            let pairs = 2.0 * f64::from(cylinders - distance);
+            pairs * times.total(Op::Read, way, false).as_ms()
+        });
+        let mean_ms = all.sum::<f64>() / f64::from(cylinders).powi(2);
+        assert!((mean_ms - seek).abs() < 0.001, "{seek}: {mean_ms}");
+        let longest = times.total(Op::Read, (Cylinder(0), Cylinder(cylinders - 1)), false);
+        assert!(full.is_none_or(|full| longest == ms(full)), "{longest}");
+    }
+}
+
+/// Whatever the size of its requests, a stream of one client gets the rate of the media also from
+/// a small buffer, which has fewer segments.
+#[test]
+fn streams_of_large_requests_lose_no_revolutions() {
+    let small = Datasheet {
+        cache: Some(Bytes(8_000_000)),
+        ..common()
+    };
+    let (_, spec) = small.specification().expect("a specification");
+    assert_eq!(spec.buffer.segments, 4);
+    for kib in [64, 192, 256, 512, 1024, 1280] {
+        for op in [Op::Read, Op::Write] {
+            let found = of_size(&mut drive(&spec), op, Lbn(0), 2 * kib);
+            assert!(
+                (found / 250e6 - 1.0).abs() < 0.02,
+                "{op:?} {kib} KiB: {found}"
+            );
+        }
+    }
+}
+
+/// The drives of the catalogue that say that they were made so are what their data sheets give.
+#[test]
+fn drives_of_the_catalogue_are_made_so() {
+    let of = |name: &str, capacity, rpm, (seek, write): (f64, Option<f64>), mb_per_s: f64| {
+        let ms = |ms: f64| Span::from_us(1000.0 * ms);
+        Datasheet {
+            name: name.to_owned(),
+            capacity: Bytes(capacity),
+            rpm,
+            seek: ms(seek),
+            write_seek: write.map(ms),
+            outer_per_s: mb_per_s * 1e6,
+            ..common()
+        }
+    };
+    let drives = [
+        Datasheet {
+            cache: Some(Bytes(8_000_000)),
+            platters: Some(2),
+            sectors: Some(Sectors::Emulated512),
+            ..of(
+                "wd-blue-wd10jpvx",
+                1_000_000_000_000,
+                5400,
+                (12.0, None),
+                144.0,
+            )
+        },
+        Datasheet {
+            cache: Some(Bytes(256_000_000)),
+            platters: Some(9),
+            sectors: Some(Sectors::Emulated512),
+            ..of(
+                "seagate-exos-x16-st16000nm001g",
+                31_251_759_104 * 512,
+                7200,
+                (8.5, None),
+                261.0,
+            )
+        },
+        Datasheet {
+            track_to_track: Some(Span::from_us(300.0)),
+            inner_per_s: Some(110e6),
+            cache: Some(Bytes(64_000_000)),
+            platters: Some(3),
+            queue: Some(128),
+            ..of(
+                "sas-10k-900gb",
+                900_000_000_000,
+                10_000,
+                (3.9, Some(4.4)),
+                190.0,
+            )
+        },
+        Datasheet {
+            track_to_track: Some(Span::from_us(200.0)),
+            full_stroke: Some(Span::from_us(6600.0)),
+            inner_per_s: Some(122e6),
+            cache: Some(Bytes(16_000_000)),
+            platters: Some(4),
+            queue: Some(128),
+            ..of(
+                "seagate-cheetah-15k7-st3600057ss",
+                600_000_000_000,
+                15_000,
+                (3.4, Some(3.9)),
+                204.0,
+            )
+        },
+    ];
+    for datasheet in drives {
+        let (_, made) = datasheet.specification().expect("a specification");
+        let name = &datasheet.name;
+        let entry = diskarm_drives::find(name).expect(name);
+        let given = spec::parse(entry.text, name).expect(name);
+        assert!(
+            given.source.choices.contains("`diskarm drives new`"),
+            "{name}"
+        );
+        let made = Spec {
+            summary: given.summary.clone(),
+            source: given.source.clone(),
+            ..made
+        };
+        assert_eq!(given.geometry, made.geometry, "{name}");
+        assert_eq!(given.mechanics, made.mechanics, "{name}");
+        assert_eq!(given.buffer, made.buffer, "{name}");
+        assert!(given == made, "{name}");
+    }
+}
+
+/// On each nominal drive of the catalogue, writes in sequence are as fast as reads; faster where
+/// the cache holds the last ones.
+#[test]
+fn nominal_drives_write_in_sequence_as_fast_as_they_read() {
+    let mut tried = 0;
+    for entry in diskarm_drives::CATALOGUE {
+        let spec = spec::parse(entry.text, entry.name).expect(entry.name);
+        // The classic ones have skews that were published.
+        let is_queued = spec.queue.depth > 1;
+        if !spec.source.nominal || !is_queued {
+            continue;
+        }
+        let [read, write] =
+            [Op::Read, Op::Write].map(|op| of_size(&mut drive(&spec), op, Lbn(0), 512));
+        assert!(write > 0.98 * read, "{}: {write} {read}", entry.name);
+        tried += 1;
+    }
+    assert_eq!(tried, 5);
 }
 
 /// Ten more tracks, one of them on the next cylinder, take a write as long as a read: no revolution
@@ -221,6 +397,15 @@ fn contradictions_are_named() {
         (refused(|d| d.inner_per_s = Some(251e6)), "inner"),
         (
             refused(|d| d.full_stroke = Some(Span::from_us(8_000.0))),
+            "full_stroke",
+        ),
+        // No curve that rises has a mean of 8.5 ms with these.
+        (
+            refused(|d| d.full_stroke = Some(Span::from_us(11_600.0))),
+            "full_stroke",
+        ),
+        (
+            refused(|d| d.full_stroke = Some(Span::from_us(51_700.0))),
             "full_stroke",
         ),
         (

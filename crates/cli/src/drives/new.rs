@@ -26,7 +26,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = rpm)]
     rpm: Option<u32>,
 
-    /// Mean time of a seek before a read, such as 8.5ms
+    /// Mean time of a seek before a read, over all pairs of cylinders, such as 8.5ms
     #[arg(long, value_name = "TIME", value_parser = time)]
     seek: Option<Span>,
 
