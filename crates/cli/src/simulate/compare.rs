@@ -207,7 +207,13 @@ impl Contender {
             true => format!("on {}, ", self.drive),
             false => String::new(),
         };
-        let none = "no policy ever had more than one request to choose from, so they make no";
+        let none = match rows {
+            [_] => {
+                "the policy never had more than one request to choose from, so that others would \
+                 make no"
+            }
+            _ => "no policy ever had more than one request to choose from, so they make no",
+        };
         Some(format!("{on}{none} difference: {why}"))
     }
 }
@@ -265,9 +271,10 @@ fn conclusion(labels: &[String], outcomes: &[Outcome]) -> String {
         return String::new();
     };
     let (one, other, times) = (&labels[best], &labels[other], faster.digits());
-    let open = match faster.is_open() {
-        true => ": no difference that this run shows",
-        false => "",
+    let open = match (faster.half_width, faster.is_open()) {
+        (None, _) => "; this run is too short to tell whether that is chance",
+        (Some(_), true) => ": no difference that this run shows",
+        (Some(_), false) => "",
     };
     let sentence = format!("{one}: {times} times as fast as {other}, by mean response{open}");
     format!("\n{}", diskarm_results::prose::wrapped(&sentence, 0))

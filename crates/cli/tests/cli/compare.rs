@@ -159,6 +159,13 @@ fn a_policy_that_never_had_a_choice_is_named_with_the_reason() {
         "{inside}"
     );
     assert!(inside.ends_with(faster), "{inside}");
+    let words = "compare --drive=sata-4tb-7200 --policies=sptf --random --requests=2000 \
+                 --outstanding=16";
+    let alone = printed(&words.split_whitespace().collect::<Vec<_>>());
+    let alone = alone.split_whitespace().collect::<Vec<_>>().join(" ");
+    let one = "the policy never had more than one request to choose from, so that others would \
+               make no difference: it takes up to 32 commands";
+    assert!(alone.contains(one), "{alone}");
     let never = "so they make no difference: two requests never waited at the same time";
     for rare in [&["--rate=1/s"][..], &["--outstanding=2"]] {
         for more in [&[][..], &["--set=queue.depth=1"], &["--queue=drive"]] {
@@ -320,6 +327,24 @@ fn the_sentence_is_about_replications_in_pairs() {
     };
     near(times, mean);
     near(interval, half);
+}
+
+/// A run of 100 requests has too few for an interval of its mean.
+#[test]
+fn a_run_that_is_too_short_to_tell_says_so() {
+    let text = printed(&[
+        "compare",
+        "--drive=hp-c2247",
+        "--policies=fcfs,sptf",
+        "--random",
+        "--requests=100",
+        "--rate=60/s",
+    ]);
+    assert_narrow(&text);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected = "as fast as fcfs, by mean response; this run is too short to tell whether that \
+                    is chance";
+    assert!(text.ends_with(expected), "{text}");
 }
 
 #[test]
