@@ -49,6 +49,9 @@ pub struct LayoutDifference {
     pub largest_turn: f64,
     /// The first block that is on another track, or whose angle differs by half a sector or more.
     pub first_elsewhere: Option<Lbn>,
+    /// By how much the numbers of cylinders in the second are higher, if that is so of all blocks
+    /// and all else is equal: an arm moves in the same way to any of them from any other.
+    pub cylinders_higher: Option<i64>,
 }
 
 /// Two seek curves.
@@ -120,7 +123,9 @@ impl LayoutDifference {
             other_track: SectorCount(0),
             largest_turn: 0.0,
             first_elsewhere: None,
+            cylinders_higher: None,
         };
+        let (mut higher, mut is_shifted) = (None, true);
         let origin = |layout: &Layout| layout.extent(Lbn(0)).start;
         let origins = [origin(first), origin(second)];
         let mut at = Lbn(0);
@@ -137,6 +142,10 @@ impl LayoutDifference {
                 turn(a, b)
             });
             let apart = apart[0].max(apart[1]);
+            let apart_by = i64::from(b.cylinder.0) - i64::from(a.cylinder.0);
+            is_shifted &= a.head == b.head
+                && apart < half_sector
+                && *higher.get_or_insert(apart_by) == apart_by;
             if same_track {
                 found.largest_turn = found.largest_turn.max(apart);
             } else {
@@ -147,12 +156,18 @@ impl LayoutDifference {
             }
             at = at + run;
         }
+        found.cylinders_higher = higher.filter(|by| is_shifted && *by != 0);
         found
     }
 
     /// Whether every block is at the same place, to half a sector.
     pub fn is_equal(&self) -> bool {
         self.first_elsewhere.is_none()
+    }
+
+    /// The same but for the numbers of cylinders, which begin elsewhere.
+    pub fn is_equal_but_for_numbers(&self) -> bool {
+        self.is_equal() || self.cylinders_higher.is_some()
     }
 }
 

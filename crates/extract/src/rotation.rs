@@ -168,7 +168,8 @@ impl<'a, 'd> Reader<'a, 'd> {
         }
         let period = self.coherent().ok_or_else(|| {
             let reason = "rotation: reads of one block end at no common angle of a rotation of 3 \
-                          to 25 ms";
+                          to 25 ms; the delays of the host, or of what is between it and the \
+                          drive, may vary too much";
             Error::Undecided(reason.to_owned())
         })?;
         self.refuse_buffered(period)?;

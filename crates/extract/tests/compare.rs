@@ -60,6 +60,28 @@ fn a_slip_moves_all_later_blocks_of_its_zone() {
     assert_eq!(compared.other_track, SectorCount(blocks));
 }
 
+/// Whose first cylinder holds nothing has the same drive with higher numbers. A drive that differs
+/// by more is elsewhere.
+#[test]
+fn cylinders_with_other_numbers_are_at_equal_places() {
+    let spec = catalogued("hp-c2247");
+    let mut other = spec.clone();
+    other.geometry.cylinders += 1;
+    for zone in &mut other.geometry.zones {
+        zone.first_cylinder += 1;
+        zone.end_cylinder += 1;
+    }
+    let layout = |first: &Spec, second: &Spec| Comparison::of(first, second).unwrap().layout;
+    let compared = layout(&spec, &other);
+    assert_eq!(compared.other_track, spec.geometry.sectors);
+    assert!(!compared.is_equal() && compared.is_equal_but_for_numbers());
+    assert_eq!(compared.cylinders_higher, Some(1));
+    assert_eq!(layout(&other, &spec).cylinders_higher, Some(-1));
+    assert_eq!(layout(&other, &other).cylinders_higher, None);
+    other.geometry.zones[7].slips.remove(1);
+    assert!(!layout(&spec, &other).is_equal_but_for_numbers());
+}
+
 #[test]
 fn seek_curves_are_compared_at_every_distance() {
     let spec = catalogued("hp-c2247");

@@ -93,10 +93,16 @@ impl<'a> Extracted<'a> {
 
     /// Names of the measurements that failed.
     pub fn failed(&self) -> Vec<&'static str> {
-        let failed = self
-            .measured()
-            .filter(|(_, record)| matches!(record.outcome, Outcome::Failed(_)));
-        failed.map(|(measurement, _)| measurement.name).collect()
+        self.failures().map(|(name, _)| name).collect()
+    }
+
+    /// The same with the reasons.
+    fn failures(&self) -> impl Iterator<Item = (&'static str, &'a str)> {
+        self.measured()
+            .filter_map(|(measurement, record)| match &record.outcome {
+                Outcome::Failed(why) => Some((measurement.name, why.as_str())),
+                _ => None,
+            })
     }
 
     fn values(&self) -> &'a [Found] {
@@ -181,7 +187,10 @@ impl<'a> Extracted<'a> {
             text += &prose::wrapped(sentence, 2);
         }
         if let Err(why) = self.described {
-            let _ = write!(text, "\n{}", prose::wrapped(why, 0));
+            // The reasons of failures stand above.
+            let reasons = self.failures().map(|(_, why)| format!(": {why}"));
+            let why = reasons.fold(why.clone(), |why, reason| why.replace(&reason, ""));
+            let _ = write!(text, "\n{}", prose::wrapped(&why, 0));
         }
         if !self.written.is_empty() {
             let _ = writeln!(text, "\nwrote {}", self.written.join(" and "));
@@ -204,11 +213,14 @@ impl<'a> Extracted<'a> {
             line(measurement.name, outcome(record).0, record.cost);
         }
         line("all", "", self.checkpoint.cost());
-        for (measurement, record) in self.measured() {
-            if let Outcome::Failed(why) = &record.outcome {
-                let failed = format!("{} failed: {why}", measurement.name);
-                let _ = write!(text, "\n{}", prose::wrapped(&failed, 0));
-            }
+        for (name, why) in self.failures() {
+            // A reason may begin with what was measured.
+            let why = why
+                .strip_prefix(name)
+                .and_then(|why| why.strip_prefix(": "))
+                .unwrap_or(why);
+            let failed = format!("{name} failed: {why}");
+            let _ = write!(text, "\n{}", prose::wrapped(&failed, 0));
         }
     }
 

@@ -47,6 +47,11 @@ fn what_is_written_is_a_drive() {
     let found = spec::parse(&written, "found.toml").unwrap();
     assert_eq!(found.name, "found");
     assert!(written.contains(" samples.\nhead_switch = "), "{written}");
+    let (_, queue) = written.split_once("\n[queue]\n").expect("a queue");
+    assert!(
+        queue.starts_with("# Not determined: commands are sent one at a time"),
+        "{queue}"
+    );
     let entry = diskarm_drives::find("hp-c2247").unwrap();
     let given = spec::parse(entry.text, "hp-c2247").unwrap();
     let [found, given] = [found, given].map(|spec| Layout::new(&spec.geometry).unwrap());
@@ -76,6 +81,46 @@ fn what_is_written_is_a_drive() {
         "100",
     ];
     printed(&[&simulate[..], &["--drive", text(&output)]].concat());
+}
+
+#[test]
+fn a_failure_has_its_reason_once() {
+    let output = folder("noise").join("found.toml");
+    let noisy = "sim:hp-c2247(noise=1ms)";
+    let ended = diskarm(&["extract", noisy, "-o", text(&output), "--quick"]);
+    assert_eq!(ended.status.code(), Some(1));
+    let shown = String::from_utf8(ended.stdout).unwrap();
+    assert_within(&shown, 80);
+    let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    let reason = "rotation failed: reads of one block end at no common angle of a rotation of 3 to \
+                  25 ms; the delays of the host";
+    assert!(words.contains(reason), "{shown}");
+    assert_eq!(words.matches("no common angle").count(), 1, "{shown}");
+    assert!(
+        words.ends_with("specification: measuring rotation failed"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn cylinders_with_other_numbers_make_no_difference() {
+    let entry = diskarm_drives::find("hp-c2247").unwrap();
+    let mut spec = spec::parse(entry.text, "hp-c2247").unwrap();
+    spec.geometry.cylinders += 1;
+    for zone in &mut spec.geometry.zones {
+        zone.first_cylinder += 1;
+        zone.end_cylinder += 1;
+    }
+    let other = folder("numbers").join("other.toml");
+    fs::write(&other, diskarm_rewrite::specification(&spec, &|_| None)).unwrap();
+    let shown = printed(&["extract", "--compare", "hp-c2247", text(&other)]);
+    let expected =
+        "layout: all 2054864 blocks at equal places; the second numbers cylinders 1 higher\n";
+    assert!(shown.contains(expected), "{shown}");
+    assert!(
+        shown.ends_with("\nequal within what measurements tell\n"),
+        "{shown}"
+    );
 }
 
 #[test]

@@ -98,6 +98,10 @@ fn ms(span: Span) -> String {
 const OF_TWO_COMPLETIONS: &str = "Of the overheads after reads and after writes the smaller is \
      zero: measurements show only their sums with the overheads of commands.";
 
+/// Why the depth of the drive's own queue is not found.
+const ONE_COMMAND: &str = "commands are sent one at a time, which does not show how many the drive \
+     takes into a queue of its own";
+
 /// How the value of a key was found; `None` for keys that no measurement is about.
 pub(super) fn of(key: &str, checkpoint: &Checkpoint) -> Option<How> {
     let findings = &checkpoint.findings;
@@ -117,6 +121,7 @@ pub(super) fn of(key: &str, checkpoint: &Checkpoint) -> Option<How> {
         };
     }
     match key {
+        "queue.depth" => Some(How::Unknown(ONE_COMMAND.to_owned())),
         "bus.read_sector" => Some(bus_of_reads(checkpoint)),
         "bus.write_sector" => Some(bus_of_writes(checkpoint)),
         _ => None,

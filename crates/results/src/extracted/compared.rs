@@ -58,6 +58,14 @@ struct Layout {
     blocks_on_other_tracks: u64,
     largest_turn_revolutions: f64,
     first_block_elsewhere: Option<u64>,
+    /// By how much the second numbers all cylinders higher, if all else is equal.
+    cylinders_higher: Option<i64>,
+}
+
+impl Layout {
+    fn is_equal(&self) -> bool {
+        self.first_block_elsewhere.is_none() || self.cylinders_higher.is_some()
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -88,7 +96,7 @@ pub fn compared(
         row.is_determined = !not_determined.contains(row.key);
     }
     // Different words for the same places.
-    let same_places = comparison.layout.is_equal();
+    let same_places = comparison.layout.is_equal_but_for_numbers();
     let of_layout = values
         .iter_mut()
         .filter(|row| row.key.starts_with("geometry."));
@@ -104,6 +112,7 @@ pub fn compared(
         blocks_on_other_tracks: comparison.layout.other_track.0,
         largest_turn_revolutions: comparison.layout.largest_turn,
         first_block_elsewhere: comparison.layout.first_elsewhere.map(|at| at.0),
+        cylinders_higher: comparison.layout.cylinders_higher,
     };
     let [read_seeks, write_seeks] = [&comparison.reads, &comparison.writes].map(Seeks::of);
     // Part of the seek times of writes.
@@ -117,7 +126,7 @@ pub fn compared(
         first: first.to_owned(),
         second: second.to_owned(),
         is_equal: values.iter().all(|row| row.is_equal || !row.is_determined)
-            && layout.first_block_elsewhere.is_none()
+            && layout.is_equal()
             && read_seeks.is_equal
             && write_seeks.is_equal,
         values,
@@ -269,6 +278,16 @@ impl Compared {
         text += &self.values_text("values that were not determined", false);
         text += "\n";
         match self.layout.first_block_elsewhere {
+            Some(_) if self.layout.is_equal() => {
+                let by = self.layout.cylinders_higher.unwrap_or(0);
+                let than = if by > 0 { "higher" } else { "lower" };
+                let _ = writeln!(
+                    text,
+                    "layout: all {} blocks at equal places; the second numbers cylinders {} {than}",
+                    self.layout.blocks,
+                    by.abs(),
+                );
+            }
             None => {
                 let _ = writeln!(
                     text,
