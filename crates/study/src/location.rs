@@ -20,7 +20,27 @@ impl<'a> StudyText<'a> {
             file: self.file.to_owned(),
             line: line_of(self.text, span.start),
             field: field.into(),
+            keys: self.keys_below(span.start),
         }
+    }
+
+    /// The keys below a header `[[...]]` that begins at this byte, with their lines; none if there
+    /// is no header.
+    fn keys_below(self, start: usize) -> Vec<(String, u64)> {
+        let is_header = |line: &str| line.trim_start().starts_with('[');
+        let (before, rest) = self.text.split_at(start);
+        let begins_line = before.is_empty() || before.ends_with('\n');
+        if !begins_line || !rest.starts_with("[[") {
+            return Vec::new();
+        }
+        let first = line_of(self.text, start);
+        let lines = (first..).zip(rest.lines()).skip(1);
+        let lines = lines.take_while(|(_, line)| !is_header(line));
+        let keys = lines.filter_map(|(number, line)| {
+            let (key, _) = line.split_once('=')?;
+            Some((key.trim().to_owned(), number))
+        });
+        keys.collect()
     }
 
     /// An error of the TOML parser.
@@ -37,6 +57,8 @@ pub(crate) struct Location {
     pub(crate) file: String,
     pub(crate) line: u64,
     pub(crate) field: String,
+    /// The keys within it and their lines, as far as they have lines of their own.
+    keys: Vec<(String, u64)>,
 }
 
 impl Location {
@@ -47,9 +69,12 @@ impl Location {
 
     /// The location of a key within this field.
     pub(crate) fn part(&self, name: &str) -> Self {
+        let line = self.keys.iter().find(|(key, _)| key == name);
         Self {
+            file: self.file.clone(),
+            line: line.map_or(self.line, |(_, line)| *line),
             field: format!("{}.{name}", self.field),
-            ..self.clone()
+            keys: Vec::new(),
         }
     }
 

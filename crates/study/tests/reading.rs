@@ -90,6 +90,18 @@ const WRONG: &[(&str, &str, &str)] = &[
         "requests = 100\nreplications = 4294967297",
         "cell.replications: found 4294967297, expected no more than a million",
     ),
+    // The line of the key, not that of the header.
+    (
+        "series = \"policy\"",
+        "series = \"polisy\"",
+        "one.toml:30: ",
+    ),
+    (
+        "metric = \"response_ms_mean\"",
+        "metric = \"response_ms_meen\"",
+        "one.toml:46: ",
+    ),
+    ("of = { policy", "of = { polisy", "one.toml:47: "),
     (
         "title = \"T\"",
         "titel = \"T\"",
