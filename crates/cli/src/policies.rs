@@ -18,7 +18,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     /// Only this policy [default: all]
-    #[arg(value_name = "NAME", conflicts_with = "json")]
+    #[arg(value_name = "NAME")]
     only: Option<String>,
     #[command(subcommand)]
     command: Option<Listing>,
@@ -36,14 +36,18 @@ contents of the buffer. Every simulated drive provides all of it.";
 
 /// Prints the table.
 pub fn run(args: Args) -> Result<(), Error> {
-    if Listing::is_json(args.command, args.json) {
-        return output::print_json(&listed::policies());
-    }
     let only = args.only.as_deref();
     let is_wanted = |name: &str| only.is_none_or(|only| only.eq_ignore_ascii_case(name));
     if let Some(only) = only.filter(|_| !INFOS.iter().any(|info| is_wanted(info.name))) {
         let expected = "a policy (`diskarm policies` lists them)";
         return Err(Error::flag("NAME", only, expected));
+    }
+    if Listing::is_json(args.command, args.json) {
+        let mut all = listed::policies();
+        if let Some(rows) = all.as_array_mut() {
+            rows.retain(|row| row["name"].as_str().is_some_and(is_wanted));
+        }
+        return output::print_json(&all);
     }
     let mut text = format!("{:<16}{:<15}{}\n", "policy", "knows", "origin");
     // The meanings of parameters, and the first policy with such a parameter.

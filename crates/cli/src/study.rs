@@ -17,6 +17,7 @@ use diskarm_study::{Study, StudyOptions};
 
 use crate::error::Error;
 use crate::output;
+use crate::simulate::args::whole;
 
 /// Run experiments described in files
 #[derive(clap::Args)]
@@ -75,9 +76,12 @@ struct Chosen {
     output: PathBuf,
 
     /// Cells to simulate at a time [default: number of processors]
-    #[arg(long, value_name = "N")]
-    jobs: Option<NonZero<usize>>,
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1..=MAX_JOBS))]
+    jobs: Option<usize>,
 }
+
+/// Threads at most.
+const MAX_JOBS: u64 = 65_535;
 
 impl Chosen {
     fn options(&self) -> StudyOptions {
@@ -148,7 +152,7 @@ impl Chosen {
 
     fn threads(&self) -> usize {
         let all = || std::thread::available_parallelism().map_or(1, NonZero::get);
-        self.jobs.map_or_else(all, NonZero::get)
+        self.jobs.unwrap_or_else(all)
     }
 }
 

@@ -224,6 +224,10 @@ fn stream_of_expression(words: &[&str], disk: Disk) -> Result<Stream, InputError
         let expected = "arrivals, such as poisson(rate=60/s)";
         return Err(InputError::missing("arrivals", expected));
     };
+    if is_no_arrivals(first) {
+        let expected = "arrivals first, such as poisson(rate=60/s)";
+        return Err(InputError::new("arrivals", first, expected));
+    }
     let mut stream = Stream::worthington94();
     stream.arrivals = Arrivals::read(first, disk, "arrivals")?;
     let (mut size, mut reads) = (None, None);
@@ -256,6 +260,16 @@ fn stream_of_expression(words: &[&str], disk: Disk) -> Result<Stream, InputError
         stream.read_share = read_reads(text, "reads")?;
     }
     stream.error(disk).map_or(Ok(stream), Err)
+}
+
+/// Whether a word has its place behind the arrivals: a size, a share of reads, or a placement,
+/// which arrivals of the same name are only with parameters.
+fn is_no_arrivals(word: &str) -> bool {
+    let (name, rest) = word.split_at(word.find(['(', '=']).unwrap_or(word.len()));
+    let is_setting = rest.starts_with('=');
+    let is_placement = Places::INFOS.iter().any(|info| info.name == name);
+    let is_arrivals = Arrivals::infos().any(|info| info.name == name);
+    is_setting || is_placement && !(is_arrivals && rest.starts_with('('))
 }
 
 fn read_reads(text: &str, field: &str) -> Result<f64, InputError> {

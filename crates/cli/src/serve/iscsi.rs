@@ -73,16 +73,13 @@ pub fn run(args: Args) -> Result<(), Error> {
 impl Args {
     /// The sockets on which to listen.
     fn listeners(&self, is_open: bool) -> Result<Vec<Listener>, Error> {
-        let listeners = options::listeners(&self.listen, "127.0.0.1:3260")?;
-        for listener in &listeners {
-            let Some(address) = listener.tcp_address() else {
-                let expected = "sockets of TCP alone";
-                return Err(Error::flag("--listen", "a Unix socket", expected));
-            };
-            if listener.is_public() && is_open && !self.insecure {
-                let expected = "an address of this machine alone, --chap, or --insecure";
-                return Err(Error::flag("--listen", address.to_string(), expected));
-            }
+        let is_private = is_open && !self.insecure;
+        let expected = "an address of this machine alone, --chap, or --insecure";
+        let private = is_private.then_some(expected);
+        let listeners = options::listeners(&self.listen, "127.0.0.1:3260", private)?;
+        if listeners.iter().any(|one| one.tcp_address().is_none()) {
+            let expected = "sockets of TCP alone";
+            return Err(Error::flag("--listen", "a Unix socket", expected));
         }
         Ok(listeners)
     }

@@ -96,16 +96,13 @@ impl Args {
 
     /// The sockets on which to listen.
     fn listeners(&self, is_secure: bool) -> Result<Vec<Listener>, Error> {
-        let listeners = options::listeners(&self.listen, "127.0.0.1:10809")?;
-        match listeners.iter().find(|listener| listener.is_public()) {
-            Some(public) if !is_secure && !self.insecure => {
-                let found = public.uri("", false);
-                let expected =
-                    "an address of this machine alone, --tls-certificates, or --insecure";
-                Err(Error::flag("--listen", found, expected))
-            }
-            _ => Ok(listeners),
-        }
+        let is_private = !is_secure && !self.insecure;
+        let expected = "an address of this machine alone, --tls-certificates, or --insecure";
+        options::listeners(
+            &self.listen,
+            "127.0.0.1:10809",
+            is_private.then_some(expected),
+        )
     }
 }
 

@@ -196,7 +196,8 @@ impl Options {
         });
         let mut settings: Vec<Setting> = first.into_iter().collect();
         for text in &self.export {
-            let setting = Setting::parse(text, "--export").map_err(Error::Input)?;
+            let setting = Setting::parse(text, "--export");
+            let setting = setting.map_err(|error| error.in_argument("--export"))?;
             if settings.iter().any(|other| other.name == setting.name) {
                 let expected = "a name of its own for each export";
                 return Err(Error::flag("--export", setting.name, expected));
@@ -325,9 +326,22 @@ fn end_by(mut signals: Signals, stopper: Stopper, has_screen: bool) {
 }
 
 /// The sockets that systemd passes and those at `given` addresses, or the one at `standard` if
-/// there is none.
-pub fn listeners(given: &[Address], standard: &str) -> Result<Vec<Listener>, Error> {
+/// there is none. Where others than this machine may not reach them, `private` is what is expected
+/// of an address.
+pub fn listeners(
+    given: &[Address],
+    standard: &str,
+    private: Option<&'static str>,
+) -> Result<Vec<Listener>, Error> {
     let mut listeners = Listener::activated().map_err(failed)?;
+    // As they were written, before a port is chosen for one.
+    let written = given.iter().filter(|address| address.is_public());
+    let written = written.map(Address::to_string);
+    let bound = listeners.iter().filter(|listener| listener.is_public());
+    let bound = bound.filter_map(|listener| Some(listener.tcp_address()?.to_string()));
+    if let (Some(expected), Some(public)) = (private, written.chain(bound).next()) {
+        return Err(Error::flag("--listen", public, expected));
+    }
     let standard = Address::parse(standard);
     let addresses = match (given, listeners.is_empty()) {
         ([], true) => standard.as_slice(),

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::input::Input;
 use crate::error::Error;
 use crate::output;
+use crate::simulate::args::whole;
 
 /// Print the first records of a trace, whatever its format
 ///
@@ -21,7 +22,7 @@ pub struct Args {
 
     /// Number of records
     #[arg(long, short = 'n', value_name = "N", default_value_t = 10)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(value_parser = whole::<u32>(1..=u32::MAX.into()))]
     requests: u32,
 
     /// Print JSON: an array of objects; null for what the trace does not have

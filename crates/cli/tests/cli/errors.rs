@@ -86,7 +86,8 @@ fn flags_with_bad_values() {
     );
     assert_eq!(
         random(&["--reads", "101 %"]),
-        "--reads: found \"101 %\", expected a percentage from 0 % to 100 %, such as \"67 %\""
+        "--reads: found \"101 %\", expected a percentage from 0 % to 100 %, with its sign, such as \
+         \"67 %\""
     );
 }
 
@@ -110,6 +111,14 @@ fn flags_with_numbers_that_are_none() {
         let message = format!("{flag}: found {found:?}, expected a whole number {expected}");
         assert_eq!(random(&[flag, found]), message);
     }
+    assert_eq!(
+        error(&["trace", "head", "any", "-n", "0"]),
+        "--requests: found \"0\", expected a whole number from 1 to 4294967295"
+    );
+    assert_eq!(
+        error(&["study", "run", "lumb01-modern", "--jobs", "0"]),
+        "--jobs: found \"0\", expected a whole number from 1 to 65535"
+    );
     for flag in ["--rate", "--interarrival", "--size", "--reads"] {
         let message = random(&[flag, "-1"]);
         assert!(
@@ -509,8 +518,10 @@ fn a_bare_percentage_is_taken_where_it_is_clear() {
         crate::json(&[&fixed[..], &flags, &["--json"]].concat())["reads"]["requests"].clone()
     };
     assert_eq!(run("67", ""), run("67 %", ""));
+    assert_eq!(run("0", ""), run("0 %", ""));
     let poisson = |reads: &str| run("", &format!("poisson(rate=30/s) uniform reads={reads}"));
     assert_eq!(poisson("67"), poisson("67%"));
-    let expected = "--reads: found \"0.67\", expected a percentage from 0 % to 100 %";
+    let expected = "--reads: found \"0.67\", expected a percentage from 0 % to 100 %, with its \
+                    sign, such as";
     assert!(random(&["--reads", "0.67"]).starts_with(expected));
 }

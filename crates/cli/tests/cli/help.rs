@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{assert_narrow, assert_within, printed};
+use crate::{assert_narrow, assert_within, json, printed};
 use diskarm_core::sched::INFOS;
 use diskarm_core::workload::{Arrivals, Places, Sizes};
 use diskarm_drives::CATALOGUE;
@@ -35,6 +35,15 @@ fn policies_are_listed_with_their_parameters() {
             assert!(list.contains(written), "{written}");
         }
     }
+    let one = json(&["policies", "SPTF", "--json"]);
+    let all = json(&["policies", "--json"]);
+    let of_all = all.as_array().expect("a list").iter();
+    let named: Vec<_> = of_all.filter(|row| row["name"] == "sptf").collect();
+    assert_eq!(
+        one.as_array().expect("a list").iter().collect::<Vec<_>>(),
+        named
+    );
+    assert_eq!(named.len(), 1);
 }
 
 #[test]

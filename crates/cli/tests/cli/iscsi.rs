@@ -281,7 +281,7 @@ fn errors_name_the_flag() {
     let open = error(&["--listen", "0.0.0.0:0"]);
     let expected = "expected an address of this machine alone, --chap, or --insecure\n";
     assert!(
-        open.starts_with("error: --listen: ") && open.ends_with(expected),
+        open.starts_with("error: --listen: found \"0.0.0.0:0\", ") && open.ends_with(expected),
         "{open}"
     );
     let short = secret_file_of("iscsi-chap", "initiator alice short\n");

@@ -434,7 +434,7 @@ fn errors_name_the_flag() {
     let open = drive(&["--listen", "0.0.0.0:0"]);
     let expected = "expected an address of this machine alone, --tls-certificates, or --insecure\n";
     assert!(
-        open.starts_with("error: --listen: ") && open.ends_with(expected),
+        open.starts_with("error: --listen: found \"0.0.0.0:0\", ") && open.ends_with(expected),
         "{open}"
     );
     let cases = [
@@ -480,7 +480,7 @@ fn errors_name_the_flag() {
         ),
         (
             error(&["--export", "x(store=memory)"]),
-            "x.drive: found nothing, expected a drive",
+            "--export: x.drive: found nothing, expected a drive",
         ),
     ];
     for (found, expected) in cases {

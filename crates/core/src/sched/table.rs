@@ -75,15 +75,21 @@ pub struct PolicyConfig {
 }
 
 impl PolicyConfig {
-    /// Parses a policy, such as `sptf` or `vscan(r=0.2, by=map)`. Papers write `vscan(0.2)`: values
-    /// without keys are of the first parameters.
+    /// Parses a policy, such as `sptf` or `vscan(r=0.2, by=map)`. Papers write `VSCAN(0.2)`: values
+    /// without keys are of the first parameters, and names may be in capitals.
     ///
     /// # Errors
     /// If the policy, parameter or value does not exist; `field` names the field in errors about
     /// unknown policies.
     pub fn parse(text: &str, field: &str) -> Result<Self, InputError> {
         let name = Call::name_of(text);
-        let (info, read) = Known::entry(name).ok_or_else(|| unknown(field, name))?;
+        let ours = text.replacen(name, &name.to_lowercase(), 1);
+        let text = match Known::entry(name) {
+            Some(_) => text,
+            None => ours.as_str(),
+        };
+        let entry = Known::entry(Call::name_of(text));
+        let (info, read) = entry.ok_or_else(|| unknown(field, name))?;
         let written = info.parameters.iter().map(|(written, _)| *written);
         let keys = written.filter_map(|written| Some(written.split_once('=')?.0));
         let call = Call::read_in_order(text, field, &keys.collect::<Vec<_>>());
@@ -193,16 +199,14 @@ mod tests {
                 .unwrap_err()
                 .to_string()
         };
-        for (written, near) in [
-            ("C-LOOK", "clook"),
-            ("SPTF", "sptf"),
-            ("VSCAN(0.2)", "vscan"),
-        ] {
+        for (written, near) in [("C-LOOK", "clook"), ("V-SCAN(0.2)", "vscan")] {
             let name = Call::name_of(written);
             let begin = format!("--policy: found \"{name}\", expected \"{near}\" or one of fcfs");
             assert!(error(written).starts_with(&begin), "{}", error(written));
         }
         for (written, ours) in [
+            ("SPTF", "sptf"),
+            ("VSCAN(0.2)", "vscan(r=0.2)"),
             ("vscan(0.2)", "vscan(r=0.2)"),
             ("vscan(0.2, by=map)", "vscan(r=0.2, by=map)"),
             ("asptf(6)", "asptf(w=6)"),

@@ -21,7 +21,7 @@ pub(crate) const NO_PARAMETERS: &str = "no parameters";
 const TIME: &str = "a time above 0, up to an hour, with its unit, such as \"31.2 ms\"";
 const TIME_OR_NONE: &str = "a time from 0 to an hour with its unit, such as \"5 ms\"";
 const RATE: &str = "a rate from one per hour to 1000000000/s, such as \"32/s\"";
-const SHARE: &str = "a percentage from 0 % to 100 %, such as \"67 %\"";
+const SHARE: &str = "a percentage from 0 % to 100 %, with its sign, such as \"67 %\"";
 
 impl<'t, C> Args<'t, C> {
     /// The parameters of `call`, for a reader that needs to know `context`.

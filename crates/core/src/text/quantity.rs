@@ -93,13 +93,13 @@ pub fn fraction(text: &str) -> Option<f64> {
     }
 }
 
-/// Parses a percentage, also without its sign where that can mean nothing else: above 1, `67` is
-/// 67 %, but `0.67` may be a share or a percentage. `None` for anything else.
+/// Parses a percentage, also without its sign where that can mean nothing else: `67` is 67 % and
+/// `0` is 0 %, but `0.67` may be a share or a percentage. `None` for anything else.
 pub fn typed_fraction(text: &str) -> Option<f64> {
     let bare = || {
         text.parse::<f64>()
             .ok()
-            .filter(|number| *number > 1.0 && number.is_finite())
+            .filter(|number| *number == 0.0 || *number > 1.0 && number.is_finite())
     };
     fraction(text).or_else(|| bare().map(|percent| percent / 100.0))
 }
@@ -267,7 +267,8 @@ mod tests {
         assert_eq!(typed_fraction("67"), typed_fraction("67 %"));
         assert_eq!(typed_fraction("1.5"), Some(0.015));
         assert_eq!(typed_fraction("0.5%"), Some(0.005));
-        for text in ["0.67", "1", "0", "-5", "nan", "inf", "67 s", ""] {
+        assert_eq!(typed_fraction("0"), Some(0.0));
+        for text in ["0.67", "1", "-5", "nan", "inf", "67 s", ""] {
             assert_eq!(typed_fraction(text), None, "{text}");
         }
     }

@@ -159,6 +159,25 @@ fn invalid_arrivals() {
             "arrivals: found nothing, expected arrivals, such as poisson(rate=60/s)",
         ),
         (
+            "sequential size=64KiB",
+            "arrivals: found \"sequential\", expected arrivals first, such as poisson(rate=60/s)",
+        ),
+        // Arrivals of this name have parameters.
+        (
+            "uniform reads=50%",
+            "arrivals: found \"uniform\", expected arrivals first, such as poisson(rate=60/s)",
+        ),
+        (
+            "size=mixed(4KiB=60%, 8KiB=40%) uniform",
+            "arrivals: found \"size=mixed(4KiB=60%, 8KiB=40%)\", expected arrivals first, such as \
+             poisson(rate=60/s)",
+        ),
+        (
+            "uniform(from=5ms)",
+            "uniform.to: found nothing, expected a time above 0, up to an hour, with its unit, \
+             such as \"31.2 ms\"",
+        ),
+        (
             "poisson(rate=60/x)",
             &format!("poisson.rate: found \"60/x\", {rate}"),
         ),
@@ -201,7 +220,7 @@ fn invalid_arrivals() {
 
 #[test]
 fn invalid_requests() {
-    let share = "expected a percentage from 0 % to 100 %, such as \"67 %\"";
+    let share = "expected a percentage from 0 % to 100 %, with its sign, such as \"67 %\"";
     hold(&[
         (
             "poisson(rate=1/s) reads=0.67",

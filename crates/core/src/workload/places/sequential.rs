@@ -24,7 +24,7 @@ const MAX_RUNS: u64 = 1_000_000;
 impl Placement for Sequential {
     const INFO: GeneratorInfo = GeneratorInfo {
         name: "sequential",
-        summary: "where the last request ended, in the same direction",
+        summary: "where the last request ended, in its direction whatever reads= says",
         parameters: &[(
             "runs=4",
             "number of runs, chosen at random, each of which continues where it ended; by \
