@@ -200,9 +200,8 @@ fn streams_of_large_requests_lose_no_revolutions() {
     }
 }
 
-/// The drives of the catalogue that say that they were made so are what their data sheets give.
-#[test]
-fn drives_of_the_catalogue_are_made_so() {
+/// What the data sheets of drives in the catalogue say.
+fn data_sheets() -> [Datasheet; 4] {
     let of = |name: &str, capacity, rpm, (seek, write): (f64, Option<f64>), mb_per_s: f64| {
         let ms = |ms: f64| Span::from_us(1000.0 * ms);
         Datasheet {
@@ -215,7 +214,7 @@ fn drives_of_the_catalogue_are_made_so() {
             ..common()
         }
     };
-    let drives = [
+    [
         Datasheet {
             cache: Some(Bytes(8_000_000)),
             platters: Some(2),
@@ -269,8 +268,13 @@ fn drives_of_the_catalogue_are_made_so() {
                 204.0,
             )
         },
-    ];
-    for datasheet in drives {
+    ]
+}
+
+/// The drives of the catalogue that say that they were made so are what their data sheets give.
+#[test]
+fn drives_of_the_catalogue_are_made_so() {
+    for datasheet in data_sheets() {
         let (_, made) = datasheet.specification().expect("a specification");
         let name = &datasheet.name;
         let entry = diskarm_drives::find(name).expect(name);
