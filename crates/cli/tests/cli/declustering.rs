@@ -157,7 +157,8 @@ fn bad_input_is_one_line() {
         ),
         (
             &["--reads", "0.75"],
-            "--reads: found \"0.75\", expected a percentage from 0 % to 100 %, with its sign, such as \"67 %\"",
+            "--reads: found \"0.75\", expected a percentage from 0 % to 100 %, with its sign, \
+             such as \"67 %\"",
         ),
         (
             &["--plot", "loads.png"],

@@ -272,6 +272,7 @@ fn a_guest_mounts_and_asks_the_drive() {
     let server = Server::start(&[&drive[..], &["--store", &store]].concat());
     let diskarm = PathBuf::from(env!("CARGO_BIN_EXE_diskarm"));
     let script = "\
+cd tmp
 mount -t ext4 /dev/sda /mnt && cat /mnt/greeting
 echo hello from the guest > /mnt/answer
 umount /mnt
@@ -279,12 +280,12 @@ sg_inq /dev/sg0
 sg_modes --page=8 /dev/sg0
 fio --name=reads --filename=/dev/sda --rw=randread --bs=4k --direct=1 \
 --ioengine=psync --number_ios=20 --output-format=terse
-diskarm scan /dev/sg0 --checksums /tmp/by-sg
-diskarm scan /dev/sda --checksums /tmp/by-block
+diskarm scan /dev/sg0 --checksums by-sg
+diskarm scan /dev/sda --checksums by-block
 echo BY SG
-cat /tmp/by-sg
+cat by-sg
 echo BY BLOCK
-cat /tmp/by-block
+cat by-block
 echo END
 ";
     let shown = parts.boot(&[], &server.uri, &[inquiry, modes, fio, diskarm], script);
