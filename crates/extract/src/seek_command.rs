@@ -23,7 +23,7 @@
 //!
 //! # Confidence
 //! 95 % interval of the mean of starting points, with the uncertainty of the corrective value. A
-//! time to settle on a track where the head is cannot be told from the command overhead: whether a
+//! time to settle on the current track cannot be separated from the command overhead: whether a
 //! SEEK to the present track includes it is not known. If SEEK takes as long over any distance it
 //! ends before the arm arrives, and the curve is not determined.
 //!

@@ -69,22 +69,19 @@ impl<R: BufRead> Frames<R> {
 impl<R: BufRead> Read for Frames<R> {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         while self.frame.can_collect() == 0 {
-            if !self.frame.is_finished() {
+            if self.frame.is_finished() {
+                self.check()?;
+                if !self.next_frame()? {
+                    return Ok(0);
+                }
+            } else {
                 self.frame
                     .decode_blocks(&mut self.input, BlockDecodingStrategy::UptoBlocks(1))
                     .map_err(as_io)?;
-                if self.frame.is_finished() && self.frame.can_collect() == 0 {
-                    self.check()?;
-                }
-            } else if !self.next_frame()? {
-                return Ok(0);
             }
         }
         let read = self.frame.read(buffer)?;
         self.read += read as u64;
-        if self.frame.is_finished() && self.frame.can_collect() == 0 {
-            self.check()?;
-        }
         Ok(read)
     }
 }

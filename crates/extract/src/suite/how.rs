@@ -184,7 +184,7 @@ fn mechanics(name: &str, checkpoint: &Checkpoint) -> Option<How> {
                 &lands,
             ),
             None => How::Assumed(
-                "A time to settle on the track where the head is cannot be told from the overhead \
+                "The time to settle on the current track cannot be separated from the overhead \
                  of commands, and is part of it unless another time were negative."
                     .to_owned(),
             ),
