@@ -87,7 +87,7 @@ pub struct Args {
     /// Foreground: a workload expression, or a .toml file [default: none; of sim: that of the
     /// paper, closed(clients=10) uniform size=exponential(mean=8KiB, unit=4KiB) reads=66.7%]
     ///
-    /// On a real device it only reads: its writes are reads of the same blocks.
+    /// On a real device it only reads: its writes become reads of the same blocks.
     #[arg(long, value_name = "TEXT|FILE")]
     workload: Option<String>,
 
@@ -248,6 +248,11 @@ pub fn run(args: &Args) -> Result<(), Error> {
                 args.workload.as_deref().unwrap_or_default(),
                 expected,
             ))
+        }
+        url::Target::Real(..) if args.requests.is_some() && args.workload.is_none() => {
+            let expected = "none without --workload, as a mere scan has no foreground";
+            let requests = args.requests.unwrap_or_default();
+            Err(Error::flag("--requests", requests.to_string(), expected))
         }
         url::Target::Real(..) if args.predictions.is_some() && args.workload.is_none() => {
             let expected = "none without --workload, as nothing is predicted of a mere scan";

@@ -89,7 +89,7 @@ const fn write(path: &'static str, moot: fn(&Buffer) -> Option<&'static str>) ->
 }
 
 /// Where no reason is known.
-const UNTOLD: &str = "none of the vectors that were tried tells it from another value";
+const UNTOLD: &str = "no test sequence that was tried distinguishes it from other values";
 
 /// Where the write cache is one that no model here has.
 const DEFERRED: &str = "the drive takes in writes at both ends of the disk one right after the \

@@ -2,8 +2,8 @@
 
 use diskarm_core::units::Span;
 
-use crate::Estimate;
 use crate::logistic::Logistic;
+use crate::{Error, Estimate};
 
 /// What trials say of a threshold: those at smaller values missed, those at larger ones caught.
 ///
@@ -40,6 +40,15 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// The same, unless its trials say nothing of how far off it may be.
+    pub fn bounded(self) -> Result<Self, Error> {
+        if self.uncertainty.is_finite() {
+            return Ok(self);
+        }
+        let reason = format!("{} pairs leave the time without a bound", self.samples);
+        Err(Error::Undecided(reason))
+    }
+
     /// The median as a measured time.
     pub fn estimate(&self) -> Estimate {
         Estimate {
@@ -327,6 +336,23 @@ mod tests {
             assert!(outside <= 16, "spread {spread}: {outside} of 200 outside");
             assert!(trials > 200 * 12, "{trials}");
         }
+    }
+
+    /// Trials so far from a threshold that is doubted say nothing of its scatter.
+    #[test]
+    fn what_has_no_bound_is_not_found() {
+        let mut threshold = Threshold::default().doubted();
+        for _ in 0..3 {
+            threshold.add(-1e9, 1e9);
+        }
+        let found = threshold.found();
+        let error = found.bounded().expect_err("no bound").to_string();
+        assert!(
+            error.contains("3 pairs leave the time without a bound"),
+            "{error}"
+        );
+        let sharp = tried(2_345.0, 0.0, 30, None);
+        assert_eq!(sharp.bounded().expect("a bound"), sharp);
     }
 
     #[test]

@@ -11,7 +11,8 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::Mechanism;
 use diskarm_core::request::Op;
 use diskarm_core::spec::Spec;
-use diskarm_core::units::Angle;
+use diskarm_core::units::{Angle, Span};
+use diskarm_plot::rounded;
 use diskarm_queueing::Media;
 use diskarm_scan::{Foreground, PARTS, Place, Scan, Scanned as Ran, Seen, Settings};
 use serde::Serialize;
@@ -74,10 +75,16 @@ pub struct Scanned {
     pub foreground_requests: u64,
     /// Their mean response time, in milliseconds.
     pub response_ms: f64,
+    /// Half the width of its 95 % confidence interval; `None` for fewer than 512 requests.
+    pub response_ci95_ms: Option<f64>,
     /// The same without the scan, in milliseconds.
     pub response_alone_ms: f64,
+    /// Half the width of its 95 % confidence interval.
+    pub response_alone_ci95_ms: Option<f64>,
     /// By how much the first is longer.
     pub slowdown_share: f64,
+    /// Half the width of its 95 % confidence interval, from batches of the same requests.
+    pub slowdown_ci95_share: Option<f64>,
     /// Gaps in which something was read.
     pub gaps: u64,
     /// Reads for the scan alone.
@@ -94,6 +101,12 @@ pub struct Scanned {
     /// What cannot be read.
     pub unreadable: Vec<Unreadable>,
 }
+
+const UNLIKE: &str = "note: most requests did not complete as predicted: the drive is probably \
+                      not as its model says";
+
+/// Of fewer predictions nothing is concluded.
+const MANY: u64 = 100;
 
 /// How well an external scheduler knew the drive.
 #[derive(Debug, Serialize)]
@@ -114,8 +127,8 @@ pub struct Predictions {
     pub failures: u64,
     /// Requests that overtook others.
     pub reordered: u64,
-    /// How often the foreground was served by block number instead.
-    pub fallbacks: u64,
+    /// Foreground requests that were chosen by block number instead.
+    pub by_block_number: u64,
 }
 
 impl Predictions {
@@ -129,7 +142,7 @@ impl Predictions {
             pauses: seen.surprises.pauses,
             failures: seen.surprises.failures,
             reordered: seen.surprises.reordered,
-            fallbacks: seen.fallbacks,
+            by_block_number: seen.by_block_number,
         }
     }
 }
@@ -206,8 +219,11 @@ impl Scanned {
             foreground_alone_mb_per_s: foreground_mb_per_s(&ran.alone),
             foreground_requests: foreground.requests,
             response_ms: foreground.response.as_ms(),
+            response_ci95_ms: foreground.batches.half_width_95().map(Span::as_ms),
             response_alone_ms: ran.alone.response.as_ms(),
+            response_alone_ci95_ms: ran.alone.batches.half_width_95().map(Span::as_ms),
             slowdown_share: ran.slowdown(),
+            slowdown_ci95_share: ran.slowdown_half_width(),
             gaps: ran.figures.gaps,
             reads: ran.figures.reads,
             merged: ran.figures.merged,
@@ -241,7 +257,7 @@ impl Scanned {
         if self.blocks_unreadable > 0 {
             row("unreadable", self.blocks_unreadable.to_string());
         }
-        row("time", format!("{:.0} s", self.time_s));
+        row("time", brief(self.time_s));
         row(
             "free bandwidth, 80 to 20 % wanted",
             speed(self.free_80_to_20_mb_per_s),
@@ -253,16 +269,7 @@ impl Scanned {
         if !self.is_complete {
             row("free bandwidth, so far", speed(Some(self.free_mb_per_s)));
         }
-        row(
-            "foreground",
-            format!("{:.2} MB/s", self.foreground_mb_per_s),
-        );
-        let responses = (self.response_ms, self.response_alone_ms);
-        row(
-            "mean response, with and without scan",
-            format!("{:.3} and {:.3} ms", responses.0, responses.1),
-        );
-        row("slowdown", format!("{:.2} %", 100.0 * self.slowdown_share));
+        self.cost(&mut row);
         row("conservatism", format!("{:.3} ms", self.conservatism_ms));
         row(
             "gaps used, reads, merged reads",
@@ -277,7 +284,11 @@ impl Scanned {
             row("revolutions lost or gained", seen.revolutions.to_string());
             let (hits, misses) = (seen.surprise_hits, seen.surprise_misses);
             row("surprise hits and misses", format!("{hits} and {misses}"));
-            row("times served by block number", seen.fallbacks.to_string());
+            let (blind, all) = (seen.by_block_number, self.foreground_requests);
+            row(
+                "served by block number",
+                format!("{blind} of {all} requests"),
+            );
         }
         if !self.progress.is_empty() {
             text += "\nread      time   left of each tenth of the disk, from the outermost, in %\n";
@@ -290,11 +301,46 @@ impl Scanned {
             let _ = writeln!(text, "{read:3.0} % {:7.0} s {left}", step.time_s);
         }
         text += &device::list(&self.unreadable);
+        text + &self.notes()
+    }
+
+    /// The foreground, and what the scan costs it.
+    fn cost(&self, row: &mut impl FnMut(&str, String)) {
+        row(
+            "foreground",
+            format!("{:.2} MB/s", self.foreground_mb_per_s),
+        );
+        let ms = |mean, ci95| format!("{} ms", rounded(mean, ci95));
+        row("mean response", ms(self.response_ms, self.response_ci95_ms));
+        row(
+            "mean response without scan",
+            ms(self.response_alone_ms, self.response_alone_ci95_ms),
+        );
+        let percent = |share: f64| 100.0 * share;
+        let half = self.slowdown_ci95_share.map(percent);
+        let slowdown = rounded(percent(self.slowdown_share), half);
+        row("slowdown", format!("{slowdown} %"));
+    }
+
+    fn notes(&self) -> String {
+        let mut text = String::new();
+        if let Some(seen) = &self.predictions
+            && seen.requests >= MANY
+            && seen.right_share < 0.5
+        {
+            text += &format!("\n{}", prose::wrapped(UNLIKE, 0));
+        }
         for change in &self.trace_changes {
             text += &format!("\n{}", prose::wrapped(&format!("note: {change}"), 0));
         }
         text
     }
+}
+
+/// A time for people: whole seconds, of a short one also the milliseconds.
+fn brief(seconds: f64) -> String {
+    let decimals = if seconds < 10.0 { 3 } else { 0 };
+    format!("{seconds:.decimals$} s")
 }
 
 /// Bytes per second of a drive of `spec` that reads all of its blocks in order: the media and the

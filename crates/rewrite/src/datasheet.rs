@@ -67,6 +67,15 @@ impl Sectors {
         Some(found.1)
     }
 
+    /// What drives of a capacity usually have: larger ones than 4 TB were hardly made with sectors
+    /// of 512 bytes on the media.
+    fn usual(capacity: Bytes) -> Self {
+        match capacity.0 {
+            ..=4_000_999_999_999 => Self::Native512,
+            _ => Self::Emulated512,
+        }
+    }
+
     /// Bytes of a sector on the interface.
     fn bytes(self) -> u64 {
         match self {
@@ -202,7 +211,7 @@ impl Datasheet {
         if let Some(queue) = self.queue.filter(|n| !(1..=QUEUE).contains(n)) {
             return wrong("queue", queue.to_string(), &format!("1 to {QUEUE}"));
         }
-        let sectors = Figure::of(self.sectors, Sectors::Native512);
+        let sectors = Figure::of(self.sectors, Sectors::usual(self.capacity));
         let cache = Figure::of(self.cache, Bytes(64 << 20));
         let least = SEGMENTS.0 * sectors.value.physical_bytes();
         if cache.value.0 < least {
@@ -362,8 +371,9 @@ impl Datasheet {
             sectors.value.bytes(),
             assumed(sectors),
             match sectors.value {
-                Sectors::Emulated512 => "physical_sector = \"4 KiB\"\n",
-                Sectors::Native512 | Sectors::Native4096 => "",
+                Sectors::Emulated512 =>
+                    format!("physical_sector = \"4 KiB\"{}\n", assumed(sectors)),
+                Sectors::Native512 | Sectors::Native4096 => String::new(),
             },
         );
         for (place, zone) in zones.iter().enumerate() {
@@ -421,9 +431,9 @@ impl Datasheet {
         let text = |text: String| toml_edit::Value::from(text).to_string();
         format!(
             "name = {}\nsummary = {}\n\n[source]\norigin = \"\"\"\nFigures of a data sheet:\n\
-             {}.\"\"\"\nchoices = \"\"\"\nWhat is marked as assumed below. {ZONES} zones of equal \
-             width; reading in sequence has\n{inner}.\nNo spare space; sectors of {} bytes on \
-             the media.\"\"\"\nnominal = true\n",
+             {}.\"\"\"\nchoices = \"\"\"\nWhat the specification marks as assumed. {ZONES} zones \
+             of equal width; reading in sequence has\n{inner}.\nNo spare space; sectors of {} \
+             bytes on the media.\"\"\"\nnominal = true\n",
             text(self.name.clone()),
             text(format!("A drive by its data sheet: {capacity}, {speed}")),
             given.join(";\n"),

@@ -21,7 +21,10 @@ pub fn bytes(text: &str) -> Result<Bytes, &'static str> {
 pub fn per_s(text: &str) -> Result<f64, &'static str> {
     let rate = text.trim_end().strip_suffix("/s").and_then(scaled);
     let rate = rate.filter(|rate| (1e3..1e12).contains(rate));
-    rate.ok_or("a rate from 1 kB/s to a million MB/s, such as \"250MB/s\"")
+    rate.ok_or(match text.trim_end().ends_with("b/s") {
+        true => "a rate in bytes, such as \"600MB/s\" (of data, on a link of 6Gb/s)",
+        false => "a rate from 1 kB/s to a million MB/s, such as \"250MB/s\"",
+    })
 }
 
 /// A number of bytes with its unit.
@@ -72,5 +75,12 @@ mod tests {
         for text in ["8", "8 iB", "B", "8 PB", "8 T", "-1 B", "1e30 B", "0 B"] {
             assert!(bytes(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn rates_are_in_bytes() {
+        assert_eq!(per_s("250 MB/s"), Ok(250e6));
+        assert!(per_s("6Gb/s").is_err_and(|expected| expected.contains("in bytes")));
+        assert!(per_s("6 GHz").is_err_and(|expected| !expected.contains("in bytes")));
     }
 }

@@ -49,6 +49,23 @@ fn capacities_are_those_of_drives_that_are_sold() {
     }
 }
 
+/// Unless they are given: emulated on larger drives, which the specification calls assumed.
+#[test]
+fn sectors_are_assumed_by_capacity() {
+    for (gb, expected, line) in [
+        (4_000, 1, "sector_bytes = 512 # assumed\norder"),
+        (6_000, 8, "physical_sector = \"4 KiB\" # assumed\n"),
+    ] {
+        let datasheet = Datasheet {
+            capacity: Bytes(gb * 1_000_000_000),
+            ..common()
+        };
+        let (text, spec) = datasheet.specification().expect("a specification");
+        assert_eq!(spec.geometry.physical_sector, SectorCount(expected));
+        assert!(text.contains(line), "{text}");
+    }
+}
+
 /// Sectors of 4096 bytes, emulated and not, hold the bytes that sectors of 512 hold, on tracks of
 /// whole sectors of the media.
 #[test]

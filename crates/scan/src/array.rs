@@ -71,8 +71,8 @@ impl Scan<'_> {
         let foreground = self.serve(&mut array, Some(&maker.progress), self.max_requests);
         let mut alone = build(&|mechanism, seed| maker.plain(mechanism, seed))?;
         let ran = Scanned {
-            foreground,
             alone: self.serve(&mut alone, None, foreground.requests),
+            foreground,
             ..maker.sum()
         };
         let scanned = lock(&maker.progress).added_to(ran, self.sector());

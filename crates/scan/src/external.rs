@@ -205,8 +205,8 @@ impl<D: Device> External<D> {
         let drive = &self.watch.predictor;
         // A request that the arm only just reaches is not worth a revolution.
         let sent = now + self.watch.lag.max();
-        let (next, falls_back) = self.foreground.next(sent, drive, is_known);
-        self.watch.seen.fallbacks += u64::from(falls_back);
+        let (next, is_blind) = self.foreground.next(sent, drive, is_known);
+        self.watch.seen.by_block_number += u64::from(is_blind);
         let Some(pending) = next else {
             return false;
         };

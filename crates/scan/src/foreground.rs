@@ -49,7 +49,7 @@ impl Foreground {
     }
 
     /// Takes out the request to serve next. If the policy needs positions and they are not known,
-    /// it is chosen by block number. Also returns whether that begins with this choice.
+    /// it is chosen by block number; also returns whether it was.
     pub fn next(
         &mut self,
         now: Instant,
@@ -57,7 +57,6 @@ impl Foreground {
         is_known: bool,
     ) -> (Option<Pending>, bool) {
         let blind = !is_known && self.policy.knowledge() > Knowledge::Cylinders;
-        let falls_back = blind && !self.is_blind;
         if blind != self.is_blind {
             self.is_blind = blind;
             let policy = if blind { &self.instead } else { &self.policy };
@@ -71,7 +70,7 @@ impl Foreground {
             self.forget(pending.request.id);
             self.queue.served(&pending.request, drive);
         }
-        (next, falls_back)
+        (next, blind && next.is_some())
     }
 
     /// Notes a request that is sent without waiting.

@@ -28,6 +28,8 @@ pub(crate) struct Lag {
     sending: Mean,
     /// From the sending to the drive, and from its answer back; `None` if there is no way.
     way: Option<Mean>,
+    /// How far answers of any kind are off.
+    answers: Span,
     data: Data,
 }
 
@@ -41,8 +43,13 @@ struct Mean {
 impl Mean {
     fn take(&mut self, off: i64) {
         self.of += Span::from_ns(off / PART);
-        self.deviation += Span::from_ns((off.abs() - self.deviation.as_ns()) / PART);
+        widen(&mut self.deviation, off);
     }
+}
+
+/// Adjusts a mean deviation.
+fn widen(deviation: &mut Span, off: i64) {
+    *deviation += Span::from_ns((off.abs() - deviation.as_ns()) / PART);
 }
 
 /// How much later an answer comes the more data it brings: the slope of the regression line of how
@@ -82,10 +89,13 @@ impl Lag {
         self.sending.of + self.way.unwrap_or_default().of
     }
 
-    /// What it hardly ever exceeds.
+    /// What it hardly ever exceeds. Behind a way of which each command takes another time, answers
+    /// of the media are late by a revolution or not at all, and those of the buffer tell. Where
+    /// the host is disturbed, all tell, and soon.
     pub fn max(&self) -> Span {
         let way = self.way.unwrap_or_default();
-        self.mean() + (self.sending.deviation + way.deviation) * SURE
+        let deviation = way.deviation.max(self.answers);
+        self.mean() + (self.sending.deviation + deviation) * SURE
     }
 
     /// How much later a request is answered for the data that its answer brings.
@@ -121,6 +131,9 @@ impl Lag {
         if is_hit {
             way.take(off);
             way.of = way.of.or_zero();
+        }
+        if off == error.as_ns() {
+            widen(&mut self.answers, off);
         }
     }
 }

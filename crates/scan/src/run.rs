@@ -13,6 +13,7 @@ use diskarm_core::mechanics::Mechanism;
 use diskarm_core::request::{Priority, Request};
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::spec::Spec;
+use diskarm_core::stats::BatchMeans;
 use diskarm_core::text::InputError;
 use diskarm_core::units::{Angle, Bytes, Instant, SectorCount, Span};
 use diskarm_core::workload::Disk;
@@ -122,7 +123,7 @@ pub struct Scanned {
 }
 
 /// How a foreground fared.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Foreground {
     /// Requests that completed.
     pub requests: u64,
@@ -132,6 +133,8 @@ pub struct Foreground {
     pub end: Instant,
     /// The mean response time.
     pub response: Span,
+    /// For its confidence interval.
+    pub batches: BatchMeans,
 }
 
 impl Scanned {
@@ -139,6 +142,14 @@ impl Scanned {
     /// share.
     pub fn slowdown(&self) -> f64 {
         self.foreground.response.as_s() / self.alone.response.as_s() - 1.0
+    }
+
+    /// Half the width of the 95 % confidence interval of [`slowdown`](Self::slowdown), from the
+    /// differences of batches of the same requests. `None` for fewer than 512 requests.
+    pub fn slowdown_half_width(&self) -> Option<f64> {
+        let (beside, alone) = (&self.foreground, &self.alone);
+        let half = beside.batches.half_width_95_beside(&alone.batches)?;
+        Some(half.as_s() / alone.response.as_s())
     }
 
     /// Bytes read for the scan per second while from `from` to `to` percent of the blocks had been
@@ -487,6 +498,7 @@ impl Observer for Watched<'_> {
         self.foreground.sectors += completion.request.sectors.0;
         self.foreground.end = completion.at;
         self.responses += completion.response();
+        self.foreground.batches.record(completion.response());
         if let Some(call) = self.on_progress.0
             && self.foreground.requests.is_multiple_of(CALL_EVERY)
         {

@@ -58,9 +58,9 @@ pub struct Seen {
     pub right: u64,
     /// What was not as predicted.
     pub surprises: Surprises,
-    /// How often confidence was lost while requests that positions decide on were waiting, so that
-    /// they were served by block number.
-    pub fallbacks: u64,
+    /// Foreground requests that were chosen by block number, though the policy needs positions,
+    /// because these were not known.
+    pub by_block_number: u64,
 }
 
 impl AddAssign for Seen {
@@ -68,7 +68,7 @@ impl AddAssign for Seen {
         self.predicted += other.predicted;
         self.right += other.right;
         self.surprises += other.surprises;
-        self.fallbacks += other.fallbacks;
+        self.by_block_number += other.by_block_number;
     }
 }
 

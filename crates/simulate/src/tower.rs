@@ -19,7 +19,7 @@ pub struct Tower {
     text: String,
     /// The name of the drive behind them.
     drive: String,
-    /// Drives of other models, which the disks of the lowest device are by turns with that one.
+    /// Drives of other models, which the disks of the lowest device take in turn with that one.
     others: Vec<Model>,
     /// The lowest first.
     levels: Vec<Level>,
@@ -249,7 +249,7 @@ impl Behind<'_> {
         member.device()
     }
 
-    /// The model of the member `index`: by turns, if it is a drive.
+    /// The model of the member `index`: in turn, if it is a drive.
     fn model_of(&self, index: u64) -> &Model {
         let turn = index as usize % (self.others.len() + 1);
         let other = turn.checked_sub(1).filter(|_| self.levels.is_empty());

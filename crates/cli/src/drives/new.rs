@@ -66,7 +66,8 @@ pub struct Args {
     #[arg(long, value_name = "RATE", value_parser = rate)]
     interface: Option<f64>,
 
-    /// Sectors of 512 bytes, 512 emulated on 4096, or 4096 bytes: 512n, 512e or 4Kn [default: 512n]
+    /// Sectors of 512 bytes, 512 emulated on 4096, or 4096 bytes: 512n, 512e or 4Kn [default: 512n
+    /// up to 4TB, 512e above]
     #[arg(long, value_name = "WORD", value_parser = sectors)]
     sectors: Option<Sectors>,
 

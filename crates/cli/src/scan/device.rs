@@ -224,7 +224,9 @@ impl Scanning<'_> {
             on_progress: OnProgress::default(),
             on_predicted: Predictions::taken_by(self.predictions.as_ref()),
         };
-        output::warn(&["the foreground only reads: its writes are reads of their blocks".into()]);
+        output::warn(&[
+            "the foreground only reads: its writes become reads of the same blocks".into(),
+        ]);
         let live = self.open(args.depth)?;
         let bar = Progress::new(Some(left.count().0));
         let sink = sink(&self.answers, pieces, (live.size().sector, bar));

@@ -18,8 +18,9 @@ use crate::plot;
 /// Compare policies, or drives, on one workload
 ///
 /// Every policy gets the same requests, on each drive. Prints a line for each, and by how much the
-/// fastest is faster than the first; `diskarm policies` lists policies. A policy that never has
-/// several requests to choose from makes no difference, which a note says: see --queue.
+/// fastest is faster than the first, or than the next fastest if it is the first; `diskarm
+/// policies` lists policies. A policy that never has several requests to choose from makes no
+/// difference, which a note says: see --queue.
 #[derive(clap::Args)]
 #[command(override_usage = USAGE)]
 #[command(mut_arg("drive", |arg| arg.value_name("NAME|FILE,...").help(DRIVES)))]

@@ -342,7 +342,7 @@ fn a_foreground_is_served_beside_a_scan_over_the_network() {
         assert_eq!(foreground["foreground_requests"], 60);
         assert!(foreground["response_alone_ms"].as_f64() > Some(1.0));
         let message = String::from_utf8_lossy(&output.stderr);
-        assert!(message.contains("its writes are reads"), "{message}");
+        assert!(message.contains("its writes become reads"), "{message}");
         // Without a foreground all is read.
         let (found, code) = outcome(&diskarm(&["scan", uri, "--json"]));
         assert_eq!((code, &found["blocks_left"]), (Some(0), &0.into()));
@@ -463,6 +463,10 @@ fn what_would_lose_something_is_refused() {
             &["scan", &disk, "--workload", "closed(clients=1) uniform"],
             "--model",
         ),
+        (
+            &["scan", &disk, "--requests", "5"],
+            "--requests: found \"5\", expected none without --workload",
+        ),
         (&["scan", &disk, "--inside"], "the firmware of a device"),
         (
             &["scan", &sim, "--image", "x"],
@@ -486,4 +490,13 @@ fn what_would_lose_something_is_refused() {
         assert_eq!(message.lines().count(), 1, "{message}");
     }
     assert_eq!(fs::read(&disk).expect("a file"), contents());
+}
+
+#[test]
+fn a_server_that_is_not_there_is_said_to_be_missing() {
+    let output = diskarm(&["scan", "nbd+unix:///?socket=no-such.sock"]);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    let expected = "no connection to the NBD server: No such file";
+    assert!(message.contains(expected), "{message}");
 }

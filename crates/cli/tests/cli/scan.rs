@@ -79,6 +79,38 @@ fn a_wrong_model_is_said_to_be_wrong() {
     assert!(right(&arguments) < right(&itself) - 0.02);
 }
 
+/// The platter of the model turns faster, so that nothing is where it is believed to be.
+#[test]
+fn a_model_that_predicts_nothing_is_pointed_out() {
+    let url = small("understood");
+    let text = include_str!("../../../scan/tests/scan/small.toml");
+    let model = text.replace("rotation = \"10 ms\"", "rotation = \"9.3 ms\"");
+    let model = file_of("faster.toml", &model);
+    let note = "note: most requests did not complete as predicted";
+    let scan = ["scan", &url, "--requests", "500"];
+    let beside = printed(&[&scan[..], &["--model", &model]].concat());
+    assert!(beside.contains(note), "{beside}");
+    assert_within(&beside, 80);
+    assert!(!printed(&scan).contains(note));
+    // Of a few requests nothing is concluded.
+    let few = ["scan", &url, "--requests", "50", "--model", &model];
+    assert!(!printed(&few).contains(note));
+}
+
+/// Narrower than those of both means, as both served the same requests.
+#[test]
+fn a_slowdown_has_its_interval() {
+    let url = small("surely");
+    let scanned = json(&["scan", &url, "--requests", "2000", "--json"]);
+    let value = |name: &str| scanned[name].as_f64().expect("a number");
+    let share = |of: &str| value(&format!("{of}_ci95_ms")) / value(&format!("{of}_ms"));
+    let independent = share("response").hypot(share("response_alone"));
+    let half = value("slowdown_ci95_share");
+    assert!(half > 0.0 && half < independent, "{half} {independent}");
+    let few = json(&["scan", &url, "--requests", "100", "--json"]);
+    assert!(few["slowdown_ci95_share"].is_null());
+}
+
 #[test]
 fn what_cannot_be_scanned_is_refused() {
     let url = small("refused");

@@ -34,7 +34,7 @@ pub struct Destaging {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// Alternating deferred updates (ADU, liu05 section 8.1.1): writes go in batches only, which
-    /// the members process by turns.
+    /// the members process in turn.
     Alternating,
     /// Alternating destages with conditional priority (AD-CP, liu05 section 8.1.2): single writes
     /// too while no read waits, and no batch begins while `reads` or more (TR) wait.
@@ -244,7 +244,7 @@ mod tests {
             (state(0, quiet, quiet), 1, Step::Write),
             (state(1, quiet, quiet), 1, Step::Read),
             (state(0, side(0, 0), quiet), 0, Step::Nothing),
-            // A batch at one, or by turns at both, while fewer than TR reads wait.
+            // A batch at one, or in turn at both, while fewer than TR reads wait.
             (state(2, full, quiet), 0, Step::BeginBatch),
             (state(2, quiet, full), 1, Step::BeginBatch),
             (state(2, full, full), 0, Step::BeginBatch),

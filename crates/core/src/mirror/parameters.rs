@@ -6,7 +6,7 @@ use crate::redundancy::Failure;
 use crate::sched::PolicyConfig;
 use crate::units::{Lbn, SectorCount};
 
-/// The parameters of a mirrored pair. The default is routed by turns, in order of arrival.
+/// The parameters of a mirrored pair. The default is routed in turn, in order of arrival.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Mirroring {
     /// The order in which each member serves what waits for it.

@@ -183,7 +183,7 @@ impl Buffer {
             return Some(("write_cache", "\"off\", unless caching = true".to_owned()));
         }
         if self.write_cache == WriteCache::Deferred && self.dirty_max == SectorCount(0) {
-            let expected = "1 sector or more, with write_cache = \"deferred\"";
+            let expected = "1 sector or more, such as \"128 KiB\", with write_cache = \"deferred\"";
             return Some(("dirty_max", expected.to_owned()));
         }
         let serves_a_stream = matches!(self.write_cache, WriteCache::Streams | WriteCache::Always);

@@ -135,13 +135,27 @@ impl BatchMeans {
     /// Half the width of the 95 % confidence interval of the mean, to the nearest nanosecond.
     /// `None` below 512 spans in whole batches.
     pub fn half_width_95(&self) -> Option<Span> {
+        self.half_width_95_of(|batch| self.sums[batch] as f64)
+    }
+
+    /// The same of the mean difference from `other`, batch by batch: what both series have in
+    /// common, such as the sizes of the same requests, cancels out. `None`, too, if they are not of
+    /// as many spans.
+    pub fn half_width_95_beside(&self, other: &Self) -> Option<Span> {
+        let shape = |series: &Self| (series.whole, series.length, series.room);
+        if shape(self) != shape(other) {
+            return None;
+        }
+        self.half_width_95_of(|batch| self.sums[batch] as f64 - other.sums[batch] as f64)
+    }
+
+    /// The same of the series that has these sums of batches.
+    fn half_width_95_of(&self, sum: impl Fn(usize) -> f64) -> Option<Span> {
         if self.whole as u64 * self.length < MIN_SPANS {
             return None;
         }
         let batches = self.whole as f64;
-        let means = self.sums[..self.whole]
-            .iter()
-            .map(|&sum| sum as f64 / self.length as f64);
+        let means = (0..self.whole).map(|batch| sum(batch) / self.length as f64);
         let mean = means.clone().sum::<f64>() / batches;
         let squares: f64 = means.map(|m| (m - mean) * (m - mean)).sum();
         let variance_of_mean = squares / (batches - 1.0) / batches;
@@ -182,6 +196,23 @@ mod tests {
             let half: f64 = series.half_width_95().unwrap().as_ns() as f64;
             assert!((half - half_width).abs() <= 1.0, "{half} {half_width}");
         }
+    }
+
+    /// The interval of a mean difference is that of the differences.
+    #[test]
+    fn what_two_series_share_cancels_out() {
+        let longer = |i: u64| jagged(i) + i * 31 % 17 * 1_000;
+        let both = (of((0..5_000).map(longer)), of((0..5_000).map(jagged)));
+        let differences = of((0..5_000).map(|i| longer(i) - jagged(i)));
+        let half = both.0.half_width_95_beside(&both.1).expect("an interval");
+        let expected = differences.half_width_95().expect("an interval");
+        assert!(
+            (half - expected).as_ns().abs() <= 1,
+            "{half:?} {expected:?}"
+        );
+        assert!(half * 100 < both.1.half_width_95().expect("an interval"));
+        let fewer = of((0..4_999).map(jagged));
+        assert_eq!(both.0.half_width_95_beside(&fewer), None);
     }
 
     #[test]

@@ -197,7 +197,7 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
             let near = self.careful(distance, Threshold::near(found.median, found.uncertainty));
             found = self.threshold(distance, near, narrow(found.median), |k| k % 2 == 0)?;
         }
-        self.found.insert(distance, found);
+        self.found.insert(distance, found.bounded()?);
         Ok(())
     }
 

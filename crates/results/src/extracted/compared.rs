@@ -204,7 +204,7 @@ impl Seeks {
 
     fn text(&self, of: &str) -> String {
         let mut text = format!(
-            "seeks before {of}: {:.4} ms apart in the mean\n",
+            "seeks before {of} differ by {:.4} ms on average\n",
             self.mean_difference_ms
         );
         for (what, distance) in [

@@ -7,7 +7,7 @@ use diskarm_core::units::{Lbn, SectorCount};
 use diskarm_scan::{Account, CHUNK};
 use serde::Serialize;
 
-use super::Scanned;
+use super::{Scanned, brief};
 
 /// What a scan has found on a device.
 #[derive(Debug, Serialize)]
@@ -105,7 +105,7 @@ impl DeviceScan {
         if self.may_be_cached {
             row("read from", "the system's page cache, maybe".to_owned());
         }
-        row("time", format!("{:.0} s", self.time_s));
+        row("time", brief(self.time_s));
         let bytes = (read - self.blocks_before) * self.block_bytes;
         let speed = bytes as f64 / self.time_s.max(1e-9) / 1e6;
         row("speed", format!("{speed:.2} MB/s"));

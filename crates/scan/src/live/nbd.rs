@@ -120,7 +120,9 @@ type Stream = Box<dyn Both>;
 
 impl Source for NbdSource {
     fn open(&self) -> Result<Box<dyn Reader>, Lost> {
-        let mut stream = self.connect()?;
+        let mut stream = self
+            .connect()
+            .map_err(|error| Lost(format!("no connection to the NBD server: {error}")))?;
         let size = chosen(&mut stream, &self.export)?;
         Ok(Box::new(Client {
             stream,

@@ -133,7 +133,7 @@ fn confidence_is_lost_in_pauses_and_comes_back() {
         external.advance(at);
         now = at;
     }
-    let before = external.seen().fallbacks;
+    let before = external.seen().by_block_number;
     now += Span::from_s(3600.0);
     assert!(!external.is_confident(now));
     for id in 0..8 {
@@ -147,7 +147,7 @@ fn confidence_is_lost_in_pauses_and_comes_back() {
         now = at;
     }
     assert_eq!(done, 8);
-    assert_eq!(external.seen().fallbacks, before);
+    assert_eq!(external.seen().by_block_number, before);
     assert!(external.is_confident(now));
 }
 

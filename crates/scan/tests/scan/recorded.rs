@@ -5,6 +5,7 @@ use diskarm_core::engine::{self, Open};
 use diskarm_core::host::Host;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::spec::Spec;
+use diskarm_core::stats::BatchMeans;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 use diskarm_scan::{Foreground, OnPredicted, OnProgress, Place, Requests, Scan, Scanned, Settings};
 
@@ -77,12 +78,15 @@ fn scanned_when(
 
 fn foreground(all: &[Completion]) -> Foreground {
     let responses = all.iter().map(|one| one.response().as_ns());
+    let mut batches = BatchMeans::default();
+    all.iter().for_each(|one| batches.record(one.response()));
     let count = all.len() as i64;
     Foreground {
         requests: all.len() as u64,
         sectors: all.iter().map(|one| one.request.sectors.0).sum(),
         end: all.last().expect("requests").at,
         response: Span::from_ns(responses.sum::<i64>() / count),
+        batches,
     }
 }
 

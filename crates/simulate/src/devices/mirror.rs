@@ -58,7 +58,7 @@ pub(super) const QUEUE: Parameter = (
 );
 pub(super) const ROUTING: Parameter = (
     "routing=cyclic",
-    "which one reads, with independent queues: by turns (cyclic), at random (uniform), the one \
+    "which one reads, with independent queues: in turn (cyclic), at random (uniform), the one \
      with fewer requests (jsq), with policy=fcfs the one that completes the read sooner (srt) or \
      serves it faster after the last request in its queue (olr), with policy=satf so that the mean \
      response (minr) or service (mins) of all that waits is least, or by address (affinity); \

@@ -27,7 +27,7 @@ pub(super) const ENTRY: Entry = Entry {
                 "destage=at-once",
                 "when data go to the disks: at-once, in the order of a queue behind the cache; \
                  adu(tw=10), which makes a mirrored pair of the drive whose disks write batches of \
-                 10 by turns; ad-cp(tw=10, tr=10), a pair that also writes single requests while \
+                 10 in turn; ad-cp(tw=10, tr=10), a pair that also writes single requests while \
                  no read waits, and begins no batch while 10 reads or more wait; both take \
                  order=ascending (by address), satf (shortest access time first), \
                  access-at-start (by access time from where the arm is when the batch begins) or \
