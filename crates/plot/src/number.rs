@@ -7,7 +7,15 @@ pub fn rounded(mean: f64, half_width: Option<f64>) -> String {
         // A width that is only a rounding error would be shown with all its digits.
         Some(half) if half > 1e-9 * mean.abs() && half.is_finite() => {
             let decimals = decimals(half, 2);
-            format!("{mean:.decimals$} \u{b1} {half:.decimals$}")
+            let mean = format!("{mean:.decimals$}");
+            // Of less than its last digit is shown, a minus says nothing.
+            let is_zero = !mean.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
+            let mean = if is_zero {
+                mean.trim_start_matches('-')
+            } else {
+                &mean
+            };
+            format!("{mean} \u{b1} {half:.decimals$}")
         }
         _ => with_digits(mean, 4),
     }
@@ -54,6 +62,8 @@ mod tests {
             (12345.6, None, "12346"),
             (0.012345, None, "0.01235"),
             (-16.72, None, "-16.72"),
+            (-0.004, Some(0.16), "0.00 \u{b1} 0.16"),
+            (-0.04, Some(0.16), "-0.04 \u{b1} 0.16"),
             (1e-10, None, "0"),
         ] {
             assert_eq!(rounded(mean, half_width), text);

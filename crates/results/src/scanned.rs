@@ -69,8 +69,8 @@ pub struct Scanned {
     pub streaming_mb_per_s: Option<f64>,
     /// Bytes per second of the foreground, in megabytes.
     pub foreground_mb_per_s: f64,
-    /// The same without the scan.
-    pub foreground_alone_mb_per_s: f64,
+    /// The same without the scan; `None` if that was not measured of as many requests.
+    pub foreground_alone_mb_per_s: Option<f64>,
     /// Foreground requests.
     pub foreground_requests: u64,
     /// Their mean response time, in milliseconds.
@@ -78,12 +78,12 @@ pub struct Scanned {
     /// Half the width of its 95 % confidence interval; `None` for fewer than 512 requests.
     pub response_ci95_ms: Option<f64>,
     /// The same without the scan, in milliseconds.
-    pub response_alone_ms: f64,
+    pub response_alone_ms: Option<f64>,
     /// Half the width of its 95 % confidence interval.
     pub response_alone_ci95_ms: Option<f64>,
     /// By how much the first is longer.
-    pub slowdown_share: f64,
-    /// Half the width of its 95 % confidence interval, from batches of the same requests.
+    pub slowdown_share: Option<f64>,
+    /// Half the width of its 95 % confidence interval, from batches of nearly the same requests.
     pub slowdown_ci95_share: Option<f64>,
     /// Gaps in which something was read.
     pub gaps: u64,
@@ -102,8 +102,8 @@ pub struct Scanned {
     pub unreadable: Vec<Unreadable>,
 }
 
-const UNLIKE: &str = "note: most requests did not complete as predicted: the drive is probably \
-                      not as its model says";
+const UNLIKE: &str = "note: most requests did not complete as predicted: if answers are not \
+                      delayed on their way, the drive is not as its model says";
 
 /// Of fewer predictions nothing is concluded.
 const MANY: u64 = 100;
@@ -187,6 +187,9 @@ impl Scanned {
         } = scan.settings;
         let mb = |bytes_per_s: f64| bytes_per_s / 1e6;
         let foreground = &ran.foreground;
+        // A scan of a real device may have been stopped before it was served once more.
+        let alone = Some(&ran.alone).filter(|alone| alone.requests == foreground.requests);
+        let alone = alone.filter(|alone| alone.requests > 0);
         let foreground_mb_per_s = |foreground: &Foreground| {
             let bytes = (foreground.sectors * ran.sector.0) as f64;
             mb(bytes / foreground.end.as_s())
@@ -216,13 +219,13 @@ impl Scanned {
             free_mb_per_s: mb((ran.figures.sectors * ran.sector.0) as f64 / time_s),
             streaming_mb_per_s: streaming(scan.spec).map(mb),
             foreground_mb_per_s: foreground_mb_per_s(foreground),
-            foreground_alone_mb_per_s: foreground_mb_per_s(&ran.alone),
+            foreground_alone_mb_per_s: alone.map(foreground_mb_per_s),
             foreground_requests: foreground.requests,
             response_ms: foreground.response.as_ms(),
             response_ci95_ms: foreground.batches.half_width_95().map(Span::as_ms),
-            response_alone_ms: ran.alone.response.as_ms(),
+            response_alone_ms: alone.map(|alone| alone.response.as_ms()),
             response_alone_ci95_ms: ran.alone.batches.half_width_95().map(Span::as_ms),
-            slowdown_share: ran.slowdown(),
+            slowdown_share: alone.map(|_| ran.slowdown()),
             slowdown_ci95_share: ran.slowdown_half_width(),
             gaps: ran.figures.gaps,
             reads: ran.figures.reads,
@@ -284,11 +287,8 @@ impl Scanned {
             row("revolutions lost or gained", seen.revolutions.to_string());
             let (hits, misses) = (seen.surprise_hits, seen.surprise_misses);
             row("surprise hits and misses", format!("{hits} and {misses}"));
-            let (blind, all) = (seen.by_block_number, self.foreground_requests);
-            row(
-                "served by block number",
-                format!("{blind} of {all} requests"),
-            );
+            let blind = seen.by_block_number;
+            row("served by block number", format!("{blind} requests"));
         }
         if !self.progress.is_empty() {
             text += "\nread      time   left of each tenth of the disk, from the outermost, in %\n";
@@ -312,14 +312,18 @@ impl Scanned {
         );
         let ms = |mean, ci95| format!("{} ms", rounded(mean, ci95));
         row("mean response", ms(self.response_ms, self.response_ci95_ms));
-        row(
-            "mean response without scan",
-            ms(self.response_alone_ms, self.response_alone_ci95_ms),
-        );
-        let percent = |share: f64| 100.0 * share;
-        let half = self.slowdown_ci95_share.map(percent);
-        let slowdown = rounded(percent(self.slowdown_share), half);
-        row("slowdown", format!("{slowdown} %"));
+        if let Some(alone) = self.response_alone_ms {
+            row(
+                "mean response without scan",
+                ms(alone, self.response_alone_ci95_ms),
+            );
+        }
+        if let Some(slowdown) = self.slowdown_share {
+            let percent = |share: f64| 100.0 * share;
+            let half = self.slowdown_ci95_share.map(percent);
+            let slowdown = rounded(percent(slowdown), half);
+            row("slowdown", format!("{slowdown} %"));
+        }
     }
 
     fn notes(&self) -> String {
@@ -358,7 +362,51 @@ fn streaming(spec: &Spec) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use diskarm_core::sched::PolicyConfig;
+    use diskarm_scan::{OnPredicted, OnProgress, Requests};
+
     use super::*;
+
+    /// One that was stopped before its foreground was served once more has nothing to compare.
+    #[test]
+    fn a_slowdown_needs_the_same_requests_without_the_scan() {
+        let text = include_str!("../../scan/tests/scan/small.toml");
+        let spec = diskarm_core::spec::parse(text, "small.toml").expect("a sound specification");
+        let scan = Scan {
+            spec: &spec,
+            model: &spec,
+            requests: Requests::Recorded(&[]),
+            policy: &PolicyConfig::default(),
+            place: Place::Inside,
+            settings: Settings::default(),
+            seed: 1,
+            max_requests: 5,
+            on_progress: OnProgress::default(),
+            on_predicted: OnPredicted::default(),
+        };
+        let served = |requests| Foreground {
+            requests,
+            response: Span::from_us(100.0),
+            ..Foreground::default()
+        };
+        let names = Names {
+            drive: "small",
+            model: "small",
+            workload: None,
+            trace: None,
+            trace_changes: &[],
+        };
+        for (alone, is_shown) in [(0, false), (4, false), (5, true)] {
+            let ran = Ran {
+                foreground: served(5),
+                alone: served(alone),
+                ..Ran::default()
+            };
+            let scanned = Scanned::of(&scan, &ran, names, Vec::new());
+            assert_eq!(scanned.text().contains("\nslowdown "), is_shown, "{alone}");
+            assert_eq!(scanned.slowdown_share.is_some(), is_shown, "{alone}");
+        }
+    }
 
     /// A revolution of 10 ms for each track, and the skews between tracks: 40 cylinders of 3 tracks
     /// of 40 sectors, and 20 of 30. The first track of the second zone begins anywhere within a

@@ -67,8 +67,8 @@ impl Sectors {
         Some(found.1)
     }
 
-    /// What drives of a capacity usually have: larger ones than 4 TB were hardly made with sectors
-    /// of 512 bytes on the media.
+    /// What drives of a capacity usually have: drives of more than 4 TB were rarely made with
+    /// sectors of 512 bytes on the media.
     fn usual(capacity: Bytes) -> Self {
         match capacity.0 {
             ..=4_000_999_999_999 => Self::Native512,

@@ -22,7 +22,7 @@ pub fn per_s(text: &str) -> Result<f64, &'static str> {
     let rate = text.trim_end().strip_suffix("/s").and_then(scaled);
     let rate = rate.filter(|rate| (1e3..1e12).contains(rate));
     rate.ok_or(match text.trim_end().ends_with("b/s") {
-        true => "a rate in bytes, such as \"600MB/s\" (of data, on a link of 6Gb/s)",
+        true => "a rate in bytes, such as \"250MB/s\" (a link of 6Gb/s carries 600MB/s)",
         false => "a rate from 1 kB/s to a million MB/s, such as \"250MB/s\"",
     })
 }

@@ -28,7 +28,7 @@ pub(crate) struct Lag {
     sending: Mean,
     /// From the sending to the drive, and from its answer back; `None` if there is no way.
     way: Option<Mean>,
-    /// How far answers of any kind are off.
+    /// How far answers of any kind are off, but for those that are off by more than [`MAX`].
     answers: Span,
     data: Data,
 }
@@ -89,9 +89,10 @@ impl Lag {
         self.sending.of + self.way.unwrap_or_default().of
     }
 
-    /// What it hardly ever exceeds. Behind a way of which each command takes another time, answers
-    /// of the media are late by a revolution or not at all, and those of the buffer tell. Where
-    /// the host is disturbed, all tell, and soon.
+    /// What it hardly ever exceeds. If commands take varying times to arrive, answers of the media
+    /// are late by a revolution or not at all, and only those of the buffer show it. If the host is
+    /// disturbed, answers of both kinds vary, and those of the media are many. What else moves
+    /// answers by less than half a millisecond, such as a model that is not exact, also counts.
     pub fn max(&self) -> Span {
         let way = self.way.unwrap_or_default();
         let deviation = way.deviation.max(self.answers);

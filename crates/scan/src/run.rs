@@ -144,11 +144,14 @@ impl Scanned {
         self.foreground.response.as_s() / self.alone.response.as_s() - 1.0
     }
 
-    /// Half the width of the 95 % confidence interval of [`slowdown`](Self::slowdown), from the
-    /// differences of batches of the same requests. `None` for fewer than 512 requests.
+    /// Half the width of the 95 % confidence interval of [`slowdown`](Self::slowdown), a ratio of
+    /// means, from batches of as many completions, which are of nearly the same requests (the
+    /// ratio estimator of Cochran, "Sampling Techniques", 1977, chapter 6). `None` for fewer than
+    /// 512 requests, or if those without the scan are not as many.
     pub fn slowdown_half_width(&self) -> Option<f64> {
         let (beside, alone) = (&self.foreground, &self.alone);
-        let half = beside.batches.half_width_95_beside(&alone.batches)?;
+        let ratio = 1.0 + self.slowdown();
+        let half = beside.batches.half_width_95_less(ratio, &alone.batches)?;
         Some(half.as_s() / alone.response.as_s())
     }
 

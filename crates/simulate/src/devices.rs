@@ -119,7 +119,7 @@ pub(crate) const DRIVES: Parameter = (
     "drive=NAME",
     "the drive or device behind it: a drive in the catalogue, a .toml file, or a device with its \
      parameters; may be given several times, up to once for each disk, for drives of equal size, \
-     which the disks take in turn",
+     which are assigned to the disks in rotation",
 );
 
 /// The description of each device, in the order of the table.

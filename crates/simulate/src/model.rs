@@ -51,8 +51,8 @@ impl Model {
         tower.map_or(&self.name, |tower| tower.drive())
     }
 
-    /// The other models of the disks behind the devices in front of it; each disk in turn is of
-    /// this model and of each of those.
+    /// The other models of the disks behind the devices in front of it, which cycle through this
+    /// model and those.
     pub fn others(&self) -> &[Self] {
         self.tower.as_ref().map_or(&[], |tower| tower.others())
     }

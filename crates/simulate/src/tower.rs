@@ -19,7 +19,7 @@ pub struct Tower {
     text: String,
     /// The name of the drive behind them.
     drive: String,
-    /// Drives of other models, which the disks of the lowest device take in turn with that one.
+    /// Drives of other models: the disks of the lowest device cycle through that one and these.
     others: Vec<Model>,
     /// The lowest first.
     levels: Vec<Level>,

@@ -138,15 +138,15 @@ impl BatchMeans {
         self.half_width_95_of(|batch| self.sums[batch] as f64)
     }
 
-    /// The same of the mean difference from `other`, batch by batch: what both series have in
-    /// common, such as the sizes of the same requests, cancels out. `None`, too, if they are not of
-    /// as many spans.
-    pub fn half_width_95_beside(&self, other: &Self) -> Option<Span> {
+    /// The same of the mean of this series less `factor` times `other`, batch by batch: what both
+    /// have in common, such as the sizes of the same requests, cancels out. `None`, too, if their
+    /// numbers of spans differ. Neither is [merged](Self::merge) from others.
+    pub fn half_width_95_less(&self, factor: f64, other: &Self) -> Option<Span> {
         let shape = |series: &Self| (series.whole, series.length, series.room);
         if shape(self) != shape(other) {
             return None;
         }
-        self.half_width_95_of(|batch| self.sums[batch] as f64 - other.sums[batch] as f64)
+        self.half_width_95_of(|batch| self.sums[batch] as f64 - factor * other.sums[batch] as f64)
     }
 
     /// The same of the series that has these sums of batches.
@@ -204,7 +204,8 @@ mod tests {
         let longer = |i: u64| jagged(i) + i * 31 % 17 * 1_000;
         let both = (of((0..5_000).map(longer)), of((0..5_000).map(jagged)));
         let differences = of((0..5_000).map(|i| longer(i) - jagged(i)));
-        let half = both.0.half_width_95_beside(&both.1).expect("an interval");
+        let half = both.0.half_width_95_less(1.0, &both.1);
+        let half = half.expect("an interval");
         let expected = differences.half_width_95().expect("an interval");
         assert!(
             (half - expected).as_ns().abs() <= 1,
@@ -212,7 +213,9 @@ mod tests {
         );
         assert!(half * 100 < both.1.half_width_95().expect("an interval"));
         let fewer = of((0..4_999).map(jagged));
-        assert_eq!(both.0.half_width_95_beside(&fewer), None);
+        assert_eq!(both.0.half_width_95_less(1.0, &fewer), None);
+        let thrice = of((0..5_000).map(|i| 3 * jagged(i)));
+        assert_eq!(thrice.half_width_95_less(3.0, &both.1), Some(Span::ZERO));
     }
 
     #[test]

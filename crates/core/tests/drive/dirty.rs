@@ -93,7 +93,13 @@ impl Case {
     ) -> Result<(), TestCaseError> {
         let found = self.times(gap, blocks_of(find), ROUNDING);
         prop_assert!(found.is_some(), "{:?}", find);
-        let (begin, _) = found.expect("it was looked at");
+        let (begin, end) = found.expect("it was looked at");
+        let longer = (end - begin) - (find.end - find.begin);
+        prop_assert!(
+            longer.as_ns().abs() <= ROUNDING.as_ns(),
+            "{:?}",
+            (begin, end, find)
+        );
         let arrives = |from: &Position| {
             let source = Track {
                 cylinder: from.cylinder,

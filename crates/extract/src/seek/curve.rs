@@ -1,6 +1,6 @@
 //! Measures a curve of seek times.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use diskarm_core::units::Lbn;
 
@@ -31,6 +31,8 @@ pub(super) struct Curve<'p, 'a, 'd> {
     /// What inward seeks take longer, in nanoseconds.
     inward: f64,
     found: BTreeMap<u32, Found>,
+    /// Distances of which trials said nothing.
+    left_out: BTreeSet<u32>,
     /// Whether some seek was seen to scatter.
     scatters: bool,
     most: u32,
@@ -49,6 +51,7 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
             still,
             inward: 0.0,
             found: BTreeMap::new(),
+            left_out: BTreeSet::new(),
             scatters: false,
             most: match effort {
                 Effort::Quick => 40,
@@ -76,21 +79,26 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
         }
         let missing = wanted.iter().filter(|at| !self.found.contains_key(at));
         let missing = missing.count();
-        if let Some(error) = &failure
-            && self.found.len() < LEAST.min(wanted.len())
-        {
-            return Err(error.clone());
+        if self.found.len() < LEAST.min(wanted.len()) {
+            let reason = "most pairs leave their time without a bound".to_owned();
+            return Err(failure.unwrap_or(Error::Undecided(reason)));
         }
         if failure.is_none() {
             failure = tolerated(self.refine(refinements(effort)))?;
         }
-        let remark = failure.map(|error| match missing {
-            0 => format!("bends of the curve were not measured closer: {error}"),
-            _ => format!(
+        let left_out = self.left_out.len();
+        let remark = match (failure, missing) {
+            (Some(error), 0) => Some(format!(
+                "bends of the curve were not measured closer: {error}"
+            )),
+            (Some(error), _) => Some(format!(
                 "{missing} of {} distances were not measured: {error}",
                 wanted.len()
-            ),
-        });
+            )),
+            (None, _) => (left_out > 0).then(|| {
+                format!("{left_out} distances were left out: their pairs give the time no bound")
+            }),
+        };
         let point = |(&distance, found): (&u32, &Found)| SeekPoint {
             distance,
             mean: found.estimate(),
@@ -181,7 +189,7 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
     }
 
     fn add(&mut self, distance: u32) -> Result<(), Error> {
-        if self.found.contains_key(&distance) {
+        if self.found.contains_key(&distance) || self.left_out.contains(&distance) {
             return Ok(());
         }
         let expected = self.expected(distance);
@@ -197,7 +205,11 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
             let near = self.careful(distance, Threshold::near(found.median, found.uncertainty));
             found = self.threshold(distance, near, narrow(found.median), |k| k % 2 == 0)?;
         }
-        self.found.insert(distance, found.bounded()?);
+        if found.is_bounded() {
+            self.found.insert(distance, found);
+        } else {
+            self.left_out.insert(distance);
+        }
         Ok(())
     }
 
@@ -235,7 +247,8 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
             let points = self.found.iter();
             let points = points.map(|(d, found)| (*d, found.median, found.uncertainty));
             let points: Vec<Measured> = points.collect();
-            let Some(middle) = sharpest(&points) else {
+            let middle = sharpest(&points).filter(|middle| !self.left_out.contains(middle));
+            let Some(middle) = middle else {
                 return Ok(());
             };
             self.add(middle)?;

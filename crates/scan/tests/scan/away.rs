@@ -22,7 +22,7 @@ struct Away {
     of_command: Span,
     /// Draws how long one is.
     dice: Dice,
-    /// If there are such, the host is quiet for this many commands and disturbed for as many: then
+    /// If set, the host is quiet for this many commands and disturbed for as many: then
     /// commands are late, and answers as much.
     disturbed: Option<u64>,
     /// Commands that were sent.

@@ -68,16 +68,14 @@ const ROWS: &[Row] = &[
     (
         "foreground_alone_mb_per_s",
         "The same without the scan, MB/s",
-        |scanned| Some(scanned.foreground_alone_mb_per_s),
+        |scanned| scanned.foreground_alone_mb_per_s,
     ),
     (
         "utilisation_gain",
         "Bandwidth of foreground and scan over that of the foreground alone",
         |scanned| {
-            Some(
-                (scanned.free_mb_per_s + scanned.foreground_mb_per_s)
-                    / scanned.foreground_alone_mb_per_s,
-            )
+            let alone = scanned.foreground_alone_mb_per_s?;
+            Some((scanned.free_mb_per_s + scanned.foreground_mb_per_s) / alone)
         },
     ),
     (
@@ -93,10 +91,10 @@ const ROWS: &[Row] = &[
     (
         "response_alone_ms_mean",
         "The same without the scan, ms",
-        |scanned| Some(scanned.response_alone_ms),
+        |scanned| scanned.response_alone_ms,
     ),
     ("slowdown_share", "Slowdown of the foreground", |scanned| {
-        Some(scanned.slowdown_share)
+        scanned.slowdown_share
     }),
     (
         "gap_share",
