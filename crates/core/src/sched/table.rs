@@ -83,7 +83,7 @@ impl PolicyConfig {
     /// unknown policies.
     pub fn parse(text: &str, field: &str) -> Result<Self, InputError> {
         let name = Call::name_of(text);
-        let ours = text.replacen(name, &name.to_lowercase(), 1);
+        let ours = text.replacen(name, &name.to_ascii_lowercase(), 1);
         let text = match Known::entry(name) {
             Some(_) => text,
             None => ours.as_str(),
@@ -218,6 +218,12 @@ mod tests {
             let read = |text| PolicyConfig::parse(text, "--policy").expect(text);
             assert_eq!(read(written), read(ours));
         }
+        // Names are printed in lower case, whatever they were written in. Other letters than those
+        // of names are not theirs: this K is the sign of the kelvin.
+        let capital = PolicyConfig::parse("mq-deadliNe(reads=500 ms, batch=1)", "--policy");
+        let printed = capital.expect("a policy").to_string();
+        assert_eq!(printed, "mq-deadline(reads=500 ms, batch=1)");
+        assert!(error("loo\u{212a}").starts_with("--policy: found \"loo\u{212a}\""));
         assert_eq!(
             error("vscan(by=map, 0.2)"),
             "vscan: found \"0.2\" after \"by=map\", expected parameters as key=value, such as r=0.2"
