@@ -224,7 +224,9 @@ impl Scanned {
             response_ms: foreground.response.as_ms(),
             response_ci95_ms: foreground.batches.half_width_95().map(Span::as_ms),
             response_alone_ms: alone.map(|alone| alone.response.as_ms()),
-            response_alone_ci95_ms: ran.alone.batches.half_width_95().map(Span::as_ms),
+            response_alone_ci95_ms: alone
+                .and_then(|alone| alone.batches.half_width_95())
+                .map(Span::as_ms),
             slowdown_share: alone.map(|_| ran.slowdown()),
             slowdown_ci95_share: ran.slowdown_half_width(),
             gaps: ran.figures.gaps,

@@ -133,7 +133,7 @@ impl Lag {
             way.take(off);
             way.of = way.of.or_zero();
         }
-        if off == error.as_ns() {
+        if error.as_ns().abs() <= MAX {
             widen(&mut self.answers, off);
         }
     }

@@ -83,13 +83,10 @@ impl PolicyConfig {
     /// unknown policies.
     pub fn parse(text: &str, field: &str) -> Result<Self, InputError> {
         let name = Call::name_of(text);
-        let ours = text.replacen(name, &name.to_ascii_lowercase(), 1);
-        let text = match Known::entry(name) {
-            Some(_) => text,
-            None => ours.as_str(),
-        };
-        let entry = Known::entry(Call::name_of(text));
-        let (info, read) = entry.ok_or_else(|| unknown(field, name))?;
+        let ours = name.to_ascii_lowercase();
+        let (info, read) = Known::entry(&ours).ok_or_else(|| unknown(field, name))?;
+        let text = text.replacen(name, &ours, 1);
+        let text = text.as_str();
         let written = info.parameters.iter().map(|(written, _)| *written);
         let keys = written.filter_map(|written| Some(written.split_once('=')?.0));
         let call = Call::read_in_order(text, field, &keys.collect::<Vec<_>>());
