@@ -62,6 +62,8 @@ pub struct Observation {
     pub error: Span,
     /// The accepted explanation: how the request was actually served.
     pub explained: Completion,
+    /// What that says of the platter's angle; `None` if the media had no part in it.
+    pub angle: Option<Seen>,
 }
 
 impl Predictor {
@@ -138,11 +140,14 @@ impl Predictor {
         } = self.explain(expected, at);
         (self.seen, self.open) = (after, open.shifted(at.after(explained.at)));
         let mut is_corrected = at != predicted.at;
+        let mut angle = None;
         if Core::tells_the_angle(&explained) {
             let (revolutions, off) = self.lag(&explained, at);
             self.seen
                 .delay_media(times(self.clock.period(), revolutions));
-            let late = match self.clock.observe(at, off) {
+            let seen = self.clock.observe(at, off);
+            angle = Some(seen);
+            let late = match seen {
                 Seen::Late(late) | Seen::Found(late) => late,
                 // The platter is where it was expected, but the arm was not.
                 Seen::Surprise => {
@@ -162,6 +167,7 @@ impl Predictor {
             predicted,
             error: at.after(predicted.at),
             explained,
+            angle,
         }
     }
 

@@ -102,10 +102,10 @@ pub struct Scanned {
     pub unreadable: Vec<Unreadable>,
 }
 
-const UNLIKE: &str = "note: most requests did not complete as predicted: if answers are not \
-                      delayed on their way, the drive is not as its model says";
+const BLIND: &str = "note: most requests were served by block number, because the drive does not \
+                     behave as its model predicts";
 
-/// Of fewer predictions nothing is concluded.
+/// Of fewer requests nothing is concluded.
 const MANY: u64 = 100;
 
 /// How well an external scheduler knew the drive.
@@ -331,10 +331,10 @@ impl Scanned {
     fn notes(&self) -> String {
         let mut text = String::new();
         if let Some(seen) = &self.predictions
-            && seen.requests >= MANY
-            && seen.right_share < 0.5
+            && self.foreground_requests >= MANY
+            && 2 * seen.by_block_number > self.foreground_requests
         {
-            text += &format!("\n{}", prose::wrapped(UNLIKE, 0));
+            text += &format!("\n{}", prose::wrapped(BLIND, 0));
         }
         for change in &self.trace_changes {
             text += &format!("\n{}", prose::wrapped(&format!("note: {change}"), 0));

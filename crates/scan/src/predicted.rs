@@ -23,8 +23,8 @@ pub struct Predicted {
     /// When it was predicted to end, once the command before had ended; `None` if the model had
     /// lost track of the device.
     pub expected: Option<Instant>,
-    /// Whether the angle of the platter was known when it ended, and it succeeded. Otherwise the
-    /// prediction is not relied on ([`Seen::predicted`](crate::Seen::predicted) does not count it).
+    /// Whether predictions were relied on when it ended, and it succeeded. Only then does
+    /// [`Seen::predicted`](crate::Seen::predicted) count it.
     pub is_confident: bool,
 }
 

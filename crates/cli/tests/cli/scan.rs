@@ -86,7 +86,7 @@ fn a_model_that_predicts_nothing_is_pointed_out() {
     let text = include_str!("../../../scan/tests/scan/small.toml");
     let model = text.replace("rotation = \"10 ms\"", "rotation = \"9.3 ms\"");
     let model = file_of("faster.toml", &model);
-    let note = "note: most requests did not complete as predicted";
+    let note = "note: most requests were served by block number";
     let scan = ["scan", &url, "--requests", "500"];
     let beside = printed(&[&scan[..], &["--model", &model]].concat());
     assert!(beside.contains(note), "{beside}");

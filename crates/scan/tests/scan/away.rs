@@ -232,3 +232,19 @@ fn a_host_that_becomes_busy_is_allowed_for() {
     let all = predictions.len();
     assert!(all > 3_000 && late * 100 <= all, "{late} of {all}");
 }
+
+/// Answers of every other 500 commands come up to two revolutions late: what they say of the
+/// platter is not relied on until they come in time again.
+#[test]
+fn confidence_comes_back_when_the_host_is_quiet_again() {
+    let predictions = predicted(CLOSED, (Span::from_ms(6.0), Some(500)), Span::ZERO);
+    let periods = predictions.chunks_exact(500);
+    assert!(periods.len() >= 6, "{}", periods.len());
+    for (period, commands) in periods.enumerate() {
+        let relied_on = commands[150..].iter().filter(|one| one.is_confident);
+        match period % 2 {
+            0 => assert!(relied_on.count() >= 340, "{period}"),
+            _ => assert!(relied_on.count() <= 10, "{period}"),
+        }
+    }
+}

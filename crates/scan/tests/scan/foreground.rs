@@ -4,12 +4,13 @@ use diskarm_core::device::{Breakdown, Completion, Device, Outcome, Refused, Stat
 use diskarm_core::drive::Drive;
 use diskarm_core::host::Host;
 use diskarm_core::request::Request;
+use diskarm_core::spec::Spec;
 use diskarm_core::units::{Angle, Bytes, Instant, SectorCount, Span};
 use diskarm_core::wrap::{FaultPlan, Faults, Recalibration};
 use diskarm_scan::{External, Model, Settings};
 
 use crate::bench::{
-    CLOSED, atlas, drive_of, new, nothing, policy, queueing, scan, serve, small,
+    CLOSED, atlas, drive_of, new, nothing, policy, queueing, scan, scattered, serve, small,
     without_write_cache,
 };
 
@@ -149,6 +150,29 @@ fn confidence_is_lost_in_pauses_and_comes_back() {
     assert_eq!(done, 8);
     assert_eq!(external.seen().by_block_number, before);
     assert!(external.is_confident(now));
+}
+
+/// Where the platter turns at another rate than believed, no angle is as expected: almost all
+/// requests are chosen by block number. Seeks that scatter do not have that effect.
+#[test]
+fn a_wrong_model_is_not_relied_on() {
+    let spec = without_write_cache(atlas());
+    let by_block_number = |drive: &Spec, period_of_model: f64| {
+        let mut model = spec.clone();
+        model.mechanics.period_ns *= period_of_model;
+        let model = Model::following(&model).expect("a sound layout");
+        let mut external = External::new(new(drive), model, &policy("sptf"), 1);
+        serve(&mut external, CLOSED, 1, 1_000, None);
+        external.seen().by_block_number
+    };
+    let right = by_block_number(&spec, 1.0);
+    assert!(right < 10, "{right}");
+    let scattered = by_block_number(&scattered(spec.clone(), Span::from_us(150.0)), 1.0);
+    assert!(scattered < 10, "{scattered}");
+    for period in [0.5, 0.93, 1.3] {
+        let wrong = by_block_number(&spec, period);
+        assert!(wrong > 900, "{period}: {wrong}");
+    }
 }
 
 /// A device of four slots that ends commands in any order, after 1 to 10 ms.
