@@ -99,6 +99,11 @@ impl Predictor {
         last.map_or(&self.seen, |expected| &expected.after)
     }
 
+    /// The drive after the request that completed last.
+    pub fn completed(&self) -> &Core {
+        &self.seen
+    }
+
     /// When the drive may begin with the next request.
     pub fn open(&self) -> Instant {
         let last = self.outstanding.back();

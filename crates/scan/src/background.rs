@@ -19,7 +19,11 @@ const IN_ORDER: u64 = 128;
 /// Consecutive gaps after which conservatism is adjusted.
 const ADJUSTED_AFTER: u64 = 250;
 
-/// By how much it is adjusted: down by this, up by this or, if that is more, by an eighth of it.
+/// The same while more is lost than may be.
+const ADJUSTED_SOON: u64 = 50;
+
+/// By how much it is adjusted: down by this, up by this or, if that is more, by an eighth of it; by
+/// a half of it after [`ADJUSTED_SOON`].
 const STEP: Span = Span::from_ns(25_000);
 
 /// The most that conservatism is adjusted to: a revolution of the slowest drives, behind which no
@@ -39,8 +43,9 @@ pub struct Settings {
     /// Use the device when it has been idle for this long.
     pub idle: Option<Span>,
     /// The most that the foreground may be slowed down, as a share: conservatism is adjusted so
-    /// that revolutions lost behind background reads take less of the time. It grows, too, while
-    /// most predictions are wrong, which do not tell what is lost: in the end nothing is read.
+    /// that what is lost behind background reads takes about half as much of the time, and is also
+    /// added to head switches. It grows, too, while most predictions are wrong, which do not tell
+    /// what is lost: in the end nothing is read.
     pub max_slowdown: Option<f64>,
 }
 
@@ -166,33 +171,40 @@ impl Background {
         self.tasks.restore(&rest);
     }
 
-    /// Compares a foreground request behind background reads, which the drive completed at `at`,
-    /// with what it would have been without.
-    pub(crate) fn judge(&mut self, undelayed: &Undelayed, at: Instant, seen: &Seen) {
+    /// Compares a foreground request behind background reads, which was done `at`, with what it
+    /// would have been without.
+    pub(crate) fn judge(&mut self, undelayed: &Undelayed, at: Instant, now: Instant, seen: &Seen) {
         let late = at.since_or_zero(undelayed.at);
-        if undelayed.is_known && late > undelayed.rounding {
+        if late > undelayed.rounding {
             self.figures.delayed += 1;
             self.figures.delay += late;
         }
-        self.adjust(at, seen);
+        self.adjust(now, seen);
     }
 
     /// Adjusts conservatism to what it costs.
     fn adjust(&mut self, now: Instant, seen: &Seen) {
-        let Some(max) = self.settings.max_slowdown else {
+        // What is lost where a model that is wrong would have lost it anyway is not counted.
+        let Some(aim) = self.settings.max_slowdown.map(|max| max / 2.0) else {
             return;
         };
         let before = &self.adjusted;
-        if self.figures.gaps < before.gaps + ADJUSTED_AFTER || now <= before.at {
+        let gaps = self.figures.gaps - before.gaps;
+        if gaps < ADJUSTED_SOON || now <= before.at {
             return;
         }
         let lost = (self.figures.delay - before.delay).as_s() / (now - before.at).as_s();
+        let is_far_off = lost > 2.0 * aim;
+        if gaps < ADJUSTED_AFTER && !is_far_off {
+            return;
+        }
         let (right, predicted) = (seen.right - before.right, seen.predicted - before.predicted);
         let is_blind = 2 * right < predicted;
         let old = self.settings.conservatism;
-        self.settings.conservatism = if is_blind || lost > max {
-            (old + STEP.max(Span::from_ns(old.as_ns() / 8))).min(MOST)
-        } else if lost < max / 2.0 {
+        self.settings.conservatism = if is_blind || lost > aim {
+            let part = if is_far_off { 2 } else { 8 };
+            (old + STEP.max(Span::from_ns(old.as_ns() / part))).min(MOST)
+        } else if lost < aim / 2.0 {
             (old - STEP).or_zero()
         } else {
             old

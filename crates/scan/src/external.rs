@@ -272,10 +272,12 @@ impl<D: Device> External<D> {
         if let Some(undelayed) = planning.undelayed
             && let Some(background) = &mut self.background
         {
-            // What else the answer brings delays it.
-            let of_data = self.watch.lag.of_data(&request);
-            let at = completion.at.shifted(-of_data);
-            background.judge(&undelayed, at, &self.watch.seen);
+            let at = match undelayed.is_of_media {
+                true => self.watch.predictor.completed().transferred(),
+                // What else the answer brings delays it.
+                false => (completion.at).shifted(-self.watch.lag.of_data(&request)),
+            };
+            background.judge(&undelayed, at, completion.at, &self.watch.seen);
         }
         if planning.lead.0 > 0 {
             let bad = completion.bad_block();

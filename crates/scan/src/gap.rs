@@ -20,10 +20,10 @@ const TRIES: usize = 4;
 /// What a foreground request would do without background reads in its gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Undelayed {
-    /// When it would complete.
+    /// When it would complete, or the media would be done with it.
     pub at: Instant,
-    /// Whether it counts: not of a write that the cache takes while others wait for the media.
-    pub is_known: bool,
+    /// Whether the media count: of a write that the cache takes while others wait for them.
+    pub is_of_media: bool,
     /// Times that differ by no more are the same.
     pub rounding: Span,
 }
@@ -166,9 +166,13 @@ impl<'a> Planner<'a> {
     }
 
     fn undelayed(&self) -> Undelayed {
+        let is_of_media = self.is_absorbed_for_others();
         Undelayed {
-            at: self.alone.at,
-            is_known: !self.is_absorbed_for_others(),
+            at: match is_of_media {
+                true => self.transferred,
+                false => self.alone.at,
+            },
+            is_of_media,
             rounding: self.core.rotation().rounding(),
         }
     }
@@ -233,6 +237,7 @@ impl<'a> Planner<'a> {
         let limits = Limits {
             arriving: settings.conservatism,
             leaving: settings.conservatism,
+            on_switches: settings.max_slowdown.is_some(),
             turn,
             sector: self.background.sector,
             max: self.background.most,
@@ -284,9 +289,11 @@ impl<'a> Planner<'a> {
         let from = last.map_or(self.gap.from, |last| last.left(turn));
         let mechanism = self.core.mechanism();
         let way = (from.cylinder, self.gap.to.cylinder);
-        let mut moved = (mechanism.seek).total(Op::Read, way, from.head != self.gap.to.head);
-        if way.0 != way.1 {
-            moved += self.background.settings.conservatism;
+        let is_switched = from.head != self.gap.to.head;
+        let mut moved = (mechanism.seek).total(Op::Read, way, is_switched);
+        let settings = &self.background.settings;
+        if way.0 != way.1 || (is_switched && settings.max_slowdown.is_some()) {
+            moved += settings.conservatism;
         }
         let max = SectorCount(self.background.most.0 - self.request.sectors.0);
         let there = from.since + moved;

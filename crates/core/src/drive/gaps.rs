@@ -41,6 +41,7 @@ impl InGaps {
         let limits = Limits {
             arriving: Span::ZERO,
             leaving: conservatism,
+            on_switches: false,
             turn: Span::ZERO,
             sector: Span::ZERO,
             max: Request::MAX_SECTORS,

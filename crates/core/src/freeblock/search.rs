@@ -58,6 +58,8 @@ pub struct Limits {
     pub arriving: Span,
     /// Added to the time of the movement away from it, if it is to another cylinder.
     pub leaving: Span,
+    /// Whether they are also added where only the head is switched.
+    pub on_switches: bool,
     /// From the end of a background read's media transfer until the head is free to move for the
     /// next request.
     pub turn: Span,

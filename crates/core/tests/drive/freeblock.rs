@@ -34,7 +34,8 @@ impl Case {
     fn moved(&self, op: Op, from: Track, to: Track, care: Span) -> Span {
         let way = (from.cylinder, to.cylinder);
         let time = self.mechanism.seek.total(op, way, from.head != to.head);
-        match way.0 == way.1 {
+        let is_switched = self.limits.on_switches && from.head != to.head;
+        match way.0 == way.1 && !is_switched {
             true => time,
             false => time + care,
         }
@@ -165,6 +166,7 @@ proptest! {
         let limits = Limits {
             arriving: Span::from_ns(times[0] * 300),
             leaving: Span::from_ns(times[3] * 300),
+            on_switches: places[0] / 4 % 2 == 0,
             turn: Span::from_ns(times[1] * 500),
             sector: Span::from_ns((times[2] - 500).max(0) * 1000),
             max: SectorCount(max),

@@ -113,41 +113,51 @@ fn a_write_cache_hides_no_delay() {
 /// so much that most predictions are wrong, reads end.
 #[test]
 fn conservatism_follows_the_slowdown() {
+    let believed = without_write_cache(atlas());
     for scatter in [0.3, 6.0].map(|ms| Span::from_us(1000.0 * ms)) {
-        follows(scatter);
+        let spec = scattered(believed.clone(), scatter);
+        let (careless, conservatism) = followed(&spec, &believed, 40_000);
+        assert!(careless > 1.1, "{scatter}: {careless}");
+        assert!(conservatism > scatter, "{scatter}: {conservatism}");
     }
 }
 
-fn follows(scatter: Span) {
-    let believed = without_write_cache(atlas());
-    let spec = scattered(believed.clone(), scatter);
+/// The published parameters of a drive, beside those that fit what was measured on it: head
+/// switches take less than they should, and most gaps are in front of writes that the cache takes.
+#[test]
+fn a_published_model_slows_down_by_what_it_may() {
+    let spec = drive_of("quantum-atlas-10k-calibrated");
+    let (careless, _) = followed(&spec, &drive_of("quantum-atlas-10k"), 10_000);
+    assert!(careless > 1.05, "{careless}");
+}
+
+/// By which factor the second half of so many requests takes longer beside a scan without
+/// conservatism, on a drive of `spec` with `believed` as its model; and the conservatism that
+/// feedback finds, with which it takes less than 2 % longer.
+fn followed(spec: &Spec, believed: &Spec, requests: usize) -> (f64, Span) {
     let slowdown = |max_slowdown| {
         let got = nothing(spec.geometry.sectors);
-        let model = Model::following(&believed).expect("a sound layout");
+        let model = Model::following(believed).expect("a sound layout");
         let settings = Settings {
             max_slowdown,
             ..exact()
         };
-        let external = External::new(new(&spec), model, &policy("sptf-sw(n=40%)"), 1);
-        let mut external = external.with_background(scan(&believed, settings, &got));
-        let all = serve(&mut external, CLOSED, 1, 40_000, None);
-        let late = all[39_999].at - all[19_999].at;
+        let external = External::new(new(spec), model, &policy("sptf-sw(n=40%)"), 1);
+        let mut external = external.with_background(scan(believed, settings, &got));
+        let all = serve(&mut external, CLOSED, 1, requests, None);
+        let late = all[requests - 1].at - all[requests / 2 - 1].at;
         let background = external.background().expect("a background");
         (late.as_s(), background.conservatism())
     };
-    let model = Model::following(&believed).expect("a sound layout");
-    let mut plain = External::new(new(&spec), model, &policy("sptf-sw(n=40%)"), 1);
-    let all = serve(&mut plain, CLOSED, 1, 40_000, None);
-    let plain = (all[39_999].at - all[19_999].at).as_s();
+    let model = Model::following(believed).expect("a sound layout");
+    let mut plain = External::new(new(spec), model, &policy("sptf-sw(n=40%)"), 1);
+    let all = serve(&mut plain, CLOSED, 1, requests, None);
+    let plain = (all[requests - 1].at - all[requests / 2 - 1].at).as_s();
     let (careless, _) = slowdown(None);
     let (careful, conservatism) = slowdown(Some(0.02));
-    println!("{scatter}: {careless} {careful} {plain} {conservatism}");
-    assert!(careless > 1.1 * plain, "{scatter}: {careless} {plain}");
-    assert!(
-        careful < 1.02 * plain,
-        "{scatter}: {careful} {plain} {conservatism}"
-    );
-    assert!(conservatism > scatter, "{scatter}: {conservatism}");
+    let found = format!("{careful} {plain} {conservatism}");
+    assert!(careful < 1.02 * plain, "{}: {found}", spec.name);
+    (careless / plain, conservatism)
 }
 
 fn random_errors(share: f64) -> Option<RandomErrors> {
