@@ -1,20 +1,148 @@
-//! A set of blocks: one bit each.
+//! A set of blocks: one bit each where it has some blocks of a chunk and not others, nothing where
+//! it has all or none.
+
+use std::mem;
+use std::ops::Range;
 
 use crate::units::{Lbn, SectorCount};
+
+/// The blocks of a chunk: those of 4 KiB of bits.
+const CHUNK: u64 = 1 << 15;
+
+/// The words of their bits.
+const WORDS: usize = (CHUNK / 64) as usize;
 
 /// A set of the blocks of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockSet {
-    words: Vec<u64>,
+    chunks: Vec<Chunk>,
     sectors: SectorCount,
     count: u64,
+}
+
+/// Which blocks of a chunk are in a set; equal for equal blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Chunk {
+    None,
+    All,
+    Some(Box<Bits>),
+}
+
+/// Neither all nor none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Bits {
+    words: [u64; WORDS],
+    count: u64,
+}
+
+impl Chunk {
+    /// How many blocks it has of a chunk of `len`.
+    fn count(&self, len: u64) -> u64 {
+        match self {
+            Self::None => 0,
+            Self::All => len,
+            Self::Some(bits) => bits.count,
+        }
+    }
+
+    /// How many of `range` it has.
+    #[inline]
+    fn count_in(&self, range: Range<u64>) -> u64 {
+        match self {
+            Self::None => 0,
+            Self::All => range.end - range.start,
+            Self::Some(bits) => {
+                let counts = masks(range).map(|(word, mask)| mask & bits.words[word]);
+                counts.map(|within| u64::from(within.count_ones())).sum()
+            }
+        }
+    }
+
+    /// The first of `range` that it has.
+    #[inline]
+    fn first_in(&self, range: Range<u64>) -> Option<u64> {
+        match self {
+            Self::None => None,
+            Self::All => Some(range.start),
+            Self::Some(bits) => first_of(range, |word| bits.words[word]),
+        }
+    }
+
+    /// The first of `range` that it does not have.
+    #[inline]
+    fn first_outside(&self, range: Range<u64>) -> Option<u64> {
+        match self {
+            Self::None => Some(range.start),
+            Self::All => None,
+            Self::Some(bits) => first_of(range, |word| !bits.words[word]),
+        }
+    }
+
+    /// The last of `range` that it has.
+    #[inline]
+    fn last_in(&self, range: Range<u64>) -> Option<u64> {
+        match self {
+            Self::None => None,
+            Self::All => Some(range.end - 1),
+            Self::Some(bits) => {
+                let within = masks(range).map(|(word, mask)| (word, mask & bits.words[word]));
+                let (word, bits) = within.filter(|(_, bits)| *bits != 0).last()?;
+                Some(64 * word as u64 + 63 - u64::from(bits.leading_zeros()))
+            }
+        }
+    }
+
+    /// Adds the blocks `range` of a chunk of `len`, or takes them out.
+    fn change(&mut self, range: Range<u64>, len: u64, adds: bool) {
+        let whole = if adds { Self::All } else { Self::None };
+        if range == (0..len) || *self == whole {
+            *self = whole;
+            return;
+        }
+        let mut bits = match mem::replace(self, Self::None) {
+            Self::Some(bits) => bits,
+            Self::None => Bits::none(),
+            Self::All => {
+                let mut bits = Bits::none();
+                bits.change(0..len, true);
+                bits
+            }
+        };
+        bits.change(range, adds);
+        *self = match bits.count {
+            0 => Self::None,
+            count if count == len => Self::All,
+            _ => Self::Some(bits),
+        };
+    }
+}
+
+impl Bits {
+    fn none() -> Box<Self> {
+        Box::new(Self {
+            words: [0; WORDS],
+            count: 0,
+        })
+    }
+
+    fn change(&mut self, range: Range<u64>, adds: bool) {
+        for (word, mask) in masks(range) {
+            let word = &mut self.words[word];
+            let before = u64::from(word.count_ones());
+            match adds {
+                true => *word |= mask,
+                false => *word &= !mask,
+            }
+            self.count = self.count - before + u64::from(word.count_ones());
+        }
+    }
 }
 
 impl BlockSet {
     /// None of the blocks of a device of `sectors`.
     pub fn none(sectors: SectorCount) -> Self {
         Self {
-            words: vec![0; sectors.0.div_ceil(64) as usize],
+            chunks: vec![Chunk::None; sectors.0.div_ceil(CHUNK) as usize],
             sectors,
             count: 0,
         }
@@ -48,7 +176,12 @@ impl BlockSet {
     /// When the device has no such block.
     pub fn contains(&self, at: Lbn) -> bool {
         assert!(at.0 < self.sectors.0, "no such block: {at:?}");
-        self.words[(at.0 / 64) as usize] >> (at.0 % 64) & 1 == 1
+        let (chunk, within) = (at.0 / CHUNK, at.0 % CHUNK);
+        match &self.chunks[chunk as usize] {
+            Chunk::None => false,
+            Chunk::All => true,
+            Chunk::Some(bits) => bits.words[(within / 64) as usize] >> (within % 64) & 1 == 1,
+        }
     }
 
     /// Adds blocks.
@@ -56,11 +189,7 @@ impl BlockSet {
     /// # Panics
     /// When the device does not have them all.
     pub fn insert(&mut self, first: Lbn, sectors: SectorCount) {
-        self.check(first, sectors);
-        for (word, mask) in masks(first.0, first.0 + sectors.0) {
-            self.count += u64::from((mask & !self.words[word]).count_ones());
-            self.words[word] |= mask;
-        }
+        self.change(first, sectors, true);
     }
 
     /// Takes blocks out.
@@ -68,44 +197,50 @@ impl BlockSet {
     /// # Panics
     /// When the device does not have them all.
     pub fn remove(&mut self, first: Lbn, sectors: SectorCount) {
-        self.check(first, sectors);
-        for (word, mask) in masks(first.0, first.0 + sectors.0) {
-            self.count -= u64::from((mask & self.words[word]).count_ones());
-            self.words[word] &= !mask;
-        }
+        self.change(first, sectors, false);
     }
 
     /// How many of `first..end` are in the set.
     #[inline]
     pub fn count_in(&self, first: Lbn, end: Lbn) -> u64 {
-        let counts = masks(first.0, end.0).map(|(word, mask)| {
-            let within = mask & self.words[word];
-            u64::from(within.count_ones())
-        });
-        counts.sum()
+        let parts = self.parts(first, end);
+        parts.map(|(chunk, _, range)| chunk.count_in(range)).sum()
     }
 
     /// The first of `first..end` that is in the set.
     pub fn first_in(&self, first: Lbn, end: Lbn) -> Option<Lbn> {
-        let mut within = masks(first.0, end.0).map(|(word, mask)| (word, mask & self.words[word]));
-        let (word, bits) = within.find(|(_, bits)| *bits != 0)?;
-        Some(Lbn(64 * word as u64 + u64::from(bits.trailing_zeros())))
+        let mut parts = self.parts(first, end);
+        parts.find_map(|(chunk, begin, range)| Some(Lbn(begin + chunk.first_in(range)?)))
     }
 
     /// The last of `first..end` that is in the set.
     pub fn last_in(&self, first: Lbn, end: Lbn) -> Option<Lbn> {
-        let within = masks(first.0, end.0).map(|(word, mask)| (word, mask & self.words[word]));
-        let (word, bits) = within.filter(|(_, bits)| *bits != 0).last()?;
-        Some(Lbn(64 * word as u64 + 63 - u64::from(bits.leading_zeros())))
+        let parts = self.parts(first, end);
+        parts
+            .filter_map(|(chunk, begin, range)| Some(Lbn(begin + chunk.last_in(range)?)))
+            .last()
     }
 
     /// The first of `first..end` that is not in the set, or `end`.
     fn run_end(&self, first: Lbn, end: Lbn) -> Lbn {
-        let mut without =
-            masks(first.0, end.0).map(|(word, mask)| (word, mask & !self.words[word]));
-        let found = without.find(|(_, bits)| *bits != 0);
-        found.map_or(end, |(word, bits)| {
-            Lbn(64 * word as u64 + u64::from(bits.trailing_zeros()))
+        let mut parts = self.parts(first, end);
+        let found =
+            parts.find_map(|(chunk, begin, range)| Some(begin + chunk.first_outside(range)?));
+        found.map_or(end, Lbn)
+    }
+
+    /// The chunks that `first..end` are in, each with its first block and the part of it.
+    #[inline]
+    fn parts(&self, first: Lbn, end: Lbn) -> impl Iterator<Item = (&Chunk, u64, Range<u64>)> {
+        let mut at = first.0;
+        std::iter::from_fn(move || {
+            if at >= end.0 {
+                return None;
+            }
+            let (index, from) = (at / CHUNK, at % CHUNK);
+            let begin = at - from;
+            at = end.0.min(begin + CHUNK);
+            Some((&self.chunks[index as usize], begin, from..at - begin))
         })
     }
 
@@ -119,23 +254,45 @@ impl BlockSet {
         })
     }
 
-    fn check(&self, first: Lbn, sectors: SectorCount) {
+    fn change(&mut self, first: Lbn, sectors: SectorCount, adds: bool) {
         let end = first.0.checked_add(sectors.0);
-        let is_within = end.is_some_and(|end| end <= self.sectors.0);
-        assert!(is_within, "no such blocks: {sectors:?} from {first:?}");
+        let end = end.filter(|end| *end <= self.sectors.0);
+        let Some(end) = end else {
+            panic!("no such blocks: {sectors:?} from {first:?}");
+        };
+        let mut at = first.0;
+        while at < end {
+            let (index, from) = (at / CHUNK, at % CHUNK);
+            let begin = at - from;
+            let len = CHUNK.min(self.sectors.0 - begin);
+            let until = len.min(end - begin);
+            let chunk = &mut self.chunks[index as usize];
+            let before = chunk.count(len);
+            chunk.change(from..until, len, adds);
+            self.count = self.count - before + chunk.count(len);
+            at = begin + until;
+        }
     }
 }
 
-/// The words that blocks `first..end` are in, each with its bits.
+/// The first of `range` whose bit is set.
+fn first_of(range: Range<u64>, word: impl Fn(usize) -> u64) -> Option<u64> {
+    let mut within = masks(range).map(|(index, mask)| (index, mask & word(index)));
+    let (index, bits) = within.find(|(_, bits)| *bits != 0)?;
+    Some(64 * index as u64 + u64::from(bits.trailing_zeros()))
+}
+
+/// The words that the blocks of `range` are in, each with its bits.
 #[inline]
-fn masks(first: u64, end: u64) -> impl Iterator<Item = (usize, u64)> {
-    let words = if first < end {
-        first / 64..end.div_ceil(64)
+fn masks(range: Range<u64>) -> impl Iterator<Item = (usize, u64)> {
+    let Range { start, end } = range;
+    let words = if start < end {
+        start / 64..end.div_ceil(64)
     } else {
         0..0
     };
     words.map(move |word| {
-        let from = first.saturating_sub(64 * word).min(63);
+        let from = start.saturating_sub(64 * word).min(63);
         let above = (64 * (word + 1)).saturating_sub(end);
         (word as usize, u64::MAX << from & u64::MAX >> above)
     })
@@ -149,13 +306,18 @@ mod tests {
     /// A list of flags does the same.
     #[test]
     fn a_set_is_a_list_of_flags() {
+        is_a_list_of_flags(500, 150, 2_000);
+        // Several chunks, the last of which is not a whole one.
+        is_a_list_of_flags(3 * CHUNK + 77, 2 * CHUNK, 200);
+    }
+
+    fn is_a_list_of_flags(n: u64, most: u64, rounds: u64) {
         let mut dice = generator(1, 0, Purpose::Requests);
-        let n = 500;
         let mut set = BlockSet::none(SectorCount(n));
         let mut flags = vec![false; n as usize];
-        for _ in 0..2_000 {
+        for _ in 0..rounds {
             let first = below(&mut dice, n);
-            let end = first + below(&mut dice, (n - first).min(150) + 1);
+            let end = first + below(&mut dice, (n - first).min(most) + 1);
             let adds = below(&mut dice, 2) == 0;
             match adds {
                 true => set.insert(Lbn(first), SectorCount(end - first)),
@@ -185,5 +347,32 @@ mod tests {
             assert!((0..n).all(|at| set.contains(Lbn(at)) == flags[at as usize]));
         }
         assert_eq!(BlockSet::all(SectorCount(n)).count(), SectorCount(n));
+    }
+
+    /// However it came about.
+    #[test]
+    fn equal_blocks_are_equal_sets() {
+        let n = SectorCount(2 * CHUNK + 100);
+        let mut set = BlockSet::all(n);
+        set.remove(Lbn(5), SectorCount(n.0 - 10));
+        let mut other = BlockSet::none(n);
+        other.insert(Lbn(0), SectorCount(5));
+        other.insert(Lbn(n.0 - 5), SectorCount(5));
+        assert_eq!(set, other);
+        set.insert(Lbn(3), SectorCount(n.0 - 6));
+        assert_eq!(set, BlockSet::all(n));
+    }
+
+    /// 16 TB, of which a third was read in order, in two chunks of bits and 16 bytes for each other.
+    #[test]
+    fn what_is_read_in_order_takes_no_bits() {
+        let n = SectorCount(31_251_759_104);
+        let mut set = BlockSet::all(n);
+        set.remove(Lbn(0), SectorCount(n.0 / 3));
+        set.remove(Lbn(n.0 - 1), SectorCount(1));
+        let with_bits = |chunk: &&Chunk| matches!(chunk, Chunk::Some(_));
+        assert_eq!(set.chunks.iter().filter(with_bits).count(), 2);
+        assert_eq!(size_of::<Chunk>() * set.chunks.len() / 1_000_000, 15);
+        assert_eq!(set.first_in(Lbn(0), Lbn(n.0)), Some(Lbn(n.0 / 3)));
     }
 }
