@@ -49,12 +49,12 @@ pub fn run(args: Args) -> Result<(), Error> {
         }
         return output::print_json(&all);
     }
-    let mut text = format!("{:<16}{:<15}{}\n", "policy", "knows", "origin");
+    let mut text = format!("{:<16}{:<14} {}\n", "policy", "knows", "origin");
     // The meanings of parameters, and the first policy with such a parameter.
     let mut listed: Vec<(&str, &str)> = Vec::new();
     for info in INFOS.iter().filter(|info| is_wanted(info.name)) {
         let knowledge = info.knowledge.name();
-        let _ = writeln!(text, "{:<16}{knowledge:<15}{}", info.name, info.origin);
+        let _ = writeln!(text, "{:<16}{knowledge:<14} {}", info.name, info.origin);
         text += &wrapped(info.summary, 4);
         for &(written, meaning) in info.parameters {
             let first = listed.iter().find(|(known, _)| *known == meaning);

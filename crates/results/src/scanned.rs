@@ -324,7 +324,11 @@ impl Scanned {
             let percent = |share: f64| 100.0 * share;
             let half = self.slowdown_ci95_share.map(percent);
             let slowdown = rounded(percent(slowdown), half);
-            row("slowdown", format!("{slowdown} %"));
+            let doubt = match half {
+                Some(_) => "",
+                None => " (run too short for an interval)",
+            };
+            row("slowdown", format!("{slowdown} %{doubt}"));
         }
     }
 

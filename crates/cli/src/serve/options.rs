@@ -349,10 +349,16 @@ pub fn listeners(
     };
     for address in addresses {
         let listener = Listener::bind(address);
-        listeners.push(listener.map_err(|source| Error::Io {
-            doing: "listen",
-            path: address.to_string(),
-            source,
+        listeners.push(listener.map_err(|source| match source.kind() {
+            io::ErrorKind::AddrInUse => {
+                let expected = "an address on which no program listens yet";
+                Error::flag("--listen", address.to_string(), expected)
+            }
+            _ => Error::Io {
+                doing: "listen",
+                path: address.to_string(),
+                source,
+            },
         })?);
     }
     Ok(listeners)

@@ -96,15 +96,17 @@ pub fn run(args: Args) -> Result<(), Error> {
     if setting.json {
         return results.print_json(&rows);
     }
-    if args.csv {
-        return results.print(&table::csv(&rows));
-    }
     let mut notes: Vec<String> = rows[0].figures.remarks().to_vec();
     if notes.is_empty() {
         let drives = contenders
             .chunks(policies.len())
             .zip(rows.chunks(policies.len()));
         notes.extend(drives.filter_map(|(of_drive, rows)| of_drive[0].no_choice(rows, several)));
+    }
+    if args.csv {
+        results.print(&table::csv(&rows))?;
+        output::doubt(&notes);
+        return Ok(());
     }
     let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
     let drives: Vec<&str> = contenders.iter().map(|one| one.drive.as_str()).collect();

@@ -44,8 +44,8 @@ fn warn(judged: &Judgement) {
     let found = judged.figures.phase_concentration_ratio;
     if let Some(found) = found.filter(|found| *found < UNBROKEN_RATIO) {
         output::doubt(&[format!(
-            "{}: phase_concentration {found:.4}: the clock is broken or the pauses are \
-             nominal, so figures of single requests mean little",
+            "{}: phase_concentration {found:.4}: the drive is another one, its clock is broken, or \
+             the pauses are nominal, so figures of single requests mean little",
             judged.file
         )]);
     }
