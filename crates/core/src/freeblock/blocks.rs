@@ -363,7 +363,7 @@ mod tests {
         assert_eq!(set, BlockSet::all(n));
     }
 
-    /// 16 TB, of which a third was read in order, in two chunks of bits and 16 bytes for each other.
+    /// 16 TB, of which a third was read in order: two chunks have bits, each other takes 16 bytes.
     #[test]
     fn what_is_read_in_order_takes_no_bits() {
         let n = SectorCount(31_251_759_104);
