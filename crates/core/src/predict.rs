@@ -62,7 +62,7 @@ pub struct Observation {
     pub error: Span,
     /// The accepted explanation: how the request was actually served.
     pub explained: Completion,
-    /// What that says of the platter's angle; `None` if the media had no part in it.
+    /// What that says of the platter's angle; `None` if it says nothing of it.
     pub angle: Option<Seen>,
 }
 

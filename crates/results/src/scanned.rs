@@ -102,8 +102,8 @@ pub struct Scanned {
     pub unreadable: Vec<Unreadable>,
 }
 
-const BLIND: &str = "note: most requests were served by block number, because the drive does not \
-                     behave as its model predicts";
+const UNLIKE: &str = "note: most requests did not complete as predicted: if answers are not \
+                      delayed on their way, the drive is not as its model says";
 
 /// Of fewer requests nothing is concluded.
 const MANY: u64 = 100;
@@ -111,9 +111,9 @@ const MANY: u64 = 100;
 /// How well an external scheduler knew the drive.
 #[derive(Debug, Serialize)]
 pub struct Predictions {
-    /// Requests whose completion was predicted.
+    /// Requests whose predictions were relied on.
     pub requests: u64,
-    /// The share that completed within 50 us of it.
+    /// The share of them that completed within 50 us of the prediction.
     pub right_share: f64,
     /// Hits in the buffer that were not expected.
     pub surprise_hits: u64,
@@ -334,11 +334,13 @@ impl Scanned {
 
     fn notes(&self) -> String {
         let mut text = String::new();
-        if let Some(seen) = &self.predictions
-            && self.foreground_requests >= MANY
-            && 2 * seen.by_block_number > self.foreground_requests
-        {
-            text += &format!("\n{}", prose::wrapped(BLIND, 0));
+        if let Some(seen) = &self.predictions {
+            // Whose predictions were not relied on is not among those that were predicted.
+            let all = seen.requests + seen.by_block_number;
+            let right = seen.right_share * seen.requests as f64;
+            if all >= MANY && right < 0.5 * all as f64 {
+                text += &format!("\n{}", prose::wrapped(UNLIKE, 0));
+            }
         }
         for change in &self.trace_changes {
             text += &format!("\n{}", prose::wrapped(&format!("note: {change}"), 0));

@@ -16,14 +16,17 @@ const AFTER_FAILURE: Span = Span::from_ns(1_000_000_000);
 /// Blocks that one read in idle time covers at most: those of 64 KiB in sectors of 512 bytes.
 const IN_ORDER: u64 = 128;
 
-/// Consecutive gaps after which conservatism is adjusted.
+/// Used gaps after which conservatism is adjusted.
 const ADJUSTED_AFTER: u64 = 250;
 
-/// The same while more is lost than may be.
+/// The same while more is lost than allowed.
 const ADJUSTED_SOON: u64 = 50;
 
-/// By how much it is adjusted: down by this, up by this or, if that is more, by an eighth of it; by
-/// a half of it after [`ADJUSTED_SOON`].
+/// Foreground requests after which it is adjusted however few gaps were used.
+const ADJUSTED_ANYHOW: u64 = 2_500;
+
+/// By how much it is adjusted at least. If that is more, it is an eighth of it, or a half of it
+/// upwards while more is lost than allowed.
 const STEP: Span = Span::from_ns(25_000);
 
 /// The most that conservatism is adjusted to: a revolution of the slowest drives, behind which no
@@ -33,7 +36,7 @@ const MOST: Span = Span::from_ns(25_000_000);
 /// How background reads are chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// Added to the time of each predicted seek of a background read and behind it. Twice the
+    /// Added to the time of each predicted seek to a background read and behind it. Twice the
     /// scatter of the drive's seeks, or more.
     pub conservatism: Span,
     /// Reads in one gap are on different tracks, none of them the one where the gap begins; on the
@@ -42,10 +45,11 @@ pub struct Settings {
     pub one_per_track: bool,
     /// Use the device when it has been idle for this long.
     pub idle: Option<Span>,
-    /// The most that the foreground may be slowed down, as a share: conservatism is adjusted so
-    /// that what is lost behind background reads takes about half as much of the time, and is also
-    /// added to head switches. It grows, too, while most predictions are wrong, which do not tell
-    /// what is lost: in the end nothing is read.
+    /// The most that the foreground may be slowed down, as a share of the time in which it is
+    /// served. Conservatism is adjusted so that losses behind background reads, as far as the model
+    /// tells, take a quarter to a half of that. It is then also added to head switches. It grows,
+    /// too, while most predictions are wrong, which do not tell what is lost: in the end nothing is
+    /// read.
     pub max_slowdown: Option<f64>,
 }
 
@@ -61,11 +65,13 @@ impl Default for Settings {
     }
 }
 
-/// When conservatism was adjusted last, and what had been counted by then.
+/// What was counted by the time that conservatism was adjusted last.
 #[derive(Clone, Copy, Debug, Default)]
-struct Adjusted {
-    at: Instant,
+struct Counted {
+    requests: u64,
     gaps: u64,
+    /// The time in which the foreground was served, with what was read in its gaps.
+    busy: Span,
     delay: Span,
     right: u64,
     predicted: u64,
@@ -85,7 +91,9 @@ pub struct Background {
     pub(crate) figures: Figures,
     /// Where reads in idle time go on.
     next: Lbn,
-    adjusted: Adjusted,
+    /// Foreground requests that were served, in how much time, and the end of the last.
+    served: (u64, Span, Instant),
+    adjusted: Counted,
     /// Nothing is read at present.
     pub(crate) is_paused: bool,
 }
@@ -108,7 +116,8 @@ impl Background {
             most: spec.buffer.segment,
             figures: Figures::default(),
             next: Lbn(0),
-            adjusted: Adjusted::default(),
+            served: (0, Span::ZERO, Instant::START),
+            adjusted: Counted::default(),
             is_paused: false,
         }
     }
@@ -171,51 +180,64 @@ impl Background {
         self.tasks.restore(&rest);
     }
 
-    /// Compares a foreground request behind background reads, which was done `at`, with what it
-    /// would have been without.
-    pub(crate) fn judge(&mut self, undelayed: &Undelayed, at: Instant, now: Instant, seen: &Seen) {
+    /// Compares a foreground request behind background reads, or the media's part of it, that was
+    /// done `at`, with what it would have been without. If it is later by more than `pause`, the
+    /// drive did something of its own.
+    pub(crate) fn judge(&mut self, undelayed: &Undelayed, at: Instant, pause: Span) {
         let late = at.since_or_zero(undelayed.at);
-        if late > undelayed.rounding {
+        if late > undelayed.rounding && late <= pause {
             self.figures.delayed += 1;
             self.figures.delay += late;
         }
-        self.adjust(now, seen);
     }
 
-    /// Adjusts conservatism to what it costs.
-    fn adjust(&mut self, now: Instant, seen: &Seen) {
-        // What is lost where a model that is wrong would have lost it anyway is not counted.
-        let Some(aim) = self.settings.max_slowdown.map(|max| max / 2.0) else {
-            return;
-        };
-        let before = &self.adjusted;
-        let gaps = self.figures.gaps - before.gaps;
-        if gaps < ADJUSTED_SOON || now <= before.at {
+    /// Takes note of a foreground request that had come at `arrived` and was served by `now`, and
+    /// adjusts conservatism to what reads in gaps cost.
+    pub(crate) fn served(&mut self, arrived: Instant, now: Instant, seen: &Seen) {
+        let (requests, busy, until) = self.served;
+        let busy = busy + now.since_or_zero(until.max(arrived));
+        self.served = (requests + 1, busy, now);
+        if let Some(max) = self.settings.max_slowdown {
+            let counted = Counted {
+                requests: requests + 1,
+                gaps: self.figures.gaps,
+                busy,
+                delay: self.figures.delay,
+                right: seen.right,
+                predicted: seen.predicted,
+            };
+            self.adjust(max, counted);
+        }
+    }
+
+    fn adjust(&mut self, max: f64, counted: Counted) {
+        let before = self.adjusted;
+        let gaps = counted.gaps - before.gaps;
+        let requests = counted.requests - before.requests;
+        let busy = counted.busy - before.busy;
+        if (gaps < ADJUSTED_SOON && requests < ADJUSTED_ANYHOW) || busy <= Span::ZERO {
             return;
         }
-        let lost = (self.figures.delay - before.delay).as_s() / (now - before.at).as_s();
-        let is_far_off = lost > 2.0 * aim;
-        if gaps < ADJUSTED_AFTER && !is_far_off {
+        let lost = (counted.delay - before.delay).as_s() / busy.as_s();
+        let is_too_much = gaps >= ADJUSTED_SOON && lost > max;
+        if gaps < ADJUSTED_AFTER && requests < ADJUSTED_ANYHOW && !is_too_much {
             return;
         }
-        let (right, predicted) = (seen.right - before.right, seen.predicted - before.predicted);
-        let is_blind = 2 * right < predicted;
+        let right = counted.right - before.right;
+        let is_mostly_wrong = 2 * right < counted.predicted - before.predicted;
         let old = self.settings.conservatism;
-        self.settings.conservatism = if is_blind || lost > aim {
-            let part = if is_far_off { 2 } else { 8 };
-            (old + STEP.max(Span::from_ns(old.as_ns() / part))).min(MOST)
-        } else if lost < aim / 2.0 {
-            (old - STEP).or_zero()
+        let step = |part| STEP.max(Span::from_ns(old.as_ns() / part));
+        // Delays are as the model tells, and it is not exact: half of them are allowed.
+        self.settings.conservatism = if is_too_much {
+            (old + step(2)).min(MOST)
+        } else if is_mostly_wrong || lost > max / 2.0 {
+            (old + step(8)).min(MOST)
+        } else if lost < max / 4.0 {
+            (old - step(8)).or_zero()
         } else {
             old
         };
-        self.adjusted = Adjusted {
-            at: now,
-            gaps: self.figures.gaps,
-            delay: self.figures.delay,
-            right: seen.right,
-            predicted: seen.predicted,
-        };
+        self.adjusted = counted;
     }
 
     /// Whether there is anything to read.

@@ -269,15 +269,18 @@ impl<D: Device> External<D> {
             Parent::Foreground(planning) => planning,
         };
         let Pending { request, arrived } = planning.pending;
-        if let Some(undelayed) = planning.undelayed
-            && let Some(background) = &mut self.background
-        {
-            let at = match undelayed.is_of_media {
-                true => self.watch.predictor.completed().transferred(),
-                // What else the answer brings delays it.
-                false => (completion.at).shifted(-self.watch.lag.of_data(&request)),
-            };
-            background.judge(&undelayed, at, completion.at, &self.watch.seen);
+        if let Some(background) = &mut self.background {
+            let is_judged = expected.is_some() && completion.status.is_success();
+            if let Some(undelayed) = planning.undelayed.filter(|_| is_judged) {
+                let at = match undelayed.is_of_media {
+                    // Nobody sees that. The model has the delays of the reads before.
+                    true => self.watch.predictor.completed().transferred(),
+                    // What else the answer brings delays it.
+                    false => (completion.at).shifted(-self.watch.lag.of_data(&request)),
+                };
+                background.judge(&undelayed, at, self.watch.pause());
+            }
+            background.served(arrived, completion.at, &self.watch.seen);
         }
         if planning.lead.0 > 0 {
             let bad = completion.bad_block();

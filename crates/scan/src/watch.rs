@@ -26,10 +26,10 @@ const PAUSE_REVOLUTIONS: u64 = 4;
 /// By which part of an observation the share of expected angles is adjusted: about 30 tell.
 const PART_OF_ANGLES: f64 = 1.0 / 32.0;
 
-/// The share of expected angles below which predictions are not relied on. If a model is wrong any
-/// angle is as likely, and one of twelve passes for the expected one. Seeks that scatter by 0.15 ms
-/// leave nine of ten on a Quantum Atlas 10K.
-const ENOUGH_ANGLES: f64 = 0.5;
+/// The share of expected angles below which predictions are not relied on. If a model is wrong, all
+/// angles are equally likely, and one of twelve passes for the expected one. Seeks that scatter by
+/// 0.15 ms leave nine of ten on a Quantum Atlas 10K.
+const ENOUGH_ANGLES: f64 = 0.25;
 
 /// What the scheduler believes of the drive.
 #[derive(Clone, Debug)]
@@ -62,12 +62,12 @@ impl Model {
 pub struct Seen {
     /// Requests whose predictions were relied on.
     pub predicted: u64,
-    /// Those of them that did within 50 us of the prediction.
+    /// Those of them that completed within 50 us of the prediction.
     pub right: u64,
     /// What was not as predicted.
     pub surprises: Surprises,
     /// Foreground requests that were chosen by block number, though the policy needs positions,
-    /// because these were not known.
+    /// because predictions were not relied on.
     pub by_block_number: u64,
 }
 
@@ -131,8 +131,8 @@ impl Watch {
         }
     }
 
-    /// Whether predictions can be relied on: the angle of the platter is known, and most
-    /// completions of late fitted it.
+    /// Whether predictions can be relied on: the angle of the platter is known, and enough recent
+    /// completions of the media fitted it.
     pub fn is_confident(&self, now: Instant) -> bool {
         self.predictor.clock().is_locked(now) && self.expected_angles >= ENOUGH_ANGLES
     }
@@ -206,13 +206,18 @@ impl Watch {
         Some(next.at + self.lag.of_data(&next.request))
     }
 
+    /// What takes longer than this is no matter of the platter.
+    pub fn pause(&self) -> Span {
+        self.predictor.clock().period() * PAUSE_REVOLUTIONS
+    }
+
     fn judge(&mut self, predicted: Outcome, explained: Outcome, error: Span) {
-        let period = self.predictor.clock().period();
+        let (period, pause) = (self.predictor.clock().period(), self.pause());
         let off = error.max(-error);
         self.seen.predicted += 1;
         self.seen.right += u64::from(off <= RIGHT);
         let surprises = &mut self.seen.surprises;
-        if off > period * PAUSE_REVOLUTIONS {
+        if off > pause {
             surprises.pauses += 1;
         } else if predicted == Outcome::Miss && explained == Outcome::Hit {
             surprises.hits += 1;

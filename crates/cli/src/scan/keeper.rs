@@ -90,10 +90,7 @@ impl Outputs {
             Some(Err(_)) | None => return Ok((Account::new(size, sums), false)),
         };
         let unusable = |why: String| {
-            let message = format!(
-                "{path}: {why}; continue with the flags that it was begun with, or remove \
-                 the file to start anew"
-            );
+            let message = format!("{path}: {why}; name another file to start anew");
             Error::Input(InputError::message(message))
         };
         let account = Account::parse(&bytes, name, sums);

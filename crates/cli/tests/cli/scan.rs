@@ -79,19 +79,23 @@ fn a_wrong_model_is_said_to_be_wrong() {
     assert!(right(&arguments) < right(&itself) - 0.02);
 }
 
-/// The platter of the model turns faster, so that nothing is where it is believed to be.
+/// The platter of the model turns faster, so that nothing is where it is believed to be, or its
+/// commands take longer, so that little is when.
 #[test]
 fn a_model_that_predicts_nothing_is_pointed_out() {
     let url = small("understood");
     let text = include_str!("../../../scan/tests/scan/small.toml");
     let model = text.replace("rotation = \"10 ms\"", "rotation = \"9.3 ms\"");
     let model = file_of("faster.toml", &model);
-    let note = "note: most requests were served by block number";
+    let note = "note: most requests did not complete as predicted";
     let scan = ["scan", &url, "--requests", "500"];
     let beside = printed(&[&scan[..], &["--model", &model]].concat());
     assert!(beside.contains(note), "{beside}");
     assert_within(&beside, 80);
     assert!(!printed(&scan).contains(note));
+    let calibrated = ["scan", "sim:hp-c2247", "--model", "hp-c2247-calibrated"];
+    let calibrated = [&calibrated[..], &["--requests", "300"]].concat();
+    assert!(printed(&calibrated).contains(note));
     // Of a few requests nothing is concluded.
     let few = ["scan", &url, "--requests", "50", "--model", &model];
     assert!(!printed(&few).contains(note));

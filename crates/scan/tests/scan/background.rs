@@ -105,6 +105,13 @@ fn a_write_cache_hides_no_delay() {
     let external = External::new(new(&atlas()), model, &policy, 1);
     let mut external = external.with_background(scan(&atlas(), exact(), &got));
     let beside = serve(&mut external, CLOSED, 1, 5_000, None);
+    let background = external.background().expect("a background");
+    assert_eq!(
+        background.figures().delayed,
+        0,
+        "{:?}",
+        background.figures()
+    );
     let ratio = beside[4_999].at.as_s() / plain[4_999].at.as_s();
     assert!(ratio < 1.002, "{ratio}");
 }
@@ -116,7 +123,12 @@ fn conservatism_follows_the_slowdown() {
     let believed = without_write_cache(atlas());
     for scatter in [0.3, 6.0].map(|ms| Span::from_us(1000.0 * ms)) {
         let spec = scattered(believed.clone(), scatter);
-        let (careless, conservatism) = followed(&spec, &believed, 40_000);
+        let (careless, conservatism, read) = followed(&spec, &believed, 40_000);
+        // A good part of what is read without care, unless that would be in vain.
+        assert!(
+            scatter > Span::from_ms(1.0) || read > 0.3,
+            "{scatter}: {read}"
+        );
         assert!(careless > 1.1, "{scatter}: {careless}");
         assert!(conservatism > scatter, "{scatter}: {conservatism}");
     }
@@ -127,14 +139,14 @@ fn conservatism_follows_the_slowdown() {
 #[test]
 fn a_published_model_slows_down_by_what_it_may() {
     let spec = drive_of("quantum-atlas-10k-calibrated");
-    let (careless, _) = followed(&spec, &drive_of("quantum-atlas-10k"), 10_000);
-    assert!(careless > 1.05, "{careless}");
+    let (careless, _, read) = followed(&spec, &drive_of("quantum-atlas-10k"), 10_000);
+    assert!(careless > 1.05 && read > 0.3, "{careless} {read}");
 }
 
 /// By which factor the second half of so many requests takes longer beside a scan without
-/// conservatism, on a drive of `spec` with `believed` as its model; and the conservatism that
-/// feedback finds, with which it takes less than 2 % longer.
-fn followed(spec: &Spec, believed: &Spec, requests: usize) -> (f64, Span) {
+/// conservatism, on a drive of `spec` with `believed` as its model; the conservatism that feedback
+/// finds, with which it takes less than 2 % longer; and the share of blocks that are read then.
+fn followed(spec: &Spec, believed: &Spec, requests: usize) -> (f64, Span, f64) {
     let slowdown = |max_slowdown| {
         let got = nothing(spec.geometry.sectors);
         let model = Model::following(believed).expect("a sound layout");
@@ -147,17 +159,19 @@ fn followed(spec: &Spec, believed: &Spec, requests: usize) -> (f64, Span) {
         let all = serve(&mut external, CLOSED, 1, requests, None);
         let late = all[requests - 1].at - all[requests / 2 - 1].at;
         let background = external.background().expect("a background");
-        (late.as_s(), background.conservatism())
+        let read = background.figures().sectors;
+        (late.as_s(), background.conservatism(), read)
     };
     let model = Model::following(believed).expect("a sound layout");
     let mut plain = External::new(new(spec), model, &policy("sptf-sw(n=40%)"), 1);
     let all = serve(&mut plain, CLOSED, 1, requests, None);
     let plain = (all[requests - 1].at - all[requests / 2 - 1].at).as_s();
-    let (careless, _) = slowdown(None);
-    let (careful, conservatism) = slowdown(Some(0.02));
-    let found = format!("{careful} {plain} {conservatism}");
+    let (careless, _, all) = slowdown(None);
+    let (careful, conservatism, read) = slowdown(Some(0.02));
+    let found = format!("{careful} {plain} {conservatism} {read} of {all}");
+    println!("{found}");
     assert!(careful < 1.02 * plain, "{}: {found}", spec.name);
-    (careless / plain, conservatism)
+    (careless / plain, conservatism, read as f64 / all as f64)
 }
 
 fn random_errors(share: f64) -> Option<RandomErrors> {

@@ -13,7 +13,7 @@ pub struct Fixed {
 impl Size for Fixed {
     const INFO: GeneratorInfo = GeneratorInfo {
         name: "fixed",
-        summary: "one size; size=8KiB means the same",
+        summary: "one size; size=8KiB means size=fixed(size=8KiB)",
         parameters: &[("size=8KiB", "the size")],
         origin: "worthington94 section 5; jacobson91 section 6 (8 KB)",
     };
