@@ -31,8 +31,9 @@
 //! Half the interval of each lead, some 0.003 ms.
 //!
 //! # Cost
-//! Some 150 pairs for reads, 1000 for writes.
+//! Some 150 pairs for reads, 1000 for writes; and those of the module `onward`.
 
+mod onward;
 mod wait;
 
 use diskarm_core::units::Span;
@@ -52,6 +53,11 @@ pub struct Reads {
     pub after_read: Estimate,
     /// By how much the lead is longer on another track of the cylinder.
     pub head_switch: Estimate,
+    /// The shortest pause between two tracks of a cylinder within which a read goes on to the
+    /// second, of those that are shorter than the head switch; `None` if there is none. At most
+    /// that long is the head switch without the time to settle before a request.
+    #[serde(default)]
+    pub goes_on: Option<Span>,
 }
 
 /// What writes take, and reads after them.
@@ -73,6 +79,11 @@ pub struct Writes {
     pub wait: Wait,
     /// Lead of a write that continues the write before.
     pub in_sequence: Estimate,
+    /// The shortest pause between two tracks of a cylinder within which a write goes on to the
+    /// second; `None` if there is none. At most that long is the head switch with the time to
+    /// settle before a write.
+    #[serde(default)]
+    pub goes_on: Option<Span>,
 }
 
 /// The index of an access in pairs of values.
@@ -97,9 +108,12 @@ pub fn measure(
         1 => still,
         _ => leads.of(both, 1, To::OtherTrack)?,
     };
+    let head_switch = difference(other, still);
+    let longest = head_switch.value + head_switch.uncertainty;
     Ok(Reads {
         after_read: still,
-        head_switch: difference(other, still),
+        head_switch,
+        goes_on: leads.goes_on(Access::Read, still, Some(longest))?,
     })
 }
 
@@ -137,6 +151,7 @@ pub fn measure_writes(
         later,
         wait,
         in_sequence: leads.in_sequence()?,
+        goes_on: leads.goes_on(Access::Write, still[1], None)?,
     })
 }
 

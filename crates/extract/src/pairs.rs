@@ -50,6 +50,8 @@ pub(crate) struct Trial {
     pub distance: f64,
     /// The lead.
     pub lead: f64,
+    /// By how much the end is off that of a request which the media serve in some revolution.
+    pub off: f64,
 }
 
 /// Sends pairs of commands.
@@ -312,6 +314,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
             between: ended - turns * period - first.ended - rested,
             distance: passes - self.began(&first) - rested,
             lead,
+            off,
         }))
     }
 

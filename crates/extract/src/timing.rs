@@ -15,6 +15,10 @@
 //!   least time to settle with which it is not.
 //!   SEEK does not part them either: one to the present track may include the time to settle.
 //!   Writes that a cache takes in do: their arm settles, but no miss is processed.
+//! * A transfer that goes on to the next track waits for the head switch, not for the time to
+//!   settle there. If it loses no revolution, the head switch is no longer than the pause between
+//!   the tracks, less the time to settle before a write. It is taken to be the longest with which
+//!   that is so, and a request on another track of the cylinder settles for the rest.
 //! * The bus rate of writes is that of reads unless writes show their own: if the media wait for
 //!   more than one sector, or if a write cache takes them in.
 //! * The overheads of read and write misses, and the completion of writes, are zero if they are
@@ -160,7 +164,35 @@ impl Timing {
                 table(seeks, more, cylinders)
             });
         }
-        divide_switch(&mut spec.mechanics, &division);
+        self.divide_switch(&mut spec.mechanics, &division);
+    }
+
+    /// Divides what a request on another track of the cylinder takes between the head switch and
+    /// the time to settle. No command tells whether what write hits show of that is part of a head
+    /// switch; it is taken to be the same on all tracks of a cylinder.
+    fn divide_switch(&self, mechanics: &mut Mechanics, division: &Division) {
+        let all = mechanics.head_switch;
+        let switch = (all - division.longer).or_zero();
+        let onward = self.longest_switch(mechanics.write_settle);
+        let switch = onward.map_or(switch, |longest| switch.min(longest));
+        // No movement before a write is negative.
+        mechanics.head_switch = switch.max(-mechanics.write_settle).min(all);
+        let settle = all - mechanics.head_switch;
+        // A little is the error of what was measured: skews are what head switches take.
+        if settle > LITTLE {
+            mechanics.cylinder_settle = settle;
+        }
+    }
+
+    /// The longest head switch with which transfers go on to the next track where they were seen to
+    /// do so, if the time to settle before a write is this; `None` if they were seen to nowhere, or
+    /// only within pauses that are no shorter than pairs need.
+    pub(crate) fn longest_switch(&self, write_settle: Span) -> Option<Span> {
+        let written = self.written.as_ref();
+        let writes = written.and_then(|written| written.writes.goes_on);
+        let before_write = writes.map(|pause| pause - write_settle);
+        let pauses = self.reads.goes_on.into_iter().chain(before_write);
+        pauses.min().map(Span::or_zero)
     }
 
     fn division(&self) -> Division {
@@ -436,19 +468,6 @@ fn table(seeks: &Seeks, more: Span, cylinders: u32) -> SeekCurve {
         points.push((far, (end + Span::from_ns(beyond.round() as i64)).or_zero()));
     }
     SeekCurve::Table(points)
-}
-
-/// Divides what a request on another track of the cylinder takes between the head switch and the
-/// time to settle. No command tells whether what write hits show of that is part of a head switch;
-/// it is taken to be the same on all tracks of a cylinder.
-fn divide_switch(mechanics: &mut Mechanics, division: &Division) {
-    let all = mechanics.head_switch;
-    // No movement before a write is negative.
-    let switch = (all - division.longer)
-        .or_zero()
-        .max(-mechanics.write_settle);
-    mechanics.head_switch = switch.min(all);
-    mechanics.cylinder_settle = all - mechanics.head_switch;
 }
 
 fn none_if_little(time: Span) -> Span {

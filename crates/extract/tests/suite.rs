@@ -3,7 +3,7 @@
 use diskarm_core::spec::{self, Spec};
 use diskarm_core::units::{Instant, Span};
 use diskarm_extract::suite::{
-    self, Checkpoint, Described, MEASUREMENTS, Observer, Options, Outcome, Progress, Stopped,
+    self, Checkpoint, Described, How, MEASUREMENTS, Observer, Options, Outcome, Progress, Stopped,
 };
 use diskarm_extract::{Broken, Data, Effort, Host, Reply, Simulated, Transport};
 use rand_core::{Rng, SeedableRng};
@@ -96,6 +96,50 @@ fn a_run_that_is_interrupted_everywhere_finds_the_same() {
     let described = |checkpoint| Described::of(checkpoint, "found").unwrap().text();
     let continued = Checkpoint::parse(&text).unwrap();
     assert_eq!(described(&continued), described(&whole));
+}
+
+/// A drive whose transfers go on to the next track in less time than requests there take: what is
+/// found of the head switch and the time to settle are bounds, which hold, and are called so. On
+/// one whose transfers need as long as requests, the head switch is measured.
+#[test]
+fn bounds_of_a_head_switch_are_not_called_measured() {
+    let last = MEASUREMENTS
+        .iter()
+        .position(|one| one.name == "write-seeks");
+    for (name, is_bound) in [("hp-c2247-calibrated", true), ("hp-c2247", false)] {
+        let given = catalogued(name);
+        let mut mechanics = Interrupted {
+            left: last.unwrap(),
+            kept: String::new(),
+        };
+        let mut checkpoint = begun(&given, OPTIONS);
+        let connect = &mut |seed| connected(&given, seed);
+        suite::run(connect, &mut checkpoint, &mut mechanics).unwrap_err();
+        let found = Described::of(&checkpoint, "found").unwrap();
+        let how = |key| {
+            let mut values = found.values.iter();
+            values
+                .find(|value| value.key == key)
+                .map(|value| value.how.clone())
+        };
+        let switch = how("mechanics.head_switch").unwrap();
+        let settle = how("mechanics.cylinder_settle");
+        if !is_bound {
+            assert!(matches!(switch, How::Measured { .. }), "{switch}");
+            assert_eq!(settle, None);
+            continue;
+        }
+        let settle = settle.unwrap();
+        assert!(matches!(&switch, How::Assumed(what) if what.contains("may take less")));
+        assert!(matches!(&settle, How::Assumed(what) if what.contains("at least")));
+        let [was, is] = [&given, &found.spec].map(|spec| &spec.mechanics);
+        let little = Span::from_us(20.0);
+        assert!(was.head_switch <= is.head_switch + little, "{switch}");
+        assert!(
+            was.cylinder_settle + little >= is.cylinder_settle,
+            "{settle}"
+        );
+    }
 }
 
 /// What is wrong with a drive or the way to it.

@@ -96,6 +96,7 @@ impl Findings {
             reads: self.reads.unwrap_or(Reads {
                 after_read: NOTHING,
                 head_switch: NOTHING,
+                goes_on: None,
             }),
             read_hits: self.read_hits.unwrap_or_default(),
             written: self.writes.map(|writes| Written {

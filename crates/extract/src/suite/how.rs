@@ -171,12 +171,18 @@ fn mechanics(name: &str, checkpoint: &Checkpoint) -> Option<How> {
             None => by("SEEK inward and outward", &findings.any_seeks()?.inward),
         }),
         "head_switch" => Some(match &findings.reads {
+            Some(_) if is_switch_bounded(findings) => How::Assumed(
+                "Transfers go on to the next track without a lost revolution, which a head switch \
+                 that took longer would not allow; it may take less."
+                    .to_owned(),
+            ),
             Some(reads) => by(
                 "pairs of reads on one track and on two of a cylinder",
                 &reads.head_switch,
             ),
             None => How::Unknown(why_not("reads", checkpoint, "")),
         }),
+        "cylinder_settle" => cylinder_settle(findings),
         "track_settle" => Some(match findings.timing()?.settle_of_hits() {
             Some(lands) => by(
                 "writes that the drive takes in, whose arm settles although no miss is processed; \
@@ -203,6 +209,34 @@ fn mechanics(name: &str, checkpoint: &Checkpoint) -> Option<How> {
         },
         _ => None,
     }
+}
+
+/// The time to settle before a request on another track of the cylinder, if there is one.
+fn cylinder_settle(findings: &Findings) -> Option<How> {
+    let what = match is_switch_bounded(findings) {
+        true => {
+            "What pairs on two tracks of a cylinder take beyond the longest head switch with which \
+             transfers go on to the next track; at least that."
+        }
+        false => {
+            "What a request settles on another track of the cylinder cannot be separated from the \
+             head switch; it is taken to be as on the current track."
+        }
+    };
+    let settle = findings.mechanism()?.mechanics.cylinder_settle;
+    (settle > Span::ZERO).then(|| How::Assumed(what.to_owned()))
+}
+
+/// Whether the head switch is the longest with which transfers go on to the next track, which is
+/// shorter than what pairs need.
+fn is_switch_bounded(findings: &Findings) -> bool {
+    let found = findings.timing().zip(findings.mechanism());
+    found.is_some_and(|(timing, found)| {
+        let mechanics = found.mechanics;
+        let longest = timing.longest_switch(mechanics.write_settle);
+        mechanics.cylinder_settle > Span::ZERO
+            && longest.is_some_and(|longest| longest <= mechanics.head_switch)
+    })
 }
 
 fn curve(by: &str, seeks: &Seeks) -> How {

@@ -11,8 +11,16 @@ use crate::{HOST, catalogued};
 
 /// Drives on which a little decides between this revolution and the next: two without a command
 /// overhead, whose next request just catches the next sector, and one with a bus that is slower
-/// than the media.
-const DRIVES: [&str; 3] = ["hp-97560", "ibm-lightning", "hp-335h"];
+/// than the media; two whose tracks are skewed by what a head switch before a write takes, to a
+/// microsecond, and one that settles after a head switch before a request, but not within one.
+const DRIVES: [&str; 6] = [
+    "hp-97560",
+    "ibm-lightning",
+    "hp-335h",
+    "seagate-cheetah-15k7-st3600057ss",
+    "sata-4tb-7200",
+    "hp-c2247-calibrated",
+];
 
 /// Asserts that the drive that is measured behind a transport takes as long, within 1 %.
 fn check(given: &Spec, drive: &mut dyn Transport, seed: u64) {

@@ -1,0 +1,327 @@
+//! Transfers that go on to the next track.
+//!
+//! # Hypothesis
+//! A transfer that comes to the end of a track goes on to the next track of the cylinder, and loses
+//! a revolution if the head is not there within the pause that the skew leaves it. That may take
+//! less than a request on another track does, before which the head settles.
+//!
+//! # Test vector
+//! A request on a track, and one of the last sector of that track; the same, and one of two sectors
+//! across the end of the track. The second requests are sent at random between an eighth and five
+//! eighths of a revolution longer before the last sector passes than is needed to catch it. At
+//! places with pauses of different lengths, the shortest first.
+//!
+//! # Decision
+//! Both requests must end at the angle of their last sectors, as requests that the media serve do:
+//! what the buffer serves ends a fixed time after it was sent instead. The request of one sector
+//! must end when that has passed first: so the sector before the end of the track came from the
+//! media, in time. Then the one of two sectors ends when both have passed, or a revolution later.
+//!
+//! # Confidence
+//! Two vectors that agree at each pause, three where ends scatter, before as many tell nothing.
+//! That the head is there in time says no more than that it takes no longer than the pause.
+//!
+//! # Cost
+//! Nothing where pairs switch heads within the shortest pause; four pairs, most often, where they
+//! do not; some 130 where a revolution is lost at the end of each track and pauses differ in all
+//! places.
+
+use diskarm_core::units::{Lbn, SectorCount, Span};
+
+use super::Leads;
+use crate::pairs::{Access, Trial};
+use crate::track::Track;
+use crate::{Error, Estimate, idle};
+
+/// Where pauses are looked for: as many places, at equal distances.
+const PLACES: u64 = 32;
+/// Pauses differ that differ by more than this, in nanoseconds.
+const DIFFERENT: f64 = 1e3;
+/// By how much a pause may seem too long because angles and times are rounded, in nanoseconds.
+const ROUNDED: f64 = 10.0;
+/// Vectors at a pause that must agree, and where ends scatter.
+const AGREEING: [u32; 2] = [2, 3];
+/// The share of a revolution by which ends may depend on more than the last sector: those of writes
+/// on the arm, those of reads of two sectors on the bus, which may send both behind the media.
+const LOOSE: f64 = 1.0 / 32.0;
+
+/// What a vector tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    InTime,
+    Late,
+    Nothing,
+}
+
+/// A place where a transfer goes on to the next track.
+struct Place {
+    /// How long the media pause there, in nanoseconds.
+    pause: f64,
+    /// The track in front of it.
+    from: Track,
+    /// The last sector of that track, and that with the first one of the next track.
+    last: Track,
+    across: Track,
+}
+
+impl Leads<'_, '_> {
+    /// The shortest pause between two tracks of a cylinder within which requests go on that catch
+    /// a sector of the first track with this lead; `None` if there is none, or if no pause is
+    /// shorter than the time to `switch` heads that pairs need, if that is known.
+    pub(super) fn goes_on(
+        &mut self,
+        access: Access,
+        lead: Estimate,
+        switch: Option<Span>,
+    ) -> Result<Option<Span>, Error> {
+        let lead = lead.value.as_ns() as f64;
+        for place in self.places() {
+            let pause = Span::from_ns((place.pause - ROUNDED).floor() as i64);
+            if switch.is_some_and(|switch| switch <= pause) {
+                break;
+            }
+            if self.is_in_time(access, &place, lead)? {
+                return Ok(Some(pause));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Places with different pauses, the shortest first.
+    fn places(&self) -> Vec<Place> {
+        let layout = self.setup.layout;
+        let place = |place: u64| {
+            let at = Lbn(layout.sectors().0 * place / PLACES);
+            let from = idle::beginning(layout, layout.extent(at).cylinder.0)?;
+            let last = from.across_end(layout, 1, 1)?;
+            let across = from.across_end(layout, 1, 2)?;
+            let (first, extent) = across.runs[0];
+            let next = layout.extent(first + SectorCount(1));
+            let sectors = (extent.sector_angle + next.sector_angle).as_revolutions();
+            let pause = self.pairs.passing(first, 2) - sectors * self.pairs.clock.period();
+            (next.cylinder == extent.cylinder && pause > ROUNDED).then_some(Place {
+                pause,
+                from,
+                last,
+                across,
+            })
+        };
+        let mut places: Vec<_> = (0..PLACES).filter_map(place).collect();
+        places.sort_by(|a, b| a.pause.total_cmp(&b.pause));
+        places.dedup_by(|next, kept| next.pause - kept.pause < DIFFERENT);
+        places
+    }
+
+    /// Whether a request across the end of a track loses no revolution there.
+    fn is_in_time(&mut self, access: Access, place: &Place, lead: f64) -> Result<bool, Error> {
+        let agreeing = AGREEING[usize::from(self.pairs.scatters)];
+        let mut told = [0; 3];
+        while !told.contains(&agreeing) {
+            told[self.vector(access, place, lead)? as usize] += 1;
+        }
+        Ok(told[Told::InTime as usize] == agreeing)
+    }
+
+    /// What one vector tells of a place.
+    fn vector(&mut self, access: Access, place: &Place, lead: f64) -> Result<Told, Error> {
+        let Place {
+            from, last, across, ..
+        } = place;
+        if self.second(access, (from, last, 1), lead)? != Told::InTime {
+            return Ok(Told::Nothing);
+        }
+        self.second(access, (from, across, 2), lead)
+    }
+
+    /// Whether the second request of a pair ends when its sectors have passed first, or later.
+    fn second(
+        &mut self,
+        access: Access,
+        (from, to, sectors): (&Track, &Track, u16),
+        lead: f64,
+    ) -> Result<Told, Error> {
+        let period = self.pairs.clock.period();
+        let lead = lead + (0.125 + 0.5 * self.pairs.uniform()) * period;
+        let pair = self.pairs.bring(access, from, 1);
+        let pair = pair.and_then(|()| self.pairs.catch(access, to, sectors, lead));
+        if self.pairs.is_unreadable(&pair)? {
+            return Ok(Told::Nothing);
+        }
+        // Of a read of one sector, `catch` knows the end more exactly.
+        let tolerance = self.pairs.clock.tolerance().max(LOOSE * period);
+        Ok(match pair? {
+            Some(Trial {
+                off, bounds, lead, ..
+            }) if off.abs() <= tolerance => match bounds.1 - lead > period / 2.0 {
+                true => Told::Late,
+                false => Told::InTime,
+            },
+            _ => Told::Nothing,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use diskarm_core::geometry::Layout;
+    use diskarm_core::spec::{self, Delivered, ReadAhead, Spec, WriteCache};
+    use diskarm_core::units::Instant;
+
+    use super::*;
+    use crate::idle::Idle;
+    use crate::mtbrc::To;
+    use crate::rotation::{Rereads, Rotation};
+    use crate::{Broken, Data, Disk, Effort, Host, Reply, Setup, Simulated, Transport};
+
+    /// A drive that may ignore force unit access, as some of 1992 do.
+    struct Stubborn {
+        drive: Simulated,
+        ignores: bool,
+    }
+
+    impl Transport for Stubborn {
+        fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+            // READ(10), WRITE(10), READ(16) and WRITE(16): SBC-3, force unit access.
+            let mut command = command.to_vec();
+            if self.ignores && matches!(command[0], 0x28 | 0x2a | 0x88 | 0x8a) {
+                command[1] &= !(1 << 3);
+            }
+            self.drive.execute(&command, data)
+        }
+
+        fn rest(&mut self, span: Span) {
+            self.drive.rest(span);
+        }
+
+        fn now(&self) -> Instant {
+            self.drive.now()
+        }
+    }
+
+    /// A drive that takes `movement` to go on to the next track, with the time to settle before a
+    /// write, and a millisecond more before a request there.
+    fn drive(access: Access, movement: Span) -> Spec {
+        let name = "hp-c2247";
+        let mut given = spec::parse(diskarm_drives::find(name).unwrap().text, name).unwrap();
+        given.mechanics.head_switch = match access {
+            Access::Read => movement,
+            Access::Write => movement - given.mechanics.write_settle,
+        };
+        given.mechanics.cylinder_settle = Span::from_ms(1.0);
+        given
+    }
+
+    /// The pauses between the tracks of a cylinder, the shortest first.
+    fn pauses(spec: &Spec) -> Vec<Span> {
+        let zones = spec.geometry.zones.iter();
+        let turns = zones.map(|zone| zone.track_skew_sectors / f64::from(zone.sectors_per_track));
+        let mut pauses: Vec<Span> = turns
+            .map(|turns| Span::from_ns((turns * spec.mechanics.period_ns) as i64))
+            .collect();
+        pauses.sort_unstable();
+        pauses
+    }
+
+    /// What is found by a host that takes up to 0.1 ms longer than `delay`, on the drive or on one
+    /// that is so and ignores force unit access.
+    fn found(
+        given: &Spec,
+        access: Access,
+        (ignores, delay): (bool, Span),
+        seed: u64,
+    ) -> Option<Span> {
+        let layout = Layout::new(&given.geometry).unwrap();
+        let setup = Setup {
+            layout: &layout,
+            rotation: Rotation {
+                period_ns: given.mechanics.period_ns,
+                uncertainty_ns: 0.1,
+                scatter_ns: 1.0,
+                samples: 50,
+                rereads: Rereads::FromMedia,
+            },
+            idle: Idle::default(),
+        };
+        let host = |least: Span| Host {
+            least,
+            most: least + Span::from_ms(0.1),
+        };
+        let goes_on = |ignores, delay, lead: Option<Estimate>| {
+            let drive = Simulated::new(given, host(delay), seed).unwrap();
+            let mut drive = Stubborn { drive, ignores };
+            let mut disk = Disk::new(&mut drive).unwrap();
+            let mut leads = Leads::new(&mut disk, &setup, Effort::Normal, seed).unwrap();
+            let still = leads.of((access, access), 1, To::SameTrack);
+            let lead = lead.unwrap_or_else(|| still.unwrap());
+            (lead, leads.goes_on(access, lead, None).unwrap())
+        };
+        let (lead, plainly) = goes_on(false, Span::from_ms(0.05), None);
+        match ignores {
+            true => goes_on(true, delay, Some(lead)).1,
+            false => plainly,
+        }
+    }
+
+    /// The pause that is found is the shortest that is no shorter than the movement, even if it is
+    /// so by two microseconds only.
+    #[test]
+    fn a_pause_is_found_that_is_long_enough() {
+        let little = Span::from_us(2.0);
+        for access in [Access::Read, Access::Write] {
+            let all = pauses(&drive(access, Span::from_ms(1.0)));
+            let places = [0, all.len() / 2, all.len() - 1];
+            let movements = places.into_iter().flat_map(|place| {
+                let pause = all[place];
+                [pause - little, pause + little]
+            });
+            for movement in movements {
+                let given = drive(access, movement);
+                let found = found(&given, access, (false, Span::ZERO), 5);
+                let shortest = all.iter().find(|pause| **pause >= movement);
+                let off = found.zip(shortest).map(|(found, pause)| *pause - found);
+                assert!(
+                    off.is_some_and(|off| off >= Span::ZERO && off < Span::from_ns(20))
+                        || found.is_none() && shortest.is_none(),
+                    "{access:?}, {movement}: {found:?}, {shortest:?}"
+                );
+            }
+        }
+    }
+
+    /// Where each end of a track costs a revolution, reads that the buffer serves do not end as if
+    /// it cost none: all of two sectors, or the first of them.
+    #[test]
+    fn what_the_buffer_serves_is_not_in_time() {
+        let long = drive(Access::Read, Span::from_ms(2.2));
+        assert!(
+            pauses(&long)
+                .iter()
+                .all(|pause| *pause < Span::from_ms(2.2))
+        );
+        let period = long.mechanics.period_ns;
+        for scheme in [ReadAhead::UntilFull, ReadAhead::TrackEnd] {
+            let mut given = long.clone();
+            given.buffer.read_ahead = scheme;
+            given.buffer.read_ahead_max = SectorCount(400);
+            given.buffer.segment = SectorCount(512);
+            given.buffer.delivered = Delivered::Kept;
+            given.buffer.arriving_hits = true;
+            for (turns, seed) in [0.0, 0.4, 0.7, 1.2, 1.7, 2.5, 3.3].into_iter().zip(1..) {
+                let delay = Span::from_ns((turns * period) as i64);
+                let found = found(&given, Access::Read, (true, delay), seed);
+                assert_eq!(found, None, "{scheme:?}, {turns} revolutions");
+            }
+        }
+    }
+
+    /// Nor do writes that end when the write cache has taken them in.
+    #[test]
+    fn what_the_write_cache_takes_in_is_not_in_time() {
+        let mut given = drive(Access::Write, Span::from_ms(2.2));
+        given.buffer.write_cache = WriteCache::Always;
+        for seed in 0..8 {
+            let found = found(&given, Access::Write, (true, Span::from_ms(0.05)), seed);
+            assert_eq!(found, None, "seed {seed}");
+        }
+    }
+}
