@@ -124,7 +124,8 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     conservatism: Option<Span>,
 
-    /// Adjust conservatism so that the foreground is not slowed down by more than this
+    /// Adjust conservatism so that the foreground is not slowed down by more than this; it is then
+    /// also added to head switches
     #[arg(long, value_name = "PERCENT", value_parser = share, conflicts_with = "inside")]
     #[arg(allow_hyphen_values = true)]
     max_slowdown: Option<f64>,
@@ -154,14 +155,13 @@ pub struct Args {
     ///
     /// A row has the source of the command (foreground, with what is read for the scan in the same
     /// command, or scan alone), whether it reads or writes (R or W), its first block and their
-    /// number, when it was sent, how long it was predicted to take and how long it took, in
-    /// microseconds, and whether the rotational position was known and it succeeded. If not, the
-    /// prediction is not relied on; there is none if the model had lost track of the drive. With
-    /// --depth 2 times are from sending, also while the command before is served, and the
-    /// prediction is the one that was made when that had ended.
+    /// number, when it was sent, how long it was predicted to take (nothing if the model had lost
+    /// track of the drive) and how long it took, in microseconds, and whether predictions were
+    /// relied on and it succeeded. With --depth 2 times are from sending, also while the command
+    /// before is served, and the prediction is the one that was made when that had ended.
     ///
-    /// The figure has the commands of the foreground with a known position, as that of `diskarm
-    /// validate --locked --plot`. Of the foreground without the scan nothing is written, and a scan
+    /// The figure has the commands of the foreground whose predictions were relied on, as that of
+    /// `diskarm validate --locked --plot`. Of the foreground without the scan nothing is written, and a scan
     /// that can be continued does not write this file.
     #[arg(long, value_name = "FILE", value_parser = predictions::file_name)]
     #[arg(conflicts_with_all = ["checkpoint", "inside", "rebuild"])]

@@ -8,8 +8,9 @@
 //! begins. In front of background reads see [`Background`].
 //!
 //! Completions correct the model. When the angle of the platter is not known well enough (at first,
-//! after a long pause, after eight surprises in a row, or when the device answers out of order),
-//! policies that need positions are replaced by C-LOOK by block number until it is.
+//! after a long pause, after eight surprises in a row, when the device answers out of order, or when
+//! few recent completions of the media fitted it), policies that need positions are replaced by
+//! C-LOOK by block number until it is.
 //!
 //! # Origin
 //! lumb01, sections 3 and 4. Background reads are chosen as soon as their gap is known, and not
@@ -79,7 +80,7 @@ pub(crate) struct Planning {
     pub lead: SectorCount,
     /// What these bring.
     pub claim: Claim,
-    /// When it would complete without background reads, if there are any in its gap.
+    /// What it would do without background reads, if there are any in its gap.
     pub undelayed: Option<Undelayed>,
 }
 
@@ -156,7 +157,7 @@ impl<D: Device> External<D> {
         &self.watch.seen
     }
 
-    /// Whether the position of the arm is known at `now`.
+    /// Whether predictions are relied on at `now`.
     pub fn is_confident(&self, now: Instant) -> bool {
         self.watch.is_confident(now)
     }

@@ -237,7 +237,7 @@ impl<'a> Planner<'a> {
         let limits = Limits {
             arriving: settings.conservatism,
             leaving: settings.conservatism,
-            on_switches: settings.max_slowdown.is_some(),
+            on_switches: settings.on_switches(),
             turn,
             sector: self.background.sector,
             max: self.background.most,
@@ -292,7 +292,7 @@ impl<'a> Planner<'a> {
         let is_switched = from.head != self.gap.to.head;
         let mut moved = (mechanism.seek).total(Op::Read, way, is_switched);
         let settings = &self.background.settings;
-        if way.0 != way.1 || (is_switched && settings.max_slowdown.is_some()) {
+        if way.0 != way.1 || (is_switched && settings.on_switches()) {
             moved += settings.conservatism;
         }
         let max = SectorCount(self.background.most.0 - self.request.sectors.0);

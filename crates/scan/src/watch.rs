@@ -180,14 +180,12 @@ impl Watch {
         }
         let was_known = self.is_confident(at);
         let seen = self.predictor.observe(at);
-        let is_expected = match seen.angle {
-            Some(predict::Seen::Late(_)) => Some(1.0),
-            Some(predict::Seen::Surprise) => Some(0.0),
-            Some(predict::Seen::Found(_)) | None => None,
+        let share = match seen.angle {
+            Some(predict::Seen::Late(_)) => 1.0,
+            Some(predict::Seen::Surprise) => 0.0,
+            Some(predict::Seen::Found(_)) | None => self.expected_angles,
         };
-        if let Some(is_expected) = is_expected {
-            self.expected_angles += (is_expected - self.expected_angles) * PART_OF_ANGLES;
-        }
+        self.expected_angles += (share - self.expected_angles) * PART_OF_ANGLES;
         if was_known {
             let outcome = seen.explained.outcome;
             let half = self.predictor.clock().period().as_ns() / 2;

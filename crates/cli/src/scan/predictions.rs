@@ -143,7 +143,7 @@ impl Figure {
         let [drive, model] = &self.names;
         let all = self.errors.len();
         let title = match all {
-            0 => format!("{drive}: no command with a known position"),
+            0 => format!("{drive}: no prediction was relied on"),
             _ => {
                 let percent = 100.0 * self.right as f64 / all as f64;
                 format!("{drive}: {percent:.2} % within 50 us")

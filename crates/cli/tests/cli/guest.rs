@@ -388,7 +388,8 @@ echo END
         let more = (*found - *given).as_ms();
         assert!((least..most).contains(&more), "{name}: {shown}");
     }
-    assert!(found.buffer.caching && found.buffer.read_ahead == given.buffer.read_ahead);
+    let is_right = found.buffer.caching && found.buffer.read_ahead == given.buffer.read_ahead;
+    assert!(is_right, "{shown}");
 }
 
 /// The text between two lines.

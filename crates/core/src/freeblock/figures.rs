@@ -31,8 +31,8 @@ pub struct Figures {
     pub merged: u64,
     /// Gaps of the foreground in which something was read.
     pub gaps: u64,
-    /// Foreground requests that completed later than they would have without, by more than rounding
-    /// of times, as far as the model of an external scheduler tells.
+    /// Foreground requests that the drive was done with later than it would have been without, by
+    /// more than rounding of times, as far as the model of an external scheduler tells.
     pub delayed: u64,
     /// By how much in all.
     pub delay: Span,
