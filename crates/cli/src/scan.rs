@@ -161,8 +161,8 @@ pub struct Args {
     /// before is served, and the prediction is the one that was made when that had ended.
     ///
     /// The figure has the commands of the foreground whose predictions were relied on, as that of
-    /// `diskarm validate --locked --plot`. Of the foreground without the scan nothing is written, and a scan
-    /// that can be continued does not write this file.
+    /// `diskarm validate --locked --plot`. Of the foreground without the scan nothing is written,
+    /// and a scan that can be continued does not write this file.
     #[arg(long, value_name = "FILE", value_parser = predictions::file_name)]
     #[arg(conflicts_with_all = ["checkpoint", "inside", "rebuild"])]
     predictions: Option<String>,

@@ -8,9 +8,9 @@
 //! begins. In front of background reads see [`Background`].
 //!
 //! Completions correct the model. When the angle of the platter is not known well enough (at first,
-//! after a long pause, after eight surprises in a row, when the device answers out of order, or when
-//! few recent completions of the media fitted it), policies that need positions are replaced by
-//! C-LOOK by block number until it is.
+//! after a long pause, after eight surprises in a row, when the device answers out of order, or
+//! when few recent completions of the media fitted it), policies that need positions are replaced
+//! by C-LOOK by block number until it is.
 //!
 //! # Origin
 //! lumb01, sections 3 and 4. Background reads are chosen as soon as their gap is known, and not
