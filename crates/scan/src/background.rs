@@ -53,13 +53,6 @@ pub struct Settings {
     pub max_slowdown: Option<f64>,
 }
 
-impl Settings {
-    /// Whether conservatism is also added to head switches: where the model is not taken for exact.
-    pub(crate) fn on_switches(&self) -> bool {
-        self.max_slowdown.is_some()
-    }
-}
-
 impl Default for Settings {
     /// 0.3 ms of conservatism, one command per track, not in idle time.
     fn default() -> Self {

@@ -227,6 +227,22 @@ impl<'a> Planner<'a> {
         (None, usual)
     }
 
+    /// What a read may be, if the head turns away from it so soon.
+    fn limits(&self, turn: Span) -> Limits {
+        let settings = &self.background.settings;
+        Limits {
+            arriving: settings.conservatism,
+            leaving: settings.conservatism,
+            // A model for which feedback is asked is not taken for exact.
+            on_switches: settings.max_slowdown.is_some(),
+            turn,
+            sector: self.background.sector,
+            max: self.background.most,
+            ends: !settings.one_per_track,
+            tracks: Limits::TRACKS,
+        }
+    }
+
     /// The plan with one more read, if there is one, and the lead that then fits.
     fn longer(&self, plan: &Plan, turn: Span) -> Plan {
         let settings = &self.background.settings;
@@ -234,16 +250,7 @@ impl<'a> Planner<'a> {
         if settings.one_per_track {
             except.extend(plan.reads.iter().map(|find| find.track));
         }
-        let limits = Limits {
-            arriving: settings.conservatism,
-            leaving: settings.conservatism,
-            on_switches: settings.on_switches(),
-            turn,
-            sector: self.background.sector,
-            max: self.background.most,
-            ends: !settings.one_per_track,
-            tracks: Limits::TRACKS,
-        };
+        let limits = self.limits(turn);
         let gap = match plan.reads.last() {
             Some(last) => {
                 if settings.one_per_track {
@@ -289,12 +296,10 @@ impl<'a> Planner<'a> {
         let from = last.map_or(self.gap.from, |last| last.left(turn));
         let mechanism = self.core.mechanism();
         let way = (from.cylinder, self.gap.to.cylinder);
-        let is_switched = from.head != self.gap.to.head;
-        let mut moved = (mechanism.seek).total(Op::Read, way, is_switched);
-        let settings = &self.background.settings;
-        if way.0 != way.1 || (is_switched && settings.on_switches()) {
-            moved += settings.conservatism;
-        }
+        let limits = self.limits(turn);
+        let source = Gap { from, ..self.gap }.source();
+        let care = limits.care_between(source, self.gap.to, limits.leaving);
+        let moved = (mechanism.seek).total(Op::Read, way, from.head != self.gap.to.head) + care;
         let max = SectorCount(self.background.most.0 - self.request.sectors.0);
         let there = from.since + moved;
         let times = (there, self.gap.until);

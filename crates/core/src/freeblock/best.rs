@@ -244,12 +244,8 @@ impl Search<'_> {
         } = *self.limits;
         let move_over = |op: Op, from: Track, to: Track, care: Span| {
             let way = (from.cylinder, to.cylinder);
-            let is_switched = from.head != to.head;
-            let moved = self.mechanism.seek.total(op, way, is_switched);
-            match is_switched && self.limits.on_switches {
-                true => moved + care,
-                false => moved + care_over(way.0.distance(way.1), care),
-            }
+            let moved = self.mechanism.seek.total(op, way, from.head != to.head);
+            moved + self.limits.care_between(from, to, care)
         };
         let arrives = from.since + move_over(Op::Read, source, track, arriving);
         let leaves = until.shifted(-(move_over(op, track, to, leaving) + self.limits.turn));

@@ -73,6 +73,18 @@ pub struct Limits {
     pub tracks: u32,
 }
 
+impl Limits {
+    /// What is added to a movement from one track to another: `care`, [`arriving`](Self::arriving)
+    /// or [`leaving`](Self::leaving), if it is taken of such a movement.
+    pub fn care_between(&self, from: Track, to: Track, care: Span) -> Span {
+        let is_switched = self.on_switches && from.head != to.head;
+        match from.cylinder == to.cylinder && !is_switched {
+            true => Span::ZERO,
+            false => care,
+        }
+    }
+}
+
 /// A background read, or a write of dirty data ([`Dirty`](super::Dirty)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Find {

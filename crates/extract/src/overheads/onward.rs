@@ -18,7 +18,7 @@
 //! media, in time. Then the one of two sectors ends when both have passed, or a revolution later.
 //!
 //! # Confidence
-//! Two vectors that agree at each pause, three where ends scatter, before as many tell nothing.
+//! Two vectors that agree at each pause, three where ends scatter, before as many are unclear.
 //! That the head is there in time says no more than that it takes no longer than the pause.
 //!
 //! # Cost
@@ -45,12 +45,12 @@ const AGREEING: [u32; 2] = [2, 3];
 /// on the arm, those of reads of two sectors on the bus, which may send both behind the media.
 const LOOSE: f64 = 1.0 / 32.0;
 
-/// What a vector tells.
+/// The result of a vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum Verdict {
     InTime,
     Late,
-    Nothing,
+    Unclear,
 }
 
 /// A place where a transfer goes on to the next track.
@@ -115,20 +115,20 @@ impl Leads<'_, '_> {
     /// Whether a request across the end of a track loses no revolution there.
     fn is_in_time(&mut self, access: Access, place: &Place, lead: f64) -> Result<bool, Error> {
         let agreeing = AGREEING[usize::from(self.pairs.scatters)];
-        let mut told = [0; 3];
-        while !told.contains(&agreeing) {
-            told[self.vector(access, place, lead)? as usize] += 1;
+        let mut counts = [0; 3];
+        while !counts.contains(&agreeing) {
+            counts[self.vector(access, place, lead)? as usize] += 1;
         }
-        Ok(told[Told::InTime as usize] == agreeing)
+        Ok(counts[Verdict::InTime as usize] == agreeing)
     }
 
-    /// What one vector tells of a place.
-    fn vector(&mut self, access: Access, place: &Place, lead: f64) -> Result<Told, Error> {
+    /// The result of one vector at a place.
+    fn vector(&mut self, access: Access, place: &Place, lead: f64) -> Result<Verdict, Error> {
         let Place {
             from, last, across, ..
         } = place;
-        if self.second(access, (from, last, 1), lead)? != Told::InTime {
-            return Ok(Told::Nothing);
+        if self.second(access, (from, last, 1), lead)? != Verdict::InTime {
+            return Ok(Verdict::Unclear);
         }
         self.second(access, (from, across, 2), lead)
     }
@@ -139,13 +139,13 @@ impl Leads<'_, '_> {
         access: Access,
         (from, to, sectors): (&Track, &Track, u16),
         lead: f64,
-    ) -> Result<Told, Error> {
+    ) -> Result<Verdict, Error> {
         let period = self.pairs.clock.period();
         let lead = lead + (0.125 + 0.5 * self.pairs.uniform()) * period;
         let pair = self.pairs.bring(access, from, 1);
         let pair = pair.and_then(|()| self.pairs.catch(access, to, sectors, lead));
         if self.pairs.is_unreadable(&pair)? {
-            return Ok(Told::Nothing);
+            return Ok(Verdict::Unclear);
         }
         // Of a read of one sector, `catch` knows the end more exactly.
         let tolerance = self.pairs.clock.tolerance().max(LOOSE * period);
@@ -153,10 +153,10 @@ impl Leads<'_, '_> {
             Some(Trial {
                 off, bounds, lead, ..
             }) if off.abs() <= tolerance => match bounds.1 - lead > period / 2.0 {
-                true => Told::Late,
-                false => Told::InTime,
+                true => Verdict::Late,
+                false => Verdict::InTime,
             },
-            _ => Told::Nothing,
+            _ => Verdict::Unclear,
         })
     }
 }

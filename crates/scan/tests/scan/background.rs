@@ -143,6 +143,34 @@ fn a_published_model_slows_down_by_what_it_may() {
     assert!(careless > 1.05 && read > 0.3, "{careless} {read}");
 }
 
+/// Conservatism of a revolution leaves no gap, in which nothing can be lost: feedback takes it back
+/// until something is read.
+#[test]
+fn conservatism_that_leaves_no_gap_falls() {
+    let sectors = |max_slowdown| {
+        let got = nothing(atlas().geometry.sectors);
+        let settings = Settings {
+            conservatism: Span::from_ms(6.0),
+            max_slowdown,
+            ..Settings::default()
+        };
+        let model = Model::of_new(&atlas(), Angle::ZERO).expect("a sound layout");
+        let external = External::new(new(&atlas()), model, &policy("sptf"), 1);
+        let mut external = external.with_background(scan(&atlas(), settings, &got));
+        serve(&mut external, CLOSED, 1, 30_000, None);
+        external
+            .background()
+            .expect("a background")
+            .figures()
+            .sectors
+    };
+    let (fixed, adjusted) = (sectors(None), sectors(Some(0.02)));
+    assert!(
+        adjusted > 10_000 && adjusted > 10 * fixed,
+        "{adjusted} {fixed}"
+    );
+}
+
 /// By which factor the second half of so many requests takes longer beside a scan without
 /// conservatism, on a drive of `spec` with `believed` as its model; the conservatism that feedback
 /// finds, with which it takes less than 2 % longer; and the share of blocks that are read then.
