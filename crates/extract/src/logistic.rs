@@ -8,6 +8,9 @@ const LESS: f64 = 1.92;
 /// The same where trials agree: they may do so by chance for a while, and whether they are enough
 /// is asked after each.
 const LESS_IF_AGREED: f64 = 2.0 * LESS;
+/// A median that may be off by more scales than this is not known. Trials that are all so far away
+/// are as likely wherever it is between them.
+const FAR: f64 = 40.0;
 
 /// Trials that contradict each other: the value of each, and whether it caught.
 #[derive(Clone, Debug)]
@@ -89,15 +92,19 @@ impl Logistic {
     }
 
     /// Half the 95 % interval of the median: where the likelihood, with the scale that fits best
-    /// there, is that much less. A scale that came out too small makes it no narrower.
+    /// there, is that much less. A scale that came out too small makes it no narrower. Infinite if
+    /// trials do not tell.
     pub fn interval(&self) -> f64 {
         let top = self.likelihood(self.median);
+        let most = FAR * self.spread;
         let side = |sign: f64| {
-            let far = 3.0 * self.deviation();
             let is_out = |apart: f64| self.likelihood(self.median + sign * apart) < top - self.less;
-            let (mut inside, mut outside) = (0.0, far);
-            while !is_out(outside) && outside < 40.0 * self.spread {
-                (inside, outside) = (outside, 2.0 * outside);
+            if !is_out(most) {
+                return f64::INFINITY;
+            }
+            let (mut inside, mut outside) = (0.0, (3.0 * self.deviation()).min(most));
+            while !is_out(outside) && outside < most {
+                (inside, outside) = (outside, (2.0 * outside).min(most));
             }
             for _ in 0..5 {
                 let middle = f64::midpoint(inside, outside);

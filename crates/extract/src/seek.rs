@@ -17,7 +17,8 @@
 //! 100th. Its drives had some thousand cylinders; on drives of more than 20,000 the distances grow
 //! by a twenty-fifth. A sixth of them is measured first, all over the curve. Where a point is far
 //! off the line between its neighbours, the middles of the intervals next to it are measured too,
-//! and so on. Distances for which time runs out are left out, and the curve says so.
+//! and so on. Distances for which time runs out are left out, and the curve says so; as it does of
+//! those whose pairs give the time no bound.
 //!
 //! # Decision
 //! A seek takes as much longer as its pair's threshold is above that of pairs on one track. What

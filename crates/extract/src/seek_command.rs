@@ -30,6 +30,8 @@
 //! # Cost
 //! 100 SEEKs a distance, some 8,000 in all; two MTBRCs.
 
+use std::collections::BTreeSet;
+
 use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Lbn, Span};
 use serde::{Deserialize, Serialize};
@@ -115,7 +117,7 @@ pub fn measure(
             (seeks.distance, time, seeks.uncertainty())
         });
         let points: Vec<seek::Measured> = points.collect();
-        let Some(distance) = sharpest(&points) else {
+        let Some(distance) = sharpest(&points, &BTreeSet::new()) else {
             break;
         };
         let Ok(seeks) = over(disk, layout, (distance, ends), effort) else {

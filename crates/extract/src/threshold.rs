@@ -334,14 +334,27 @@ mod tests {
         }
     }
 
-    /// Trials so far from a threshold that is doubted say nothing of its scatter.
+    /// Trials that all missed, or all caught, leave a revolution in which a threshold that is
+    /// doubted may be; so do few on each side of it. Many of both beside it do not.
     #[test]
     fn what_has_no_bound_is_not_found() {
-        let mut threshold = Threshold::default().doubted();
-        for _ in 0..3 {
-            threshold.add(-1e9, 1e9);
+        for revolution in [4e6, 6e6, 11e6, 17e6] {
+            for few in 1..=6 {
+                let mut threshold = Threshold::near(0.0, 1e5).doubted();
+                for _ in 0..few {
+                    threshold.add(-revolution, 0.0);
+                }
+                let found = threshold.found();
+                assert!(!found.is_bounded(), "{few} of {revolution}: {found:?}");
+            }
+            let mut threshold = Threshold::near(0.0, 1e5).doubted();
+            for k in 1..=3 {
+                threshold.add(-revolution, 2e4);
+                threshold.add(-2e4, revolution);
+                let found = threshold.found();
+                assert_eq!(found.is_bounded(), k > 1, "{k} on each side: {found:?}");
+            }
         }
-        assert!(!threshold.found().is_bounded());
         assert!(tried(2_345.0, 0.0, 30, None).is_bounded());
     }
 

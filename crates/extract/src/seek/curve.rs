@@ -96,7 +96,10 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
                 wanted.len()
             )),
             (None, _) => (left_out > 0).then(|| {
-                format!("{left_out} distances were left out: their pairs give the time no bound")
+                format!(
+                    "{left_out} of {} distances were left out: their pairs give the time no bound",
+                    left_out + self.found.len()
+                )
             }),
         };
         let point = |(&distance, found): (&u32, &Found)| SeekPoint {
@@ -189,9 +192,6 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
     }
 
     fn add(&mut self, distance: u32) -> Result<(), Error> {
-        if self.found.contains_key(&distance) || self.left_out.contains(&distance) {
-            return Ok(());
-        }
         let expected = self.expected(distance);
         let near = match expected {
             Some((time, width)) => Threshold::near(time, width),
@@ -247,8 +247,7 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
             let points = self.found.iter();
             let points = points.map(|(d, found)| (*d, found.median, found.uncertainty));
             let points: Vec<Measured> = points.collect();
-            let middle = sharpest(&points).filter(|middle| !self.left_out.contains(middle));
-            let Some(middle) = middle else {
+            let Some(middle) = sharpest(&points, &self.left_out) else {
                 return Ok(());
             };
             self.add(middle)?;

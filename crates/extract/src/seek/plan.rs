@@ -1,5 +1,7 @@
 //! Which distances are measured.
 
+use std::collections::BTreeSet;
+
 use crate::Effort;
 
 /// Half an interval that is narrow enough, in nanoseconds, and as a share of the seek.
@@ -67,8 +69,9 @@ pub(crate) fn refinements(effort: Effort) -> u32 {
 /// A point of a curve: distance, time in nanoseconds, and how uncertain it is.
 pub(crate) type Measured = (u32, f64, f64);
 
-/// The middle of the interval where a straight line may be farthest off, unless that is little.
-pub(crate) fn sharpest(points: &[Measured]) -> Option<u32> {
+/// The middle of the interval where a straight line may be farthest off, unless that is little;
+/// none of those that were `left_out`.
+pub(crate) fn sharpest(points: &[Measured], left_out: &BTreeSet<u32>) -> Option<u32> {
     let slope =
         |a: usize, b: usize| (points[b].1 - points[a].1) / f64::from(points[b].0 - points[a].0);
     // If the curve went on with the slope that it has outside the interval, and had its kink in the
@@ -91,7 +94,9 @@ pub(crate) fn sharpest(points: &[Measured]) -> Option<u32> {
         // random.
         let lacks = |k: usize| (points[k].2 - narrow(points[k].1)).max(0.0);
         let allowed = STRAIGHT.0.max(STRAIGHT.1 * points[k].1) + 3.0 * lacks(k).max(lacks(k + 1));
-        (wide > 1 && off > allowed).then(|| (off / allowed, left + wide / 2))
+        let middle = left + wide / 2;
+        let is_wanted = wide > 1 && off > allowed && !left_out.contains(&middle);
+        is_wanted.then(|| (off / allowed, middle))
     };
     let worst = (0..points.len().saturating_sub(1)).filter_map(of_interval);
     worst.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, d)| d)
@@ -130,11 +135,26 @@ mod tests {
         let time = |at: f64| 1e7 * if at > 10.0 { 1.01 } else { 1.0 };
         let point = |at: u32| (at, time(f64::from(at)), narrow(time(f64::from(at))));
         let points: Vec<Measured> = [0, 4, 8, 12, 16, 20].map(point).to_vec();
-        assert_eq!(sharpest(&points), Some(10));
+        let none = BTreeSet::new();
+        assert_eq!(sharpest(&points, &none), Some(10));
         let vague = points
             .iter()
             .map(|&(at, time, narrow)| (at, time, 8.0 * narrow));
-        assert_eq!(sharpest(&vague.collect::<Vec<_>>()), None);
+        assert_eq!(sharpest(&vague.collect::<Vec<_>>(), &none), None);
+    }
+
+    #[test]
+    fn a_bend_that_was_left_out_leaves_the_others() {
+        // Steps of 1 % at cylinder 11, and of 0.8 % at cylinder 51.
+        let time = |at: u32| 1e7 * (1.0 + 0.01 * step(at, 11) + 0.008 * step(at, 51));
+        fn step(at: u32, from: u32) -> f64 {
+            f64::from(u8::from(at >= from))
+        }
+        let points: Vec<Measured> = (0..=60).step_by(4).map(|at| (at, time(at), 0.0)).collect();
+        assert_eq!(sharpest(&points, &BTreeSet::new()), Some(10));
+        // A step bends the intervals beside its own, too.
+        let left_out = BTreeSet::from([6, 10, 14]);
+        assert_eq!(sharpest(&points, &left_out), Some(50));
     }
 
     #[test]

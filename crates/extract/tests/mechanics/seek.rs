@@ -1,15 +1,20 @@
 //! Seek times.
 
+use std::cell::Cell;
+
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::Op;
 use diskarm_core::spec::{Mechanics, SeekCurve, Spec};
-use diskarm_core::units::{Cylinder, Instant, Span};
+use diskarm_core::units::{Cylinder, Instant, Lbn, Span};
 use diskarm_extract::seek::{self, SeekPoint, Seeks};
 use diskarm_extract::seek_command::{self, Curves};
 use diskarm_extract::{
     Access, Broken, Cost, Data, Disk, Effort, Noisy, Reply, Simulated, Transport,
 };
+
+use diskarm_wire::Sense;
+use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
 
 use crate::{DRIVES, HOST, catalogued, set_up};
 
@@ -219,4 +224,82 @@ fn a_seek_that_does_not_wait_tells_nothing() {
         error.to_string().contains("before the arm arrives"),
         "{error}"
     );
+}
+
+/// A drive that, after a few, finds no sector any more behind a seek over one distance.
+struct Lost<'a> {
+    drive: Simulated,
+    layout: &'a Layout,
+    distance: u32,
+    /// How many more it finds.
+    good: &'a Cell<u32>,
+    /// The cylinder of the last read.
+    at: Cylinder,
+}
+
+impl Transport for Lost<'_> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+        const READ_10: u8 = 0x28;
+        let mut reply = self.drive.execute(command, data)?;
+        if command[0] != READ_10 {
+            return Ok(reply);
+        }
+        let at = u32::from_be_bytes([command[2], command[3], command[4], command[5]]);
+        let cylinder = self.layout.extent(Lbn(u64::from(at))).cylinder;
+        let distance = cylinder.distance(self.at);
+        self.at = cylinder;
+        if distance == self.distance && self.good.get() > 0 {
+            self.good.set(self.good.get() - 1);
+        } else if distance == self.distance {
+            let sense = Sense::new(Key::MediumError, Code::UNRECOVERED_READ_ERROR);
+            reply.status = 2;
+            reply.sense = vec![0; MAX_LENGTH];
+            let length = sense.emit(Format::Fixed, &mut reply.sense);
+            reply.sense.truncate(length);
+        }
+        Ok(reply)
+    }
+
+    fn rest(&mut self, span: Span) {
+        self.drive.rest(span);
+    }
+
+    fn now(&self) -> Instant {
+        self.drive.now()
+    }
+}
+
+/// Where seeks scatter, three pairs may agree by chance: their distance is no point of the curve,
+/// which says so, and is measured as closely as before elsewhere, be there a bend or none.
+#[test]
+fn a_distance_of_which_little_is_seen_is_left_out() {
+    let mut spec = catalogued("hp-c3323a");
+    spec.mechanics.seek_scatter = Some(SeekCurve::Table(vec![(1, Span::from_us(100.0))]));
+    let layout = Layout::new(&spec.geometry).unwrap();
+    for (effort, distance) in [(Effort::Quick, 30), (Effort::Normal, 2)] {
+        let good = Cell::new(u32::MAX);
+        let mut drive = Lost {
+            drive: Simulated::new(&spec, HOST, 1).unwrap(),
+            layout: &layout,
+            distance,
+            good: &good,
+            at: Cylinder(0),
+        };
+        let mut disk = Disk::new(&mut drive).unwrap();
+        let setup = set_up(&mut disk, &layout, 1);
+        let all = seek::measure(&mut disk, &setup, effort, 1).unwrap();
+        good.set(3);
+        let some = seek::measure(&mut disk, &setup, effort, 1).unwrap();
+        let has = |found: &Seeks| found.points.iter().any(|point| point.distance == distance);
+        assert!(has(&all) && all.remark.is_none(), "{all:?}");
+        assert!(!has(&some), "{some:?}");
+        let remark = format!(
+            "1 of {} distances were left out: their pairs give the time no bound",
+            some.points.len() + 1
+        );
+        assert_eq!(some.remark, Some(remark));
+        let worst = worst(&some, &spec, Op::Read);
+        // Nobody knows how far the curve bends where it was not measured.
+        assert!(distance == 2 || worst <= 1.0, "{worst}");
+    }
 }
