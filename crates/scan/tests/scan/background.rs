@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use diskarm_core::device::{Completion, Device, Outcome};
-use diskarm_core::drive::InGaps;
+use diskarm_core::device::{Completion, Device, Outcome, Refused};
+use diskarm_core::drive::{Drive, InGaps};
 use diskarm_core::freeblock::{BlockSet, Tasks};
 use diskarm_core::geometry::Layout;
 use diskarm_core::host::Host;
-use diskarm_core::request::Priority;
+use diskarm_core::request::{Op, Priority, Request};
 use diskarm_core::spec::Spec;
-use diskarm_core::units::{Angle, Instant, Lbn, Span};
-use diskarm_core::wrap::{Affected, BadBlocks, FaultPlan, Faults, Outage, RandomErrors};
+use diskarm_core::units::{Angle, Bytes, Instant, Lbn, SectorCount, Span};
+use diskarm_core::wrap::{
+    Affected, BadBlocks, FaultPlan, Faults, Outage, RandomErrors, Recalibration,
+};
 use diskarm_scan::{External, Model, Settings};
 use proptest::prelude::*;
 
@@ -114,6 +116,127 @@ fn a_write_cache_hides_no_delay() {
     );
     let ratio = beside[4_999].at.as_s() / plain[4_999].at.as_s();
     assert!(ratio < 1.002, "{ratio}");
+}
+
+/// What a drive does of its own for ten revolutions, behind a background read or not, is no delay
+/// by one.
+#[test]
+fn a_pause_of_the_drive_is_no_delay() {
+    let spec = without_write_cache(atlas());
+    let revolution = Span::from_ns(spec.mechanics.period_ns as i64);
+    // Afterwards the platter is where it is expected.
+    let plan = FaultPlan {
+        recalibration: Some(Recalibration {
+            every: Span::from_ms(500.0),
+            lasts: revolution * 10,
+        }),
+        ..FaultPlan::default()
+    };
+    let got = nothing(spec.geometry.sectors);
+    let model = Model::of_new(&spec, Angle::ZERO).expect("a sound layout");
+    let faulty = Faults::new(new(&spec), &plan, revolution);
+    let external = External::new(faulty, model, &policy("sptf"), 1);
+    let mut external = external.with_background(scan(&spec, Settings::default(), &got));
+    serve(&mut external, CLOSED, 1, 4_000, None);
+    let pauses = external.seen().surprises.pauses;
+    let figures = external.background().expect("a background").figures();
+    assert!(pauses > 30 && figures.gaps > 1_000, "{pauses} {figures:?}");
+    assert_eq!(figures.delayed, 0, "{figures:?}");
+}
+
+/// A drive that answers its first command after the second, and at the same time.
+struct Swapping {
+    drive: Drive,
+    first: Option<Completion>,
+    due: Option<Completion>,
+}
+
+impl Device for Swapping {
+    fn capacity(&self) -> SectorCount {
+        self.drive.capacity()
+    }
+
+    fn sector_size(&self) -> Bytes {
+        self.drive.sector_size()
+    }
+
+    fn has_room(&self) -> bool {
+        self.drive.has_room()
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+        self.drive.submit(now, request)
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        let due = self.due.as_ref().map(|completion| completion.at);
+        due.or(self.drive.next_event())
+    }
+
+    fn advance(&mut self, now: Instant) -> Option<Completion> {
+        if self.due.is_some() {
+            return self.due.take();
+        }
+        let completion = self.drive.advance(now)?;
+        let Some(first) = self.first.take() else {
+            self.first = Some(completion);
+            return None;
+        };
+        let mut breakdown = first.breakdown;
+        breakdown.queue += completion.at - first.at;
+        self.due = Some(Completion {
+            at: completion.at,
+            breakdown,
+            ..first
+        });
+        Some(completion)
+    }
+
+    fn abort(&mut self, _: Instant, _: u64) -> bool {
+        false
+    }
+}
+
+/// A read with background blocks in front of it that is answered out of order: whatever made it
+/// late, there is no prediction of it with which it can be compared.
+#[test]
+fn what_was_not_predicted_is_no_delay() {
+    let spec = queueing(without_write_cache(atlas()));
+    let layout = Layout::new(&spec.geometry).expect("a sound layout");
+    let mut merged = 0;
+    for place in 1..40 {
+        let at = layout.track_first(Lbn(place * 400_000)) + SectorCount(20);
+        // Nothing is wanted but blocks in front of it on its track.
+        let got = nothing(spec.geometry.sectors);
+        {
+            let read = &mut got.lock().expect("nobody panicked").read;
+            read.insert(Lbn(0), SectorCount(at.0 - 8));
+            read.insert(at, SectorCount(spec.geometry.sectors.0 - at.0));
+        }
+        let model = Model::of_new(&spec, Angle::ZERO).expect("a sound layout");
+        let swapping = Swapping {
+            drive: new(&spec),
+            first: None,
+            due: None,
+        };
+        let external = External::new(swapping, model, &policy("sptf"), 2);
+        let mut external = external.with_background(scan(&spec, exact(), &got));
+        for (id, at) in [(0, at), (1, Lbn(17_000_000 - at.0))] {
+            let read = Request::new(id, Op::Read, at, SectorCount(8));
+            let taken = external.submit(Instant::START, read);
+            assert_eq!(taken, Ok(()));
+        }
+        let mut answered = Vec::new();
+        while let Some(at) = external.next_event() {
+            answered.extend(external.advance(at).map(|one| one.request.id));
+        }
+        assert_eq!(answered, [1, 0]);
+        assert_eq!(external.seen().surprises.reordered, 1);
+        let figures = external.background().expect("a background").figures();
+        assert_eq!(figures.delayed, 0, "{place}: {figures:?}");
+        merged += figures.merged;
+    }
+    assert!(merged > 10, "{merged}");
 }
 
 /// Feedback finds the conservatism that movements need which scatter by 0.3 ms; where they scatter
