@@ -123,6 +123,30 @@ fn cylinders_with_other_numbers_make_no_difference() {
     );
 }
 
+/// Of the last zone, every track but its first is turned.
+#[test]
+fn a_skew_is_a_difference_of_layouts() {
+    let entry = diskarm_drives::find("hp-c2247").unwrap();
+    let mut spec = spec::parse(entry.text, "hp-c2247").unwrap();
+    let zone = spec.geometry.zones.last_mut().unwrap();
+    zone.track_skew_sectors += 1.0;
+    let other = folder("skew").join("other.toml");
+    fs::write(&other, diskarm_rewrite::specification(&spec, &|_| None)).unwrap();
+    let ended = diskarm(&["extract", "--compare", "hp-c2247", text(&other)]);
+    assert_eq!(ended.status.code(), Some(1));
+    let shown = String::from_utf8(ended.stdout).unwrap();
+    assert!(shown.contains("\nvalues: equal\n"), "{shown}");
+    let layout = Layout::new(&spec.geometry).unwrap();
+    let (first, _) = layout.zone_blocks(spec.geometry.zones.len() - 1);
+    let second = first + layout.extent(first).sectors;
+    let expected = format!(
+        "layout: of 2054864 blocks 0 are on other tracks; the first that is elsewhere is {}\n",
+        second.0
+    );
+    assert!(shown.contains(&expected), "{shown}");
+    assert!(shown.ends_with("\ndifferent\n"), "{shown}");
+}
+
 #[test]
 fn json_has_costs_and_how_values_were_found() {
     let output = folder("json").join("found.toml");

@@ -63,8 +63,24 @@ struct Layout {
 }
 
 impl Layout {
-    fn is_equal(&self) -> bool {
-        self.first_block_elsewhere.is_none() || self.cylinders_higher.is_some()
+    fn text(&self) -> String {
+        let blocks = self.blocks;
+        match (self.first_block_elsewhere, self.cylinders_higher) {
+            (None, _) => format!("layout: all {blocks} blocks at equal places\n"),
+            (Some(_), Some(by)) => {
+                let than = if by > 0 { "higher" } else { "lower" };
+                format!(
+                    "layout: all {blocks} blocks at equal places; the second numbers cylinders {} \
+                     {than}\n",
+                    by.abs()
+                )
+            }
+            (Some(at), None) => format!(
+                "layout: of {blocks} blocks {} are on other tracks; the first that is elsewhere \
+                 is {at}\n",
+                self.blocks_on_other_tracks
+            ),
+        }
     }
 }
 
@@ -126,7 +142,7 @@ pub fn compared(
         first: first.to_owned(),
         second: second.to_owned(),
         is_equal: values.iter().all(|row| row.is_equal || !row.is_determined)
-            && layout.is_equal()
+            && same_places
             && read_seeks.is_equal
             && write_seeks.is_equal,
         values,
@@ -277,33 +293,7 @@ impl Compared {
         text += &self.values_text("values that differ", true);
         text += &self.values_text("values that were not determined", false);
         text += "\n";
-        match self.layout.first_block_elsewhere {
-            Some(_) if self.layout.is_equal() => {
-                let by = self.layout.cylinders_higher.unwrap_or(0);
-                let than = if by > 0 { "higher" } else { "lower" };
-                let _ = writeln!(
-                    text,
-                    "layout: all {} blocks at equal places; the second numbers cylinders {} {than}",
-                    self.layout.blocks,
-                    by.abs(),
-                );
-            }
-            None => {
-                let _ = writeln!(
-                    text,
-                    "layout: all {} blocks at equal places",
-                    self.layout.blocks
-                );
-            }
-            Some(at) => {
-                let _ = writeln!(
-                    text,
-                    "layout: of {} blocks {} are on other tracks; the first that is elsewhere is \
-                     {at}",
-                    self.layout.blocks, self.layout.blocks_on_other_tracks
-                );
-            }
-        }
+        text += &self.layout.text();
         text += &self.read_seeks.text("reads");
         text += &self.write_seeks.text("writes");
         text += &self.sums_text();
