@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::errors::error;
-use crate::{assert_narrow, json, printed};
+use crate::{assert_narrow, diskarm, json, printed};
 
 const LOAD: [&str; 8] = [
     "--drive",
@@ -176,6 +176,26 @@ fn a_policy_that_never_had_a_choice_is_named_with_the_reason() {
             assert!(text.ends_with(never), "{text}");
         }
     }
+}
+
+/// In front of rows for other programs too, but not among them.
+#[test]
+fn csv_is_printed_with_a_warning_that_no_policy_had_a_choice() {
+    let output = |more: &[&str]| {
+        let output = diskarm(&[&SATA[..], &["--csv"], more].concat());
+        assert!(output.status.success(), "{output:?}");
+        let text = |bytes| String::from_utf8(bytes).expect("text");
+        (text(output.stdout), text(output.stderr))
+    };
+    let (rows, warning) = output(&[]);
+    assert_eq!(rows.lines().count(), 3, "{rows}");
+    assert!(!rows.contains("difference"), "{rows}");
+    let expected = "warning: on sata-4tb-7200, no policy ever had more than one request to choose \
+                    from, so they make no difference: it takes up to 32 commands into its own \
+                    queue and orders them itself. --queue drive compares policies in that queue; \
+                    --set queue.depth=1 leaves all to the host's\n";
+    assert_eq!(warning, expected);
+    assert_eq!(output(&["--set=queue.depth=1"]).1, "");
 }
 
 #[test]

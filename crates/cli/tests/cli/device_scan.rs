@@ -436,6 +436,34 @@ fn a_simulated_scan_continues_too() {
     assert!(!fs::exists(&kept).expect("a folder"));
 }
 
+/// What has been read of one drive is neither of another nor lost.
+#[test]
+fn a_checkpoint_of_another_scan_is_left_alone() {
+    let drive = file_of("other.toml", SMALL);
+    let disk = file_of("other.disk", "");
+    fs::write(&disk, contents()).expect("a file");
+    let url = format!("sim:{drive}");
+    let kept = free("other.kept");
+    let begun = ["scan", &url, "--requests=300", "--checkpoint", &kept];
+    let output = diskarm(&begun);
+    assert!(output.status.success(), "{output:?}");
+    let bytes = fs::read(&kept).expect("a checkpoint");
+    let refused = |source: &str, why: &str| {
+        let output = diskarm(&["scan", source, "--checkpoint", &kept]);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let expected = format!("error: {kept}: {why}; name another file to start anew\n");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), expected);
+        assert!(fs::read(&kept).expect("a checkpoint") == bytes);
+    };
+    let why = format!("found a scan of {url}, expected {disk}");
+    refused(&disk, &why);
+    // Another drive of the same name.
+    let entry = diskarm_drives::find("hp-c2247").expect("a drive of the catalogue");
+    fs::write(&drive, entry.text).expect("a specification");
+    refused(&url, "found a scan of 6600 blocks, expected 2054864");
+    fs::remove_file(&kept).expect("a checkpoint");
+}
+
 #[test]
 fn what_would_lose_something_is_refused() {
     let disk = file_of("refused.disk", "");

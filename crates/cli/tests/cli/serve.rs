@@ -487,3 +487,19 @@ fn errors_name_the_flag() {
         assert!(found.starts_with(&format!("error: {expected}")), "{found}");
     }
 }
+
+#[test]
+fn an_address_that_is_in_use_is_named_with_its_flag() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let expected = format!(
+        "error: --listen: found \"{address}\", expected an address on which no program listens \
+         yet\n"
+    );
+    for protocol in ["nbd", "iscsi"] {
+        let arguments = ["serve", protocol, "--drive=hp-c2247", "--listen", &address];
+        let output = diskarm(&arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), expected);
+    }
+}
