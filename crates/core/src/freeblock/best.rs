@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::chart::Run;
-use super::search::{Find, Gap, Limits, Track};
+use super::search::{Find, Gap, Limits, Track, care_over};
 use super::tasks::{GROUP, Task, Tasks};
 use crate::mechanics::{Mechanism, Piece};
 use crate::request::Op;
@@ -29,14 +29,6 @@ pub(super) fn sector_span(mechanism: &Mechanism, width: Angle) -> Span {
     match width {
         Angle::ZERO => mechanism.rotation.period(),
         width => mechanism.rotation.turn(width),
-    }
-}
-
-/// What is added to a movement over a distance, where `care` is taken.
-pub(super) fn care_over(distance: u32, care: Span) -> Span {
-    match distance {
-        0 => Span::ZERO,
-        _ => care,
     }
 }
 
@@ -183,17 +175,12 @@ impl Search<'_> {
 
     fn look_at_cylinder(&mut self, cylinder: Cylinder) {
         let Gap { from, to, .. } = *self.gap;
-        let Limits {
-            arriving, leaving, ..
-        } = *self.limits;
-        let way = |way: (Cylinder, Cylinder), op, care| {
-            let moved = self.mechanism.seek.total(op, way, false);
-            moved + care_over(way.0.distance(way.1), care)
-        };
         if cylinder != from.cylinder && cylinder != to.cylinder {
-            let ways = way((from.cylinder, cylinder), Op::Read, arriving)
-                + way((cylinder, to.cylinder), self.gap.op, leaving);
-            let left = self.gap.until.after(from.since) - ways - self.limits.turn;
+            let seek = &self.mechanism.seek;
+            let ways = seek.total(Op::Read, (from.cylinder, cylinder), false)
+                + seek.total(self.gap.op, (cylinder, to.cylinder), false);
+            let care = self.limits.arriving + self.limits.leaving;
+            let left = self.gap.until.after(from.since) - ways - care - self.limits.turn;
             let group = cylinder.0 / GROUP;
             if self.most_worth_passing(group, self.passing(left, group)) <= self.worth {
                 return;

@@ -1,8 +1,7 @@
 //! Writes of dirty data in a gap.
 
-use super::best::care_over;
 use super::chart::Run;
-use super::search::{Find, Gap, Track};
+use super::search::{Find, Gap, Track, care_over};
 use crate::mechanics::Mechanism;
 use crate::request::Op;
 use crate::units::{Cylinder, Instant, Lbn, Span};

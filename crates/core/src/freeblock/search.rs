@@ -77,11 +77,18 @@ impl Limits {
     /// What is added to a movement from one track to another: `care`, [`arriving`](Self::arriving)
     /// or [`leaving`](Self::leaving), if it is taken of such a movement.
     pub fn care_between(&self, from: Track, to: Track, care: Span) -> Span {
-        let is_switched = self.on_switches && from.head != to.head;
-        match from.cylinder == to.cylinder && !is_switched {
-            true => Span::ZERO,
-            false => care,
+        if self.on_switches && from.head != to.head {
+            return care;
         }
+        care_over(from.cylinder.distance(to.cylinder), care)
+    }
+}
+
+/// The same of a movement over a distance, whatever the heads.
+pub(super) fn care_over(distance: u32, care: Span) -> Span {
+    match distance {
+        0 => Span::ZERO,
+        _ => care,
     }
 }
 
