@@ -265,10 +265,10 @@ fn a_few_unreadable_blocks_do_not_matter() {
 }
 
 /// Noise of a tenth of a millisecond leaves translated layouts what they are; reads alone cannot
-/// tell sectors apart, and say so before they have cost much.
+/// tell short sectors apart, and say so before they have cost much.
 #[test]
 fn noise_is_told_where_it_is_too_much() {
-    let spec = catalogued("quantum-atlas-iii");
+    let spec = catalogued("sas-10k-900gb");
     let host = Host {
         least: Span::from_us(50.0),
         most: Span::from_us(150.0),

@@ -138,6 +138,19 @@ impl ZoneChart {
         self.tracks.turned.retain(|&(from, _)| from < place);
     }
 
+    /// Gives up the last blocks, so many.
+    pub fn drop_last(&mut self, blocks: u64) {
+        self.blocks -= blocks;
+        let mut missing = 0;
+        let held = self.blocks;
+        self.gaps.retain(|gap| {
+            let is_before = gap.place - missing < held;
+            missing += gap.places;
+            is_before
+        });
+        self.truncate(self.end());
+    }
+
     /// Makes room for cylinders without blocks in front of all places.
     pub fn push_in(&mut self, cylinders: u32) {
         if cylinders == 0 {

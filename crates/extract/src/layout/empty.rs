@@ -13,7 +13,8 @@
 //! # Decision
 //! So many cylinders are empty that seeks across the boundary take as long as those over as many
 //! cylinders within the zone. Where several numbers do: none, if that is one of them, else the one
-//! that is least off over all distances.
+//! that is least off over all distances. Where the ends of reads scatter, angles between zones are
+//! less certain, and of several numbers the one counts that would do at most boundaries.
 //!
 //! # Confidence
 //! Exact where a cylinder more takes 0.005 ms longer and arrivals do not scatter. Otherwise the
@@ -86,6 +87,9 @@ const FINE: f64 = 1.5e3;
 const CANDIDATES: usize = 64;
 /// Distances across each boundary at least.
 const CONFIRMED: usize = 2;
+/// How far off the angle between two zones may be, as a share of the standard deviation of the ends
+/// of reads, if they scatter.
+const DOUBT: f64 = 0.15;
 /// A sum of squares that is larger by this much is of a wrong number.
 const CLEARLY: f64 = 4.0;
 
@@ -114,15 +118,29 @@ pub fn measure(
             Effort::Normal => 100,
             Effort::Thorough => 400,
         },
+        doubt: 0.0,
     };
+    let scatters = seeks.pairs.scatters;
+    if scatters {
+        seeks.doubt = DOUBT * setup.rotation.scatter_ns;
+    }
     let mut empty = Empty {
         cylinders: Vec::new(),
         assumed: Vec::new(),
     };
+    let mut all = Vec::new();
     for boundary in held.windows(2) {
-        let (taken, least, most) = seeks.empty((boundary[0], boundary[1]))?;
+        all.push(seeks.empty((boundary[0], boundary[1]))?);
+    }
+    let common = if scatters { common(&all) } else { None };
+    for (left, boundary) in all.iter().zip(held.windows(2)) {
+        let taken = taken(left, common);
+        let numbers = left.iter().map(|one| one.empty);
+        let (least, most) = (numbers.clone().min(), numbers.max());
         empty.cylinders.push(taken);
-        if least < most {
+        if let (Some(least), Some(most)) = (least, most)
+            && least < most
+        {
             empty.assumed.push(format!(
                 "{least} to {most} cylinders after cylinder {} hold nothing, as seeks tell: they \
                  are taken for {taken}.",
@@ -131,6 +149,30 @@ pub fn measure(
         }
     }
     Ok(empty)
+}
+
+/// The number that explains the times of seeks across most boundaries; of several the smallest.
+fn common(boundaries: &[Vec<Candidate>]) -> Option<u32> {
+    let mut counts = BTreeMap::new();
+    for one in boundaries.iter().flatten() {
+        *counts.entry(one.empty).or_insert(0) += 1;
+    }
+    let most = counts.values().copied().max();
+    counts
+        .into_iter()
+        .find(|(_, count)| Some(*count) == most)
+        .map(|(empty, _)| empty)
+}
+
+/// The number of empty cylinders at a boundary, of those that explain the times of seeks across it.
+fn taken(left: &[Candidate], common: Option<u32>) -> u32 {
+    let is_left = |empty: u32| left.iter().any(|one| one.empty == empty);
+    let likeliest = left.iter().min_by(|a, b| a.off.total_cmp(&b.off));
+    match common {
+        Some(common) if is_left(common) => common,
+        _ if is_left(0) => 0,
+        _ => likeliest.map_or(0, |one| one.empty),
+    }
 }
 
 /// The first and the last cylinder of a zone that hold blocks.
@@ -151,6 +193,8 @@ struct Seeks<'a, 'd> {
     within: BTreeMap<u32, Found>,
     /// Pairs for one time.
     most: u32,
+    /// How far off the angle between two zones may be, in nanoseconds.
+    doubt: f64,
 }
 
 impl Seeks<'_, '_> {
@@ -194,11 +238,8 @@ impl Seeks<'_, '_> {
     }
 
     /// The numbers of empty cylinders that explain seeks across a boundary, given the cylinders of
-    /// the zones on both sides: the likeliest, the least and the largest.
-    fn empty(
-        &mut self,
-        (outer, inner): ((u32, u32), (u32, u32)),
-    ) -> Result<(u32, u32, u32), Error> {
+    /// the zones on both sides.
+    fn empty(&mut self, (outer, inner): ((u32, u32), (u32, u32))) -> Result<Vec<Candidate>, Error> {
         let across = inner.0 - outer.1;
         let mut left: Option<Vec<Candidate>> = None;
         for (seen, (further, narrow)) in ACROSS.into_iter().enumerate() {
@@ -225,13 +266,7 @@ impl Seeks<'_, '_> {
                 break;
             }
         }
-        let left = left.unwrap_or_default();
-        let numbers = || left.iter().map(|one| one.empty);
-        let least = numbers().min().unwrap_or(0);
-        let most = numbers().max().unwrap_or(0);
-        let likeliest = left.iter().min_by(|a, b| a.off.total_cmp(&b.off));
-        let likeliest = likeliest.map_or(0, |one| one.empty);
-        Ok((if least == 0 { 0 } else { likeliest }, least, most))
+        Ok(left.unwrap_or_default())
     }
 
     /// Adds to how far candidates are off, and drops those that are much farther off than the best.
@@ -245,7 +280,8 @@ impl Seeks<'_, '_> {
             // Farther seeks cannot be compared.
             let within = self.within((distance + one.empty).min(self.reach()), narrow)?;
             let off = (within.median - time.median).abs();
-            one.off += (off / (within.uncertainty + time.uncertainty + FINE)).powi(2);
+            let uncertain = within.uncertainty + time.uncertainty + FINE + self.doubt;
+            one.off += (off / uncertain).powi(2);
         }
         let least = candidates.iter().map(|one| one.off);
         let least = least.fold(f64::INFINITY, f64::min);
@@ -256,7 +292,7 @@ impl Seeks<'_, '_> {
     /// Numbers of empty cylinders with which a seek across the boundary over this many cylinders
     /// that hold blocks may take this time.
     fn candidates(&mut self, distance: u32, time: &Found) -> Result<Vec<Candidate>, Error> {
-        let off = 3.0 * (time.uncertainty + ROUGH);
+        let off = 3.0 * (time.uncertainty + ROUGH + self.doubt);
         let mut found = Vec::new();
         let mut last: Option<u32> = None;
         for next in short_and_long(self.reach()) {

@@ -9,18 +9,25 @@ use crate::Error;
 
 /// Reads of a block that tell whether it is on the track.
 const ROUGHLY: u32 = 36;
-/// Reads of a look that are reasonable.
-const MOST: f64 = 60.0;
 /// Tracks that are tried: one may have slipped sectors, or end soon.
 const TRACKS: u32 = 6;
 /// Standard deviation of the number of sectors.
 const UNCERTAIN: f64 = 0.11;
 
+/// How many sectors a track has.
+pub(super) enum Sectors {
+    /// So many.
+    Exactly(u64),
+    /// About as many as angles of this size, in revolutions, which was measured over this many
+    /// sectors, make a revolution: the ends of reads scatter too much to tell one from the next.
+    About { step: f64, over: u64 },
+}
+
 /// Sectors of the track that holds block `first`, or of one soon behind it.
 ///
 /// # Errors
 /// A read failed, or their ends scatter too much.
-pub(super) fn sectors(phases: &mut Phases<'_, '_>, first: u64) -> Result<u64, Error> {
+pub(super) fn sectors(phases: &mut Phases<'_, '_>, first: u64) -> Result<Sectors, Error> {
     let mut from = first;
     for _ in 0..TRACKS {
         if from >= phases.capacity() {
@@ -85,22 +92,19 @@ impl Line {
     }
 
     /// The number of sectors, unless the track ends soon or sectors are slipped.
-    fn sectors(&self, phases: &mut Phases<'_, '_>) -> Result<Option<u64>, Error> {
+    fn sectors(&self, phases: &mut Phases<'_, '_>) -> Result<Option<Sectors>, Error> {
         let length = self.length as f64;
         if self.step * length < 0.3 {
             return Ok(None);
         }
         let about = (1.0 / self.step).round() as u64;
-        let look = phases.reads_of_a_look(about);
-        if look > MOST {
-            return Err(Error::Undecided(format!(
-                "the ends of reads scatter by {:.3} ms: to tell one of some {about} sectors of a \
-                 track from the next takes {look:.0} reads, and a layout takes thousands of such \
-                 looks",
-                phases.noise_ms()
-            )));
+        if !phases.tells_sectors(about) {
+            return Ok(Some(Sectors::About {
+                step: self.step,
+                over: self.length,
+            }));
         }
-        let noise = phases.within(1) / 3.0;
+        let noise = phases.noise();
         let deviation = noise * std::f64::consts::SQRT_2 / (self.step.powi(2) * length);
         let reads = (deviation / UNCERTAIN).powi(2).max(4.0);
         let middle = self.length / 2;
@@ -114,6 +118,6 @@ impl Line {
         let bent = apart(angles[0] + step * middle as f64, angles[1]);
         let sectors = (1.0 / step).round();
         let is_straight = bent.abs() < 0.3 * step;
-        Ok(is_straight.then_some(sectors as u64))
+        Ok(is_straight.then_some(Sectors::Exactly(sectors as u64)))
     }
 }

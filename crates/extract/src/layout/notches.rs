@@ -29,6 +29,7 @@
 //! but fewer, as fewer explanations are possible.
 
 use super::chart::{Gap, Tracks, ZoneChart};
+use super::levers::Sectors;
 use super::pattern::{IN_LINE, Pattern};
 use super::timing::Timed;
 use super::told::{Span, cylinder_ends, heads, nominal, notches, spans};
@@ -61,7 +62,12 @@ pub fn measure(
     let (mut sectors, mut doubts) = (Vec::new(), Vec::new());
     let mut surfaces = 1;
     for span in &spans {
-        let found = looks.timed.sectors(span.first)?;
+        let found = match looks.timed.sectors(span.first)? {
+            Sectors::Exactly(found) => found,
+            Sectors::About { step, .. } => {
+                return Err(looks.timed.scatters_too_much((1.0 / step) as u64));
+            }
+        };
         if found != u64::from(span.told.sectors) {
             doubts.push(format!(
                 "The format device page tells {} sectors a track from block {} on, reads show \

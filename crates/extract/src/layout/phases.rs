@@ -31,6 +31,12 @@ pub(super) struct Phases<'d, 't> {
 /// the reverse, as a natural logarithm. Few blocks are elsewhere, and these are looked at again.
 const SURE: (f64, f64) = (10.5, 12.0);
 
+/// Reads of a look that are reasonable.
+const READS_OF_A_LOOK_MAX: f64 = 60.0;
+
+/// The same, if only what decides much is looked at like that.
+const READS_OF_SOME_LOOKS_MAX: f64 = 2_000.0;
+
 /// The platter's clock: when it has turned how often.
 struct Clock {
     origin: Instant,
@@ -114,7 +120,7 @@ impl<'d, 't> Phases<'d, 't> {
     /// How many reads of it these are, if their ends scatter.
     const MARKS_EACH: u32 = 8;
     /// More reads than a layout needs.
-    const READS_ALL: u64 = 300_000;
+    const READS_ALL: u64 = 500_000;
     /// More reads of one block than any noise needs.
     const READS_MAX: u32 = 4_000;
     /// The block whose angle is the origin of all angles.
@@ -291,23 +297,75 @@ impl<'d, 't> Phases<'d, 't> {
         2.0 * SURE.1 * (self.noise * sectors as f64).powi(2)
     }
 
-    /// Whether a block ends at this angle rather than a sector or more from it: Wald's sequential
-    /// test, as one read tells little.
-    fn is_likelier_at(&mut self, at: u64, angle: f64, sector: f64) -> Result<bool, Error> {
-        let variance = self.noise.powi(2);
-        let usual = 2.0 * SURE.1 * variance / sector.powi(2);
+    /// Whether so few reads tell a sector from the next that a layout can be made of such looks.
+    pub fn tells_sectors(&self, sectors: u64) -> bool {
+        self.reads_of_a_look(sectors) <= READS_OF_A_LOOK_MAX
+    }
+
+    /// Whether so few reads tell a sector from the next that what decides much can be told.
+    pub fn tells_some_sectors(&self, sectors: u64) -> bool {
+        self.reads_of_a_look(sectors) <= READS_OF_SOME_LOOKS_MAX
+    }
+
+    /// The standard deviation of the angle of one read, in revolutions.
+    pub fn noise(&self) -> f64 {
+        self.noise
+    }
+
+    /// From the angle of one block to that of another one, in -1/2 to 1/2 revolutions: the mean of
+    /// this many reads of each, in turn, so that what is wrong with the clock is in both.
+    pub fn between(&mut self, from: u64, to: u64, reads: u32) -> Result<f64, Error> {
+        let first = apart(self.once(from)?, self.once(to)?);
+        let mut sum = 0.0;
+        for _ in 1..reads {
+            sum += apart(first, apart(self.once(from)?, self.once(to)?));
+        }
+        Ok(apart(0.0, first + sum / f64::from(reads)))
+    }
+
+    /// Whether a block ends at this angle rather than `away` revolutions or more from it.
+    pub fn is_likelier_at(&mut self, at: u64, angle: f64, away: f64) -> Result<bool, Error> {
+        let off = |phases: &mut Self| Ok(apart(angle, phases.once(at)?));
+        self.is_likelier_none(off, self.noise.powi(2), away)
+    }
+
+    /// Whether the angle between the ends of two blocks is this rather than `away` revolutions or
+    /// more off, whatever is wrong with the clock.
+    pub fn is_likelier_between(
+        &mut self,
+        (from, to): (u64, u64),
+        angle: f64,
+        away: f64,
+    ) -> Result<bool, Error> {
+        let off = |phases: &mut Self| {
+            let from = phases.once(from)?;
+            Ok(apart(from + angle, phases.once(to)?))
+        };
+        self.is_likelier_none(off, 2.0 * self.noise.powi(2), away)
+    }
+
+    /// Whether an angle, measured again and again, is none rather than `away` revolutions or more:
+    /// Wald's sequential test, as one measurement tells little.
+    fn is_likelier_none(
+        &mut self,
+        mut once: impl FnMut(&mut Self) -> Result<f64, Error>,
+        variance: f64,
+        away: f64,
+    ) -> Result<bool, Error> {
+        let usual = 2.0 * SURE.1 * variance / away.powi(2);
         let most = (3.0 * usual).clamp(20.0, f64::from(Self::READS_MAX));
-        let first = self.once(at)?;
-        let mut sum = apart(angle, first);
+        // Later angles count from the first: half a revolution off is not off to either side.
+        let first = once(self)?;
+        let mut sum = first;
         let mut n = 1.0;
         loop {
-            let middle = n * sector / 2.0;
-            let odds = sector * (middle - sum.abs()) / variance;
+            let middle = n * away / 2.0;
+            let odds = away * (middle - sum.abs()) / variance;
             // One read that comes late may have waited for something else than the platter.
             if odds > SURE.0 || odds < -SURE.1 && n > 1.0 || n >= most {
                 return Ok(odds > 0.0);
             }
-            sum += apart(angle, first) + apart(first, self.once(at)?);
+            sum += first + apart(first, once(self)?);
             n += 1.0;
         }
     }

@@ -19,12 +19,15 @@
 //! angle is much likelier than one that is a sector off, or less likely (Wald's sequential test).
 //! Then skews are taken for whole sectors, what decides much is looked at twice, explanations that
 //! would take many reads are tried last or not at all, and slips inside tracks that have spare
-//! sectors of their own are not looked for. Of several explanations of a jump (slipped sectors,
-//! slipped tracks, spare space) the one that skips the fewest places and predicts the following
-//! tracks counts. Where none does, the next zone begins.
+//! sectors of their own are not looked for. If that would take more than 60 reads, looks tell
+//! tracks only (`coarse`): blocks that are in line with their track are told from those of the next
+//! track, as skews are much longer than sectors. Of several explanations of a jump (slipped
+//! sectors, slipped tracks, spare space) the one that skips the fewest places and predicts the
+//! following tracks counts. Where none does, the next zone begins.
 //!
 //! # Confidence
-//! Every track boundary, zone and slip that moves a looked-at block is exact. Angles are relative
+//! Every track boundary, zone and slip that moves a looked-at block is exact; where looks tell
+//! tracks only, it is not known which sector of a track is slipped. Angles are relative
 //! to the first block. Not observable: whole cylinders without blocks in front of the first zone,
 //! the numbers of heads, and the direction in which they follow one another. Zones follow one
 //! another without empty cylinders here; seeks tell how many there are ([`super::empty`]). Where
@@ -34,8 +37,9 @@
 //! # Cost
 //! One command a look, about one revolution each; 50 to 150 looks a zone, one a region of the
 //! sparing scheme, and about 20 for each slip. A look takes one read or, if ends scatter by more
-//! than a fiftieth of a sector, some 22 times the square of their standard deviation in sectors.
-//! More than 60 reads are too many: thousands of looks would take hours.
+//! than a fiftieth of a sector, some 22 times the square of their standard deviation in sectors. A
+//! look that tells tracks only takes three reads, and a zone some 2,500 reads, most of them for
+//! skews. If a look that tells sectors would take 2,000 reads, skews would take too many.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::Sparing;
@@ -43,12 +47,15 @@ use diskarm_core::units::Lbn;
 
 use super::chart::{Tracks, ZoneChart};
 use super::cylinders::{self, Cylinders};
+use super::levers::Sectors;
 use super::pattern::{self, IN_LINE, Pattern, Run};
 use super::phases::Phases;
 use super::walk::{Looks, Walk};
 use super::{Found, assemble};
 use crate::{Disk, Error};
 
+mod coarse;
+mod pieces;
 mod tracks;
 
 /// Finds the layout of a drive that says nothing about it. The rotation period need only be so
@@ -72,6 +79,7 @@ pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<Found, Erro
                 "no pattern of tracks explains the angles of blocks from {next} on"
             )));
         }
+        zones.retain(|zone| zone.blocks > 0);
         zones.push(found);
     }
     let mut found = assemble::geometry(&zones, capacity, sector_bytes)?;
@@ -86,6 +94,23 @@ pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<Found, Erro
         found.assumed.push(
             "Tracks are taken to have no slipped sectors: the ends of reads scatter too much to \
              look for them in each."
+                .to_owned(),
+        );
+    }
+    if zones
+        .iter()
+        .any(|zone| looks.is_coarse(zone.tracks.sectors))
+    {
+        found.assumed.push(
+            "Slipped sectors are taken for the last ones of their tracks, and skews for whole \
+             sectors: the ends of reads scatter too much to tell."
+                .to_owned(),
+        );
+    }
+    if looks.supposes_no_spares {
+        found.assumed.push(
+            "Tracks are taken to have no spare sectors of their own: the ends of reads scatter \
+             too much to tell."
                 .to_owned(),
         );
     }
@@ -107,6 +132,10 @@ const ZONES_MAX: usize = 5_000;
 /// A drive whose reads are timed.
 pub(super) struct Timed<'d, 't> {
     pub phases: Phases<'d, 't>,
+    /// Sectors of a track that hold no block, where sectors are not told apart, once this is known.
+    spare: Option<u64>,
+    /// That they are none is not measured.
+    supposes_no_spares: bool,
 }
 
 impl Looks for Timed<'_, '_> {
@@ -117,13 +146,46 @@ impl Looks for Timed<'_, '_> {
         self.uncertain(tracks.sectors) > 0.0
     }
 
+    fn tell_sectors(&self, tracks: &Tracks) -> bool {
+        !self.is_coarse(tracks.sectors)
+    }
+
+    fn are_apart(
+        &mut self,
+        tracks: &Tracks,
+        blocks: [(u64, u64); 2],
+        away: u64,
+    ) -> Result<bool, Error> {
+        if self.is_coarse(tracks.sectors) {
+            return self.are_exactly_apart(tracks, blocks, away);
+        }
+        Ok(true)
+    }
+
+    fn slips_between(
+        &mut self,
+        tracks: &Tracks,
+        blocks: [(u64, u64); 2],
+    ) -> Result<Option<u64>, Error> {
+        if self.is_coarse(tracks.sectors) {
+            return self.few_slips(tracks, blocks);
+        }
+        Ok(None)
+    }
+
     fn is_at(&mut self, tracks: &Tracks, at: u64, place: u64) -> Result<bool, Error> {
         let sectors = tracks.sectors;
         let end = tracks.angle(place) + 1.0 / sectors as f64;
+        if self.is_coarse(sectors) {
+            return self.is_near(at, end.fract());
+        }
         self.phases.is_at(at, end, (IN_LINE, sectors))
     }
 
     fn places(&mut self, tracks: &Tracks, at: u64, least: u64) -> Result<Vec<u64>, Error> {
+        if self.is_coarse(tracks.sectors) {
+            return self.beginnings(tracks, at, least);
+        }
         let angle = self.start(at, tracks.sectors)?;
         let near = self.near(tracks.sectors);
         let first = least / tracks.sectors;
@@ -143,6 +205,8 @@ impl<'d, 't> Timed<'d, 't> {
     pub fn new(disk: &'d mut Disk<'t>, period_ns: f64, seed: u64) -> Result<Self, Error> {
         Ok(Self {
             phases: Phases::new(disk, period_ns, seed)?,
+            spare: None,
+            supposes_no_spares: false,
         })
     }
 
@@ -177,6 +241,9 @@ impl<'d, 't> Timed<'d, 't> {
         let Some(last) = zones.last_mut() else {
             return self.zone(next, None);
         };
+        if self.is_coarse(last.tracks.sectors) {
+            return self.next_coarse_zone(next, last);
+        }
         let cylinder = last.tracks.cylinder();
         let begin = (last.end() - 1) / cylinder * cylinder;
         // Tracks of the next zone may lie as if they were the last ones of this cylinder.
@@ -219,7 +286,10 @@ impl<'d, 't> Timed<'d, 't> {
         first: u64,
         before: Option<&ZoneChart>,
     ) -> Result<Option<(Tracks, u64)>, Error> {
-        let sectors = self.sectors(first)?;
+        let sectors = match self.sectors(first)? {
+            Sectors::Exactly(sectors) => sectors,
+            Sectors::About { step, over } => return self.coarse_seed(first, (step, over), before),
+        };
         let mut runs = Vec::new();
         let mut at = first;
         let known = before.map(|zone| zone.tracks.surfaces as usize);

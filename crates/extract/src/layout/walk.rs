@@ -5,6 +5,9 @@
 //! There, either places are missing or the zone ends; what follows decides. Once the missing
 //! places recur at the end (or the front) of regions of one size, one look at each region finds
 //! its slips.
+//!
+//! Where looks tell tracks only, all but the ends of tracks may be a few sectors from their places:
+//! what is slipped on a track is seen, and noted, at its end.
 
 use super::chart::{Gap, Tracks, ZoneChart};
 use crate::Error;
@@ -13,6 +16,11 @@ use regions::{Rule, Stride};
 mod behind;
 mod change;
 mod regions;
+mod spares;
+
+/// Sectors that tracks of another zone are off by, at least, where they are not taken for tracks of
+/// this one; a slipped one or two are not seen.
+pub(super) const NEARLY: u64 = 3;
 
 /// Answers where blocks are.
 pub(super) trait Looks {
@@ -24,6 +32,24 @@ pub(super) trait Looks {
     /// Whether looks take many reads: what is unlikely is then not followed up.
     fn are_costly(&self, _: &Tracks) -> bool {
         false
+    }
+
+    /// Whether looks tell a sector from the next; if not, they tell a track from the next, and what
+    /// is slipped on a track counts at its end.
+    fn tell_sectors(&self, _: &Tracks) -> bool {
+        true
+    }
+
+    /// Whether one block is as many sectors behind another one as the two places are apart, rather
+    /// than this many more or fewer, even where looks do not tell sectors.
+    fn are_apart(&mut self, _: &Tracks, _: [(u64, u64); 2], _: u64) -> Result<bool, Error> {
+        Ok(true)
+    }
+
+    /// How many sectors are slipped between a block at its place and another one that is not at its
+    /// place on the same track, if that is seen although looks do not tell sectors.
+    fn slips_between(&mut self, _: &Tracks, _: [(u64, u64); 2]) -> Result<Option<u64>, Error> {
+        Ok(None)
     }
 
     /// Whether block `at` is at `place`, as far as one look tells.
@@ -45,6 +71,8 @@ pub(super) struct Walk<'a, L> {
     /// Where it should be.
     place: u64,
     rule: Option<Rule>,
+    /// Slipped sectors have recurred as spare ones do.
+    slips_recur: bool,
     /// Regions in a row that the rule failed to explain.
     failures: u32,
     /// Regions that one look may pass over.
@@ -70,6 +98,8 @@ impl<'a, L: Looks> Walk<'a, L> {
     const RUNS_AHEAD: u64 = 24;
     /// How often a search for a change is repeated that contradicts itself.
     const DOUBTS: u32 = 3;
+    /// How many tracks back blocks must be in line as well, if looks do not tell sectors.
+    const BACK: [u64; 2] = [13, 31];
     /// Neighbouring sectors that a defect may slip.
     const FEW_SLIPS: u64 = 12;
 
@@ -102,6 +132,7 @@ impl<'a, L: Looks> Walk<'a, L> {
             block: first,
             place,
             rule: None,
+            slips_recur: false,
             failures: 0,
             stride: Stride::ONE,
         };
@@ -125,7 +156,10 @@ impl<'a, L: Looks> Walk<'a, L> {
             Change::None => Ok(false),
             Change::End => Ok(true),
             Change::Noted => {
-                self.rule = self.recurring();
+                self.rule = match self.recurring() {
+                    Some(rule) if self.is_regular(rule)? => Some(rule),
+                    _ => None,
+                };
                 self.failures = 0;
                 Ok(false)
             }
@@ -180,7 +214,11 @@ impl<'a, L: Looks> Walk<'a, L> {
             self.advance(at + length);
             return Ok(Change::Noted);
         }
-        match self.behind(at)? {
+        let behind = match self.behind(at)? {
+            None => self.spares_in_line()?,
+            behind => behind,
+        };
+        match behind {
             Some(place) => {
                 self.note(place - self.place);
                 Ok(Change::Noted)
@@ -192,6 +230,9 @@ impl<'a, L: Looks> Walk<'a, L> {
     /// The number of blocks from here on that are elsewhere, behind which the blocks are in line
     /// again: reallocated ones.
     fn moved(&mut self) -> Result<Option<u64>, Error> {
+        if !self.looks.tell_sectors(&self.zone.tracks) {
+            return Ok(None);
+        }
         for length in [1, self.zone.tracks.sectors] {
             let (at, place) = (self.block + length, self.place + length);
             let far = at + self.zone.tracks.sectors.min(7);

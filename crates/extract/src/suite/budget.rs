@@ -17,6 +17,10 @@ fn most(effort: Effort) -> (u64, f64) {
     }
 }
 
+/// How many times as long a run may take where the ends of commands scatter by more than this, in
+/// nanoseconds: a mean of many is as exact as one that does not scatter.
+const SCATTERED: (f64, f64) = (3.0, 20_000.0);
+
 /// What `measurement` may cost before it is given up: the time that is left of the run, but for
 /// what is kept for others. A drive that answers as the suite expects stays far below.
 pub(super) fn limits(checkpoint: &Checkpoint, measurement: &Measurement) -> Limits {
@@ -29,6 +33,12 @@ pub(super) fn limits(checkpoint: &Checkpoint, measurement: &Measurement) -> Limi
     };
     let others = MEASUREMENTS.iter().filter(is_to_come);
     let kept = KEPT * others.map(|one| one.share).sum::<f64>() / all;
+    let rotation = checkpoint.findings.rotation.as_ref();
+    let (times, ns) = SCATTERED;
+    let minutes = match rotation.is_some_and(|rotation| rotation.scatter_ns > ns) {
+        true => times * minutes,
+        false => minutes,
+    };
     let left = Span::from_s(60.0 * minutes * (1.0 - kept)) - checkpoint.cost().time;
     Limits {
         commands,

@@ -4,6 +4,8 @@ mod asked;
 mod empty;
 mod random;
 
+use std::collections::BTreeSet;
+
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{self, Geometry, Sparing, Spec, Zone};
 use diskarm_core::units::{Lbn, SectorCount, Span};
@@ -130,6 +132,28 @@ fn differences_beyond(sectors: f64, found: &Geometry, truth: &Geometry) -> [Opti
     first
 }
 
+/// The first block that begins a track in one layout only.
+fn first_other_track(found: &Geometry, truth: &Geometry) -> Option<Lbn> {
+    let begins = |geometry: &Geometry| {
+        let layout = Layout::new(geometry).unwrap();
+        let mut begins = BTreeSet::new();
+        let mut at = Lbn(0);
+        let mut before = None;
+        while at.0 < layout.sectors().0 {
+            let extent = layout.extent(at);
+            let track = (extent.cylinder, extent.head);
+            if before != Some(track) {
+                begins.insert(at);
+            }
+            before = Some(track);
+            at = at + extent.sectors;
+        }
+        begins
+    };
+    let [found, truth] = [begins(found), begins(truth)];
+    found.symmetric_difference(&truth).next().copied()
+}
+
 /// The most sectors of a track of which the ends of reads say where it ends; of drives with longer
 /// ones no layout is concluded.
 const TRACK: u32 = 3_700;
@@ -168,10 +192,11 @@ fn timed_layouts_have_every_track() {
 }
 
 /// Through noise that is as long as a sector, the same of drives whose sectors are not much
-/// shorter; of others the suite says at once that reads scatter too much.
+/// shorter; where it is several sectors long, every track begins where it does; and of drives with
+/// more than a thousand sectors on a track it is said at once that reads scatter too much.
 #[test]
 fn layouts_are_timed_through_noise() {
-    let mut told = 0;
+    let (mut exact, mut by_track) = (0, 0);
     for entry in diskarm_drives::CATALOGUE {
         let spec = catalogued(entry.name);
         if entry.name.ends_with("-calibrated") {
@@ -184,20 +209,28 @@ fn layouts_are_timed_through_noise() {
         let found = timing::measure(&mut disk, spec.mechanics.period_ns, 1);
         let cost = disk.cost();
         let sectors = spec.geometry.zones[0].sectors_per_track;
-        let sector_us = spec.mechanics.period_ns / 1e3 / f64::from(sectors);
-        if sector_us < 60.0 {
+        if sectors > 1000 {
             let error = found.expect_err(entry.name).to_string();
             assert!(error.contains("scatter"), "{}: {error}", entry.name);
             assert!(cost.time.as_s() < 120.0, "{}: {cost:?}", entry.name);
             continue;
         }
         let found = found.unwrap_or_else(|error| panic!("{}: {error}", entry.name));
-        let differs = differences_beyond(0.25, &found.geometry, &spec.geometry);
-        assert_eq!(differs, [None, None], "{}", entry.name);
-        assert!(cost.time.as_s() < 1500.0, "{}: {cost:?}", entry.name);
-        told += 1;
+        assert!(cost.time.as_s() < 1800.0, "{}: {cost:?}", entry.name);
+        let sector_us = spec.mechanics.period_ns / 1e3 / f64::from(sectors);
+        if sector_us < 60.0 {
+            let differs = first_other_track(&found.geometry, &spec.geometry);
+            assert_eq!(differs, None, "{}", entry.name);
+            let is_said = |told: &String| told.contains("Slipped sectors are taken for the last");
+            assert!(found.assumed.iter().any(is_said), "{:?}", found.assumed);
+            by_track += 1;
+        } else {
+            let differs = differences_beyond(0.25, &found.geometry, &spec.geometry);
+            assert_eq!(differs, [None, None], "{}", entry.name);
+            exact += 1;
+        }
     }
-    assert!(told >= 9, "{told}");
+    assert!(exact >= 9 && by_track >= 7, "{exact} and {by_track}");
 }
 
 /// The first block may be anywhere on its track, and a drive of modern density has millions of

@@ -2,7 +2,7 @@
 
 use super::Timed;
 use crate::Error;
-use crate::layout::levers;
+use crate::layout::levers::{self, Sectors};
 use crate::layout::pattern::{IN_LINE, Run};
 
 impl Timed<'_, '_> {
@@ -55,7 +55,7 @@ impl Timed<'_, '_> {
     }
 
     /// Sectors of the track that holds block `first`, or of the next one.
-    pub fn sectors(&mut self, first: u64) -> Result<u64, Error> {
+    pub fn sectors(&mut self, first: u64) -> Result<Sectors, Error> {
         if !self.phases.tells(1e-4) {
             return levers::sectors(&mut self.phases, first);
         }
@@ -76,7 +76,7 @@ impl Timed<'_, '_> {
             )));
         }
         let sectors = (1.0 / step).round();
-        Ok(sectors as u64)
+        Ok(Sectors::Exactly(sectors as u64))
     }
 
     /// The track that begins with block `at`, slipped sectors included; `end` is no more on it.
@@ -128,34 +128,43 @@ impl Timed<'_, '_> {
         guess: u64,
         most: u64,
     ) -> Result<u64, Error> {
-        let mut is_in_line = |n: u64| {
+        blocks_in_line(guess, most, |n| {
             let angle = begin_of(begin + n as f64, sectors);
             self.phases.is_at(at + n, angle, (IN_LINE, sectors))
-        };
-        let (mut good, mut bad) = (1, most);
-        let guess = guess.min(most);
-        if is_in_line(guess - 1)? {
-            good = guess;
-            if guess < most && !is_in_line(guess)? {
-                return Ok(guess);
-            }
-        } else {
-            bad = guess - 1;
-        }
-        // Grows from the last good one, as blocks beyond the track may be in line by chance.
-        let mut step = 1;
-        while good < bad {
-            let probe = (good + step).min(bad) - 1;
-            if is_in_line(probe)? {
-                good = probe + 1;
-                step *= 2;
-            } else {
-                bad = probe;
-                step = (bad - good).div_ceil(2).max(1);
-            }
-        }
-        Ok(good)
+        })
     }
+}
+
+/// The number of blocks that follow one another, of which the first does; at most `most`, likely
+/// `guess`.
+pub(super) fn blocks_in_line(
+    guess: u64,
+    most: u64,
+    mut is_in_line: impl FnMut(u64) -> Result<bool, Error>,
+) -> Result<u64, Error> {
+    let (mut good, mut bad) = (1, most);
+    let guess = guess.min(most);
+    if is_in_line(guess - 1)? {
+        good = guess;
+        if guess < most && !is_in_line(guess)? {
+            return Ok(guess);
+        }
+    } else {
+        bad = guess - 1;
+    }
+    // Grows from the last good one, as blocks beyond the track may be in line by chance.
+    let mut step = 1;
+    while good < bad {
+        let probe = (good + step).min(bad) - 1;
+        if is_in_line(probe)? {
+            good = probe + 1;
+            step *= 2;
+        } else {
+            bad = probe;
+            step = (bad - good).div_ceil(2).max(1);
+        }
+    }
+    Ok(good)
 }
 
 /// The angle at which a block ends that begins at `sector`, in revolutions.

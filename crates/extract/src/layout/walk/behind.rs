@@ -1,6 +1,6 @@
 //! What lies after the last block that is in line: places without blocks, or the end of the zone.
 
-use super::{Looks, Walk};
+use super::{Looks, NEARLY, Walk};
 use crate::Error;
 
 /// The tracks behind a gap.
@@ -27,10 +27,22 @@ impl<L: Looks> Walk<'_, L> {
     /// tracks with the fewest further gaps.
     pub(super) fn behind(&mut self, at: u64) -> Result<Option<u64>, Error> {
         let mut best: Option<(u32, u64)> = None;
-        let places = self.looks.places(&self.zone.tracks, at, self.place + 1)?;
+        let places = self.places(at, self.place, self.held_on_track())?;
         for &place in &places {
             if !self.is_gap(self.place, place) || !self.may_go_on(at, place)? {
                 continue;
+            }
+            if place - self.place > Self::FEW_SLIPS {
+                // Another zone may begin at nearly the same angle.
+                let within = self.place % self.zone.tracks.sectors;
+                let before = within.min(self.block - self.zone.first);
+                let before = (self.block - before, self.place - before);
+                if !self
+                    .looks
+                    .are_apart(&self.zone.tracks, [before, (at, place)], NEARLY)?
+                {
+                    continue;
+                }
             }
             let gaps = match self.slips_here(at, place)? {
                 Some(gaps) => Some(gaps),
@@ -49,6 +61,30 @@ impl<L: Looks> Walk<'_, L> {
         Ok(best.map(|(_, place)| place).or(nearest))
     }
 
+    /// Blocks before the next one that are in line on the track on which it should be.
+    fn held_on_track(&self) -> u64 {
+        let begin = self.place / self.zone.tracks.sectors * self.zone.tracks.sectors;
+        let gap = self.zone.gaps.last().map_or(0, |gap| gap.end());
+        self.place - begin.max(gap)
+    }
+
+    /// The places where block `at` may be, which is not at `place`, the next of `held` blocks in
+    /// line.
+    fn places(&mut self, at: u64, place: u64, held: u64) -> Result<Vec<u64>, Error> {
+        let tracks = &self.zone.tracks;
+        let mut places = self.looks.places(tracks, at, place + 1)?;
+        let left = tracks.track_end(place) - place;
+        if held > 0 && left > Self::FEW_SLIPS / 4 && !self.looks.tell_sectors(tracks) {
+            // Many slipped sectors in a row are seen in the middle of a track.
+            let blocks = [(at - held, place - held), (at, place)];
+            let slipped = self.looks.slips_between(tracks, blocks)?;
+            let behind = slipped.map(|slipped| place + slipped);
+            let behind = behind.filter(|&behind| behind < tracks.track_end(place));
+            places.splice(0..0, behind);
+        }
+        Ok(places)
+    }
+
     /// Whether most of the track goes on after block `at`, if looks are costly: where another
     /// zone has begun it does not. No long gap ends so late in a track that little is left of it.
     fn may_go_on(&mut self, at: u64, place: u64) -> Result<bool, Error> {
@@ -59,7 +95,12 @@ impl<L: Looks> Walk<'_, L> {
         if 2 * left < self.zone.tracks.sectors && place - self.place > Self::FEW_SLIPS {
             return Ok(false);
         }
-        let most = (left - left.div_ceil(8)).min(self.capacity - 1 - at);
+        // More may be slipped than is seen if looks do not tell sectors.
+        let spared = match self.looks.tell_sectors(&self.zone.tracks) {
+            true => left.div_ceil(8),
+            false => left.div_ceil(2),
+        };
+        let most = (left - spared).min(self.capacity - 1 - at);
         self.is_at(at + most, place + most)
     }
 
@@ -123,6 +164,7 @@ impl<L: Looks> Walk<'_, L> {
         let mut ahead = Ahead::default();
         let mut held = 0;
         for _ in 0..Self::RUNS_AHEAD {
+            let left = self.zone.tracks.track_end(place) - place;
             let run = self.run(at, place)?;
             held += run;
             at += run;
@@ -136,7 +178,10 @@ impl<L: Looks> Walk<'_, L> {
             if ahead.whole > 1 || self.completes(&gaps, place) {
                 return Ok(Some(count));
             }
-            let next = self.looks.places(&self.zone.tracks, at, place)?;
+            let next = match run == left {
+                true => self.looks.places(&self.zone.tracks, at, place)?,
+                false => self.places(at, place, run)?,
+            };
             let Some(next) = next.first().copied().filter(|&to| self.is_gap(place, to)) else {
                 // The zone may end soon after the gap.
                 let ends = (ahead.whole > 0).then_some(count + Self::TRACKS_AHEAD as u32);

@@ -35,7 +35,7 @@ impl<L: Looks> Walk<'_, L> {
             let reach = (track + tracks) * self.zone.tracks.sectors - place;
             let last = (good + reach).min(end) - 1;
             let last_place = place + (last - good);
-            if !self.is_in_line(last, last_place)? {
+            if !self.is_far_in_line(last, last_place)? {
                 break last;
             }
             // The last block of the track before: after the end of the zone, places of another
@@ -60,6 +60,23 @@ impl<L: Looks> Walk<'_, L> {
         Ok(self.is_at(at, place)? && (!before || self.is_at(at - third, place - third)?))
     }
 
+    /// The same; if looks do not tell sectors, blocks of tracks farther back are in line as well:
+    /// tracks that are nearly alike part only over a distance.
+    pub(super) fn is_far_in_line(&mut self, at: u64, place: u64) -> Result<bool, Error> {
+        if !self.is_in_line(at, place)? {
+            return Ok(false);
+        }
+        if !self.looks.tell_sectors(&self.zone.tracks) {
+            for tracks in Self::BACK {
+                let back = tracks * self.zone.tracks.sectors;
+                if at >= self.block + back && !self.is_at(at - back, place - back)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
     /// The first block of `good..=bad` that is not in line, given that `bad` is not: at the ends of
     /// tracks as long as there are any between, then with growing steps along the track, as blocks
     /// further on may be in line by chance.
@@ -72,10 +89,22 @@ impl<L: Looks> Walk<'_, L> {
                 break;
             }
             middle -= back;
-            if self.is_in_line(middle, self.place + (middle - self.block))? {
+            if self.is_far_in_line(middle, self.place + (middle - self.block))? {
                 good = middle + 1;
             } else {
                 bad = middle;
+            }
+        }
+        if !self.looks.tell_sectors(&self.zone.tracks) {
+            // What is off at the end of a track is in line again on the next.
+            let place = self.place + (good - self.block);
+            let last = good + self.zone.tracks.track_end(place) - place - 1;
+            if last < bad {
+                if self.is_far_in_line(last, self.place + (last - self.block))? {
+                    good = last + 1;
+                } else {
+                    bad = last;
+                }
             }
         }
         let mut step = 1;

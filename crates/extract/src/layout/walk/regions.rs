@@ -44,8 +44,21 @@ impl<L: Looks> Walk<'_, L> {
         let at_front = rule.front && self.place == begin && left > 0;
         if blocks > 0 && last > self.block {
             let ahead = if at_front { left } else { 0 };
-            let look = if at_front { self.block } else { last - 1 };
-            if self.is_at(look, self.place + ahead + (look - self.block))? {
+            let look = if at_front {
+                self.block
+            } else {
+                self.end_told(last) - 1
+            };
+            let place = self.place + ahead + (look - self.block);
+            let is_there = match self.looks.tell_sectors(&self.zone.tracks) {
+                true => self.is_at(look, place)?,
+                // Slipped sectors may recur for some time as spare ones do.
+                false => {
+                    self.is_far_in_line(look, place)?
+                        && (at_front || last == self.capacity || self.is_at(last, end)?)
+                }
+            };
+            if is_there {
                 self.failures = 0;
                 if at_front {
                     self.note(left);
@@ -74,6 +87,38 @@ impl<L: Looks> Walk<'_, L> {
                 Ok(false)
             }
         }
+    }
+
+    /// Whether the few places that are missing at the end of the last region are spare ones: if
+    /// looks do not tell sectors, slipped ones count at the end of their track, and may recur.
+    pub(super) fn is_regular(&mut self, rule: Rule) -> Result<bool, Error> {
+        if self.looks.tell_sectors(&self.zone.tracks) || rule.spares > Self::FEW_SLIPS || rule.front
+        {
+            return Ok(true);
+        }
+        if self.slips_recur {
+            return Ok(false);
+        }
+        let Some(gap) = self.zone.gaps.last().filter(|gap| gap.end() == self.place) else {
+            return Ok(true);
+        };
+        let sectors = self.zone.tracks.sectors;
+        let held = (gap.place % sectors).min(self.block - self.zone.first);
+        let first = (self.block - held, gap.place - held);
+        let last = (self.block - 1, gap.place - 1);
+        let is_regular = self
+            .looks
+            .are_apart(&self.zone.tracks, [first, last], rule.spares)?;
+        self.slips_recur = !is_regular;
+        Ok(is_regular)
+    }
+
+    /// The last end of a track up to block `last` that tells what is slipped before it: where looks
+    /// do not tell sectors, what is slipped on the last track of a region moves no other.
+    fn end_told(&self, last: u64) -> u64 {
+        let back = (self.place + (last - self.block)) % self.zone.tracks.sectors;
+        let is_told = self.looks.tell_sectors(&self.zone.tracks) || last <= self.block + back;
+        if is_told { last } else { last - back }
     }
 
     /// Passes over several tracks with one look, if looks are costly and each track has spare
@@ -110,7 +155,9 @@ impl<L: Looks> Walk<'_, L> {
 
     /// Whether all tracks from here on are rotated by the slips of the region before.
     fn turns(&mut self, begin: u64) -> Result<bool, Error> {
-        let Some(rule) = self.rule.filter(|_| self.place == begin && begin > 0) else {
+        let tell_sectors = self.looks.tell_sectors(&self.zone.tracks);
+        let may_turn = tell_sectors && self.place == begin && begin > 0;
+        let Some(rule) = self.rule.filter(|_| may_turn) else {
             return Ok(false);
         };
         let (before, spares) = (begin - rule.region, rule.spares);
