@@ -14,7 +14,7 @@ use crate::layout::walk::NEARLY;
 /// What a look tells apart, in standard deviations of one read.
 pub(super) const AWAY: f64 = 3.0;
 /// The least skew for that, in the same unit.
-const SKEW_LEAST: f64 = 4.5;
+pub(super) const SKEW_LEAST: f64 = 4.5;
 /// Reads of a block that tell with which track it is in line.
 const READS: u32 = 32;
 /// Standard deviation of a number of slipped sectors.

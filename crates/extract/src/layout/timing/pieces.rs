@@ -4,7 +4,7 @@
 //! between them tells what each skew is.
 
 use super::Timed;
-use super::coarse::AWAY;
+use super::coarse::{AWAY, SKEW_LEAST};
 use super::tracks::blocks_in_line;
 use crate::Error;
 use crate::layout::chart::{Tracks, ZoneChart};
@@ -96,7 +96,8 @@ impl Pieces {
         let off = self.all.iter().zip(&starts).map(off).sum::<f64>() / starts.len() as f64;
         let run = |(piece, start): (&Piece, f64)| Run {
             start: start + off,
-            blocks: piece.blocks,
+            // No track holds more, whatever it seems.
+            blocks: piece.blocks.min(sectors),
             off: 0.0,
         };
         self.all.iter().zip(starts).map(run).collect()
@@ -123,7 +124,9 @@ impl Timed<'_, '_> {
         before: Option<&ZoneChart>,
     ) -> Result<Option<(Tracks, u64)>, Error> {
         let about = 1.0 / step;
-        if !self.phases.tells_some_sectors(about as u64) {
+        // Few skews are longer than a quarter of a revolution.
+        let is_hopeless = SKEW_LEAST * self.phases.noise() > 0.25;
+        if is_hopeless || !self.phases.tells_some_sectors(about as u64) {
             return Err(self.scatters_too_much(about as u64));
         }
         let known = before.map(|zone| zone.tracks.surfaces as usize);

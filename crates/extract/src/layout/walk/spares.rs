@@ -9,8 +9,10 @@ impl<L: Looks> Walk<'_, L> {
     /// next track is turned, or nearly, so that its first blocks seem to be on the one before.
     pub(super) fn spares_in_line(&mut self) -> Result<Option<u64>, Error> {
         let sectors = self.zone.tracks.sectors;
-        let ended = self.place.is_multiple_of(sectors) && self.block >= self.zone.first + sectors;
-        if self.looks.tell_sectors(&self.zone.tracks) || !ended {
+        let gap = self.zone.gaps.last().map_or(0, |gap| gap.end());
+        // A whole track has ended.
+        let has_ended = self.place.is_multiple_of(sectors) && self.place >= gap + sectors;
+        if self.looks.tell_sectors(&self.zone.tracks) || !has_ended {
             return Ok(None);
         }
         let (end, end_place) = (self.block, self.place);
