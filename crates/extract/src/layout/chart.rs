@@ -138,7 +138,7 @@ impl ZoneChart {
         self.tracks.turned.retain(|&(from, _)| from < place);
     }
 
-    /// Gives up the last blocks, so many.
+    /// Gives up this many blocks at the end.
     pub fn drop_last(&mut self, blocks: u64) {
         self.blocks -= blocks;
         let mut missing = 0;

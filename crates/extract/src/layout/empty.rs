@@ -14,7 +14,7 @@
 //! So many cylinders are empty that seeks across the boundary take as long as those over as many
 //! cylinders within the zone. Where several numbers do: none, if that is one of them, else the one
 //! that is least off over all distances. Where the ends of reads scatter, angles between zones are
-//! less certain, and of several numbers the one counts that would do at most boundaries.
+//! less certain, and of several numbers the one is taken that fits at the most boundaries.
 //!
 //! # Confidence
 //! Exact where a cylinder more takes 0.005 ms longer and arrivals do not scatter. Otherwise the
@@ -151,16 +151,19 @@ pub fn measure(
     Ok(empty)
 }
 
-/// The number that explains the times of seeks across most boundaries; of several the smallest.
+/// The number that explains the times of seeks across the most boundaries, if it does so across
+/// more than one; of several the one that is least off.
 fn common(boundaries: &[Vec<Candidate>]) -> Option<u32> {
-    let mut counts = BTreeMap::new();
+    let mut fits: BTreeMap<u32, (u32, f64)> = BTreeMap::new();
     for one in boundaries.iter().flatten() {
-        *counts.entry(one.empty).or_insert(0) += 1;
+        let (count, off) = fits.entry(one.empty).or_default();
+        *count += 1;
+        *off += one.off;
     }
-    let most = counts.values().copied().max();
-    counts
+    let best = fits
         .into_iter()
-        .find(|(_, count)| Some(*count) == most)
+        .max_by(|(_, a), (_, b)| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+    best.filter(|(_, (count, _))| *count > 1)
         .map(|(empty, _)| empty)
 }
 

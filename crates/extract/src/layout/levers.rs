@@ -18,15 +18,15 @@ const UNCERTAIN: f64 = 0.11;
 pub(super) enum Sectors {
     /// So many.
     Exactly(u64),
-    /// About as many as angles of this size, in revolutions, which was measured over this many
-    /// sectors, make a revolution: the ends of reads scatter too much to tell one from the next.
+    /// About `1 / step`: `step` is the angle of a sector, in revolutions, measured over `over`
+    /// sectors. Reads scatter too much for the exact number.
     About { step: f64, over: u64 },
 }
 
 /// Sectors of the track that holds block `first`, or of one soon behind it.
 ///
 /// # Errors
-/// A read failed, or their ends scatter too much.
+/// A read failed, or no track is long enough.
 pub(super) fn sectors(phases: &mut Phases<'_, '_>, first: u64) -> Result<Sectors, Error> {
     let mut from = first;
     for _ in 0..TRACKS {

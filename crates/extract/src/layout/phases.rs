@@ -326,7 +326,7 @@ impl<'d, 't> Phases<'d, 't> {
     /// Whether a block ends at this angle rather than `away` revolutions or more from it.
     pub fn is_likelier_at(&mut self, at: u64, angle: f64, away: f64) -> Result<bool, Error> {
         let off = |phases: &mut Self| Ok(apart(angle, phases.once(at)?));
-        self.is_likelier_none(off, self.noise.powi(2), away)
+        self.is_likelier_zero(off, self.noise.powi(2), away)
     }
 
     /// Whether the angle between the ends of two blocks is this rather than `away` revolutions or
@@ -341,12 +341,12 @@ impl<'d, 't> Phases<'d, 't> {
             let from = phases.once(from)?;
             Ok(apart(from + angle, phases.once(to)?))
         };
-        self.is_likelier_none(off, 2.0 * self.noise.powi(2), away)
+        self.is_likelier_zero(off, 2.0 * self.noise.powi(2), away)
     }
 
-    /// Whether an angle, measured again and again, is none rather than `away` revolutions or more:
+    /// Whether an angle, measured again and again, is zero rather than `away` revolutions or more:
     /// Wald's sequential test, as one measurement tells little.
-    fn is_likelier_none(
+    fn is_likelier_zero(
         &mut self,
         mut once: impl FnMut(&mut Self) -> Result<f64, Error>,
         variance: f64,

@@ -27,7 +27,8 @@
 //!
 //! # Confidence
 //! Every track boundary, zone and slip that moves a looked-at block is exact; where looks tell
-//! tracks only, it is not known which sector of a track is slipped. Angles are relative
+//! tracks only, which sector of a track is slipped is not known, and a zone that is nearly in line
+//! with the one before may begin a track off. Angles are relative
 //! to the first block. Not observable: whole cylinders without blocks in front of the first zone,
 //! the numbers of heads, and the direction in which they follow one another. Zones follow one
 //! another without empty cylinders here; seeks tell how many there are ([`super::empty`]). Where
@@ -102,8 +103,8 @@ pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<Found, Erro
         .any(|zone| looks.is_coarse(zone.tracks.sectors))
     {
         found.assumed.push(
-            "Slipped sectors are taken for the last ones of their tracks, and skews for whole \
-             sectors: the ends of reads scatter too much to tell."
+            "A slipped sector or two are taken for the last ones of their track, and skews for \
+             whole sectors: the ends of reads scatter too much to tell."
                 .to_owned(),
         );
     }
@@ -134,7 +135,7 @@ pub(super) struct Timed<'d, 't> {
     pub phases: Phases<'d, 't>,
     /// Sectors of a track that hold no block, where sectors are not told apart, once this is known.
     spare: Option<u64>,
-    /// That they are none is not measured.
+    /// That there are none is assumed.
     supposes_no_spares: bool,
 }
 

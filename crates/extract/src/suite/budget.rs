@@ -49,6 +49,7 @@ pub(super) fn limits(checkpoint: &Checkpoint, measurement: &Measurement) -> Limi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rotation::{Rereads, Rotation};
     use crate::suite::{Options, Outcome, Record};
     use crate::{Cost, Identity};
 
@@ -78,6 +79,33 @@ mod tests {
             }
             let all = checkpoint.cost().time;
             assert!(all <= Span::from_s(60.0 * minutes), "{all}");
+        }
+    }
+
+    /// Where the ends of commands scatter, means of many take longer.
+    #[test]
+    fn where_ends_scatter_a_run_may_take_three_times_as_long() {
+        let options = Options {
+            effort: Effort::Normal,
+            writes: true,
+            seed: 1,
+        };
+        let mut checkpoint = Checkpoint::new("any", Identity::default(), options);
+        let minutes = |checkpoint: &Checkpoint| {
+            let last = MEASUREMENTS.last().expect("some");
+            limits(checkpoint, last).time.as_s() / 60.0
+        };
+        let exact = minutes(&checkpoint);
+        let rotation = |scatter_ns| Rotation {
+            period_ns: 11.1e6,
+            uncertainty_ns: 1.0,
+            scatter_ns,
+            samples: 100,
+            rereads: Rereads::FromMedia,
+        };
+        for (scatter_ns, times) in [(10.0, 1.0), (1e5, 3.0)] {
+            checkpoint.findings.rotation = Some(rotation(scatter_ns));
+            assert!((minutes(&checkpoint) / exact - times).abs() < 1e-6);
         }
     }
 }

@@ -4,7 +4,7 @@ mod asked;
 mod empty;
 mod random;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{self, Geometry, Sparing, Spec, Zone};
@@ -132,26 +132,36 @@ fn differences_beyond(sectors: f64, found: &Geometry, truth: &Geometry) -> [Opti
     first
 }
 
-/// The first block that begins a track in one layout only.
+/// The first block that begins a track or a cylinder in one layout only, or a track that is turned
+/// by three sectors or more in one of them, up to a common rotation.
 fn first_other_track(found: &Geometry, truth: &Geometry) -> Option<Lbn> {
-    let begins = |geometry: &Geometry| {
-        let layout = Layout::new(geometry).unwrap();
-        let mut begins = BTreeSet::new();
+    let [found, truth] = [found, truth].map(|geometry| Layout::new(geometry).unwrap());
+    let begins = |layout: &Layout| {
+        let mut begins = BTreeMap::new();
         let mut at = Lbn(0);
         let mut before = None;
         while at.0 < layout.sectors().0 {
             let extent = layout.extent(at);
             let track = (extent.cylinder, extent.head);
             if before != Some(track) {
-                begins.insert(at);
+                let turns = before.is_some_and(|before| before.0 != extent.cylinder);
+                begins.insert(at, turns);
             }
             before = Some(track);
             at = at + extent.sectors;
         }
         begins
     };
-    let [found, truth] = [begins(found), begins(truth)];
-    found.symmetric_difference(&truth).next().copied()
+    let begins = [begins(&found), begins(&truth)];
+    let zero = truth.extent(Lbn(0)).start - found.extent(Lbn(0)).start;
+    let is_turned = |at: Lbn| {
+        let off = (found.extent(at).start + zero - truth.extent(at).start).as_revolutions();
+        off.min(1.0 - off) > 3.0 * truth.extent(at).sector_angle.as_revolutions()
+    };
+    let mut all = begins[0].keys().chain(begins[1].keys()).collect::<Vec<_>>();
+    all.sort_unstable();
+    let differs = |at: &&&Lbn| begins[0].get(**at) != begins[1].get(**at) || is_turned(***at);
+    all.iter().find(differs).map(|at| **at)
 }
 
 /// The most sectors of a track of which the ends of reads say where it ends; of drives with longer
@@ -192,8 +202,9 @@ fn timed_layouts_have_every_track() {
 }
 
 /// Through noise that is as long as a sector, the same of drives whose sectors are not much
-/// shorter; where it is several sectors long, every track begins where it does; and of drives with
-/// more than a thousand sectors on a track it is said at once that reads scatter too much.
+/// shorter; where it is several sectors long, every track begins where it does, to three sectors;
+/// and of drives with more than a thousand sectors on a track it is said at once that reads scatter
+/// too much.
 #[test]
 fn layouts_are_timed_through_noise() {
     let (mut exact, mut by_track) = (0, 0);
@@ -216,15 +227,16 @@ fn layouts_are_timed_through_noise() {
             continue;
         }
         let found = found.unwrap_or_else(|error| panic!("{}: {error}", entry.name));
-        assert!(cost.time.as_s() < 1800.0, "{}: {cost:?}", entry.name);
         let sector_us = spec.mechanics.period_ns / 1e3 / f64::from(sectors);
         if sector_us < 60.0 {
             let differs = first_other_track(&found.geometry, &spec.geometry);
             assert_eq!(differs, None, "{}", entry.name);
-            let is_said = |told: &String| told.contains("Slipped sectors are taken for the last");
+            let is_said = |told: &String| told.contains("A slipped sector or two are taken for");
             assert!(found.assumed.iter().any(is_said), "{:?}", found.assumed);
+            assert!(cost.time.as_s() < 1800.0, "{}: {cost:?}", entry.name);
             by_track += 1;
         } else {
+            assert!(cost.time.as_s() < 1500.0, "{}: {cost:?}", entry.name);
             let differs = differences_beyond(0.25, &found.geometry, &spec.geometry);
             assert_eq!(differs, [None, None], "{}", entry.name);
             exact += 1;

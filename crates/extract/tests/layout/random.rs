@@ -185,8 +185,9 @@ fn random_layouts_are_found() {
     assert!(20 * timed >= 19 * DRIVES, "{timed} of {DRIVES}");
 }
 
-/// Through noise that is much longer than a sector of most of them, every track of three in five,
-/// whatever their skews. Of nearly all others it is said that no layout was found.
+/// Through noise that is much longer than a sector of most of them, every track of seven in ten,
+/// whatever their skews. Of most others it is said that no layout was found: one in twenty may have
+/// a wrong one.
 #[test]
 fn random_layouts_are_timed_through_noise() {
     const DRIVES: u64 = 40;
@@ -208,8 +209,8 @@ fn random_layouts_are_timed_through_noise() {
         }
     }
     println!("{timed} of {DRIVES}, {wrong} wrong");
-    assert!(5 * timed >= 3 * DRIVES, "{timed} of {DRIVES}");
-    assert!(10 * wrong <= DRIVES, "{wrong} of {DRIVES}");
+    assert!(10 * timed >= 7 * DRIVES, "{timed} of {DRIVES}");
+    assert!(20 * wrong <= DRIVES, "{wrong} of {DRIVES}");
 }
 
 /// Zones, cylinders and defects that a random drive tells give its layout to the sector, but for a

@@ -43,7 +43,7 @@ impl Timed<'_, '_> {
         last: &mut ZoneChart,
     ) -> Result<ZoneChart, Error> {
         let mut zone = self.zone(next, Some(last))?;
-        loop {
+        while zone.blocks > 0 {
             let begin = zone.gaps.first().filter(|gap| gap.place == 0);
             let before = begin.map_or(0, |gap| gap.places);
             let mut longer = zone.clone();

@@ -188,7 +188,7 @@ impl Timed<'_, '_> {
         while blocks < most && is_in_line(blocks)? {
             blocks = blocks_in_line(blocks + 1, most, &mut is_in_line)?;
         }
-        if blocks > pieces.lever {
+        if blocks - 1 > pieces.lever {
             let turned = (blocks - 1) as f64 * step;
             let off = self.phases.between(at, at + blocks - 1, READS)? - turned;
             pieces.lever = blocks - 1;
@@ -219,6 +219,7 @@ impl Timed<'_, '_> {
             .skip(1)
             .find(|piece| piece.blocks == usual);
         let Some(&Piece { first, blocks, .. }) = whole else {
+            self.supposes_no_spares = true;
             return Ok(usual);
         };
         let reads = 2.0 * (self.scatter(usual) / WHOLE).powi(2);
@@ -260,8 +261,9 @@ impl Timed<'_, '_> {
             let expected = tracks.track_angle((zone.track + piece) as u64) / revolution;
             apart(expected, begin) * revolution
         };
-        let whole = zone.first..pieces.all.len();
-        let off = whole.clone().map(off).sum::<f64>() / whole.len().max(1) as f64;
+        let mut offs: Vec<f64> = (zone.first..pieces.all.len()).map(off).collect();
+        offs.sort_by(f64::total_cmp);
+        let off = offs.get(offs.len() / 2).copied().unwrap_or(0.0);
         tracks.offset = (tracks.offset + off).rem_euclid(revolution);
         Ok(tracks)
     }
@@ -378,7 +380,7 @@ impl Followed<'_> {
     }
 }
 
-/// A number of sectors less whole revolutions, at most half a one to either side.
+/// A number of sectors less whole revolutions, at most half of one to either side.
 fn wrapped(turned: f64, sectors: u64) -> f64 {
     let revolution = sectors as f64;
     turned - (turned / revolution).round() * revolution

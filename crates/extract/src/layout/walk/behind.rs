@@ -27,19 +27,22 @@ impl<L: Looks> Walk<'_, L> {
     /// tracks with the fewest further gaps.
     pub(super) fn behind(&mut self, at: u64) -> Result<Option<u64>, Error> {
         let mut best: Option<(u32, u64)> = None;
-        let places = self.places(at, self.place, self.held_on_track())?;
+        let is_inside = !self.place.is_multiple_of(self.zone.tracks.sectors);
+        let held = if is_inside { self.held_on_track() } else { 0 };
+        let places = self.places(at, self.place, held)?;
         for &place in &places {
             if !self.is_gap(self.place, place) || !self.may_go_on(at, place)? {
                 continue;
             }
             if place - self.place > Self::FEW_SLIPS {
                 // Another zone may begin at nearly the same angle.
-                let within = self.place % self.zone.tracks.sectors;
-                let before = within.min(self.block - self.zone.first);
-                let before = (self.block - before, self.place - before);
-                if !self
-                    .looks
-                    .are_apart(&self.zone.tracks, [before, (at, place)], NEARLY)?
+                let held = self.held_on_track();
+                let before = (self.block - held, self.place - held);
+                let here = (at, place);
+                if held > 0
+                    && !self
+                        .looks
+                        .are_apart(&self.zone.tracks, [before, here], NEARLY)?
                 {
                     continue;
                 }
@@ -61,11 +64,12 @@ impl<L: Looks> Walk<'_, L> {
         Ok(best.map(|(_, place)| place).or(nearest))
     }
 
-    /// Blocks before the next one that are in line on the track on which it should be.
+    /// Blocks in line on the track of the last block, behind the last place without a block.
     fn held_on_track(&self) -> u64 {
-        let begin = self.place / self.zone.tracks.sectors * self.zone.tracks.sectors;
+        let sectors = self.zone.tracks.sectors;
+        let begin = self.place.saturating_sub(1) / sectors * sectors;
         let gap = self.zone.gaps.last().map_or(0, |gap| gap.end());
-        self.place - begin.max(gap)
+        self.place.saturating_sub(begin.max(gap))
     }
 
     /// The places where block `at` may be, which is not at `place`, the next of `held` blocks in
@@ -95,6 +99,7 @@ impl<L: Looks> Walk<'_, L> {
         if 2 * left < self.zone.tracks.sectors && place - self.place > Self::FEW_SLIPS {
             return Ok(false);
         }
+        let left = left.min(self.left_of_region(place));
         // More may be slipped than is seen if looks do not tell sectors.
         let spared = match self.looks.tell_sectors(&self.zone.tracks) {
             true => left.div_ceil(8),
@@ -102,6 +107,19 @@ impl<L: Looks> Walk<'_, L> {
         };
         let most = (left - spared).min(self.capacity - 1 - at);
         self.is_at(at + most, place + most)
+    }
+
+    /// How many places behind the next block, which is at `place`, hold blocks before the spare ones
+    /// at the end of its region, if these are known.
+    fn left_of_region(&self, place: u64) -> u64 {
+        let Some(rule) = self.rule.filter(|rule| !rule.front) else {
+            return u64::MAX;
+        };
+        let begin = place / rule.region * rule.region;
+        let end = begin + rule.region;
+        let slipped = self.missing(begin, end) + (place - self.place.max(begin));
+        let spares = rule.spares.saturating_sub(slipped);
+        end.saturating_sub(spares + place)
     }
 
     /// Whether places from `from` to `to` may be a gap: it ends with a track, or is small, or in
@@ -178,7 +196,7 @@ impl<L: Looks> Walk<'_, L> {
             if ahead.whole > 1 || self.completes(&gaps, place) {
                 return Ok(Some(count));
             }
-            let next = match run == left {
+            let next = match run == left || self.looks.tell_sectors(&self.zone.tracks) {
                 true => self.looks.places(&self.zone.tracks, at, place)?,
                 false => self.places(at, place, run)?,
             };

@@ -41,7 +41,8 @@ impl<L: Looks> Walk<'_, L> {
             // The last block of the track before: after the end of the zone, places of another
             // pattern may be the same by chance.
             let back = last_place % self.zone.tracks.sectors + 1;
-            if tracks > 1 && !self.is_in_line(last - back, last_place - back)? {
+            let is_off = tracks > 1 && !self.is_in_line(last - back, last_place - back)?;
+            if is_off && last - back >= good {
                 break last - back;
             }
             good = last + 1;
@@ -54,9 +55,8 @@ impl<L: Looks> Walk<'_, L> {
     /// third of a track before it is in line as well: another zone's tracks may end at like angles.
     pub(super) fn is_in_line(&mut self, at: u64, place: u64) -> Result<bool, Error> {
         let third = self.zone.tracks.sectors / 3;
-        let is_coarse = self.looks.are_costly(&self.zone.tracks);
         let has_room = at >= self.block + third && place % self.zone.tracks.sectors >= third;
-        let before = is_coarse && has_room;
+        let before = has_room && self.looks.are_costly(&self.zone.tracks);
         Ok(self.is_at(at, place)? && (!before || self.is_at(at - third, place - third)?))
     }
 

@@ -55,7 +55,7 @@ impl<L: Looks> Walk<'_, L> {
                 // Slipped sectors may recur for some time as spare ones do.
                 false => {
                     self.is_far_in_line(look, place)?
-                        && (at_front || last == self.capacity || self.is_at(last, end)?)
+                        && (rule.front || last == self.capacity || self.is_at(last, end)?)
                 }
             };
             if is_there {
@@ -102,8 +102,18 @@ impl<L: Looks> Walk<'_, L> {
         let Some(gap) = self.zone.gaps.last().filter(|gap| gap.end() == self.place) else {
             return Ok(true);
         };
-        let sectors = self.zone.tracks.sectors;
-        let held = (gap.place % sectors).min(self.block - self.zone.first);
+        let begin = gap.place / self.zone.tracks.sectors * self.zone.tracks.sectors;
+        let before = self
+            .zone
+            .gaps
+            .iter()
+            .rev()
+            .nth(1)
+            .map_or(0, |gap| gap.end());
+        let held = gap.place.saturating_sub(begin.max(before));
+        if held < 2 {
+            return Ok(true);
+        }
         let first = (self.block - held, gap.place - held);
         let last = (self.block - 1, gap.place - 1);
         let is_regular = self
