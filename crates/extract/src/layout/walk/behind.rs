@@ -109,7 +109,7 @@ impl<L: Looks> Walk<'_, L> {
         self.is_at(at + most, place + most)
     }
 
-    /// How many places behind the next block, which is at `place`, hold blocks before the spare ones
+    /// How many places behind the next block, which is at `place`, hold blocks before the spares
     /// at the end of its region, if these are known.
     fn left_of_region(&self, place: u64) -> u64 {
         let Some(rule) = self.rule.filter(|rule| !rule.front) else {
