@@ -54,7 +54,10 @@ times as wide.",
     (
         "timing-noise",
         "With noise, by timing alone",
-        "The same noise, on drives that tell nothing of where their blocks are.",
+        "\
+The same noise, on drives that tell nothing of where their blocks are. Where a sector is much
+shorter than the noise, skews still tell with which block a track begins, but not which of its
+sectors are slipped. Thousands of reads take time: *time* is over 30 minutes here, too.",
     ),
 ];
 
