@@ -327,7 +327,8 @@ const SMALL: &str = include_str!("guest.toml");
 /// `diskarm extract` finds a whole specification by SG_IO, through the guest's kernel: where blocks
 /// are exactly, with the defects; how the drive turns, seeks and what reads take about as closely
 /// as commands reach the drive, some 0.1 ms sooner or later than others. Where this machine was so
-/// busy that something was not found, or that the guest saw no hit of the buffer, it measures again.
+/// busy that something was not found, or that the guest saw no hit of the buffer, the same command
+/// measures again.
 ///
 /// The drive serves in real time, and other work of this machine would be taken for the drive's, so
 /// the processes have a real-time priority. That needs root.
