@@ -97,7 +97,7 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
             )),
             (None, _) => (left_out > 0).then(|| {
                 format!(
-                    "{left_out} of {} distances were left out: their pairs give the time no bound",
+                    "without {left_out} of {} distances, whose pairs give the time no bound",
                     left_out + self.found.len()
                 )
             }),

@@ -294,7 +294,7 @@ fn a_distance_of_which_little_is_seen_is_left_out() {
         assert!(has(&all) && all.remark.is_none(), "{all:?}");
         assert!(!has(&some), "{some:?}");
         let remark = format!(
-            "1 of {} distances were left out: their pairs give the time no bound",
+            "without 1 of {} distances, whose pairs give the time no bound",
             some.points.len() + 1
         );
         assert_eq!(some.remark, Some(remark));
