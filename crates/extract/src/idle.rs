@@ -55,6 +55,10 @@ const CONTRADICTIONS: usize = 2;
 /// less than this share of a sector does not count.
 const LATE: f64 = 6.0;
 
+/// The chance that is small enough for a block that the buffer has to be taken for one that it has
+/// not: a hundred blocks are looked at.
+const BY_CHANCE: f64 = 1e-5;
+
 /// What a drive does after a read before its arm is free.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Idle {
@@ -299,13 +303,14 @@ fn read_ahead(pairs: &mut Pairs<'_, '_>, place: &Track) -> Result<SectorCount, E
 }
 
 /// Whether a read of one block brings the one `far` blocks further to the buffer: its end is then
-/// not tied to its sector. Four reads that end there say no, since one may by chance; where ends
-/// scatter, two that do not say yes, since one may be late. Each is at another cylinder, as the
-/// buffer may keep what an earlier one brought.
+/// not tied to its sector. Four reads that end there say no, since one may by chance, and more
+/// where ends scatter, as more do by chance then; there two that do not say yes, since one may be
+/// late. Each is at another cylinder, as the buffer may keep what an earlier one brought.
 fn brings(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<bool, Error> {
     let rest = span(pairs.clock.period() * turns(place, far, 1.0)).max(LONG);
     let (mut buffered, mut tied) = (0, 0);
-    while tied < 4 {
+    let enough = enough_tied(2.0 * pairs.clock.tolerance() / pairs.clock.period());
+    while tied < enough {
         // Whole revolutions would let a read from the buffer end where one from the media does.
         let random = pairs.uniform() * pairs.clock.period();
         if has(pairs, place, far, rest + span(random))? {
@@ -318,6 +323,16 @@ fn brings(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<bool, Er
         }
     }
     Ok(false)
+}
+
+/// How many reads must end where one from the media does, if one from the buffer does so with this
+/// chance: so many that the buffer would hardly send all but one of them.
+fn enough_tied(chance: f64) -> u32 {
+    let chance = chance.min(0.9);
+    let by_chance = |reads: u32| f64::from(reads + 1) * chance.powi(reads as i32);
+    (4..)
+        .find(|&reads| by_chance(reads) < BY_CHANCE)
+        .unwrap_or(4)
 }
 
 /// Whether the buffer has the block `far` beyond the first of a cylinder like that of `place`,

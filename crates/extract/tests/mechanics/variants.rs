@@ -4,7 +4,7 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::request::Op;
 use diskarm_core::spec::{Geometry, ReadAhead, SeekCurve, Spec, WriteStart, Zone};
 use diskarm_core::units::{SectorCount, Span};
-use diskarm_extract::{Disk, Effort, Simulated, idle, overheads, rotation};
+use diskarm_extract::{Disk, Effort, Noisy, Simulated, Transport, idle, overheads, rotation};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -180,4 +180,31 @@ fn an_arm_that_waits_is_not_taken_for_a_slow_one() {
         let off = (reads.head_switch.value - spec.mechanics.head_switch).as_ms();
         assert!(off.abs() < 0.02, "{sectors:?}: {reads:?}");
     }
+}
+
+/// Read-ahead ends where it does also through noise in which one read from the buffer in five ends
+/// where one from the media might.
+#[test]
+fn noise_does_not_end_read_ahead_early() {
+    let spec = catalogued("seagate-cheetah-st34501n");
+    let layout = Layout::new(&spec.geometry).unwrap();
+    let measured = |transport: &mut dyn Transport, seed| {
+        let mut disk = Disk::new(transport).unwrap();
+        let rotation = rotation::measure(&mut disk, Effort::Normal, seed).unwrap();
+        idle::measure(&mut disk, &layout, &rotation, seed).unwrap()
+    };
+    let exact = measured(&mut Simulated::new(&spec, HOST, 1).unwrap(), 1);
+    assert!(exact.ahead.iter().all(|ahead| ahead.0 > 0), "{exact:?}");
+    let mut looked = 0;
+    for seed in 1..=16 {
+        let drive = Simulated::new(&spec, HOST, seed).unwrap();
+        let mut noisy = Noisy::new(Box::new(drive), Span::from_us(100.0), seed);
+        let found = measured(&mut noisy, seed);
+        // An arm that waits less than the noise is long may be taken for one that is free.
+        if found.rest > Span::ZERO {
+            assert_eq!(found.ahead, exact.ahead, "seed {seed}");
+            looked += 1;
+        }
+    }
+    assert!(looked >= 8, "{looked}");
 }
