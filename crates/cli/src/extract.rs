@@ -44,7 +44,7 @@ pub struct Args {
     #[arg(required_unless_present = "compare")]
     output: Option<String>,
 
-    /// Take few samples: two to four minutes on most drives
+    /// Take few samples: a few minutes on most drives
     #[arg(long, conflicts_with = "thorough")]
     quick: bool,
 

@@ -84,9 +84,7 @@ pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<Found, Erro
         zones.push(found);
     }
     let mut found = assemble::geometry(&zones, capacity, sector_bytes)?;
-    found.assumed.push(
-        "Heads are taken to ascend in every cylinder: the ends of reads do not tell.".to_owned(),
-    );
+    found.assumed.push(ASCENDING.to_owned());
     if zones.len() > 1 {
         found.assumed.push(CLOSED.to_owned());
     }
@@ -102,11 +100,7 @@ pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<Found, Erro
         .iter()
         .any(|zone| looks.is_coarse(zone.tracks.sectors))
     {
-        found.assumed.push(
-            "A slipped sector or two are taken for the last ones of their track, and skews for \
-             whole sectors: the ends of reads scatter too much to tell."
-                .to_owned(),
-        );
+        found.assumed.push(UNPLACED.to_owned());
     }
     if looks.supposes_no_spares {
         found.assumed.push(
@@ -126,6 +120,14 @@ pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<Found, Erro
 /// What is assumed of zones until seeks tell.
 pub(crate) const CLOSED: &str =
     "Zones are taken to follow one another without cylinders that hold nothing.";
+
+/// What is assumed of the order of heads.
+pub(crate) const ASCENDING: &str = "Heads are assumed to be used in ascending order in every cylinder: the ends of reads do not \
+     tell.";
+
+/// What is assumed where looks tell tracks only.
+pub(crate) const UNPLACED: &str = "Which sectors are slipped is not known: one or two of a track are placed at its end, and \
+     skews are taken for whole sectors, as the ends of reads scatter too much to tell.";
 
 /// More zones than any drive has.
 const ZONES_MAX: usize = 5_000;

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::{Checkpoint, Findings, Outcome, WriteSeeks};
 use crate::Estimate;
 use crate::cache::Finding;
+use crate::layout::{self, timing};
 use crate::overheads::Unsure;
 use crate::seek::Seeks;
 
@@ -132,13 +133,21 @@ fn geometry(name: &str, findings: &Findings) -> Option<How> {
     let chosen = findings.layout.as_ref()?;
     match name {
         "sectors" | "sector_bytes" => Some(exact("READ CAPACITY")),
+        "order" if chosen.method == layout::Method::Timing => {
+            Some(How::Assumed(timing::ASCENDING.to_owned()))
+        }
         "surfaces" | "cylinders" | "sparing" | "order" => Some(exact(&chosen.method.to_string())),
         "zones" => {
             let zones = &chosen.found.geometry.zones;
             let slips: usize = zones.iter().map(|zone| zone.slips.len()).sum();
             let defects: usize = zones.iter().map(|zone| zone.defects.len()).sum();
+            let assumed = &chosen.found.assumed;
+            let unplaced = match assumed.iter().any(|assumed| assumed == timing::UNPLACED) {
+                true => " whose tracks are known but not their sectors",
+                false => "",
+            };
             Some(exact(&format!(
-                "{}: {} zones, {slips} slips, {defects} reallocations",
+                "{}: {} zones, {slips} slips{unplaced}, {defects} reallocations",
                 chosen.method,
                 zones.len()
             )))

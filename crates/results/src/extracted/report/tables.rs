@@ -262,8 +262,8 @@ pub fn defects(findings: &Findings) -> Html {
         None => Html::default(),
         Some(Err(why)) => Html::element("p", format!("The drive lists no defects: {why}.")),
         Some(Ok(defects)) => listed(vec![
-            ("Known when it was made", defects.primary.len().to_string()),
-            ("Grown since", defects.grown.len().to_string()),
+            ("Primary defects", defects.primary.len().to_string()),
+            ("Grown defects", defects.grown.len().to_string()),
         ]),
     }
 }
