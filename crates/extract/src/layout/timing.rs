@@ -122,12 +122,13 @@ pub(crate) const CLOSED: &str =
     "Zones are taken to follow one another without cylinders that hold nothing.";
 
 /// What is assumed of the order of heads.
-pub(crate) const ASCENDING: &str = "Heads are assumed to be used in ascending order in every cylinder: the ends of reads do not \
-     tell.";
+pub(crate) const ASCENDING: &str = "Heads are assumed to be used in ascending order in every \
+     cylinder: the ends of reads do not tell.";
 
 /// What is assumed where looks tell tracks only.
-pub(crate) const UNPLACED: &str = "Which sectors are slipped is not known: one or two of a track are placed at its end, and \
-     skews are taken for whole sectors, as the ends of reads scatter too much to tell.";
+pub(crate) const UNPLACED: &str = "Which sectors are slipped is not known: one or two of a track \
+     are placed at its end, and skews are taken for whole sectors, as the ends of reads scatter \
+     too much to tell.";
 
 /// More zones than any drive has.
 const ZONES_MAX: usize = 5_000;
