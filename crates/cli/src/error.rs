@@ -10,6 +10,9 @@ use diskarm_results::place::PlaceError;
 use diskarm_study::StudyError;
 use diskarm_trace::TraceError;
 
+/// The exit code of a program that Ctrl-C has ended: 128 plus the number of the signal.
+pub const INTERRUPTED: i32 = 130;
+
 /// Why a command failed. Displays as one line, without `error:`.
 #[derive(Debug)]
 pub enum Error {

@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::io;
+use std::process::exit;
 
 use diskarm_core::text::InputError;
 use diskarm_extract::suite::{Checkpoint, MEASUREMENTS, Observer, Outcome, Progress};
 use diskarm_results::place::{Files, Place};
 
-use crate::error::Error;
+use crate::error::{Error, INTERRUPTED};
 use crate::progress;
 
 /// Keeps the checkpoint, and shows how the run goes.
@@ -25,8 +26,12 @@ impl Keeper {
             let place = files.place("--output", &path)?;
             Ok::<_, Error>((path, place))
         });
+        let at = at.transpose()?;
+        if let Some((path, _)) = &at {
+            watch(path.clone());
+        }
         Ok(Self {
-            at: at.transpose()?,
+            at,
             bar: progress::Steps::new(MEASUREMENTS.len() as u64),
         })
     }
@@ -67,6 +72,18 @@ impl Keeper {
         // A leftover says that its run is over, which does no harm.
         let _ = self.path().map(fs::remove_file);
     }
+}
+
+/// From now on Ctrl-C says that the checkpoint at `path` continues the run, if there is one. It
+/// ends the program at once: a checkpoint is whole or is not there.
+fn watch(path: String) {
+    // Without a handler Ctrl-C still ends the program.
+    let _ = ctrlc::set_handler(move || {
+        if fs::exists(&path).unwrap_or(false) {
+            eprintln!("\nstopped: {path} has what was measured; run it again to continue");
+        }
+        exit(INTERRUPTED);
+    });
 }
 
 impl Observer for Keeper {

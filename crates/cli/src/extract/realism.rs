@@ -17,6 +17,10 @@ by notch pages and READ CAPACITY; untold, in no way
 pub fn of(url: &str) -> Result<(&str, Realism), InputError> {
     let parameters = |url| str::strip_suffix(url, ")").and_then(|url| url.rsplit_once('('));
     let Some((drive, parameters)) = parameters(url) else {
+        if url.contains('(') && !url.ends_with(".toml") {
+            let message = format!("URL: found {url:?}, expected a parenthesis at its end");
+            return Err(InputError::message(message));
+        }
         return Ok((url, Realism::default()));
     };
     let call = format!("sim({parameters})");
@@ -55,7 +59,7 @@ mod tests {
         assert_eq!(drive, "./a.toml");
         assert_eq!(realism.noise, Span::from_us(100.0));
         assert_eq!(realism.places, Places::Untold);
-        for wrong in ["a(noise=1)", "a(places=here)", "a(hum=1ms)"] {
+        for wrong in ["a(noise=1)", "a(places=here)", "a(hum=1ms)", "a(noise=1ms"] {
             assert!(of(wrong).is_err(), "{wrong}");
         }
     }

@@ -7,13 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use diskarm_study::verdicts::counted;
 
+use crate::error::INTERRUPTED;
+
 // A process has one handler; these hold the progress that it prints.
 static DONE: AtomicUsize = AtomicUsize::new(0);
 static CELLS: AtomicUsize = AtomicUsize::new(0);
 static HAS_RESULTS: AtomicBool = AtomicBool::new(false);
-
-/// The exit code of an interrupted program: 128 plus the number of the signal.
-const STATUS: i32 = 130;
 
 /// From now on Ctrl-C prints how many of the cells are finished, and whether `folder` has results
 /// of an earlier run. It ends the program at once, without waiting for running cells: the store
@@ -32,7 +31,7 @@ pub fn watch(cells: usize, folder: &Path) {
             if HAS_RESULTS.load(Ordering::Relaxed) {
                 eprintln!("results and report are from an earlier run");
             }
-            exit(STATUS);
+            exit(INTERRUPTED);
         });
     });
 }

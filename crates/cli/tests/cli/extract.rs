@@ -2,6 +2,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec;
@@ -301,6 +304,42 @@ fn a_run_continues_from_its_checkpoint() {
     );
     // A file that is not understood is not lost.
     assert_eq!(fs::read_to_string(&partial).unwrap(), "rotation = 11");
+}
+
+/// Ctrl-C says what continues the run, and the same command does.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_says_that_it_continues() {
+    let folder = folder("interrupted");
+    let output = folder.join("found.toml");
+    let partial = folder.join("found.toml.partial");
+    let arguments = ["extract", "sim:quantum-atlas-10k", "--thorough", "-o"];
+    let arguments = [&arguments[..], &[text(&output)]].concat();
+    let mut run = Command::new(env!("CARGO_BIN_EXE_diskarm"))
+        .args(&arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while !partial.exists() {
+        assert!(run.try_wait().unwrap().is_none(), "the run ended");
+        thread::sleep(Duration::from_millis(5));
+    }
+    let kill = Command::new("kill")
+        .args(["-INT", &run.id().to_string()])
+        .status();
+    assert!(kill.unwrap().success());
+    let ended = run.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130));
+    let shown = String::from_utf8(ended.stderr).unwrap();
+    let expected = format!(
+        "stopped: {} has what was measured; run it again to continue\n",
+        partial.display()
+    );
+    assert!(shown.ends_with(&expected), "{shown}");
+    assert!(!output.exists());
+    let kept = Checkpoint::parse(&fs::read_to_string(&partial).unwrap()).unwrap();
+    assert!(!kept.records.is_empty());
 }
 
 #[test]
