@@ -325,8 +325,8 @@ fn brings(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<bool, Er
     Ok(false)
 }
 
-/// How many reads must end where one from the media does, if one from the buffer does so with this
-/// chance: so many that the buffer would hardly send all but one of them.
+/// How many reads must end where one from the media does before the block is taken for one that
+/// the buffer does not have, if a read from the buffer ends there with this chance.
 fn enough_tied(chance: f64) -> u32 {
     let chance = chance.min(0.9);
     let by_chance = |reads: u32| f64::from(reads + 1) * chance.powi(reads as i32);

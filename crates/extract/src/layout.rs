@@ -26,6 +26,7 @@ mod orient;
 mod pattern;
 mod phases;
 mod reallocated;
+mod search;
 pub mod timing;
 mod told;
 pub mod translate;

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::Duration;
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec;
@@ -323,7 +322,7 @@ fn an_interrupted_run_says_that_it_continues() {
         .unwrap();
     while !partial.exists() {
         assert!(run.try_wait().unwrap().is_none(), "the run ended");
-        thread::sleep(Duration::from_millis(5));
+        thread::yield_now();
     }
     let kill = Command::new("kill")
         .args(["-INT", &run.id().to_string()])

@@ -367,3 +367,31 @@ fn short_and_long(reach: u32) -> impl Iterator<Item = u32> {
     let next = move |last: &u32| (*last < reach).then(|| (last + (last / 10).max(1)).min(reach));
     std::iter::successors(Some(1), next)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidates(all: &[(u32, f64)]) -> Vec<Candidate> {
+        let candidate = |&(empty, off): &(u32, f64)| Candidate { empty, off };
+        all.iter().map(candidate).collect()
+    }
+
+    /// What most boundaries have decides between the numbers that one of them leaves, but not
+    /// against all of them; without such a number none counts, then the one that is least off.
+    #[test]
+    fn the_most_common_number_decides_where_several_are_left() {
+        let clear = || candidates(&[(1, 0.1)]);
+        let open = || candidates(&[(0, 0.2), (1, 0.3), (9, 0.1)]);
+        let other = || candidates(&[(4, 0.5), (7, 0.1)]);
+        let most = common(&[clear(), open(), clear(), other()]);
+        assert_eq!(most, Some(1));
+        assert_eq!(taken(&open(), most), 1);
+        assert_eq!(taken(&other(), most), 7);
+        assert_eq!(common(&[open()]), None);
+        assert_eq!(taken(&open(), None), 0);
+        // Of numbers that are as common the one that is least off.
+        let two = || candidates(&[(3, 0.9), (20, 0.1)]);
+        assert_eq!(common(&[two(), two()]), Some(20));
+    }
+}

@@ -16,7 +16,7 @@ const UNCERTAIN: f64 = 0.11;
 
 /// How many sectors a track has.
 pub(super) enum Sectors {
-    /// So many.
+    /// The number of sectors.
     Exactly(u64),
     /// About `1 / step`: `step` is the angle of a sector, in revolutions, measured over `over`
     /// sectors. Reads scatter too much for the exact number.

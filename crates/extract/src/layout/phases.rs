@@ -34,7 +34,7 @@ const SURE: (f64, f64) = (10.5, 12.0);
 /// Reads of a look that are reasonable.
 const READS_OF_A_LOOK_MAX: f64 = 60.0;
 
-/// The same, if only what decides much is looked at like that.
+/// The same for the few decisions that matter most.
 const READS_OF_SOME_LOOKS_MAX: f64 = 2_000.0;
 
 /// The platter's clock: when it has turned how often.
@@ -297,12 +297,12 @@ impl<'d, 't> Phases<'d, 't> {
         2.0 * SURE.1 * (self.noise * sectors as f64).powi(2)
     }
 
-    /// Whether so few reads tell a sector from the next that a layout can be made of such looks.
+    /// Whether few enough reads distinguish a sector from the next for every look of a layout.
     pub fn tells_sectors(&self, sectors: u64) -> bool {
         self.reads_of_a_look(sectors) <= READS_OF_A_LOOK_MAX
     }
 
-    /// Whether so few reads tell a sector from the next that what decides much can be told.
+    /// Whether few enough reads distinguish a sector from the next for the decisions that matter.
     pub fn tells_some_sectors(&self, sectors: u64) -> bool {
         self.reads_of_a_look(sectors) <= READS_OF_SOME_LOOKS_MAX
     }

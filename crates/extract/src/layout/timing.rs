@@ -19,28 +19,28 @@
 //! angle is much likelier than one that is a sector off, or less likely (Wald's sequential test).
 //! Then skews are taken for whole sectors, what decides much is looked at twice, explanations that
 //! would take many reads are tried last or not at all, and slips inside tracks that have spare
-//! sectors of their own are not looked for. If that would take more than 60 reads, looks tell
-//! tracks only (`coarse`): blocks that are in line with their track are told from those of the next
-//! track, as skews are much longer than sectors. Of several explanations of a jump (slipped
+//! sectors of their own are not looked for. If that would take more than 60 reads, looks only
+//! distinguish tracks (`coarse`): a block of a track from one of the next, as skews are much longer
+//! than sectors. Of several explanations of a jump (slipped
 //! sectors, slipped tracks, spare space) the one that skips the fewest places and predicts the
 //! following tracks counts. Where none does, the next zone begins.
 //!
 //! # Confidence
-//! Every track boundary, zone and slip that moves a looked-at block is exact; where looks tell
-//! tracks only, which sector of a track is slipped is not known, and a zone that is nearly in line
-//! with the one before may begin a track off. Angles are relative
-//! to the first block. Not observable: whole cylinders without blocks in front of the first zone,
-//! the numbers of heads, and the direction in which they follow one another. Zones follow one
-//! another without empty cylinders here; seeks tell how many there are ([`super::empty`]). Where
-//! skews do not tell which tracks make a cylinder, as with equal ones, the times of head switches
-//! and seeks do (`cylinders`).
+//! Every track boundary, zone and slip that moves a looked-at block is exact; where looks only
+//! distinguish tracks, which sector of a track is slipped is not known, and a zone that is nearly
+//! in line with the one before may begin a track off. Angles are relative to the first block. Not
+//! observable: whole cylinders without blocks in front of the first zone, the numbers of heads, and
+//! the direction in which they follow one another. Zones follow one another without empty cylinders
+//! here; seeks tell how many there are ([`super::empty`]). Where skews do not tell which tracks
+//! make a cylinder, as with equal ones, the times of head switches and seeks do (`cylinders`).
 //!
 //! # Cost
 //! One command a look, about one revolution each; 50 to 150 looks a zone, one a region of the
 //! sparing scheme, and about 20 for each slip. A look takes one read or, if ends scatter by more
 //! than a fiftieth of a sector, some 22 times the square of their standard deviation in sectors. A
-//! look that tells tracks only takes three reads, and a zone some 2,500 reads, most of them for
-//! skews. If a look that tells sectors would take 2,000 reads, skews would take too many.
+//! look that only distinguishes tracks takes some three reads, and the first tracks of a zone some
+//! 2,000, half of them for skews. If a look that distinguishes sectors would take 2,000 reads,
+//! skews would take too many.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::Sparing;
@@ -136,7 +136,8 @@ const ZONES_MAX: usize = 5_000;
 /// A drive whose reads are timed.
 pub(super) struct Timed<'d, 't> {
     pub phases: Phases<'d, 't>,
-    /// Sectors of a track that hold no block, where sectors are not told apart, once this is known.
+    /// Sectors of a track that hold no block, once this is known, for looks that only distinguish
+    /// tracks.
     spare: Option<u64>,
     /// That there are none is assumed.
     supposes_no_spares: bool,
@@ -329,17 +330,25 @@ impl<'d, 't> Timed<'d, 't> {
             }
         }
         let surfaces = surfaces.or(known).unwrap_or(1) as u32;
-        let cylinder = before.map_or(0, ZoneChart::end_cylinder);
-        let patterns = pattern::patterns(&runs, sectors, surfaces, cylinder);
-        let chosen = match before {
-            None => self.first_pattern(&runs, patterns)?,
-            // A zone begins with a cylinder if it may.
-            Some(_) => {
-                let whole = patterns.iter().position(|pattern| pattern.place < sectors);
-                patterns[whole.unwrap_or(0)].clone()
-            }
-        };
+        let chosen = self.pattern(&runs, (sectors, surfaces), before)?;
         Ok(Some((chosen.tracks, chosen.place)))
+    }
+
+    /// The pattern of the first tracks of the zone behind the zone `before`.
+    fn pattern(
+        &mut self,
+        runs: &[Run],
+        (sectors, surfaces): (u64, u32),
+        before: Option<&ZoneChart>,
+    ) -> Result<Pattern, Error> {
+        let cylinder = before.map_or(0, ZoneChart::end_cylinder);
+        let mut patterns = pattern::patterns(runs, sectors, surfaces, cylinder);
+        if before.is_none() {
+            return self.first_pattern(runs, patterns);
+        }
+        // A zone begins with a cylinder if it may.
+        let whole = patterns.iter().position(|pattern| pattern.place < sectors);
+        Ok(patterns.swap_remove(whole.unwrap_or(0)))
     }
 
     /// The pattern of the first zone, of those that explain its tracks equally well: if there are

@@ -6,8 +6,8 @@
 //! places recur at the end (or the front) of regions of one size, one look at each region finds
 //! its slips.
 //!
-//! Where looks tell tracks only, all but the ends of tracks may be a few sectors from their places:
-//! what is slipped on a track is seen, and noted, at its end.
+//! Where looks only distinguish tracks, all but the ends of tracks may be a few sectors from their
+//! places: what is slipped on a track is seen, and noted, at its end.
 
 use super::chart::{Gap, Tracks, ZoneChart};
 use crate::Error;
@@ -17,6 +17,9 @@ mod behind;
 mod change;
 mod regions;
 mod spares;
+
+/// Neighbouring sectors that a defect may slip.
+pub(super) const FEW_SLIPS: u64 = 12;
 
 /// Sectors that tracks of another zone are off by, at least, where they are not taken for tracks of
 /// this one; a slipped one or two are not seen.
@@ -34,7 +37,7 @@ pub(super) trait Looks {
         false
     }
 
-    /// Whether looks tell a sector from the next; if not, they tell a track from the next, and what
+    /// Whether looks distinguish a sector from the next; if not, they distinguish tracks, and what
     /// is slipped on a track counts at its end.
     fn tell_sectors(&self, _: &Tracks) -> bool {
         true
@@ -100,8 +103,6 @@ impl<'a, L: Looks> Walk<'a, L> {
     const DOUBTS: u32 = 3;
     /// How many tracks back blocks must be in line as well, if looks do not tell sectors.
     const BACK: [u64; 2] = [13, 31];
-    /// Neighbouring sectors that a defect may slip.
-    const FEW_SLIPS: u64 = 12;
 
     /// The zone that begins with block `first` at `place`, for as long as it goes.
     pub fn zone(

@@ -1,34 +1,32 @@
-//! Looks where the ends of reads scatter so much that they tell one track from the next, but not
-//! one sector from the next.
+//! Looks where the ends of reads scatter so much that they distinguish a track from the next, but
+//! not a sector from the next.
 //!
 //! Between two tracks the angle jumps by a skew, which is much longer than a sector. So it is exact
-//! with which block a track begins. Which of its sectors are slipped is not told: they count as
-//! the last ones. What a few reads do not tell is asked of many, where that decides much.
+//! with which block a track begins. Which of its sectors are slipped is not known: they are placed
+//! at its end. Decisions that matter take many reads.
 
 use super::Timed;
 use crate::Error;
 use crate::layout::chart::{Tracks, ZoneChart};
 use crate::layout::phases::apart;
-use crate::layout::walk::NEARLY;
+use crate::layout::walk::{FEW_SLIPS, NEARLY};
 
-/// What a look tells apart, in standard deviations of one read.
+/// Angles that a look distinguishes, in standard deviations of one read.
 pub(super) const AWAY: f64 = 3.0;
 /// The least skew for that, in the same unit.
 pub(super) const SKEW_LEAST: f64 = 4.5;
-/// Reads of a block that tell with which track it is in line.
-const READS: u32 = 32;
+/// Reads of a block that show which track it is in line with.
+pub(super) const READS: u32 = 32;
 /// Standard deviation of a number of slipped sectors.
 const ROUGHLY: f64 = 0.3;
-/// Neighbouring sectors that may be slipped.
-const SLIPS: f64 = 12.0;
 
 impl Timed<'_, '_> {
-    /// Whether looks tell tracks only.
+    /// Whether looks only distinguish tracks.
     pub(super) fn is_coarse(&self, sectors: u64) -> bool {
         !self.phases.tells_sectors(sectors)
     }
 
-    /// Whether a block ends at an angle, or as near as a look tells that does not tell sectors.
+    /// Whether a block ends at an angle, as closely as a look that only distinguishes tracks shows.
     pub(super) fn is_near(&mut self, at: u64, angle: f64) -> Result<bool, Error> {
         let away = AWAY * self.phases.noise();
         self.phases.is_likelier_at(at, angle, away)
@@ -100,7 +98,7 @@ impl Timed<'_, '_> {
     }
 
     /// How many sectors are slipped between a block and the next one that is not in line, if that
-    /// is on the same track; rather too few than too many, as the end of the track tells the rest.
+    /// is on the same track; rather too few than too many, as the end of the track shows the rest.
     pub(super) fn few_slips(
         &mut self,
         tracks: &Tracks,
@@ -111,7 +109,7 @@ impl Timed<'_, '_> {
         let turned = self.phases.between(from.0, to.0, reads.ceil() as u32)? * revolution;
         let slipped = (turned - (to.1 - from.1) as f64).rem_euclid(revolution);
         let least = (slipped - 1.5 * ROUGHLY).round().max(1.0);
-        Ok((least < SLIPS).then_some(least as u64))
+        Ok((least < FEW_SLIPS as f64).then_some(least as u64))
     }
 
     /// Whether the angle between two blocks is that between two places, rather than `away` sectors
@@ -132,7 +130,7 @@ impl Timed<'_, '_> {
         self.phases.noise() * sectors as f64
     }
 
-    /// Where skews are short, tracks are not told apart either.
+    /// Refuses skews that are too short to distinguish tracks.
     pub(super) fn refuse_short_skews(&self, tracks: &Tracks) -> Result<(), Error> {
         let revolution = tracks.sectors as f64;
         let least = SKEW_LEAST * self.scatter(tracks.sectors);
@@ -153,7 +151,7 @@ impl Timed<'_, '_> {
         Ok(())
     }
 
-    /// What is said where looks tell too little.
+    /// The error where the ends of reads scatter too much.
     pub(in crate::layout) fn scatters_too_much(&self, sectors: u64) -> Error {
         Error::Undecided(format!(
             "the ends of reads scatter by {:.3} ms: to tell one of some {sectors} sectors of a \

@@ -1,28 +1,28 @@
-//! The first tracks of a zone, where looks tell tracks only ([`super::coarse`]).
+//! The first tracks of a zone, where looks only distinguish tracks ([`super::coarse`]).
 //!
 //! Skews are taken for whole sectors: the farther apart two tracks are, the more exactly the angle
-//! between them tells what each skew is.
+//! between them determines each skew.
 
 use super::Timed;
-use super::coarse::{AWAY, SKEW_LEAST};
+use super::coarse::{AWAY, READS, SKEW_LEAST};
 use super::tracks::blocks_in_line;
 use crate::Error;
 use crate::layout::chart::{Tracks, ZoneChart};
 use crate::layout::pattern::{self, Pattern, Run};
 use crate::layout::phases::apart;
 
-/// Reads of the first block of a track.
-const READS: u32 = 32;
-/// Reads of a block that tell roughly where it is.
+/// Reads of a block that locate it roughly.
 const FEW: u32 = 10;
 /// The most reads of a block for one number.
 const READS_MAX: f64 = 3_000.0;
+/// Numbers that are farther apart than this, in standard deviations, are not the same.
+const DIFFERENT: f64 = 4.5;
 /// Standard deviation of a number that is whole.
 const WHOLE: f64 = 0.12;
 /// Cylinders over which a skew is known well enough for any zone.
 const CYLINDERS: u64 = 512;
 
-/// Blocks in line, as far as that is told.
+/// Blocks that seem to be on one track.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     first: u64,
@@ -137,7 +137,7 @@ impl Timed<'_, '_> {
         };
         let mut at = first;
         let mut surfaces = None;
-        let scatter = 4.5 * self.scatter(about as u64) * (2.0 / f64::from(READS)).sqrt();
+        let scatter = DIFFERENT * self.scatter(about as u64) * (2.0 / f64::from(READS)).sqrt();
         while at < self.phases.capacity() && pieces.all.len() < Self::SEED_TRACKS_MAX {
             at += self.piece(at, &mut pieces)?;
             let all = &pieces.all;
@@ -160,15 +160,7 @@ impl Timed<'_, '_> {
         let sectors = self.whole_sectors(&pieces)?;
         let runs = pieces.runs(sectors, scatter);
         let surfaces = surfaces.or(known).unwrap_or(1) as u32;
-        let cylinder = before.map_or(0, ZoneChart::end_cylinder);
-        let patterns = pattern::patterns(&runs, sectors, surfaces, cylinder);
-        let chosen = match before {
-            None => self.first_pattern(&runs, patterns)?,
-            Some(_) => {
-                let whole = patterns.iter().position(|pattern| pattern.place < sectors);
-                patterns[whole.unwrap_or(0)].clone()
-            }
-        };
+        let chosen = self.pattern(&runs, (sectors, surfaces), before)?;
         let tracks = self.exact(&pieces, &chosen)?;
         self.refuse_short_skews(&tracks)?;
         Ok(Some((tracks, chosen.place)))
@@ -239,7 +231,7 @@ impl Timed<'_, '_> {
         Ok(sectors.max(usual))
     }
 
-    /// The tracks of a pattern, with skews and an angle as exact as far tracks tell them.
+    /// The tracks of a pattern, with skews and an angle measured over far tracks.
     fn exact(&mut self, pieces: &Pieces, pattern: &Pattern) -> Result<Tracks, Error> {
         let mut tracks = pattern.tracks.clone();
         let zone = Followed {
@@ -301,7 +293,7 @@ impl Timed<'_, '_> {
             let to = self.track_begin(first + cylinders * blocks, sectors)?;
             let turned = self.turned((first, to), sectors, FEW)?;
             let off = wrapped(turned - turn * cylinders as f64, sectors);
-            let most = 4.5 * (uncertain * cylinders as f64).hypot(scatter);
+            let most = DIFFERENT * (uncertain * cylinders as f64).hypot(scatter);
             if off.abs() > most.min(sectors as f64 / 8.0) {
                 break;
             }
@@ -324,8 +316,8 @@ impl Timed<'_, '_> {
         Ok(self.phases.between(from, to, reads)? * sectors as f64)
     }
 
-    /// How many reads of two blocks tell a number of whole sectors of which the angle between them
-    /// is a multiple.
+    /// How many reads of two blocks determine a number of whole sectors of which the angle between
+    /// them is a multiple.
     fn reads_of_whole(&self, sectors: u64, multiple: f64) -> u32 {
         let reads = 2.0 * (self.scatter(sectors) / multiple / WHOLE).powi(2);
         reads.clamp(f64::from(FEW), READS_MAX).ceil() as u32

@@ -4,6 +4,7 @@ use super::Timed;
 use crate::Error;
 use crate::layout::levers::{self, Sectors};
 use crate::layout::pattern::{IN_LINE, Run};
+use crate::layout::search::first_off;
 
 impl Timed<'_, '_> {
     /// The angle at which the track begins whose first block is `at`, in sectors, and by how much
@@ -152,19 +153,7 @@ pub(super) fn blocks_in_line(
     } else {
         bad = guess - 1;
     }
-    // Grows from the last good one, as blocks beyond the track may be in line by chance.
-    let mut step = 1;
-    while good < bad {
-        let probe = (good + step).min(bad) - 1;
-        if is_in_line(probe)? {
-            good = probe + 1;
-            step *= 2;
-        } else {
-            bad = probe;
-            step = (bad - good).div_ceil(2).max(1);
-        }
-    }
-    Ok(good)
+    first_off(good, bad, is_in_line)
 }
 
 /// The angle at which a block ends that begins at `sector`, in revolutions.

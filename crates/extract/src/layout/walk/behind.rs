@@ -1,6 +1,6 @@
 //! What lies after the last block that is in line: places without blocks, or the end of the zone.
 
-use super::{Looks, NEARLY, Walk};
+use super::{FEW_SLIPS, Looks, NEARLY, Walk};
 use crate::Error;
 
 /// The tracks behind a gap.
@@ -34,7 +34,7 @@ impl<L: Looks> Walk<'_, L> {
             if !self.is_gap(self.place, place) || !self.may_go_on(at, place)? {
                 continue;
             }
-            if place - self.place > Self::FEW_SLIPS {
+            if place - self.place > FEW_SLIPS {
                 // Another zone may begin at nearly the same angle.
                 let held = self.held_on_track();
                 let before = (self.block - held, self.place - held);
@@ -78,7 +78,7 @@ impl<L: Looks> Walk<'_, L> {
         let tracks = &self.zone.tracks;
         let mut places = self.looks.places(tracks, at, place + 1)?;
         let left = tracks.track_end(place) - place;
-        if held > 0 && left > Self::FEW_SLIPS / 4 && !self.looks.tell_sectors(tracks) {
+        if held > 0 && left > FEW_SLIPS / 4 && !self.looks.tell_sectors(tracks) {
             // Many slipped sectors in a row are seen in the middle of a track.
             let blocks = [(at - held, place - held), (at, place)];
             let slipped = self.looks.slips_between(tracks, blocks)?;
@@ -96,11 +96,11 @@ impl<L: Looks> Walk<'_, L> {
             return Ok(true);
         }
         let left = self.zone.tracks.track_end(place) - place;
-        if 2 * left < self.zone.tracks.sectors && place - self.place > Self::FEW_SLIPS {
+        if 2 * left < self.zone.tracks.sectors && place - self.place > FEW_SLIPS {
             return Ok(false);
         }
         let left = left.min(self.left_of_region(place));
-        // More may be slipped than is seen if looks do not tell sectors.
+        // More may be slipped than is seen if looks do not distinguish sectors.
         let spared = match self.looks.tell_sectors(&self.zone.tracks) {
             true => left.div_ceil(8),
             false => left.div_ceil(2),
@@ -126,8 +126,8 @@ impl<L: Looks> Walk<'_, L> {
     /// front of a cylinder.
     fn is_gap(&self, from: u64, to: u64) -> bool {
         let tracks = &self.zone.tracks;
-        to - from <= Self::FEW_SLIPS
-            || to % tracks.sectors <= Self::FEW_SLIPS
+        to - from <= FEW_SLIPS
+            || to % tracks.sectors <= FEW_SLIPS
             || from.is_multiple_of(tracks.cylinder())
     }
 
@@ -167,7 +167,7 @@ impl<L: Looks> Walk<'_, L> {
         if !L::MAY_COINCIDE || next < self.capacity && self.is_at(next, end)? {
             return Ok(Some(0));
         }
-        let few = place - self.place <= Self::FEW_SLIPS / 4;
+        let few = place - self.place <= FEW_SLIPS / 4;
         Ok(few.then_some(Self::TRACKS_AHEAD as u32))
     }
 

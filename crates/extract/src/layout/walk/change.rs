@@ -2,6 +2,7 @@
 
 use super::{Looks, Walk};
 use crate::Error;
+use crate::layout::search::first_off;
 
 impl<L: Looks> Walk<'_, L> {
     /// The first block before `end` that is not where the blocks before it put it: looked at again,
@@ -60,8 +61,8 @@ impl<L: Looks> Walk<'_, L> {
         Ok(self.is_at(at, place)? && (!before || self.is_at(at - third, place - third)?))
     }
 
-    /// The same; if looks do not tell sectors, blocks of tracks farther back are in line as well:
-    /// tracks that are nearly alike part only over a distance.
+    /// The same; if looks do not distinguish sectors, blocks of tracks farther back are in line as
+    /// well: tracks that are nearly alike part only over a distance.
     pub(super) fn is_far_in_line(&mut self, at: u64, place: u64) -> Result<bool, Error> {
         if !self.is_in_line(at, place)? {
             return Ok(false);
@@ -107,18 +108,9 @@ impl<L: Looks> Walk<'_, L> {
                 }
             }
         }
-        let mut step = 1;
-        while good < bad {
-            let probe = good + step.min(bad - good) - 1;
-            if self.is_at(probe, self.place + (probe - self.block))? {
-                good = probe + 1;
-                step *= 2;
-            } else {
-                bad = probe;
-                step = (bad - good).div_ceil(2).max(1);
-            }
-        }
-        Ok(good)
+        first_off(good, bad, |probe| {
+            self.is_at(probe, self.place + (probe - self.block))
+        })
     }
 
     /// The number of blocks from `at` on, the first at `place`, that follow one another on this
@@ -129,17 +121,7 @@ impl<L: Looks> Walk<'_, L> {
         if self.is_at(at + most - 1, place + most - 1)? {
             return Ok(most);
         }
-        let (mut good, mut bad, mut step) = (1, most - 1, 1);
-        while good < bad {
-            let probe = (good + step).min(bad) - 1;
-            if self.is_at(at + probe, place + probe)? {
-                good = probe + 1;
-                step *= 2;
-            } else {
-                bad = probe;
-                step = (bad - good).div_ceil(2).max(1);
-            }
-        }
-        Ok(good.min(most))
+        let run = first_off(1, most - 1, |probe| self.is_at(at + probe, place + probe))?;
+        Ok(run.min(most))
     }
 }

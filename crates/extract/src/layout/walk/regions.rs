@@ -1,6 +1,6 @@
 //! Regions of one size that hold equally many blocks: one look at each finds what is slipped in it.
 
-use super::{Change, Looks, Walk};
+use super::{Change, FEW_SLIPS, Looks, Walk};
 use crate::Error;
 
 /// Regions of one size with the same number of places without blocks in each.
@@ -47,7 +47,7 @@ impl<L: Looks> Walk<'_, L> {
             let look = if at_front {
                 self.block
             } else {
-                self.end_told(last) - 1
+                self.visible_end(last) - 1
             };
             let place = self.place + ahead + (look - self.block);
             let is_there = match self.looks.tell_sectors(&self.zone.tracks) {
@@ -90,10 +90,10 @@ impl<L: Looks> Walk<'_, L> {
     }
 
     /// Whether the few places that are missing at the end of the last region are spare ones: if
-    /// looks do not tell sectors, slipped ones count at the end of their track, and may recur.
+    /// looks do not distinguish sectors, slipped ones count at the end of their track, and may
+    /// recur.
     pub(super) fn is_regular(&mut self, rule: Rule) -> Result<bool, Error> {
-        if self.looks.tell_sectors(&self.zone.tracks) || rule.spares > Self::FEW_SLIPS || rule.front
-        {
+        if self.looks.tell_sectors(&self.zone.tracks) || rule.spares > FEW_SLIPS || rule.front {
             return Ok(true);
         }
         if self.slips_recur {
@@ -123,12 +123,12 @@ impl<L: Looks> Walk<'_, L> {
         Ok(is_regular)
     }
 
-    /// The last end of a track up to block `last` that tells what is slipped before it: where looks
-    /// do not tell sectors, what is slipped on the last track of a region moves no other.
-    fn end_told(&self, last: u64) -> u64 {
+    /// The last end of a track up to block `last` that shows what is slipped before it: where looks
+    /// do not distinguish sectors, what is slipped on the last track of a region moves no other.
+    fn visible_end(&self, last: u64) -> u64 {
         let back = (self.place + (last - self.block)) % self.zone.tracks.sectors;
-        let is_told = self.looks.tell_sectors(&self.zone.tracks) || last <= self.block + back;
-        if is_told { last } else { last - back }
+        let is_visible = self.looks.tell_sectors(&self.zone.tracks) || last <= self.block + back;
+        if is_visible { last } else { last - back }
     }
 
     /// Passes over several tracks with one look, if looks are costly and each track has spare

@@ -1,6 +1,6 @@
-//! Spare sectors at the end of a track that are not seen, where looks do not tell sectors.
+//! Spare sectors at the end of a track that are not seen, where looks do not distinguish sectors.
 
-use super::{Looks, Walk};
+use super::{FEW_SLIPS, Looks, Walk};
 use crate::Error;
 
 impl<L: Looks> Walk<'_, L> {
@@ -35,7 +35,7 @@ impl<L: Looks> Walk<'_, L> {
         }
         (self.block, self.place) = (first.0 + bad, first.1 + bad);
         match self.behind(self.block)? {
-            Some(place) if place - self.place > Self::FEW_SLIPS => Ok(Some(place)),
+            Some(place) if place - self.place > FEW_SLIPS => Ok(Some(place)),
             _ => {
                 (self.block, self.place) = (end, end_place);
                 Ok(None)
