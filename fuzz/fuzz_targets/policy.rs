@@ -1,4 +1,4 @@
-//! Any text is a policy or an error of one line; a policy is printed as it was written, but for
+//! Any text is a policy or an error of one line; a policy is printed as it was written, except for
 //! capitals of its name, and reads back so.
 
 #![no_main]

@@ -105,7 +105,6 @@ const SEEK_PRIOR_MS: f64 = 1.0;
 const SEEK_STEP_MS: f64 = 0.2;
 
 impl Candidate {
-    /// The given specification.
     pub fn new(spec: &Spec, layout: Arc<Layout>) -> Self {
         let cylinders = spec.geometry.cylinders;
         let write = spec.mechanics.write_seek.is_some();
@@ -167,7 +166,6 @@ impl Candidate {
         mechanics.inward_seek = mechanics.inward_seek.clamp(-even, even);
     }
 
-    /// All its coordinates.
     pub fn coordinates(&self) -> Vec<Coordinate> {
         let has = |&i: &usize| PARAMETERS[i].get(&self.spec).is_some();
         let parameters = (0..PARAMETERS.len()).filter(has).map(Coordinate::Parameter);
@@ -248,7 +246,6 @@ impl Candidate {
         }
     }
 
-    /// Sets a coordinate.
     pub fn set(&mut self, at: Coordinate, ms: f64) {
         match at {
             Coordinate::Parameter(i) => PARAMETERS[i].set(&mut self.spec, ms),

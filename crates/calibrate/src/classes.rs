@@ -20,7 +20,7 @@ pub struct Class {
 }
 
 /// A class stands out with at least this many unexplained requests.
-const LEAST: u64 = 10;
+const MIN: u64 = 10;
 
 /// They must also be at least this share of the class.
 const SHARE: f64 = 0.1;
@@ -35,7 +35,7 @@ impl Class {
     /// then likely to be missing from the model.
     pub fn stands_out(&self) -> bool {
         let left = self.unexplained();
-        left >= LEAST && left as f64 >= SHARE * self.count as f64
+        left >= MIN && left as f64 >= SHARE * self.count as f64
     }
 }
 

@@ -304,7 +304,7 @@ fn refine(search: &mut Search<'_>) {
     }
 }
 
-/// Searches from several starts, and goes on from the best.
+/// Searches from several starts, and continues from the best.
 fn run<'t>(
     trace: &'t Trace,
     given: &'t Candidate,

@@ -30,11 +30,9 @@ const SLIP: f64 = 0.02;
 /// One row of a trace, as a candidate predicted it.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// The prediction.
     pub predicted: Completion,
     /// How the request was served after all.
     pub explained: Completion,
-    /// The measured response.
     pub response: Span,
     /// Whether the platter's angle was known.
     pub locked: bool,

@@ -146,7 +146,6 @@ impl<'a> Objective<'a> {
         classes
     }
 
-    /// The given specification.
     pub fn given(&self) -> &Spec {
         self.given
     }

@@ -10,7 +10,6 @@ const BUS_PRIOR: f64 = 0.1;
 
 /// A key whose value is a time.
 pub struct Parameter {
-    /// Its key.
     pub key: &'static Key,
     /// Standard deviation of its value from the given one, in milliseconds.
     pub prior_ms: f64,

@@ -15,7 +15,6 @@ pub struct Search<'a> {
     pub objective: Objective<'a>,
     /// The best so far.
     pub candidate: Candidate,
-    /// Its score.
     pub score: f64,
 }
 

@@ -11,7 +11,6 @@ use diskarm_validate::{Measured, Relation};
 /// Rows of a measured trace.
 #[derive(Clone)]
 pub struct Trace {
-    /// The rows.
     pub rows: Vec<Measured>,
     /// The kind of each row: its direction and the range of its seek distance.
     kinds: Vec<usize>,

@@ -18,7 +18,6 @@ const STAMPED_WITHIN_MS: f64 = 0.02;
 /// The length of a trace, and how it is generated.
 struct Experiment {
     rows: usize,
-    /// Share of reads.
     reads: f64,
     /// The drive's initial angle, and whether requests are issued at the trace's times.
     variant: Variant,

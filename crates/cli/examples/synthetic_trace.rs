@@ -34,16 +34,13 @@ const SEQUENTIAL: f64 = 0.3;
 const LOCAL: f64 = 0.3;
 /// Square root of the variance of 10,000 around the start of the previous request.
 const LOCAL_SD_SECTORS: f64 = 100.0;
-/// 8 KB; exponential.
 const MEAN_SECTORS: f64 = 16.0;
-/// Uniform from zero.
 const LONGEST_PAUSE_US: f64 = 22_000.0;
 
 fn main() {
     print!("{}", trace());
 }
 
-/// The whole file.
 fn trace() -> String {
     let entry = diskarm_drives::find(DRIVE).expect("a drive in the catalogue");
     let mut spec = spec::parse(entry.text, entry.name).expect("a valid specification");
@@ -81,7 +78,6 @@ fn whole_us(span: Span) -> i64 {
 struct Workload {
     generator: Pcg64Mcg,
     disk: SectorCount,
-    /// The previous request.
     last: Request,
 }
 

@@ -1,7 +1,7 @@
 //! `diskarm declustering`: layouts of two copies on an array of disks.
 
 use diskarm_core::text::quantity;
-use diskarm_results::declustering::{self, Asked, Disks, MOST_DISKS};
+use diskarm_results::declustering::{self, Asked, Disks, MAX_DISKS};
 use diskarm_results::place::Files;
 use diskarm_results::prose;
 
@@ -25,13 +25,13 @@ pub struct Args {
         default_value_t = 8,
         allow_negative_numbers = true
     )]
-    #[arg(value_parser = whole::<usize>(2..=MOST_DISKS as u64))]
+    #[arg(value_parser = whole::<usize>(2..=MAX_DISKS as u64))]
     disks: usize,
 
     /// Disks of a cluster, which must divide the disks [default: half of the disks; all if they are
     /// odd]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    #[arg(value_parser = whole::<usize>(2..=MOST_DISKS as u64))]
+    #[arg(value_parser = whole::<usize>(2..=MAX_DISKS as u64))]
     cluster: Option<usize>,
 
     /// Numbers of the failed disks, from 0
@@ -42,7 +42,7 @@ pub struct Args {
         default_value = "0"
     )]
     #[arg(allow_negative_numbers = true)]
-    #[arg(value_parser = whole::<usize>(0..=MOST_DISKS as u64 - 1))]
+    #[arg(value_parser = whole::<usize>(0..=MAX_DISKS as u64 - 1))]
     failed: Vec<usize>,
 
     /// Percentage of reads, from "0 %" to "100 %" [default: two thirds]

@@ -294,14 +294,14 @@ mod tests {
     /// However long it is.
     #[test]
     fn a_scan_beside_a_trace_ends_with_the_trace() {
-        for (more, most) in [
+        for (more, max) in [
             (&[][..], 5_000_000),
             (&["--trace", "long.csv"], u64::MAX),
             (&["--trace", "long.csv", "--requests", "7"], 7),
         ] {
             let words = [&["scan", "sim:hp-c2247"], more].concat();
             let line = Line::try_parse_from(words).expect("a sound command line");
-            assert_eq!(line.args.max_requests(), most);
+            assert_eq!(line.args.max_requests(), max);
         }
     }
 }

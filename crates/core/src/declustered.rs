@@ -59,7 +59,7 @@ use std::collections::VecDeque;
 pub use disks::Disks;
 pub use error::LayoutError;
 use failing::Failing;
-pub use layout::{Kind, Layout, MOST_DISKS, Place};
+pub use layout::{Kind, Layout, MAX_DISKS, Place};
 use parent::{Copied, Parent, Piece};
 
 use crate::device::{Children, Completion, Device, Part, Refused, Status};

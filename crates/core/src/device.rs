@@ -79,7 +79,7 @@ pub trait Device: Send {
 
     /// The blocks that have reached the media by `now` since the last call, in the order in which
     /// they did. The first call begins the record. `None` from a device that keeps no such record:
-    /// one of several drives, or one that delays what goes on in a drive.
+    /// one of several drives, or one that delays what continues in a drive.
     fn landed(&mut self, _now: Instant) -> Option<Vec<Landed>> {
         None
     }

@@ -63,7 +63,7 @@ pub trait Observer {
     fn completed(&mut self, completion: &Completion);
 
     /// The last request was completed and no more will arrive. `device` is as it is then; what it
-    /// does on its own, such as a rebuild, may go on.
+    /// does on its own, such as a rebuild, may continue.
     fn all_completed(&mut self, _device: &dyn Device) {}
 
     /// Whether it has seen enough. Asked after each completion; the run then ends there.

@@ -8,6 +8,7 @@
 //! < declustered < nvcache < array < workload < engine < wrap < report
 //! ```
 
+#![warn(missing_docs)]
 // The model reaches nothing outside: see `clippy.toml` next to the manifest.
 #![warn(clippy::disallowed_methods, clippy::disallowed_types)]
 

@@ -75,7 +75,7 @@ pub enum Behind {
 
 /// What a child is.
 enum Child {
-    /// A read that the cache could not serve, or a flush that goes on.
+    /// A read that the cache could not serve, or a flush that continues.
     Passed(Pending),
     /// A destage of the blocks from this one on.
     Destage(u64),
@@ -250,7 +250,7 @@ impl NvCache {
     /// Whether a destage of `sent` becomes one with that of `blocks`, which it touches.
     fn is_merged(&self, sent: &Range<u64>, blocks: &Range<u64>) -> bool {
         let both = blocks.end.max(sent.end) - blocks.start.min(sent.start);
-        self.caching.merge.is_some_and(|most| both <= most.0)
+        self.caching.merge.is_some_and(|max| both <= max.0)
     }
 
     /// Takes a destage back from the device behind, if it has not begun.

@@ -254,8 +254,8 @@ impl Predictor {
         }
         if !self.clock.is_locked(at) {
             // Any phase is possible, as long as the rest of its time fits.
-            let least = explained.at.as_ns() as f64 - explained.breakdown.rotation.as_ns() as f64;
-            let wait = (at.as_ns() as f64 - least) / period;
+            let min = explained.at.as_ns() as f64 - explained.breakdown.rotation.as_ns() as f64;
+            let wait = (at.as_ns() as f64 - min) / period;
             return (wait - 1.0).max(-wait).max(0.0);
         }
         let (revolutions, off) = self.lag(explained, at);

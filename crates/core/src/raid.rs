@@ -211,12 +211,11 @@ impl Raid {
         Ok(array)
     }
 
-    /// How far the rebuild is, if there is one.
+    /// How far the rebuild is, if any.
     pub fn rebuilt(&self) -> Option<Progress> {
         self.failures.progress()
     }
 
-    /// Begins a request.
     fn begin(&mut self, now: Instant, pending: Pending) {
         let (request, arrived) = (pending.request, pending.arrived);
         if self.may_fail && self.failures.lost.is_some() {

@@ -24,9 +24,7 @@ pub(crate) fn generator(seed: u64, stream: usize, purpose: Purpose) -> Generator
 pub(crate) enum Purpose {
     /// Locations, sizes and directions.
     Requests = 0,
-    /// Pauses between arrivals.
     Arrivals = 0x5bd1_e995_9d1b_58d3,
-    /// Think times.
     Thinking = 0x2545_f491_4f6c_dd1d,
     /// Seeds of other runs.
     Replications = 0x9fb2_1c65_1e98_df25,
@@ -56,7 +54,6 @@ pub(crate) fn below(generator: &mut Generator, bound: u64) -> u64 {
     ((u128::from(generator.next_u64()) * u128::from(bound)) >> 64) as u64
 }
 
-/// A Bernoulli trial.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chance {
     /// A 64-bit number below this is a hit.
@@ -94,7 +91,6 @@ pub(crate) struct WeightedChoice<T> {
     /// A 64-bit number below the first element selects the value, unless an earlier one was
     /// selected.
     first: Vec<(u64, T)>,
-    /// Selected otherwise.
     last: T,
 }
 

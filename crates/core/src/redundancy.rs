@@ -28,7 +28,6 @@ pub(crate) struct Failures {
 /// What is to be done at an instant.
 pub(crate) enum Due {
     Failure(Failure),
-    /// The rebuild goes on.
     Rebuild(Instant),
 }
 
@@ -78,13 +77,13 @@ impl Failures {
         }
     }
 
-    /// When a member fails or the rebuild goes on.
+    /// When a member fails or the rebuild continues.
     pub fn next_event(&self) -> Option<Instant> {
         let failure = self.to_come.front().map(|failure| failure.at);
         failure.into_iter().chain(self.pause_end()).min()
     }
 
-    /// When the rebuild goes on, if it pauses.
+    /// When the rebuild continues, if it pauses.
     fn pause_end(&self) -> Option<Instant> {
         self.rebuild.as_ref()?.next
     }
@@ -134,12 +133,12 @@ impl Failures {
         }
     }
 
-    /// How far the rebuild is, if there is one.
+    /// How far the rebuild is, if any.
     pub fn progress(&self) -> Option<Progress> {
         Some(self.rebuild.as_ref()?.progress)
     }
 
-    /// What failures did, if there are any.
+    /// What failures did, if any.
     pub fn part(&self) -> Option<Part> {
         if !self.are_any() {
             return None;
@@ -200,7 +199,7 @@ pub(crate) struct Rebuild {
     /// The share of the time in which it is under way, above 0 and at most 1.
     share: f64,
     pub progress: Progress,
-    /// When it goes on with the next step; `None` while it is under way.
+    /// When it continues with the next step; `None` while it is under way.
     pub next: Option<Instant>,
     /// When the step under way was begun; `None` before the first.
     begun: Option<Instant>,
@@ -243,7 +242,6 @@ impl Rebuild {
         self.progress.under_load = (self.progress.steps, self.until);
     }
 
-    /// Begins a step.
     pub fn begin(&mut self, now: Instant) {
         (self.next, self.begun) = (None, Some(now));
     }

@@ -38,7 +38,6 @@ pub struct Report {
     warm_up: u64,
     /// When the measured period began; `None` before the first arrival.
     start: Option<Instant>,
-    /// The last completion.
     end: Instant,
     occupancy: Occupancy,
     reads: Served,

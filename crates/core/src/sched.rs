@@ -192,7 +192,7 @@ pub trait Outlook {
     fn is_buffered(&self, request: &Request) -> bool;
 
     /// A lower bound on the positioning time of any request at least `distance` cylinders away.
-    fn least(&self, distance: u32) -> Span;
+    fn min(&self, distance: u32) -> Span;
 }
 
 /// A copy of a drive on which to try requests, one at a time.
@@ -283,10 +283,8 @@ impl Knowledge {
 
 /// An entry of the table: a policy with its parameters.
 pub(crate) trait Rule: Sized {
-    /// Its documentation.
     const INFO: PolicyInfo;
 
-    /// Reads its parameters.
     fn read(args: &mut Args<'_>) -> Result<Self, InputError>;
 
     /// What it must know of the drive with these parameters; never [`Knowledge::Held`].

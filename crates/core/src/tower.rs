@@ -40,7 +40,7 @@ where
     }
 }
 
-/// [`Estimate`] where the type is not known, but for rehearsals.
+/// [`Estimate`] where the type is not known, except for rehearsals.
 pub trait Positions: Send + 'static {
     /// As [`Estimate::shape`].
     fn shape(&self) -> Shape;

@@ -24,7 +24,6 @@ const RUNS: u64 = 4_000;
 /// The numbers of the last writes of each block.
 #[derive(Default)]
 struct Data {
-    /// That were submitted.
     newest: Vec<u64>,
     /// That each disk holds; the last is a spare.
     disks: Vec<Vec<u64>>,

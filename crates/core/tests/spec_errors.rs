@@ -169,8 +169,8 @@ fn a_write_settle_takes_no_more_than_the_shortest_seek() {
             .min();
         assert_eq!(shortest.map(|time| -time), quantity::span(bound), "{curve}");
         assert_eq!(message(&curve, bound), "nothing", "{curve}");
-        let least = quantity::span(bound).expect("a time");
-        let less = (least - Span::from_us(1.0)).to_string();
+        let min = quantity::span(bound).expect("a time");
+        let less = (min - Span::from_us(1.0)).to_string();
         let expected = format!(
             "x.toml:12: mechanics.write_settle: found \"{less}\", expected {bound} or more: the \
              shortest movement before a write is no longer"

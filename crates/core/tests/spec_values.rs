@@ -235,7 +235,7 @@ fn what_is_left_out_is_off_or_zero() {
     }
 }
 
-/// A value of a key that is not its default, if there is one of its kind on one line.
+/// A value of a key that is not its default, if any of its kind on one line.
 fn another(key: &Key) -> Option<Value> {
     Some(match (key.kind, key.get(&Spec::default())?) {
         (_, Value::Flag(flag)) => Value::Flag(!flag),

@@ -24,7 +24,6 @@ impl Normals {
         z ^ (z >> 31)
     }
 
-    /// In (0, 1].
     fn uniform(&mut self) -> f64 {
         ((self.bits() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }

@@ -4,6 +4,8 @@
 //! line of [`CATALOGUE`]. Those named `-calibrated` are the drive of the same name without that
 //! suffix, fitted to the first half of a measured trace; `cargo xtask calibrate` writes them.
 
+#![warn(missing_docs)]
+
 /// A drive in the catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -55,7 +57,7 @@ pub static CATALOGUE: &[Entry] = &[
     entry!("wd-blue-wd10jpvx"),
 ];
 
-/// The drive of this name, if there is one. Makers write names in capitals: `HP-C2247` is found,
+/// The drive of this name, if any. Makers write names in capitals: `HP-C2247` is found,
 /// too.
 pub fn find(name: &str) -> Option<&'static Entry> {
     let mut all = CATALOGUE.iter();

@@ -89,11 +89,11 @@ impl Policy<Drive> for Greedy {
 
     fn next(&mut self, now: Instant, drive: &Drive) -> Option<Pending> {
         let outlook = drive.outlook(now);
-        let least = (0..self.n.min(self.pending.len())).min_by_key(|&i| {
+        let min = (0..self.n.min(self.pending.len())).min_by_key(|&i| {
             let request = &self.pending[i].request;
             outlook.access(request, &drive.locate(request))
         })?;
-        Some(self.pending.remove(least))
+        Some(self.pending.remove(min))
     }
 
     fn take(&mut self, _: u64) -> Option<Pending> {

@@ -148,13 +148,13 @@ fn zones_are_those_of_an_independent_table() {
         ("ibm-dnes-309170w", 55, 390, 247),
         ("seagate-st41601n", 14, 85, 61),
     ];
-    for (name, bands, most, least) in printed {
+    for (name, bands, max, min) in printed {
         let zones = read(name).geometry.zones;
         let tracks = || zones.iter().map(|zone| zone.sectors_per_track);
         assert_eq!(zones.len(), bands, "{name}");
         assert_eq!(
             (tracks().max(), tracks().min()),
-            (Some(most), Some(least)),
+            (Some(max), Some(min)),
             "{name}"
         );
     }

@@ -41,7 +41,6 @@ pub(crate) enum Kind {
     AtOnce,
     /// One request to the device.
     Transfer,
-    /// Several steps.
     Chain,
     /// No other command runs beside it.
     Alone,
@@ -53,7 +52,6 @@ pub(crate) enum Kind {
 pub(crate) enum Access {
     /// It is executed in any state of the unit.
     Always,
-    /// It looks itself.
     Own,
     /// It only tells: persistent reservations do not mind.
     Tells,

@@ -7,15 +7,12 @@ use diskarm_core::device::{Completion, Status};
 pub(crate) struct Errors {
     /// Accesses that succeeded after retries.
     pub recovered: u64,
-    /// Retries.
     pub retries: u64,
     /// Blocks that were accessed.
     pub blocks: u64,
-    /// Accesses that failed.
     pub failed: u64,
 }
 
-/// All counters.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub reads: Errors,
@@ -23,7 +20,6 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Counts a request.
     pub fn note(&mut self, completion: &Completion) {
         let errors = if completion.request.op.is_read() {
             &mut self.reads

@@ -93,7 +93,6 @@ pub(crate) struct Modes {
     saved: [Option<Vec<u8>>; PAGES.len()],
 }
 
-/// Anything is taken.
 fn any(_: &View<'_>, _: &[u8]) -> Result<(), Refused> {
     Ok(())
 }

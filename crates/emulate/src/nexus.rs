@@ -9,7 +9,6 @@ use diskarm_wire::sense::Code;
 /// The initiator port of a session of iSCSI (RFC 7143, "iSCSI Names" and "SSID").
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct IscsiPort {
-    /// The initiator's name.
     pub name: String,
     /// The initiator's part of the session's name, in hexadecimal.
     pub session: String,
@@ -18,7 +17,6 @@ pub(crate) struct IscsiPort {
 /// The unit's side of an I_T nexus.
 #[derive(Clone, Debug)]
 pub(crate) struct Nexus {
-    /// Who it is.
     pub initiator: u64,
     /// Its name and the identifier of its session, if it comes over iSCSI.
     pub port: Option<IscsiPort>,

@@ -1,4 +1,4 @@
-//! Adaptive buffer ratios: a read is sent when it can go on to its end without a pause.
+//! Adaptive buffer ratios: a read is sent when it can continue to its end without a pause.
 
 use diskarm_core::spec::{Spec, WatermarkOf};
 use diskarm_core::units::{Instant, Lbn};

@@ -53,13 +53,12 @@ pub struct Realism {
     /// Slowness after idle times.
     pub warm_up: Option<WarmUp>,
     /// A buffer full ratio of zero, which then is the default, lets the drive choose: it begins to
-    /// send a read when it can go on without a pause to the end.
+    /// send a read when it can continue without a pause to the end.
     pub adaptive_ratios: bool,
     /// Seed of what is random.
     pub seed: u64,
 }
 
-/// Realism at work.
 pub(crate) struct Disturbance {
     pub realism: Realism,
     generator: Pcg64Mcg,
@@ -102,7 +101,6 @@ impl Disturbance {
         self.seen
     }
 
-    /// A request ended.
     pub fn ended(&mut self, at: Instant) {
         self.ended = at;
     }

@@ -32,7 +32,6 @@ impl Kind {
         kinds.find(|kind| *kind as u8 == code)
     }
 
-    /// Others may read.
     fn lets_read(self) -> bool {
         matches!(
             self,
@@ -74,7 +73,7 @@ pub(crate) struct Reservations {
 
 impl Reservations {
     /// How many initiators may be registered.
-    pub const MOST: usize = 256;
+    pub const MAX: usize = 256;
 
     /// Whether a command of this initiator is executed (SPC-4 and SBC-3, tables of commands allowed
     /// in the presence of reservations; SPC-2 for RESERVE).
@@ -155,7 +154,6 @@ impl Reservations {
         }
     }
 
-    /// Removes all.
     pub fn clear(&mut self, nexus: usize, nexuses: &mut [Nexus]) {
         self.generation = self.generation.wrapping_add(1);
         self.tell(nexuses, nexus, Code::RESERVATIONS_PREEMPTED);

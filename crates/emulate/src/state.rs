@@ -53,12 +53,10 @@ impl Identity {
     }
 }
 
-/// See the module.
 pub(crate) struct State {
     pub identity: Identity,
     /// Bytes of a block.
     pub block: usize,
-    /// Number of blocks.
     pub blocks: u64,
     /// Blocks of a physical block. The first begins one: the lowest aligned block is 0.
     pub physical: u64,

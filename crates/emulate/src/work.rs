@@ -50,9 +50,7 @@ impl Step {
 
 /// How a command ends that does not end well.
 pub(crate) enum Ended {
-    /// With CHECK CONDITION.
     Sense(Sense),
-    /// With RESERVATION CONFLICT.
     Conflict,
 }
 
@@ -64,7 +62,6 @@ impl From<Sense> for Ended {
 
 /// The rest of a command. It is asked again when what it waits for has happened.
 pub(crate) trait Work: Send {
-    /// The next step.
     fn next(&mut self, context: &mut Context<'_>) -> Result<Step, Sense>;
 
     /// What it brings to the store when the write that it asks for is done; nothing if it asks for
@@ -80,7 +77,6 @@ pub(crate) enum Start {
     Done(Vec<u8>),
     /// It has ended: another initiator has reserved the unit.
     Conflict,
-    /// It takes time.
     Work(Box<dyn Work>),
     /// It takes time, but has been answered (IMMED) as this says.
     Background(Box<dyn Work>, Answer),
@@ -89,9 +85,7 @@ pub(crate) enum Start {
 /// An answer that comes before the work is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// GOOD.
     Good,
-    /// CONDITION MET.
     ConditionMet,
 }
 

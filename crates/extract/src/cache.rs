@@ -147,7 +147,6 @@ fn no_absorbed_writes(buffer: &Buffer) -> Option<&'static str> {
 /// The fact that is counted and not decided.
 const FAILURES: &str = "buffer.read_ahead_failures";
 
-/// All facts.
 const FACTS: [Row; 29] = [
     read("buffer.caching", never),
     read("buffer.delivered", uncached),
@@ -245,7 +244,7 @@ impl Facts {
     }
 }
 
-/// Finds what reads tell of the buffer of a drive that is `known` but for that. Reads only.
+/// Finds what reads tell of the buffer of a drive that is `known` except for that. Reads only.
 ///
 /// # Errors
 /// A command failed; or nothing but the buffer serves reads.

@@ -165,7 +165,7 @@ impl LayoutDifference {
         self.first_elsewhere.is_none()
     }
 
-    /// The same but for the numbers of cylinders, which begin elsewhere.
+    /// The same except for the numbers of cylinders, which begin elsewhere.
     pub fn is_equal_but_for_numbers(&self) -> bool {
         self.is_equal() || self.cylinders_higher.is_some()
     }
@@ -186,13 +186,13 @@ impl SeekDifference {
             largest: (0, [Span::ZERO; 2]),
             largest_relative: (0, [Span::ZERO; 2]),
         };
-        let (mut sum, mut relative, mut most) = (0, 0.0, -1);
+        let (mut sum, mut relative, mut max) = (0, 0.0, -1);
         for distance in 1..cylinders {
             let both = [0, 1].map(|k| mean_time(&times[k], op, distance));
             let apart = (both[1] - both[0]).as_ns().abs();
             sum += apart;
-            if apart > most {
-                most = apart;
+            if apart > max {
+                max = apart;
                 found.largest = (distance, both);
             }
             let share = apart as f64 / both[0].as_ns().max(1) as f64;

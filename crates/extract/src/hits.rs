@@ -212,11 +212,9 @@ fn largest_cluster(services: &[Span], length: f64) -> usize {
 /// Where a write is, seen from the arm.
 #[derive(Clone, Copy)]
 enum Far {
-    /// On its cylinder.
     Here,
     /// On another cylinder of its zone.
     Cylinder,
-    /// In another zone.
     Zone,
 }
 
@@ -302,9 +300,9 @@ impl<'a, 'd> Bench<'a, 'd> {
     /// A cylinder's first track, another one each time, with room for the largest request.
     fn fresh(&mut self) -> Track {
         let layout = self.pairs.layout;
-        let most = SectorCount(1 + u64::from(LARGE[0]));
+        let max = SectorCount(1 + u64::from(LARGE[0]));
         let mut track = self.pairs.alike.next(layout, &self.places[0]);
-        if track.first() + most > Lbn(layout.sectors().0) {
+        if track.first() + max > Lbn(layout.sectors().0) {
             // The disk's last cylinder, or one of its last few if cylinders are that small.
             track = self.places[0].clone();
         }
@@ -344,9 +342,9 @@ impl<'a, 'd> Bench<'a, 'd> {
 
     /// Rests for `least` and up to a revolution more, so that what the media serve does not take as
     /// long each time.
-    fn rest(&mut self, least: Span) {
+    fn rest(&mut self, min: Span) {
         let random = self.pairs.uniform() * self.pairs.clock.period();
-        self.pairs.rest(least + span(random));
+        self.pairs.rest(min + span(random));
     }
 
     fn read(&mut self, at: Lbn, sectors: u16) -> Result<Timed, Error> {
@@ -365,9 +363,9 @@ impl<'a, 'd> Bench<'a, 'd> {
             Far::Zone => self.places[2].clone(),
         };
         // Not the blocks that follow those of the command before, and on the media at any angle.
-        let least = 5.min(at.sectors() - 1);
-        let room = (at.sectors() / 2).min(at.sectors() - least);
-        let at = at.first() + SectorCount(least + self.pairs.below(room));
+        let min = 5.min(at.sectors() - 1);
+        let room = (at.sectors() / 2).min(at.sectors() - min);
+        let at = at.first() + SectorCount(min + self.pairs.below(room));
         self.pairs.rest(LONG);
         match before {
             Access::Read => drop(self.pairs.send(before, from.first(), 1)?),

@@ -15,7 +15,7 @@
 //! block further on.
 //!
 //! # Decision
-//! The arm is free at once if the pairs that caught and those that missed are separate, but for a
+//! The arm is free at once if the pairs that caught and those that missed are separate, except for a
 //! few. Where ends scatter, commands may also reach the drive sooner or later than they seem to be
 //! sent: trials then count that contradict the others by more than a sixth of a sector, and an arm
 //! that waits for the end of a sector makes many. If the arm is not free at once, the farthest
@@ -27,7 +27,7 @@
 //! an arm for busy that is not costs time only.
 //!
 //! # Cost
-//! 500 to 2000 commands, and some 150 with long rests if the arm is not free at once.
+//! 500 to 2000 commands, and about 150 with long rests if the arm is not free at once.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Lbn, SectorCount, Span};

@@ -16,9 +16,7 @@ const FAR: f64 = 40.0;
 #[derive(Clone, Debug)]
 pub(crate) struct Logistic {
     trials: Vec<(f64, bool)>,
-    /// The median.
     pub median: f64,
-    /// The scale.
     pub spread: f64,
     less: f64,
 }
@@ -96,15 +94,15 @@ impl Logistic {
     /// trials do not tell.
     pub fn interval(&self) -> f64 {
         let top = self.likelihood(self.median);
-        let most = FAR * self.spread;
+        let max = FAR * self.spread;
         let side = |sign: f64| {
             let is_out = |apart: f64| self.likelihood(self.median + sign * apart) < top - self.less;
-            if !is_out(most) {
+            if !is_out(max) {
                 return f64::INFINITY;
             }
-            let (mut inside, mut outside) = (0.0, (3.0 * self.deviation()).min(most));
-            while !is_out(outside) && outside < most {
-                (inside, outside) = (outside, (2.0 * outside).min(most));
+            let (mut inside, mut outside) = (0.0, (3.0 * self.deviation()).min(max));
+            while !is_out(outside) && outside < max {
+                (inside, outside) = (outside, (2.0 * outside).min(max));
             }
             for _ in 0..5 {
                 let middle = f64::midpoint(inside, outside);
@@ -121,8 +119,8 @@ impl Logistic {
 
     /// Whether [`Self::interval`] is at most `wanted`.
     pub fn is_within(&self, wanted: f64) -> bool {
-        let least = self.likelihood(self.median) - self.less;
-        let is_out = |apart: f64| self.likelihood(self.median + apart) < least;
+        let min = self.likelihood(self.median) - self.less;
+        let is_out = |apart: f64| self.likelihood(self.median + apart) < min;
         is_out(-wanted) && is_out(wanted)
     }
 

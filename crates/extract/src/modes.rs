@@ -10,7 +10,7 @@ use crate::{Data, Disk, Error};
 const LONGEST: usize = 255;
 
 impl Disk<'_> {
-    /// What a mode page says at present, after its header.
+    /// What a mode page says currently, after its header.
     ///
     /// # Errors
     /// The drive has no such page, or returns another one.

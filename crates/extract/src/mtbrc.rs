@@ -141,17 +141,17 @@ pub fn scatter(
     });
     let all = all.collect();
     let mean = |of: &dyn Fn(&Zone) -> f64| zones.iter().map(of).sum::<f64>() / 3.0;
-    let most = |of: &dyn Fn(&Zone) -> f64| zones.iter().map(of).fold(f64::MIN, f64::max);
+    let max = |of: &dyn Fn(&Zone) -> f64| zones.iter().map(of).fold(f64::MIN, f64::max);
     let found = Mtbrc {
         median: Estimate {
             value: span(mean(&|zone| zone.search.found.median + zone.to_end)),
             uncertainty: span(mean(&|zone| zone.search.found.uncertainty)),
             samples: zones.iter().map(|zone| zone.search.found.samples).sum(),
         },
-        upper: span(most(&|zone| zone.search.found.upper + zone.to_end)),
+        upper: span(max(&|zone| zone.search.found.upper + zone.to_end)),
         distances: (
             span(mean(&|zone| zone.search.found.median + zone.to_pass)),
-            span(most(&|zone| zone.search.found.upper + zone.to_pass)),
+            span(max(&|zone| zone.search.found.upper + zone.to_pass)),
         ),
         host: span(mean(&|zone| zone.host)),
     };
@@ -221,18 +221,12 @@ pub(crate) fn in_zone(
     for _ in 0..3 {
         routes.push(route(pairs, kind, &place)?);
     }
-    let (narrow, most) = precision(effort);
+    let (narrow, max) = precision(effort);
     let start = Threshold::default();
-    let search = pairs.search(
-        kind.accesses,
-        kind.sectors,
-        start,
-        (narrow, most),
-        |_, k| {
-            let (from, to) = routes[k as usize % 3].clone();
-            Ok((from, to, 0.0))
-        },
-    )?;
+    let search = pairs.search(kind.accesses, kind.sectors, start, (narrow, max), |_, k| {
+        let (from, to) = routes[k as usize % 3].clone();
+        Ok((from, to, 0.0))
+    })?;
     let count = search.trials.len() as f64;
     let mean = |of: &dyn Fn(&crate::pairs::Trial) -> f64| {
         search.trials.iter().map(of).sum::<f64>() / count

@@ -21,7 +21,6 @@ pub struct Observable<'a> {
 /// When a command may use what, from its sending on.
 #[derive(Clone, Copy)]
 struct Command {
-    /// The arm.
     arm: Span,
     /// The bus, for its data.
     data: Span,
@@ -76,8 +75,8 @@ impl<'a> Observable<'a> {
 
     /// The media wait for the arm and for the data.
     fn write(&self, command: Command, arm: Span) -> Span {
-        let least = self.spec.overheads.write_minimum_delay;
-        let data = command.data + self.spec.bus.write_sector + least;
+        let min = self.spec.overheads.write_minimum_delay;
+        let data = command.data + self.spec.bus.write_sector + min;
         (command.arm + arm).max(data) + self.behind_read
     }
 

@@ -28,7 +28,7 @@
 //! overheads of reads and writes is set to zero ([`crate::timing`]).
 //!
 //! # Confidence
-//! Half the interval of each lead, some 0.003 ms.
+//! Half the interval of each lead, about 0.003 ms.
 //!
 //! # Cost
 //! Some 150 pairs for reads, 1000 for writes; and those of the module `onward`.
@@ -53,7 +53,7 @@ pub struct Reads {
     pub after_read: Estimate,
     /// By how much the lead is longer on another track of the cylinder.
     pub head_switch: Estimate,
-    /// The shortest pause between two tracks of a cylinder within which a read goes on to the
+    /// The shortest pause between two tracks of a cylinder within which a read continues to the
     /// second, of those that are shorter than the head switch; `None` if there is none. At most
     /// that long is the head switch without the time to settle before a request.
     #[serde(default)]
@@ -79,7 +79,7 @@ pub struct Writes {
     pub wait: Wait,
     /// Lead of a write that continues the write before.
     pub in_sequence: Estimate,
-    /// The shortest pause between two tracks of a cylinder within which a write goes on to the
+    /// The shortest pause between two tracks of a cylinder within which a write continues to the
     /// second; `None` if there is none. At most that long is the head switch with the time to
     /// settle before a write.
     #[serde(default)]
@@ -207,7 +207,7 @@ impl<'a, 'd> Leads<'a, 'd> {
         let mut best: Option<(Span, u32)> = None;
         for share in [3, 8, 30] {
             let found = self.far((Access::Write, Access::Write), share)?.uncertainty;
-            if best.is_none_or(|(least, _)| found < least) {
+            if best.is_none_or(|(min, _)| found < min) {
                 best = Some((found, share));
             }
             if found < span(DIFFERENT) {
@@ -233,12 +233,12 @@ impl<'a, 'd> Leads<'a, 'd> {
         let middle = idle::zones(layout)[1].cylinder();
         let distance = layout.cylinders() / share;
         let ends = [middle + distance, middle.saturating_sub(distance)];
-        let (narrow, most) = mtbrc::precision(self.effort);
+        let (narrow, max) = mtbrc::precision(self.effort);
         let [inward, outward] = ends.map(|there| -> Result<Estimate, Error> {
             let (from, to) = (near(middle)?, near(there)?);
             let route = |_: &mut Pairs<'_, '_>, _| Ok((from.clone(), to.clone(), 0.0));
             let start = Threshold::default();
-            let half = (narrow, most / 2);
+            let half = (narrow, max / 2);
             let search = self.pairs.search(accesses, (1, 1), start, half, route)?;
             Ok(search.found.estimate())
         });
@@ -247,10 +247,10 @@ impl<'a, 'd> Leads<'a, 'd> {
 
     /// The lead of a write that continues the write before.
     fn in_sequence(&mut self) -> Result<Estimate, Error> {
-        let (narrow, most) = mtbrc::precision(self.effort);
+        let (narrow, max) = mtbrc::precision(self.effort);
         let place = idle::zones(self.setup.layout)[0].clone();
         let mut threshold = Threshold::default();
-        for _ in 0..most {
+        for _ in 0..max {
             let track = self.pairs.alike.next(self.setup.layout, &place);
             self.pairs.send(Access::Write, track.first(), 1)?;
             let lead = threshold.aim(narrow, self.pairs.uniform());

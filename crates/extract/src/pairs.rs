@@ -48,7 +48,6 @@ pub(crate) struct Trial {
     pub between: f64,
     /// From the pass of the first command's first sector to that of the second's.
     pub distance: f64,
-    /// The lead.
     pub lead: f64,
     /// By how much the end is off that of a request which the media serve in some revolution.
     pub off: f64,
@@ -76,7 +75,6 @@ pub(crate) struct Pairs<'a, 'd> {
     last: Last,
 }
 
-/// The command before.
 #[derive(Clone, Copy, Debug)]
 struct Last {
     access: Access,
@@ -184,12 +182,12 @@ impl<'a, 'd> Pairs<'a, 'd> {
     /// on the track until the next command has been processed (section 5.2), or by a write of any.
     pub fn bring(&mut self, access: Access, track: &Track, sectors: u16) -> Result<(), Error> {
         let (first, extent) = track.runs[0];
-        let least = u64::from(sectors);
+        let min = u64::from(sectors);
         let among = match access {
             // Read-ahead must end at a known place.
             Access::Read if self.idle > Span::ZERO => 1,
             Access::Read => (extent.sectors.0 / 8).max(1),
-            Access::Write => (extent.sectors.0 + 1).saturating_sub(least).max(1),
+            Access::Write => (extent.sectors.0 + 1).saturating_sub(min).max(1),
         };
         let at = Lbn(first.0 + self.below(among));
         self.send(access, at, sectors)?;
@@ -376,16 +374,16 @@ impl<'a, 'd> Pairs<'a, 'd> {
         (first, second): (Access, Access),
         (sectors_of_first, sectors): (u16, u16),
         mut threshold: Threshold,
-        (wanted, most): (f64, u32),
+        (wanted, max): (f64, u32),
         mut pair: impl FnMut(&mut Self, u32) -> Result<(Track, Track, f64), Error>,
     ) -> Result<Search, Error> {
         let mut trials = Vec::new();
         let uneven = 5.0 * self.jitter;
-        let (wanted, most) = match self.scatters {
-            true => (wanted.max(uneven / f64::from(most)), most),
-            false => (wanted, most.max((5 * most).min((uneven / wanted) as u32))),
+        let (wanted, max) = match self.scatters {
+            true => (wanted.max(uneven / f64::from(max)), max),
+            false => (wanted, max.max((5 * max).min((uneven / wanted) as u32))),
         };
-        for k in 0..most {
+        for k in 0..max {
             let (from, to, differs) = pair(self, k)?;
             if first == Access::Read || !self.is_behind_write(&from, sectors_of_first) {
                 let brought = self.bring(first, &from, sectors_of_first);
@@ -412,7 +410,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         }
         if trials.len() < 3 {
             let reason = format!(
-                "of {most} pairs only {} were served by the media",
+                "of {max} pairs only {} were served by the media",
                 trials.len()
             );
             return Err(Error::Undecided(reason));
@@ -424,7 +422,6 @@ impl<'a, 'd> Pairs<'a, 'd> {
     }
 }
 
-/// What [`Pairs::search`] found.
 #[derive(Clone, Debug)]
 pub(crate) struct Search {
     pub found: Found,

@@ -70,7 +70,7 @@ const FIRST: usize = 24;
 /// Reads at once take this on a drive that owes nothing and turns at 3,300 revolutions a minute.
 const SLOW_NS: f64 = 18e6;
 /// Pauses at least if they take longer.
-const LEAST_PAUSES: usize = 6;
+const MIN_PAUSES: usize = 6;
 /// Reads that tell the period if any have ended at another angle, each after a pause of up to so
 /// many nanoseconds.
 const PAUSED: usize = 12;
@@ -243,11 +243,11 @@ impl<'a, 'd> Reader<'a, 'd> {
         // A pause for each doubling of the time, and as many again where the interval is wide.
         let before = self.ends.len();
         let is_slow = self.ends[before - 1] - self.ends[0] > FIRST as f64 * SLOW_NS;
-        let least = if is_slow { LEAST_PAUSES } else { 0 };
+        let min = if is_slow { MIN_PAUSES } else { 0 };
         for _ in 0..64 {
             let so_far = self.ends[self.ends.len() - 1] - self.ends[0];
             let pauses = self.ends.len() - before;
-            if so_far > 1e9 && fit.uncertainty() <= wanted && pauses >= least {
+            if so_far > 1e9 && fit.uncertainty() <= wanted && pauses >= min {
                 return Ok(());
             }
             if so_far >= time.as_ns() as f64 {

@@ -28,7 +28,7 @@
 //! ends before the arm arrives, and the curve is not determined.
 //!
 //! # Cost
-//! 100 SEEKs a distance, some 8,000 in all; two MTBRCs.
+//! 100 SEEKs a distance, about 8,000 in all; two MTBRCs.
 
 use std::collections::BTreeSet;
 
@@ -79,7 +79,7 @@ pub struct Difference {
 }
 
 /// Fewer distances are no curve.
-const LEAST: usize = 8;
+const MIN: usize = 8;
 
 /// Off the median by more than this share.
 const OUTLIER: f64 = 0.1;
@@ -103,7 +103,7 @@ pub fn measure(
     for distance in coarse_first(&distances(ends.1 - ends.0)) {
         let seeks = match over(disk, layout, (distance, ends), effort) {
             // They tell the curve, if not as closely.
-            Err(Error::Undecided(_)) if raw.len() >= LEAST => break,
+            Err(Error::Undecided(_)) if raw.len() >= MIN => break,
             seeks => seeks?,
         };
         let next = raw.partition_point(|seeks| seeks.distance < distance);
@@ -126,13 +126,13 @@ pub fn measure(
         let next = raw.partition_point(|seeks| seeks.distance < distance);
         raw.insert(next, seeks);
     }
-    let (least, most) = (raw[0].mean(), raw[raw.len() - 1].mean());
-    if most - least < single.value.as_ns() as f64 / 2.0 {
+    let (min, max) = (raw[0].mean(), raw[raw.len() - 1].mean());
+    if max - min < single.value.as_ns() as f64 / 2.0 {
         return Err(Error::Undecided(format!(
             "SEEK ends before the arm arrives: it takes {:.3} ms over one cylinder, {:.3} ms over \
              all",
-            least / 1e6,
-            most / 1e6
+            min / 1e6,
+            max / 1e6
         )));
     }
     let processing = Estimate {
@@ -227,7 +227,7 @@ impl Measured {
     }
 
     fn point(&self, processing: &Estimate) -> Point {
-        let most = self.of_points().fold(f64::MIN, f64::max);
+        let max = self.of_points().fold(f64::MIN, f64::max);
         let way = |n: usize| span(self.way(n)) - processing.value;
         Point {
             distance: self.distance,
@@ -236,7 +236,7 @@ impl Measured {
                 uncertainty: span(self.uncertainty()) + processing.uncertainty,
                 samples: self.samples(),
             },
-            maximum: span(most) - processing.value,
+            maximum: span(max) - processing.value,
             directions: (way(0), way(1)),
         }
     }
@@ -373,13 +373,13 @@ impl Curves {
             times: (Span::ZERO, Span::ZERO),
             mean: Span::ZERO,
         };
-        let (mut most, mut sum) = (-1.0, 0.0);
+        let (mut max, mut sum) = (-1.0, 0.0);
         for point in &self.points {
             let (one, other) = (point.mean.value, by_mtbrc(point.distance));
             let apart = (one.as_ns() as f64 - other).abs();
             sum += apart;
-            if apart > most {
-                most = apart;
+            if apart > max {
+                max = apart;
                 worst.distance = point.distance;
                 worst.times = (one, span(other));
             }

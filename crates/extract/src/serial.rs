@@ -99,7 +99,6 @@ fn known(word: &str) -> Option<&'static str> {
     words.flatten().copied().find(|known| *known == word)
 }
 
-/// A value.
 pub(crate) mod value {
     use diskarm_core::spec::Value;
     use serde::de::Error;

@@ -14,9 +14,9 @@ use crate::{Broken, Data, Reply, Transport};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Host {
     /// At least.
-    pub least: Span,
+    pub min: Span,
     /// At most; the delay is uniform between the two.
-    pub most: Span,
+    pub max: Span,
 }
 
 /// A drive of the model behind a logical unit, in virtual time: a second of the drive takes far
@@ -65,9 +65,9 @@ impl Simulated {
     }
 
     fn delay(&mut self) -> Span {
-        let width = (self.host.most - self.host.least).as_ns() as u64 + 1;
+        let width = (self.host.max - self.host.min).as_ns() as u64 + 1;
         let random = (u128::from(self.generator.next_u64()) * u128::from(width)) >> 64;
-        self.host.least + Span::from_ns(random as i64)
+        self.host.min + Span::from_ns(random as i64)
     }
 
     /// Sends a command, which is the only one, and waits for its end.

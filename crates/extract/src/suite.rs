@@ -1,7 +1,7 @@
 //! All measurements of a drive, one after the other.
 //!
 //! [`MEASUREMENTS`] lists them. A measurement that fails is recorded with the reason, those that
-//! need its findings are skipped, and all others go on. After each, the [`Checkpoint`] holds what
+//! need its findings are skipped, and all others continue. After each, the [`Checkpoint`] holds what
 //! is known so far; a run that was interrupted continues from it.
 //!
 //! Each measurement has a connection and a seed of its own. So a run that was interrupted and

@@ -18,7 +18,6 @@ pub(crate) struct Threshold {
     guess: Option<(f64, f64)>,
     /// How many trials were just below and just above the interval as it was then, and agreed.
     confirmed: [u32; 2],
-    /// How many must.
     demanded: u32,
     /// Whether it may scatter although its trials agree.
     doubted: bool,
@@ -27,13 +26,10 @@ pub(crate) struct Threshold {
 /// A threshold with its percentiles, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Found {
-    /// The 50th percentile.
     pub median: f64,
     /// Half the width of its interval: certain where the trials agree, 95 % where they do not.
     pub uncertainty: f64,
-    /// The 95th percentile.
     pub upper: f64,
-    /// Number of trials.
     pub samples: u64,
     /// Whether trials contradict each other.
     pub scatters: bool,

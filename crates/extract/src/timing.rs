@@ -15,7 +15,7 @@
 //!   least time to settle with which it is not.
 //!   SEEK does not part them either: one to the present track may include the time to settle.
 //!   Writes that a cache takes in do: their arm settles, but no miss is processed.
-//! * A transfer that goes on to the next track waits for the head switch, not for the time to
+//! * A transfer that continues to the next track waits for the head switch, not for the time to
 //!   settle there. If it loses no revolution, the head switch is no longer than the pause between
 //!   the tracks, less the time to settle before a write. It is taken to be the longest with which
 //!   that is so, and a request on another track of the cylinder settles for the rest.
@@ -184,7 +184,7 @@ impl Timing {
         }
     }
 
-    /// The longest head switch with which transfers go on to the next track where they were seen to
+    /// The longest head switch with which transfers continue to the next track where they were seen to
     /// do so, if the time to settle before a write is this; `None` if they were seen to nowhere, or
     /// only within pauses that are no shorter than pairs need.
     pub(crate) fn longest_switch(&self, write_settle: Span) -> Option<Span> {
@@ -211,10 +211,10 @@ impl Timing {
         };
         let [after_read, after_write] = written.writes.later;
         let more = after_write.value - after_read.value;
-        let least = LITTLE.max(after_write.uncertainty + after_read.uncertainty);
+        let min = LITTLE.max(after_write.uncertainty + after_read.uncertainty);
         let reselect = match more {
-            more if more > least => [Span::ZERO, more],
-            less if -less > least => [-less, Span::ZERO],
+            more if more > min => [Span::ZERO, more],
+            less if -less > min => [-less, Span::ZERO],
             _ => [Span::ZERO; 2],
         };
         let after_read = settled(after_read, read_sector);
@@ -279,13 +279,13 @@ impl Timing {
             None => switch + seeking[0].value - leads[0].value,
             Some(_) => written.writes.other_track.value - leads[1].value,
         };
-        let mut least = self.settle_by_reads();
+        let mut min = self.settle_by_reads();
         // The data of a write begin with its command, and the media wait for them.
         let data = write_sector + written.writes.wait.least_delay;
         if with_settle + data < -NOISE && switch > LITTLE {
-            least = least.max(data - with_settle);
+            min = min.max(data - with_settle);
         }
-        if least > LITTLE { least } else { Span::ZERO }
+        if min > LITTLE { min } else { Span::ZERO }
     }
 
     fn describe_mechanics(&self, mechanics: &mut Mechanics, cylinders: u32, division: &Division) {
@@ -454,7 +454,7 @@ fn certain(left: Span, lead: Estimate) -> Span {
 }
 
 /// A curve whose seeks take `more` than was measured. Blocks lie no farther apart than its last
-/// distance; to the last of the `cylinders` it goes on with the slope of its last third.
+/// distance; to the last of the `cylinders` it continues with the slope of its last third.
 fn table(seeks: &Seeks, more: Span, cylinders: u32) -> SeekCurve {
     let points = seeks.points.iter();
     let time = |point: &SeekPoint| (point.distance, (point.mean.value + more).or_zero());

@@ -72,17 +72,14 @@ impl Track {
         })
     }
 
-    /// Its first block.
     pub fn first(&self) -> Lbn {
         self.runs[0].0
     }
 
-    /// Its cylinder.
     pub fn cylinder(&self) -> u32 {
         self.runs[0].1.cylinder.0
     }
 
-    /// Its head.
     pub fn head(&self) -> u32 {
         self.runs[0].1.head.0
     }

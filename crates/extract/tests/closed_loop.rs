@@ -12,8 +12,8 @@ use diskarm_extract::{
 };
 
 const HOST: Host = Host {
-    least: Span::from_ns(50_000),
-    most: Span::from_ns(150_000),
+    min: Span::from_ns(50_000),
+    max: Span::from_ns(150_000),
 };
 
 /// Drives whose seeks do not scatter, and that take no time to settle on the track where the head
@@ -85,7 +85,6 @@ fn what_is_extracted_is_what_the_drive_was_made_of() {
     }
 }
 
-/// Nobody watches.
 struct Patient;
 
 impl Observer for Patient {

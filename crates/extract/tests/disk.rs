@@ -10,8 +10,8 @@ fn catalogued(name: &str) -> Spec {
 }
 
 const PROMPT: Host = Host {
-    least: Span::from_ns(100_000),
-    most: Span::from_ns(100_000),
+    min: Span::from_ns(100_000),
+    max: Span::from_ns(100_000),
 };
 
 #[test]
@@ -48,8 +48,8 @@ fn a_block_read_again_from_the_media_takes_whole_revolutions() {
 #[test]
 fn a_delay_of_the_host_is_between_its_bounds() {
     let host = Host {
-        least: Span::from_us(50.0),
-        most: Span::from_us(150.0),
+        min: Span::from_us(50.0),
+        max: Span::from_us(150.0),
     };
     let mut drive = Simulated::new(&catalogued("hp-c2247"), host, 3).unwrap();
     let mut before = drive.now();
@@ -64,7 +64,7 @@ fn a_delay_of_the_host_is_between_its_bounds() {
     assert!(
         delays
             .iter()
-            .all(|delay| (host.least..=host.most).contains(delay))
+            .all(|delay| (host.min..=host.max).contains(delay))
     );
     let mean = delays.iter().map(|delay| delay.as_ms()).sum::<f64>() / 200.0;
     // Standard deviation of the mean of 200 delays: 0.002 ms.

@@ -16,8 +16,8 @@ use rand_pcg::Pcg64Mcg;
 const SMALL: &str = include_str!("../../cli/tests/cli/guest.toml");
 
 const HOST: Host = Host {
-    least: Span::from_ns(50_000),
-    most: Span::from_ns(100_000),
+    min: Span::from_ns(50_000),
+    max: Span::from_ns(100_000),
 };
 
 /// Commands reach the drive later than they are sent, and their ends are seen later than they come:
@@ -28,13 +28,13 @@ struct Late {
 }
 
 impl Late {
-    fn by(&mut self, least: f64, mean: f64) -> Span {
+    fn by(&mut self, min: f64, mean: f64) -> Span {
         let mut uniform = || (self.generator.next_u64() >> 11) as f64 / 2f64.powi(53);
         let (deviate, rare) = (-(1.0 - uniform()).ln(), uniform());
         let late = if rare < 0.002 {
             1.0 + 0.5 * deviate
         } else {
-            least + mean * deviate
+            min + mean * deviate
         };
         Span::from_us(1e3 * late)
     }
@@ -111,7 +111,7 @@ fn a_host_that_is_late_finds_a_whole_specification() {
         // They are measured against pairs on one track, which are off by the same for all.
         let still = Span::from_ms(0.03);
         let is_off = |point: &&SeekPoint| {
-            let off = point.mean.value - times.least(point.distance);
+            let off = point.mean.value - times.min(point.distance);
             off.max(-off) > point.mean.uncertainty + still
         };
         let off = seeks.points.iter().filter(is_off).count();

@@ -10,8 +10,8 @@ use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 const HOST: Host = Host {
-    least: Span::from_ns(50_000),
-    most: Span::from_ns(150_000),
+    min: Span::from_ns(50_000),
+    max: Span::from_ns(150_000),
 };
 
 const OPTIONS: Options = Options {
@@ -98,7 +98,7 @@ fn a_run_that_is_interrupted_everywhere_finds_the_same() {
     assert_eq!(described(&continued), described(&whole));
 }
 
-/// A drive whose transfers go on to the next track in less time than requests there take: what is
+/// A drive whose transfers continue to the next track in less time than requests there take: what is
 /// found of the head switch and the time to settle are bounds, which hold, and are called so. On
 /// one whose transfers need as long as requests, the head switch is measured.
 #[test]
@@ -153,7 +153,7 @@ enum Fault {
     Refuses(u64),
     /// Its commands end at random up to this much later.
     Dawdles(Span),
-    /// Its data are random, but for the capacity.
+    /// Its data are random, except for the capacity.
     Babbles,
     /// Each command takes an hour.
     Crawls,
@@ -179,8 +179,8 @@ impl Faulty {
         }))
     }
 
-    fn delay(&mut self, most: Span) {
-        let random = self.generator.next_u64() % most.as_ns() as u64;
+    fn delay(&mut self, max: Span) {
+        let random = self.generator.next_u64() % max.as_ns() as u64;
         self.later += Span::from_ns(random as i64);
     }
 }
@@ -198,7 +198,7 @@ impl Transport for Faulty {
                 self.later += Span::from_s(30.0);
                 return Err(Broken::Command("no end in time".to_owned()));
             }
-            Fault::Dawdles(most) => self.delay(most),
+            Fault::Dawdles(max) => self.delay(max),
             Fault::Crawls => self.later += Span::from_s(3600.0),
             _ => {}
         }

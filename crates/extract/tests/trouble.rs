@@ -12,8 +12,8 @@ use diskarm_wire::Sense;
 use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
 
 const HOST: Host = Host {
-    least: Span::from_ns(100_000),
-    most: Span::from_ns(100_000),
+    min: Span::from_ns(100_000),
+    max: Span::from_ns(100_000),
 };
 
 const BUSY: u8 = 0x08;

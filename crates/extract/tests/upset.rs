@@ -22,7 +22,6 @@ fn catalogued(name: &str) -> Spec {
     spec::parse(diskarm_drives::find(name).unwrap().text, name).unwrap()
 }
 
-/// What disturbs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Upset {
     /// Every now and then the drive takes this long for something else.
@@ -63,8 +62,8 @@ struct Disturbed {
 impl Disturbed {
     fn new(spec: &Spec, upset: Upset) -> Self {
         let host = Host {
-            least: Span::from_ns(50_000),
-            most: upset.host,
+            min: Span::from_ns(50_000),
+            max: upset.host,
         };
         Self {
             drive: Simulated::new(spec, host, 1).unwrap(),
@@ -117,7 +116,7 @@ impl Transport for Disturbed {
     }
 }
 
-/// Where two layouts disagree first, but for a common turn, the numbers of cylinders and the order
+/// Where two layouts disagree first, except for a common turn, the numbers of cylinders and the order
 /// of heads.
 fn difference(found: &Layout, truth: &Layout) -> Option<Lbn> {
     let zero = truth.extent(Lbn(0)).start - found.extent(Lbn(0)).start;
@@ -236,8 +235,8 @@ fn a_few_unreadable_blocks_do_not_matter() {
     let spec = catalogued("hp-c3323a");
     let layout = Layout::new(&spec.geometry).unwrap();
     let host = Host {
-        least: Span::from_us(50.0),
-        most: Span::from_us(150.0),
+        min: Span::from_us(50.0),
+        max: Span::from_us(150.0),
     };
     let mut drive = Worn(Simulated::new(&spec, host, 1).unwrap());
     let mut disk = Disk::new(&mut drive).unwrap();
@@ -270,8 +269,8 @@ fn a_few_unreadable_blocks_do_not_matter() {
 fn noise_is_told_where_it_is_too_much() {
     let spec = catalogued("sas-10k-900gb");
     let host = Host {
-        least: Span::from_us(50.0),
-        most: Span::from_us(150.0),
+        min: Span::from_us(50.0),
+        max: Span::from_us(150.0),
     };
     let mut drive = Noisy {
         drive: Simulated::new(&spec, host, 1).unwrap(),

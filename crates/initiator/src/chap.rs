@@ -14,7 +14,6 @@ pub struct Credentials {
 }
 
 impl std::fmt::Debug for Credentials {
-    /// Without the secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Credentials")
             .field("user", &self.user)
@@ -27,7 +26,7 @@ pub const ALGORITHM: &str = "5";
 
 /// The longest challenge and response, in bytes (section "Challenge Handshake Authentication
 /// Protocol (CHAP)").
-pub const MOST: usize = 1024;
+pub const MAX: usize = 1024;
 
 /// The proof that the secret is known, for this challenge with its identifier.
 pub fn response(identifier: u8, secret: &[u8], challenge: &[u8]) -> [u8; 16] {

@@ -9,7 +9,7 @@ use diskarm_wire::iscsi::{Digest, Lengths, Message, padded};
 use crate::error::{Error, protocol};
 
 /// The most data that a message to this side may have, in bytes (MaxRecvDataSegmentLength).
-pub const MOST_DATA: usize = 1 << 18;
+pub const MAX_DATA: usize = 1 << 18;
 
 /// How long connecting may take.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -86,7 +86,7 @@ impl Connection {
         let message = Message::parse(&header)
             .map_err(|_| protocol(format!("unknown message 0x{:02x}", header[0])))?;
         let length = lengths.data_length as usize;
-        if length > MOST_DATA {
+        if length > MAX_DATA {
             return Err(protocol(format!("a message with {length} bytes of data")));
         }
         let mut data = vec![0; lengths.padded()];

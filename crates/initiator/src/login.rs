@@ -6,7 +6,7 @@ use diskarm_wire::iscsi::text::{self, Hexadecimal, Writer};
 use diskarm_wire::iscsi::{LoginRequest, LoginResponse, Message, Serial, Tag, login_status, stage};
 
 use crate::chap::{self, Credentials};
-use crate::connection::{Connection, MOST_DATA};
+use crate::connection::{Connection, MAX_DATA};
 use crate::error::{Error, protocol};
 
 /// The name of this initiator.
@@ -16,10 +16,10 @@ const NAME: &str = "iqn.2026-11.diskarm:initiator";
 const TIME: Duration = Duration::from_secs(30);
 
 /// The most requests that a login may take.
-const MOST_REQUESTS: u32 = 16;
+const MAX_REQUESTS: u32 = 16;
 
 /// The most text that a target may send in one answer, in bytes.
-pub const MOST_TEXT: usize = 1 << 16;
+pub const MAX_TEXT: usize = 1 << 16;
 
 /// What a session is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +112,7 @@ pub fn login(
 impl Login<'_> {
     fn run(&mut self, purpose: Purpose<'_>) -> Result<(), Error> {
         let mut step = (self.introduction(purpose), self.credentials.is_none());
-        for _ in 0..MOST_REQUESTS {
+        for _ in 0..MAX_REQUESTS {
             self.request(&step)?;
             let (response, text) = self.response()?;
             let pairs = pairs(&text)?;
@@ -141,7 +141,7 @@ impl Login<'_> {
             };
         }
         Err(protocol(format!(
-            "no end of the login after {MOST_REQUESTS} requests"
+            "no end of the login after {MAX_REQUESTS} requests"
         )))
     }
 
@@ -167,7 +167,7 @@ impl Login<'_> {
         let mut offers = vec![
             ("HeaderDigest", "None,CRC32C".to_owned()),
             ("DataDigest", "None,CRC32C".to_owned()),
-            ("MaxRecvDataSegmentLength", MOST_DATA.to_string()),
+            ("MaxRecvDataSegmentLength", MAX_DATA.to_string()),
             ("ErrorRecoveryLevel", "0".to_owned()),
             ("DefaultTime2Wait", "2".to_owned()),
             ("DefaultTime2Retain", "0".to_owned()),
@@ -178,7 +178,7 @@ impl Login<'_> {
                 ("InitialR2T", "Yes".to_owned()),
                 ("ImmediateData", "Yes".to_owned()),
                 ("MaxBurstLength", "16776192".to_owned()),
-                ("FirstBurstLength", MOST_DATA.to_string()),
+                ("FirstBurstLength", MAX_DATA.to_string()),
                 ("MaxOutstandingR2T", "1".to_owned()),
                 ("DataPDUInOrder", "Yes".to_owned()),
                 ("DataSequenceInOrder", "Yes".to_owned()),
@@ -319,7 +319,7 @@ impl Login<'_> {
             self.numbers.expected_status = response.status.next();
             self.numbers.max_command = response.max_command;
             text.extend(data);
-            if text.len() > MOST_TEXT {
+            if text.len() > MAX_TEXT {
                 return Err(protocol("a login response without end"));
             }
             if !response.continues {
@@ -344,7 +344,7 @@ pub fn pairs(text: &[u8]) -> Result<Vec<(String, String)>, Error> {
 
 /// The bytes of a binary value.
 fn binary(value: &str) -> Option<Vec<u8>> {
-    let mut room = vec![0; chap::MOST];
+    let mut room = vec![0; chap::MAX];
     let length = text::binary(value, &mut room)?;
     room.truncate(length);
     Some(room)

@@ -14,7 +14,7 @@ use crate::address::Address;
 use crate::chap::Credentials;
 use crate::connection::Connection;
 use crate::error::{Error, protocol};
-use crate::login::{Agreed, MOST_TEXT, Numbers, Purpose, login, pairs};
+use crate::login::{Agreed, MAX_TEXT, Numbers, Purpose, login, pairs};
 
 /// How long logging out may take.
 const LOGOUT: Duration = Duration::from_secs(1);
@@ -102,7 +102,7 @@ pub fn targets(address: &Address, credentials: Option<&Credentials>) -> Result<V
         };
         session.numbers.expected_status = response.status.next();
         text.extend(data);
-        if text.len() > MOST_TEXT {
+        if text.len() > MAX_TEXT {
             return Err(protocol("a list of targets without end"));
         }
         if response.is_final {
@@ -332,7 +332,6 @@ impl Session {
         }
     }
 
-    /// Answers a ping.
     fn pinged(&mut self, ping: &NopIn, content: &[u8]) -> Result<(), Error> {
         self.opened_to(ping.max_command);
         if ping.transfer == Tag::NONE {
@@ -403,7 +402,7 @@ impl Transport for Session {
             }),
             Err(error) => {
                 let why = format!("{}: {error}", safety::name(command));
-                // The answer may still come, so that this session cannot go on. Another one can.
+                // The answer may still come, so that this session cannot continue. Another one can.
                 let broken = match error {
                     Error::Timeout => Broken::Command(why),
                     _ => Broken::Transport(why),

@@ -16,7 +16,7 @@ const CLOSE: f64 = 3.0;
 
 /// How much larger a mark is for each mark that hides it, and the most of them that count.
 const LARGER: f64 = 0.3;
-const MOST: usize = 4;
+const MAX: usize = 4;
 
 /// Half the width and the height of an arrow's head, with what it covers; the radius of a mark.
 const HEAD: (f64, f64) = (4.5, 8.0);
@@ -42,7 +42,7 @@ pub fn scales(marks: &[Placed]) -> Vec<f64> {
     };
     let scale = |mark: &Placed| {
         let above = marks.iter().filter(|other| hides(mark, other)).count();
-        1.0 + LARGER * above.min(MOST) as f64
+        1.0 + LARGER * above.min(MAX) as f64
     };
     marks.iter().map(scale).collect()
 }

@@ -143,7 +143,6 @@ impl Frame {
         Some((self.x.fraction(x)?, self.y.fraction(y)?))
     }
 
-    /// The vertical axis.
     pub fn up(&self) -> &Ruler {
         &self.y
     }

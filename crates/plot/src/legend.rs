@@ -18,7 +18,6 @@ pub enum Key {
     Line(LineStyle),
     Arrow,
     Area(RGBColor),
-    /// Only text.
     Heading,
 }
 

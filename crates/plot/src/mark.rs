@@ -91,7 +91,6 @@ const SHAPES: [Shape; 12] = [
 #[derive(Clone, Copy)]
 pub struct LineStyle {
     pub colour: RGBColor,
-    /// In pixels.
     pub width: f64,
     /// An index in [`SHAPES`].
     shape: Option<usize>,

@@ -18,7 +18,6 @@ pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 pub type DrawResult = Result<(), DrawingAreaErrorKind<io::Error>>;
 
-/// Units per pixel.
 const UNITS_PER_PIXEL: f64 = 10.0;
 
 pub const INK: RGBColor = RGBColor(0x1a, 0x1a, 0x1a);

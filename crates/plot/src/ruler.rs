@@ -87,19 +87,19 @@ impl Ruler {
             Some(shared) => range(axis.scale, shared.iter().copied()),
             None => range(axis.scale, values),
         };
-        let [least, largest] = range.unwrap_or(match axis.scale {
+        let [min, largest] = range.unwrap_or(match axis.scale {
             Scale::Linear => [0.0, 1.0],
             Scale::Log2 | Scale::Log10 => [1.0, 2.0],
         });
         let end = axis
             .max
-            .filter(|&max| is_visible(axis.scale, max) && max > least);
+            .filter(|&max| is_visible(axis.scale, max) && max > min);
         let largest = end.map_or(largest, |end| largest.min(end));
         let intervals = max_ticks.max(2) - 1;
         let mut ruler = match axis.scale {
-            Scale::Linear => linear(least, largest, intervals),
-            Scale::Log2 => powers_of_two(least, largest, intervals),
-            Scale::Log10 => powers_of_ten(least, largest, intervals),
+            Scale::Linear => linear(min, largest, intervals),
+            Scale::Log2 => powers_of_two(min, largest, intervals),
+            Scale::Log10 => powers_of_ten(min, largest, intervals),
         };
         if let Some(end) = end.filter(|&end| axis.scale.position(end) < ruler.ends[1]) {
             ruler.end_at(end);
@@ -178,22 +178,22 @@ fn is_visible(scale: Scale, value: f64) -> bool {
 fn range(scale: Scale, values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
     let visible = values.filter(|&value| is_visible(scale, value));
     visible.fold(None, |range: Option<[f64; 2]>, value| {
-        let [least, largest] = range.unwrap_or([value, value]);
-        Some([least.min(value), largest.max(value)])
+        let [min, largest] = range.unwrap_or([value, value]);
+        Some([min.min(value), largest.max(value)])
     })
 }
 
 /// From zero, or from the tick at or below the smallest value if that is more than half of the
 /// largest, to the tick at or above the largest.
-fn linear(least: f64, largest: f64, intervals: usize) -> Ruler {
-    let (low, high) = if least > 0.0 && (2.0 * least < largest || least == largest) {
+fn linear(min: f64, largest: f64, intervals: usize) -> Ruler {
+    let (low, high) = if min > 0.0 && (2.0 * min < largest || min == largest) {
         (0.0, largest)
-    } else if largest < 0.0 && (2.0 * largest > least || least == largest) {
-        (least, 0.0)
-    } else if least == largest {
+    } else if largest < 0.0 && (2.0 * largest > min || min == largest) {
+        (min, 0.0)
+    } else if min == largest {
         (0.0, 1.0)
     } else {
-        (least, largest)
+        (min, largest)
     };
     stepped(low, high, intervals)
 }
@@ -278,8 +278,8 @@ impl Step {
 }
 
 /// From the power of two at or below the smallest value to that at or above the largest.
-fn powers_of_two(least: f64, largest: f64, intervals: usize) -> Ruler {
-    let (first, last) = separate(log2(least).floor() as i32, log2(largest).ceil() as i32);
+fn powers_of_two(min: f64, largest: f64, intervals: usize) -> Ruler {
+    let (first, last) = separate(log2(min).floor() as i32, log2(largest).ceil() as i32);
     let stride = stride(first, last, intervals);
     let ticks = (first..=last).step_by(stride).map(|power| {
         let value = if power < 0 {
@@ -306,21 +306,21 @@ fn powers_of_two(least: f64, largest: f64, intervals: usize) -> Ruler {
 
 /// From the number of 1, 2, 5, 10, ... at or below the smallest value to the one at or above the
 /// largest. The ticks are all of these numbers, or the powers of ten.
-fn powers_of_ten(least: f64, largest: f64, intervals: usize) -> Ruler {
+fn powers_of_ten(min: f64, largest: f64, intervals: usize) -> Ruler {
     const POSITIONS: [f64; 3] = [0.0, LOG10_2, 1.0 - LOG10_2];
     let position =
         |rung: i32| f64::from(rung.div_euclid(3)) + POSITIONS[rung.rem_euclid(3) as usize];
     let around = |value: f64| 3 * log10(value).floor() as i32;
-    let below = (0..3).rev().map(|k| around(least) + k);
+    let below = (0..3).rev().map(|k| around(min) + k);
     let first = below
         .clone()
-        .find(|&rung| position(rung) <= log10(least) + 1e-12);
+        .find(|&rung| position(rung) <= log10(min) + 1e-12);
     let above = (0..4).map(|k| around(largest) + k);
     let last = above
         .clone()
         .find(|&rung| position(rung) >= log10(largest) - 1e-12);
     let (first, last) = separate(
-        first.unwrap_or_else(|| around(least)),
+        first.unwrap_or_else(|| around(min)),
         last.unwrap_or_else(|| around(largest) + 3),
     );
     let ends = [position(first), position(last)];

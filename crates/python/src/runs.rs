@@ -218,11 +218,11 @@ fn response_ms_quantiles(runs: &[Run]) -> Vec<f64> {
 }
 
 /// A time in milliseconds, from `least` to an hour.
-fn time(py: Python<'_>, field: &str, ms: f64, least: f64) -> PyResult<Span> {
+fn time(py: Python<'_>, field: &str, ms: f64, min: f64) -> PyResult<Span> {
     const HOUR_MS: f64 = 3_600_000.0;
-    if (least..=HOUR_MS).contains(&ms) {
+    if (min..=HOUR_MS).contains(&ms) {
         return Ok(Span::from_ms(ms));
     }
-    let expected = format!("milliseconds from {least} to {HOUR_MS}");
+    let expected = format!("milliseconds from {min} to {HOUR_MS}");
     Err(wrong(py, field, &ms.to_string(), &expected))
 }

@@ -119,7 +119,7 @@ impl Study {
     }
 }
 
-/// A `UserWarning` of this text, if there is one.
+/// A `UserWarning` of this text, if any.
 fn warn(py: Python<'_>, text: Option<String>) -> PyResult<()> {
     let text = text.and_then(|text| CString::new(text).ok());
     text.map_or(Ok(()), |text| {

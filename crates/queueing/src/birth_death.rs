@@ -1,15 +1,15 @@
 //! Shortest access time first as a birth-death process (liu05, section 5.3.3).
 
 /// The most requests that shorten the mean service (liu05: "say M' = 128").
-pub const MOST: u32 = 128;
+pub const MAX: u32 = 128;
 
-/// The mean service of each number of requests to choose from, 1 first, up to [`MOST`]: x\[m\] =
+/// The mean service of each number of requests to choose from, 1 first, up to [`MAX`]: x\[m\] =
 /// `alone` m^-`power`, where `alone` is that of a request alone, in any unit of time.
 ///
 /// liu05, section 5.3.3, table 5.1: the power is 0.21 to 0.22, about a fifth, on its four drives.
 pub fn services(alone: f64, power: f64) -> Vec<f64> {
     let service = |m: u32| alone * f64::from(m).powf(-power);
-    (1..=MOST).map(service).collect()
+    (1..=MAX).map(service).collect()
 }
 
 /// The mean response time at arrivals of `rate`, in the unit of `services`: `None` if it is
@@ -21,7 +21,7 @@ pub fn services(alone: f64, power: f64) -> Vec<f64> {
 ///
 /// The thesis' listing ("Computation of mean response time in SATF") is wrong as printed. It takes
 /// services relative to one alone and scales their sum by that once, where m services need it m
-/// times, and adds P\[0\] to a sum that has it; and its loop goes on while P is *small*. The
+/// times, and adds P\[0\] to a sum that has it; and its loop continues while P is *small*. The
 /// recursion of the text is used.
 pub fn response(rate: f64, services: &[f64]) -> Option<f64> {
     let (&last, others) = services.split_last()?;
@@ -38,8 +38,8 @@ pub fn response(rate: f64, services: &[f64]) -> Option<f64> {
     // From the last one on the weights are a geometric series.
     weight *= last;
     sum += weight / (1.0 - last);
-    let most = services.len() as f64;
-    number += weight * (most / (1.0 - last) + last / (1.0 - last).powi(2));
+    let max = services.len() as f64;
+    number += weight * (max / (1.0 - last) + last / (1.0 - last).powi(2));
     Some(number / sum / rate)
 }
 
@@ -89,9 +89,9 @@ mod tests {
 
     #[test]
     fn it_saturates_where_the_longest_queue_does() {
-        let most = f64::from(MOST).powf(0.2);
-        assert!(by_power(most * 0.999, 0.2).is_some());
-        assert_eq!(by_power(most, 0.2), None);
+        let max = f64::from(MAX).powf(0.2);
+        assert!(by_power(max * 0.999, 0.2).is_some());
+        assert_eq!(by_power(max, 0.2), None);
     }
 
     /// The unit of time does not matter.

@@ -15,7 +15,6 @@ use crate::moments::Moments;
 pub struct Distances {
     /// Ordered pairs of sectors, by the distance of their cylinders in one direction.
     pairs: Vec<i128>,
-    /// All sectors.
     sectors: i128,
 }
 

@@ -37,7 +37,7 @@ const REVOLUTION: u128 = 1 << 64;
 impl Media {
     /// Requests of `sectors` at the multiples of `sectors`, all equally likely, which the head
     /// finds at any angle. `zero_latency` if a request on one track may begin with any of its
-    /// sectors; one that goes on to another waits for its first.
+    /// sectors; one that continues to another waits for its first.
     ///
     /// The transfers are those of every request, counted over the runs of the layout: exact where
     /// liu05, equations 4.6 and 4.7, give a request the sectors of its track and no change of

@@ -190,9 +190,9 @@ mod tests {
     /// liu05, section 8.2.1: 2.0, 1.6, 1.33 and 1.14 services, for these shares of reads.
     #[test]
     fn the_largest_rates_are_as_printed() {
-        for (reads, most) in [(1.0, 2.0), (0.75, 1.6), (0.5, 1.33), (0.25, 1.14)] {
+        for (reads, max) in [(1.0, 2.0), (0.75, 1.6), (0.5, 1.33), (0.25, 1.14)] {
             assert!(
-                (largest_rate(1.0 - reads, 1.0, 1.0) - most).abs() < 0.005,
+                (largest_rate(1.0 - reads, 1.0, 1.0) - max).abs() < 0.005,
                 "{reads}"
             );
         }

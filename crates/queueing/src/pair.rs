@@ -195,7 +195,7 @@ fn pair_of(spec: &Spec, seed: u64) -> Mirror {
     Mirror::new([drive(0), drive(1)], &mirroring).unwrap()
 }
 
-/// The last of these requests, one at a time but for those that `begin` together.
+/// The last of these requests, one at a time except for those that `begin` together.
 fn last(mut pair: Mirror, begin: &[Request], last: Request) -> Completion {
     for &request in begin {
         pair.submit(Instant::START, request).unwrap();

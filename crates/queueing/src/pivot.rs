@@ -101,7 +101,7 @@ impl Reads<'_> {
     /// allows.
     pub fn least_response(&self, rate: f64) -> Option<Divided> {
         let mut found = self.equal_utilisations()?;
-        let mut least = found.response(rate)?;
+        let mut min = found.response(rate)?;
         let mut step = 0.1;
         while step > PRECISION {
             let shares = [found.share - step, found.share + step].into_iter();
@@ -111,7 +111,7 @@ impl Reads<'_> {
                 Some((tried.response(rate)?, tried))
             });
             match tried.min_by(|one, other| one.0.total_cmp(&other.0)) {
-                Some((response, better)) if response < least => (least, found) = (response, better),
+                Some((response, better)) if response < min => (min, found) = (response, better),
                 _ => step /= 2.0,
             }
         }
@@ -176,8 +176,8 @@ mod tests {
         assert!((first / second - 1.0).abs() < 1e-3, "{equal:?}");
         assert!(equal.share > 0.505 && equal.share < 0.6, "{equal:?}");
         for rate in [0.02, 0.17] {
-            let least = reads.least_response(rate).unwrap();
-            let found = least.response(rate).unwrap();
+            let min = reads.least_response(rate).unwrap();
+            let found = min.response(rate).unwrap();
             for percent in (2..=98).step_by(4) {
                 let other = response(&reads, f64::from(percent) / 100.0, rate);
                 assert!(found <= other, "{percent} %: {other} before {found}");
@@ -197,7 +197,7 @@ mod tests {
         };
         let equal = reads.equal_utilisations().unwrap();
         assert!((equal.share - 0.5).abs() < 1e-3, "{equal:?}");
-        let least = reads.least_response(0.05).unwrap();
-        assert!((least.share - 0.5).abs() < 2e-3, "{least:?}");
+        let min = reads.least_response(0.05).unwrap();
+        assert!((min.share - 0.5).abs() < 2e-3, "{min:?}");
     }
 }

@@ -33,7 +33,6 @@ struct Printed<'a> {
     trace: &'a str,
     rows: usize,
     output: &'a str,
-    /// `unbroken` or `nominal`.
     clock: &'static str,
     phase_concentration: f64,
     /// This and the next two are `null` if the clock is nominal.

@@ -38,9 +38,7 @@ struct File<'a> {
     all: Side,
     angles: u64,
     phase_seeds: [u64; PHASE_SEEDS.len()],
-    /// `null` without reads.
     reads: Option<Side>,
-    /// `null` without writes.
     writes: Option<Side>,
     residuals: Tables,
     notes: &'a [String],

@@ -6,7 +6,7 @@ mod table;
 pub use table::table;
 
 use diskarm_queueing::declustering::{DataLoss, Kind, Layout, Load, Loads, Survival, equations};
-pub use diskarm_queueing::declustering::{Disks, LayoutError, MOST_DISKS};
+pub use diskarm_queueing::declustering::{Disks, LayoutError, MAX_DISKS};
 use serde::Serialize;
 
 /// What is asked.

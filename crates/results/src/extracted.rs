@@ -271,7 +271,6 @@ fn grouped(
     groups
 }
 
-/// Groups as text.
 fn list(text: &mut String, heading: &str, groups: Vec<(String, Vec<&str>)>) {
     if !groups.is_empty() {
         let _ = writeln!(text, "\n{heading}");

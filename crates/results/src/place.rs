@@ -229,7 +229,7 @@ fn is_one_file(_: &Metadata, _: &Metadata) -> bool {
 /// a link).
 pub struct Part {
     path: PathBuf,
-    /// The temporary path, if there is one and it has not been renamed.
+    /// The temporary path, if any and it has not been renamed.
     beside: Option<PathBuf>,
     file: File,
 }

@@ -41,9 +41,7 @@ struct File<'a> {
     clock: Option<&'static str>,
     #[serde(flatten)]
     all: Side,
-    /// `null` without reads.
     reads: Option<Side>,
-    /// `null` without writes.
     writes: Option<Side>,
     by_served: Vec<Class>,
     by_size: Vec<Class>,

@@ -96,7 +96,7 @@ pub struct Scanned {
     pub waited_mb: Option<f64>,
     /// What was seen of the drive; `None` inside.
     pub predictions: Option<Predictions>,
-    /// How the scan went on: at each tenth of it.
+    /// How the scan continued: at each tenth of it.
     pub progress: Vec<Step>,
     /// What cannot be read.
     pub unreadable: Vec<Unreadable>,

@@ -88,7 +88,6 @@ pub struct Figures {
     disks: Option<Vec<Disk>>,
     /// `null` for a single disk, unless its buffer defers writes.
     parts: Option<Vec<PartFigures>>,
-    /// `null` without `--window`.
     windows: Option<Vec<WindowFigures>>,
     /// This and the next are `null` for one run.
     replications: Option<Vec<Replication>>,
@@ -139,7 +138,7 @@ impl Figures {
             drive: inputs.drive,
             policy: inputs.policy,
             policy_in: inputs.is_in_drive.then_some("drive"),
-            merge_max_sectors: inputs.merge.map(|most| most.0),
+            merge_max_sectors: inputs.merge.map(|max| max.0),
             workload: inputs.workload,
             seed: inputs.seed,
             version: env!("CARGO_PKG_VERSION"),
@@ -236,11 +235,11 @@ impl Figures {
         if self.policy_in.is_some() {
             t.text("queue", OWN_QUEUE);
         }
-        if let Some(most) = self.merge_max_sectors {
-            let s = if most == 1 { "" } else { "s" };
+        if let Some(max) = self.merge_max_sectors {
+            let s = if max == 1 { "" } else { "s" };
             t.text(
                 "merged",
-                &format!("sequential requests, up to {most} sector{s}"),
+                &format!("sequential requests, up to {max} sector{s}"),
             );
         }
         t.text("workload", &self.workload.sentence());

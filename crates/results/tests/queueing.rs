@@ -66,14 +66,14 @@ fn intervals_are_narrow() {
     let compared = compared("hp-c2247", &asked());
     let largest = 51.305;
     for (group, value) in simulated(&compared).filter(|(_, value)| value.is_exact) {
-        let most = match value.rate_per_s {
+        let max = match value.rate_per_s {
             None if value.name == "write_rotation_ms" => 0.2,
             None => 0.02,
             Some(rate) if rate < 0.7 * largest => 0.06,
             Some(_) => continue,
         };
         let (_, half) = distance(value);
-        assert!(half < most * value.theory.unwrap(), "{group} {value:?}");
+        assert!(half < max * value.theory.unwrap(), "{group} {value:?}");
     }
 }
 

@@ -213,13 +213,9 @@ impl Datasheet {
         }
         let sectors = Figure::of(self.sectors, Sectors::usual(self.capacity));
         let cache = Figure::of(self.cache, Bytes(64 << 20));
-        let least = SEGMENTS.0 * sectors.value.physical_bytes();
-        if cache.value.0 < least {
-            return wrong(
-                "cache",
-                shown(cache.value),
-                &format!("{least} bytes or more"),
-            );
+        let min = SEGMENTS.0 * sectors.value.physical_bytes();
+        if cache.value.0 < min {
+            return wrong("cache", shown(cache.value), &format!("{min} bytes or more"));
         }
         let figures = Figures {
             sectors,
@@ -398,7 +394,6 @@ impl Datasheet {
         text + &self.rest(figures)
     }
 
-    /// Name and source.
     fn source(&self, figures: &Figures) -> String {
         let ms = |span: Span| format!("{} ms", rounded(span.as_ms()));
         let mb = |per_s: f64| format!("{} MB/s", rounded(per_s / 1e6));

@@ -333,7 +333,7 @@ fn nominal_drives_write_in_sequence_as_fast_as_they_read() {
 }
 
 /// Ten more tracks, one of them on the next cylinder, take a write as long as a read: no revolution
-/// is lost where it goes on to the next track.
+/// is lost where it continues to the next track.
 #[test]
 fn writes_go_on_to_the_next_track_as_reads_do() {
     let (_, mut spec) = common().specification().expect("a specification");

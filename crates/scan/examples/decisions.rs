@@ -7,7 +7,7 @@
 //!
 //! Times are those of the thread on a processor, as Linux counts them, so they hardly depend on
 //! what else the machine does. The simulated drive and the engine are measured without a scheduler
-//! and taken off, but for the largest times, from one completion to the next, which are a matter of
+//! and taken off, except for the largest times, from one completion to the next, which are a matter of
 //! caches and interrupts, too: with the largest are those that one request in 100, 1,000 and 10,000
 //! takes longer than.
 
@@ -91,7 +91,7 @@ fn measure(spec: &Spec, policy: &PolicyConfig, tasks: Tasks, all: u64) {
     let external = External::new(drive(), model, policy, 1);
     let mut external = external.with_background(background);
     let mut scan = Until {
-        most: u64::MAX,
+        max: u64::MAX,
         read: Some((read, all)),
         ..Until::alone()
     };
@@ -132,7 +132,7 @@ fn cost(device: &mut impl Device, until: &mut Until) -> f64 {
 /// Sees a run until this many requests have completed, or this many blocks have been read.
 struct Until {
     requests: u64,
-    most: u64,
+    max: u64,
     read: Option<(Arc<AtomicU64>, u64)>,
     /// Requests and time on a processor when each part had been read.
     marks: Vec<(u64, u64)>,
@@ -145,7 +145,7 @@ impl Until {
     fn alone() -> Self {
         Self {
             requests: 0,
-            most: ALONE,
+            max: ALONE,
             read: None,
             marks: Vec::new(),
             last: 0,
@@ -173,7 +173,7 @@ impl Observer for Until {
     }
 
     fn is_over(&self) -> bool {
-        self.requests >= self.most || self.marks.len() as u64 > PARTS
+        self.requests >= self.max || self.marks.len() as u64 > PARTS
     }
 }
 

@@ -31,7 +31,7 @@ const STEP: Span = Span::from_ns(25_000);
 
 /// The most that conservatism is adjusted to: a revolution of the slowest drives, behind which no
 /// read fits into a gap.
-const MOST: Span = Span::from_ns(25_000_000);
+const MAX: Span = Span::from_ns(25_000_000);
 
 /// How background reads are chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -87,14 +87,14 @@ pub struct Background {
     /// The time of a sector on the bus.
     pub(crate) sector: Span,
     /// The most blocks of a command.
-    pub(crate) most: SectorCount,
+    pub(crate) max: SectorCount,
     pub(crate) figures: Figures,
-    /// Where reads in idle time go on.
+    /// Where reads in idle time continue.
     next: Lbn,
     /// Foreground requests that were served, in how much time, and the end of the last.
     served: (u64, Span, Instant),
     adjusted: Counted,
-    /// Nothing is read at present.
+    /// Nothing is read currently.
     pub(crate) is_paused: bool,
 }
 
@@ -113,7 +113,7 @@ impl Background {
             sink: Box::new(sink),
             turn: [Span::ZERO; 2],
             sector: spec.bus.read_sector,
-            most: spec.buffer.segment,
+            max: spec.buffer.segment,
             figures: Figures::default(),
             next: Lbn(0),
             served: (0, Span::ZERO, Instant::START),
@@ -137,7 +137,7 @@ impl Background {
         &self.figures
     }
 
-    /// What is added to each seek at present.
+    /// What is added to each seek currently.
     pub fn conservatism(&self) -> Span {
         self.settings.conservatism
     }
@@ -157,7 +157,7 @@ impl Background {
         self.tasks.restore(claim);
     }
 
-    /// Hands over what a command has brought; what it has not is wanted again, but for a bad block.
+    /// Hands over what a command has brought; what it has not is wanted again, except for a bad block.
     pub(crate) fn settle(&mut self, claim: Claim, completion: &Completion) {
         let bad = completion.bad_block();
         let (read, rest) = match bad {
@@ -229,9 +229,9 @@ impl Background {
         let step = |part| STEP.max(Span::from_ns(old.as_ns() / part));
         // Delays are as the model tells, and it is not exact: half of them are allowed.
         self.settings.conservatism = if is_too_much {
-            (old + step(2)).min(MOST)
+            (old + step(2)).min(MAX)
         } else if is_mostly_wrong || lost > max / 2.0 {
-            (old + step(8)).min(MOST)
+            (old + step(8)).min(MAX)
         } else if lost < max / 4.0 {
             (old - step(8)).or_zero()
         } else {
@@ -261,8 +261,8 @@ impl Background {
         let all = Lbn(self.tasks.sectors().0);
         let next = self.tasks.first_wanted(self.next, all);
         let first = next.or_else(|| self.tasks.first_wanted(Lbn(0), self.next))?;
-        let most = IN_ORDER.min(self.most.0).min(all.0 - first.0);
-        let end = self.tasks.last_wanted(first, Lbn(first.0 + most))?;
+        let max = IN_ORDER.min(self.max.0).min(all.0 - first.0);
+        let end = self.tasks.last_wanted(first, Lbn(first.0 + max))?;
         let sectors = SectorCount(end.0 - first.0 + 1);
         self.next = first + sectors;
         self.figures.reads += 1;

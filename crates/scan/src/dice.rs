@@ -1,6 +1,5 @@
 //! Random numbers for tests.
 
-/// A generator: SplitMix64.
 pub struct Dice(pub u64);
 
 impl Dice {

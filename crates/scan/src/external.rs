@@ -60,9 +60,7 @@ pub struct External<D> {
 
 /// A command to be sent.
 pub(crate) enum Planned {
-    /// A foreground request.
     Foreground(Planning),
-    /// A background read.
     Free(Free),
 }
 
@@ -78,9 +76,8 @@ pub(crate) struct Planning {
     pub pending: Pending,
     /// How many blocks in front of its own are read with it.
     pub lead: SectorCount,
-    /// What these bring.
     pub claim: Claim,
-    /// What it would do without background reads, if there are any in its gap.
+    /// What it would do without background reads, if any in its gap.
     pub undelayed: Option<Undelayed>,
 }
 

@@ -6,7 +6,6 @@ use diskarm_core::request::Request;
 use diskarm_core::sched::{Knowledge, Pending, PolicyConfig};
 use diskarm_core::units::Instant;
 
-/// Requests that wait.
 pub(crate) struct Foreground {
     policy: PolicyConfig,
     /// By block number, for when positions are not known.

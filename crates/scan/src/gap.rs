@@ -237,13 +237,13 @@ impl<'a> Planner<'a> {
             on_switches: settings.max_slowdown.is_some(),
             turn,
             sector: self.background.sector,
-            max: self.background.most,
+            max: self.background.max,
             ends: !settings.one_per_track,
             tracks: Limits::TRACKS,
         }
     }
 
-    /// The plan with one more read, if there is one, and the lead that then fits.
+    /// The plan with one more read, if any, and the lead that then fits.
     fn longer(&self, plan: &Plan, turn: Span) -> Plan {
         let settings = &self.background.settings;
         let mut except = Vec::new();
@@ -289,7 +289,7 @@ impl<'a> Planner<'a> {
     }
 
     fn lead(&self, last: Option<&Find>, turn: Span) -> Option<Find> {
-        let is_bounded = self.request.sectors < self.background.most;
+        let is_bounded = self.request.sectors < self.background.max;
         if !self.request.op.is_read() || !is_bounded || self.request.force_unit_access {
             return None;
         }
@@ -300,7 +300,7 @@ impl<'a> Planner<'a> {
         let source = Gap { from, ..self.gap }.source();
         let care = limits.care_between(source, self.gap.to, limits.leaving);
         let moved = (mechanism.seek).total(Op::Read, way, from.head != self.gap.to.head) + care;
-        let max = SectorCount(self.background.most.0 - self.request.sectors.0);
+        let max = SectorCount(self.background.max.0 - self.request.sectors.0);
         let there = from.since + moved;
         let times = (there, self.gap.until);
         (self.background.tasks).before(mechanism, times, self.request.start, max)

@@ -28,7 +28,7 @@ pub(crate) struct Lag {
     sending: Mean,
     /// From the sending to the drive, and from its answer back; `None` if there is no way.
     way: Option<Mean>,
-    /// How far answers of any kind are off, but for those that are off by more than [`MAX`].
+    /// How far answers of any kind are off, except for those that are off by more than [`MAX`].
     answers: Span,
     data: Data,
 }

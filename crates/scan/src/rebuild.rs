@@ -54,10 +54,10 @@ pub(crate) struct Rebuild<D> {
     waiting: BlockSet,
     /// While this many wait, nothing is read.
     room: SectorCount,
-    /// Where writes to the spare go on.
+    /// Where writes to the spare continue.
     next: Lbn,
     /// The most that ever waited.
-    most: SectorCount,
+    max: SectorCount,
     /// Blocks that the spare has.
     there: BlockSet,
     progress: Arc<Mutex<Progress>>,
@@ -90,7 +90,7 @@ impl<D: Device> Rebuild<D> {
             waiting: BlockSet::none(sectors),
             room,
             next: Lbn(0),
-            most: SectorCount(0),
+            max: SectorCount(0),
             there: BlockSet::none(sectors),
             progress,
         }
@@ -116,7 +116,7 @@ impl<D: Device> Rebuild<D> {
                 self.waiting.remove(first, sectors);
             }
         }
-        self.most = self.most.max(self.waiting.count());
+        self.max = self.max.max(self.waiting.count());
         if let Some(background) = &mut self.members[0].background {
             background.is_paused = self.waiting.count() >= self.room;
         }
@@ -260,7 +260,6 @@ impl<D: Device> Device for Rebuild<D> {
         None
     }
 
-    /// Takes nothing back.
     fn abort(&mut self, _: Instant, _: u64) -> bool {
         false
     }
@@ -300,7 +299,7 @@ impl Scan<'_> {
         let foreground = self.serve(&mut pair, Some(&progress), self.max_requests);
         let ran = Scanned {
             alone: self.serve(&mut member(0), None, foreground.requests),
-            waited: Some(pair.most),
+            waited: Some(pair.max),
             ..Scanned::outside(&pair.members[0], foreground)
         };
         let scanned = lock(&progress).added_to(ran, self.sector());
@@ -422,17 +421,17 @@ mod tests {
     /// exceed it. Without a bound far more waits.
     #[test]
     fn what_waits_for_the_spare_has_a_bound() {
-        let most = |room: Option<u64>| {
+        let max = |room: Option<u64>| {
             let (mut pair, _, progress) = pair(&small());
             pair.room = room.map_or(pair.room, SectorCount);
             rebuilt(&mut pair, &progress);
-            pair.most.0
+            pair.max.0
         };
         // Two reads and the foreground's own command, on a track of at most 40 blocks each.
         let (room, gap) = (30, 3 * 40);
-        let bounded = most(Some(room));
+        let bounded = max(Some(room));
         assert!((room..room + gap).contains(&bounded), "{bounded}");
-        assert!(most(None) > room + gap, "{}", most(None));
+        assert!(max(None) > room + gap, "{}", max(None));
     }
 
     /// Of the 64 runs from the last write on, and then from the first block on, the one that is

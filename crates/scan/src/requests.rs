@@ -37,10 +37,10 @@ impl<'a> Requests<'a> {
     }
 
     /// `most`, or as many as there are.
-    pub(crate) fn at_most(self, most: u64) -> u64 {
+    pub(crate) fn at_most(self, max: u64) -> u64 {
         match self {
-            Self::Generated(_) => most,
-            Self::Recorded(requests) => most.min(requests.len() as u64),
+            Self::Generated(_) => max,
+            Self::Recorded(requests) => max.min(requests.len() as u64),
         }
     }
 }

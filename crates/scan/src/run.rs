@@ -118,7 +118,7 @@ pub struct Scanned {
     pub seen: Option<Seen>,
     /// Conservatism at the end.
     pub conservatism: Span,
-    /// The most that ever waited in memory for a spare, if there is one.
+    /// The most that ever waited in memory for a spare, if any.
     pub waited: Option<SectorCount>,
 }
 
@@ -317,20 +317,20 @@ impl Scan<'_> {
         }
     }
 
-    /// Serves the foreground until the scan is complete, if there is one, or `most` requests or all
+    /// Serves the foreground until the scan is complete, if any, or `most` requests or all
     /// that there are have completed.
     pub(crate) fn serve(
         &self,
         device: &mut impl Device,
         progress: Option<&Arc<Mutex<Progress>>>,
-        most: u64,
+        max: u64,
     ) -> Foreground {
         let disk = Disk {
             sectors: device.capacity(),
             sector: device.sector_size(),
         };
         let mut load = self.requests.coming(disk, self.seed);
-        let mut watched = Watched::new(progress, self.requests.at_most(most));
+        let mut watched = Watched::new(progress, self.requests.at_most(max));
         watched.on_progress = self.on_progress;
         if let Err(Rejected { request, why }) = engine::run(device, &mut load, &mut watched) {
             panic!("{request:?}: {why}");
@@ -454,26 +454,25 @@ pub(crate) fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 pub(crate) struct Watched<'a> {
     progress: Option<Arc<Mutex<Progress>>>,
-    most: u64,
+    max: u64,
     on_progress: OnProgress<'a>,
     foreground: Foreground,
     responses: Span,
 }
 
 impl Watched<'_> {
-    /// Sees a foreground until the scan is complete, if there is one, or `most` requests have
+    /// Sees a foreground until the scan is complete, if any, or `most` requests have
     /// completed.
-    pub fn new(progress: Option<&Arc<Mutex<Progress>>>, most: u64) -> Self {
+    pub fn new(progress: Option<&Arc<Mutex<Progress>>>, max: u64) -> Self {
         Self {
             progress: progress.cloned(),
-            most,
+            max,
             on_progress: OnProgress::default(),
             foreground: Foreground::default(),
             responses: Span::ZERO,
         }
     }
 
-    /// How it fared.
     pub fn foreground(self) -> Foreground {
         let mut foreground = self.foreground;
         let count = foreground.requests.max(1) as i64;
@@ -485,7 +484,7 @@ impl Watched<'_> {
 impl Watched<'_> {
     /// How far the run has come.
     fn done(&self) -> f64 {
-        let served = self.foreground.requests as f64 / self.most as f64;
+        let served = self.foreground.requests as f64 / self.max as f64;
         match &self.progress {
             Some(progress) => lock(progress).share().max(served) / 2.0,
             None => (1.0 + served) / 2.0,
@@ -511,6 +510,6 @@ impl Observer for Watched<'_> {
 
     fn is_over(&self) -> bool {
         let is_complete = |progress: &Arc<Mutex<Progress>>| lock(progress).left().0 == 0;
-        self.foreground.requests >= self.most || self.progress.as_ref().is_some_and(is_complete)
+        self.foreground.requests >= self.max || self.progress.as_ref().is_some_and(is_complete)
     }
 }

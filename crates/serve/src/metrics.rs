@@ -130,7 +130,6 @@ pub fn open_metrics(exports: &[ExportFigures]) -> String {
     text + "# EOF\n"
 }
 
-/// A label's value.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\")
         .replace('"', "\\\"")

@@ -127,12 +127,12 @@ impl Server {
         protocol: P,
         mut exports: Vec<Export<P::Device>>,
         listeners: Vec<Listener>,
-        most: usize,
+        max: usize,
     ) -> io::Result<Self> {
         for export in &mut exports {
             export.power = None;
         }
-        Self::start_controlled(protocol, exports, listeners, most)
+        Self::start_controlled(protocol, exports, listeners, max)
     }
 
     /// The same for exports whose power may be cut: what sectors held before writes that can be
@@ -144,7 +144,7 @@ impl Server {
         protocol: P,
         exports: Vec<Export<P::Device>>,
         listeners: Vec<Listener>,
-        most: usize,
+        max: usize,
     ) -> io::Result<Self> {
         let (waker, stopped) = Waker::new()?;
         let facts: Vec<Facts> = exports.iter().map(|export| export.facts.clone()).collect();
@@ -164,7 +164,7 @@ impl Server {
             stopped,
             greeted: Vec::new(),
             used: Arc::default(),
-            most,
+            max,
         };
         let thread = thread::Builder::new().name("accept".to_owned());
         let thread = thread.spawn(move || front.run())?;
@@ -214,7 +214,7 @@ struct Front<P: Protocol> {
     greeted: Vec<Greeted<P::Entry>>,
     /// How many connections are beyond their handshakes.
     used: Arc<AtomicUsize>,
-    most: usize,
+    max: usize,
 }
 
 struct Greeted<E> {
@@ -227,7 +227,6 @@ struct Greeted<E> {
 /// What comes once the output of a handshake has been sent.
 #[derive(Clone, Copy)]
 enum Then {
-    /// The next message.
     Step,
     /// The beginning of TLS.
     Secure,
@@ -317,7 +316,7 @@ impl<P: Protocol> Front<P> {
         }
     }
 
-    /// Goes on with a handshake; `None` if it has ended.
+    /// Continues with a handshake; `None` if it has ended.
     fn advance(&self, mut greeted: Greeted<P::Entry>) -> Option<Greeted<P::Entry>> {
         greeted.stream.flush().ok()?;
         let mut data = [0; 1 << 12];
@@ -347,7 +346,7 @@ impl<P: Protocol> Front<P> {
                 }
                 Then::Close => return None,
             }
-            let is_full = self.used.load(Ordering::Relaxed) >= self.most;
+            let is_full = self.used.load(Ordering::Relaxed) >= self.max;
             match greeted.handshake.step(&self.facts, is_full) {
                 Step::Wait if greeted.handshake.output().is_empty() => return Some(greeted),
                 Step::Wait => {}

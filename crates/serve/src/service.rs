@@ -245,7 +245,7 @@ impl<D: Desk> Service<D> {
         }
     }
 
-    /// Reads what a connection has sent, and goes on with it.
+    /// Reads what a connection has sent, and continues with it.
     fn receive(&mut self, ready: &Ready) {
         let number = ready.number;
         let is_stopping = self.stopping.is_some();

@@ -48,7 +48,6 @@ impl<T> Slots<T> {
         slots.filter_map(|(number, slot)| Some((number, slot.as_ref()?)))
     }
 
-    /// All things.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.slots.iter_mut().flatten()
     }

@@ -82,7 +82,7 @@ impl Listener {
         Self::of(socket, path)
     }
 
-    /// The sockets that systemd has opened for this process, if there are any.
+    /// The sockets that systemd has opened for this process, if any.
     ///
     /// # Errors
     /// If one of them is neither of both kinds.

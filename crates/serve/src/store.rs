@@ -92,7 +92,7 @@ impl StoreChoice {
         }
     }
 
-    /// The file, if there is one.
+    /// The file, if any.
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::Memory => None,

@@ -99,7 +99,7 @@ impl<T: Timed> Timeline<T> {
         &mut self.timed
     }
 
-    /// Goes on with another in its place; what has ended and nobody has taken is forgotten.
+    /// Continues with another in its place; what has ended and nobody has taken is forgotten.
     pub fn replace(&mut self, timed: T) {
         self.timed = timed;
         self.done.clear();

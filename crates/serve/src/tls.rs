@@ -163,7 +163,7 @@ impl Session {
         })
     }
 
-    /// Reads and decrypts what is there; `None` if nothing is. Goes on with the handshake.
+    /// Reads and decrypts what is there; `None` if nothing is. Continues with the handshake.
     ///
     /// # Errors
     /// Those of the socket, the end of the connection, and whatever is not TLS.

@@ -28,7 +28,6 @@ const DRIVE: &str = "hp-c2247";
 /// A file of this test alone, removed when it is dropped.
 struct Trace {
     path: PathBuf,
-    /// What is recorded.
     drive: &'static str,
 }
 
@@ -107,8 +106,8 @@ fn served(recording: &Recording) -> Vec<Row> {
 fn client(path: &PathBuf) -> UnixStream {
     let mut stream = UnixStream::connect(path).expect("a server that listens");
     // A server that hangs must not let the test hang.
-    let most = Some(Duration::from_secs(60));
-    stream.set_read_timeout(most).expect("a timeout");
+    let max = Some(Duration::from_secs(60));
+    stream.set_read_timeout(max).expect("a timeout");
     let header = OptionHeader {
         magic: Greeting::MAGIC,
         option: code::EXPORT_NAME,
@@ -370,9 +369,9 @@ fn every_format_holds_a_recording() {
                 (served.0, served.1, served.2)
             );
             // The resolutions of the others: 100 ns, or a microsecond.
-            let most = if is_exact { 0 } else { 1000 };
+            let max = if is_exact { 0 } else { 1000 };
             let off = (replayed.4.as_ns() - served.4.as_ns()).abs();
-            assert!(off <= most, "{format}: {replayed:?} {served:?}");
+            assert!(off <= max, "{format}: {replayed:?} {served:?}");
         }
     }
 }

@@ -31,7 +31,7 @@ fn pace(speed: Option<f64>) -> Pace {
 }
 
 /// Serves a drive of a megabyte to this many connections at once.
-fn started(name: &str, speed: Option<f64>, store: StoreChoice, most: usize) -> Running {
+fn started(name: &str, speed: Option<f64>, store: StoreChoice, max: usize) -> Running {
     let name = format!("diskarm-{}-server-{name}", std::process::id());
     let path = std::env::temp_dir().join(name);
     let setting = Setting {
@@ -48,7 +48,7 @@ fn started(name: &str, speed: Option<f64>, store: StoreChoice, most: usize) -> R
     let export = setting.build(pace(speed), 1).expect("an export");
     let listener = Listener::bind(&Address::Unix(path.clone())).expect("a socket");
     let server =
-        Server::start(Nbd::default(), vec![export], vec![listener], most).expect("a server");
+        Server::start(Nbd::default(), vec![export], vec![listener], max).expect("a server");
     Running { server, path }
 }
 
@@ -64,8 +64,8 @@ impl Running {
     fn connect(&self) -> UnixStream {
         let stream = UnixStream::connect(&self.path).expect("a server that listens");
         // A server that hangs must not let the test hang.
-        let most = Some(Duration::from_secs(60));
-        stream.set_read_timeout(most).expect("a timeout");
+        let max = Some(Duration::from_secs(60));
+        stream.set_read_timeout(max).expect("a timeout");
         stream
     }
 

@@ -14,7 +14,6 @@ pub const SENSE_LENGTH: usize = 252;
 /// `interface_id` of version 3.
 const INTERFACE: i32 = b'S' as i32;
 
-/// Values of `dxfer_direction`.
 const NO_DATA: i32 = -1;
 const TO_DRIVE: i32 = -2;
 const FROM_DRIVE: i32 = -3;
@@ -64,7 +63,6 @@ pub struct Packet<'a> {
 /// What the kernel says of a command that ended.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// The status byte.
     pub status: u8,
     /// How many bytes of sense data there are.
     pub sense_length: usize,

@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn the_first_pass_ends_at_the_device_that_is_one_too_many() {
-        // As many as there may be: it goes on to the invalid row.
+        // As many as there may be: it continues to the invalid row.
         let error = end_of(4096).unwrap_err();
         assert!(error.starts_with("many:4097: found 1 field"), "{error}");
         let error = end_of(4097).unwrap_err();

@@ -17,7 +17,6 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// A request arrived.
     #[inline]
     pub fn arrived(&mut self, now: Instant) {
         self.first.get_or_insert(now);

@@ -21,7 +21,6 @@ use diskarm_core::units::SectorCount;
 use crate::model::Model;
 use crate::tower::Behind;
 
-/// The table.
 const TABLE: &[Entry] = &[
     host::ENTRY,
     throttle::ENTRY,

@@ -29,7 +29,7 @@ pub struct Model {
     pub spec: Spec,
     /// The mechanism, with tables that all its drives share.
     pub mechanism: Mechanism,
-    /// The devices in front of it, if there are any.
+    /// The devices in front of it, if any.
     pub tower: Option<Arc<Tower>>,
     /// The blocks that requests may address: those of the drive, or of the devices in front of it.
     pub sectors: SectorCount,
@@ -146,7 +146,7 @@ impl Model {
         Ok(Self { name, ..drive })
     }
 
-    /// The same, if there are any, with a name that tells all of them.
+    /// The same, if any, with a name that tells all of them.
     ///
     /// # Errors
     /// See [`Self::with_values`].
@@ -303,14 +303,14 @@ pub fn size(argument: &'static str, text: &str, disk: Disk) -> Result<SectorCoun
 
 /// The same; errors call it `field`.
 pub(crate) fn largest(field: &str, text: &str, disk: Disk) -> Result<SectorCount, InputError> {
-    let most = disk.max_sectors();
+    let max = disk.max_sectors();
     let size = quantity::sectors(text, disk.sector);
-    size.filter(|size| (1..=most.0).contains(&size.0))
+    size.filter(|size| (1..=max.0).contains(&size.0))
         .ok_or_else(|| {
             let example = quantity::binary_size(text).unwrap_or_else(|| "8 KiB".to_owned());
             let expected = format!(
                 "1 to {} sectors of {} bytes, with a unit, such as {example:?}",
-                most.0, disk.sector.0
+                max.0, disk.sector.0
             );
             InputError::new(field, text, expected)
         })

@@ -21,7 +21,6 @@ pub struct Tower {
     drive: String,
     /// Drives of other models: the disks of the lowest device cycle through that one and these.
     others: Vec<Model>,
-    /// The lowest first.
     levels: Vec<Level>,
 }
 
@@ -198,7 +197,6 @@ impl Tower {
 /// What stands behind a device: the lower devices of its tower, and the drive.
 #[derive(Clone, Copy)]
 pub(crate) struct Behind<'a> {
-    /// The lowest first.
     levels: &'a [Level],
     model: &'a Model,
     /// Drives of other models.

@@ -33,9 +33,7 @@ pub struct TraceRows {
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     pub request: Request,
-    /// See [`Record::arrival`].
     pub arrival: Option<Instant>,
-    /// See [`Record::think`].
     pub think: Option<Span>,
 }
 

@@ -34,7 +34,6 @@ pub enum End {
     Saturated,
 }
 
-/// Optional outputs.
 #[derive(Default)]
 pub struct Extras<'a> {
     /// The requests of each stream of a workload, if it has several.
@@ -51,7 +50,6 @@ impl Extras<'_> {
         !self.streams.is_empty() || self.windows.is_some() || self.rows.is_some()
     }
 
-    /// A request arrived.
     #[cold]
     fn arrived(&mut self, now: Instant, request: &Request) {
         if let Some(windows) = &mut self.windows {

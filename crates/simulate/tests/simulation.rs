@@ -51,7 +51,6 @@ fn file_of(name: &str, text: &str) -> String {
         .expect("a name in UTF-8")
 }
 
-/// Collects completions.
 #[derive(Default)]
 struct Kept(Vec<(u16, Lbn, Completion)>);
 
@@ -141,7 +140,7 @@ fn a_replication_is_the_run_with_its_seed() {
 }
 
 /// At 600 requests a second, far more than any disk serves one by one, `max_waiting` is soon
-/// reached. All that have arrived are served or wait, and this many arrive in that time but for
+/// reached. All that have arrived are served or wait, and this many arrive in that time except for
 /// four standard deviations, which a Poisson process exceeds once in 16,000 times.
 #[test]
 fn a_run_whose_queue_grows_beyond_the_most_ends_as_saturated() {
@@ -163,10 +162,10 @@ fn a_run_whose_queue_grows_beyond_the_most_ends_as_saturated() {
         "{arrived} arrived, not {expected}"
     );
     // The same rate with a bound that is not reached, and clients that wait for their requests.
-    for (workload, most) in [("poisson(rate=20/s)", 500), ("closed(clients=50)", 10)] {
+    for (workload, max) in [("poisson(rate=20/s)", 500), ("closed(clients=50)", 10)] {
         let input = Input::Generated(generated(&model, workload, 3_000));
         let simulation = Simulation {
-            max_waiting: Some(most),
+            max_waiting: Some(max),
             ..Simulation::new(&model, &fcfs, &input)
         };
         let run = simulation.run(&keep_on, None).expect("a sound run");

@@ -11,7 +11,7 @@ use diskarm_simulate::{Generated, Input, Model, Simulation, keep_on};
 const REQUESTS: u64 = 6_000;
 
 /// Requests per second of this many clients that write 4 KiB at random, to a drive whose queue is
-/// that deep and whose cache has room for `room` such writes, if there is any.
+/// that deep and whose cache has room for `room` such writes, if any.
 fn throughput(policy: &str, clients: u32, room: u64) -> f64 {
     let mut model = Model::find("sata-4tb-7200").expect("a drive in the catalogue");
     model.spec.queue.depth = clients;
@@ -87,7 +87,7 @@ fn reads_and_writes_are_served_faster_where_dirty_data_are_destaged_in_gaps() {
     }
 }
 
-/// What a cache took is on the media once, but for what it still holds, also of each disk of
+/// What a cache took is on the media once, except for what it still holds, also of each disk of
 /// several; and only what was written in gaps counts as that.
 #[test]
 fn the_buffers_report_what_they_have_destaged() {

@@ -93,9 +93,9 @@ pub struct Replications {
     /// The first seed.
     pub seed: u64,
     /// The minimum number of runs.
-    pub least: u32,
+    pub min: u32,
     /// The maximum number of runs.
-    pub most: u32,
+    pub max: u32,
     /// Runs are added until the half width of the first metric's 95 % interval is this share of
     /// its mean.
     pub until_ci95: Option<f64>,
@@ -224,7 +224,6 @@ impl Filled<'_> {
         }
     }
 
-    /// A non-empty string.
     fn text(&self, key: &str) -> Result<String, InputError> {
         let found = self.scalar(key)?.map(|scalar| scalar.to_string());
         let found = found.filter(|text| !text.is_empty());
@@ -232,15 +231,15 @@ impl Filled<'_> {
     }
 
     /// A whole number of at least `min`; `default` where the key is absent.
-    fn count(&self, key: &str, least: u64, default: Option<u64>) -> Result<u64, InputError> {
-        let expected = self.expected(&format!("a whole number of {least} or more"));
+    fn count(&self, key: &str, min: u64, default: Option<u64>) -> Result<u64, InputError> {
+        let expected = self.expected(&format!("a whole number of {min} or more"));
         let wrong = |found: String| self.at(key).error(found, expected);
         match (self.scalar(key)?, default) {
             (None, Some(default)) => Ok(default),
             (None, None) => Err(wrong("nothing".to_owned())),
             (Some(found), _) => {
                 let number = found.number().or_else(|| found.to_string().parse().ok());
-                let whole = number.filter(|n| n.fract() == 0.0 && *n >= least as f64 && *n < 1e15);
+                let whole = number.filter(|n| n.fract() == 0.0 && *n >= min as f64 && *n < 1e15);
                 let whole = whole.ok_or_else(|| wrong(found.to_string()))?;
                 Ok(whole as u64)
             }
@@ -328,7 +327,6 @@ impl Filled<'_> {
         }
     }
 
-    /// How to scan.
     fn scan(&self, measure: Measure) -> Result<BTreeMap<String, String>, InputError> {
         if measure != Measure::Scan && self.reader.keys.contains_key("scan") {
             let expected = self.expected("the measure \"scan\"");
@@ -385,31 +383,31 @@ impl Filled<'_> {
             // Nothing about a trace is random.
             return Ok(Replications {
                 seed: 0,
-                least: 1,
-                most: 1,
+                min: 1,
+                max: 1,
                 until_ci95: None,
             });
         }
-        let least = count("replications", Some(1))?;
+        let min = count("replications", Some(1))?;
         let until_ci95 = self.share("until_ci95")?;
-        if until_ci95.is_some() && least < 3 {
+        if until_ci95.is_some() && min < 3 {
             let expected = "3 or more with until_ci95, as two agree by chance";
-            return Err(self.at("replications").error(least.to_string(), expected));
+            return Err(self.at("replications").error(min.to_string(), expected));
         }
-        let most = match until_ci95 {
+        let max = match until_ci95 {
             Some(_) => count("most_replications", None)?,
-            None => least,
+            None => min,
         };
-        if most < least {
-            let expected = format!("at least the {least} of cell.replications");
+        if max < min {
+            let expected = format!("at least the {min} of cell.replications");
             return Err(self
                 .at("most_replications")
-                .error(most.to_string(), expected));
+                .error(max.to_string(), expected));
         }
         Ok(Replications {
             seed: self.count("seed", 0, Some(1))?,
-            least,
-            most,
+            min,
+            max,
             until_ci95,
         })
     }

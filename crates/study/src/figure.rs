@@ -133,9 +133,9 @@ impl RawFigure {
             };
             return Err(at.part("series").error(found, expected));
         }
-        let is_length = |most: &f64| most.is_finite() && *most > 0.0;
-        if let Some(most) = self.y_most.filter(|most| !is_length(most)) {
-            let found = most.to_string();
+        let is_length = |max: &f64| max.is_finite() && *max > 0.0;
+        if let Some(max) = self.y_most.filter(|max| !is_length(max)) {
+            let found = max.to_string();
             return Err(at.part("y_most").error(found, "a number above 0"));
         }
         Ok(Figure {

@@ -213,7 +213,7 @@ impl Study {
 
     /// Whether no cell can have a second run, so that there are no intervals.
     pub fn has_single_runs(&self) -> bool {
-        self.cells.iter().all(|cell| cell.replications.most == 1)
+        self.cells.iter().all(|cell| cell.replications.max == 1)
     }
 }
 

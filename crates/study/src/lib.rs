@@ -12,6 +12,8 @@
 //! runner < output < report
 //! ```
 
+#![warn(missing_docs)]
+
 pub mod axis;
 pub mod cell;
 pub mod claim;

@@ -53,7 +53,6 @@ pub enum Measure {
     Scan,
 }
 
-/// All measures.
 const ALL: &[Measure] = &[
     Measure::Responses,
     Measure::Parts,
@@ -132,6 +131,5 @@ pub(crate) enum Figures {
     Measured(Vec<Option<f64>>),
     /// Requests arrived faster than they were served.
     Saturated,
-    /// It was stopped.
     Stopped,
 }

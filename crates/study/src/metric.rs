@@ -30,7 +30,6 @@ struct Derived {
 pub struct Metric(pub usize);
 
 impl Column {
-    /// A measured column.
     pub(crate) fn measured(name: &str, title: &str) -> Self {
         Self {
             name: name.to_owned(),

@@ -176,7 +176,7 @@ impl<'s> Results<'s> {
 }
 
 impl Outcome {
-    /// The estimate of a metric, if there is one.
+    /// The estimate of a metric, if any.
     pub fn estimate(&self, metric: Metric) -> Option<&Estimate> {
         self.figures[metric.0].as_ref()
     }

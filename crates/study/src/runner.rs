@@ -237,8 +237,8 @@ fn replicated(
 ) -> Result<Option<FinishedCell>, String> {
     let replications = cell.replications;
     let (mut seeds, mut keys, mut runs) = (Vec::new(), Vec::new(), Vec::new());
-    for seed in replication_seeds(replications.seed).take(replications.most as usize) {
-        if runs.len() >= replications.least as usize && is_narrow(&runs, replications.until_ci95) {
+    for seed in replication_seeds(replications.seed).take(replications.max as usize) {
+        if runs.len() >= replications.min as usize && is_narrow(&runs, replications.until_ci95) {
             break;
         }
         let key = job.key(seed);

@@ -99,7 +99,7 @@ impl Store {
         self.foreign
     }
 
-    /// Names the damaged lines, if there are any: their runs do not count.
+    /// Names the damaged lines, if any: their runs do not count.
     pub fn damage(&self) -> Option<String> {
         let (first, others) = self.damaged.split_first()?;
         let place = self.path.display();

@@ -90,7 +90,7 @@ pub static STUDIES: &[Entry] = &[
     entry!("worthington94-traces-map"),
 ];
 
-/// The study of this name, if there is one.
+/// The study of this name, if any.
 pub fn find(name: &str) -> Option<&'static Entry> {
     STUDIES.iter().find(|entry| entry.name == name)
 }

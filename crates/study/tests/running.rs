@@ -365,9 +365,8 @@ fn cells_of_different_policies_have_the_same_requests() {
 
 #[test]
 fn replications_go_on_until_the_interval_is_narrow() {
-    let adaptive = |share: &str, most: u32| {
-        let asks =
-            format!("replications = 3\nuntil_ci95 = \"{share}\"\nmost_replications = {most}");
+    let adaptive = |share: &str, max: u32| {
+        let asks = format!("replications = 3\nuntil_ci95 = \"{share}\"\nmost_replications = {max}");
         study(
             &SMALL
                 .replace("replications = 3", &asks)

@@ -248,7 +248,6 @@ struct Clock {
     elapsed: Span,
 }
 
-/// Some rows, unpacked.
 struct Piece {
     rows: usize,
     values: [Values; COUNT],

@@ -11,7 +11,6 @@ use crate::frames::Frames;
 /// A stream of bytes.
 pub(crate) type Bytes = Box<dyn Read + Send>;
 
-/// A compression format.
 struct Compression {
     /// The first bytes of its files.
     magic: &'static [u8],

@@ -222,7 +222,6 @@ impl<'a> Front<'a> {
     }
 }
 
-/// Up to 10^8.
 const POWERS_OF_TEN: [u64; 9] = [
     1,
     10,

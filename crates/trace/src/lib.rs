@@ -18,6 +18,8 @@
 //! writer < bins < summary < adapt
 //! ```
 
+#![warn(missing_docs)]
+
 pub mod adapt;
 mod bins;
 #[cfg(feature = "parquet")]

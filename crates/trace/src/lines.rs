@@ -19,7 +19,6 @@ const MAX_LINE: usize = 65_536;
 /// The maximum number of blocks of a request. A row with more is broken.
 pub(crate) const MAX_SECTORS: u64 = Request::MAX_SECTORS.0;
 
-/// Bytes per block.
 pub(crate) const BLOCK_BYTES: u64 = 512;
 
 /// The lines of a file. Blank lines are allowed at the end only.
@@ -45,7 +44,6 @@ impl Lines {
         }
     }
 
-    /// The file.
     pub(crate) fn source(&self) -> &ByteSource {
         &self.source
     }
@@ -187,7 +185,6 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Its location.
     pub(crate) fn location(&self) -> Location {
         Location::Line(self.line)
     }

@@ -66,7 +66,6 @@ impl Ordering {
         Ok(())
     }
 
-    /// The earliest record.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<Record> {
         let record = self.waiting.pop_front()?;

@@ -32,7 +32,6 @@ pub(crate) struct Event {
     pub(crate) op: Op,
     pub(crate) urgency: Option<Urgency>,
     pub(crate) start: Lbn,
-    /// At least one.
     pub(crate) sectors: SectorCount,
 }
 

@@ -63,7 +63,6 @@ const YEAR: Span = Span::from_ns(365 * 86_400_000_000_000);
 pub(crate) struct Gaps {
     first: Instant,
     latest: Instant,
-    /// The first jump.
     jump: Option<Jump>,
     /// The number of jumps.
     count: u64,
@@ -108,7 +107,7 @@ impl Gaps {
         }
     }
 
-    /// A warning about the first jump, if there is one.
+    /// A warning about the first jump, if any.
     pub(crate) fn note(&self) -> Option<String> {
         let jump = self.jump.as_ref()?;
         let more = match self.count - 1 {
@@ -182,7 +181,6 @@ const UNITS: [TimeUnit; 4] = [
     TimeUnit::Nanoseconds,
 ];
 
-/// Three significant digits.
 struct Short(f64);
 
 impl std::fmt::Display for Short {

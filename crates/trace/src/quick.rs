@@ -24,11 +24,9 @@ pub(crate) struct Shape {
 /// What a column means. Numbers are decimal and whole, times may have decimals.
 #[derive(Clone, Copy)]
 pub(crate) enum Column {
-    /// The device number.
     Device,
     /// Two fields that together are the name of a device.
     DeviceName,
-    /// The first block.
     Block,
     /// The number of blocks.
     Blocks,
@@ -38,11 +36,9 @@ pub(crate) enum Column {
     Length,
     /// The direction, with the words for reads and writes.
     Op(Word, Word),
-    /// The arrival.
     Arrival(TimeUnit),
     /// The arrival as a whole number, and the number that stands for the start.
     ArrivalSince(TimeUnit, u64),
-    /// The response.
     Response(TimeUnit),
     /// The response, or nothing.
     ResponseIfAny(TimeUnit),

@@ -26,7 +26,6 @@ pub struct ByteSource {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// Bytes before `buffer[start]`.
     offset: u64,
     is_exhausted: bool,
     /// The last line lacks its newline, and was consumed.

@@ -33,7 +33,6 @@ where
         Self::after(Lines::new(source), parse)
     }
 
-    /// The remaining lines.
     pub(crate) fn after(lines: Lines, parse: P) -> Box<dyn RowReader> {
         Box::new(Self {
             lines,

@@ -89,7 +89,6 @@ impl TimeUnit {
         value.checked_mul(POWERS_OF_TEN[missing])
     }
 
-    /// Parses any number.
     fn parse_any(self, text: &[u8]) -> Result<i64, InvalidTime> {
         if let Some(rest) = text.strip_prefix(b"-") {
             return Err(match self.parse_any(rest) {

@@ -10,9 +10,9 @@ use diskarm_core::units::Span;
 pub struct Figures {
     /// All requests.
     pub all: Comparison,
-    /// The reads, if there are any.
+    /// The reads, if any.
     pub reads: Option<Comparison>,
-    /// The writes, if there are any.
+    /// The writes, if any.
     pub writes: Option<Comparison>,
     /// The sources of the distance.
     pub residuals: Residuals,

@@ -154,13 +154,11 @@ pub enum Command {
     RequestSense { descriptor: bool, length: u8 },
     /// Who it is (SPC-4): standard data, or a page of vital product data.
     Inquiry { page: Option<u8>, length: u16 },
-    /// Reads blocks (SBC-3).
     Read {
         size: Size,
         blocks: Blocks,
         caching: Caching,
     },
-    /// Writes blocks (SBC-3).
     Write {
         size: Size,
         blocks: Blocks,
@@ -301,7 +299,6 @@ pub enum Command {
     },
     /// Which task management functions there are (SPC-4).
     ReportSupportedTaskManagementFunctions { extended: bool, length: u32 },
-    /// Logs (SPC-4).
     LogSense {
         save: bool,
         values: LogValues,

@@ -4,9 +4,7 @@
 /// Where a field is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// First byte.
     byte: usize,
-    /// How many bytes.
     bytes: usize,
     /// Lowest bit; only fields within a byte begin at another bit than 0.
     low: u8,
@@ -30,7 +28,6 @@ impl Place {
         }
     }
 
-    /// `bytes` whole bytes.
     pub(crate) const fn bytes(byte: usize, bytes: usize) -> Self {
         Self {
             byte,

@@ -73,7 +73,7 @@ pub fn emit_keys(generation: u32, keys: &[u64], data: &mut [u8]) -> usize {
     end
 }
 
-/// Writes the reservation, if there is one, at the front of `data`; returns the length.
+/// Writes the reservation, if any, at the front of `data`; returns the length.
 ///
 /// # Panics
 /// If there is no room.

@@ -283,7 +283,6 @@ fn task_management_and_ends() {
     check(Message::LogoutResponse(response), none, &parts);
 }
 
-/// Appendix "CRC Examples".
 #[test]
 fn digests() {
     let ascending: [u8; 32] = std::array::from_fn(|index| index as u8);
@@ -319,7 +318,6 @@ fn serial_numbers_begin_again() {
     assert!(!far.is_before(Serial(0)) && !Serial(0).is_before(far));
 }
 
-/// SAM-5, "LUN structures".
 #[test]
 fn logical_units_have_their_numbers() {
     let numbers = [
@@ -340,7 +338,6 @@ fn logical_units_have_their_numbers() {
     }
 }
 
-/// Section "Text Format".
 #[test]
 fn texts() {
     let mut data = [0xaa; 38];

@@ -11,7 +11,6 @@ use proptest::prelude::*;
 
 const HEADERS: [Headers; 3] = [Headers::Simple, Headers::Structured, Headers::Extended];
 
-/// Section "Newstyle negotiation".
 #[test]
 fn a_greeting() {
     let greeting = Greeting {

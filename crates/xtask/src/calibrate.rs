@@ -20,7 +20,6 @@ const CATALOGUE: &str = "crates/drives/data";
 /// The number of concurrent fits. Each takes one core.
 const AT_ONCE: usize = 2;
 
-/// Writes all variants.
 pub fn run(arguments: &[String]) -> ExitCode {
     if !arguments.is_empty() {
         eprintln!("usage: cargo xtask calibrate");

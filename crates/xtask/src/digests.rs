@@ -104,7 +104,6 @@ fn record(computed: &BTreeMap<String, String>) -> Result<(), String> {
     std::fs::write(RECORD, text).map_err(|error| format!("{RECORD}: {error}"))
 }
 
-/// The record.
 fn recorded() -> Result<BTreeMap<String, String>, String> {
     let text = std::fs::read_to_string(RECORD).map_err(|error| format!("{RECORD}: {error}"))?;
     let recorded = toml::de::DeTable::parse(&text).map_err(|error| format!("{RECORD}: {error}"))?;

@@ -21,7 +21,6 @@ const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
     -Cllvm-args=-sanitizer-coverage-pc-table -Ccodegen-units=1 -Cdebug-assertions=on";
 
-/// Runs all targets.
 pub fn run(arguments: &[String]) -> ExitCode {
     let seconds = match arguments {
         [] => Some(SECONDS),
@@ -68,7 +67,6 @@ fn next(left: &Mutex<Vec<String>>) -> Option<String> {
     (!left.is_empty()).then(|| left.remove(0))
 }
 
-/// Leaves no target.
 fn stop(left: &Mutex<Vec<String>>) {
     left.lock().expect("no worker panics").clear();
 }

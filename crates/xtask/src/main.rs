@@ -18,15 +18,12 @@ use std::process::ExitCode;
 
 /// A subcommand of `cargo xtask`.
 struct Command {
-    /// Its name.
     name: &'static str,
-    /// A one-line summary.
     summary: &'static str,
     /// Runs it with the arguments after the name.
     run: fn(&[String]) -> ExitCode,
 }
 
-/// All commands.
 const COMMANDS: &[Command] = &[
     Command {
         name: "tidy",

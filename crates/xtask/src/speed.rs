@@ -20,9 +20,7 @@ use crate::binary;
 struct Case {
     /// Its name in tables and in the file of recorded counts.
     name: &'static str,
-    /// As for `--drive`.
     drive: &'static str,
-    /// As for `--policy`.
     policy: &'static str,
     /// The option that sets the load, and its value.
     load: [&'static str; 2],
@@ -38,7 +36,6 @@ struct Case {
 /// The drive of the performance table, and of the arrays.
 const PLAIN: &str = "hp-c2247";
 
-/// The performance table.
 const CASES: &[Case] = &[
     Case {
         name: "fcfs-open",
@@ -136,7 +133,6 @@ const DECISIONS: [(&str, u32); 4] = [
 struct Generated {
     /// Its name in tables and in the file of recorded counts.
     name: &'static str,
-    /// As for `--workload`.
     workload: &'static str,
 }
 
@@ -231,7 +227,6 @@ const QUEUES: [(&str, &str); 2] = [("queue-plain", "plain"), ("queue-boxed", "bo
 
 /// The measured programs, built as they are shipped.
 struct Programs {
-    /// The command line.
     diskarm: PathBuf,
     /// The example that generates workloads.
     generate: PathBuf,

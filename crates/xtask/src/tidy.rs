@@ -32,7 +32,6 @@ struct Check {
 struct Finding {
     /// The file, from the root of the workspace.
     path: String,
-    /// Line, from 1.
     line: usize,
     /// What is wrong there and what to do.
     message: String,

@@ -20,7 +20,6 @@ pub fn written(text: &str, given: &Spec, fitted: &Spec) -> Result<Spec, String> 
     spec::parse(&text, "written.toml").map_err(|error| error.to_string())
 }
 
-/// The catalogue.
 pub static DRIVES: LazyLock<Vec<(&Entry, Candidate)>> = LazyLock::new(|| {
     let candidate = |entry: &'static Entry| {
         let spec = spec::parse(entry.text, entry.name).expect("a valid specification");

@@ -44,7 +44,6 @@ with forced unit access, so the buffer of a drive does not hold what has left th
 The retries that `faults` adds count as rotational wait, and its delays as *owed*. While the device
 cannot be reached, requests fail at once instead of waiting.";
 
-/// The page.
 pub fn page() -> String {
     let rows = infos().map(|info| {
         vec![

@@ -11,7 +11,6 @@ own [specification](../specification.md). Drives named `-calibrated` were fitted
 of a measured trace ([results](../validation.md)). `diskarm drives show NAME` prints zones, seek
 curve, buffer, overheads and the sources of the figures.";
 
-/// The page.
 pub fn page() -> String {
     let rows = CATALOGUE.iter().map(|entry| {
         let spec = spec::parse(entry.text, entry.name).expect("a drive in the catalogue");

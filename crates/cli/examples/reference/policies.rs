@@ -14,7 +14,6 @@ buffer's contents.
 The module documentation of each policy, in `crates/core/src/sched`, describes its cost and when it
 is bad.";
 
-/// The page.
 pub fn page() -> String {
     let rows = INFOS.iter().map(|info| {
         vec![

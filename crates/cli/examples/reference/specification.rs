@@ -8,7 +8,6 @@ const PAGE: &str = include_str!("../../../../docs/specification.md");
 
 const COLUMNS: [&str; 6] = ["key", "unit", "range", "default", "meaning", "source"];
 
-/// The page.
 pub fn page() -> String {
     let mut page = PAGE.to_owned();
     fill(&mut page, "The file", Spec::KEYS);

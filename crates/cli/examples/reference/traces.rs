@@ -19,7 +19,6 @@ has the columns `op`, `lbn` and `sectors` and, where known, `arrival_ns`, `devic
 /// Formats that only some builds have.
 const WITH_FEATURE: [&str; 2] = ["parquet", "arrow"];
 
-/// The page.
 pub fn page() -> String {
     let all = FORMATS
         .iter()

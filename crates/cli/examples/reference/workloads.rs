@@ -12,7 +12,6 @@ is uniform, sizes are 8 KiB and two thirds of the requests are reads. Use expres
 `--workload` and in a study's `workload`; in a TOML file, `arrivals`, `places`, `size` and `reads`
 are keys, of the file or of each `[[stream]]`.";
 
-/// The page.
 pub fn page() -> String {
     let family = |title: &str, infos: &mut dyn Iterator<Item = &GeneratorInfo>| {
         let rows = infos.map(|info| {

@@ -36,7 +36,7 @@ impl Keeper {
         })
     }
 
-    /// The path of the checkpoint, if there is one.
+    /// The path of the checkpoint, if any.
     pub fn path(&self) -> Option<&str> {
         self.at.as_ref().map(|(path, _)| path.as_str())
     }
@@ -74,7 +74,7 @@ impl Keeper {
     }
 }
 
-/// From now on Ctrl-C says that the checkpoint at `path` continues the run, if there is one. It
+/// From now on Ctrl-C says that the checkpoint at `path` continues the run, if any. It
 /// ends the program at once: a checkpoint is whole or is not there.
 fn watch(path: String) {
     // Without a handler Ctrl-C still ends the program.

@@ -36,8 +36,8 @@ const REAL: &str = "A real drive is only read, unless --allow-writes permits mor
 
 /// The host between the commands to a simulated drive.
 const HOST: Host = Host {
-    least: Span::from_ns(50_000),
-    most: Span::from_ns(150_000),
+    min: Span::from_ns(50_000),
+    max: Span::from_ns(150_000),
 };
 
 /// What is measured.

@@ -185,7 +185,7 @@ fn draw_bars(svg: &mut String, errors: &[Outcome], period: Span) {
 
 /// The histogram of each class of sizes that any request is in, with the class's index.
 fn by_size(errors: &[Outcome], period: Span) -> Vec<(usize, Vec<f64>)> {
-    let class = |one: &Outcome| SIZES.iter().position(|(most, _, _)| one.size.0 <= *most);
+    let class = |one: &Outcome| SIZES.iter().position(|(max, _, _)| one.size.0 <= *max);
     let classes = (0..SIZES.len()).map(|index| {
         let own = errors.iter().filter(|one| class(one) == Some(index));
         (index, own.copied().collect::<Vec<_>>())

@@ -193,8 +193,8 @@ impl Scanning<'_> {
         let (size, answers) = (live.size(), live.answers());
         let bar = Progress::new(Some(left.count().0));
         let sink = sink(&answers, pieces, (size.sector, bar));
-        let most = SectorCount((PIECE / size.sector.0).max(1));
-        let mut pass = Pass::new(live, left, (DEPTH, most), sink);
+        let max = SectorCount((PIECE / size.sector.0).max(1));
+        let mut pass = Pass::new(live, left, (DEPTH, max), sink);
         pass.run(&answers);
         Ran {
             time: answers.now().after(Instant::START),

@@ -16,14 +16,14 @@ use diskarm_scan::live::{Brought, Size};
 
 use crate::error::Error;
 
-/// How long a scan goes on before its checkpoint is written again; longer if writing it took more
+/// How long a scan continues before its checkpoint is written again; longer if writing it took more
 /// than a twentieth of that.
 const PERIOD: Duration = Duration::from_secs(5);
 
 /// Pieces that wait to be kept. With more, the scan waits.
 const WAITING: usize = 256;
 
-/// The files that a scan writes while it goes on.
+/// The files that a scan writes while it continues.
 #[derive(Debug, Default)]
 pub struct Outputs {
     checkpoint: Option<Place>,
@@ -79,7 +79,7 @@ impl Outputs {
         })
     }
 
-    /// The account to continue from: that of the checkpoint, if there is one.
+    /// The account to continue from: that of the checkpoint, if any.
     fn account(&self, name: &str, size: Size, sums: bool) -> Result<(Account, bool), Error> {
         let path = &self.checkpoint_path;
         let bytes = match self.checkpoint.as_ref().map(|_| fs::read(path)) {

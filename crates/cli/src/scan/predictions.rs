@@ -47,7 +47,7 @@ pub fn file_name(text: &str) -> Result<String, &'static str> {
 }
 
 impl Predictions {
-    /// Begins the file, if there is one; `drive` is predicted as a drive of `model`.
+    /// Begins the file, if any; `drive` is predicted as a drive of `model`.
     ///
     /// # Errors
     /// If it cannot be written there.
@@ -75,7 +75,7 @@ impl Predictions {
         Ok(Some(Self(Arc::new(Mutex::new(Some(kind))))))
     }
 
-    /// What `file` takes predictions by, if there is one.
+    /// What `file` takes predictions by, if any.
     pub fn taken_by(file: Option<&Self>) -> OnPredicted {
         let Some(Self(kind)) = file else {
             return OnPredicted::default();

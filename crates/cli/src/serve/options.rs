@@ -255,10 +255,10 @@ impl Options {
             lines.push(format!("metrics at http://{address}/metrics"));
         }
         let signals = Signals::new([SIGTERM, SIGINT]).map_err(failed)?;
-        let most = self.connections;
+        let max = self.connections;
         let server = match &control {
-            None => Server::start(protocol, exports, listeners, most),
-            Some(_) => Server::start_controlled(protocol, exports, listeners, most),
+            None => Server::start(protocol, exports, listeners, max),
+            Some(_) => Server::start_controlled(protocol, exports, listeners, max),
         };
         let server = server.map_err(failed)?;
         if let Some(socket) = control {

@@ -154,12 +154,12 @@ fn metrics(pairs: &[(&Cell, &Cell)]) -> String {
         });
         let values: Vec<_> = values.collect();
         let relative = |a: f64, b: f64| (b - a) / a.abs().max(f64::MIN_POSITIVE);
-        let most = values.iter().max_by(|(_, a, b), (_, c, d)| {
+        let max = values.iter().max_by(|(_, a, b), (_, c, d)| {
             relative(a.0, b.0)
                 .abs()
                 .total_cmp(&relative(c.0, d.0).abs())
         });
-        let Some((cell, a, b)) = most else {
+        let Some((cell, a, b)) = max else {
             continue;
         };
         if text.is_empty() {

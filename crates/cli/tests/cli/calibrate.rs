@@ -315,7 +315,7 @@ fn the_drive_that_a_fit_begins_with_is_not_written_over() {
 fn a_good_run_writes_a_drive_and_says_what_it_found() {
     let folder = Folder::new("good");
     let output = folder.file("my c2247.toml", BEFORE);
-    // The drive that measured itself, but for its arm.
+    // The drive that measured itself, except for its arm.
     let known = diskarm_drives::find("hp-c2247").unwrap().text;
     let guess = known.replace("write_settle = \"0.65 ms\"", "write_settle = \"0.9 ms\"");
     assert_ne!(guess, known);

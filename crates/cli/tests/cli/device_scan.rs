@@ -18,7 +18,6 @@ use crate::scan::predictions;
 use crate::serve::{Server, name_of};
 use crate::{diskarm, file_of};
 
-/// 6,600 blocks.
 const SMALL: &str = include_str!("../../../scan/tests/scan/small.toml");
 const BLOCKS: u64 = 6600;
 
@@ -351,7 +350,7 @@ fn a_foreground_is_served_beside_a_scan_over_the_network() {
     target.stop();
 }
 
-/// What the server records is what the scan measures, but for the way between them.
+/// What the server records is what the scan measures, except for the way between them.
 #[test]
 fn predictions_in_real_time_are_of_what_was_served() {
     let model = file_of("served.toml", SMALL);

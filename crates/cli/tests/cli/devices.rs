@@ -91,7 +91,7 @@ fn rows_say_which_requests_failed() {
     assert_eq!(figures["requests"], served.iter().sum::<u64>());
 }
 
-/// Three disks and the spare; the failed one does nothing. The rebuild goes on after the last
+/// Three disks and the spare; the failed one does nothing. The rebuild continues after the last
 /// request, but the disks are reported up to there.
 #[test]
 fn the_disks_of_an_array_are_reported() {

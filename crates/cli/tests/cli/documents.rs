@@ -14,7 +14,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A fenced block.
 struct Block {
     /// The line of its fence, from 1.
     line: usize,

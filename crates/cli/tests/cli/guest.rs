@@ -326,7 +326,7 @@ const SMALL: &str = include_str!("guest.toml");
 
 /// `diskarm extract` finds a whole specification by SG_IO, through the guest's kernel: where blocks
 /// are exactly, with the defects; how the drive turns, seeks and what reads take about as closely
-/// as commands reach the drive, some 0.1 ms sooner or later than others. Where this machine was so
+/// as commands reach the drive, about 0.1 ms sooner or later than others. Where this machine was so
 /// busy that something was not found, or that the guest saw no hit of the buffer, the same command
 /// measures again.
 ///
@@ -381,14 +381,14 @@ echo END
     let has_hits = !shown.contains("overheads.read_hit_after_read, ");
     // The way to the drive and back is part of what reads take.
     for (name, [given, found]) in &compared.sums {
-        let (least, most) = match *name {
+        let (min, max) = match *name {
             "read hit after read" if !has_hits => continue,
             "read after read" | "read hit after read" => (0.0, 1.5),
             "head switch" => (-0.3, 0.3),
             _ => continue,
         };
         let more = (*found - *given).as_ms();
-        assert!((least..most).contains(&more), "{name}: {shown}");
+        assert!((min..max).contains(&more), "{name}: {shown}");
     }
     let is_right = found.buffer.caching && found.buffer.read_ahead == given.buffer.read_ahead;
     assert!(is_right, "{shown}");

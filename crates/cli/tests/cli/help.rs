@@ -228,7 +228,7 @@ fn a_single_policy_or_device_is_listed_by_its_name() {
     assert!(all.contains(&device), "{device}");
 }
 
-/// Examples can be copied: they are lines of their own, with a backslash where they go on.
+/// Examples can be copied: they are lines of their own, with a backslash where they continue.
 #[test]
 fn examples_are_laid_out_in_helps_and_in_the_manual() {
     let folder = std::env::temp_dir().join(format!("diskarm-{}-examples", std::process::id()));

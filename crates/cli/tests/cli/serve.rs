@@ -36,7 +36,6 @@ impl Server {
         format!("nbd+unix:///{export}?socket={}", self.socket.display())
     }
 
-    /// Its process.
     pub fn id(&self) -> u32 {
         self.running.id()
     }

@@ -603,11 +603,11 @@ fn results_are_compared_cell_by_cell() {
     };
     // In A every second cell is of 35/s.
     let changes = [(0, 0), (2, 1)].map(|(old, new)| mean(&b, new) / mean(&a, old) - 1.0);
-    let most = changes
+    let max = changes
         .into_iter()
         .max_by(|x, y| x.abs().total_cmp(&y.abs()))
         .unwrap();
-    let expected = format!("{:+.2} %: policy = ", 100.0 * most);
+    let expected = format!("{:+.2} %: policy = ", 100.0 * max);
     assert!(
         row.is_some_and(|row| row.contains(&expected)),
         "{expected}\n{text}"

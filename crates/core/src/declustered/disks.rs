@@ -1,6 +1,6 @@
 //! Sets of disks.
 
-use super::layout::MOST_DISKS;
+use super::layout::MAX_DISKS;
 
 /// A set of disks, by number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -10,10 +10,10 @@ impl Disks {
     /// No disk.
     pub const NONE: Self = Self(0);
 
-    /// The set with `disk`, a number below [`MOST_DISKS`].
+    /// The set with `disk`, a number below [`MAX_DISKS`].
     #[must_use]
     pub fn with(self, disk: usize) -> Self {
-        assert!(disk < MOST_DISKS, "disk {disk}");
+        assert!(disk < MAX_DISKS, "disk {disk}");
         Self(self.0 | 1 << disk)
     }
 
@@ -28,7 +28,7 @@ impl Disks {
 
     /// Whether `disk` is in the set.
     pub fn contains(self, disk: usize) -> bool {
-        disk < MOST_DISKS && self.0 >> disk & 1 == 1
+        disk < MAX_DISKS && self.0 >> disk & 1 == 1
     }
 
     /// Whether some disk is in both sets.
@@ -48,7 +48,7 @@ impl Disks {
 
     /// The disks, in order.
     pub fn iter(self) -> impl Iterator<Item = usize> {
-        (0..MOST_DISKS).filter(move |disk| self.contains(*disk))
+        (0..MAX_DISKS).filter(move |disk| self.contains(*disk))
     }
 
     /// The set with the disks of both.

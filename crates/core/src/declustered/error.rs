@@ -3,12 +3,12 @@
 use std::error::Error;
 use std::fmt;
 
-use super::layout::{Kind, MOST_DISKS};
+use super::layout::{Kind, MAX_DISKS};
 
 /// Why there is no such layout. The message is one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayoutError {
-    /// Fewer than two disks, or more than [`MOST_DISKS`].
+    /// Fewer than two disks, or more than [`MAX_DISKS`].
     Disks(usize),
     /// Basic mirroring of an odd number of disks.
     Pairs(usize),
@@ -26,7 +26,7 @@ impl fmt::Display for LayoutError {
             Self::Disks(disks) => {
                 write!(
                     f,
-                    "found {disks} as the number of disks, expected 2 to {MOST_DISKS}"
+                    "found {disks} as the number of disks, expected 2 to {MAX_DISKS}"
                 )
             }
             Self::Pairs(disks) => {
@@ -53,7 +53,7 @@ impl fmt::Display for LayoutError {
 impl Error for LayoutError {}
 
 pub(super) fn check(kind: Kind, disks: usize) -> Result<(), LayoutError> {
-    if !(2..=MOST_DISKS).contains(&disks) {
+    if !(2..=MAX_DISKS).contains(&disks) {
         return Err(LayoutError::Disks(disks));
     }
     let divides = |cluster: usize| cluster > 0 && disks.is_multiple_of(cluster);

@@ -4,7 +4,7 @@ use super::disks::Disks;
 use super::error::{self, LayoutError};
 
 /// The most disks of a layout. A longer chain of disks has too many sets of failures to enumerate.
-pub const MOST_DISKS: usize = 24;
+pub const MAX_DISKS: usize = 24;
 
 /// How the second copies are placed (liu05, section 9.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// A layout on `disks` disks, 2 to [`MOST_DISKS`].
+    /// A layout on `disks` disks, 2 to [`MAX_DISKS`].
     ///
     /// # Errors
     /// If the disks do not divide into pairs, clusters, or pairs of clusters, as `kind` needs.

@@ -81,7 +81,6 @@ pub(super) struct Piece {
     pub since: Instant,
     /// Where the time before went.
     pub spent: Breakdown,
-    /// How it ended.
     pub status: Status,
     pub outcome: Option<Outcome>,
 }

@@ -90,7 +90,6 @@ fn random_array(dice: &mut Generator, log: &Log) -> Made<Declustered> {
     }
 }
 
-/// In all layouts.
 #[test]
 fn what_is_read_is_what_was_written() {
     let met = shadow::check(4_000, random_array);

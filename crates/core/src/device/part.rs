@@ -4,7 +4,7 @@
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
 /// A part of a device that reports by itself ([`Device::parts`]). Figures cover all that it has
-/// done, the warm-up of a run included. A device may go on after the last request of a run, with a
+/// done, the warm-up of a run included. A device may continue after the last request of a run, with a
 /// rebuild or with destages; an observer hears when that was completed
 /// ([`Observer::all_completed`]).
 ///

@@ -41,7 +41,7 @@ impl Arm {
         }
     }
 
-    /// Where the head is, and when it is free, if it is called at `at`, to which it has gone on.
+    /// Where the head is, and when it is free, if it is called at `at`, to which it has continued.
     #[inline(always)]
     fn position(&self, at: Instant, rules: &spec::Buffer) -> Position {
         match self {
@@ -53,7 +53,7 @@ impl Arm {
         }
     }
 
-    /// Puts in the buffer what a pass that has gone on to `now` has read by then.
+    /// Puts in the buffer what a pass that has continued to `now` has read by then.
     #[inline(always)]
     pub fn keep(
         &self,
@@ -89,7 +89,7 @@ impl Arm {
         }
     }
 
-    /// The first block of the track that a pass which has gone on to `now` has read entirely.
+    /// The first block of the track that a pass which has continued to `now` has read entirely.
     pub fn whole_track(
         &self,
         mechanism: &Mechanism,

@@ -99,7 +99,7 @@ impl Command {
         self.arrived.max(self.open)
     }
 
-    /// When `overhead` of processing, which began on arrival, is over and the drive may go on.
+    /// When `overhead` of processing, which began on arrival, is over and the drive may continue.
     #[inline]
     pub fn processed(&self, overhead: Span) -> Instant {
         (self.arrived + overhead).max(self.open)
@@ -159,7 +159,6 @@ impl Core {
         }
     }
 
-    /// Serves a command.
     #[inline(always)]
     pub(super) fn serve(&mut self, command: &Command) -> Served {
         if let Ordering::Simple(stroke) = command.request.ordering
@@ -505,8 +504,8 @@ impl Outlook for View<'_> {
     }
 
     #[inline]
-    fn least(&self, distance: u32) -> Span {
+    fn min(&self, distance: u32) -> Span {
         let nearer = distance.saturating_sub(self.apart);
-        self.core.mechanism.seek.least(nearer)
+        self.core.mechanism.seek.min(nearer)
     }
 }

@@ -1,7 +1,7 @@
 //! A write cache that holds many ranges of dirty blocks, of which the policy of the drive's queue
 //! chooses the next to put on the media.
 //!
-//! Two things go on side by side. The controller serves commands one at a time; a write that the
+//! Two things continue side by side. The controller serves commands one at a time; a write that the
 //! cache takes, and a read of what it holds, need no more. The arm serves all other commands, and
 //! puts ranges on the media in between: commands go first, but if the first write that waits for
 //! room cannot have it otherwise, commands and ranges take turns. What is begun is finished. How
@@ -55,7 +55,6 @@ pub(super) struct Deferred {
     pub(super) figures: BufferWork,
 }
 
-/// What begins next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
     /// A write that the cache takes.
@@ -134,7 +133,7 @@ impl Deferred {
         core.from_cache = false;
     }
 
-    /// Begins to put the range on the media that the policy chooses at `now`, if there is one.
+    /// Begins to put the range on the media that the policy chooses at `now`, if any.
     fn destage(&mut self, now: Instant, core: &mut Core) -> bool {
         core.from_cache = true;
         let next = self.policy.next(now, core);

@@ -61,7 +61,7 @@ impl Core {
     /// how often its blocks were written.
     ///
     /// The data wait in the cache: neither bus nor processing take time. A range that continues the
-    /// one put there before, with the head still in place, goes on without another settle.
+    /// one put there before, with the head still in place, continues without another settle.
     pub(super) fn destage(&mut self, request: &Request, at: Instant, writes: &Writes) -> Instant {
         if let Ordering::Simple(stroke) = request.ordering
             && stroke != Stroke::Direct
@@ -138,7 +138,7 @@ mod tests {
         for (at, start, sectors) in (0..200).flat_map(|n| [(7, n, 1), (n, 90, 12), (n, 23, 4)]) {
             let (mut core, now) = after(at);
             if at + 1 == start {
-                // It goes on without another settle, which policies do not know.
+                // It continues without another settle, which policies do not know.
                 continue;
             }
             let range = Request::new(1, Op::Write, Lbn(start), SectorCount(sectors));

@@ -47,7 +47,7 @@ pub(super) struct Flow<'a> {
     pub path: &'a HostPath,
     /// Room in the segment.
     pub capacity: usize,
-    /// How many sectors may be left to write when the bus comes back; `None` if it goes on as soon
+    /// How many sectors may be left to write when the bus comes back; `None` if it continues as soon
     /// as there is room.
     pub resume_below: Option<usize>,
     /// When the newest sector came over the bus.

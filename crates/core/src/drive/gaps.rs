@@ -99,7 +99,7 @@ impl Drive {
         }
     }
 
-    /// The background reads, if there are any.
+    /// The background reads, if any.
     pub fn in_gaps(&self) -> Option<&InGaps> {
         self.gaps.as_deref()
     }

@@ -24,7 +24,6 @@ struct Run {
     piece: Piece,
     /// First and one past the last block.
     written: Blocks,
-    /// How often.
     times: u64,
     /// How many sectors of the piece have been reported.
     reported: SectorCount,

@@ -61,7 +61,6 @@ impl Writes {
         }
     }
 
-    /// Forgets all.
     pub fn clear(&mut self) {
         self.steps.clear();
     }

@@ -22,7 +22,7 @@ use crate::units::{Instant, Lbn, SectorCount, Span};
 pub(super) struct Tail {
     /// Where the head was before the run.
     pub from: Position,
-    /// The run goes on from one on another track.
+    /// The run continues from one on another track.
     pub goes_on: bool,
     /// The first block of it that a host wrote.
     pub first: Lbn,
@@ -45,9 +45,8 @@ pub(super) struct Lacks {
 pub(super) struct Media {
     /// Where the head starts.
     pub from: Position,
-    /// Whether it goes on from a run on another track.
+    /// Whether it continues from a run on another track.
     pub goes_on: bool,
-    /// The first block.
     pub first: Lbn,
     /// One past the last block.
     pub end: Lbn,
@@ -107,7 +106,7 @@ impl Core {
         self.mechanism.layout.physical().is_block()
     }
 
-    /// What a write lacks that is begun at `begin`, to which `pass` has gone on if there is one.
+    /// What a write lacks that is begun at `begin`, to which `pass` has continued if there is one.
     #[inline]
     fn lacks(&self, request: &Request, begin: Instant, pass: Option<&Reading>) -> Lacks {
         if self.writes_blocks() {

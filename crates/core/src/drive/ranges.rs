@@ -1,4 +1,4 @@
-//! The dirty ranges of a write cache, but for what is just being written to the media.
+//! The dirty ranges of a write cache, except for what is just being written to the media.
 //!
 //! Ranges never overlap. A write that overlaps ranges becomes one with them, and also with those
 //! that it touches, as long as what results is not too long. Each range is a request for the policy
@@ -14,7 +14,6 @@ use crate::units::{Instant, Lbn, SectorCount};
 /// First and one past the last block.
 pub(super) type Blocks = (Lbn, Lbn);
 
-/// Ranges of blocks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ranges {
     /// By their first blocks.
@@ -40,7 +39,6 @@ pub(super) struct Range {
 pub(super) struct Change {
     /// These are no more.
     pub gone: Vec<u64>,
-    /// These are new.
     pub new: Vec<Pending>,
 }
 

@@ -23,11 +23,10 @@ struct Media {
 
 /// When a read is served whose data are in memory.
 pub(super) struct HitTimes {
-    /// Command overhead.
     overhead: Span,
     /// When the command has been processed.
     processed: Instant,
-    /// When the drive goes on with it: owed data are flushed.
+    /// When the drive continues with it: owed data are flushed.
     go: Instant,
     /// When the bus has carried the data.
     sent: Instant,
@@ -93,7 +92,7 @@ impl Core {
     }
 
     /// The segment that holds the first block of a read begun at `begin`, or just gets it, and one
-    /// past the last block that it holds from there on. The pass has gone on to `begin` if it
+    /// past the last block that it holds from there on. The pass has continued to `begin` if it
     /// [may bring](Self::pass_may_bring) the block.
     #[inline]
     fn buffered(
@@ -159,7 +158,7 @@ impl Core {
         held.is_some_and(|(_, end)| end >= request.end())
     }
 
-    /// Whether a pass that has gone on to `begin` would bring the first block of a read with the
+    /// Whether a pass that has continued to `begin` would bring the first block of a read with the
     /// beginning of its last track.
     fn is_in_whole_track(&self, request: &Request, begin: Instant, pass: &Reading) -> bool {
         if !self.pass_may_bring(request.start) || request.force_unit_access {

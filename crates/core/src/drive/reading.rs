@@ -50,7 +50,7 @@ impl Reach {
         }
     }
 
-    /// Whether read-ahead may go on into `extent`; if so it has gone there.
+    /// Whether read-ahead may continue into `extent`; if so it has gone there.
     #[inline]
     fn enters(&mut self, extent: &Extent) -> bool {
         if self.scheme == ReadAhead::UntilFull {
@@ -104,7 +104,7 @@ impl Reading {
         }
     }
 
-    /// Goes on by a run if there is one.
+    /// Continues by a run if there is one.
     #[inline]
     fn step(&mut self, mechanism: &Mechanism) -> bool {
         let next = self.piece.end_lbn();
@@ -129,7 +129,7 @@ impl Reading {
         true
     }
 
-    /// Goes on to the run under way at `at`, or to the last one. Does not go back in time.
+    /// Continues to the run under way at `at`, or to the last one. Does not go back in time.
     #[inline]
     pub fn go_on(&mut self, mechanism: &Mechanism, at: Instant) {
         while self.piece.end() <= at && self.step(mechanism) {}

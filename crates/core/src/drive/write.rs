@@ -12,11 +12,10 @@ use crate::units::{Instant, Lbn, SectorCount, Span};
 
 /// When a write's data come and its arm is called.
 pub(super) struct Setup {
-    /// Command overhead.
     overhead: Span,
     /// When the command has been processed.
     processed: Instant,
-    /// When the drive may go on with it: owed data are flushed.
+    /// When the drive may continue with it: owed data are flushed.
     go: Instant,
     /// When the bus begins to carry data.
     pub data: Instant,
@@ -441,7 +440,7 @@ impl Core {
     }
 
     /// Of a write that fills the buffer, how many sectors may be left to write when the bus
-    /// comes back; `None` when it goes on as soon as there is room, because it held on or has
+    /// comes back; `None` when it continues as soon as there is room, because it held on or has
     /// no watermark.
     fn resume_below(&self, request: &Request) -> Option<usize> {
         let holds = self.hold_write || self.never_disconnect || self.rules.write_watermark == 0.0;

@@ -76,7 +76,6 @@ impl Load for Streams {
     }
 }
 
-/// One stream.
 #[derive(Clone, Debug)]
 enum Source {
     Open(Arriving),

@@ -13,7 +13,7 @@ use crate::units::{Angle, Cylinder, Instant, Lbn, SectorCount, Span};
 pub(super) const EVEN: u64 = 1 << 10;
 
 /// The largest ratio of shares, in the same unit.
-const MOST: u64 = EVEN << 3;
+const MAX: u64 = EVEN << 3;
 
 /// What it is worth if a read leaves one stretch of wanted blocks less, in blocks: each stretch
 /// takes a read of its own, for which the arm has to come to it.
@@ -46,7 +46,6 @@ pub(super) struct Search<'a> {
     pub best: Option<Find>,
     /// What that is worth.
     pub worth: u64,
-    /// Tracks looked at.
     pub looked: u32,
     /// A group of cylinders, and what a wanted block of it is worth: the last that was asked for.
     pub known: Cell<(u32, u64)>,
@@ -61,9 +60,9 @@ impl Search<'_> {
             self.look_at_cylinder(ends[1]);
         }
         let mut promising = self.promising();
-        promising.sort_unstable_by_key(|&(most, group)| (std::cmp::Reverse(most), group));
-        for (most, group) in promising {
-            if most <= self.worth || self.looked >= self.limits.tracks {
+        promising.sort_unstable_by_key(|&(max, group)| (std::cmp::Reverse(max), group));
+        for (max, group) in promising {
+            if max <= self.worth || self.looked >= self.limits.tracks {
                 break;
             }
             let end = ((group + 1) * GROUP).min(self.tasks.chart.cylinders);
@@ -86,11 +85,11 @@ impl Search<'_> {
         let inner = (first..=last).map(timed).filter(reached);
         let outer = (0..first).rev().map(timed).take_while(reached);
         let beyond = (last + 1..groups).map(timed).take_while(reached);
-        let most = inner.chain(outer).chain(beyond).map(|(group, time)| {
+        let max = inner.chain(outer).chain(beyond).map(|(group, time)| {
             let passing = self.passing(time, group);
             (self.most_worth_passing(group, passing), group)
         });
-        most.filter(|(most, _)| *most > self.worth).collect()
+        max.filter(|(max, _)| *max > self.worth).collect()
     }
 
     /// The most time over a track of a group of cylinders.
@@ -101,11 +100,11 @@ impl Search<'_> {
             let outside = first.saturating_sub(from.0);
             outside.max(from.0.saturating_sub(last))
         };
-        let least = |distance: u32, care: Span| {
-            self.mechanism.seek.least(distance) + care_over(distance, care)
+        let min = |distance: u32, care: Span| {
+            self.mechanism.seek.min(distance) + care_over(distance, care)
         };
-        let ways = least(away(self.gap.from.cylinder), self.limits.arriving)
-            + least(away(self.gap.to.cylinder), self.limits.leaving);
+        let ways = min(away(self.gap.from.cylinder), self.limits.arriving)
+            + min(away(self.gap.to.cylinder), self.limits.leaving);
         self.gap.until.after(self.gap.from.since) - ways - self.limits.turn
     }
 
@@ -137,10 +136,10 @@ impl Search<'_> {
             Some(product) => product / even,
             None => {
                 let ratio = u128::from(EVEN) * u128::from(here) / u128::from(even);
-                ratio.min(u128::from(MOST)) as u64
+                ratio.min(u128::from(MAX)) as u64
             }
         };
-        let ratio = ratio.min(MOST);
+        let ratio = ratio.min(MAX);
         (ratio * ratio / EVEN * ratio / EVEN).max(1)
     }
 
@@ -159,8 +158,8 @@ impl Search<'_> {
         });
         // Stretches of one task have a block between them.
         let tasks = self.members.len() as u64;
-        let (least, passing) = (sectors.div_ceil(2) * tasks, sectors * tasks);
-        self.most_worth_of(group, blocks.min(passing), stretches.min(least))
+        let (min, passing) = (sectors.div_ceil(2) * tasks, sectors * tasks);
+        self.most_worth_of(group, blocks.min(passing), stretches.min(min))
     }
 
     /// At most how many sectors of a group of cylinders pass within a time.
@@ -210,8 +209,8 @@ impl Search<'_> {
     /// Looks at one track.
     pub fn look_at(&mut self, track: Track) {
         let (blocks, stretches) = self.wanted_on(track);
-        let most = self.most_worth_of(track.cylinder.0 / GROUP, blocks, stretches);
-        if most <= self.worth || self.except.contains(&track) {
+        let max = self.most_worth_of(track.cylinder.0 / GROUP, blocks, stretches);
+        if max <= self.worth || self.except.contains(&track) {
             return;
         }
         let Gap {
@@ -297,8 +296,8 @@ impl Search<'_> {
             let index = first - piece.first;
             let left = end.since_or_zero(piece.begins(index));
             let by_bus = left.as_ns() as u64 / bus_ns;
-            let most = by_bus.min(self.limits.max.0).min(passing.0 - index.0);
-            self.take(track, run, piece, (index, SectorCount(index.0 + most)));
+            let max = by_bus.min(self.limits.max.0).min(passing.0 - index.0);
+            self.take(track, run, piece, (index, SectorCount(index.0 + max)));
             at = Lbn(first.0 + 1);
         }
     }

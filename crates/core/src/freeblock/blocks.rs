@@ -311,13 +311,13 @@ mod tests {
         is_a_list_of_flags(3 * CHUNK + 77, 2 * CHUNK, 200);
     }
 
-    fn is_a_list_of_flags(n: u64, most: u64, rounds: u64) {
+    fn is_a_list_of_flags(n: u64, max: u64, rounds: u64) {
         let mut dice = generator(1, 0, Purpose::Requests);
         let mut set = BlockSet::none(SectorCount(n));
         let mut flags = vec![false; n as usize];
         for _ in 0..rounds {
             let first = below(&mut dice, n);
-            let end = first + below(&mut dice, (n - first).min(most) + 1);
+            let end = first + below(&mut dice, (n - first).min(max) + 1);
             let adds = below(&mut dice, 2) == 0;
             match adds {
                 true => set.insert(Lbn(first), SectorCount(end - first)),

@@ -182,7 +182,7 @@ impl<'a> Dirty<'a> {
 
 /// Whether the arm may have any time on a cylinder.
 fn is_reached(mechanism: &Mechanism, gap: &Gap, cylinder: Cylinder) -> bool {
-    let least = |distance| mechanism.seek.least(distance);
-    let ways = [gap.from.cylinder, gap.to.cylinder].map(|end| least(cylinder.distance(end)));
+    let min = |distance| mechanism.seek.min(distance);
+    let ways = [gap.from.cylinder, gap.to.cylinder].map(|end| min(cylinder.distance(end)));
     gap.until.after(gap.from.since) > ways[0] + ways[1]
 }

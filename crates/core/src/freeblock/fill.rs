@@ -23,14 +23,14 @@ impl Tasks {
         let [source, end] =
             [gap.source(), gap.to].map(|track| self.search_on(mechanism, gap, limits, track));
         let worth = |all: &Vec<Find>| all.iter().map(|find| find.worth).sum::<u64>();
-        let mut most = Vec::new();
+        let mut max = Vec::new();
         for find in [anywhere, source, end].into_iter().flatten() {
             let all = self.fill_around(mechanism, gap, limits, find, reads);
-            if worth(&all) > worth(&most) {
-                most = all;
+            if worth(&all) > worth(&max) {
+                max = all;
             }
         }
-        most
+        max
     }
 
     /// At most `reads` reads: the best of the gap, and those that fit around it.

@@ -211,8 +211,8 @@ impl Tasks {
         let time = until.since_or_zero(there);
         let passing = time.as_ns() / (width.as_ns() + 1);
         let run = edge - self.layout.track_first(edge);
-        let most = physical.down((passing as u64).min(run.0));
-        let from = Lbn((edge.0 - most).max(start.0.saturating_sub(max.0)));
+        let reach = physical.down((passing as u64).min(run.0));
+        let from = Lbn((edge.0 - reach).max(start.0.saturating_sub(max.0)));
         let wanted = self.all.iter().filter(|task| !task.wanted.is_empty());
         let first = wanted.filter_map(|task| task.wanted.first_in(from, start));
         let first = first.min()?;

@@ -24,7 +24,6 @@ pub struct Tasks {
     pub(super) all: Vec<Task>,
 }
 
-/// One task.
 #[derive(Clone, Debug)]
 pub(super) struct Task {
     pub priority: Priority,
@@ -159,7 +158,7 @@ impl Tasks {
         SectorCount(task.wanted.count().0 + task.claimed)
     }
 
-    /// The blocks of a task that have not been delivered, but for those that are on their way.
+    /// The blocks of a task that have not been delivered, except for those that are on their way.
     pub fn wanted(&self, task: TaskId) -> &BlockSet {
         &self.all[task].wanted
     }
@@ -240,12 +239,12 @@ impl Tasks {
             let group = extent.cylinder.0 / GROUP;
             let in_group = &mut task.in_groups[group as usize];
             *in_group = *in_group + u64::from(blocks) - u64::from(before[0]);
-            let [most, pieces] = &mut task.groups[group as usize];
-            let falls = |most: u32, before: u32, now: u32| before == most && now < most;
-            if falls(*most, before[0], blocks) || falls(*pieces, before[1], stretches) {
+            let [max, pieces] = &mut task.groups[group as usize];
+            let falls = |max: u32, before: u32, now: u32| before == max && now < max;
+            if falls(*max, before[0], blocks) || falls(*pieces, before[1], stretches) {
                 task.groups[group as usize] = task.fullest(&self.chart, group);
             } else {
-                (*most, *pieces) = ((*most).max(blocks), (*pieces).max(stretches));
+                (*max, *pieces) = ((*max).max(blocks), (*pieces).max(stretches));
             }
             at = at + extent.sectors;
         }
@@ -265,10 +264,10 @@ impl Task {
     /// The most that a track of a group has.
     fn fullest(&self, chart: &Chart, group: u32) -> [u32; 2] {
         let tracks = chart.group(group);
-        let most = |of: &[u32]| of.iter().copied().max().unwrap_or(0);
+        let max = |of: &[u32]| of.iter().copied().max().unwrap_or(0);
         [
-            most(&self.tracks[tracks.clone()]),
-            most(&self.stretches[tracks]),
+            max(&self.tracks[tracks.clone()]),
+            max(&self.stretches[tracks]),
         ]
     }
 }
@@ -308,8 +307,8 @@ mod tests {
         let mut set = BlockSet::none(sectors);
         for _ in 0..40 {
             let first = below(dice, sectors.0);
-            let most = (sectors.0 - first).min(200);
-            set.insert(Lbn(first), SectorCount(1 + below(dice, most)));
+            let max = (sectors.0 - first).min(200);
+            set.insert(Lbn(first), SectorCount(1 + below(dice, max)));
         }
         set
     }
@@ -329,8 +328,8 @@ mod tests {
         let mut claims: Vec<Claim> = Vec::new();
         for step in 0..3_000 {
             let first = below(&mut dice, sectors.0);
-            let most = (sectors.0 - first).min(60);
-            let claim = tasks.claim(Lbn(first), SectorCount(1 + below(&mut dice, most)));
+            let max = (sectors.0 - first).min(60);
+            let claim = tasks.claim(Lbn(first), SectorCount(1 + below(&mut dice, max)));
             claims.push(claim);
             if claims.len() > 4 {
                 let claim = claims.swap_remove(below(&mut dice, 5) as usize);

@@ -24,7 +24,6 @@ impl Divisor {
         }
     }
 
-    /// Quotient and remainder.
     #[inline]
     fn of(self, x: u64) -> (u64, u64) {
         let quotient = ((u128::from(x + 1) * u128::from(self.reciprocal)) >> 64) as u64;

@@ -20,7 +20,6 @@ pub(super) enum Role {
     Beyond,
     /// Available to replace a defective place.
     Spare,
-    /// Skipped at format.
     Slipped,
 }
 
@@ -289,7 +288,7 @@ impl Plan {
         }
     }
 
-    /// The place of a sector by its address, if there is one.
+    /// The place of a sector by its address, if any.
     pub(super) fn place(&self, at: super::Pba) -> Option<ZonePlace> {
         let Cylinder(cylinder) = at.cylinder;
         let zone = self.zones.partition_point(|z| z.end_cylinder <= cylinder);

@@ -16,9 +16,7 @@ use crate::units::Lbn;
 /// Every reallocated unit, by the first place of the unit and of its spare unit.
 #[derive(Debug, Default)]
 pub(super) struct Reallocations {
-    /// (defective, spare), sorted.
     by_defective: Vec<(ZonePlace, ZonePlace)>,
-    /// (spare, defective), sorted.
     by_spare: Vec<(ZonePlace, ZonePlace)>,
 }
 

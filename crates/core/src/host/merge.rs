@@ -9,7 +9,6 @@ use crate::request::{Op, Request};
 use crate::sched::{Estimate, Pending, Policy};
 use crate::units::{Lbn, SectorCount};
 
-/// See [`super::Host::merging`].
 pub(super) struct Merger {
     /// Blocks of a merged command, at most.
     max: SectorCount,

@@ -173,7 +173,7 @@ impl Mechanism {
         self.any_piece_of(false, from, op, blocks, extent, ready)
     }
 
-    /// [`Mechanism::piece`] for a transfer that goes on, from the end of its run on another track:
+    /// [`Mechanism::piece`] for a transfer that continues, from the end of its run on another track:
     /// the head switches or moves on, without the settle before a request.
     #[inline]
     pub fn next_piece(
@@ -199,7 +199,7 @@ impl Mechanism {
         self.any_piece_of(true, from, op, blocks, extent, ready)
     }
 
-    /// [`Mechanism::next_piece`] if the transfer goes on, [`Mechanism::piece`] otherwise.
+    /// [`Mechanism::next_piece`] if the transfer continues, [`Mechanism::piece`] otherwise.
     #[inline(always)]
     pub fn any_piece(
         &self,

@@ -5,7 +5,7 @@ use crate::units::{Angle, Instant, Span};
 /// Fraction bits of the period in [`Rotation::period`].
 const FRACTION_BITS: u32 = 20;
 
-/// A sector that began to pass less than this ago is still caught: 2^-20 of a revolution, some 10
+/// A sector that began to pass less than this ago is still caught: 2^-20 of a revolution, about 10
 /// ns at 5400 rpm. It absorbs the rounding of instants to whole nanoseconds, which could otherwise
 /// turn "exactly in time" into a lost revolution.
 const GRACE: u64 = 1 << 44;
@@ -127,7 +127,6 @@ pub(super) fn sectors_within(sector_time: u64, span: Span) -> u64 {
 mod tests {
     use super::*;
 
-    /// 5400 rpm.
     const PERIOD_NS: f64 = 60e9 / 5400.0;
 
     #[test]

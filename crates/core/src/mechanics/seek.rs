@@ -14,8 +14,8 @@ pub struct SeekTimes {
     /// Number of cylinders minus one: the row of distance zero.
     rest: u32,
     /// The shortest movement of any kind over at least this distance, by distance.
-    least: Arc<[u32]>,
-    /// The row of distance zero for a transfer that goes on: without the settle of a request.
+    min: Arc<[u32]>,
+    /// The row of distance zero for a transfer that continues: without the settle of a request.
     onward: Row,
 }
 
@@ -51,16 +51,16 @@ impl SeekTimes {
             ..mechanics.clone()
         };
         let onward = Row::new(&without, 0, Span::ZERO, cylinders);
-        let mut least: Vec<u32> = (0..cylinders as usize)
+        let mut min: Vec<u32> = (0..cylinders as usize)
             .map(|d| shortest(rest as usize + d).min(shortest(rest as usize - d)))
             .collect();
-        for d in (0..least.len().saturating_sub(1)).rev() {
-            least[d] = least[d].min(least[d + 1]);
+        for d in (0..min.len().saturating_sub(1)).rev() {
+            min[d] = min[d].min(min[d + 1]);
         }
         Self {
             rows,
             rest,
-            least: least.into(),
+            min: min.into(),
             onward,
         }
     }
@@ -112,8 +112,8 @@ impl SeekTimes {
 
     /// No movement over `distance` cylinders or more takes less than this.
     #[inline]
-    pub fn least(&self, distance: u32) -> Span {
-        Span::from_ns(i64::from(self.least[distance as usize]))
+    pub fn min(&self, distance: u32) -> Span {
+        Span::from_ns(i64::from(self.min[distance as usize]))
     }
 }
 
@@ -212,7 +212,6 @@ fn table(points: &[(u32, Span)], distance: u32) -> Span {
 mod tests {
     use super::*;
 
-    /// jacobson91 section 3.
     const HP_97560: TwoPiece = TwoPiece {
         knee: 384,
         short_ms: 3.24,
@@ -277,7 +276,7 @@ mod tests {
         let times = SeekTimes::new(&mechanics(curve, 0.1, -0.5), 10);
         assert_eq!(total(&times, Op::Write, 1, true), 0.0);
         assert_eq!(total(&times, Op::Write, 9, true), 2.5);
-        assert_eq!(times.least(5), Span::from_ms(1.15));
+        assert_eq!(times.min(5), Span::from_ms(1.15));
     }
 
     #[test]
@@ -311,7 +310,7 @@ mod tests {
                     for head in [false, true] {
                         let way = (Cylinder(0), Cylinder(e));
                         let (seek, settle) = times.parts(op, way, head);
-                        assert!(times.least(d) <= seek + settle);
+                        assert!(times.min(d) <= seek + settle);
                     }
                 }
             }

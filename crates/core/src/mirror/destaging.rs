@@ -98,7 +98,6 @@ pub(super) struct Side {
 /// What a free member does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Serves a read.
     Read,
     /// Serves the oldest write.
     Write,
@@ -106,7 +105,6 @@ pub(super) enum Step {
     BeginBatch,
     /// Serves the next write of its batch.
     OfBatch,
-    /// Waits.
     Nothing,
 }
 

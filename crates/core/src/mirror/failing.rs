@@ -105,7 +105,7 @@ impl Mirror {
         failing.is_some_and(|failing| failing.failures.lost.is_some())
     }
 
-    /// How far the rebuild is, if there is one.
+    /// How far the rebuild is, if any.
     pub fn rebuilt(&self) -> Option<Progress> {
         self.failing.as_ref()?.failures.progress()
     }
@@ -120,12 +120,12 @@ impl Mirror {
         self.parents.len() == own
     }
 
-    /// When a member fails or the rebuild goes on.
+    /// When a member fails or the rebuild continues.
     pub(super) fn own_event(&self) -> Option<Instant> {
         self.failing.as_ref()?.failures.next_event()
     }
 
-    /// Lets a member fail or the rebuild go on, if that is due by `now` and before the members'
+    /// Lets a member fail or the rebuild continue, if that is due by `now` and before the members'
     /// next `event`; whether it was.
     pub(super) fn advance_itself(&mut self, now: Instant, event: Option<Instant>) -> bool {
         let Some(failing) = &mut self.failing else {

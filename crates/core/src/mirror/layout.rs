@@ -12,7 +12,6 @@ pub(super) struct Layout {
 
 #[derive(Clone, Copy, Debug)]
 struct Units {
-    /// Blocks of each.
     size: u64,
     /// How many whole ones there are.
     count: u64,

@@ -31,7 +31,6 @@ pub(super) struct Parent {
     pub since: Instant,
     /// Where the time before went.
     spent: Breakdown,
-    /// At each member.
     pub copies: [Copied; 2],
     /// The numbers of the commands that the second member has taken while others of the request
     /// waited.
@@ -52,7 +51,6 @@ pub(super) struct Parent {
 /// The copy of a request at one member.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Copied {
-    /// Commands that wait.
     pub queued: u32,
     /// Commands in the device.
     pub inside: u32,

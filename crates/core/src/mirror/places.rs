@@ -39,7 +39,7 @@ impl Places {
     }
 
     /// Takes a member, which has no command inside that counts, out of its place. The spare takes
-    /// it, if there is one and it `may`; whether it did.
+    /// it, if any and it `may`; whether it did.
     pub fn take_out(
         &mut self,
         members: &mut [Member],

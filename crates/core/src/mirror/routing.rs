@@ -123,7 +123,6 @@ impl Router {
         }
     }
 
-    /// A fair coin.
     fn toss(&mut self) -> usize {
         below(&mut self.generator, 2) as usize
     }

@@ -16,7 +16,6 @@ pub(super) struct Writes {
 
 /// A batch that is being processed.
 struct Batch {
-    /// Those not begun.
     policy: Box<dyn Policy<BoxedDevice>>,
     left: usize,
 }

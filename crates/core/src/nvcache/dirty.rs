@@ -96,7 +96,7 @@ impl Dirty {
         if is_own { self.sent(start) } else { None }
     }
 
-    /// Lets a request complete with blocks of its own that are not written yet, if there are any.
+    /// Lets a request complete with blocks of its own that are not written yet, if any.
     pub fn attach(&mut self, parent: Pending) -> Result<(), Pending> {
         let start = parent.request.start.0;
         let end = parent.request.end().0;
@@ -138,7 +138,7 @@ impl Dirty {
         repeated
     }
 
-    /// Removes an extent for later that no extent on its way overlaps, if there is one among those
+    /// Removes an extent for later that no extent on its way overlaps, if any among those
     /// that touch `blocks`.
     pub fn ready(&mut self, blocks: &Range<u64>) -> Option<(Range<u64>, Vec<Pending>)> {
         let before = self.later.range(..blocks.start).next_back();

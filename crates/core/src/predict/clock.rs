@@ -163,7 +163,6 @@ impl Clock {
 mod tests {
     use super::*;
 
-    /// 5400 rpm.
     const PERIOD_NS: f64 = 60e9 / 5400.0;
 
     /// Completions every 30 ms of a platter that is initially `phase` late and slower by `slower`,

@@ -79,7 +79,7 @@ impl Raid {
         self.release(now);
     }
 
-    /// Lets a member fail or the rebuild go on, if that is due by `now` and before the members'
+    /// Lets a member fail or the rebuild continue, if that is due by `now` and before the members'
     /// next `event`; whether it was.
     pub(super) fn advance_itself(&mut self, now: Instant, event: Option<Instant>) -> bool {
         match self.failures.due(now, event) {
@@ -90,7 +90,7 @@ impl Raid {
         true
     }
 
-    /// The status of a command of a device as its part takes it; a rebuild that cannot go on stops.
+    /// The status of a command of a device as its part takes it; a rebuild that cannot continue stops.
     pub(super) fn status_for_part(&mut self, id: u64, device: usize, done: &Completion) -> Status {
         let bad = done.bad_block();
         let bad = bad.and_then(|bad| self.layout.block(self.place_of(device), bad));

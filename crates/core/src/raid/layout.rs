@@ -5,7 +5,6 @@ use crate::units::{Lbn, SectorCount};
 /// What a row of stripe units holds besides data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Redundancy {
-    /// Nothing (RAID 0).
     None,
     /// A unit of parity, left-symmetric (RAID 5): in row 0 at the last member, in each next row one
     /// member further left, and the data begin at the member behind it.
@@ -47,11 +46,11 @@ impl Layout {
         unit: SectorCount,
         sectors: SectorCount,
     ) -> Self {
-        let least = match redundancy {
+        let min = match redundancy {
             Redundancy::None => 1,
             Redundancy::Parity => 3,
         };
-        assert!(members >= least, "{members} members");
+        assert!(members >= min, "{members} members");
         assert!(unit.0 > 0 && sectors.0 > 0, "units of {unit:?}");
         Self {
             redundancy,
@@ -78,7 +77,6 @@ impl Layout {
         self.redundancy == Redundancy::Parity
     }
 
-    /// The members.
     pub fn members(&self) -> usize {
         self.members as usize
     }

@@ -237,7 +237,7 @@ impl Part {
         true
     }
 
-    /// Goes on to the next step, if there is one and this one succeeded.
+    /// Continues to the next step, if any and this one succeeded.
     pub fn goes_on(&mut self) -> bool {
         if self.follow.is_empty() || !self.status.is_success() {
             return false;

@@ -24,7 +24,6 @@ struct Shadow {
     raid: Raid,
     log: Log,
     devices: Vec<Vec<u64>>,
-    /// In their order.
     failures: Vec<Failure>,
     /// Those that have been.
     failed: usize,
@@ -160,7 +159,7 @@ impl Shadow {
         self.look();
     }
 
-    /// Goes on to the next event.
+    /// Continues to the next event.
     fn step(&mut self, at: Instant) {
         self.fail_by(at);
         let done = self.raid.advance(at);
@@ -368,8 +367,8 @@ fn what_is_read_is_what_was_written() {
                 shadow.step(event);
             }
             let first = below(dice, blocks);
-            let most = if below(dice, 2) == 0 { 6 } else { blocks };
-            let sectors = 1 + below(dice, most.min(blocks - first));
+            let max = if below(dice, 2) == 0 { 6 } else { blocks };
+            let sectors = 1 + below(dice, max.min(blocks - first));
             let op = if below(dice, 3) == 0 {
                 Op::Read
             } else {

@@ -56,7 +56,6 @@ pub(crate) struct Met {
 /// An array of slow devices.
 pub(crate) struct Made<C> {
     pub array: C,
-    /// Of which members.
     pub members: usize,
     /// Whether there is a spare behind them.
     pub has_spare: bool,
@@ -70,7 +69,6 @@ struct Shadow<C> {
     log: Log,
     members: usize,
     devices: Vec<Vec<u64>>,
-    /// In their order.
     failures: Vec<Failure>,
     /// Those that have been.
     failed: usize,
@@ -219,7 +217,7 @@ impl<C: Copies> Shadow<C> {
         self.commands = self.array.commands();
     }
 
-    /// Goes on to the next event.
+    /// Continues to the next event.
     fn step(&mut self, at: Instant) {
         self.fail_by(at);
         let numbers = self.array.numbers();

@@ -26,7 +26,7 @@ impl Disks {
         Self::after(&Report::new(warm_up_requests))
     }
 
-    /// Goes on after `report`, to which only the first disk has contributed. While there is no
+    /// Continues after `report`, to which only the first disk has contributed. While there is no
     /// other, no observer is needed.
     pub fn after(report: &Report) -> Self {
         let first = report.start.map(|_| Report {

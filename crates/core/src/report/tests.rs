@@ -135,8 +135,8 @@ fn failures_and_flushes_are_in_no_response_of_a_window() {
 
 #[test]
 fn a_completion_at_the_end_of_a_window_is_in_the_next() {
-    let serve_in = |length_ms: f64, most| {
-        let mut windows = Windows::new(Span::from_ms(length_ms), most);
+    let serve_in = |length_ms: f64, max| {
+        let mut windows = Windows::new(Span::from_ms(length_ms), max);
         serve(&[5, 9, 35].map(at_ms), Span::from_ms(10.0), &mut windows);
         windows.finish()
     };

@@ -25,7 +25,7 @@ pub struct Window {
 /// An observer that divides a run into windows of equal length, starting at time zero. They include
 /// the warm-up, so that they show whether it was long enough.
 ///
-/// Memory grows by some 150 bytes per window, up to a maximum number of windows; later events are
+/// Memory grows by about 150 bytes per window, up to a maximum number of windows; later events are
 /// not observed.
 #[derive(Clone, Debug)]
 pub struct Windows {
@@ -38,7 +38,6 @@ pub struct Windows {
     arrived: u64,
     responses: ResponseSummary,
     occupancy: Occupancy,
-    /// The last event.
     last: Instant,
     is_cut: bool,
 }

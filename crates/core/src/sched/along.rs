@@ -16,13 +16,11 @@ use crate::units::Lbn;
 
 /// A position on a line: place, and block within the place.
 pub(super) trait Key: Send + Copy + Ord + Debug + 'static {
-    /// Of block `at`.
     fn of<E: Estimate>(line: Line, at: Lbn, drive: &E) -> Self;
 
     /// Just beyond the last block of a request.
     fn beyond<E: Estimate>(line: Line, request: &Request, drive: &E) -> Self;
 
-    /// The place.
     fn place(self) -> u64;
 }
 
@@ -90,9 +88,7 @@ impl Measure {
 /// A direction along the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Towards higher blocks.
     Up,
-    /// Towards lower blocks.
     Down,
 }
 
@@ -132,7 +128,6 @@ impl<K: Key> Along<K> {
         self.pending.len()
     }
 
-    /// Adds a request.
     #[inline]
     pub fn add<E: Estimate>(&mut self, pending: Pending, drive: &E) {
         let key = self.first(&pending.request, drive);

@@ -57,7 +57,7 @@ impl Rule for Aspctf {
 
 impl Select for Aspctf {
     fn select<O: Outlook>(&self, now: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
-        waiting.least(|c| {
+        waiting.min(|c| {
             let time = positioning_with_cache(outlook, c);
             aged(time, c.pending.arrived, now, self.credit)
         })

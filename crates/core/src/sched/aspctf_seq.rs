@@ -101,7 +101,7 @@ impl Ascending {
             }
             let time = positioning_with_cache(outlook, candidate);
             let own = aged(time, arrived, now, self.rule.credit);
-            if best.is_none_or(|(least, _)| own < least) {
+            if best.is_none_or(|(min, _)| own < min) {
                 best = Some((own, index));
             }
         }

@@ -101,17 +101,15 @@ impl Least for Asptf {
 
 impl Select for Asptf {
     fn select<O: Outlook>(&self, now: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
-        waiting.least(|c| self.effective(now, outlook, c))
+        waiting.min(|c| self.effective(now, outlook, c))
     }
 }
 
-/// Documentation of W.
 pub(super) const CREDIT: (&str, &str) = (
     "w=6",
     "W in ms of positioning per second of waiting, from 0 to 10^12",
 );
 
-/// Reads W.
 pub(super) fn read_credit(args: &mut Args<'_>) -> Result<Span, InputError> {
     Ok(Span::from_ms(
         args.maybe_number("w", 0.0..=1e12)?.unwrap_or(6.0),

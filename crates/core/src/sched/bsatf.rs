@@ -66,7 +66,7 @@ impl<E: Estimate> Policy<E> for Batches {
             self.batch.append(&mut self.later);
         }
         let outlook = drive.outlook(now);
-        let access = self.batch.least(|c| c.access(&outlook));
+        let access = self.batch.min(|c| c.access(&outlook));
         access.map(|index| self.batch.remove(index))
     }
 

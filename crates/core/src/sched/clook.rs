@@ -84,9 +84,7 @@ struct Sweep<K> {
     here: Vec<Reverse<Entry<K>>>,
     /// Requests behind it at lower places.
     behind: BinaryHeap<Reverse<Entry<K>>>,
-    /// Requests, by [`Entry::slot`].
     pending: Vec<Pending>,
-    /// Unused slots.
     free: Vec<usize>,
     arrivals: u64,
 }

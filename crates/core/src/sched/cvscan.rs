@@ -81,7 +81,6 @@ impl Rule for CvScan {
 #[derive(Debug)]
 struct Swayed {
     n: usize,
-    /// Cost of reversing.
     turning: f64,
 }
 

@@ -52,7 +52,6 @@ const GONE: u64 = u64::MAX;
 struct Spot {
     /// Start angle of its first block, in units of 2^-32 revolutions.
     angle: u32,
-    /// Its cylinder.
     cylinder: u32,
     /// 0 for a read, 1 for a write.
     op: u32,
@@ -75,7 +74,6 @@ pub(super) struct Field {
     /// Number of pending requests.
     waiting: usize,
     slots: Vec<Slot>,
-    /// Unused slots.
     free: Vec<u32>,
     arrivals: u64,
     /// If costs grow with arrival time: slot, arrival and [`Spot::more`] of every request since the
@@ -207,7 +205,7 @@ impl Field {
     /// from the same instant as positioning times, and exceed them by at least the `more_ns` of
     /// [`Field::add`] minus `less_ns`.
     #[inline]
-    pub fn least<O: Outlook, K: Cost>(
+    pub fn min<O: Outlook, K: Cost>(
         &mut self,
         outlook: &O,
         less_ns: f64,
@@ -223,7 +221,7 @@ impl Field {
         let arm = outlook.cylinder().0;
         let mut rings = Outward::from(self.held, arm / self.width);
         while let Some(ring) = rings.next() {
-            let moved = self.moved(outlook.least(self.distance(ring, arm)));
+            let moved = self.moved(outlook.min(self.distance(ring, arm)));
             if moved + floor > bound {
                 rings.end_beyond(ring);
                 continue;
@@ -237,7 +235,7 @@ impl Field {
                     continue;
                 }
                 // The same with the request's own cylinder and excess.
-                let own = self.moved(outlook.least(spot.cylinder.abs_diff(arm)));
+                let own = self.moved(outlook.min(spot.cylinder.abs_diff(arm)));
                 let wait = spot.angle.wrapping_sub(from[spot.op as usize]);
                 let wait = wait.wrapping_sub(own as u32);
                 if own + i64::from(wait) + spot.more > bound {
@@ -245,8 +243,8 @@ impl Field {
                 }
                 let slot = &self.slots[spot.slot as usize];
                 let own = cost(&slot.candidate);
-                let is_better = best.is_none_or(|(least, arrival, _)| {
-                    own < least || (own == least && slot.arrival < arrival)
+                let is_better = best.is_none_or(|(min, arrival, _)| {
+                    own < min || (own == min && slot.arrival < arrival)
                 });
                 if is_better {
                     best = Some((own, slot.arrival, Found { ring, index }));
@@ -315,7 +313,7 @@ impl Field {
     /// An upper bound on a seek time, in units of phases.
     #[inline]
     fn moved(&self, span: Span) -> i64 {
-        // Below 2^62: a seek takes at most some 2^31 ns, and because a revolution takes at least a
+        // Below 2^62: a seek takes at most about 2^31 ns, and because a revolution takes at least a
         // microsecond, a nanosecond is at most 2^23 units.
         ((span.as_ns() as u64 * self.per_ns_fixed) >> FRACTION_BITS) as i64
     }

@@ -48,7 +48,6 @@ pub(super) struct Gap<'a, R> {
     pub drive: R,
     /// All pending requests, including promised ones.
     pub all: &'a [Candidate],
-    /// At least one.
     pub promises: &'a VecDeque<Promise>,
 }
 
@@ -213,7 +212,7 @@ impl<E: Estimate, S: Splice> Policy<E> for Forcing<S> {
         }
         let Some(first) = self.promises.front() else {
             let outlook = drive.outlook(now);
-            let index = self.waiting.least(|c| c.positioning(&outlook))?;
+            let index = self.waiting.min(|c| c.positioning(&outlook))?;
             return Some(self.waiting.remove(index));
         };
         let forced = first.candidate.pending.request.id;

@@ -91,7 +91,7 @@ impl<E: Estimate> Policy<E> for Groups {
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
         let turn = self.waiting.all().iter().map(|c| self.turn_of(c)).min()?;
         let outlook = drive.outlook(now);
-        let index = self.waiting.least(|c| {
+        let index = self.waiting.min(|c| {
             let is_out = self.turn_of(c) != turn;
             let access = if is_out {
                 Span::ZERO

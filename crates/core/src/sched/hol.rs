@@ -85,7 +85,7 @@ impl Rule for Hol {
 
 impl Select for Hol {
     fn select<O: Outlook>(&self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
-        waiting.least(|c| {
+        waiting.min(|c| {
             let time = if self.is_within_by_time {
                 c.positioning(outlook)
             } else {

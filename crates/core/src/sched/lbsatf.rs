@@ -96,7 +96,7 @@ fn end<E: Estimate>(mut rest: Waiting, mut now: Instant, drive: &E) -> Instant {
 
 fn nearest<E: Estimate>(waiting: &Waiting, now: Instant, drive: &E) -> Option<usize> {
     let outlook = drive.outlook(now);
-    waiting.least(|c| c.access(&outlook))
+    waiting.min(|c| c.access(&outlook))
 }
 
 impl<E: Estimate> Policy<E> for Leaky {

@@ -40,7 +40,7 @@ use crate::units::Instant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Oat {
     /// Maximum number of requests that are ordered exactly.
-    pub most: usize,
+    pub max: usize,
 }
 
 impl Rule for Oat {
@@ -57,13 +57,13 @@ impl Rule for Oat {
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        let most = args.maybe_count("most", 1..=10)?.unwrap_or(8) as usize;
-        Ok(Self { most })
+        let max = args.maybe_count("most", 1..=10)?.unwrap_or(8) as usize;
+        Ok(Self { max })
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
         Box::new(Optimal {
-            most: self.most,
+            max: self.max,
             waiting: Waiting::default(),
             planned: VecDeque::new(),
         })
@@ -73,7 +73,7 @@ impl Rule for Oat {
 /// Follows its plan until something unplanned happens.
 #[derive(Debug)]
 struct Optimal {
-    most: usize,
+    max: usize,
     waiting: Waiting,
     /// All pending requests in the best order: their ids, and when each is chosen.
     planned: VecDeque<(u64, Instant)>,
@@ -101,10 +101,10 @@ impl<E: Estimate> Policy<E> for Optimal {
     }
 
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
-        if self.waiting.all().len() > self.most {
+        if self.waiting.all().len() > self.max {
             let outlook = drive.outlook(now);
             let access = |c: &Candidate| c.access(&outlook);
-            let index = self.waiting.least(access)?;
+            let index = self.waiting.min(access)?;
             return Some(self.waiting.remove(index));
         }
         if self.planned.front().is_none_or(|&(_, at)| at != now) {

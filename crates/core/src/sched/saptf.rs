@@ -60,7 +60,7 @@ impl Rule for Saptf {
 impl Select for Saptf {
     fn select<O: Outlook>(&self, now: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
         let levels = Levels::of(waiting, now);
-        waiting.least(|c| {
+        waiting.min(|c| {
             let positioning = c.positioning(outlook);
             let discount = self.discount_factor.powi(levels.of_wait(waited_us(c, now)));
             positioning.as_ns() as f64 * discount

@@ -102,7 +102,7 @@ impl Splice for Guided {
             let left = end.due - after.at - transfer;
             let distance = candidate.place.cylinder.distance(to.place.cylinder);
             let share = self.area.reachable(left, distance);
-            if best.is_none_or(|(most, _)| share > most) {
+            if best.is_none_or(|(max, _)| share > max) {
                 best = Some((share, index));
             }
         }

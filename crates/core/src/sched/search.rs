@@ -34,7 +34,6 @@ pub(super) struct Search<L> {
 }
 
 impl<L: Least> Search<L> {
-    /// An empty queue.
     pub fn by(rule: L, shape: Shape) -> Self {
         Self {
             rule,
@@ -57,7 +56,7 @@ impl<E: Estimate, L: Least> Policy<E> for Search<L> {
         let outlook = drive.outlook(now);
         let rule = &self.rule;
         let cost = |candidate: &Candidate| rule.cost(now, &outlook, candidate);
-        let found = self.field.least(&outlook, rule.less_ns(now), cost)?;
+        let found = self.field.min(&outlook, rule.less_ns(now), cost)?;
         Some(self.field.remove(found))
     }
 

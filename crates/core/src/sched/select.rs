@@ -17,7 +17,6 @@ pub(super) struct Selector<S> {
 }
 
 impl<S> Selector<S> {
-    /// An empty queue.
     pub fn by(rule: S) -> Self {
         let waiting = Waiting::default();
         Self { rule, waiting }

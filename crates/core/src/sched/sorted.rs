@@ -25,7 +25,6 @@ impl<K, T> Default for Sorted<K, T> {
 }
 
 impl<K: Ord + Copy, T: Copy> Sorted<K, T> {
-    /// Number of entries.
     #[inline]
     pub fn len(&self) -> usize {
         self.keys.len()

@@ -51,7 +51,7 @@ impl Rule for Spctf {
 
 impl Select for Spctf {
     fn select<O: Outlook>(&self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
-        waiting.least(|c| positioning_with_cache(outlook, c))
+        waiting.min(|c| positioning_with_cache(outlook, c))
     }
 }
 

@@ -65,11 +65,11 @@ impl Select for SptfCp {
         let positioning = |c: &Candidate| c.positioning(outlook);
         let is_write = |c: &Candidate| !c.pending.request.op.is_read();
         let all = waiting.all();
-        let winner = waiting.least(positioning)?;
+        let winner = waiting.min(positioning)?;
         if !is_write(&all[winner]) || self.threshold_factor == 1.0 {
             return Some(winner);
         }
-        let read = waiting.least(|c| (is_write(c), positioning(c)))?;
+        let read = waiting.min(|c| (is_write(c), positioning(c)))?;
         // Exact in a double: no positioning time comes near 2^53 ns.
         let ns = |index: usize| positioning(&all[index]).as_ns() as f64;
         let wins = is_write(&all[read]) || ns(winner) < ns(read) * self.threshold_factor;

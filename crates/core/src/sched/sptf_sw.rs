@@ -71,7 +71,7 @@ impl Select for SptfSw {
         let all = waiting.all();
         let shortest = all.iter().map(positioning).fold(f64::INFINITY, f64::min);
         let limit = shortest + self.slack_share * shortest.max(0.0);
-        waiting.least(|c| {
+        waiting.min(|c| {
             let is_out = positioning(c) > limit;
             (is_out, outlook.seek(&c.pending.request, &c.place))
         })

@@ -2,7 +2,7 @@
 //!
 //! # What it does
 //! Serves in the order of the policy inside, LOOK or C-LOOK. With `to=edge`, where that one
-//! reverses or starts again, the arm first goes on to the edge ahead of it. SCAN then turns there;
+//! reverses or starts again, the arm first continues to the edge ahead of it. SCAN then turns there;
 //! C-SCAN returns to the first cylinder. These are full seeks: the arm stops at an edge, and goes
 //! from there to the request. They are counted as `owed`, the movement under way.
 //!

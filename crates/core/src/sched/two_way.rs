@@ -30,7 +30,6 @@ use super::{Estimate, Pending, Policy};
 use crate::request::Request;
 use crate::units::{Instant, Lbn};
 
-/// The decision.
 pub(super) trait Turn: Send {
     /// The direction in which to leave an exhausted place if there are requests on both sides:
     /// `above` and `below` are the indices of the next ones. The arm last moved `way`.

@@ -83,7 +83,6 @@ impl Rule for VScan {
 
 #[derive(Debug)]
 struct Reluctant {
-    /// Cost of reversing.
     turning: f64,
 }
 

@@ -21,13 +21,11 @@ impl Candidate {
         Self { pending, place }
     }
 
-    /// See [`Outlook::positioning`].
     #[inline]
     pub fn positioning<O: Outlook>(&self, outlook: &O) -> Span {
         outlook.positioning(&self.pending.request, &self.place)
     }
 
-    /// See [`Outlook::access`].
     #[inline]
     pub fn access<O: Outlook>(&self, outlook: &O) -> Span {
         outlook.access(&self.pending.request, &self.place)
@@ -39,12 +37,10 @@ impl Candidate {
 pub(super) struct Waiting(Vec<Candidate>);
 
 impl Waiting {
-    /// Adds a request.
     pub fn add<E: Estimate>(&mut self, pending: Pending, drive: &E) {
         self.0.push(Candidate::of(pending, drive));
     }
 
-    /// Appends a candidate.
     pub fn push(&mut self, candidate: Candidate) {
         self.0.push(candidate);
     }
@@ -70,7 +66,7 @@ impl Waiting {
     }
 
     /// The index of the candidate with the least `cost`; ties go to the first.
-    pub fn least<K: PartialOrd>(&self, cost: impl FnMut(&Candidate) -> K) -> Option<usize> {
+    pub fn min<K: PartialOrd>(&self, cost: impl FnMut(&Candidate) -> K) -> Option<usize> {
         self.least_of(self.0.len(), cost)
     }
 
@@ -81,15 +77,15 @@ impl Waiting {
         mut cost: impl FnMut(&Candidate) -> K,
     ) -> Option<usize> {
         let mut all = self.0.iter().take(count).enumerate();
-        let (mut least, first) = all.next()?;
+        let (mut min, first) = all.next()?;
         let mut lowest = cost(first);
         for (index, candidate) in all {
             let own = cost(candidate);
             if own < lowest {
-                (least, lowest) = (index, own);
+                (min, lowest) = (index, own);
             }
         }
-        Some(least)
+        Some(min)
     }
 
     /// Removes the candidate at `index`.

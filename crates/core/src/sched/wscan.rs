@@ -126,7 +126,7 @@ impl<K: Key> Windows<K> {
         };
     }
 
-    /// The index of the request to serve, if there is one.
+    /// The index of the request to serve, if any.
     fn choose(&self) -> Option<usize> {
         let along = &self.along;
         if let Some(index) = along.here() {

@@ -68,7 +68,7 @@ impl Rule for Wstf {
 
 impl Select for Wstf {
     fn select<O: Outlook>(&self, now: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
-        waiting.least(|c| {
+        waiting.min(|c| {
             let access = c.access(outlook);
             let left = (self.max_wait - now.since_or_zero(c.pending.arrived)).or_zero();
             i128::from(access.as_ns()) * i128::from(left.as_ns())

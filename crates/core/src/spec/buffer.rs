@@ -51,7 +51,7 @@ section! {
         write_stops_read_ahead: bool = false => FLAG.switched(20).cited(DISKSIM);
         /// Sectors that pass under the head before the requested one are kept too.
         read_before_requested: bool = false => FLAG.switched(20).cited(DISKSIM);
-        /// Read-ahead that has come to the end of a track goes on with its beginning: a revolution
+        /// Read-ahead that has come to the end of a track continues with its beginning: a revolution
         /// after the read all of the track is in the buffer, as far as the segment has room. Needs
         /// `delivered = "kept"`.
         ///

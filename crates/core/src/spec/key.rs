@@ -167,7 +167,7 @@ impl Key {
         Self { shown, ..self }
     }
 
-    /// The key at `path`, if there is one.
+    /// The key at `path`, if any.
     pub fn find(path: &str) -> Option<&'static Self> {
         Self::all().into_iter().find(|key| key.path == path)
     }
@@ -239,7 +239,6 @@ pub(super) const TIME: Key = Key::of(Kind::Time { signed: false });
 pub(super) const SIGNED_TIME: Key = Key::of(Kind::Time { signed: true });
 pub(super) const FRACTION: Key = Key::of(Kind::Fraction);
 
-/// One of `words`.
 pub(super) const fn word(words: &'static [&'static str]) -> Key {
     Key::of(Kind::Word(words))
 }

@@ -26,7 +26,7 @@ section! {
         ///
         /// Sets that were extracted over SCSI tend to have part of the command overhead in their
         /// seek curves, so that a request without a movement is charged too little. A transfer that
-        /// goes on to the next track pays only the head switch.
+        /// continues to the next track pays only the head switch.
         track_settle: Span = Span::ZERO => TIME.fitted(6, 0.3);
         /// The same before a request on another track of the cylinder, after the head switch.
         cylinder_settle: Span = Span::ZERO => TIME.fitted(6, 0.3);
@@ -49,7 +49,6 @@ section! {
     }
 }
 
-/// A seek curve.
 const CURVE: Key = Key::of(Kind::SeekCurve)
     .varied(30, Vary::Jointly)
     .cited("worthington94 table A.3");
@@ -106,10 +105,10 @@ impl Mechanics {
     /// The name of the first key that conflicts with another one, on a drive with `cylinders`, and
     /// what is allowed.
     pub fn contradiction(&self, cylinders: u32) -> Option<(&'static str, String)> {
-        let least = -shortest_movement(self, cylinders);
-        if self.write_settle < least {
+        let min = -shortest_movement(self, cylinders);
+        if self.write_settle < min {
             let expected =
-                format!("{least} or more: the shortest movement before a write is no longer");
+                format!("{min} or more: the shortest movement before a write is no longer");
             return Some(("write_settle", expected));
         }
         unevenness(self, cylinders).map(|expected| ("inward_seek", expected))

@@ -53,7 +53,6 @@ pub struct BatchMeans {
     /// Sums in nanoseconds of the whole batches: the first `whole`, others zero.
     sums: [u128; BATCHES],
     whole: usize,
-    /// Spans per batch.
     length: u64,
     /// Sum of the incomplete batch, and the number of spans it still lacks.
     filling: u128,

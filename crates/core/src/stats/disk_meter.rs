@@ -116,7 +116,6 @@ impl DiskMeter {
 #[derive(Clone, Debug)]
 struct Inside {
     done: u64,
-    /// Inside now.
     count: u64,
     /// 1 while any is inside.
     busy: OverTime,
@@ -132,12 +131,10 @@ impl Default for Inside {
     }
 }
 
-/// Batches of writes.
 #[derive(Clone, Debug)]
 struct BatchMeter {
     begun: u64,
     done: u64,
-    /// 1 during one.
     busy: OverTime,
     /// When the last one began.
     began: Instant,
@@ -224,7 +221,7 @@ mod tests {
         assert_eq!(work.waiting_mean_count, 45.0 / 16.0);
         assert_eq!(work.writes_waiting_mean_count, 30.0 / 16.0);
         assert_eq!(work.waiting_max, 3);
-        // The batch and nothing else goes on.
+        // The batch and nothing else continues.
         let later = meter.work(ms(32));
         assert_eq!(
             [later.reading_fraction, later.in_batches_fraction],

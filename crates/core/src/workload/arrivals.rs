@@ -24,28 +24,22 @@ use crate::units::{Instant, Span};
 
 /// A distribution of the pauses between arrivals, each independent of the others.
 pub(super) trait Pause: Sized {
-    /// Its documentation.
     const INFO: GeneratorInfo;
 
-    /// Its sampler.
     type Draw: Pausing;
 
-    /// Parses its parameters.
     fn read(args: &mut Args<'_>) -> Result<Self, InputError>;
 
     /// The mean of its pauses.
     fn mean(&self) -> Span;
 
-    /// Creates its sampler.
     fn ready(&self) -> Self::Draw;
 }
 
 /// A sampler of pauses.
 pub(super) trait Pausing {
-    /// The next pause.
     fn next(&mut self, generator: &mut Generator) -> Span;
 
-    /// The next pauses.
     fn fill(&mut self, generator: &mut Generator, batch: &mut [Span]) {
         // A copy stays in registers.
         let mut own = generator.clone();

@@ -41,7 +41,7 @@ macro_rules! family {
             pub const INFOS: &'static [$crate::workload::GeneratorInfo] =
                 &[$(<$member as $member_trait>::INFO),+];
 
-            /// Parses the member that `call` names, if there is one.
+            /// Parses the member that `call` names, if any.
             pub(in crate::workload) fn read(
                 call: &$crate::text::Call<'_>,
                 args: &mut $crate::workload::Args<'_>,

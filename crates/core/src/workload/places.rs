@@ -22,15 +22,11 @@ use crate::random::{Generator, Share, WeightedChoice, below};
 use crate::request::Op;
 use crate::text::{Call, InputError, percent};
 
-/// A placement rule.
 pub(super) trait Placement: Sized {
-    /// Its documentation.
     const INFO: GeneratorInfo;
 
-    /// Its sampler.
     type Draw;
 
-    /// Parses its parameters.
     fn read(args: &mut Args<'_>) -> Result<Self, InputError>;
 
     /// A requirement that the room does not meet, if any.
@@ -75,11 +71,9 @@ pub(super) struct Unplaced {
 /// A request that has been placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Placed {
-    /// First unit.
     pub(super) start: u64,
     /// One past the last unit.
     pub(super) end: u64,
-    /// Its direction.
     pub(super) op: Op,
 }
 

@@ -16,16 +16,12 @@ use crate::units::SectorCount;
 
 /// A distribution of sizes.
 pub(super) trait Size: Sized {
-    /// Its documentation.
     const INFO: GeneratorInfo;
 
-    /// Its sampler.
     type Draw;
 
-    /// Parses its parameters.
     fn read(args: &mut Args<'_>) -> Result<Self, InputError>;
 
-    /// Its bounds.
     fn bounds(&self) -> Bounds;
 
     /// Creates its sampler, which generates sizes in units of its bounds.
@@ -37,7 +33,6 @@ pub(super) trait Size: Sized {
 pub(super) struct Bounds {
     /// All sizes and starts are multiples of this.
     pub(super) unit: SectorCount,
-    /// The largest size.
     pub(super) max: SectorCount,
 }
 

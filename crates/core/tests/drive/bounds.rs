@@ -189,11 +189,11 @@ impl<E: Estimate> Policy<E> for Satf {
 
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
         let outlook = drive.outlook(now);
-        let least = (0..self.pending.len()).min_by_key(|&i| {
+        let min = (0..self.pending.len()).min_by_key(|&i| {
             let request = &self.pending[i].request;
             outlook.access(request, &drive.locate(request))
         })?;
-        Some(self.pending.remove(least))
+        Some(self.pending.remove(min))
     }
 }
 

@@ -51,9 +51,9 @@ pub fn landed(spec: &Spec, asked: &[Arrival]) -> Vec<(u64, Vec<u64>)> {
     all
 }
 
-/// Absorbed at 1.0; the arm is called then. On the media from 9.0 till 13.0, head 0 of cylinder 1.
+/// Absorbed at 1.0; the arm is called then. On the media from 9.0 until 13.0, head 0 of cylinder 1.
 const FIRST: Arrival = (0.0, W, 23, 4);
-/// Absorbed at 2.0; on the media behind the first from 18.0 till 22.0, head 0 of cylinder 3.
+/// Absorbed at 2.0; on the media behind the first from 18.0 until 22.0, head 0 of cylinder 3.
 const SECOND: Arrival = (0.0, W, 60, 4);
 
 #[test]
@@ -138,7 +138,7 @@ fn reads_are_answered_from_the_cache_or_after_it() {
     // What is being written, and what waits.
     check_at(&read(3.0, 24, 2), 3.0, Outcome::Hit);
     check_at(&read(3.0, 60, 4), 3.0, Outcome::Hit);
-    // Only a part: the second goes first, till 22.0, then from tenth 0.
+    // Only a part: the second goes first, until 22.0, then from tenth 0.
     check_at(&read(3.0, 62, 6), 36.0, Outcome::Miss);
     // No part: after the first, cylinder 5 from 18.0, tenth 0.
     check(

@@ -64,7 +64,7 @@ impl Case {
     }
 
     /// The most that any write in a gap is worth.
-    fn most(&self, gap: &Gap, late: Span) -> i64 {
+    fn max(&self, gap: &Gap, late: Span) -> i64 {
         let ranges = self.ranges.iter();
         let all = ranges.flat_map(|range| self.writes(*range).map(|blocks| (*range, blocks)));
         let worths = all.filter_map(|(range, blocks)| {
@@ -196,8 +196,8 @@ proptest! {
         let dirty = || Dirty::new(&case.mechanism, case.ranges.clone(), &gap, case.conservatism);
         let found = dirty().search(&gap);
         let worth = found.map_or(0, |find| find.worth as i64);
-        prop_assert!(worth >= case.most(&gap, -ROUNDING), "{:?}", found);
-        prop_assert!(worth <= case.most(&gap, ROUNDING), "{:?}", found);
+        prop_assert!(worth >= case.max(&gap, -ROUNDING), "{:?}", found);
+        prop_assert!(worth <= case.max(&gap, ROUNDING), "{:?}", found);
         if let Some(find) = found {
             case.check(&gap, &find)?;
         }

@@ -1,4 +1,4 @@
-//! SCAN and C-SCAN that go on to the edge of the disk, on the tiny drive by hand.
+//! SCAN and C-SCAN that continue to the edge of the disk, on the tiny drive by hand.
 
 use diskarm_core::device::{Completion, Device};
 use diskarm_core::drive::Drive;

@@ -92,8 +92,8 @@ impl Spy {
             self.open
         );
         if self.greedy {
-            let least = fitting.iter().min_by_key(|r| positioning(drive, now, r));
-            assert_eq!(Some(chosen), least);
+            let min = fitting.iter().min_by_key(|r| positioning(drive, now, r));
+            assert_eq!(Some(chosen), min);
         }
     }
 }
@@ -122,10 +122,10 @@ impl Policy<Drive> for Spy {
         }
         if self.open.is_empty() {
             let all = self.pending.iter();
-            let least = all.min_by_key(|p| positioning(drive, now, &p.request));
+            let min = all.min_by_key(|p| positioning(drive, now, &p.request));
             assert_eq!(
                 Some(&chosen),
-                least,
+                min,
                 "nobody is too old: shortest positioning time"
             );
         } else {

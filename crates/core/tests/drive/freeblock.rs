@@ -101,7 +101,7 @@ impl Case {
     }
 
     /// The most that any read is worth.
-    fn most(&self, late: Span) -> u64 {
+    fn max(&self, late: Span) -> u64 {
         let all = self.wanted.sectors().0;
         let reads = (0..all).flat_map(|first| {
             let sizes = (1..=30.min(all - first)).map(SectorCount);
@@ -115,8 +115,8 @@ impl Case {
 
     fn check(&self, found: Option<Find>) -> Result<(), TestCaseError> {
         let worth = found.map_or(0, |find| find.worth);
-        prop_assert!(worth >= self.most(-ROUNDING), "{:?}", found);
-        prop_assert!(worth <= self.most(ROUNDING), "{:?}", found);
+        prop_assert!(worth >= self.max(-ROUNDING), "{:?}", found);
+        prop_assert!(worth <= self.max(ROUNDING), "{:?}", found);
         let Some(find) = found else {
             return Ok(());
         };

@@ -17,7 +17,7 @@ const SECTIONS: &str = "[bus]\nwrite_sector = \"0.25 ms\"\n[queue]\ndepth = 20\n
      [buffer]\ncaching = true\nsegments = 2\nsegment = \"8 sectors\"\n\
      write_cache = \"deferred\"\ndirty_max = \"20 sectors\"\ndestage_in_gaps = true\n";
 
-/// Absorbed at 1.0; on the media from 9.0 till 13.0, cylinder 1.
+/// Absorbed at 1.0; on the media from 9.0 until 13.0, cylinder 1.
 const FIRST: Arrival = (0.0, W, 23, 4);
 /// From 13.0 on, cylinder 5 is reached at 18.0; its block begins at tenth 0, 20.0.
 const READ: Arrival = (3.0, R, 100, 1);

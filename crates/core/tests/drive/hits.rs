@@ -95,7 +95,7 @@ fn what_was_read_ahead_hits_while_read_ahead_goes_on() {
     let c = last(&spec, &[(0.0, R, 20, 4), (13.5, R, 24, 2)]);
     check_at(&c, 14.6, Outcome::Hit);
     // Of blocks 28 to 31 two are there at 16.0 (tenths 4, 5); the others, at tenth 8 of the
-    // next track, till 20.0.
+    // next track, until 20.0.
     let spec = cached("read_ahead = \"until-full\"\npartial_hits_at_once = true\n");
     let c = last(&spec, &[(0.0, R, 20, 4), (15.5, R, 28, 4)]);
     check_at(&c, 20.35, Outcome::PartialHit);

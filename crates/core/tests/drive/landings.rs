@@ -33,7 +33,7 @@ fn landed(spec: &Spec, (ms, op, start, sectors): Arrival, times: &[f64]) -> Vec<
 
 #[test]
 fn an_absorbed_write_lands_sector_by_sector_after_it_has_completed() {
-    // Completed at 1.0; on the media from 9.0 till 13.0, head 0 of cylinder 1.
+    // Completed at 1.0; on the media from 9.0 until 13.0, head 0 of cylinder 1.
     let spec = tiny(
         "[bus]\nwrite_sector = \"0.25 ms\"\n\
          [buffer]\ncaching = true\nwrite_cache = \"always\"\n",

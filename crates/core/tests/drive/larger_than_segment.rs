@@ -5,9 +5,9 @@ use super::tiny::{R, W, check, last, tiny};
 #[test]
 fn the_media_of_a_large_read_wait_for_the_bus() {
     // Segment of 2, 1.5 ms a sector on the bus; blocks 23 to 26 from 9.0. Two are in at 11.0;
-    // the first leaves from 10.0 till 11.5, too late for the third to begin at 11: it comes
-    // again at 21. The second has left at 13.0, so the fourth follows: till 23.0. They leave
-    // from 22.0 and from 23.5, till 25.0.
+    // the first leaves from 10.0 until 11.5, too late for the third to begin at 11: it comes
+    // again at 21. The second has left at 13.0, so the fourth follows: until 23.0. They leave
+    // from 22.0 and from 23.5, until 25.0.
     let bus = "[bus]\nread_sector = \"1.5 ms\"\nhold_read = true\n";
     let spec = tiny(&format!("[buffer]\nsegment = \"2 sectors\"\n{bus}"));
     let c = last(&spec, &[(0.0, R, 23, 4)]);
@@ -31,7 +31,7 @@ fn a_large_read_on_a_fast_bus_never_waits() {
 #[test]
 fn a_read_that_leaves_the_bus_stalls_the_media_too() {
     // Segment and watermark of 2, nothing for the reselection: both are in at 11.0 and have
-    // left at 11.5 and 12.0. The third, wanted at 11, is read at 21, the fourth behind it, till
+    // left at 11.5 and 12.0. The third, wanted at 11, is read at 21, the fourth behind it, until
     // 23.0; the bus comes back for both: 24.0.
     let buffer = "[buffer]\nsegment = \"2 sectors\"\nread_watermark = \"50 %\"\n";
     let spec = tiny(&format!("{buffer}[bus]\nread_sector = \"0.5 ms\"\n"));
@@ -54,8 +54,8 @@ fn the_bus_of_a_large_write_waits_for_the_media() {
     let spec = tiny(&format!("{hold}write_sector = \"0.25 ms\"\n"));
     let c = last(&spec, &[(0.0, W, 23, 4)]);
     check(&c, 13.0, [0.0, 0.0, 2.0, 0.0, 7.0, 4.0, 0.0]);
-    // 1.5 ms a sector: the third is in at 11.5 and waits till 21; the fourth's place is free at
-    // 11.0, in at 13.0: till 23.0.
+    // 1.5 ms a sector: the third is in at 11.5 and waits until 21; the fourth's place is free at
+    // 11.0, in at 13.0: until 23.0.
     let spec = tiny(&format!("{hold}write_sector = \"1.5 ms\"\n"));
     let c = last(&spec, &[(0.0, W, 23, 4)]);
     check(&c, 23.0, [0.0, 0.0, 2.0, 0.0, 7.0, 14.0, 0.0]);

@@ -80,7 +80,7 @@ impl Estimate for Recorded {
 struct Brute {
     drive: Drive,
     policy: Box<dyn Policy<Drive>>,
-    most: u64,
+    max: u64,
     /// In order of arrival.
     waiting: Vec<Pending>,
     /// The requests of each command inside the drive.
@@ -103,7 +103,7 @@ impl Brute {
                 let Some(next) = self.waiting.iter().find(follows).copied() else {
                     break;
                 };
-                if size(&parts) + next.request.sectors.0 > self.most {
+                if size(&parts) + next.request.sectors.0 > self.max {
                     break;
                 }
                 self.waiting.retain(|p| *p != next);
@@ -213,7 +213,7 @@ fn run(device: &mut impl Device, arrivals: &[(Instant, Request)]) -> Vec<Complet
 fn through(
     drive: Drive,
     policy: &str,
-    most: Option<u64>,
+    max: Option<u64>,
     arrivals: &[(Instant, Request)],
 ) -> (Vec<Completion>, Vec<Request>) {
     let commands = Arc::new(Mutex::new(Vec::new()));
@@ -224,8 +224,8 @@ fn through(
     let choice: PolicyConfig = policy.parse().expect("a policy");
     let policy = choice.policy(&recorded);
     let host = Host::new(recorded, policy);
-    let mut host = match most {
-        Some(most) => host.merging(SectorCount(most)),
+    let mut host = match max {
+        Some(max) => host.merging(SectorCount(max)),
         None => host,
     };
     let done = run(&mut host, arrivals);
@@ -234,14 +234,14 @@ fn through(
 }
 
 /// Of requests at an idle tiny drive in ms.
-fn on_tiny(policy: &str, most: Option<u64>, asked: &[Arrival]) -> (Vec<Completion>, Vec<Request>) {
+fn on_tiny(policy: &str, max: Option<u64>, asked: &[Arrival]) -> (Vec<Completion>, Vec<Request>) {
     let asked = asked.iter().enumerate().map(|(id, &(at, op, start, n))| {
         let at = Instant::START + Span::from_ms(at);
         (at, request(id as u64, op, start, n))
     });
     let asked: Vec<_> = asked.collect();
     let drive = Drive::new(&tiny(""), Angle::ZERO).expect("a sound layout");
-    through(drive, policy, most, &asked)
+    through(drive, policy, max, &asked)
 }
 
 fn ids(done: &[Completion]) -> Vec<u64> {
@@ -286,8 +286,8 @@ fn requests_before_the_chosen_one_are_not_merged() {
 
 #[test]
 fn a_command_grows_to_the_limit_and_no_further() {
-    let sizes = |most| {
-        let (_, commands) = on_tiny("clook", most, &THREE);
+    let sizes = |max| {
+        let (_, commands) = on_tiny("clook", max, &THREE);
         let sizes: Vec<u64> = commands.iter().map(|c| c.sectors.0).collect();
         sizes
     };
@@ -318,8 +318,8 @@ fn of_two_following_requests_the_first_to_arrive_is_merged() {
         (3.0, R, 22, 1),
         (4.0, R, 22, 5),
     ];
-    let sizes = |most| {
-        let (done, commands) = on_tiny("fcfs", Some(most), &asked);
+    let sizes = |max| {
+        let (done, commands) = on_tiny("fcfs", Some(max), &asked);
         let sizes: Vec<u64> = commands.iter().map(|c| c.sectors.0).collect();
         (ids(&done), sizes)
     };
@@ -352,7 +352,7 @@ fn scattered(arrivals: &[(Instant, Request)]) -> Vec<(Instant, Request)> {
 fn cut(
     commands: &[Request],
     done: &[Completion],
-    most: u64,
+    max: u64,
     asked: &[(Instant, Request)],
 ) -> Result<(), TestCaseError> {
     let mut rest = done.iter().peekable();
@@ -369,7 +369,7 @@ fn cut(
             parts += 1;
         }
         prop_assert_eq!(next, command.end());
-        prop_assert!(parts == 1 || command.sectors.0 <= most, "{command:?}");
+        prop_assert!(parts == 1 || command.sectors.0 <= max, "{command:?}");
     }
     prop_assert!(rest.next().is_none());
     let mut came: Vec<(Instant, Request)> = done.iter().map(|c| (c.arrived, c.request)).collect();
@@ -387,18 +387,18 @@ proptest! {
     // Each case runs under every policy.
     #[test]
     fn each_request_completes_once_with_its_command(
-        spec in drive(), raw in requests(40), one_way in any::<bool>(), most in 1..80u64,
+        spec in drive(), raw in requests(40), one_way in any::<bool>(), max in 1..80u64,
     ) {
         let asked = arrivals(&spec, &raw, one_way);
         for policy in policies() {
-            let (done, commands) = through(made(&spec, 1), &policy, Some(most), &asked);
-            cut(&commands, &done, most, &asked)?;
+            let (done, commands) = through(made(&spec, 1), &policy, Some(max), &asked);
+            cut(&commands, &done, max, &asked)?;
         }
     }
 
     #[test]
     fn merging_matches_a_full_scan(
-        spec in drive(), raw in requests(40), one_way in any::<bool>(), most in 1..80u64,
+        spec in drive(), raw in requests(40), one_way in any::<bool>(), max in 1..80u64,
         depth in 1..4u32,
     ) {
         let asked = arrivals(&spec, &raw, one_way);
@@ -408,13 +408,13 @@ proptest! {
             let mut brute = Brute {
                 policy: choice.policy(&drive),
                 drive,
-                most,
+                max,
                 waiting: Vec::new(),
                 inside: Vec::new(),
                 done: Vec::new(),
             };
             let expected = run(&mut brute, &asked);
-            let (done, _) = through(made(&spec, depth), &policy, Some(most), &asked);
+            let (done, _) = through(made(&spec, depth), &policy, Some(max), &asked);
             prop_assert_eq!(done, expected, "{}", policy);
         }
     }

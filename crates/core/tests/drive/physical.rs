@@ -2,7 +2,7 @@
 //! of two sectors.
 //!
 //! Block 22 is in tenth 8, on cylinder 1, where the arm stands from 2.0 on; its physical sector is
-//! 22 and 23, from 8.0 till 10.0.
+//! 22 and 23, from 8.0 until 10.0.
 
 use diskarm_core::device::{Device, Outcome};
 use diskarm_core::drive::Drive;
@@ -43,11 +43,11 @@ fn a_write_of_part_of_one_takes_a_revolution_more() {
 
 #[test]
 fn each_track_with_a_part_takes_a_revolution_more() {
-    // Blocks 26 to 33: tenth 2 of head 0, passed from 12.0 and written till 26.0; head 1 at 27.0,
-    // tenth 8 at 28.0, written till 42.0.
+    // Blocks 26 to 33: tenth 2 of head 0, passed from 12.0 and written until 26.0; head 1 at 27.0,
+    // tenth 8 at 28.0, written until 42.0.
     let c = last(&emulated(""), &[(0.5, W, 27, 6)]);
     check(&c, 42.0, [0.0, 0.0, 2.0, 0.0, 19.5, 20.0, 0.0]);
-    // With the second end whole till 32.0.
+    // With the second end whole until 32.0.
     let c = last(&emulated(""), &[(0.5, W, 27, 7)]);
     check(&c, 32.0, [0.0, 0.0, 2.0, 0.0, 19.5, 10.0, 0.0]);
 }
@@ -71,15 +71,15 @@ fn a_read_of_part_of_one_takes_it_whole() {
 #[test]
 fn what_is_in_the_buffer_is_not_read() {
     let spec = emulated(CACHED);
-    // Read till 10.0; cylinder 1 again, tenth 8 at 18.0.
+    // Read until 10.0; cylinder 1 again, tenth 8 at 18.0.
     for read in [(0.0, R, 22, 1), (0.0, R, 23, 1)] {
         check_at(&last(&spec, &[read, (11.0, W, 23, 1)]), 20.0, Outcome::Miss);
     }
-    // Written till 20.0; what was read for it is there.
+    // Written until 20.0; what was read for it is there.
     let writes = [(0.0, W, 23, 1), (21.0, W, 22, 1)];
     check_at(&last(&spec, &writes), 30.0, Outcome::Miss);
     assert_eq!(held(&spec, &writes[..1]), [22, 23]);
-    // Where written data are not kept, it is read again: from 28.0, written till 40.0.
+    // Where written data are not kept, it is read again: from 28.0, written until 40.0.
     let drops = emulated("[buffer]\ncaching = true\n");
     check_at(&last(&drops, &writes), 40.0, Outcome::Miss);
 }
@@ -109,16 +109,16 @@ fn the_write_cache_reads_first_too() {
 fn a_stream_that_the_write_cache_joins_needs_no_reads() {
     // Whole before the first pass over them, at 8.0: on the media at 10.0.
     assert_eq!(read_behind(&[(0.0, 22, 1), (1.0, 23, 1)]), 20.0);
-    // Four sectors, till 12.0.
+    // Four sectors, until 12.0.
     let singly = [(0.0, 22, 1), (1.0, 23, 1), (2.0, 24, 1), (3.0, 25, 1)];
     assert_eq!(read_behind(&singly), 20.0);
     let parts = [(0.0, 22, 3), (1.0, 25, 3), (2.0, 28, 2)];
     assert_eq!(read_behind(&parts), 30.0);
-    // The first physical sector has been read by 10.0, and is whole at 11.0: till 20.0.
+    // The first physical sector has been read by 10.0, and is whole at 11.0: until 20.0.
     assert_eq!(read_behind(&[(0.0, 22, 1), (11.0, 23, 1)]), 30.0);
-    // It is being written, from 18.0 till 20.0: again from 28.0 till 30.0.
+    // It is being written, from 18.0 until 20.0: again from 28.0 until 30.0.
     assert_eq!(read_behind(&[(0.0, 22, 1), (18.5, 23, 1)]), 40.0);
-    // What a stream begins or ends with is read all the same. On the media till 22.0; where the
+    // What a stream begins or ends with is read all the same. On the media until 22.0; where the
     // first write is whole, the second follows at 10.0 and is written at 20.0.
     assert_eq!(read_behind(&[(0.0, 23, 1), (1.0, 24, 2)]), 30.0);
     assert_eq!(read_behind(&[(0.0, 22, 2), (1.0, 24, 1)]), 30.0);
@@ -140,7 +140,7 @@ fn what_lands_is_what_was_written() {
     assert_eq!(drive.submit(at(0.0), request(0, W, 22, 1)), Ok(()));
     assert!(landed(&mut drive, 1.0).is_empty());
     assert_eq!(drive.submit(at(1.0), request(1, W, 23, 2)), Ok(()));
-    // One run, from 18.0 till 22.0; the first physical sector of it till 20.0.
+    // One run, from 18.0 until 22.0; the first physical sector of it until 20.0.
     assert!(landed(&mut drive, 19.9).is_empty());
     assert_eq!(landed(&mut drive, 20.1), [22, 23]);
     assert_eq!(landed(&mut drive, 22.1), [24]);

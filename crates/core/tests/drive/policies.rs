@@ -30,11 +30,11 @@ impl<E: Estimate> Policy<E> for BruteSptf {
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
         let outlook = drive.outlook(now);
         // The first of the least: in order of arrival.
-        let least = (0..self.0.len()).min_by_key(|&i| {
+        let min = (0..self.0.len()).min_by_key(|&i| {
             let request = &self.0[i].request;
             outlook.positioning(request, &drive.locate(request))
         })?;
-        Some(self.0.remove(least))
+        Some(self.0.remove(min))
     }
 }
 

@@ -25,7 +25,7 @@ preseek = "{preseek}"
 
 #[test]
 fn the_arm_moves_on_when_the_pre_seek_level_says() {
-    // Block 23: 0.5, seek till 2.5, 9.0 till 10.0, bus till 10.5, completion 10.9. Block 60's
+    // Block 23: 0.5, seek until 2.5, 9.0 until 10.0, bus until 10.5, completion 10.9. Block 60's
     // command was processed meanwhile; the seek of 3 begins when the arm may go; tenth 8 at 18.
     let asked = [(0.0, R, 23, 1), (0.0, R, 60, 1)];
     for (preseek, open) in [

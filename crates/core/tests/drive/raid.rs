@@ -416,7 +416,7 @@ fn what_a_failing_member_has_to_do_is_done_without_it() {
     let done = failing(&[(0.0, request(7, R, 62, 2))]);
     assert_eq!(times(&done), [(7, read)]);
     assert_eq!(done[0].status, Status::Recovered { retries: 1 });
-    // The same write as without disk 1 from the start, but for what it waits for the row.
+    // The same write as without disk 1 from the start, except for what it waits for the row.
     let done = failing(&[(0.0, request(7, R, 62, 2)), (0.1, request(8, W, 62, 2))]);
     let statuses: Vec<Status> = done.iter().map(|done| done.status).collect();
     assert_eq!(statuses.len(), 2);

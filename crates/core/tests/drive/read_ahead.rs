@@ -10,7 +10,7 @@ fn ahead(buffer: &str) -> Spec {
     tiny(&format!("[buffer]\ncaching = true\n{size}{buffer}"))
 }
 
-/// Blocks 24 and 25, from 10.0 till 12.0.
+/// Blocks 24 and 25, from 10.0 until 12.0.
 const FIRST: Arrival = (0.3, R, 24, 2);
 
 fn blocks(range: std::ops::Range<u64>) -> Vec<u64> {

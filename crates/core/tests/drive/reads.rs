@@ -18,7 +18,7 @@ hold_read = true
 
 #[test]
 fn a_read_takes_overhead_seek_rotation_transfer_and_the_last_sector_on_the_bus() {
-    // 0.5 overhead, 2 seek; tenth 9 comes at 9.0; four sectors till 13.0. The bus is back at
+    // 0.5 overhead, 2 seek; tenth 9 comes at 9.0; four sectors until 13.0. The bus is back at
     // 10.25, a sector behind the media: 13.25. Completion 0.1.
     let c = last(&tiny(PATH), &[(0.0, R, 23, 4)]);
     check(&c, 13.35, [0.0, 0.6, 2.0, 0.0, 6.5, 4.0, 0.25]);
@@ -62,14 +62,14 @@ fn a_watermark_may_be_of_the_segment() {
 
 #[test]
 fn across_tracks_the_skew_hides_the_head_switch() {
-    // Seek till 2; blocks 28, 29 at tenth 4, till 6; head switch till 7, tenth 8 at 8, till 10.
+    // Seek until 2; blocks 28, 29 at tenth 4, until 6; head switch until 7, tenth 8 at 8, until 10.
     let c = last(&tiny(""), &[(0.0, R, 28, 4)]);
     check(&c, 10.0, [0.0, 0.0, 2.0, 0.0, 2.0, 6.0, 0.0]);
 }
 
 #[test]
 fn across_cylinders_the_skew_hides_the_seek() {
-    // Head switch till 1; blocks 18, 19 at tenth 0: 10 till 12; seek till 14, tenth 6 at 16.
+    // Head switch until 1; blocks 18, 19 at tenth 0: 10 until 12; seek until 14, tenth 6 at 16.
     let c = last(&tiny(""), &[(0.0, R, 18, 4)]);
     check(&c, 18.0, [0.0, 0.0, 0.0, 1.0, 9.0, 8.0, 0.0]);
 }
@@ -97,8 +97,8 @@ fn a_head_switch_overlaps_a_seek() {
 
 #[test]
 fn across_zones_sectors_grow() {
-    // Block 99 is at tenth 5 of cylinder 4: from 0.5, seek till 5.5, at 15 till 16. Block 100 is
-    // the first of a zone of five sectors a track, at tenth 0: seek till 18, at 20, 2 ms.
+    // Block 99 is at tenth 5 of cylinder 4: from 0.5, seek until 5.5, at 15 until 16. Block 100 is
+    // the first of a zone of five sectors a track, at tenth 0: seek until 18, at 20, 2 ms.
     let zones = "cylinders = [0, 5]\nsectors_per_track = 10\n\
                  track_skew_sectors = 2\ncylinder_skew_sectors = 4\n\
                  [[geometry.zones]]\ncylinders = [5, 10]\nsectors_per_track = 5\n";
@@ -129,15 +129,15 @@ fn spared(line: &str) -> diskarm_core::spec::Spec {
 
 #[test]
 fn a_slipped_sector_passes_unread() {
-    // Blocks 0 and 1 till 2; sector 2 slipped; blocks 2 and 3 from 3 till 5.
+    // Blocks 0 and 1 until 2; sector 2 slipped; blocks 2 and 3 from 3 until 5.
     let c = last(&spared("slips = [2]"), &[(0.0, R, 0, 4)]);
     check(&c, 5.0, [0.0, 0.0, 0.0, 0.0, 0.0, 5.0, 0.0]);
 }
 
 #[test]
 fn a_reallocated_sector_costs_two_seeks() {
-    // Block 1 from 1 till 2; block 2 stands in cylinder 9, head 1, sector 8, at tenth 4: seek
-    // till 12, at 14 till 15; back at 25, block 3 at tenth 3: 33 till 34.
+    // Block 1 from 1 until 2; block 2 stands in cylinder 9, head 1, sector 8, at tenth 4: seek
+    // until 12, at 14 until 15; back at 25, block 3 at tenth 3: 33 until 34.
     let c = last(&spared("defects = [[2, 198]]"), &[(0.0, R, 1, 3)]);
     check(&c, 34.0, [0.0, 0.0, 0.0, 0.0, 1.0, 33.0, 0.0]);
 }
@@ -146,10 +146,10 @@ fn a_reallocated_sector_costs_two_seeks() {
 fn a_zero_latency_read_begins_where_the_head_lands() {
     let spec = tiny("[buffer]\nread_on_arrival = true\n");
     // In place at 2.5, in the middle of sector 6 of the track: 7 to 9 first, then 0 to 6 from
-    // 6.0 till 13.0, which in order would have taken till 16.0.
+    // 6.0 until 13.0, which in order would have taken until 16.0.
     let c = last(&spec, &[(0.5, R, 20, 10)]);
     check(&c, 13.0, [0.0, 0.0, 2.0, 0.0, 3.5, 7.0, 0.0]);
-    // Of sectors 2 to 9 (tenth 8 on) the head lands in the fifth: 8.0 till 13.0.
+    // Of sectors 2 to 9 (tenth 8 on) the head lands in the fifth: 8.0 until 13.0.
     let c = last(&spec, &[(0.5, R, 22, 8)]);
     check(&c, 13.0, [0.0, 0.0, 2.0, 0.0, 5.5, 5.0, 0.0]);
     // Sectors 0 to 3 do not pass before their first.
@@ -159,7 +159,7 @@ fn a_zero_latency_read_begins_where_the_head_lands() {
 
 #[test]
 fn a_zero_latency_read_takes_the_sector_that_just_begins() {
-    // In place at 2.0, where sector 6 begins: 6 to 9 first, then 0 to 5 from 6.0 till 12.0.
+    // In place at 2.0, where sector 6 begins: 6 to 9 first, then 0 to 5 from 6.0 until 12.0.
     let spec = tiny("[buffer]\nread_on_arrival = true\n");
     let c = last(&spec, &[(0.0, R, 20, 10)]);
     check(&c, 12.0, [0.0, 0.0, 2.0, 0.0, 4.0, 6.0, 0.0]);
@@ -167,7 +167,7 @@ fn a_zero_latency_read_takes_the_sector_that_just_begins() {
 
 #[test]
 fn in_step_with_the_media_the_last_sector_of_a_zero_latency_read_is_the_last_to_pass() {
-    // Sector 6, the seventh, passes last, till 13.0; with it in, the three behind it follow.
+    // Sector 6, the seventh, passes last, until 13.0; with it in, the three behind it follow.
     let bus = "[bus]\nread_sector = \"0.25 ms\"\nhold_read = true\n";
     let spec = tiny(&format!("[buffer]\nread_on_arrival = true\n{bus}"));
     let c = last(&spec, &[(0.5, R, 20, 10)]);

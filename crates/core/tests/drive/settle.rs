@@ -46,7 +46,7 @@ fn a_seek_needs_no_other_settle() {
     }
 }
 
-/// Blocks 8 and 9 from 8.0 till 10.0; block 10 at 12.0, which a settle till 12.5 would miss.
+/// Blocks 8 and 9 from 8.0 until 10.0; block 10 at 12.0, which a settle until 12.5 would miss.
 #[test]
 fn a_transfer_that_goes_on_pays_only_the_head_switch() {
     for op in [R, W] {

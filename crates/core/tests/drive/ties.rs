@@ -78,7 +78,7 @@ fn through(
             let policy = choice.policy(&drive);
             let host = Host::new(drive, policy);
             let mut host = match place {
-                Place::Merging(most) => host.merging(SectorCount(most)),
+                Place::Merging(max) => host.merging(SectorCount(max)),
                 _ => host,
             };
             engine::run(&mut host, &mut load, &mut seen)

@@ -366,9 +366,9 @@ proptest! {
                 let mut inside = (0..list.len()).filter(|&i| batch.contains(&list[i].request.id));
                 let first = inside.next().expect("a batch");
                 let time = |i: usize| access(drive, now, &list[i]);
-                let least = inside.fold(first, |a, b| if time(b) < time(a) { b } else { a });
-                batch.retain(|&id| id != list[least].request.id);
-                least
+                let min = inside.fold(first, |a, b| if time(b) < time(a) { b } else { a });
+                batch.retain(|&id| id != list[min].request.id);
+                min
             };
             Box::new(Brute { list: Vec::new(), select })
         };
@@ -424,8 +424,8 @@ impl Policy<Drive> for BruteGroups {
         for _ in 0..=last {
             let of = |p: &Pending| drive.locate(&p.request).cylinder.0 / self.n;
             let here = (0..self.list.len()).filter(|&i| of(&self.list[i]) == self.group);
-            if let Some(least) = here.min_by_key(|&i| access(drive, now, &self.list[i])) {
-                return Some(self.list.remove(least));
+            if let Some(min) = here.min_by_key(|&i| access(drive, now, &self.list[i])) {
+                return Some(self.list.remove(min));
             }
             self.group = if self.group == last {
                 0
@@ -452,11 +452,11 @@ fn planned(mut rest: Vec<Pending>, mut now: Instant, drive: &Drive) -> (Vec<Pend
     let mut plan = Vec::new();
     rest.sort_by_key(|p| p.request.id);
     while !rest.is_empty() {
-        let least = (0..rest.len()).min_by_key(|&i| {
+        let min = (0..rest.len()).min_by_key(|&i| {
             let request = &rest[i].request;
             trial.outlook(now).access(request, &trial.locate(request))
         });
-        let next = rest.remove(least.expect("some"));
+        let next = rest.remove(min.expect("some"));
         now = trial.serve(now, &next.request);
         plan.push(next);
     }

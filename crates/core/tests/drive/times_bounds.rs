@@ -136,16 +136,16 @@ fn keeps(served: &[Completion], bound: Bound) -> bool {
     match bound {
         Bound::None => before.len() as u64 >= NEAR * 9 / 10,
         Bound::Arrived(after) => later.map(|c| c.arrived).max() <= Some(ms(1.0 + after)),
-        Bound::Later(most) => later.count() <= most,
-        Bound::Chosen(wait, most) => chosen_after(served, ms(1.0 + wait)) <= most,
-        Bound::Returns(most) => {
+        Bound::Later(max) => later.count() <= max,
+        Bound::Chosen(wait, max) => chosen_after(served, ms(1.0 + wait)) <= max,
+        Bound::Returns(max) => {
             let waited = before.iter().filter(|c| c.at > ms(1.0));
             let blocks: Vec<u64> = waited.map(|c| c.request.start.0).collect();
             // Under LOOK the arm also moves back over many blocks, one by one.
             let is_return = |pair: &&[u64]| pair[1] < pair[0];
             let runs = blocks.windows(2).collect::<Vec<_>>();
             let begins = |at: usize| is_return(&runs[at]) && (at == 0 || !is_return(&runs[at - 1]));
-            (0..runs.len()).filter(|&at| begins(at)).count() <= most
+            (0..runs.len()).filter(|&at| begins(at)).count() <= max
         }
         Bound::Forced(within) => {
             let older = before.iter().filter(|c| c.request.id < FAR).map(|c| c.at);

@@ -44,7 +44,6 @@ pub fn request(id: u64, op: Op, start: u64, sectors: u64) -> Request {
     Request::new(id, op, Lbn(start), SectorCount(sectors))
 }
 
-/// Collects completions.
 #[derive(Default)]
 pub struct Seen(pub Vec<Completion>);
 

@@ -1,4 +1,4 @@
-//! Read-ahead that goes on with the beginning of its track.
+//! Read-ahead that continues with the beginning of its track.
 
 use diskarm_core::device::Outcome;
 use diskarm_core::spec::Spec;
@@ -11,7 +11,7 @@ fn whole(buffer: &str) -> Spec {
     tiny(&format!("[buffer]\n{ahead}{buffer}"))
 }
 
-/// Blocks 24 and 25, from 10.0 till 12.0; the track is blocks 20 to 29, and ends at 16.0. The
+/// Blocks 24 and 25, from 10.0 until 12.0; the track is blocks 20 to 29, and ends at 16.0. The
 /// revolution is over at 20.0.
 const FIRST: Arrival = (0.3, R, 24, 2);
 

@@ -25,7 +25,7 @@ segment = "8 sectors"
     ))
 }
 
-/// Absorbed at 1.65; on the media from 9.0 till 13.0, head 0 of cylinder 1.
+/// Absorbed at 1.65; on the media from 9.0 until 13.0, head 0 of cylinder 1.
 const DIRTY: Arrival = (0.0, W, 23, 4);
 
 #[test]
@@ -33,17 +33,17 @@ fn an_absorbed_write_takes_overhead_and_bus() {
     let c = last(&cached("write_cache = \"always\""), &[DIRTY]);
     check(&c, 1.65, [0.0, 0.65, 0.0, 0.0, 0.0, 0.0, 1.0]);
     assert_eq!(c.outcome, Outcome::Absorbed);
-    // Without: 9.0 till 13.0, 0.1.
+    // Without: 9.0 until 13.0, 0.1.
     check_at(&last(&cached(""), &[DIRTY]), 13.1, Outcome::Miss);
 }
 
 #[test]
 fn dirty_data_are_flushed_before_another_request_is_served() {
-    // The read waits till 13.0; cylinder 3 at 16.0, tenth 8 at 18, the bus's preparation 0.05.
+    // The read waits until 13.0; cylinder 3 at 16.0, tenth 8 at 18, the bus's preparation 0.05.
     let spec = cached("write_cache = \"always\"");
     let c = last(&spec, &[DIRTY, (2.0, R, 60, 1)]);
     check(&c, 19.05, [11.0, 0.05, 3.0, 0.0, 2.0, 1.0, 0.0]);
-    // A write that does not append waits too: 13.0, data 13.05 till 13.3.
+    // A write that does not append waits too: 13.0, data 13.05 until 13.3.
     let c = last(&spec, &[DIRTY, (2.0, W, 60, 1)]);
     check(&c, 13.4, [10.6, 0.55, 0.0, 0.0, 0.0, 0.0, 0.25]);
     // Flushed already, nobody waits.
@@ -56,11 +56,11 @@ fn what_appends_to_dirty_data_joins_their_pass() {
     let spec = cached("write_cache = \"always\"\ncombine_writes = true");
     let more = (2.0, W, 27, 2);
     check_at(&last(&spec, &[DIRTY, more]), 3.05, Outcome::Absorbed);
-    // Blocks 27 and 28 follow at 13.0 till 15.0: a read waits for them; cylinder 3 at 18.0,
+    // Blocks 27 and 28 follow at 13.0 until 15.0: a read waits for them; cylinder 3 at 18.0,
     // tenth 9 at 19.
     let c = last(&spec, &[DIRTY, more, (4.0, R, 61, 1)]);
     check(&c, 20.05, [11.0, 0.05, 3.0, 0.0, 1.0, 1.0, 0.0]);
-    // Not combined it waits for the flush: 13.0, data till 13.55.
+    // Not combined it waits for the flush: 13.0, data until 13.55.
     let alone = cached("write_cache = \"always\"");
     check_at(&last(&alone, &[DIRTY, more]), 13.65, Outcome::Absorbed);
 }

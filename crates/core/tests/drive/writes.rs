@@ -20,7 +20,7 @@ fn with(bus: &str) -> diskarm_core::spec::Spec {
 
 #[test]
 fn a_write_leaves_the_bus_and_comes_back_when_it_is_on_the_media() {
-    // 0.5 overhead; the data from 0.55 till 1.55. Seek till 2.5, tenth 9 at 9.0, till 13.0.
+    // 0.5 overhead; the data from 0.55 until 1.55. Seek until 2.5, tenth 9 at 9.0, until 13.0.
     // Reselection 0.2, completion 0.1.
     let spec = with("write_sector = \"0.25 ms\"");
     let c = last(&spec, &[(0.0, W, 23, 4)]);
@@ -129,11 +129,11 @@ fn a_write_behind_a_non_sequential_write_may_disconnect_twice() {
     let path = PATH.replace("0.4 ms", "0.9 ms");
     let spec = tiny(&format!("{path}{EXTRA}[bus]\nwrite_sector = \"0.25 ms\"\n"));
     // Command 0.4: 50.4. The arm is called at 50.6 and stands over cylinder 2 at 52.6; block 43
-    // at tenth 5, 55 till 56. Data from 50.4 + 0.1 + 0.5 + 0.2 + 0.05. Reselection 0.15,
+    // at tenth 5, 55 until 56. Data from 50.4 + 0.1 + 0.5 + 0.2 + 0.05. Reselection 0.15,
     // completion 0.1.
     let c = last(&spec, &[(0.0, W, 23, 1), (50.0, W, 43, 1)]);
     check(&c, 56.25, [0.0, 0.85, 2.0, 0.0, 2.4, 1.0, 0.0]);
-    // A sequential one does not: data from 50.95 till 51.2, block 24 at tenth 0, 60 till 61.
+    // A sequential one does not: data from 50.95 until 51.2, block 24 at tenth 0, 60 until 61.
     let c = last(&spec, &[(0.0, W, 23, 1), (50.0, W, 24, 1)]);
     check(&c, 61.3, [0.0, 1.2, 0.0, 0.0, 8.8, 1.0, 0.3]);
     // Nor one behind a read: 50.5, cylinder 2 at 52.5.

@@ -155,8 +155,8 @@ fn add_zone(g: &mut Geometry, raw: &RawZone) {
     })
     .mapped
     .len() as u64;
-    let most = if at == 0 { data - 1 } else { data - others };
-    g.zones[at].reserved_sectors = SectorCount(raw.reserved.min(most));
+    let max = if at == 0 { data - 1 } else { data - others };
+    g.zones[at].reserved_sectors = SectorCount(raw.reserved.min(max));
 }
 
 /// Adds the random defects of a zone, as far as there are places and spares.

@@ -59,8 +59,8 @@ fn random_steps(dice: &mut Dice, tower: &Tower) -> Vec<(Instant, Step)> {
         } else {
             dice.below(blocks)
         };
-        let most = if tower.is_array() { 48 } else { 16 };
-        let sectors = (1 + dice.below(most)).min(blocks - start);
+        let max = if tower.is_array() { 48 } else { 16 };
+        let sectors = (1 + dice.below(max)).min(blocks - start);
         end = (start + sectors) % blocks;
         let mut request = match op {
             Op::Flush => Request::flush(1_000 + id),
@@ -192,7 +192,7 @@ impl Run {
     }
 }
 
-/// No request overtakes an ordered one, and that one overtakes none, but for those at the head of
+/// No request overtakes an ordered one, and that one overtakes none, except for those at the head of
 /// the queue.
 fn check_order(requests: &[Completion]) {
     let is_head = |done: &Completion| done.request.ordering == Ordering::HeadOfQueue;
@@ -365,7 +365,7 @@ fn every_tower_keeps_its_promises() {
         absorbed,
         ordered,
     } = met;
-    let least = [
+    let min = [
         recovered,
         medium_errors,
         not_ready,
@@ -373,7 +373,7 @@ fn every_tower_keeps_its_promises() {
         absorbed,
         ordered,
     ];
-    let is_enough = least.into_iter().all(|count| count >= SEEDS / 10);
+    let is_enough = min.into_iter().all(|count| count >= SEEDS / 10);
     assert!(is_enough || one.is_some(), "{met:?}");
 }
 

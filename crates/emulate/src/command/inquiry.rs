@@ -5,7 +5,7 @@ use diskarm_wire::vital::{BlockLimits, Characteristics, Designator, Page, code};
 use diskarm_wire::{Command, Sense};
 
 use super::misplaced;
-use super::transfer::MOST_BLOCKS;
+use super::transfer::MAX_BLOCKS;
 use crate::state::{Context, invalid_field};
 use crate::work::Start;
 
@@ -116,10 +116,10 @@ fn limits(context: &Context<'_>) -> Vec<u8> {
         write_same_nonzero: false,
         compare_and_write: u8::MAX,
         granularity,
-        transfer: MOST_BLOCKS,
+        transfer: MAX_BLOCKS,
         optimal_transfer: 0,
         prefetch: 0,
-        write_same: MOST_BLOCKS.into(),
+        write_same: MAX_BLOCKS.into(),
     };
     limits.emit().to_vec()
 }

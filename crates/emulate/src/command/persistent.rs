@@ -151,7 +151,7 @@ fn act(
     match action {
         ReserveOut::Register | ReserveOut::RegisterAndIgnore => {
             let is_new = key != 0 && reservations.key(nexus).is_none();
-            if is_new && reservations.registered.len() == Reservations::MOST {
+            if is_new && reservations.registered.len() == Reservations::MAX {
                 return Err(Sense::new(
                     Key::IllegalRequest,
                     Code::REGISTRATION_RESOURCES,

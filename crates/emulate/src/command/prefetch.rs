@@ -6,7 +6,7 @@ use diskarm_core::units::Lbn;
 use diskarm_wire::{Command, Sense};
 
 use super::misplaced;
-use super::transfer::{MOST_BLOCKS, address_byte};
+use super::transfer::{MAX_BLOCKS, address_byte};
 use crate::state::Context;
 use crate::work::{Answer, Start, Step, Work};
 
@@ -37,7 +37,7 @@ pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start,
     let fits = count <= room && !context.state.read_cache_disabled;
     let work = PreFetch {
         at,
-        count: count.min(room.max(1)).min(MOST_BLOCKS.into()),
+        count: count.min(room.max(1)).min(MAX_BLOCKS.into()),
         served: false,
         fits,
     };

@@ -14,7 +14,7 @@ use crate::state::{Context, invalid_field};
 use crate::work::Start;
 
 /// The least room that REPORT LUNS takes.
-const LEAST: u32 = 16;
+const MIN: u32 = 16;
 
 pub(super) fn units(command: &Command, _: &mut Context<'_>) -> Result<Start, Sense> {
     let Command::ReportLuns { select, length } = *command else {
@@ -26,7 +26,7 @@ pub(super) fn units(command: &Command, _: &mut Context<'_>) -> Result<Start, Sen
         1 => &[],
         _ => return Err(invalid_field(2, None)),
     };
-    if length < LEAST {
+    if length < MIN {
         return Err(invalid_field(6, None));
     }
     let mut data = vec![0; 8 + 8 * units.len()];

@@ -10,7 +10,7 @@ use crate::state::{Context, invalid_field};
 use crate::work::{Asked, Start, Step, Transfer, Work};
 
 /// The most blocks of a transfer, as the block limits page tells.
-pub(crate) const MOST_BLOCKS: u32 = Request::MAX_SECTORS.0 as u32;
+pub(crate) const MAX_BLOCKS: u32 = Request::MAX_SECTORS.0 as u32;
 
 /// Where a command block has its address.
 pub(super) fn address_byte(size: Size) -> u16 {
@@ -29,7 +29,7 @@ pub(super) fn count_byte(size: Size) -> u16 {
 
 /// The blocks of a transfer, which are within the capacity and the block limits.
 pub(super) fn checked(context: &Context<'_>, size: Size, blocks: Blocks) -> Result<Lbn, Sense> {
-    if blocks.count > MOST_BLOCKS {
+    if blocks.count > MAX_BLOCKS {
         return Err(invalid_field(count_byte(size), None));
     }
     context.in_range(blocks.at, blocks.count.into(), address_byte(size))

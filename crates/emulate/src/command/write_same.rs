@@ -5,7 +5,7 @@ use diskarm_core::units::Lbn;
 use diskarm_wire::{Command, Sense};
 
 use super::misplaced;
-use super::transfer::{MOST_BLOCKS, address_byte, count_byte};
+use super::transfer::{MAX_BLOCKS, address_byte, count_byte};
 use crate::state::{Context, invalid_field};
 use crate::work::{Start, Step, Work};
 
@@ -32,7 +32,7 @@ pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start,
         count => count.into(),
     };
     // The most that the block limits page allows.
-    if count > MOST_BLOCKS.into() {
+    if count > MAX_BLOCKS.into() {
         return Err(invalid_field(count_byte(size), None));
     }
     let length = context.state.block;

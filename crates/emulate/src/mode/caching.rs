@@ -91,11 +91,11 @@ fn check(view: &View<'_>, page: &[u8]) -> Result<(), Refused> {
     let Ok(page) = Caching::parse(page) else {
         return Err(Refused::Length);
     };
-    let most = view
+    let max = view
         .drive
         .map_or(0, |(spec, _)| blocks(spec.buffer.segment));
     // Bytes 6, 8 and 10 of the page, whose header has two.
-    if page.maximum_prefetch > most {
+    if page.maximum_prefetch > max {
         return refused(6);
     }
     if page.minimum_prefetch > page.maximum_prefetch.min(page.prefetch_ceiling) {
@@ -116,9 +116,9 @@ pub(super) fn apply(page: &Caching, spec: &mut Spec) {
 }
 
 fn read_ahead(page: &Caching, rules: &mut Buffer) {
-    let most = page.maximum_prefetch.min(page.prefetch_ceiling);
-    if most != blocks(rules.read_ahead_max) {
-        rules.read_ahead_max = SectorCount(most.into());
+    let max = page.maximum_prefetch.min(page.prefetch_ceiling);
+    if max != blocks(rules.read_ahead_max) {
+        rules.read_ahead_max = SectorCount(max.into());
     }
     if page.minimum_prefetch != blocks(rules.read_ahead_min) {
         rules.read_ahead_min = SectorCount(page.minimum_prefetch.into());

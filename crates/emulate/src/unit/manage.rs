@@ -13,7 +13,7 @@ use crate::state::Context;
 impl<D: Backing> Unit<D> {
     /// Aborts a task: it gets no response. Returns whether it was outstanding.
     ///
-    /// What the device has begun of it goes on there, and holds it up; a write that was aborted may
+    /// What the device has begun of it continues there, and holds it up; a write that was aborted may
     /// be on the media or not, and in this model is not. ORWRITE and COMPARE AND WRITE change their
     /// blocks when they have read them, and aborting them later does not undo that.
     pub fn abort(&mut self, now: Instant, initiator: u64, id: u64) -> bool {
@@ -96,7 +96,7 @@ impl<D: Backing> Unit<D> {
     }
 
     /// The power was off, and `device` is what is there now that it is on: the same as when it was
-    /// switched on for the first time, but for defects that have grown. All tasks are gone without
+    /// switched on for the first time, except for defects that have grown. All tasks are gone without
     /// responses, and nothing is known of any initiator: each is notified of the power-on. What was
     /// saved of mode parameters stays, and so do data. Formatting that was cut short is over.
     pub fn power_cycle(&mut self, now: Instant, mut device: D) {
@@ -153,7 +153,7 @@ impl<D: Backing> Unit<D> {
                 continue;
             }
             slot.answered = true;
-            // Formatting goes on.
+            // Formatting continues.
             slot.aborted = self.state.formatting.is_none();
             let mut stalled = self.stalled.iter();
             if let Some(place) = stalled.position(|(stalled, _)| *stalled == index) {

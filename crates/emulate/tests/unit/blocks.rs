@@ -307,7 +307,7 @@ pub fn ended(unit: &mut Unit<Single>, count: u64, deep: usize, seed: u64) -> [u6
         if drains {
             // Or a reservation would keep all others out for ever.
             unit.reset(now);
-            // Or a formatting that goes on would.
+            // Or a formatting that continues would.
             now += HOURS;
         }
     }

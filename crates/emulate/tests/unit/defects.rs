@@ -155,7 +155,7 @@ fn formatting_slips_what_was_reallocated() {
         assert_eq!(layout(&bench).lbn(place), None);
         assert_eq!(layout(&bench).sectors(), bench.unit.device().capacity());
         assert_eq!(bench.data(&transfer(Op::Read, 5, 1), &[]), [0; 512]);
-        // Commands go on as on any drive.
+        // Commands continue as on any drive.
         bench.data(&transfer(Op::Read, 123_000, 1000), &[]);
     }
 }

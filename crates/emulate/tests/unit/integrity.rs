@@ -13,7 +13,7 @@ use crate::bench::{Bench, catalogued};
 
 const BLOCK: usize = 512;
 const BLOCKS: u64 = 200;
-const MOST: u64 = 12;
+const MAX: u64 = 12;
 
 /// What a command that is outstanding does when it ends.
 enum Effect {
@@ -28,7 +28,7 @@ enum Effect {
 }
 
 fn random_command(random: &mut Pcg64Mcg, shadow: &[u8]) -> (Command, Vec<u8>, Effect) {
-    let count = 1 + random.next_u64() % MOST;
+    let count = 1 + random.next_u64() % MAX;
     let at = random.next_u64() % (BLOCKS - count);
     let blocks = Blocks {
         at,

@@ -115,7 +115,7 @@ fn a_physical_block_is_reassigned_as_a_whole() {
     assert_eq!(bench.run(&reassign, &list).status, Status::Good);
     let after = places(&bench);
     assert_eq!((before[0], before[4]), (after[0], after[4]));
-    // The first spare sector: the last track but for two of its sectors.
+    // The first spare sector: the last track except for two of its sectors.
     let spare = (19, 1, 64 - 16);
     let moved = |at: usize| {
         let at = after[at];

@@ -165,8 +165,8 @@ fn a_tag_in_use_ends_all_tasks_of_the_initiator() {
 #[test]
 fn too_many_tasks_are_refused() {
     let mut bench = bench();
-    let most = Unit::<Single>::TASKS as u64;
-    for id in 0..=most {
+    let max = Unit::<Single>::TASKS as u64;
+    for id in 0..=max {
         send(
             &mut bench,
             id,
@@ -176,10 +176,10 @@ fn too_many_tasks_are_refused() {
         );
     }
     let responses = all(&mut bench.unit);
-    assert_eq!(responses.len() as u64, most + 1);
+    assert_eq!(responses.len() as u64, max + 1);
     assert_eq!(
         (responses[0].id, responses[0].status),
-        (most, Status::TaskSetFull)
+        (max, Status::TaskSetFull)
     );
     assert!(
         responses[1..]

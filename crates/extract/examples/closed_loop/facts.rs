@@ -7,7 +7,6 @@ use serde::Serialize;
 /// A fact of a buffer.
 #[derive(Debug, Serialize)]
 pub struct Fact {
-    /// Its key.
     pub key: &'static str,
     /// Its value in the drive.
     pub given: String,

@@ -20,7 +20,6 @@ pub struct Run {
     way: &'static str,
     /// Measurements that failed or were skipped, and why.
     failed: Vec<(String, String)>,
-    /// Commands sent.
     commands: u64,
     /// How long they took the drive, with all pauses.
     minutes: f64,
@@ -53,7 +52,6 @@ const OVERHEAD_MS: f64 = 0.02;
 const MINUTES: f64 = 30.0;
 
 impl Run {
-    /// Judges a run.
     pub fn of(
         given: &Spec,
         way: &Way,

@@ -17,7 +17,6 @@ pub struct Compared {
     pub first_elsewhere: Option<u64>,
     /// Blocks on other tracks.
     pub other_track: u64,
-    /// Beginnings of tracks.
     pub tracks: Counted,
     /// Beginnings of zones: where tracks begin to hold another number of sectors.
     pub zones: Counted,
@@ -161,7 +160,7 @@ impl Places<'_> {
         (unit, self.zone.slips.iter().copied().collect())
     }
 
-    /// Whether a block is right before a unit, but for slipped ones.
+    /// Whether a block is right before a unit, except for slipped ones.
     fn before(&self, unit: u64, places: u64, slips: &BTreeSet<u64>) -> bool {
         let last = (0..unit).rev().find(|at| !slips.contains(at));
         last.is_some_and(|at| self.block(at * places + places - 1).is_some())

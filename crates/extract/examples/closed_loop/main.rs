@@ -96,7 +96,6 @@ fn measured(
     Ok((checkpoint, described))
 }
 
-/// Nobody watches.
 struct Patient;
 
 impl Observer for Patient {

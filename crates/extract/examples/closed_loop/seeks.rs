@@ -19,7 +19,6 @@ pub struct Seek {
     pub multiple: f64,
     /// Over how many cylinders.
     pub distance: u32,
-    /// The difference.
     pub error_ms: f64,
     /// The largest multiple within a zone, where places of blocks were compared.
     pub within_zones: Option<f64>,
@@ -40,7 +39,7 @@ pub fn compared(given: &Spec, found: &Spec, measured: &Seeks, op: Op) -> Seek {
     let both = [given, found].map(Observable::of);
     let scatter = scatter(given, op);
     let cylinders = given.geometry.cylinders;
-    let mut most = Seek::NONE;
+    let mut max = Seek::NONE;
     let still = both
         .each_ref()
         .map(|one| one.lead(op, (Cylinder(0), Cylinder(0))));
@@ -52,17 +51,17 @@ pub fn compared(given: &Spec, found: &Spec, measured: &Seeks, op: Op) -> Seek {
             let error_ms = (is - was).as_ms();
             let allowed = allowed(was, uncertain);
             let multiple = error_ms.abs() / allowed;
-            if multiple > most.multiple {
-                most = Seek {
+            if multiple > max.multiple {
+                max = Seek {
                     multiple,
                     distance,
                     error_ms,
-                    ..most
+                    ..max
                 };
             }
         }
     }
-    most
+    max
 }
 
 /// How far a seek may be off, in milliseconds.
@@ -84,7 +83,7 @@ pub fn compared_between_blocks(given: &Spec, found: &Spec, measured: &Seeks, op:
     let still = sums
         .each_ref()
         .map(|one| one.lead(op, (Cylinder(0), Cylinder(0))));
-    let (mut most, mut within) = (Seek::NONE, 0.0);
+    let (mut max, mut within) = (Seek::NONE, 0.0);
     for _ in 0..PAIRS {
         let blocks = [block(), block()];
         let [from, to] = blocks.map(|at| zone(given, layouts[0].extent(at).cylinder));
@@ -104,17 +103,17 @@ pub fn compared_between_blocks(given: &Spec, found: &Spec, measured: &Seeks, op:
         if from == to {
             within = f64::max(within, multiple);
         }
-        if multiple > most.multiple {
-            most = Seek {
+        if multiple > max.multiple {
+            max = Seek {
                 multiple,
                 distance,
                 error_ms,
-                ..most
+                ..max
             };
         }
     }
-    most.within_zones = Some(within);
-    most
+    max.within_zones = Some(within);
+    max
 }
 
 /// Which zone a cylinder is in.

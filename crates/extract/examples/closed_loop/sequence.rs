@@ -9,9 +9,7 @@ use serde::Serialize;
 /// Sequential requests of a kind.
 #[derive(Debug, Serialize)]
 pub struct Sequence {
-    /// What they do.
     pub op: &'static str,
-    /// Their size.
     pub kib: u64,
     /// Their mean response, given and found.
     pub mean_ms: [f64; 2],
@@ -19,9 +17,8 @@ pub struct Sequence {
 
 /// By how much a mean may be off: as a seek, 1 % or 0.02 ms, whichever is more.
 const SHARE: f64 = 0.01;
-const LEAST_MS: f64 = 0.02;
+const MIN_MS: f64 = 0.02;
 
-/// Sizes in KiB.
 const SIZES: [u64; 2] = [8, 64];
 
 /// Reads and writes of both sizes.
@@ -48,6 +45,6 @@ impl Sequence {
     /// By how much the mean that was found is off, as a multiple of what is allowed.
     pub fn multiple(&self) -> f64 {
         let [was, is] = self.mean_ms;
-        (is - was).abs() / LEAST_MS.max(SHARE * was)
+        (is - was).abs() / MIN_MS.max(SHARE * was)
     }
 }

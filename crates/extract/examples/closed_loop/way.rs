@@ -8,7 +8,6 @@ use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
 
 /// How a drive is measured.
 pub struct Way {
-    /// A short name.
     pub name: &'static str,
     /// Operations that the drive does not know.
     unknown: &'static [u8],
@@ -63,8 +62,8 @@ const NOISE: Span = Span::from_ns(100_000);
 
 /// The host between commands.
 const HOST: Host = Host {
-    least: Span::from_ns(50_000),
-    most: Span::from_ns(150_000),
+    min: Span::from_ns(50_000),
+    max: Span::from_ns(150_000),
 };
 
 impl Way {

@@ -82,7 +82,6 @@ fn behind_read(bench: &mut Bench<'_, '_>, in_run: bool) -> Vector {
     vector.read(at, 1).probe(at + SectorCount(1), rest)
 }
 
-/// Where read-ahead ends.
 fn scheme(bench: &mut Bench<'_, '_>) -> Result<ReadAhead, Error> {
     let over = |bench: &mut Bench<'_, '_>, last: bool| {
         let Area { first, tracks } = bench.area(0, last);
@@ -128,8 +127,8 @@ fn onto_second(bench: &mut Bench<'_, '_>, spans: bool, before: u64) -> (Vector, 
 /// How far it reads ahead at most.
 fn distance(bench: &mut Bench<'_, '_>, scheme: ReadAhead) -> Result<u64, Error> {
     // Areas of the first zone are far from the end of the disk.
-    let most = FAR.min(bench.pairs.layout.sectors().0 / 2);
-    let plain = bench.largest(most, 32, |bench, far| {
+    let max = FAR.min(bench.pairs.layout.sectors().0 / 2);
+    let plain = bench.largest(max, 32, |bench, far| {
         let Area { first, tracks } = bench.area(0, false);
         // The second block of a track: one before it must be read in a run.
         let rest = bench.reading(tracks[0], far + 8);
@@ -139,7 +138,7 @@ fn distance(bench: &mut Bench<'_, '_>, scheme: ReadAhead) -> Result<u64, Error> 
     if scheme != ReadAhead::OneTrack {
         return Ok(plain);
     }
-    let further = bench.largest(most, plain + 1, |bench, far| {
+    let further = bench.largest(max, plain + 1, |bench, far| {
         let Area { first, tracks } = bench.area(0, false);
         let rest = bench.reading(tracks[0], far + 8);
         let vector = load(bench, Vector::new(first), Lbn(tracks[1].0 - 2), 1).rest(rest);

@@ -31,7 +31,6 @@ pub(super) struct Trial {
     pub first: Lbn,
     /// When it ended, without the scatter of ends.
     pub began: f64,
-    /// What followed.
     pub seen: Vec<Seen>,
 }
 
@@ -81,7 +80,7 @@ impl Replay {
 }
 
 /// On fewer cylinders there is no place for vectors that others have not touched.
-const LEAST_CYLINDERS: u32 = 64;
+const MIN_CYLINDERS: u32 = 64;
 
 pub(super) struct Bench<'a, 'd> {
     pub pairs: Pairs<'a, 'd>,
@@ -111,9 +110,9 @@ impl<'a, 'd> Bench<'a, 'd> {
         (writes, seed): (bool, u64),
     ) -> Result<Self, Error> {
         let cylinders = setup.layout.cylinders();
-        if cylinders < LEAST_CYLINDERS {
+        if cylinders < MIN_CYLINDERS {
             return Err(Error::Undecided(format!(
-                "cache: the disk has {cylinders} cylinders; test vectors need {LEAST_CYLINDERS}"
+                "cache: the disk has {cylinders} cylinders; test vectors need {MIN_CYLINDERS}"
             )));
         }
         let layout = Layout::new(&known.geometry)
@@ -201,8 +200,8 @@ impl<'a, 'd> Bench<'a, 'd> {
         }
         let (area, cylinder) = found.unwrap_or((Area::somewhere(layout), 0));
         self.recent.push_back(cylinder);
-        let most = RECENT.min(layout.cylinders() as usize / 16);
-        if self.recent.len() > most {
+        let max = RECENT.min(layout.cylinders() as usize / 16);
+        if self.recent.len() > max {
             self.recent.pop_front();
         }
         area
@@ -283,8 +282,8 @@ impl<'a, 'd> Bench<'a, 'd> {
     fn wait(&mut self, step: &Step) {
         match step.wait {
             Wait::For(rest) => self.pairs.rest(rest),
-            Wait::Opposite(least) => {
-                self.pairs.rest(least);
+            Wait::Opposite(min) => {
+                self.pairs.rest(min);
                 let period = self.period();
                 let extent = self.pairs.layout.extent(step.at);
                 let turns = (extent.start + extent.sector_angle).as_revolutions();

@@ -43,10 +43,10 @@ pub(super) fn is_deferred(bench: &mut Bench<'_, '_>) -> Result<bool, Error> {
         };
         let o = &bench.believed.overheads;
         let hit = o.write_hit_after_write + bench.believed.bus.write_sector + o.write_completion;
-        let most = hit.as_ns() as f64 + bench.period() / 8.0;
+        let max = hit.as_ns() as f64 + bench.period() / 8.0;
         if trial.seen[1..]
             .iter()
-            .any(|seen| seen.ended - seen.sent > most)
+            .any(|seen| seen.ended - seen.sent > max)
         {
             return Ok(false);
         }

@@ -1,7 +1,7 @@
 //! How what was measured of times is divided between commands and the mechanism.
 //!
 //! Single requests show sums only ([`crate::timing`]). Two divisions of the same sums differ where
-//! a transfer goes on to another track, which waits for the head but for no settling, and where the
+//! a transfer continues to another track, which waits for the head except for no settling, and where the
 //! write cache takes a write in, whose arm moves although no miss was processed.
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::threshold::span;
 /// A way to divide times.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Cut {
-    /// Transfers go on to the next track and lose no revolution: of what a request on another track
+    /// Transfers continue to the next track and lose no revolution: of what a request on another track
     /// of the cylinder takes, a part is the time to settle.
     pub eager: bool,
     /// The time to settle on a track, which is part of seeks and not of commands.
@@ -44,14 +44,13 @@ impl Cut {
     }
 }
 
-/// What is divided.
 pub(super) struct Division {
     /// What is known, with movements that take a little less time. Tracks are skewed by what
     /// movements take, and a model whose movements take longer by less than can be measured would
     /// wait a revolution more at the end of each track.
     known: Spec,
     layout: Arc<Layout>,
-    /// What a transfer may take to go on to another track, before a write and in all.
+    /// What a transfer may take to continue to another track, before a write and in all.
     room: Option<Span>,
     pub cut: Cut,
 }
@@ -87,12 +86,11 @@ impl Division {
         Mechanism::new(&spec, self.layout.clone(), Angle::ZERO)
     }
 
-    /// The other ways.
     pub fn others(&self, overheads: &Overheads) -> Vec<Cut> {
         let now = self.cut;
         let near = [-50.0, -20.0, -10.0, 10.0, 20.0, 50.0].map(|us| now.settle + Span::from_us(us));
         let far = (0..16).map(|tenth| Span::from_us(100.0 * f64::from(tenth)));
-        let least = [
+        let min = [
             overheads.read_miss_after_read,
             overheads.read_miss_after_write,
             overheads.write_miss_after_read,
@@ -101,9 +99,9 @@ impl Division {
         .into_iter()
         .min()
         .unwrap_or(Span::ZERO);
-        let most = now.settle + least;
+        let max = now.settle + min;
         let settles = near.into_iter().chain(far);
-        let settles = settles.filter(|settle| *settle >= Span::ZERO && *settle <= most);
+        let settles = settles.filter(|settle| *settle >= Span::ZERO && *settle <= max);
         let mut cuts: Vec<Cut> = settles.map(|settle| Cut { settle, ..now }).collect();
         cuts.push(Cut {
             eager: !now.eager,

@@ -23,7 +23,6 @@ const CHANCE: usize = 1;
 pub(super) struct Tried {
     /// Of this many unexplained trials nothing was made.
     odd: usize,
-    /// How often.
     failed: usize,
 }
 
@@ -49,11 +48,11 @@ pub(super) fn escape(bench: &mut Bench<'_, '_>, tried: &mut Tried) -> bool {
                 if !other.spec.buffer.caching && bench.has_hits() {
                     continue;
                 }
-                let most = match next.len() {
+                let max = match next.len() {
                     WIDTH => next[WIDTH - 1].0,
                     _ => f64::INFINITY,
                 };
-                let Some(score) = sample.score(bench, &baseline, &other.spec, most) else {
+                let Some(score) = sample.score(bench, &baseline, &other.spec, max) else {
                     continue;
                 };
                 if next.iter().any(|(_, known)| same(known, &other.spec)) {
@@ -83,12 +82,12 @@ pub(super) fn escape(bench: &mut Bench<'_, '_>, tried: &mut Tried) -> bool {
 /// Divides times in another way if the trials fit that better.
 fn divide(bench: &mut Bench<'_, '_>, baseline: &Baseline) -> bool {
     let now = bench.cut();
-    let (mut least, mut best) = (-1.0, None);
+    let (mut min, mut best) = (-1.0, None);
     for cut in bench.cuts() {
         bench.divide(cut);
         let gain = baseline.gain(bench, &bench.model(&bench.believed), 2.0 * CAP);
-        if gain < least {
-            (least, best) = (gain, Some(cut));
+        if gain < min {
+            (min, best) = (gain, Some(cut));
         }
         bench.divide(now);
     }
@@ -128,7 +127,7 @@ impl Sample {
         bench: &Bench<'_, '_>,
         baseline: &Baseline,
         spec: &Spec,
-        most: f64,
+        max: f64,
     ) -> Option<f64> {
         let model = bench.model(spec);
         let misfit = |trial: usize| Misfit::of(bench, &model, &bench.trials[trial]).sum;
@@ -143,11 +142,11 @@ impl Sample {
             return None;
         }
         for &trial in &self.others {
-            if sum >= most {
+            if sum >= max {
                 return None;
             }
             sum += misfit(trial);
         }
-        (sum < most).then_some(sum)
+        (sum < max).then_some(sum)
     }
 }

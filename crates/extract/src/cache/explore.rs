@@ -81,8 +81,8 @@ fn step(bench: &mut Bench<'_, '_>, ground: &mut Ground, vector: Vector) -> Vecto
                 _ => point(bench, ground),
             };
             let sectors = size(bench, ground);
-            let most = bench.pairs.layout.sectors().0 - 1;
-            let at = Lbn(at.min(most - sectors));
+            let max = bench.pairs.layout.sectors().0 - 1;
+            let at = Lbn(at.min(max - sectors));
             ground.touched.push(Touched {
                 first: at.0,
                 end: at.0 + sectors,
@@ -103,8 +103,8 @@ fn run(bench: &mut Bench<'_, '_>, ground: &mut Ground, mut vector: Vector) -> Ve
     };
     let sectors = [1, 1, 4, 8][bench.below(4) as usize];
     let reads = 2 + bench.below(2);
-    let most = bench.pairs.layout.sectors().0;
-    let first = first.min(most - 8 * reads);
+    let max = bench.pairs.layout.sectors().0;
+    let first = first.min(max - 8 * reads);
     for k in 0..reads {
         vector = vector.read(Lbn(first + k * sectors), sectors);
     }

@@ -151,11 +151,11 @@ impl Baseline {
 
     /// By how much a model fits all trials worse; something beyond `most` if it is soon seen to do
     /// so.
-    pub fn gain(&self, bench: &Bench<'_, '_>, other: &Core, most: f64) -> f64 {
+    pub fn gain(&self, bench: &Bench<'_, '_>, other: &Core, max: f64) -> f64 {
         let mut sum = 0.0;
         for trial in (0..self.0.len()).rev() {
             sum += self.advance(bench, other, trial);
-            if sum > most {
+            if sum > max {
                 break;
             }
         }

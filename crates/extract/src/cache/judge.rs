@@ -22,7 +22,7 @@
 //! fact means nothing, the fact is not determinable.
 //!
 //! # Cost
-//! Two vectors for each hypothesis that others have not refuted yet, some 200 in all.
+//! Two vectors for each hypothesis that others have not refuted yet, about 200 in all.
 
 use std::collections::BTreeMap;
 
@@ -141,7 +141,6 @@ impl Untold {
         same(&self.believed, &bench.believed)
     }
 
-    /// Forgets all.
     fn begin(&mut self, bench: &Bench<'_, '_>) {
         *self = Self {
             believed: bench.believed.clone(),
@@ -245,11 +244,11 @@ fn settle(bench: &mut Bench<'_, '_>) {
 /// from those on both sides.
 fn best(mut better: Vec<(f64, Move)>) -> Option<Move> {
     let by_margin = |a: &&(f64, Move), b: &&(f64, Move)| a.0.total_cmp(&b.0);
-    let (least, fact) = better
+    let (min, fact) = better
         .iter()
         .min_by(by_margin)
         .map(|(m, one)| (*m, one.fact))?;
-    better.retain(|(margin, one)| one.fact == fact && *margin < least + 0.5);
+    better.retain(|(margin, one)| one.fact == fact && *margin < min + 0.5);
     if let Some(fact) = fact {
         better.sort_by_key(|(_, one)| FACTS[fact].count(&one.spec));
     }

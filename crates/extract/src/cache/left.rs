@@ -26,8 +26,8 @@ impl Bench<'_, '_> {
         let ahead = buffer.read_ahead_max.max(buffer.segment).0;
         let end = at.0 + u64::from(sectors) + ahead;
         self.left.push_back((at.0.saturating_sub(track), end));
-        let most = (2 * buffer.segments as usize + 16).max(64);
-        while self.left.len() > most {
+        let max = (2 * buffer.segments as usize + 16).max(64);
+        while self.left.len() > max {
             self.left.pop_front();
         }
     }

@@ -179,11 +179,11 @@ fn values(key: &Key, spec: &Spec, small: bool) -> Vec<Value> {
         (Kind::Flag, Some(Value::Flag(flag))) => vec![Value::Flag(!flag)],
         (Kind::Word(words), _) => words.iter().map(|word| Value::Word(word)).collect(),
         (Kind::Count { .. } | Kind::Size { .. }, Some(Value::Count(count))) => {
-            let least = match key.kind {
+            let min = match key.kind {
                 Kind::Size { min } | Kind::Count { min, .. } => min,
                 _ => 0,
             };
-            counts(*count, least, small).map(Value::Count).collect()
+            counts(*count, min, small).map(Value::Count).collect()
         }
         (Kind::Size { .. }, None) => [1, 2, 8].map(Value::Count).to_vec(),
         (Kind::Fraction, Some(Value::Number(now))) => {
@@ -213,14 +213,14 @@ fn values(key: &Key, spec: &Spec, small: bool) -> Vec<Value> {
 }
 
 /// Other counts, of at least `least`.
-fn counts(now: u64, least: u64, small: bool) -> impl Iterator<Item = u64> {
+fn counts(now: u64, min: u64, small: bool) -> impl Iterator<Item = u64> {
     // Up to a step as large as half of it.
     let powers = if small { 16 } else { 1 };
     let steps = (0..powers).map(|power| 1 << power);
     let steps = steps.take_while(move |step| *step <= (now / 2).max(32));
     let both = steps.flat_map(move |step| [now.saturating_sub(step), now + step]);
     let others = both.chain([now / 2, now * 2 + 4]);
-    others.filter(move |other| *other >= least && *other != now)
+    others.filter(move |other| *other >= min && *other != now)
 }
 
 /// Sets what must change together with what was changed.

@@ -29,14 +29,14 @@ use crate::Error;
 use crate::pairs::Access;
 
 /// No drive is thought to have more segments.
-const MOST: u64 = 128;
+const MAX: u64 = 128;
 
 /// Looks at the segments, and sets what is believed.
 pub(super) fn look(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
     if !bench.believed.buffer.caching {
         return Ok(());
     }
-    let others = bench.largest(MOST, 2, reads_between)?;
+    let others = bench.largest(MAX, 2, reads_between)?;
     let kept = bench.believed.buffer.delivered == Delivered::Kept;
     let mut size = 0;
     if kept {

@@ -8,7 +8,6 @@ use crate::pairs::Access;
 /// How long to wait before a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Wait {
-    /// This long.
     For(Span),
     /// At least this long, and on until a read from the buffer would end half a revolution from
     /// where one from the media would.
@@ -28,7 +27,6 @@ pub(super) struct Step {
     pub anywhere: bool,
 }
 
-/// A test vector.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Vector {
     /// A read from the media that brings the drive into a known state.
@@ -82,13 +80,12 @@ impl Vector {
     }
 
     /// Reads one block when hits and misses are most easily told apart, `least` later or more.
-    pub fn probe(mut self, at: Lbn, least: Span) -> Self {
-        self.rest = Wait::Opposite(least);
+    pub fn probe(mut self, at: Lbn, min: Span) -> Self {
+        self.rest = Wait::Opposite(min);
         self.read(at, 1)
     }
 }
 
-/// Consecutive tracks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Area {
     /// A block some cylinders away, for the read that comes first.

@@ -20,7 +20,7 @@
 //! is longer by that in any case.
 //!
 //! # Confidence
-//! Half the interval of the lead, some 0.003 ms. What the drive takes to come back to the bus when
+//! Half the interval of the lead, about 0.003 ms. What the drive takes to come back to the bus when
 //! a miss is on the media, but not when the cache has taken a write in, is part of the time to
 //! settle that is found so: that may be less.
 //!
@@ -57,14 +57,14 @@ impl Bench<'_, '_> {
         let slower = (bus - media).max(0.0);
         let many = sectors.min((self.places[0].sectors() / 2).max(2) as u16);
         // Halfway from a bus that is slower to an arm that waits for all data.
-        let most = f64::from(many - 1) * slower.midpoint(bus);
-        for (sectors, most) in [(2, 0.0), (many, most)] {
+        let max = f64::from(many - 1) * slower.midpoint(bus);
+        for (sectors, max) in [(2, 0.0), (many, max)] {
             let Some(more) = self.lead_of_hits(sectors, effort)? else {
                 return Ok(None);
             };
             let longer = more.median - one.median;
             let little = DIFFERENT + one.uncertainty + more.uncertainty;
-            if longer < -little || longer > most.max(little) {
+            if longer < -little || longer > max.max(little) {
                 return Ok(None);
             }
         }
@@ -74,10 +74,10 @@ impl Bench<'_, '_> {
     /// The lead of writes of this size that the cache takes in; `None` if the reads behind them do
     /// not tell it.
     fn lead_of_hits(&mut self, sectors: u16, effort: Effort) -> Result<Option<Found>, Error> {
-        let (narrow, most) = mtbrc::precision(effort);
+        let (narrow, max) = mtbrc::precision(effort);
         let mut threshold = Threshold::default();
         let mut in_vain = 0;
-        for _ in 0..most {
+        for _ in 0..max {
             let lead = threshold.aim(narrow, self.pairs.uniform()).max(1e3);
             match self.lands(sectors, lead)? {
                 Some((missed, caught)) => threshold.add(missed, caught),

@@ -29,14 +29,14 @@ use crate::{Error, Estimate};
 const SEVERAL: u16 = 9;
 const MANY: u16 = 33;
 /// Less for a sector is nothing, in nanoseconds.
-const LEAST: f64 = 2e3;
+const MIN: f64 = 2e3;
 
 impl Bench<'_, '_> {
     /// The time of a sector on a path that is slower than the media.
     pub(super) fn slow_bus(&mut self) -> Result<Option<Estimate>, Error> {
         let track = self.places[0].sectors();
-        let most = |sectors: u16| sectors.min((track / 4).max(2) as u16);
-        let (several, many) = (most(SEVERAL), most(MANY));
+        let max = |sectors: u16| sectors.min((track / 4).max(2) as u16);
+        let (several, many) = (max(SEVERAL), max(MANY));
         let Some(one) = self.late(1, 0.0)? else {
             return Ok(None);
         };
@@ -47,7 +47,7 @@ impl Bench<'_, '_> {
         };
         let slower = per_sector(&one, &more, several);
         let ns = |span: Span| span.as_ns() as f64;
-        if ns(slower.value) < LEAST.max(ns(slower.uncertainty)) {
+        if ns(slower.value) < MIN.max(ns(slower.uncertainty)) {
             return Ok(None);
         }
         let later = one.mean + ns(slower.value) * f64::from(many - 1);

@@ -25,7 +25,7 @@ pub(super) fn geometry(
         let Some((cost, geometry)) = explain(charts, scheme, capacity, sector_bytes) else {
             continue;
         };
-        let better = best.as_ref().is_none_or(|(least, _)| cost < *least);
+        let better = best.as_ref().is_none_or(|(min, _)| cost < *min);
         if better && reproduces(&geometry, charts) {
             best = Some((cost, geometry));
         }
@@ -171,7 +171,7 @@ struct Fit {
 }
 
 impl Fit {
-    /// `next` is where the next zone begins, if there is one.
+    /// `next` is where the next zone begins, if any.
     fn new(chart: &ZoneChart, scheme: Scheme, next: Option<u32>) -> Option<Self> {
         let tracks = &chart.tracks;
         let cylinder = tracks.cylinder();

@@ -86,12 +86,9 @@ impl Tracks {
     }
 }
 
-/// Places without blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Gap {
-    /// The first.
     pub place: u64,
-    /// How many.
     pub places: u64,
 }
 
@@ -105,9 +102,7 @@ impl Gap {
 /// A zone, and which of its places hold blocks.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ZoneChart {
-    /// Its tracks.
     pub tracks: Tracks,
-    /// Its first block.
     pub first: u64,
     /// How many blocks it holds.
     pub blocks: u64,

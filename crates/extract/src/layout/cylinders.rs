@@ -104,9 +104,9 @@ fn exceeds(one: Time, other: Time) -> bool {
 
 /// Of the times from track to track, those that are longer than the shortest end a cylinder.
 fn longer(times: &[Time]) -> Option<Cylinders> {
-    let least = times.iter().copied().min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let min = times.iter().copied().min_by(|a, b| a.0.total_cmp(&b.0))?;
     let ends: Vec<usize> = (0..times.len())
-        .filter(|&n| exceeds(times[n], least))
+        .filter(|&n| exceeds(times[n], min))
         .collect();
     regular(&ends, times.len())
 }

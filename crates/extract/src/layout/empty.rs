@@ -113,7 +113,7 @@ pub fn measure(
         pairs: setup.pairs(disk, seed)?,
         zone: largest.unwrap_or((0, 0)),
         within: BTreeMap::new(),
-        most: match effort {
+        max: match effort {
             Effort::Quick => 40,
             Effort::Normal => 100,
             Effort::Thorough => 400,
@@ -136,13 +136,13 @@ pub fn measure(
     for (left, boundary) in all.iter().zip(held.windows(2)) {
         let taken = taken(left, common);
         let numbers = left.iter().map(|one| one.empty);
-        let (least, most) = (numbers.clone().min(), numbers.max());
+        let (min, max) = (numbers.clone().min(), numbers.max());
         empty.cylinders.push(taken);
-        if let (Some(least), Some(most)) = (least, most)
-            && least < most
+        if let (Some(min), Some(max)) = (min, max)
+            && min < max
         {
             empty.assumed.push(format!(
-                "{least} to {most} cylinders after cylinder {} hold nothing, as seeks tell: they \
+                "{min} to {max} cylinders after cylinder {} hold nothing, as seeks tell: they \
                  are taken for {taken}.",
                 boundary[0].1
             ));
@@ -187,7 +187,6 @@ fn held(layout: &Layout, zone: &Zone) -> (u32, u32) {
     (first, last)
 }
 
-/// Times seeks.
 struct Seeks<'a, 'd> {
     pairs: Pairs<'a, 'd>,
     /// The cylinders of the largest zone.
@@ -195,7 +194,7 @@ struct Seeks<'a, 'd> {
     /// What seeks within it take, by distance.
     within: BTreeMap<u32, Found>,
     /// Pairs for one time.
-    most: u32,
+    max: u32,
     /// How far off the angle between two zones may be, in nanoseconds.
     doubt: f64,
 }
@@ -210,7 +209,7 @@ impl Seeks<'_, '_> {
     ) -> Result<Found, Error> {
         let room = last - first - distance;
         let kinds = (Access::Read, Access::Read);
-        let wanted = (narrow, self.most);
+        let wanted = (narrow, self.max);
         let search = self.pairs.search(kinds, (1, 1), near, wanted, |pairs, k| {
             let outer = first + (u64::from(room) * u64::from(k % 5) / 4) as u32;
             let way = Way {
@@ -227,7 +226,7 @@ impl Seeks<'_, '_> {
     /// The same within the largest zone.
     fn within(&mut self, distance: u32, narrow: f64) -> Result<Found, Error> {
         let is_enough =
-            |known: &&Found| known.uncertainty <= narrow || known.samples >= u64::from(self.most);
+            |known: &&Found| known.uncertainty <= narrow || known.samples >= u64::from(self.max);
         if let Some(known) = self.within.get(&distance).filter(is_enough) {
             return Ok(*known);
         }
@@ -286,9 +285,9 @@ impl Seeks<'_, '_> {
             let uncertain = within.uncertainty + time.uncertainty + FINE + self.doubt;
             one.off += (off / uncertain).powi(2);
         }
-        let least = candidates.iter().map(|one| one.off);
-        let least = least.fold(f64::INFINITY, f64::min);
-        candidates.retain(|one| one.off < least + CLEARLY);
+        let min = candidates.iter().map(|one| one.off);
+        let min = min.fold(f64::INFINITY, f64::min);
+        candidates.retain(|one| one.off < min + CLEARLY);
         Ok(())
     }
 
@@ -326,23 +325,23 @@ impl Seeks<'_, '_> {
     fn between(
         &mut self,
         (short, long): (u32, u32),
-        (least, most): (f64, f64),
+        (min, max): (f64, f64),
         found: &mut Vec<u32>,
     ) -> Result<(), Error> {
         let ends = [
             self.within(short, ROUGH)?.median,
             self.within(long, ROUGH)?.median,
         ];
-        let is_between = ends[0].min(ends[1]) <= most && ends[0].max(ends[1]) >= least;
+        let is_between = ends[0].min(ends[1]) <= max && ends[0].max(ends[1]) >= min;
         if !is_between || found.len() > CANDIDATES {
             return Ok(());
         }
         if long - short > 1 {
             let middle = short.midpoint(long);
-            self.between((short, middle), (least, most), found)?;
-            return self.between((middle, long), (least, most), found);
+            self.between((short, middle), (min, max), found)?;
+            return self.between((middle, long), (min, max), found);
         }
-        let is_one = |time: f64| (least..=most).contains(&time);
+        let is_one = |time: f64| (min..=max).contains(&time);
         found.extend(is_one(ends[0]).then_some(short));
         found.extend(is_one(ends[1]).then_some(long));
         Ok(())
@@ -384,10 +383,10 @@ mod tests {
         let clear = || candidates(&[(1, 0.1)]);
         let open = || candidates(&[(0, 0.2), (1, 0.3), (9, 0.1)]);
         let other = || candidates(&[(4, 0.5), (7, 0.1)]);
-        let most = common(&[clear(), open(), clear(), other()]);
-        assert_eq!(most, Some(1));
-        assert_eq!(taken(&open(), most), 1);
-        assert_eq!(taken(&other(), most), 7);
+        let max = common(&[clear(), open(), clear(), other()]);
+        assert_eq!(max, Some(1));
+        assert_eq!(taken(&open(), max), 1);
+        assert_eq!(taken(&other(), max), 7);
         assert_eq!(common(&[open()]), None);
         assert_eq!(taken(&open(), None), 0);
         // Of numbers that are as common the one that is least off.

@@ -126,9 +126,9 @@ fn empty_in_front(
     let listed = |cylinder: u32| defects.iter().any(|defect| defect.cylinder == cylinder);
     let slips: Vec<u32> = slips.map(on).collect();
     let hits = |front: u32| slips.iter().filter(|at| listed(*at + front)).count();
-    let most = (0..=empty).map(hits).max().unwrap_or(0);
-    let mut best = (0..=empty).filter(|front| hits(*front) == most);
-    if let (1.., Some(front), None) = (most, best.next(), best.next()) {
+    let max = (0..=empty).map(hits).max().unwrap_or(0);
+    let mut best = (0..=empty).filter(|front| hits(*front) == max);
+    if let (1.., Some(front), None) = (max, best.next(), best.next()) {
         return (front, true);
     }
     let whole = |gap: &&Gap| gap.place > 0 && gap.places.is_multiple_of(tracks.sectors);
@@ -191,8 +191,8 @@ impl Notched<'_, '_> {
         let sizes: Vec<u64> = span.sizes().collect();
         let mut sorted = sizes.clone();
         sorted.sort_unstable();
-        let most = sorted.chunk_by(|a, b| a == b).max_by_key(|same| same.len());
-        let usual = most.map_or(0, |same| same[0]);
+        let max = sorted.chunk_by(|a, b| a == b).max_by_key(|same| same.len());
+        let usual = max.map_or(0, |same| same[0]);
         let pair = sizes.windows(2).position(|pair| pair == [usual; 2]);
         let usual = pair.or_else(|| sizes.iter().position(|size| *size == usual));
         let usual = usual.unwrap_or(0);
@@ -234,7 +234,7 @@ impl Looks for Notched<'_, '_> {
         self.timed.is_at(tracks, at, place)
     }
 
-    fn places(&mut self, tracks: &Tracks, at: u64, least: u64) -> Result<Vec<u64>, Error> {
+    fn places(&mut self, tracks: &Tracks, at: u64, min: u64) -> Result<Vec<u64>, Error> {
         let angle = self.timed.start(at, tracks.sectors)?;
         let surfaces = u64::from(tracks.surfaces);
         let first = self.cylinder(at) * surfaces;
@@ -242,7 +242,7 @@ impl Looks for Notched<'_, '_> {
             let within = (angle - tracks.track_angle(track)).rem_euclid(tracks.sectors as f64);
             let whole = within.round();
             let place = track * tracks.sectors + whole as u64 % tracks.sectors;
-            ((within - whole).abs() < IN_LINE && place >= least).then_some(place)
+            ((within - whole).abs() < IN_LINE && place >= min).then_some(place)
         };
         Ok((first..first + surfaces).filter_map(on_track).collect())
     }

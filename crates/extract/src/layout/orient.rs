@@ -41,22 +41,22 @@ pub(super) fn by_defects(
         pairs.iter().filter(same).count()
     };
     let orders = distinct(&found.geometry);
-    let most = orders.iter().map(|order| agreeing(*order)).max();
-    let most = most.expect("there is at least one order");
-    if most == 0 || 10 * most < 9 * pairs.len() {
+    let max = orders.iter().map(|order| agreeing(*order)).max();
+    let max = max.expect("there is at least one order");
+    if max == 0 || 10 * max < 9 * pairs.len() {
         if orders.len() > 1 {
             found.assumed.push(ASCENDING.to_owned());
         }
         found.assumed.push(unplaced(defects));
         return Ok(());
     }
-    let best = orders.into_iter().filter(|order| agreeing(*order) == most);
+    let best = orders.into_iter().filter(|order| agreeing(*order) == max);
     let mut best: Vec<Candidate> = best
         .map(|order| Candidate::new(with(order), &pairs, phases, defects))
         .collect::<Result<_, Error>>()?;
     best.sort_by_key(|candidate| candidate.reallocated.in_line);
-    let least = best[0].reallocated.in_line;
-    best.retain(|candidate| candidate.reallocated.in_line == least);
+    let min = best[0].reallocated.in_line;
+    best.retain(|candidate| candidate.reallocated.in_line == min);
     if best.len() > 1 {
         found.assumed.push(ASCENDING.to_owned());
     }
@@ -215,7 +215,6 @@ fn turn(geometry: &Geometry, pairs: &[Pair]) -> Option<f64> {
     Some(best + close.iter().sum::<f64>() / close.len() as f64)
 }
 
-/// Turns all zones.
 fn rotate(geometry: &mut Geometry, turn: f64) {
     for zone in &mut geometry.zones {
         let sectors = f64::from(zone.sectors_per_track);

@@ -10,7 +10,6 @@ pub(super) const IN_LINE: f64 = 0.25;
 pub(super) struct Run {
     /// Angle of the beginning of its first block, in sectors.
     pub start: f64,
-    /// Blocks.
     pub blocks: u64,
     /// By how much the angle as it was measured is larger, in sectors.
     pub off: f64,
@@ -51,8 +50,8 @@ fn same_by(jumps: &[f64], period: usize) -> bool {
 /// The value that most others are close to; of those the first.
 fn mode(values: &[f64]) -> Option<f64> {
     let close = |value: f64| values.iter().filter(|&&other| same(value, other)).count();
-    let most = values.iter().map(|&value| close(value)).max()?;
-    let value = values.iter().copied().find(|&value| close(value) == most)?;
+    let max = values.iter().map(|&value| close(value)).max()?;
+    let value = values.iter().copied().find(|&value| close(value) == max)?;
     let cluster = values.iter().filter(|&&other| same(value, other));
     let mean = cluster.clone().sum::<f64>() / cluster.count() as f64;
     let whole = mean.round();
@@ -85,8 +84,8 @@ pub(super) fn patterns(
     let mut all: Vec<Pattern> = lasts
         .map(|last| Pattern::new(runs, (sectors, surfaces, first_cylinder), last))
         .collect();
-    let most = all.iter().map(|pattern| pattern.fits).max();
-    all.retain(|pattern| Some(pattern.fits) == most);
+    let max = all.iter().map(|pattern| pattern.fits).max();
+    all.retain(|pattern| Some(pattern.fits) == max);
     all
 }
 

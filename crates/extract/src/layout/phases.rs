@@ -46,7 +46,7 @@ struct Clock {
     /// Standard deviation of a mark; infinite until it is known.
     noise_ns: f64,
     /// How many marks the fit rests on.
-    most: usize,
+    max: usize,
     /// Linear fit through the marks: time of revolution 0, and of one revolution.
     fit: (f64, f64),
 }
@@ -61,7 +61,7 @@ impl Clock {
             period_ns,
             marks: Vec::new(),
             noise_ns: f64::INFINITY,
-            most: Self::MARKS,
+            max: Self::MARKS,
             fit: (0.0, period_ns),
         }
     }
@@ -76,7 +76,7 @@ impl Clock {
     fn mark(&mut self, at: Instant) {
         let turn = self.revolutions(at).round();
         let ns = at.after(self.origin).as_ns() as f64;
-        if self.marks.len() == self.most {
+        if self.marks.len() == self.max {
             self.marks.remove(0);
         }
         self.marks.push((turn, ns));
@@ -145,9 +145,9 @@ impl<'d, 't> Phases<'d, 't> {
         phases.clock.mark(first.ended);
         phases.noise = phases.spread()?;
         phases.clock.noise_ns = phases.noise * period_ns;
-        phases.clock.most = Clock::MARKS;
+        phases.clock.max = Clock::MARKS;
         if phases.scatters() {
-            phases.clock.most *= Self::MARKS_EACH as usize;
+            phases.clock.max *= Self::MARKS_EACH as usize;
         }
         Ok(phases)
     }
@@ -196,7 +196,7 @@ impl<'d, 't> Phases<'d, 't> {
     /// The standard deviation of the angle of one block.
     fn spread(&mut self) -> Result<f64, Error> {
         for reads in [40, 200] {
-            self.clock.most = reads;
+            self.clock.max = reads;
             for _ in 0..reads {
                 let end = self.disk.read_media(Self::REFERENCE, 1)?.ended;
                 self.clock.mark(end);
@@ -353,7 +353,7 @@ impl<'d, 't> Phases<'d, 't> {
         away: f64,
     ) -> Result<bool, Error> {
         let usual = 2.0 * SURE.1 * variance / away.powi(2);
-        let most = (3.0 * usual).clamp(20.0, f64::from(Self::READS_MAX));
+        let max = (3.0 * usual).clamp(20.0, f64::from(Self::READS_MAX));
         // Later angles count from the first: half a revolution off is not off to either side.
         let first = once(self)?;
         let mut sum = first;
@@ -362,7 +362,7 @@ impl<'d, 't> Phases<'d, 't> {
             let middle = n * away / 2.0;
             let odds = away * (middle - sum.abs()) / variance;
             // One read that comes late may have waited for something else than the platter.
-            if odds > SURE.0 || odds < -SURE.1 && n > 1.0 || n >= most {
+            if odds > SURE.0 || odds < -SURE.1 && n > 1.0 || n >= max {
                 return Ok(odds > 0.0);
             }
             sum += first + apart(first, once(self)?);

@@ -15,7 +15,7 @@
 //!
 //! # Decision
 //! A block is in line if its angle is the predicted one to within a quarter of a sector. Noise is
-//! measured first: if one read does not tell that, reads of the block go on until the predicted
+//! measured first: if one read does not tell that, reads of the block continue until the predicted
 //! angle is much likelier than one that is a sector off, or less likely (Wald's sequential test).
 //! Then skews are taken for whole sectors, what decides much is looked at twice, explanations that
 //! would take many reads are tried last or not at all, and slips inside tracks that have spare
@@ -37,7 +37,7 @@
 //! # Cost
 //! One command a look, about one revolution each; 50 to 150 looks a zone, one a region of the
 //! sparing scheme, and about 20 for each slip. A look takes one read or, if ends scatter by more
-//! than a fiftieth of a sector, some 22 times the square of their standard deviation in sectors. A
+//! than a fiftieth of a sector, about 22 times the square of their standard deviation in sectors. A
 //! look that only distinguishes tracks takes some three reads, and the first tracks of a zone some
 //! 2,000, half of them for skews. If a look that distinguishes sectors would take 2,000 reads,
 //! skews would take too many.
@@ -187,19 +187,19 @@ impl Looks for Timed<'_, '_> {
         self.phases.is_at(at, end, (IN_LINE, sectors))
     }
 
-    fn places(&mut self, tracks: &Tracks, at: u64, least: u64) -> Result<Vec<u64>, Error> {
+    fn places(&mut self, tracks: &Tracks, at: u64, min: u64) -> Result<Vec<u64>, Error> {
         if self.is_coarse(tracks.sectors) {
-            return self.beginnings(tracks, at, least);
+            return self.beginnings(tracks, at, min);
         }
         let angle = self.start(at, tracks.sectors)?;
         let near = self.near(tracks.sectors);
-        let first = least / tracks.sectors;
+        let first = min / tracks.sectors;
         let ahead = 2 * u64::from(tracks.surfaces) + 2;
         let on_track = |track: u64| {
             let within = (angle - tracks.track_angle(track)).rem_euclid(tracks.sectors as f64);
             let whole = within.round();
             let place = track * tracks.sectors + whole as u64 % tracks.sectors;
-            ((within - whole).abs() < near && place >= least).then_some(place)
+            ((within - whole).abs() < near && place >= min).then_some(place)
         };
         Ok((first..first + ahead).filter_map(on_track).collect())
     }

@@ -19,7 +19,6 @@ pub(super) struct Told {
     pub cylinders: (u32, u32),
     /// Sectors of a track.
     pub sectors: u16,
-    /// Spare tracks.
     pub spare_tracks: u64,
 }
 
@@ -86,7 +85,7 @@ fn told(disk: &mut Disk<'_>, active: u16) -> Result<Told, Error> {
     })
 }
 
-/// The heads that the geometry page tells of, if there is one.
+/// The heads that the geometry page tells of, if any.
 pub(super) fn heads(disk: &mut Disk<'_>) -> Option<u32> {
     let page = disk.mode_page(Geometry::CODE).ok()?;
     let page = Geometry::parse(&page).ok()?;
@@ -119,7 +118,6 @@ pub(super) fn cylinder_ends(disk: &mut Disk<'_>) -> Result<Vec<u64>, Error> {
 #[derive(Debug)]
 pub(super) struct Span<'a> {
     pub told: Told,
-    /// The first block.
     pub first: u64,
     pub ends: &'a [u64],
 }

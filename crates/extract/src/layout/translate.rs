@@ -15,7 +15,7 @@
 //! is in line between.
 //!
 //! # Confidence
-//! Exact, but for blocks reallocated in the middle of a stretch: none of them is seen unless its
+//! Exact, except for blocks reallocated in the middle of a stretch: none of them is seen unless its
 //! defective place is known, as from READ DEFECT DATA.
 //!
 //! # Cost
@@ -71,7 +71,6 @@ struct Run {
     sector: u64,
     /// Sector of its last block.
     last: u64,
-    /// Blocks.
     blocks: u64,
 }
 
@@ -89,8 +88,8 @@ impl Looks for Translated<'_, '_> {
         Ok(self.place(tracks, at)? == Some(place))
     }
 
-    fn places(&mut self, tracks: &Tracks, at: u64, least: u64) -> Result<Vec<u64>, Error> {
-        let place = self.place(tracks, at)?.filter(|&place| place >= least);
+    fn places(&mut self, tracks: &Tracks, at: u64, min: u64) -> Result<Vec<u64>, Error> {
+        let place = self.place(tracks, at)?.filter(|&place| place >= min);
         Ok(place.into_iter().collect())
     }
 }
@@ -204,7 +203,7 @@ impl<'d, 't> Translated<'d, 't> {
     }
 
     /// Gives up what the beginning of the next zone and this zone's tracks have in common: a zone
-    /// never ends inside a cylinder that goes on.
+    /// never ends inside a cylinder that continues.
     fn end_with_cylinder(&mut self, zone: &mut ZoneChart, capacity: u64) -> Result<(), Error> {
         self.end_in_line(zone)?;
         let next = zone.first + zone.blocks;
@@ -303,10 +302,10 @@ fn mode<T: Copy + PartialEq>(values: impl Iterator<Item = T>) -> Option<T> {
             None => counts.push((value, 1)),
         }
     }
-    let most = counts.iter().map(|&(_, count)| count).max()?;
+    let max = counts.iter().map(|&(_, count)| count).max()?;
     counts
         .into_iter()
-        .find(|&(_, count)| count == most)
+        .find(|&(_, count)| count == max)
         .map(|(value, _)| value)
 }
 

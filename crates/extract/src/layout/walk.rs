@@ -60,10 +60,9 @@ pub(super) trait Looks {
 
     /// The places where block `at` may be, none before `least`, in ascending order; none if it
     /// cannot be in the zone.
-    fn places(&mut self, tracks: &Tracks, at: u64, least: u64) -> Result<Vec<u64>, Error>;
+    fn places(&mut self, tracks: &Tracks, at: u64, min: u64) -> Result<Vec<u64>, Error>;
 }
 
-/// Follows a zone.
 pub(super) struct Walk<'a, L> {
     looks: &'a mut L,
     zone: ZoneChart,
@@ -86,9 +85,7 @@ pub(super) struct Walk<'a, L> {
 enum Change {
     /// Nothing changes before this block.
     None,
-    /// The zone ends.
     End,
-    /// It was noted.
     Noted,
 }
 

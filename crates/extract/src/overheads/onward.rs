@@ -1,7 +1,7 @@
-//! Transfers that go on to the next track.
+//! Transfers that continue to the next track.
 //!
 //! # Hypothesis
-//! A transfer that comes to the end of a track goes on to the next track of the cylinder, and loses
+//! A transfer that comes to the end of a track continues to the next track of the cylinder, and loses
 //! a revolution if the head is not there within the pause that the skew leaves it. That may take
 //! less than a request on another track does, before which the head settles.
 //!
@@ -23,7 +23,7 @@
 //!
 //! # Cost
 //! Nothing where pairs switch heads within the shortest pause; four pairs, most often, where they
-//! do not; some 130 where a revolution is lost at the end of each track and pauses differ in all
+//! do not; about 130 where a revolution is lost at the end of each track and pauses differ in all
 //! places.
 
 use diskarm_core::units::{Lbn, SectorCount, Span};
@@ -53,7 +53,7 @@ enum Verdict {
     Unclear,
 }
 
-/// A place where a transfer goes on to the next track.
+/// A place where a transfer continues to the next track.
 struct Place {
     /// How long the media pause there, in nanoseconds.
     pause: f64,
@@ -65,7 +65,7 @@ struct Place {
 }
 
 impl Leads<'_, '_> {
-    /// The shortest pause between two tracks of a cylinder within which requests go on that catch
+    /// The shortest pause between two tracks of a cylinder within which requests continue that catch
     /// a sector of the first track with this lead; `None` if there is none, or if no pause is
     /// shorter than the time to `switch` heads that pairs need, if that is known.
     pub(super) fn goes_on(
@@ -198,7 +198,7 @@ mod tests {
         }
     }
 
-    /// A drive that takes `movement` to go on to the next track, with the time to settle before a
+    /// A drive that takes `movement` to continue to the next track, with the time to settle before a
     /// write, and a millisecond more before a request there.
     fn drive(access: Access, movement: Span) -> Spec {
         let name = "hp-c2247";
@@ -242,9 +242,9 @@ mod tests {
             },
             idle: Idle::default(),
         };
-        let host = |least: Span| Host {
-            least,
-            most: least + Span::from_ms(0.1),
+        let host = |min: Span| Host {
+            min,
+            max: min + Span::from_ms(0.1),
         };
         let goes_on = |ignores, delay, lead: Option<Estimate>| {
             let drive = Simulated::new(given, host(delay), seed).unwrap();

@@ -63,7 +63,7 @@ pub enum Unsure {
 }
 
 /// No drive waits for more sectors before it writes.
-const MOST: u16 = 64;
+const MAX: u16 = 64;
 /// The number of sectors with which it is measured whether the media overtake the bus.
 const SEVERAL: u16 = 9;
 /// How many of them are in front of the end of a track.
@@ -161,7 +161,7 @@ impl Leads<'_, '_> {
     /// The largest number of sectors that is written at a time: half a track leaves places enough.
     fn room(&self) -> u16 {
         let half = self.sectors_of_track() / 2;
-        half.clamp(3, u64::from(MOST)) as u16
+        half.clamp(3, u64::from(MAX)) as u16
     }
 
     /// Whether each further sector of a write, and not just the second one, lengthens the lead
@@ -212,23 +212,23 @@ impl Leads<'_, '_> {
         let (first, extent) = across.runs[0];
         let on_one = extent.sector_angle.as_revolutions() * all as f64 * self.pairs.clock.period();
         let pause = self.pairs.passing(first, sectors) - on_one;
-        let (narrow, most) = mtbrc::precision(self.effort);
+        let (narrow, max) = mtbrc::precision(self.effort);
         let kinds = (Access::Write, Access::Write);
         let start = Threshold::default();
         let route = |_: &mut crate::pairs::Pairs<'_, '_>, k: u32| {
             let (from, across) = routes[k as usize % routes.len()].clone();
             Ok((from, across, 0.0))
         };
-        let search = (self.pairs).search(kinds, (1, sectors), start, (narrow, most), route)?;
+        let search = (self.pairs).search(kinds, (1, sectors), start, (narrow, max), route)?;
         Ok(Some((search.found.median, pause)))
     }
 
     /// How many sectors the media wait for, at least two, and what they wait longer: the lead grows
     /// by the time of a `sector` from that of `one` as long as they wait for all.
     fn waits_for(&mut self, one: Found, mut sector: Estimate) -> Result<Wait, Error> {
-        let most = self.room();
-        let (mut waits, mut beyond, mut next) = (2, None, 4.min(most));
-        while waits < most && beyond.is_none_or(|beyond| waits + 1 < beyond) {
+        let max = self.room();
+        let (mut waits, mut beyond, mut next) = (2, None, 4.min(max));
+        while waits < max && beyond.is_none_or(|beyond| waits + 1 < beyond) {
             let each = sector.value.as_ns() as f64;
             let expected = one.median + each * f64::from(next - 1);
             let found = self.of_size(next)?;
@@ -238,7 +238,7 @@ impl Leads<'_, '_> {
             } else {
                 beyond = Some(next);
             }
-            next = beyond.map_or((2 * waits).min(most), |beyond| waits.midpoint(beyond));
+            next = beyond.map_or((2 * waits).min(max), |beyond| waits.midpoint(beyond));
         }
         let mut least_delay = 0.0;
         if beyond.is_some() {

@@ -9,7 +9,6 @@ pub const END: usize = 0x2_0000;
 
 /// A mark at a place from the front.
 struct Mark {
-    /// In bytes.
     at: usize,
     bytes: &'static [u8],
     what: &'static str,

@@ -18,7 +18,7 @@ const CONFIRMED_BESIDE: u32 = 20;
 /// Half an interval of the directions that is narrow enough, in nanoseconds.
 const RESOLUTION: f64 = 3e3;
 /// Fewer distances are no curve.
-const LEAST: usize = 8;
+const MIN: usize = 8;
 
 /// What is being measured: which commands, and what pairs on one track need.
 pub(super) struct Curve<'p, 'a, 'd> {
@@ -35,7 +35,7 @@ pub(super) struct Curve<'p, 'a, 'd> {
     left_out: BTreeSet<u32>,
     /// Whether some seek was seen to scatter.
     scatters: bool,
-    most: u32,
+    max: u32,
 }
 
 impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
@@ -53,7 +53,7 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
             found: BTreeMap::new(),
             left_out: BTreeSet::new(),
             scatters: false,
-            most: match effort {
+            max: match effort {
                 Effort::Quick => 40,
                 Effort::Normal => 100,
                 Effort::Thorough => 600,
@@ -79,7 +79,7 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
         }
         let missing = wanted.iter().filter(|at| !self.found.contains_key(at));
         let missing = missing.count();
-        if self.found.len() < LEAST.min(wanted.len()) {
+        if self.found.len() < MIN.min(wanted.len()) {
             let reason = "most pairs leave their time without a bound".to_owned();
             return Err(failure.unwrap_or(Error::Undecided(reason)));
         }
@@ -163,7 +163,7 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
             (access, access),
             (1, 1),
             near,
-            (narrow, self.most),
+            (narrow, self.max),
             |pairs, k| {
                 let inward = inward(k);
                 let outer = match behind.filter(|_| access == Access::Write && k % 8 != 0) {
@@ -242,8 +242,8 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
     }
 
     /// Measures the middles of intervals at which the curve bends, the sharpest bend first.
-    fn refine(&mut self, most: u32) -> Result<(), Error> {
-        for _ in 0..most {
+    fn refine(&mut self, max: u32) -> Result<(), Error> {
+        for _ in 0..max {
             let points = self.found.iter();
             let points = points.map(|(d, found)| (*d, found.median, found.uncertainty));
             let points: Vec<Measured> = points.collect();

@@ -9,7 +9,7 @@ use crate::{Effort, Limits};
 const KEPT: f64 = 0.5;
 
 /// What a run may cost: commands of one measurement, and minutes on the drive of all.
-fn most(effort: Effort) -> (u64, f64) {
+fn max(effort: Effort) -> (u64, f64) {
     match effort {
         Effort::Quick => (1_000_000, 20.0),
         Effort::Normal => (3_000_000, 30.0),
@@ -21,11 +21,11 @@ fn most(effort: Effort) -> (u64, f64) {
 /// nanoseconds: a mean of many is as exact as one that does not scatter.
 const SCATTERED: (f64, f64) = (3.0, 20_000.0);
 
-/// What `measurement` may cost before it is given up: the time that is left of the run, but for
+/// What `measurement` may cost before it is given up: the time that is left of the run, except for
 /// what is kept for others. A drive that answers as the suite expects stays far below.
 pub(super) fn limits(checkpoint: &Checkpoint, measurement: &Measurement) -> Limits {
     let options = &checkpoint.options;
-    let (commands, minutes) = most(options.effort);
+    let (commands, minutes) = max(options.effort);
     let all: f64 = MEASUREMENTS.iter().map(|one| one.share).sum();
     let is_to_come = |one: &&Measurement| {
         let is_over = one.name == measurement.name || checkpoint.record(one.name).is_some();
@@ -66,8 +66,8 @@ mod tests {
             let mut checkpoint = Checkpoint::new("any", Identity::default(), options);
             for measurement in MEASUREMENTS {
                 let time = limits(&checkpoint, measurement).time;
-                let least = measurement.usual(effort).as_s() / 2.0;
-                assert!(time.as_s() > least, "{}: {time}", measurement.name);
+                let min = measurement.usual(effort).as_s() / 2.0;
+                assert!(time.as_s() > min, "{}: {time}", measurement.name);
                 checkpoint.records.push(Record {
                     name: measurement.name.to_owned(),
                     outcome: Outcome::Done,

@@ -220,7 +220,7 @@ fn mechanics(name: &str, checkpoint: &Checkpoint) -> Option<How> {
     }
 }
 
-/// The time to settle before a request on another track of the cylinder, if there is one.
+/// The time to settle before a request on another track of the cylinder, if any.
 fn cylinder_settle(findings: &Findings) -> Option<How> {
     let what = match is_switch_bounded(findings) {
         true => {
@@ -236,7 +236,7 @@ fn cylinder_settle(findings: &Findings) -> Option<How> {
     (settle > Span::ZERO).then(|| How::Assumed(what.to_owned()))
 }
 
-/// Whether the head switch is the longest with which transfers go on to the next track, which is
+/// Whether the head switch is the longest with which transfers continue to the next track, which is
 /// shorter than what pairs need.
 fn is_switch_bounded(findings: &Findings) -> bool {
     let found = findings.timing().zip(findings.mechanism());
@@ -255,12 +255,12 @@ fn curve(by: &str, seeks: &Seeks) -> How {
         .map(|point| point.mean.uncertainty)
         .collect();
     spreads.sort_unstable();
-    let spread = spreads.last().map(|most| {
+    let spread = spreads.last().map(|max| {
         let usual = spreads[spreads.len() / 2];
         format!(
             "{:.4} ms in the median, {:.4} ms at most",
             usual.as_ms(),
-            most.as_ms()
+            max.as_ms()
         )
     });
     let mut method = format!(

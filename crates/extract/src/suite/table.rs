@@ -30,7 +30,6 @@ impl Measurement {
         Span::from_s(self.usual[effort as usize])
     }
 
-    /// Its own seed.
     pub(super) fn seed(&self, seed: u64) -> u64 {
         // FNV-1a, so that a new measurement does not change the others' seeds.
         let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);

@@ -12,8 +12,8 @@ use diskarm_extract::{
 };
 
 const HOST: Host = Host {
-    least: Span::from_ns(50_000),
-    most: Span::from_ns(150_000),
+    min: Span::from_ns(50_000),
+    max: Span::from_ns(150_000),
 };
 
 /// Sequences of requests that two drives answer.

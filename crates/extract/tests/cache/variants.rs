@@ -16,8 +16,8 @@ fn value(kind: Kind, random: &mut Random) -> Value {
         Kind::Flag => Value::Flag(random.below(2) == 0),
         Kind::Word(words) => Value::Word(words[random.below(words.len() as u64) as usize]),
         Kind::Count { .. } => {
-            let most = [32, 6, 6, 6][random.below(4) as usize];
-            Value::Count(1 + random.below(most))
+            let max = [32, 6, 6, 6][random.below(4) as usize];
+            Value::Count(1 + random.below(max))
         }
         Kind::Size { .. } => Value::Count(1 + random.below(600)),
         // Buffer ratios of mode page 2 are multiples of 1/256; a few of them.

@@ -47,8 +47,8 @@ fn empty_cylinders_are_counted() {
         let g = &mut spec.geometry;
         let mut apart = vec![0];
         for _ in 1..g.zones.len() {
-            let most = random.of(&[0, 3, 60]);
-            apart.push(random.between(0, most) as u32);
+            let max = random.of(&[0, 3, 60]);
+            apart.push(random.between(0, max) as u32);
         }
         *g = closed(g);
         let found = g.clone();

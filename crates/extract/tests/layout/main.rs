@@ -13,8 +13,8 @@ use diskarm_extract::layout::{Found, timing, translate};
 use diskarm_extract::{Cost, Disk, Error, Host, Noisy, Simulated};
 
 const HOST: Host = Host {
-    least: Span::from_ns(50_000),
-    most: Span::from_ns(150_000),
+    min: Span::from_ns(50_000),
+    max: Span::from_ns(150_000),
 };
 
 fn catalogued(name: &str) -> Spec {

@@ -17,9 +17,9 @@ pub struct Random(pub Pcg64Mcg);
 
 impl Random {
     /// A number from `least` to `most`.
-    pub fn between(&mut self, least: u64, most: u64) -> u64 {
-        let width = u128::from(most - least + 1);
-        least + ((u128::from(self.0.next_u64()) * width) >> 64) as u64
+    pub fn between(&mut self, min: u64, max: u64) -> u64 {
+        let width = u128::from(max - min + 1);
+        min + ((u128::from(self.0.next_u64()) * width) >> 64) as u64
     }
 
     pub fn of<T: Copy>(&mut self, all: &[T]) -> T {
@@ -158,7 +158,7 @@ fn mapped(g: &Geometry) -> SectorCount {
     SectorCount(all)
 }
 
-/// Of random drives, TRANSLATE ADDRESS tells the layout of all to the sector, but for a few with
+/// Of random drives, TRANSLATE ADDRESS tells the layout of all to the sector, except for a few with
 /// spares at the front of cylinders; and of nineteen in twenty the ends of reads tell every track.
 #[test]
 fn random_layouts_are_found() {
@@ -213,7 +213,7 @@ fn random_layouts_are_timed_through_noise() {
     assert!(20 * wrong <= DRIVES, "{wrong} of {DRIVES}");
 }
 
-/// Zones, cylinders and defects that a random drive tells give its layout to the sector, but for a
+/// Zones, cylinders and defects that a random drive tells give its layout to the sector, except for a
 /// turn where no sector is listed.
 #[test]
 fn random_drives_tell_notches_and_defects() {

@@ -39,8 +39,8 @@ const DRIVES: [&str; 18] = [
 ];
 
 const HOST: Host = Host {
-    least: Span::from_ns(50_000),
-    most: Span::from_ns(150_000),
+    min: Span::from_ns(50_000),
+    max: Span::from_ns(150_000),
 };
 
 fn catalogued(name: &str) -> Spec {

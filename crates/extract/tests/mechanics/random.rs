@@ -26,12 +26,12 @@ impl Random {
         all[self.below(all.len() as u64) as usize]
     }
 
-    fn between(&mut self, least: f64, most: f64) -> f64 {
-        least + (most - least) * self.below(1_000_000) as f64 / 1e6
+    fn between(&mut self, min: f64, max: f64) -> f64 {
+        min + (max - min) * self.below(1_000_000) as f64 / 1e6
     }
 
-    fn ms(&mut self, least: f64, most: f64) -> Span {
-        Span::from_ms(self.between(least, most))
+    fn ms(&mut self, min: f64, max: f64) -> Span {
+        Span::from_ms(self.between(min, max))
     }
 
     fn one_in(&mut self, count: u64) -> bool {
@@ -157,8 +157,8 @@ fn large(seed: u64) -> Spec {
     let terabytes = 2 + random.below(15);
     let track = 3 * outer * u64::from(bytes) / 4;
     let tracks = terabytes * 1_000_000_000_000 / track;
-    let most = 1_900_000 / u64::from(zones);
-    let each = (tracks / u64::from(surfaces * zones)).min(most) as u32;
+    let max = 1_900_000 / u64::from(zones);
+    let each = (tracks / u64::from(surfaces * zones)).min(max) as u32;
     let skew = random.between(0.6, 1.4) * turns / 60_000.0;
     let zone = |zone: u32| Zone {
         first_cylinder: zone * each,

@@ -89,12 +89,12 @@ fn a_wait_for_data_is_not_taken_for_a_time_to_settle() {
         let found = found(&given, &mut drive, 7);
         let is = found.mechanics.track_settle;
         let what = format!("{settle} to settle, {start} sectors, {delay} more");
-        let most = match is_found {
+        let max = match is_found {
             true => settle + given.overheads.first_reselect,
             false => Span::ZERO,
         };
-        let least = if is_found { settle } else { Span::ZERO };
-        assert!((least..=most).contains(&is), "{what}: found {is}");
+        let min = if is_found { settle } else { Span::ZERO };
+        assert!((min..=max).contains(&is), "{what}: found {is}");
         let behind = |spec| {
             let sums = Observable::of(spec).sums();
             let sum = sums

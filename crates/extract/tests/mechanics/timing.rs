@@ -41,7 +41,7 @@ pub fn measured(drive: &mut dyn Transport, layout: &Layout, seed: u64) -> (Timin
 /// Asserts that what can be observed is the same within `times` 0.02 ms. Returns the largest error
 /// in ms, and of what.
 pub fn compared(given: &Spec, found: &Spec, times: f64) -> (f64, &'static str) {
-    let mut most = (0.0, "");
+    let mut max = (0.0, "");
     let sums = |spec| Observable::of(spec).sums();
     for ((what, a), (_, b)) in sums(given).into_iter().zip(sums(found)) {
         let error = (b - a).as_ms();
@@ -56,19 +56,19 @@ pub fn compared(given: &Spec, found: &Spec, times: f64) -> (f64, &'static str) {
             error.abs() < times * allowed,
             "{name}: {what}: {b}, given {a}"
         );
-        if error.abs() > f64::abs(most.0) {
-            most = (error, what);
+        if error.abs() > f64::abs(max.0) {
+            max = (error, what);
         }
     }
-    most
+    max
 }
 
 /// A row of the table of errors and costs.
-fn row(name: &str, (seeks, most): (f64, (f64, &str)), (reads, all): (Cost, Cost)) -> String {
+fn row(name: &str, (seeks, max): (f64, (f64, &str)), (reads, all): (Cost, Cost)) -> String {
     format!(
         "| {name} | {seeks:.2} | {:.4} {} | {} + {} | {:.1} + {:.1} |",
-        most.0,
-        most.1,
+        max.0,
+        max.1,
         reads.commands,
         all.commands - reads.commands,
         reads.time.as_s() / 60.0,
@@ -89,8 +89,8 @@ fn overheads_are_found() {
         timing.describe(&mut found);
         assert_eq!(found.contradiction(), None, "{name}");
         let seeks = worst(&timing.seeks, &spec, Op::Read);
-        let most = compared(&spec, &found, 1.0);
-        println!("{} {wall:.2} |", row(name, (seeks, most), (reads, cost)));
+        let max = compared(&spec, &found, 1.0);
+        println!("{} {wall:.2} |", row(name, (seeks, max), (reads, cost)));
         assert!(seeks <= 1.0, "{name}: {seeks}");
         assert!(cost.time < Span::from_s(600.0), "{name}: {cost:?}");
     }
@@ -196,8 +196,8 @@ fn noise_is_averaged_out() {
         let mut found = without_times(&spec);
         timing.describe(&mut found);
         let seeks = worst(&timing.seeks, &spec, Op::Read);
-        let most = compared(&spec, &found, 3.0);
-        println!("{}", row(name, (seeks, most), (reads, cost)));
+        let max = compared(&spec, &found, 3.0);
+        println!("{}", row(name, (seeks, max), (reads, cost)));
         assert!(seeks <= 3.0, "{name}: {seeks}");
         assert!(cost.time < Span::from_s(1200.0), "{name}: {cost:?}");
     }

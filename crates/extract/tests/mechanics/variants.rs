@@ -58,7 +58,6 @@ fn scale(spec: &mut Spec, random: &mut Random) {
     spec.mechanics.period_ns *= 0.8 + random.below(1000) as f64 / 2500.0;
 }
 
-/// Changes a habit.
 fn change(spec: &mut Spec, what: u64, random: &mut Random) {
     match what {
         0 => spec.buffer.read_ahead_stops_mid_sector ^= true,
@@ -121,7 +120,7 @@ fn variants_are_measured_too() {
     assert!(measurable > 50, "{measurable}");
 }
 
-/// The drive with two zones, and with read-ahead that goes on to the end of the sector.
+/// The drive with two zones, and with read-ahead that continues to the end of the sector.
 fn finishing(mut spec: Spec, sectors: [u32; 2]) -> Spec {
     let zone = |first: u32, sectors: u32| Zone {
         first_cylinder: first,
@@ -148,7 +147,7 @@ fn finishing(mut spec: Spec, sectors: [u32; 2]) -> Spec {
     spec
 }
 
-/// Of drives whose read-ahead goes on to the end of the sector all but one are seen to do so,
+/// Of drives whose read-ahead continues to the end of the sector all but one are seen to do so,
 /// although their zones have nearly as many sectors, and few.
 #[test]
 fn read_ahead_to_the_end_of_a_sector_is_seen_in_similar_zones() {
@@ -165,7 +164,7 @@ fn read_ahead_to_the_end_of_a_sector_is_seen_in_similar_zones() {
     assert!(seen >= 15, "{seen} of 16");
 }
 
-/// Where a sector of one zone lasts as long as two or three of another, the arm that goes on to the
+/// Where a sector of one zone lasts as long as two or three of another, the arm that continues to the
 /// end of a sector is always as late: it is not taken for one that is free and slower.
 #[test]
 fn an_arm_that_waits_is_not_taken_for_a_slow_one() {

@@ -56,7 +56,7 @@ fn a_slow_bus_is_told_from_a_wait_without_zones_to_compare() {
     }
 }
 
-/// Where the media go on without a pause from track to track, both take as long.
+/// Where the media continue without a pause from track to track, both take as long.
 #[test]
 fn a_slow_bus_that_nothing_tells_from_a_wait_is_not_called_certain() {
     for (bus, sectors) in [(213.3, 1), (80.6, 500)] {

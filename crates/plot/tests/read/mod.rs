@@ -115,7 +115,6 @@ impl Drawing {
         }
     }
 
-    /// Pixels.
     pub fn size(&self) -> [f64; 2] {
         self.size
     }

@@ -8,14 +8,14 @@ use super::*;
 use crate::queue::Random;
 
 /// Every layout on 2 to `most` disks.
-pub fn all(most: usize) -> Vec<Layout> {
+pub fn all(max: usize) -> Vec<Layout> {
     let kinds = |cluster| [Kind::Interleaved { cluster }, Kind::GroupRotate { cluster }];
     let of = |disks: usize| {
         let clusters = (1..=disks).flat_map(kinds);
         let kinds = [Kind::Basic, Kind::Chained].into_iter().chain(clusters);
         kinds.filter_map(move |kind| Layout::new(kind, disks).ok())
     };
-    (2..=most).flat_map(of).collect()
+    (2..=max).flat_map(of).collect()
 }
 
 pub fn layout(kind: Kind, disks: usize) -> Layout {

@@ -85,7 +85,7 @@ fn loads(compared: &Compared) -> String {
 
 /// A line for each number of failures, with a cell for those that can lose no data.
 fn failures(compared: &Compared, cell: impl Fn(Option<&Survived>) -> String) -> String {
-    let most = compared.layouts.iter().map(|of| of.failures.len()).max();
+    let max = compared.layouts.iter().map(|of| of.failures.len()).max();
     let line = |at: usize| {
         let found = compared.layouts.iter().find_map(|of| of.failures.get(at));
         let label = found.map(|of| format!("{} failed: {} sets", of.failures, of.sets));
@@ -93,7 +93,7 @@ fn failures(compared: &Compared, cell: impl Fn(Option<&Survived>) -> String) -> 
             cell(of.failures.get(at))
         })
     };
-    (0..most.unwrap_or(0)).map(line).collect()
+    (0..max.unwrap_or(0)).map(line).collect()
 }
 
 fn years(years: f64) -> String {

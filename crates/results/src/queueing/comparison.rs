@@ -235,7 +235,7 @@ fn reads_first(theory: &Theory, bench: &Bench<'_>, rates: &[Rate]) -> Result<Gro
 }
 
 /// The numbers of requests to choose from at which services are simulated, besides one.
-const CHOICES: [u32; 7] = [2, 4, 8, 16, 32, 64, birth_death::MOST];
+const CHOICES: [u32; 7] = [2, 4, 8, 16, 32, 64, birth_death::MAX];
 
 fn shortest_access(theory: &Theory, bench: &Bench<'_>, rates: &[Rate]) -> Result<Group, Error> {
     let alone = theory.any.total.first;
@@ -246,10 +246,10 @@ fn shortest_access(theory: &Theory, bench: &Bench<'_>, rates: &[Rate]) -> Result
     }
     let power = power(alone, &measured);
     let services = birth_death::services(alone, power);
-    let most = 1_000.0 * services.last().map_or(0.0, |last| 1.0 / last);
+    let max = 1_000.0 * services.last().map_or(0.0, |last| 1.0 / last);
     let mut values = vec![
         Value::new("power", "power p in x[m] = x[1] / m^p, fitted", power),
-        Value::new("largest_rate_per_s", "requests/s, if 128 always wait", most)
+        Value::new("largest_rate_per_s", "requests/s, if 128 always wait", max)
             .beside(measured.last().and_then(|(_, found)| *found))
             .approximate(),
     ];

@@ -120,7 +120,7 @@ fn by_address(bench: &Bench<'_>, rates: &[Rate]) -> Result<Group, Error> {
     let mut values = vec![Value::new("equal_utilisations_pivot_percent", label, pivot)];
     for rate in rates {
         let both = 2.0 * rate.per_s();
-        let least = reads.least_response(2.0 * rate.per_ms());
+        let min = reads.least_response(2.0 * rate.per_ms());
         let label = |what| format!("{both:.1}/s, {what}");
         let value = |name, what, theory| Value::new(name, label(what), theory).at(both);
         let response = |found: Option<&Divided>| found?.response(2.0 * rate.per_ms());
@@ -132,12 +132,12 @@ fn by_address(bench: &Bench<'_>, rates: &[Rate]) -> Result<Group, Error> {
         let pivot = value(
             "least_response_pivot_percent",
             "pivot of least response, %",
-            least.as_ref().map(percent),
+            min.as_ref().map(percent),
         );
         let with_least = value(
             "least_response_ms",
             "least response, ms",
-            response(least.as_ref()),
+            response(min.as_ref()),
         );
         let beside = |value: Value, found: Option<&Divided>| match found {
             Some(found) => Ok::<_, Error>(value.beside(simulated(found, rate)?)),
@@ -145,7 +145,7 @@ fn by_address(bench: &Bench<'_>, rates: &[Rate]) -> Result<Group, Error> {
         };
         values.push(beside(with_equal, equal.as_ref())?);
         values.push(pivot);
-        values.push(beside(with_least, least.as_ref())?);
+        values.push(beside(with_least, min.as_ref())?);
     }
     Ok(Group {
         name: "mirrored-by-address",

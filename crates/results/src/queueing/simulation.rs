@@ -25,7 +25,6 @@ const MAX_WAITING: u64 = 2_000;
 /// A mean over [`RUNS`] simulations.
 #[derive(Clone, Copy, Debug)]
 pub struct Simulated {
-    /// The mean.
     pub mean: f64,
     /// Half the width of its 95 % confidence interval, by Student's t.
     pub ci95: f64,
@@ -47,7 +46,6 @@ impl Simulated {
 /// Counts the simulations that have been run.
 #[derive(Clone, Copy)]
 pub struct Counter<'a> {
-    /// Their number.
     pub done: &'a AtomicU64,
     /// Called with that number after each, on any thread.
     pub on_each: &'a (dyn Fn(u64) + Sync),
@@ -137,7 +135,6 @@ impl<'a> Bench<'a> {
         self.runs(policy, Arrivals::Closed(Closed { clients, think }))
     }
 
-    /// Poisson arrivals.
     pub fn open(&self, policy: &'static str, mean: Span) -> Result<Runs, Error> {
         self.runs(policy, Arrivals::Open(Pauses::Poisson(Poisson { mean })))
     }

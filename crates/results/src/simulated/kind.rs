@@ -52,7 +52,6 @@ impl Kind {
 }
 
 impl Metrics<ResponseFigures> {
-    /// Of responses.
     pub fn response(of: Option<ResponseFigures>) -> Self {
         let table = RESPONSE;
         Self { table, of }

@@ -17,7 +17,6 @@ pub struct Load {
     pub throughput_per_s: Option<f64>,
 }
 
-/// Requests waiting.
 #[derive(Serialize)]
 pub struct Queue {
     pub mean: Option<f64>,
@@ -25,7 +24,6 @@ pub struct Queue {
 }
 
 impl Load {
-    /// In one run.
     pub fn of(report: &Report) -> Self {
         Self::of_all(&Replications::new([report]), &[])
     }

@@ -40,7 +40,6 @@ impl Table {
         );
     }
 
-    /// An empty line.
     pub fn gap(&mut self) {
         self.lines.push('\n');
     }
@@ -62,7 +61,6 @@ impl Table {
         self.cells(label, [&requests.to_string(), &a, &b, &c, &d]);
     }
 
-    /// A whole number.
     pub fn count(&mut self, label: &str, count: u64, unit: &str) {
         // Aligned with the integer parts of numbers that have three decimals.
         self.line(label, &format!("{count:>12}     {unit}"));

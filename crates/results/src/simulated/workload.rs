@@ -97,7 +97,6 @@ pub enum Workload {
     },
 }
 
-/// A replayed trace.
 #[derive(Serialize)]
 pub struct File {
     file: String,
@@ -108,9 +107,7 @@ pub struct File {
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase", tag = "arrivals")]
 pub enum ArrivalsInput {
-    /// Open.
     Poisson { interarrival_ms: f64 },
-    /// Closed.
     Closed { outstanding: usize, think_ms: f64 },
 }
 

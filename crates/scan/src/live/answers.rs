@@ -20,7 +20,6 @@ struct Shared {
     begun: Wall,
     /// How many reads were sent.
     sent: u64,
-    /// Not taken yet.
     queue: VecDeque<Answer>,
     /// The data of the completion that was taken last, and its first block.
     last: Option<(Lbn, Arc<Data>)>,

@@ -227,7 +227,7 @@ impl Device for Live {
 }
 
 impl Drop for Live {
-    /// Lets connections end properly, but for those on which something is under way.
+    /// Lets connections end properly, except for those on which something is under way.
     fn drop(&mut self) {
         for worker in self.idle.drain(..) {
             worker.end();

@@ -142,7 +142,6 @@ fn exact<const N: usize>(stream: &mut Stream) -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// Chooses an export.
 fn chosen(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
     let greeting: [u8; Greeting::LENGTH] = exact(stream)?;
     let greeting = Greeting::parse(&greeting).map_err(|_| wrong("too little"))?;

@@ -19,8 +19,7 @@ pub struct Pass<D, S> {
     wanted: BlockSet,
     sink: S,
     depth: usize,
-    most: SectorCount,
-    /// Where reads go on.
+    max: SectorCount,
     next: Lbn,
     ids: u64,
     inside: usize,
@@ -33,13 +32,13 @@ pub struct Pass<D, S> {
 impl<D: Device, S: FnMut(&Delivered)> Pass<D, S> {
     /// Reads what is wanted with `depth` reads at one time of at most `most` blocks, and calls
     /// `sink` for all that was read or cannot be: each block once, as task 0.
-    pub fn new(device: D, wanted: BlockSet, (depth, most): (usize, SectorCount), sink: S) -> Self {
+    pub fn new(device: D, wanted: BlockSet, (depth, max): (usize, SectorCount), sink: S) -> Self {
         Self {
             device,
             wanted,
             sink,
             depth,
-            most: most.min(Request::MAX_SECTORS),
+            max: max.min(Request::MAX_SECTORS),
             next: Lbn(0),
             ids: 0,
             inside: 0,
@@ -77,7 +76,7 @@ impl<D: Device, S: FnMut(&Delivered)> Pass<D, S> {
         self.has_given_up() || self.inside == 0 && self.wanted.is_empty()
     }
 
-    /// Whether too many reads in a row have failed to go on.
+    /// Whether too many reads in a row have failed to continue.
     pub fn has_given_up(&self) -> bool {
         self.failures >= FAILURES
     }
@@ -103,7 +102,7 @@ impl<D: Device, S: FnMut(&Delivered)> Pass<D, S> {
         let all = Lbn(self.wanted.sectors().0);
         let next = self.wanted.first_in(self.next, all);
         let first = next.or_else(|| self.wanted.first_in(Lbn(0), self.next))?;
-        let end = Lbn((first.0 + self.most.0).min(all.0));
+        let end = Lbn((first.0 + self.max.0).min(all.0));
         self.wanted.runs_in(first, end).next()
     }
 

@@ -36,8 +36,8 @@ impl Scan<'_> {
     ) -> Result<Scanned, InputError> {
         let sector = live.size().sector;
         let (background, progress) = self.background(wanted, sink)?;
-        let most = self.requests.at_most(self.max_requests);
-        let watched = Watched::new(Some(&progress), most);
+        let max = self.requests.at_most(self.max_requests);
+        let watched = Watched::new(Some(&progress), max);
         let (external, foreground) = self.serve_on(live, Some(background), watched)?;
         let scanned = lock(&progress).added_to(Scanned::outside(&external, foreground), sector);
         Ok(scanned)

@@ -24,7 +24,6 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// command, and some.
 const MAX_READS: u32 = 40;
 
-/// A read.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
     pub id: u64,

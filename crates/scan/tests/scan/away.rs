@@ -143,7 +143,7 @@ impl Load for AfterHits {
     }
 }
 
-/// What is predicted of 4,000 requests of the foreground and of the scan beside it, but for the
+/// What is predicted of 4,000 requests of the foreground and of the scan beside it, except for the
 /// first thousand commands.
 fn predicted(
     workload: &str,
@@ -181,7 +181,7 @@ fn predicted(
     };
     let mut seen = Seen {
         all: Vec::new(),
-        most: 4_000,
+        max: 4_000,
         got: None,
     };
     engine::run(&mut external, &mut load, &mut seen).expect("accepted requests");

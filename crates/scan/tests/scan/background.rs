@@ -72,7 +72,7 @@ fn nothing_is_read_in_front_of_an_absorbed_write_that_is_alone() {
 }
 
 /// With an exact model and no conservatism every request is served in the same order and ends when
-/// it would without, but for the rounding of times.
+/// it would without, except for the rounding of times.
 #[test]
 fn reads_in_gaps_delay_no_request() {
     for one_per_track in [true, false] {
@@ -338,12 +338,12 @@ fn interrupted_scans(plan: &FaultPlan, ends: &[usize], settings: Settings, depth
     let workload = "closed(clients=4, think=40ms) uniform size=1KiB reads=70%";
     let mut runs = ends.iter().copied().chain([100_000]).zip(1..);
     while got.lock().expect("nobody panicked").left() > 0 {
-        let (most, seed) = runs.next().expect("a scan that comes to an end");
+        let (max, seed) = runs.next().expect("a scan that comes to an end");
         let faulty = Faults::new(new(&spec), plan, revolution);
         let model = Model::following(&spec).expect("a sound layout");
         let external = External::new(faulty, model, &policy("sptf-sw(n=40%)"), depth);
         let mut external = external.with_background(scan(&spec, settings, &got));
-        serve(&mut external, workload, seed, most, Some(&got));
+        serve(&mut external, workload, seed, max, Some(&got));
     }
     let got = got.lock().expect("nobody panicked");
     let bad = |at: u64| {

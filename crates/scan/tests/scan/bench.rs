@@ -20,7 +20,6 @@ pub fn drive_of(name: &str) -> Spec {
     spec::parse(entry.text, name).expect("a sound specification")
 }
 
-/// 6,600 blocks.
 pub fn small() -> Spec {
     spec::parse(include_str!("small.toml"), "small.toml").expect("a sound specification")
 }
@@ -66,7 +65,7 @@ pub const CLOSED: &str =
 /// Completions, until there are enough of them or nothing is left of a scan.
 pub struct Seen {
     pub all: Vec<Completion>,
-    pub most: usize,
+    pub max: usize,
     pub got: Option<Got>,
 }
 
@@ -79,7 +78,7 @@ impl Observer for Seen {
 
     fn is_over(&self) -> bool {
         let is_done = |got: &Got| got.lock().expect("nobody panicked").left() == 0;
-        self.all.len() >= self.most || self.got.as_ref().is_some_and(is_done)
+        self.all.len() >= self.max || self.got.as_ref().is_some_and(is_done)
     }
 }
 
@@ -88,7 +87,7 @@ pub fn serve(
     device: &mut impl Device,
     workload: &str,
     seed: u64,
-    most: usize,
+    max: usize,
     got: Option<&Got>,
 ) -> Vec<Completion> {
     let disk = Disk {
@@ -99,7 +98,7 @@ pub fn serve(
     let mut load = Streams::new(&workload, disk, seed, u64::MAX);
     let mut seen = Seen {
         all: Vec::new(),
-        most,
+        max,
         got: got.cloned(),
     };
     engine::run(device, &mut load, &mut seen).expect("accepted requests");

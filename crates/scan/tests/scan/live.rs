@@ -34,9 +34,7 @@ const LATE: Duration = Duration::from_millis(20);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
     Read,
-    /// The connection closes.
     Close,
-    /// It never answers.
     Hang,
     /// It answers after the next read, or the next but one; after [`LATE`] if none comes.
     Late,
@@ -163,7 +161,7 @@ impl Kept {
         self.image[from..from + data.len()].copy_from_slice(&data);
     }
 
-    /// All is there, but for the blocks that are bad.
+    /// All is there, except for the blocks that are bad.
     fn check(&self, memory: &Memory) {
         assert!(self.account.left().is_empty());
         let mut expected = memory.data.clone();
@@ -181,12 +179,12 @@ impl Kept {
 }
 
 /// Continues a scan until all has been delivered, or this many deliveries.
-fn passed(memory: &Arc<Memory>, kept: Kept, (depth, most, stop): (usize, u64, u64)) -> Kept {
+fn passed(memory: &Arc<Memory>, kept: Kept, (depth, max, stop): (usize, u64, u64)) -> Kept {
     let live = opened(memory, depth, LIMIT);
-    passed_on(live, kept, (depth, most, stop))
+    passed_on(live, kept, (depth, max, stop))
 }
 
-fn passed_on(live: Live, kept: Kept, (depth, most, stop): (usize, u64, u64)) -> Kept {
+fn passed_on(live: Live, kept: Kept, (depth, max, stop): (usize, u64, u64)) -> Kept {
     let answers = live.answers();
     let left = kept.account.left().clone();
     let mut kept = kept;
@@ -198,7 +196,7 @@ fn passed_on(live: Live, kept: Kept, (depth, most, stop): (usize, u64, u64)) -> 
             answers.stop();
         }
     };
-    let mut pass = Pass::new(live, left, (depth, SectorCount(most)), sink);
+    let mut pass = Pass::new(live, left, (depth, SectorCount(max)), sink);
     pass.run(&answers);
     assert!(!pass.has_given_up());
     drop(pass);
@@ -210,8 +208,8 @@ fn a_pass_finds_all_blocks_and_those_that_are_bad() {
     for seed in 0..8 {
         for (depth, tells) in [(1, true), (2, false), (2, true), (3, false)] {
             let memory = Arc::new(Memory::good().failing(seed, tells));
-            let most = [1, 7, 64, 700][seed as usize % 4];
-            passed(&memory, Kept::new(), (depth, most, u64::MAX)).check(&memory);
+            let max = [1, 7, 64, 700][seed as usize % 4];
+            passed(&memory, Kept::new(), (depth, max, u64::MAX)).check(&memory);
         }
     }
 }
@@ -343,18 +341,18 @@ proptest! {
         seed in 0_u64..1000,
         stops in prop::collection::vec((1_u64..60, any::<bool>()), 0..8),
         depth in 1_usize..4,
-        most in 1_u64..200,
+        max in 1_u64..200,
     ) {
         let memory = Arc::new(Memory::good().failing(seed, seed % 2 == 0));
         let mut kept = Kept::new();
         for (stop, is_killed) in stops {
             let bytes = kept.account.emit("memory");
-            let after = passed(&memory, kept, (depth, most, stop));
+            let after = passed(&memory, kept, (depth, max, stop));
             let bytes = if is_killed { bytes } else { after.account.emit("memory") };
             let account = Account::parse(&bytes, "memory", true).expect("its own bytes");
             kept = Kept { account, image: after.image };
         }
-        passed(&memory, kept, (depth, most, u64::MAX)).check(&memory);
+        passed(&memory, kept, (depth, max, u64::MAX)).check(&memory);
     }
 }
 

@@ -36,7 +36,7 @@ fn plain(spec: &Spec, order: &str, requests: &[(Instant, Request)]) -> Vec<Compl
     let order = policy(order).policy(&drive);
     let mut seen = Seen {
         all: Vec::new(),
-        most: usize::MAX,
+        max: usize::MAX,
         got: None,
     };
     let mut load = Open::new(requests.iter().copied());

@@ -157,7 +157,6 @@ impl When {
         }
     }
 
-    /// The next request.
     const fn next(side: Side, access: Access) -> Self {
         let nth = 1;
         Self::Request { side, access, nth }

@@ -92,7 +92,6 @@ impl Meaning {
 }
 
 impl IscsiDesk {
-    /// Takes a command.
     pub(super) fn command(
         &mut self,
         by: By,
@@ -196,7 +195,7 @@ impl IscsiDesk {
         }
     }
 
-    /// Goes on with a task after a part of its data.
+    /// Continues with a task after a part of its data.
     fn go_on(
         &mut self,
         by: By,
@@ -257,11 +256,11 @@ impl IscsiDesk {
 
 /// A write of fewer blocks: the initiator has data for no more than `most` (RFC 7143, "SCSI
 /// Command": the expected length limits the transfer, and the residual count says by how much).
-fn shortened(block: &[u8], most: u64) -> Option<Vec<u8>> {
+fn shortened(block: &[u8], max: u64) -> Option<Vec<u8>> {
     let mut command = Command::parse(block).ok()?;
     match &mut command {
         Command::Write { size, blocks, .. } | Command::WriteAndVerify { size, blocks, .. } => {
-            blocks.count = u64::from(blocks.count).min(most) as u32;
+            blocks.count = u64::from(blocks.count).min(max) as u32;
             if blocks.count == 0 && *size == Size::Six {
                 // Six bytes say 256 blocks by zero.
                 *size = Size::Ten;

@@ -40,7 +40,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Goes on as the login has agreed, with the number of the next response, and that of the first
+    /// Continues as the login has agreed, with the number of the next response, and that of the first
     /// command if it begins a session.
     pub fn new(
         member: Member,

@@ -35,7 +35,6 @@ pub struct IscsiDesk {
     pub(super) facts: Facts,
     pub(super) timeline: Timeline<Unit<Disk>>,
     is_timed: bool,
-    /// The unit's data.
     pub(super) blocks: Blocks,
     pub(super) power: Switch,
     /// Makes the disk anew; without it requests take no time, or the power cannot be cut.
@@ -46,7 +45,6 @@ pub struct IscsiDesk {
     syncer: Option<Syncer>,
     /// Answers that wait for it.
     syncing: Slots<Syncing>,
-    /// The store's file.
     pub(super) file: Option<File>,
     pub(super) sessions: Slots<Session>,
     /// Connections with something to send that others have brought about.

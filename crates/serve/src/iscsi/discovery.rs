@@ -10,7 +10,6 @@ use super::keys::Parameters;
 use super::{PORTAL_GROUP, WINDOW, target_name};
 use crate::export::Facts;
 
-/// A discovery session.
 pub struct Discovery {
     parameters: Parameters,
     status: Serial,
@@ -20,7 +19,7 @@ pub struct Discovery {
     rest: Vec<u8>,
 }
 
-/// Names an answer that goes on.
+/// Names an answer that continues.
 const GOES_ON: Tag = Tag(1);
 
 impl Discovery {

@@ -19,14 +19,12 @@ pub struct Disk {
     device: Kind,
     sectors: SectorCount,
     tap: Option<Tap>,
-    /// Blocks that fail.
     injections: Injections,
 }
 
 enum Kind {
     /// One drive, which tells all of itself.
     Drive(Box<Single>),
-    /// Any other device.
     Any(Box<dyn Device>),
 }
 

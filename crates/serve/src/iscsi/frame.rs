@@ -5,9 +5,7 @@ use diskarm_wire::iscsi::{Digest, Lengths, Message, padded};
 /// Which parts of messages have digests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digests {
-    /// The header segments.
     pub header: bool,
-    /// The data.
     pub data: bool,
 }
 
@@ -46,12 +44,12 @@ impl Digests {
     ///
     /// # Errors
     /// If it is too long, or a digest is wrong.
-    pub fn first(self, input: &[u8], most: usize) -> Result<Option<Frame<'_>>, Unframed> {
+    pub fn first(self, input: &[u8], max: usize) -> Result<Option<Frame<'_>>, Unframed> {
         let Some((header, _)) = input.split_first_chunk::<{ Message::LENGTH }>() else {
             return Ok(None);
         };
         let lengths = Lengths::parse(header).map_err(|_| Unframed::Lost)?;
-        if lengths.data_length as usize > most {
+        if lengths.data_length as usize > max {
             return Err(Unframed::Lost);
         }
         let headers = Message::LENGTH + lengths.ahs();

@@ -22,8 +22,8 @@ impl IscsiDesk {
         let initiator = self.identify(name);
         let old = self.place(initiator);
         let old = old.and_then(|place| self.end_session(place));
-        let most = connection.parameters.max_connections;
-        let mut session = Session::new(initiator, connection.member.tsih, most, first);
+        let max = connection.parameters.max_connections;
+        let mut session = Session::new(initiator, connection.member.tsih, max, first);
         session.connections.push(Joined {
             number,
             name: connection.member.connection,

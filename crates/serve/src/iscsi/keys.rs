@@ -52,7 +52,6 @@ impl Default for Parameters {
 /// What the target says to a key.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// This value.
     Value(String),
     /// Nothing: the initiator only tells.
     Silence,
@@ -86,8 +85,8 @@ impl Parameters {
                 yes
             }),
             "DataPDUInOrder" | "DataSequenceInOrder" => boolean(value, |_| true),
-            "MaxConnections" => within(value, 1, 65_535, |most| {
-                self.max_connections = MAX_CONNECTIONS.min(most as u16);
+            "MaxConnections" => within(value, 1, 65_535, |max| {
+                self.max_connections = MAX_CONNECTIONS.min(max as u16);
                 self.max_connections.into()
             }),
             "MaxOutstandingR2T" => within(value, 1, 65_535, |_| 1),
@@ -145,12 +144,12 @@ pub fn one_of(value: &str, known: &[&str]) -> Answer {
     said(found.unwrap_or(text::REJECT))
 }
 
-fn number(value: &str, least: u32, most: u32) -> Option<u32> {
-    text::number(value).filter(|number| (least..=most).contains(number))
+fn number(value: &str, min: u32, max: u32) -> Option<u32> {
+    text::number(value).filter(|number| (min..=max).contains(number))
 }
 
-fn within(value: &str, least: u32, most: u32, answer: impl FnOnce(u32) -> u32) -> Answer {
-    match number(value, least, most) {
+fn within(value: &str, min: u32, max: u32, answer: impl FnOnce(u32) -> u32) -> Answer {
+    match number(value, min, max) {
         Some(number) => said(answer(number)),
         None => said(text::REJECT),
     }

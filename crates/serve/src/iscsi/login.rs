@@ -34,7 +34,7 @@ pub struct Login {
     input: Vec<u8>,
     /// What is to be sent.
     output: Vec<u8>,
-    /// Text that goes on in the next request.
+    /// Text that continues in the next request.
     text: Vec<u8>,
     /// How much text has come in all.
     text_length: usize,

@@ -16,7 +16,6 @@ use crate::store::Store;
 #[derive(Clone)]
 pub struct Blocks(Arc<Mutex<Media>>);
 
-/// See the module.
 pub(super) struct Media {
     pub data: Data,
     /// Bytes of a block.

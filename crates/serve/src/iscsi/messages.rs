@@ -113,8 +113,8 @@ impl IscsiDesk {
     fn text(&self, connection: &mut Connection, request: &TextRequest, data: &[u8]) {
         let facts = std::slice::from_ref(&self.facts);
         let answer = targets(data, &connection.address, facts);
-        let most = (connection.parameters.max_send as usize).min(PIECE);
-        let is_short = answer.len() <= most;
+        let max = (connection.parameters.max_send as usize).min(PIECE);
+        let is_short = answer.len() <= max;
         if request.continues || request.transfer != Tag::NONE || !is_short {
             let header = Message::TextRequest(*request).emit(Lengths::of_data(data.len()));
             return connection.reject(reject_reason::PROTOCOL_ERROR, header);

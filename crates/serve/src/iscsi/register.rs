@@ -9,7 +9,6 @@ use super::keys::Parameters;
 /// What an initiator calls a session (RFC 7143, "SSID", without the target's part).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// The initiator's name.
     pub initiator: String,
     /// Its part of the name of the session.
     pub isid: [u8; 6],
@@ -17,7 +16,6 @@ pub struct Name {
     pub target: String,
 }
 
-/// See the module.
 #[derive(Clone, Default)]
 pub struct Register(Arc<Mutex<Sessions>>);
 

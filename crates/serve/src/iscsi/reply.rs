@@ -7,7 +7,6 @@ use super::keys::Parameters;
 use super::window::Share;
 use crate::buffer::Buffer;
 
-/// Something to send.
 pub enum Reply {
     /// A message with its data; its numbers are filled in when it leaves.
     Message(Box<Message>, Vec<u8>),
@@ -133,11 +132,11 @@ impl Writer<'_> {
 
     fn end(&mut self, end: &mut End) -> bool {
         let burst = self.parameters.max_burst as usize;
-        let most = (self.parameters.max_send as usize).min(PIECE);
+        let max = (self.parameters.max_send as usize).min(PIECE);
         while end.sent < end.data.len() {
             let in_burst = burst - end.sent % burst;
             let left = end.data.len() - end.sent;
-            let count = left.min(in_burst).min(most);
+            let count = left.min(in_burst).min(max);
             let is_last = count == left;
             let has_status = is_last && end.sense.is_empty();
             let message = DataIn {

@@ -17,12 +17,9 @@ pub enum Security {
     Chosen,
     /// The initiator has to answer this challenge.
     Challenged {
-        /// Its number.
         id: u8,
-        /// What it is.
         challenge: [u8; CHALLENGE],
     },
-    /// It may go on.
     Done,
 }
 
@@ -61,7 +58,7 @@ impl<'a> Claims<'a> {
 pub type Answers = Vec<(&'static str, String)>;
 
 impl Security {
-    /// Goes on as the initiator claims; returns what the target says. Without accounts anybody is
+    /// Continues as the initiator claims; returns what the target says. Without accounts anybody is
     /// let in.
     ///
     /// # Errors
@@ -144,7 +141,7 @@ impl Security {
         Ok(answers)
     }
 
-    /// Whether the initiator may go on to the next stage.
+    /// Whether the initiator may continue to the next stage.
     ///
     /// # Errors
     /// If it wants to without having shown who it is.

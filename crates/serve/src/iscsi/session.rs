@@ -13,15 +13,13 @@ const MAX_EARLY: usize = 16 << 20;
 /// What a message that is kept takes beside its data, in bytes.
 const OVERHEAD: usize = 256;
 
-/// See the module.
 pub struct Session {
     /// What the unit calls the initiator.
     pub initiator: u64,
     /// The target's part of the name of the session.
     pub tsih: u16,
     /// How many connections it may have.
-    pub most: u16,
-    /// Its connections.
+    pub max: u16,
     pub connections: Vec<Joined>,
     pub window: Window,
     /// Commands that have no answer yet, in the order of their numbers.
@@ -73,12 +71,11 @@ impl Early {
 }
 
 impl Session {
-    /// One without connections.
-    pub fn new(initiator: u64, tsih: u16, most: u16, first: Serial) -> Self {
+    pub fn new(initiator: u64, tsih: u16, max: u16, first: Serial) -> Self {
         Self {
             initiator,
             tsih,
-            most,
+            max,
             connections: Vec::new(),
             window: Window::new(first),
             tasks: Vec::new(),
@@ -111,7 +108,7 @@ impl Session {
         message: Message,
         data: Vec<u8>,
     ) -> Result<(), Broken> {
-        if self.most == 1 {
+        if self.max == 1 {
             return Err(Broken);
         }
         // The same once more changes nothing.
@@ -160,7 +157,7 @@ impl Session {
     /// Lets nothing come of a command that was not its turn yet; `false` if that was before, or is
     /// not to come (RFC 7143, "Task Management Function Request": what is aborted before it comes).
     pub fn skip(&mut self, command: Serial) -> bool {
-        let is_to_come = self.most > 1 && self.window.is_to_come(command);
+        let is_to_come = self.max > 1 && self.window.is_to_come(command);
         if is_to_come {
             self.early.retain(|early| early.command != command);
             self.early.push(Early {
@@ -244,12 +241,12 @@ impl Session {
         let index = self.tasks.iter().position(|task| task.tag == tag)?;
         let task = self.tasks.remove(index);
         let actual = if task.writes { task.needed } else { data.len() };
-        let most = if task.reads {
+        let max = if task.reads {
             task.expected as usize
         } else {
             0
         };
-        data.truncate(most);
+        data.truncate(max);
         let end = End {
             tag,
             share: task.share,

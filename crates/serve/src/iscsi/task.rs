@@ -44,7 +44,6 @@ pub struct Task {
 pub enum State {
     /// Its data have not all arrived.
     Arriving,
-    /// They have.
     Ready,
     /// The unit has it.
     Begun,
@@ -71,7 +70,6 @@ pub enum Further {
     Wait,
     /// The target asks for more.
     Ask,
-    /// All are there.
     Ready,
 }
 
@@ -157,8 +155,8 @@ impl Task {
         {
             return Err(WrongData::Unexpected);
         }
-        let most = parameters.first_burst.min(self.expected);
-        if data.len() > most as usize {
+        let max = parameters.first_burst.min(self.expected);
+        if data.len() > max as usize {
             return Err(WrongData::Amount);
         }
         self.add(data);

@@ -20,7 +20,6 @@ pub struct Window {
     told_max: Serial,
     /// Commands with a number: they fill the window.
     numbered: u32,
-    /// Immediate commands.
     immediate: usize,
     /// The memory that all take, in bytes.
     cost: usize,
@@ -29,7 +28,6 @@ pub struct Window {
 /// Whether a command comes in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// It does.
     Next,
     /// One before it has not come.
     Ahead,
@@ -104,7 +102,6 @@ impl Window {
         self.cost + cost <= MAX_COST
     }
 
-    /// A command begins.
     pub fn take(&mut self, share: Share) {
         match share.is_immediate {
             true => self.immediate += 1,

@@ -18,7 +18,6 @@ pub struct Active {
     pub is_served: bool,
     /// The store's file has been synchronised, if it needs that.
     pub is_synced: bool,
-    /// Why it fails.
     pub error: Option<(Error, &'static str)>,
     /// The store's number of what its command in the device writes.
     pub write: Write,

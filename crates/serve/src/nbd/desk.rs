@@ -22,7 +22,6 @@ use crate::timeline::Timeline;
 
 type Clients<'a> = dyn service::Clients<Session> + 'a;
 
-/// See the module.
 pub struct NbdDesk {
     pub(super) facts: Facts,
     pub(super) data: Data,
@@ -210,7 +209,7 @@ impl NbdDesk {
         });
         match job.kind {
             Kind::Zero { .. } => {
-                // If it has ended, its connection is the one that goes on anyway.
+                // If it has ended, its connection is the one that continues anyway.
                 self.next_part(id, now, clients);
             }
             _ if takes_time => {

@@ -63,7 +63,7 @@ pub enum Step {
     Close,
 }
 
-/// How a connection goes on.
+/// How a connection continues.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Agreed {
     /// The place of the export in the list.

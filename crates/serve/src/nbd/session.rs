@@ -63,7 +63,7 @@ pub enum Next {
 }
 
 impl Session {
-    /// Goes on as was agreed; `output` is left of the handshake.
+    /// Continues as was agreed; `output` is left of the handshake.
     pub fn new(facts: Facts, agreed: &Agreed, output: &[u8]) -> Self {
         let mut session = Self {
             facts,

@@ -26,7 +26,6 @@ pub(super) struct Reply {
     pub done: u64,
 }
 
-/// Writes one reply.
 pub(super) struct Writer<'a> {
     pub headers: Headers,
     pub output: &'a mut Buffer,
@@ -205,14 +204,14 @@ impl Writer<'_> {
 /// What is known of the blocks of `job`: the length of each extent, and whether it is a hole.
 fn extents(store: &mut dyn Store, job: &Job, is_long: bool) -> io::Result<Vec<(u64, bool)>> {
     // The longest whole number of sectors in 32 bits.
-    let most = if is_long {
+    let max = if is_long {
         u64::MAX
     } else {
         u64::from(u32::MAX) & !0xffff
     };
     let limit = if job.is_undivided { 1 } else { MAX_EXTENTS };
     let mut extents: Vec<(u64, bool)> = Vec::new();
-    let (mut at, end) = (job.offset, job.offset + job.length.min(most));
+    let (mut at, end) = (job.offset, job.offset + job.length.min(max));
     for _ in 0..MAX_LOOKS {
         if at == end {
             break;

@@ -33,7 +33,6 @@ pub struct Cache {
     settled: u64,
 }
 
-/// A write.
 #[derive(Clone, Copy)]
 struct Written {
     first: u64,

@@ -52,10 +52,10 @@ impl Data {
     /// Whether so much is kept that no further write should begin.
     pub fn is_full(&self) -> bool {
         // A buffer of writes that are on the media and not safe, and one of those that are not.
-        let most = |cache: &Cache| 2 * cache.capacity() + UNDER_WAY;
+        let max = |cache: &Cache| 2 * cache.capacity() + UNDER_WAY;
         self.cache
             .as_ref()
-            .is_some_and(|cache| cache.kept() > most(cache))
+            .is_some_and(|cache| cache.kept() > max(cache))
     }
 
     /// The device has the write.

@@ -38,7 +38,7 @@ impl<S> Clients<S> for Connections<S> {
     }
 }
 
-/// The server can go on only by closing the connection.
+/// The server can continue only by closing the connection.
 #[derive(Debug)]
 pub struct Broken;
 

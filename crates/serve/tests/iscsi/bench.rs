@@ -77,7 +77,7 @@ pub const PACE: Pace = Pace {
     bound: Span::ZERO,
 };
 
-/// What a login asks for: the stage and whether to go on, and the text.
+/// What a login asks for: the stage and whether to continue, and the text.
 pub fn login_request(current: u8, next: Option<u8>) -> LoginRequest {
     LoginRequest {
         transit: next.is_some(),
@@ -275,7 +275,7 @@ impl Target {
         number
     }
 
-    /// Whether a connection is there, and goes on.
+    /// Whether a connection is there, and continues.
     pub fn is_open(&mut self, number: usize) -> bool {
         let connection = self.sessions.get_mut(number);
         connection.is_some_and(|connection| !connection.is_over())

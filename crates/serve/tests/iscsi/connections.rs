@@ -232,7 +232,7 @@ fn the_loss_of_a_connection_leaves_the_others() {
     let mut waits = initiator.command(&transfer(READ, 0, 1), 512, false);
     waits.attribute = diskarm_wire::iscsi::attribute::ORDERED;
     assert!(target.send(initiator.number, &ready(waits)).is_empty());
-    // What waited for data that do not come goes on when their connection is gone.
+    // What waited for data that do not come continues when their connection is gone.
     target.close(second);
     let said = target.send(initiator.number, &[]);
     let [(Message::DataIn(read), _)] = said[..] else {
@@ -348,7 +348,7 @@ fn commands_are_aborted_before_they_come() {
     let late = initiator.command(&[0; 6], 0, false);
     let said = target.send(initiator.number, &abort(&late));
     assert_eq!(managed(&said), task_response::COMPLETE);
-    // It comes after all, and the next one goes on in its place.
+    // It comes after all, and the next one continues in its place.
     assert!(target.send(second, &ready(late)).is_empty());
     let next = initiator.command(&[0; 6], 0, false);
     let said = target.send(second, &ready(next));

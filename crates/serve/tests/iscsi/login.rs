@@ -46,7 +46,7 @@ fn both_sides_negotiate() {
     assert!(entering.session.is_some());
 }
 
-/// Text that goes on in further requests, cut anywhere.
+/// Text that continues in further requests, cut anywhere.
 #[test]
 fn text_may_come_in_parts() {
     let mut entering = Entering::new(None);

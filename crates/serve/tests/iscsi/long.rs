@@ -77,14 +77,14 @@ fn a_command_that_alone_takes_too_much_memory_is_refused() {
         assert_eq!(run(&mut session, is_write, &mut data), refusal);
     }
     // Nothing of it was written, and it takes nothing of the session any more.
-    let most = &mut data[..MAX_COST];
-    assert_eq!(run(&mut session, false, most), None);
-    assert!(most.iter().all(|byte| *byte == 0));
-    most.fill(6);
-    assert_eq!(run(&mut session, true, most), None);
-    most.fill(0);
-    assert_eq!(run(&mut session, false, most), None);
-    assert!(most.iter().all(|byte| *byte == 6));
+    let max = &mut data[..MAX_COST];
+    assert_eq!(run(&mut session, false, max), None);
+    assert!(max.iter().all(|byte| *byte == 0));
+    max.fill(6);
+    assert_eq!(run(&mut session, true, max), None);
+    max.fill(0);
+    assert_eq!(run(&mut session, false, max), None);
+    assert!(max.iter().all(|byte| *byte == 6));
     drop(session);
     server.stopper().expect("a stopper").stop();
     server.wait();

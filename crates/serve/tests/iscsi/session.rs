@@ -31,7 +31,7 @@ pub fn response(said: &[Said]) -> (Response, Option<Sense>) {
 }
 
 /// Data that were read, from messages in order; the last has the status.
-fn read(said: &[Said], most: usize) -> Vec<u8> {
+fn read(said: &[Said], max: usize) -> Vec<u8> {
     let mut all = Vec::new();
     for (number, (message, data)) in said.iter().enumerate() {
         let Message::DataIn(message) = message else {
@@ -40,7 +40,7 @@ fn read(said: &[Said], most: usize) -> Vec<u8> {
         assert_eq!(message.offset as usize, all.len());
         assert_eq!(message.data, Serial(number as u32));
         assert_eq!(message.has_status, number + 1 == said.len());
-        assert!(data.len() <= most);
+        assert!(data.len() <= max);
         all.extend_from_slice(data);
     }
     all

@@ -161,7 +161,6 @@ impl Client {
         Ok(data)
     }
 
-    /// Sends a request.
     pub fn send(&mut self, command: Command, fua: bool, range: (u64, u64)) -> io::Result<()> {
         // NBD_CMD_FLAG_FUA is bit 0.
         let request = Request {
@@ -176,7 +175,6 @@ impl Client {
         self.0.write_all(&data[..length])
     }
 
-    /// Sends data.
     pub fn data(&mut self, data: &[u8]) -> io::Result<()> {
         self.0.write_all(data)
     }

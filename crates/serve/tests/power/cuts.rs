@@ -148,7 +148,6 @@ impl Bench {
         assert_eq!(self.device.submit(self.now, request), Ok(()));
     }
 
-    /// Lets time pass.
     fn pass(&mut self, until: Instant) {
         loop {
             let event = self.device.next_event().filter(|event| *event <= until);
@@ -225,7 +224,7 @@ impl Bench {
         sectors.map(fill).collect()
     }
 
-    /// Goes on from what every sector holds.
+    /// Continues from what every sector holds.
     fn restart(&mut self, held: &[u8]) {
         self.model = Model::default();
         self.model.base = (0..).zip(held.iter().copied()).collect();

@@ -240,7 +240,6 @@ impl Bench {
         self.unit.submit(self.now, task);
     }
 
-    /// Lets time pass.
     fn pass(&mut self, until: Instant) {
         loop {
             let event = self.unit.next_event().filter(|event| *event <= until);

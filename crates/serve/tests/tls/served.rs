@@ -78,8 +78,8 @@ impl Running {
     pub fn connect(&self) -> UnixStream {
         let mut stream = UnixStream::connect(&self.path).expect("a server that listens");
         // A server that hangs must not let the test hang.
-        let most = Some(Duration::from_secs(60));
-        stream.set_read_timeout(most).expect("a timeout");
+        let max = Some(Duration::from_secs(60));
+        stream.set_read_timeout(max).expect("a timeout");
         exact(&mut stream, Greeting::LENGTH);
         stream.write_all(&[0, 0, 0, 3]).expect("sent");
         stream

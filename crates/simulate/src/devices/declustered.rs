@@ -1,6 +1,6 @@
 //! Declustered mirroring in a tower.
 
-use diskarm_core::declustered::{Declustered, Declustering, Kind, Layout, LayoutError, MOST_DISKS};
+use diskarm_core::declustered::{Declustered, Declustering, Kind, Layout, LayoutError, MAX_DISKS};
 use diskarm_core::request::Request;
 use diskarm_core::sched::{Knowledge, PolicyConfig};
 use diskarm_core::text::{Args, InputError, quantity};
@@ -68,7 +68,7 @@ const STRIPE_BYTES: u64 = 64 << 10;
 struct Array(Declustering);
 
 fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
-    let disks = args.count("disks", 2..=MOST_DISKS as u64)? as usize;
+    let disks = args.count("disks", 2..=MAX_DISKS as u64)? as usize;
     let layout = layout(args, disks)?;
     let failures = failures(disks, args)?;
     let rebuild_share = rebuild(&failures, args)?;
@@ -84,7 +84,7 @@ fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
 }
 
 fn layout(args: &mut Args<'_, &Model>, disks: usize) -> Result<Layout, InputError> {
-    let given = args.maybe_count("cluster", 1..=MOST_DISKS as u64)?;
+    let given = args.maybe_count("cluster", 1..=MAX_DISKS as u64)?;
     let expected = format!("one of {}", LAYOUTS.join(", "));
     let name = args.need("layout", &expected, |text| {
         LAYOUTS.iter().copied().find(|name| *name == text)
@@ -113,7 +113,7 @@ fn layout(args: &mut Args<'_, &Model>, disks: usize) -> Result<Layout, InputErro
 /// The error with the parameter that does not fit.
 fn misfit(error: LayoutError, kind: Kind, args: &Args<'_, &Model>) -> InputError {
     let (key, found, expected) = match error {
-        LayoutError::Disks(disks) => ("disks", disks, format!("2 to {MOST_DISKS}")),
+        LayoutError::Disks(disks) => ("disks", disks, format!("2 to {MAX_DISKS}")),
         LayoutError::Pairs(disks) => {
             let expected = "an even number, for layout=basic".to_owned();
             ("disks", disks, expected)
@@ -138,16 +138,16 @@ fn misfit(error: LayoutError, kind: Kind, args: &Args<'_, &Model>) -> InputError
 
 fn stripe(args: &mut Args<'_, &Model>) -> Result<SectorCount, InputError> {
     let disk = args.context.disk();
-    let most = (disk.sectors.0 / 2).min(Request::MAX_SECTORS.0);
+    let max = (disk.sectors.0 / 2).min(Request::MAX_SECTORS.0);
     let expected = format!(
-        "1 to {most} sectors of {} bytes, with a unit, such as \"64 KiB\"",
+        "1 to {max} sectors of {} bytes, with a unit, such as \"64 KiB\"",
         disk.sector.0
     );
     let unit = args.maybe("stripe", &expected, |text| {
         let size = quantity::sectors(text, disk.sector);
-        size.filter(|size| (1..=most).contains(&size.0))
+        size.filter(|size| (1..=max).contains(&size.0))
     })?;
-    let usual = (STRIPE_BYTES / disk.sector.0).clamp(1, most.max(1));
+    let usual = (STRIPE_BYTES / disk.sector.0).clamp(1, max.max(1));
     Ok(unit.unwrap_or(SectorCount(usual)))
 }
 

@@ -7,9 +7,9 @@ use diskarm_core::units::Instant;
 use crate::model::Model;
 
 /// The latest failure: more than a rebuild takes with a thousandth of the time.
-const MOST_HOURS: f64 = 10_000.0;
+const MAX_HOURS: f64 = 10_000.0;
 /// The least share of the time for a rebuild, which pauses 999 times as long as a step takes.
-const LEAST_SHARE: f64 = 0.001;
+const MIN_SHARE: f64 = 0.001;
 const REBUILD: &str = "a share of the time from 0.1 % to 100 %, such as \"50 %\"";
 
 /// The disks that fail, as `failed=3` or `failed=3@60s`, each at most once.
@@ -36,7 +36,7 @@ pub(super) fn failures(
             let at = instant(&text).ok_or_else(|| {
                 let found = format!("{member}@{text}");
                 let expected = format!(
-                    "a time from 0 s to {MOST_HOURS} h behind \"@\", such as \"{member}@60s\""
+                    "a time from 0 s to {MAX_HOURS} h behind \"@\", such as \"{member}@60s\""
                 );
                 InputError::new(args.field("failed"), &found, expected)
             })?;
@@ -59,7 +59,7 @@ pub(super) fn failures(
 /// When a disk fails.
 fn instant(text: &str) -> Option<Instant> {
     let at_s = quantity::time_s(text)?;
-    let is_sound = (0.0..=MOST_HOURS * 3_600.0).contains(&at_s);
+    let is_sound = (0.0..=MAX_HOURS * 3_600.0).contains(&at_s);
     is_sound.then(|| Instant::from_ns((at_s * 1e9).round() as u64))
 }
 
@@ -70,7 +70,7 @@ pub(super) fn rebuild(
 ) -> Result<Option<f64>, InputError> {
     let rebuild = args.maybe("rebuild", REBUILD, |text| {
         let share = quantity::fraction(text)?;
-        (LEAST_SHARE..=1.0).contains(&share).then_some(share)
+        (MIN_SHARE..=1.0).contains(&share).then_some(share)
     })?;
     if rebuild.is_some() && failures.is_empty() {
         let expected = "a disk that fails, such as \"0\" or \"0@60s\", as there is a rebuild";

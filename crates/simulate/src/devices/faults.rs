@@ -122,7 +122,7 @@ fn errors(
     let read = |text: &str| error(text).filter(|error| error.retries() >= min_retries);
     let expected = match min_retries {
         0 => ERRORS.to_owned(),
-        least => format!("{ERRORS}, and at least {least}"),
+        min => format!("{ERRORS}, and at least {min}"),
     };
     let capacity = args.context.disk().sectors.0;
     let (mut blocks, mut random) = (Vec::new(), None);

@@ -71,7 +71,7 @@ const ORDERS: &str = "ascending, satf, access-at-start or optimal";
 /// TW and TR, unless they are given.
 const THRESHOLD: usize = 10;
 /// The largest batch that is put in optimal order.
-const MOST_OPTIMAL: usize = 10;
+const MAX_OPTIMAL: usize = 10;
 /// The size of the cache, unless it is given.
 const BYTES: u64 = 8 << 20;
 
@@ -112,17 +112,17 @@ fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
             ..Mirroring::default()
         }),
     };
-    let least = destaging.map_or(1, |destaging| destaging.batch as u64);
-    let most = disk.sectors.0;
+    let min = destaging.map_or(1, |destaging| destaging.batch as u64);
+    let max = disk.sectors.0;
     let expected = format!(
-        "{least} to {most} sectors of {} bytes, with a unit, such as \"8 MiB\"",
+        "{min} to {max} sectors of {} bytes, with a unit, such as \"8 MiB\"",
         disk.sector.0
     );
     let size = args.maybe("size", &expected, |text| {
         let size = quantity::sectors(text, disk.sector);
-        size.filter(|size| (least..=most).contains(&size.0))
+        size.filter(|size| (min..=max).contains(&size.0))
     })?;
-    let usual = SectorCount((BYTES / disk.sector.0).clamp(least.min(most), most));
+    let usual = SectorCount((BYTES / disk.sector.0).clamp(min.min(max), max));
     let merge = args.maybe_read("merge", |text, field| largest(field, text, disk))?;
     let battery = args.maybe_time("battery_fails")?;
     let caching = Caching {
@@ -168,7 +168,7 @@ fn destaging(text: &str, field: &str) -> Result<Option<Destaging>, InputError> {
     let batch = batch.map_or(THRESHOLD, |batch| batch as usize);
     let usual = match scheme {
         Scheme::Alternating => BatchOrder::Ascending,
-        Scheme::Conditional { .. } if batch < MOST_OPTIMAL => BatchOrder::Optimal,
+        Scheme::Conditional { .. } if batch < MAX_OPTIMAL => BatchOrder::Optimal,
         Scheme::Conditional { .. } => BatchOrder::Nearest,
     };
     let order = args.maybe("order", ORDERS, |text| match text {
@@ -179,8 +179,8 @@ fn destaging(text: &str, field: &str) -> Result<Option<Destaging>, InputError> {
         _ => None,
     })?;
     let order = order.unwrap_or(usual);
-    if order == BatchOrder::Optimal && batch > MOST_OPTIMAL {
-        let expected = format!("at most {MOST_OPTIMAL} with order=optimal");
+    if order == BatchOrder::Optimal && batch > MAX_OPTIMAL {
+        let expected = format!("at most {MAX_OPTIMAL} with order=optimal");
         return Err(InputError::shown(args.field("tw"), batch, expected));
     }
     args.finish()?;

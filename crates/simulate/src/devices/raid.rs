@@ -161,8 +161,8 @@ fn read_five(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> 
 
 /// The number of disks.
 fn disks(level: Level, args: &mut Args<'_, &Model>) -> Result<usize, InputError> {
-    let least = level.least_members() as u64;
-    Ok(args.count("disks", least..=MAX_DISKS)? as usize)
+    let min = level.least_members() as u64;
+    Ok(args.count("disks", min..=MAX_DISKS)? as usize)
 }
 
 fn striping(level: Level, args: &mut Args<'_, &Model>) -> Result<Striping, InputError> {
@@ -178,16 +178,16 @@ fn striping(level: Level, args: &mut Args<'_, &Model>) -> Result<Striping, Input
 
 fn stripe(args: &mut Args<'_, &Model>) -> Result<SectorCount, InputError> {
     let disk = args.context.disk();
-    let most = disk.sectors.min(Request::MAX_SECTORS).0;
+    let max = disk.sectors.min(Request::MAX_SECTORS).0;
     let expected = format!(
-        "1 to {most} sectors of {} bytes, with a unit, such as \"64 KiB\"",
+        "1 to {max} sectors of {} bytes, with a unit, such as \"64 KiB\"",
         disk.sector.0
     );
     let unit = args.maybe("stripe", &expected, |text| {
         let size = quantity::sectors(text, disk.sector);
-        size.filter(|size| (1..=most).contains(&size.0))
+        size.filter(|size| (1..=max).contains(&size.0))
     })?;
-    let usual = (STRIPE_BYTES / disk.sector.0).clamp(1, most);
+    let usual = (STRIPE_BYTES / disk.sector.0).clamp(1, max);
     Ok(unit.unwrap_or(SectorCount(usual)))
 }
 

@@ -13,7 +13,6 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// Up to `max`.
     pub(super) fn up_to(max: f64) -> Self {
         Self {
             at_least: None,
@@ -23,8 +22,8 @@ impl Bounds {
     }
 
     pub(super) fn hold(&self, number: f64) -> bool {
-        self.at_least.is_none_or(|least| number >= least)
-            && self.at_most.is_none_or(|most| number <= most)
+        self.at_least.is_none_or(|min| number >= min)
+            && self.at_most.is_none_or(|max| number <= max)
     }
 
     /// Whether an estimate is within; unsure where its interval contains a bound.
@@ -39,8 +38,8 @@ impl Bounds {
 
     /// The same for a number of which only a range is known.
     pub(super) fn verdict_between(&self, low: f64, high: f64) -> Verdict {
-        let is_beyond = self.at_least.is_some_and(|least| high < least)
-            || self.at_most.is_some_and(|most| low > most);
+        let is_beyond = self.at_least.is_some_and(|min| high < min)
+            || self.at_most.is_some_and(|max| low > max);
         match (self.hold(low) && self.hold(high), is_beyond) {
             (true, _) => Verdict::Holds,
             (false, true) => Verdict::Fails,
@@ -53,10 +52,8 @@ impl Bounds {
     fn is_tie(&self, low: f64, high: f64) -> bool {
         let reach = |bound: f64| bound.abs() * self.tie;
         self.tie > 0.0
-            && self
-                .at_least
-                .is_none_or(|least| low >= least - reach(least))
-            && self.at_most.is_none_or(|most| high <= most + reach(most))
+            && self.at_least.is_none_or(|min| low >= min - reach(min))
+            && self.at_most.is_none_or(|max| high <= max + reach(max))
     }
 }
 

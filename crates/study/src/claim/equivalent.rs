@@ -1,4 +1,4 @@
-//! Two sides have the same metric, but for a share.
+//! Two sides have the same metric, except for a share.
 
 use std::sync::Arc;
 

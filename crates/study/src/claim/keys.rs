@@ -196,9 +196,9 @@ impl<'a> Keys<'a> {
         let tie = self.tie()?;
         match (at_least, at_most) {
             (None, None) => Err(self.missing("at_least", "at_least, at_most or both")),
-            (Some(least), Some(most)) if least > most => {
-                let expected = format!("no more than at_most, {most}");
-                Err(self.at.part("at_least").error(least.to_string(), expected))
+            (Some(min), Some(max)) if min > max => {
+                let expected = format!("no more than at_most, {max}");
+                Err(self.at.part("at_least").error(min.to_string(), expected))
             }
             _ => Ok(Bounds {
                 at_least,

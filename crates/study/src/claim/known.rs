@@ -209,10 +209,10 @@ impl RawKnown {
     /// Both bounds, in order; none where it explains saturated cells only.
     fn check_bounds(&self, at: &Location) -> Result<(), InputError> {
         match (self.at_least, self.at_most) {
-            (Some(least), Some(most)) if least <= most => Ok(()),
-            (Some(least), Some(most)) => {
-                let expected = format!("no more than at_most, {most}");
-                Err(at.part("at_least").error(least.to_string(), expected))
+            (Some(min), Some(max)) if min <= max => Ok(()),
+            (Some(min), Some(max)) => {
+                let expected = format!("no more than at_most, {max}");
+                Err(at.part("at_least").error(min.to_string(), expected))
             }
             (None, None) if self.saturated => Ok(()),
             (None, _) => Err(at

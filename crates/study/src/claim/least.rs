@@ -38,16 +38,16 @@ impl Check for Least {
                 .iter()
                 .filter_map(|(x, estimate)| Some((*x, (*estimate)?)))
                 .collect();
-            let least = |inside: bool| {
+            let min = |inside: bool| {
                 let all = known
                     .iter()
                     .filter(|(x, _)| !inside || self.subject.bounds.hold(*x));
                 all.min_by(|a, b| a.1.mean.total_cmp(&b.1.mean))
             };
-            let Some((x, overall)) = least(false) else {
+            let Some((x, overall)) = min(false) else {
                 continue;
             };
-            let verdict = match least(true) {
+            let verdict = match min(true) {
                 Some((_, inside)) if inside.mean == overall.mean => Verdict::Holds,
                 // No worse than noise.
                 Some((_, inside)) => Bounds::up_to(1.0).verdict(&quotient(inside, overall)),

@@ -83,7 +83,6 @@ pub(super) fn lines(axes: &[Axis], along: usize, chosen: &[&Selection]) -> Vec<L
 /// A number on an axis that was searched for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Reached {
-    /// This number.
     At(f64),
     /// Above the first number and up to the second.
     Within(f64, f64),

@@ -9,7 +9,6 @@ use crate::results::Estimate;
 /// A load, or the ratio of two.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Load {
-    /// This load.
     At(Estimate),
     /// Above the first number and up to the second, which may be infinite: the axis ends, the
     /// next load is saturated, or the replications disagree.

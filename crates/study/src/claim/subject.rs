@@ -21,7 +21,7 @@ pub(super) const TIE: Key = (
     "an interval that contains a bound holds if it reaches at most this share beyond it",
 );
 
-/// The keys [`METRIC`], [`WHERE`], [`AT_LEAST`] and [`AT_MOST`].
+/// The keys [`METRIC`], [`WHERE`], [`AT_MIN`] and [`AT_MAX`].
 #[derive(Debug)]
 pub(super) struct Subject {
     pub(super) metric: Metric,

@@ -29,7 +29,6 @@ struct Entry {
 pub(super) struct Place {
     /// Its point; 0 on an axis along which or over which the number is taken.
     pub(super) point: Point,
-    /// Its labels.
     pub(super) text: String,
 }
 

@@ -594,10 +594,10 @@ fn a_side_names_an_axis() {
 /// does at one; within 1.2 it is b that serves.
 #[test]
 fn a_setting_serves_in_all_cells() {
-    let claim = |most: f64| {
+    let claim = |max: f64| {
         format!(
             "check = \"exists\"\nmetric = \"response_ms_mean\"\namong = \"policy\"\n\
-             to = {{ policy = \"a\" }}\nat_most = {most}\n\
+             to = {{ policy = \"a\" }}\nat_most = {max}\n\
              where = {{ policy = [\"b\", \"c\"], load = [1, 2] }}"
         )
     };

@@ -82,7 +82,7 @@ fn figures(mut errors: Vec<Span>, revolution: Span) -> Vec<Option<f64>> {
     let count = errors.len();
     let share = |counted: usize| (count > 0).then(|| counted as f64 / count as f64);
     let size = |error: Span| error.max(-error);
-    let within = |most: Span| errors.iter().filter(|error| size(**error) <= most).count();
+    let within = |max: Span| errors.iter().filter(|error| size(**error) <= max).count();
     let is_turn = |error: &&Span| size(size(**error) - revolution) <= NEAR;
     // By nearest rank.
     let median = errors.get(count.saturating_sub(1) / 2);

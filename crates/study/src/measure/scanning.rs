@@ -8,7 +8,6 @@ use diskarm_core::units::Span;
 use diskarm_scan::{Place, Settings};
 use diskarm_simulate::Model;
 
-/// How to scan.
 pub(crate) struct Scanning {
     /// The drive that the scheduler believes in, if it is another.
     pub believed: Option<Model>,
@@ -102,9 +101,9 @@ impl Table<'_> {
             (true, None) => Ok(Place::Inside),
             (true, Some(depth)) => Err(wrong("depth", depth, "none, as it scans inside")),
             (false, depth) => {
-                let (depth, most) = (depth.unwrap_or(1), drive.spec.queue.depth);
-                if depth > most as usize {
-                    let expected = format!("at most {most}, the depth of the drive's queue");
+                let (depth, max) = (depth.unwrap_or(1), drive.spec.queue.depth);
+                if depth > max as usize {
+                    let expected = format!("at most {max}, the depth of the drive's queue");
                     return Err(wrong("depth", depth, &expected));
                 }
                 Ok(Place::Outside(depth))

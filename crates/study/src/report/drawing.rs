@@ -19,7 +19,6 @@ pub struct Drawing {
     pub svg: String,
     /// The same for narrow pages.
     pub(super) narrow_svg: String,
-    /// Its numbers.
     pub(super) numbers: Html,
 }
 

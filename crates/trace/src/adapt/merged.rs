@@ -26,7 +26,6 @@ pub struct Merged<I> {
 /// One of the traces.
 struct Lane<I> {
     inner: I,
-    /// Its next record.
     head: Option<Record>,
     /// The offset of its times.
     offset: Span,

@@ -195,7 +195,6 @@ impl Order {
     }
 }
 
-/// One processor's file.
 struct Events {
     source: ByteSource,
     order: Order,

@@ -231,7 +231,6 @@ impl Records {
     }
 }
 
-/// An invalid word.
 struct Wrong {
     field: &'static str,
     found: u64,

@@ -119,7 +119,7 @@ proptest! {
     }
 
     /// A drive that is the model, at another angle and with another period, is followed once its
-    /// angle and period are known: to 1 % of a revolution, but for the rare request whose sector
+    /// angle and period are known: to 1 % of a revolution, except for the rare request whose sector
     /// passes so close to the arrival of the head that less than that decides between now and a
     /// revolution later, and the rare write that arrives just as the cache's data reach the media,
     /// which decides between absorbing it at once and waiting.

@@ -32,7 +32,6 @@ impl RunningMeans {
         alike.unwrap_or(&means.all).mean().unwrap_or_default()
     }
 
-    /// Adds a response.
     pub fn observe(&mut self, request: &Request, response: Span) {
         let means = match request.op {
             Op::Read => &mut self.reads,

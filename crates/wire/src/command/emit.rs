@@ -252,7 +252,6 @@ fn reports(command: &Command, block: &mut [u8; 16]) -> usize {
     }
 }
 
-/// Defects and diagnostics.
 fn maintenance(command: &Command, block: &mut [u8; 16]) -> usize {
     match *command {
         Command::FormatUnit {

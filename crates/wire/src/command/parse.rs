@@ -155,7 +155,6 @@ fn control(block: &[u8]) -> Result<Command, Invalid> {
     })
 }
 
-/// Defects and diagnostics.
 fn maintenance(block: &[u8]) -> Result<Command, Invalid> {
     let size = Size::of(block);
     Ok(match block[0] {

@@ -46,7 +46,7 @@ layout! {
         immediate: bool = Place::flag(0, 6);
         /// The initiator has nothing more to say.
         is_final: bool = Place::flag(1, 7);
-        /// The text goes on in the next request.
+        /// The text continues in the next request.
         continues: bool = Place::flag(1, 6);
         /// As the target wants it.
         lun: Lun = Place::bytes(8, 8);
@@ -66,7 +66,7 @@ layout! {
     pub struct TextResponse: 48 {
         /// The target has nothing more to say.
         is_final: bool = Place::flag(1, 7);
-        /// The text goes on in the next response.
+        /// The text continues in the next response.
         continues: bool = Place::flag(1, 6);
         /// To be sent back.
         lun: Lun = Place::bytes(8, 8);

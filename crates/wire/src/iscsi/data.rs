@@ -36,7 +36,7 @@ layout! {
         underflow: bool = Place::flag(1, 1);
         /// The command ends with these data; no response follows.
         has_status: bool = Place::flag(1, 0);
-        /// Status of the command (SAM-5), if there is one.
+        /// Status of the command (SAM-5), if any.
         scsi_status: u8 = Place::bytes(3, 1);
         /// The logical unit, where the target wants an acknowledgement.
         lun: Lun = Place::bytes(8, 8);

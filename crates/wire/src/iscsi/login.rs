@@ -16,9 +16,9 @@ pub mod stage {
 layout! {
     /// A step of the login: text in the data.
     pub struct LoginRequest: 48 {
-        /// The initiator wants to go on to the next stage.
+        /// The initiator wants to continue to the next stage.
         transit: bool = Place::flag(1, 7);
-        /// The text goes on in the next request.
+        /// The text continues in the next request.
         continues: bool = Place::flag(1, 6);
         /// The current stage, a number of [`stage`].
         current: u8 = Place::bits(1, 3, 2);
@@ -46,9 +46,9 @@ layout! {
 layout! {
     /// The answer to a step of the login: text in the data.
     pub struct LoginResponse: 48 {
-        /// The target agrees to go on to the next stage.
+        /// The target agrees to continue to the next stage.
         transit: bool = Place::flag(1, 7);
-        /// The text goes on in the next response.
+        /// The text continues in the next response.
         continues: bool = Place::flag(1, 6);
         /// The current stage, a number of [`stage`].
         current: u8 = Place::bits(1, 3, 2);
@@ -77,7 +77,7 @@ layout! {
 
 /// Results of a login: class in the first byte, detail in the second.
 pub mod login_status {
-    /// The login goes on, or has succeeded.
+    /// The login continues, or has succeeded.
     pub const SUCCESS: u16 = 0x0000;
     /// The initiator made an error.
     pub const INITIATOR_ERROR: u16 = 0x0200;

@@ -26,14 +26,14 @@ layout! {
         command: Serial = Place::bytes(24, 4);
         /// The number of the next response that is expected.
         expected_status: Serial = Place::bytes(28, 4);
-        /// The command block; a longer one goes on in an additional header segment.
+        /// The command block; a longer one continues in an additional header segment.
         block: [u8; 16] = Place::bytes(32, 16);
     }
 }
 
 impl Command {
     /// The command block without its padding: how long it is follows from the first bits of its
-    /// code (SPC-4, "Command Descriptor Block"), but for codes of variable length and of vendors.
+    /// code (SPC-4, "Command Descriptor Block"), except for codes of variable length and of vendors.
     pub fn unpadded(&self) -> &[u8] {
         let length = match self.block[0] >> 5 {
             0 => 6,

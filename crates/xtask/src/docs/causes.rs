@@ -6,7 +6,6 @@ pub struct Cause {
     pub policy: &'static str,
     /// One of the means: `response`, `service`, `seek`, `rotational wait`.
     pub quantity: &'static str,
-    /// Sentences of Markdown.
     pub text: &'static str,
 }
 

@@ -12,7 +12,6 @@ use crate::estimate::{Estimate, estimate};
 
 const DRIVE: &str = "hp-c2247";
 const REQUESTS: &str = "250000";
-/// One run each.
 const SEEDS: [&str; 5] = ["1", "2", "3", "4", "5"];
 
 /// Policies by their names in the reference data, and here.

@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// The figures.
 const DISKSIM: &str = include_str!("disksim.toml");
 
 /// Figures of DiskSim 4.0.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Disksim {
-    /// By drive.
     second_half_demerit_ms: BTreeMap<String, f64>,
     random: Vec<Run>,
 }

@@ -194,7 +194,6 @@ fn figures(accuracy: &Accuracy) -> [String; 4] {
 
 /// The required accuracy of predictions of single requests.
 pub struct Bound {
-    /// The minimum.
     pub same_revolution_rate: f64,
     /// The maximum, if one is required.
     pub median_abs_error_ms: Option<f64>,
@@ -204,7 +203,7 @@ impl std::fmt::Display for Bound {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:.3}", self.same_revolution_rate)?;
         match self.median_abs_error_ms {
-            Some(most) => write!(f, ", {most:.3}"),
+            Some(max) => write!(f, ", {max:.3}"),
             None => Ok(()),
         }
     }
@@ -218,9 +217,9 @@ fn verdict(bound: &Bound, found: &Accuracy) -> String {
     }
     match (found.median_abs_error_ms, bound.median_abs_error_ms) {
         (_, None) => {}
-        (Some(median), Some(most)) if median <= most => {}
-        (Some(median), Some(most)) => {
-            missed.push(format!("median by {:.3} ms", median - most));
+        (Some(median), Some(max)) if median <= max => {}
+        (Some(median), Some(max)) => {
+            missed.push(format!("median by {:.3} ms", median - max));
         }
         (None, Some(_)) => missed.push("median".to_owned()),
     }

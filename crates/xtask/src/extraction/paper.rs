@@ -10,7 +10,6 @@ use super::run::{Found, Run, Verdict};
 use super::spec::{Spec, Value};
 use crate::docs::table;
 
-/// The paper's tables.
 const PAPER: &str = include_str!("paper.toml");
 
 /// The catalogue, from the root of the workspace.

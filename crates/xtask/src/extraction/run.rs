@@ -106,7 +106,7 @@ impl Found {
     pub fn worst_sum(&self) -> (&str, f64) {
         let differences = self.sums.iter().map(|(name, [was, is])| (name, is - was));
         let worst = differences.max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
-        worst.map_or(("none", 0.0), |(name, most)| (name, most))
+        worst.map_or(("none", 0.0), |(name, max)| (name, max))
     }
 
     /// The sequential requests whose mean response is off most, in proportion.

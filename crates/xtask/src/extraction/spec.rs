@@ -2,7 +2,6 @@
 
 use toml::de::{DeTable, DeValue};
 
-/// A specification's text.
 pub struct Spec<'a>(DeTable<'a>);
 
 /// A value: as a number, where it is one, and as it is shown.
@@ -33,7 +32,6 @@ impl Value {
 }
 
 impl<'a> Spec<'a> {
-    /// Reads a specification.
     pub fn parse(text: &'a str) -> Result<Self, String> {
         let table = DeTable::parse(text).map_err(|error| error.to_string())?;
         Ok(Self(table.into_inner()))

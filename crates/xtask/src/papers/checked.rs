@@ -35,7 +35,6 @@ pub struct Claim {
     pub known: Option<Known>,
     pub verdict: String,
     pub explained: bool,
-    /// `source` or `ours`.
     pub bounds: String,
     pub model_check: bool,
     pub at_least: Option<f64>,

@@ -40,10 +40,10 @@ pub fn drawn(name: &str, numbers: &[Beside<'_>]) -> String {
         note: format!(
             "Each as a share of the printed number. Upright lines are the bounds of what is \
              printed, and from the least to the largest of ours with their 95 % intervals. Ours \
-             is not shown where it is saturated or above {MOST}."
+             is not shown where it is saturated or above {MAX}."
         ),
         x: Axis::linear("Number in the table"),
-        y: Axis::linear("Share of the printed number").with_max(MOST),
+        y: Axis::linear("Share of the printed number").with_max(MAX),
         lines: String::new(),
         series: vec![series("printed", 0.0, theirs), series("ours", BESIDE, ours)],
     }
@@ -51,7 +51,7 @@ pub fn drawn(name: &str, numbers: &[Beside<'_>]) -> String {
 }
 
 /// The largest share that is drawn.
-const MOST: f64 = 1.5;
+const MAX: f64 = 1.5;
 
 /// How far to the right of the printed number ours is.
 const BESIDE: f64 = 0.25;

@@ -1,6 +1,5 @@
 //! The papers and what they conclude.
 
-/// A paper.
 pub struct Paper {
     /// As in the sources of studies.
     pub name: &'static str,
@@ -9,7 +8,6 @@ pub struct Paper {
     /// The name of a page in `docs` that also shows the figures of its studies, if it has one in
     /// place of a page in `docs/papers`.
     pub illustrated: Option<&'static str>,
-    /// What it concludes.
     pub conclusions: &'static [Conclusion],
 }
 
@@ -31,7 +29,6 @@ pub struct Conclusion {
     pub claims: &'static [(&'static str, &'static str)],
 }
 
-/// All papers.
 pub const PAPERS: [Paper; 4] = [
     Paper {
         name: "worthington94",

@@ -29,7 +29,6 @@ const FLOOR: f64 = 450.0;
 /// The study that is run on one and on two processors.
 const STUDY: &str = "worthington94-fig3";
 
-/// Prints the table.
 pub fn run(arguments: &[String]) -> ExitCode {
     if !arguments.is_empty() {
         eprintln!("usage: cargo xtask bench");

@@ -3,7 +3,6 @@
 /// A link and its line.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Link<'a> {
-    /// From 1.
     pub line: usize,
     /// Its text: a path, `#` and a heading, or both.
     pub target: &'a str,
@@ -88,7 +87,6 @@ mod tests {
         assert_eq!(targets, [(1, "b.md#c"), (1, "g.svg"), (5, "#m")]);
     }
 
-    /// As on github.com.
     #[test]
     fn anchors_of_headings() {
         let text = "# Ten lines of Rust\n## `[buffer]`\n## From a trace, to a model\n\

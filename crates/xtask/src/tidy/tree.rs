@@ -12,11 +12,9 @@ pub struct Tree {
     files: Vec<File>,
 }
 
-/// A text file.
 pub struct File {
     /// From the root of the workspace, with `/` between its parts.
     pub path: String,
-    /// All of it.
     pub text: String,
     /// Parsed, when it is Rust; rustc reports what does not parse.
     pub rust: Option<Rust>,
@@ -26,7 +24,6 @@ pub struct File {
 pub struct Rust {
     /// Its tokens, macro bodies included.
     pub tokens: TokenStream,
-    /// Its items.
     pub items: syn::File,
 }
 
@@ -66,7 +63,6 @@ impl Tree {
         self.files.len()
     }
 
-    /// Every file.
     pub fn files(&self) -> impl Iterator<Item = &File> {
         self.files.iter()
     }
@@ -99,7 +95,6 @@ impl File {
         }
     }
 
-    /// Its last part.
     pub fn name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }

@@ -39,9 +39,9 @@ pub fn table(rows: &[Row], labels: &[&str], drives: &[&str]) -> String {
         cells.max().unwrap_or(0) + 2
     });
     let end = lines.iter().map(|(.., end)| end.chars().count()).max();
-    let most = WIDTH - widths.iter().sum::<usize>().min(WIDTH - 20) - end.unwrap_or(0).min(20);
+    let max = WIDTH - widths.iter().sum::<usize>().min(WIDTH - 20) - end.unwrap_or(0).min(20);
     let labels = lines.iter().map(|(label, ..)| label.chars().count());
-    let label = labels.filter(|&wide| wide <= most).max().unwrap_or(most);
+    let label = labels.filter(|&wide| wide <= max).max().unwrap_or(max);
     let heading = rows.first();
     let heading = heading.map(|row| row.figures.heading(&drives.join(", "), same_requests));
     let mut text = heading.unwrap_or_default();

@@ -211,8 +211,8 @@ fn random_array(dice: &mut Generator) -> Bytes {
 /// Blocks of an array: often few, and often across rows.
 fn random_range(dice: &mut Generator, capacity: u64) -> (u64, u64) {
     let first = below(dice, capacity);
-    let most = if below(dice, 2) == 0 { 8 } else { capacity };
-    (first, first + 1 + below(dice, most.min(capacity - first)))
+    let max = if below(dice, 2) == 0 { 8 } else { capacity };
+    (first, first + 1 + below(dice, max.min(capacity - first)))
 }
 
 /// Thousands of arrays, whole, with a failed member, and with some of its rows rebuilt: what is

@@ -9,7 +9,6 @@ use crate::spec::geometry::MAX_CYLINDERS;
 use crate::text::{InputError, quantity};
 use crate::units::{Bytes, SectorCount, Span};
 
-/// Non-empty text.
 pub(super) fn text(value: &Value<'_>) -> Result<String, InputError> {
     match value.string().map(str::trim) {
         Some(text) if !text.is_empty() => Ok(text.to_owned()),
@@ -17,7 +16,6 @@ pub(super) fn text(value: &Value<'_>) -> Result<String, InputError> {
     }
 }
 
-/// A switch.
 pub(super) fn flag(value: &Value<'_>) -> Result<bool, InputError> {
     value.boolean().ok_or_else(|| value.error("true or false"))
 }
@@ -31,7 +29,6 @@ pub(super) fn word(value: &Value<'_>, words: &[&'static str]) -> Result<&'static
     })
 }
 
-/// A policy.
 pub(super) fn policy(value: &Value<'_>) -> Result<PolicyConfig, InputError> {
     let expected = "a policy, such as \"sptf\"";
     let text = value.string().ok_or_else(|| value.error(expected))?;

@@ -93,14 +93,14 @@ fn points(value: &Value<'_>) -> Result<Vec<(u32, Span)>, InputError> {
 
 fn three_point(table: &Table<'_>) -> Result<SeekCurve, InputError> {
     table.only(&["form", "single", "average", "full"])?;
-    let mut least = Span::ZERO;
+    let mut min = Span::ZERO;
     let mut ascending = |key| {
         let value = table.value(key);
         let time = field::time(&value)?;
-        if time < least {
-            return Err(value.error(format!("a time of {least} or more: a longer seek takes it")));
+        if time < min {
+            return Err(value.error(format!("a time of {min} or more: a longer seek takes it")));
         }
-        least = time;
+        min = time;
         Ok(time)
     };
     Ok(SeekCurve::ThreePoint {

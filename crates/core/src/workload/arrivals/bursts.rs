@@ -50,9 +50,9 @@ impl Pause for Bursts {
         };
         // Empty bursts are skipped one at a time, so few of them may come between two arrivals.
         if bursts.on * MAX_BURSTS < bursts.pause {
-            let least = Span::from_ns(bursts.pause.as_ns() / MAX_BURSTS as i64);
+            let min = Span::from_ns(bursts.pause.as_ns() / MAX_BURSTS as i64);
             let found = bursts.on.to_string();
-            let expected = format!("at least {least}, for one arrival in {MAX_BURSTS} bursts");
+            let expected = format!("at least {min}, for one arrival in {MAX_BURSTS} bursts");
             return Err(InputError::new(args.field("on"), &found, expected));
         }
         Ok(bursts)

@@ -56,10 +56,8 @@ impl Pause for Erlang {
     }
 }
 
-/// Sampler of [`Erlang`].
 #[derive(Clone, Copy, Debug)]
 pub(in crate::workload) struct ErlangDraw {
-    /// Of mean 1.
     unit: Gamma<f64>,
     mean: Span,
 }

@@ -61,7 +61,6 @@ impl Pause for Hyperexponential {
     }
 }
 
-/// Sampler of [`Hyperexponential`].
 #[derive(Clone, Copy, Debug)]
 pub(in crate::workload) struct HyperexponentialDraw {
     is_long: Chance,

@@ -47,8 +47,8 @@ impl Placement for Hot {
         let is_narrow = |(from, to): (u64, u64)| to - from < room.max;
         self.zones(room).into_iter().any(is_narrow).then(|| {
             let found = percent(self.width_share);
-            let least = room.max * room.unit;
-            let expected = format!("a zone as wide as the largest request, {least} sectors");
+            let min = room.max * room.unit;
+            let expected = format!("a zone as wide as the largest request, {min} sectors");
             InputError::new("hot.width", &found, expected)
         })
     }
@@ -69,7 +69,6 @@ impl Hot {
     }
 }
 
-/// Sampler of [`Hot`].
 #[derive(Clone, Debug)]
 pub(in crate::workload) struct HotDraw {
     zones: Vec<(u64, u64)>,

@@ -48,11 +48,9 @@ impl Placement for Local {
     }
 }
 
-/// Sampler of [`Local`].
 #[derive(Clone, Copy, Debug)]
 pub(in crate::workload) struct LocalDraw {
     units: u64,
-    /// In units.
     deviation: f64,
 }
 

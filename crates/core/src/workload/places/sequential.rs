@@ -54,7 +54,6 @@ impl Placement for Sequential {
     }
 }
 
-/// Sampler of [`Sequential`].
 #[derive(Clone, Debug)]
 pub(in crate::workload) struct SequentialDraw {
     units: u64,

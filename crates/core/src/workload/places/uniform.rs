@@ -29,7 +29,6 @@ impl Placement for Uniform {
     }
 }
 
-/// Sampler of [`Uniform`].
 #[derive(Clone, Copy, Debug)]
 pub(in crate::workload) struct UniformDraw {
     units: u64,

@@ -56,8 +56,8 @@ impl Placement for Zipf {
     fn error(&self, room: Room) -> Option<InputError> {
         (self.extent.0 / room.unit < room.max).then(|| {
             let found = format!("{} sectors", self.extent.0);
-            let least = room.max * room.unit;
-            let expected = format!("an extent of the largest request at least, {least} sectors");
+            let min = room.max * room.unit;
+            let expected = format!("an extent of the largest request at least, {min} sectors");
             InputError::new("zipf.extent", &found, expected)
         })
     }
@@ -91,7 +91,6 @@ fn scatter(extents: u64) -> u64 {
     step.unwrap_or(1)
 }
 
-/// Sampler of [`Zipf`].
 #[derive(Clone, Debug)]
 pub(in crate::workload) struct ZipfDraw {
     /// The numbers of the most popular extents, then the tail.

@@ -66,7 +66,6 @@ impl Size for Exponential {
     }
 }
 
-/// Sampler of [`Exponential`].
 #[derive(Clone, Copy, Debug)]
 pub(in crate::workload) struct ExponentialDraw {
     /// Mean of the exponential distribution whose values, rounded up, are the sizes in units.

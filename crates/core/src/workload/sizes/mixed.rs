@@ -70,7 +70,6 @@ impl Size for Mixed {
     }
 }
 
-/// Sampler of [`Mixed`].
 #[derive(Clone, Debug)]
 pub(in crate::workload) struct MixedDraw {
     units: WeightedChoice<u64>,

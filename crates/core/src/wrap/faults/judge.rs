@@ -42,7 +42,6 @@ pub(super) struct Judge {
 pub(super) struct Verdict {
     pub status: Status,
     pub retries: u16,
-    /// Beyond the retries.
     pub delay: Span,
 }
 

@@ -63,18 +63,18 @@ impl Regions {
         // Regions that may be reserved or unused in part only give an upper bound.
         let exact = |n: usize| (n > self.first || self.lead == 0) && !(self.open && n >= self.last);
         let mut spares = None;
-        let mut most = u64::MAX;
+        let mut max = u64::MAX;
         for n in self.first..=self.last {
             let missing = self.missing(n);
             match spares {
-                _ if !exact(n) => most = most.min(missing),
+                _ if !exact(n) => max = max.min(missing),
                 None => spares = Some(missing),
                 Some(known) if known != missing => return None,
                 Some(_) => {}
             }
         }
         let spares = spares?;
-        (spares > 0 && spares <= most && spares < self.region).then_some(spares)
+        (spares > 0 && spares <= max && spares < self.region).then_some(spares)
     }
 
     /// Slips, and the number of reserved sectors.

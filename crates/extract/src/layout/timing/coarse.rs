@@ -14,7 +14,7 @@ use crate::layout::walk::{FEW_SLIPS, NEARLY};
 /// Angles that a look distinguishes, in standard deviations of one read.
 pub(super) const AWAY: f64 = 3.0;
 /// The least skew for that, in the same unit.
-pub(super) const SKEW_LEAST: f64 = 4.5;
+pub(super) const SKEW_MIN: f64 = 4.5;
 /// Reads of a block that show which track it is in line with.
 pub(super) const READS: u32 = 32;
 /// Standard deviation of a number of slipped sectors.
@@ -77,7 +77,7 @@ impl Timed<'_, '_> {
         &mut self,
         tracks: &Tracks,
         at: u64,
-        least: u64,
+        min: u64,
     ) -> Result<Vec<u64>, Error> {
         let Tracks {
             sectors, surfaces, ..
@@ -85,7 +85,7 @@ impl Timed<'_, '_> {
         let revolution = sectors as f64;
         let begin = self.phases.mean(at, READS)? * revolution - 1.0;
         let near = AWAY / 2.0 * self.scatter(sectors);
-        let first = least.div_ceil(sectors);
+        let first = min.div_ceil(sectors);
         let ahead = 2 * u64::from(surfaces) + 2;
         let is_here = |&track: &u64| {
             let off = apart(tracks.track_angle(track) / revolution, begin / revolution);
@@ -108,8 +108,8 @@ impl Timed<'_, '_> {
         let reads = 2.0 * (self.scatter(tracks.sectors) / ROUGHLY).powi(2);
         let turned = self.phases.between(from.0, to.0, reads.ceil() as u32)? * revolution;
         let slipped = (turned - (to.1 - from.1) as f64).rem_euclid(revolution);
-        let least = (slipped - 1.5 * ROUGHLY).round().max(1.0);
-        Ok((least < FEW_SLIPS as f64).then_some(least as u64))
+        let min = (slipped - 1.5 * ROUGHLY).round().max(1.0);
+        Ok((min < FEW_SLIPS as f64).then_some(min as u64))
     }
 
     /// Whether the angle between two blocks is that between two places, rather than `away` sectors
@@ -133,10 +133,10 @@ impl Timed<'_, '_> {
     /// Refuses skews that are too short to distinguish tracks.
     pub(super) fn refuse_short_skews(&self, tracks: &Tracks) -> Result<(), Error> {
         let revolution = tracks.sectors as f64;
-        let least = SKEW_LEAST * self.scatter(tracks.sectors);
+        let min = SKEW_MIN * self.scatter(tracks.sectors);
         let is_short = |skew: f64| {
             let skew = skew.rem_euclid(revolution);
-            skew.min(revolution - skew) < least
+            skew.min(revolution - skew) < min
         };
         let switches = tracks.surfaces > 1 && is_short(tracks.track_skew);
         if switches || is_short(tracks.cylinder_skew) {

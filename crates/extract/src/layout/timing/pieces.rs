@@ -4,7 +4,7 @@
 //! between them determines each skew.
 
 use super::Timed;
-use super::coarse::{AWAY, READS, SKEW_LEAST};
+use super::coarse::{AWAY, READS, SKEW_MIN};
 use super::tracks::blocks_in_line;
 use crate::Error;
 use crate::layout::chart::{Tracks, ZoneChart};
@@ -60,7 +60,7 @@ impl Pieces {
     }
 
     /// The pieces as tracks with this many sectors, whose jumps are whole sectors: jumps that are
-    /// alike, but for `scatter` sectors, are the same.
+    /// alike, except for `scatter` sectors, are the same.
     fn runs(&self, sectors: u64, scatter: f64) -> Vec<Run> {
         let revolution = sectors as f64;
         let begin = |piece: &Piece| piece.angle * revolution - 1.0;
@@ -125,7 +125,7 @@ impl Timed<'_, '_> {
     ) -> Result<Option<(Tracks, u64)>, Error> {
         let about = 1.0 / step;
         // Few skews are longer than a quarter of a revolution.
-        let is_hopeless = SKEW_LEAST * self.phases.noise() > 0.25;
+        let is_hopeless = SKEW_MIN * self.phases.noise() > 0.25;
         if is_hopeless || !self.phases.tells_some_sectors(about as u64) {
             return Err(self.scatters_too_much(about as u64));
         }
@@ -169,16 +169,16 @@ impl Timed<'_, '_> {
     /// Follows the track that begins with block `at`; the number of its blocks.
     fn piece(&mut self, at: u64, pieces: &mut Pieces) -> Result<u64, Error> {
         let angle = self.phases.mean(at, READS)?;
-        let most = (1.05 / pieces.step) as u64;
-        let most = most.min(self.phases.capacity() - at);
+        let max = (1.05 / pieces.step) as u64;
+        let max = max.min(self.phases.capacity() - at);
         let guess = pieces.all.last().map_or(1, |piece| piece.blocks);
         let step = pieces.step;
         let mut is_in_line =
             |n: u64| self.is_near(at + n, (angle + n as f64 * step).rem_euclid(1.0));
-        let mut blocks = blocks_in_line(guess, most, &mut is_in_line)?;
+        let mut blocks = blocks_in_line(guess, max, &mut is_in_line)?;
         // One look in many thousands is wrong.
-        while blocks < most && is_in_line(blocks)? {
-            blocks = blocks_in_line(blocks + 1, most, &mut is_in_line)?;
+        while blocks < max && is_in_line(blocks)? {
+            blocks = blocks_in_line(blocks + 1, max, &mut is_in_line)?;
         }
         if blocks - 1 > pieces.lever {
             let turned = (blocks - 1) as f64 * step;
@@ -293,8 +293,8 @@ impl Timed<'_, '_> {
             let to = self.track_begin(first + cylinders * blocks, sectors)?;
             let turned = self.turned((first, to), sectors, FEW)?;
             let off = wrapped(turned - turn * cylinders as f64, sectors);
-            let most = DIFFERENT * (uncertain * cylinders as f64).hypot(scatter);
-            if off.abs() > most.min(sectors as f64 / 8.0) {
+            let max = DIFFERENT * (uncertain * cylinders as f64).hypot(scatter);
+            if off.abs() > max.min(sectors as f64 / 8.0) {
                 break;
             }
             turn += off / cylinders as f64;
@@ -326,8 +326,8 @@ impl Timed<'_, '_> {
     /// The first block of the track that holds block `at`: slipped sectors push blocks on.
     fn track_begin(&mut self, at: u64, sectors: u64) -> Result<u64, Error> {
         let angle = self.phases.mean(at, READS)?;
-        let most = sectors.min(at + 1);
-        let blocks = super::tracks::blocks_in_line(1, most, |n| {
+        let max = sectors.min(at + 1);
+        let blocks = super::tracks::blocks_in_line(1, max, |n| {
             let behind = n as f64 / sectors as f64;
             self.is_near(at - n, (angle - behind).rem_euclid(1.0))
         })?;

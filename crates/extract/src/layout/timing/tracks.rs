@@ -92,9 +92,9 @@ impl Timed<'_, '_> {
         let mut slipped = 0;
         loop {
             let begin = start + (blocks + slipped) as f64;
-            let most = (sectors - blocks - slipped).min(end - at - blocks);
-            let guess = before.map_or(most, |run| run.blocks.saturating_sub(blocks).min(most));
-            blocks += self.in_line(at + blocks, begin, sectors, guess.max(1), most)?;
+            let max = (sectors - blocks - slipped).min(end - at - blocks);
+            let guess = before.map_or(max, |run| run.blocks.saturating_sub(blocks).min(max));
+            blocks += self.in_line(at + blocks, begin, sectors, guess.max(1), max)?;
             let left = sectors - blocks - slipped;
             if left == 0 || at + blocks >= end {
                 break;
@@ -106,7 +106,7 @@ impl Timed<'_, '_> {
             if !skips || whole < 0.5 {
                 break;
             }
-            // Blocks after slipped sectors go on in line, but for spare ones at the end; those of
+            // Blocks after slipped sectors continue in line, except for spare ones at the end; those of
             // the next track as well.
             let rest = left - whole as u64;
             let ahead = (at + blocks + rest - rest / 8).min(end) - 1;
@@ -127,9 +127,9 @@ impl Timed<'_, '_> {
         begin: f64,
         sectors: u64,
         guess: u64,
-        most: u64,
+        max: u64,
     ) -> Result<u64, Error> {
-        blocks_in_line(guess, most, |n| {
+        blocks_in_line(guess, max, |n| {
             let angle = begin_of(begin + n as f64, sectors);
             self.phases.is_at(at + n, angle, (IN_LINE, sectors))
         })
@@ -140,14 +140,14 @@ impl Timed<'_, '_> {
 /// `guess`.
 pub(super) fn blocks_in_line(
     guess: u64,
-    most: u64,
+    max: u64,
     mut is_in_line: impl FnMut(u64) -> Result<bool, Error>,
 ) -> Result<u64, Error> {
-    let (mut good, mut bad) = (1, most);
-    let guess = guess.min(most);
+    let (mut good, mut bad) = (1, max);
+    let guess = guess.min(max);
     if is_in_line(guess - 1)? {
         good = guess;
-        if guess < most && !is_in_line(guess)? {
+        if guess < max && !is_in_line(guess)? {
             return Ok(guess);
         }
     } else {

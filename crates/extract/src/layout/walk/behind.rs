@@ -52,11 +52,11 @@ impl<L: Looks> Walk<'_, L> {
                 None => self.goes_on(at, place)?,
             };
             if let Some(gaps) = gaps
-                && best.is_none_or(|(least, _)| gaps < least)
+                && best.is_none_or(|(min, _)| gaps < min)
             {
                 best = Some((gaps, place));
             }
-            if best.is_some_and(|(least, _)| least == 0) {
+            if best.is_some_and(|(min, _)| min == 0) {
                 break;
             }
         }
@@ -89,7 +89,7 @@ impl<L: Looks> Walk<'_, L> {
         Ok(places)
     }
 
-    /// Whether most of the track goes on after block `at`, if looks are costly: where another
+    /// Whether most of the track continues after block `at`, if looks are costly: where another
     /// zone has begun it does not. No long gap ends so late in a track that little is left of it.
     fn may_go_on(&mut self, at: u64, place: u64) -> Result<bool, Error> {
         if !self.looks.are_costly(&self.zone.tracks) {
@@ -105,8 +105,8 @@ impl<L: Looks> Walk<'_, L> {
             true => left.div_ceil(8),
             false => left.div_ceil(2),
         };
-        let most = (left - spared).min(self.capacity - 1 - at);
-        self.is_at(at + most, place + most)
+        let max = (left - spared).min(self.capacity - 1 - at);
+        self.is_at(at + max, place + max)
     }
 
     /// How many places behind the next block, which is at `place`, hold blocks before the spares

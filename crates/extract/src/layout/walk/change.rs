@@ -116,12 +116,12 @@ impl<L: Looks> Walk<'_, L> {
     /// The number of blocks from `at` on, the first at `place`, that follow one another on this
     /// track.
     pub(super) fn run(&mut self, at: u64, place: u64) -> Result<u64, Error> {
-        let most = self.zone.tracks.track_end(place) - place;
-        let most = most.min(self.capacity - at);
-        if self.is_at(at + most - 1, place + most - 1)? {
-            return Ok(most);
+        let max = self.zone.tracks.track_end(place) - place;
+        let max = max.min(self.capacity - at);
+        if self.is_at(at + max - 1, place + max - 1)? {
+            return Ok(max);
         }
-        let run = first_off(1, most - 1, |probe| self.is_at(at + probe, place + probe))?;
-        Ok(run.min(most))
+        let run = first_off(1, max - 1, |probe| self.is_at(at + probe, place + probe))?;
+        Ok(run.min(max))
     }
 }

@@ -33,12 +33,12 @@ fn no_routing_has_a_smaller_greatest_load() {
             let loads = layout.loads(failed).unwrap();
             let left: Vec<f64> = loads.iter().flatten().map(|load| load.reads).collect();
             let greatest = left.iter().copied().fold(0.0, f64::max);
-            let least = least_greatest_load(&layout, failed);
-            assert!((greatest - least).abs() < 1e-9, "{layout:?} {failed:?}");
+            let min = least_greatest_load(&layout, failed);
+            assert!((greatest - min).abs() < 1e-9, "{layout:?} {failed:?}");
             // So loads are equal wherever any routing makes them equal.
             let equal = layout.disks() as f64 / left.len() as f64;
             assert!((left.iter().sum::<f64>() / equal - left.len() as f64).abs() < 1e-9);
-            assert_eq!(layout.is_balanced(failed), (least - equal).abs() < 1e-9);
+            assert_eq!(layout.is_balanced(failed), (min - equal).abs() < 1e-9);
         }
     }
 }

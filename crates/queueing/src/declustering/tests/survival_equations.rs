@@ -51,7 +51,7 @@ fn interleaved_survives_less_than_basic() {
     }
 }
 
-/// All chains: right, but for the fewest disks, where they give 1 or -1 for what loses data.
+/// All chains: right, except for the fewest disks, where they give 1 or -1 for what loses data.
 #[test]
 fn equations_9_13_to_9_16_are_exact_beyond_the_fewest_disks() {
     let mut wrong = Vec::new();

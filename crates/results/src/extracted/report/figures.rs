@@ -24,7 +24,7 @@ pub fn seeks(findings: &Findings) -> Html {
         .flat_map(|line| &line.points)
         .map(|point| point.0)
         .max();
-    let shown = |title: &str, most: u32| Figure {
+    let shown = |title: &str, max: u32| Figure {
         title: title.to_owned(),
         note: String::new(),
         x: Axis::linear("Distance, cylinders"),
@@ -34,7 +34,7 @@ pub fn seeks(findings: &Findings) -> Html {
             .iter()
             .map(|line| Series {
                 label: line.label.to_owned(),
-                points: line.drawn(most),
+                points: line.drawn(max),
                 is_reference: line.is_reference,
                 ..Series::default()
             })
@@ -85,7 +85,6 @@ fn curves(findings: &Findings) -> Option<Curves> {
     })
 }
 
-/// A seek curve.
 struct Line {
     label: &'static str,
     /// Distance, time, and half its interval if known.
@@ -95,8 +94,8 @@ struct Line {
 }
 
 impl Line {
-    fn drawn(&self, most: u32) -> Vec<Point> {
-        let points = self.points.iter().filter(|point| point.0 <= most);
+    fn drawn(&self, max: u32) -> Vec<Point> {
+        let points = self.points.iter().filter(|point| point.0 <= max);
         points
             .map(|(distance, time, _)| Point::new(f64::from(*distance), time.as_ms()))
             .collect()
@@ -240,7 +239,7 @@ pub fn mtbrcs(findings: &Findings) -> Html {
 
 /// All pairs of a kind, and the thresholds.
 fn scatter(between: &Between) -> Figure {
-    let (half, most) = between.mtbrc.distances;
+    let (half, max) = between.mtbrc.distances;
     let longest = between
         .pairs
         .iter()
@@ -268,7 +267,7 @@ fn scatter(between: &Between) -> Figure {
         lines: String::new(),
         series: vec![
             line("50th percentile", half),
-            line("95th percentile", most),
+            line("95th percentile", max),
             dots("caught", true),
             dots("missed: a revolution later", false),
         ],

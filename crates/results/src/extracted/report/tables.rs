@@ -67,13 +67,13 @@ pub fn basics(checkpoint: &Checkpoint) -> Html {
     if let Some(chosen) = &findings.layout {
         let geometry = &chosen.found.geometry;
         let sectors = geometry.zones.iter().map(|zone| zone.sectors_per_track);
-        let (least, most) = (sectors.clone().min(), sectors.max());
+        let (min, max) = (sectors.clone().min(), sectors.max());
         rows.push(("Surfaces", geometry.surfaces.to_string()));
         rows.push(("Cylinders", geometry.cylinders.to_string()));
         rows.push(("Zones", geometry.zones.len().to_string()));
         rows.push((
             "Sectors of a track",
-            format!("{} to {}", least.unwrap_or(0), most.unwrap_or(0)),
+            format!("{} to {}", min.unwrap_or(0), max.unwrap_or(0)),
         ));
         rows.push(("Layout found by", chosen.method.to_string()));
         for (method, why) in &chosen.refused {

@@ -51,8 +51,8 @@ fn an_interval_that_reaches_the_bounds_is_within() {
         [&[1.0, 1.0, 1.0], &[1.0, 1.0, 1.0], &[1.0, 1.0, 1.0]],
         [&[1.0], &[1.0], &[1.0]],
     ];
-    let explained = |most: &str| {
-        let known = format!("evidence = \"conjecture\"\nat_least = 1.1\nat_most = {most}");
+    let explained = |max: &str| {
+        let known = format!("evidence = \"conjecture\"\nat_least = 1.1\nat_most = {max}");
         judge(&with_known(&known), runs).explained
     };
     assert!(explained("1.26"));
