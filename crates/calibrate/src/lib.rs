@@ -37,7 +37,7 @@ use std::sync::Arc;
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::predict::Continuity;
-use diskarm_core::spec::{Key, Kind, Spec};
+use diskarm_core::spec::{Key, KeyKind, Spec};
 use diskarm_core::units::Angle;
 use diskarm_rewrite::Edit;
 use diskarm_validate::{Locked, LockedFigures, Measured};
@@ -238,7 +238,7 @@ fn is_number(edit: &Edit) -> bool {
     let kind = Key::find(&edit.key).map(|key| key.kind);
     matches!(
         kind,
-        Some(Kind::Time { .. } | Kind::Rotation | Kind::SeekCurve)
+        Some(KeyKind::Time { .. } | KeyKind::Rotation | KeyKind::SeekCurve)
     )
 }
 

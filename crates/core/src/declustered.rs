@@ -62,7 +62,7 @@ use failing::Failing;
 pub use layout::{Kind, Layout, MAX_DISKS, Place};
 use parent::{Copied, Parent, Piece};
 
-use crate::device::{Children, Completion, Device, Part, Refused, Status};
+use crate::device::{Children, Completion, ComponentReport, Device, Status, SubmitError};
 use crate::mirror::Member;
 use crate::queue::Gate;
 use crate::raid::Events;
@@ -70,7 +70,7 @@ use crate::random::{Chance, Generator, Purpose, generator};
 use crate::redundancy::{Failure, Failures};
 use crate::request::{Op, Ordering, Request};
 use crate::sched::{Pending, PolicyConfig};
-use crate::tower::{self, BoxedDevice, Unknown};
+use crate::stack::{self, BoxedDevice, InsufficientKnowledge};
 use crate::units::{Bytes, Instant, SectorCount};
 
 /// The parameters of a declustered array.
@@ -136,7 +136,10 @@ impl Declustered {
     /// When the members are not as many as the layout says or of unequal capacity, when they have
     /// no whole unit, when a member that is said to fail is not there or fails twice, or with a
     /// rebuild where none fails or with no share of the time.
-    pub fn new(members: Vec<BoxedDevice>, declustering: Declustering) -> Result<Self, Unknown> {
+    pub fn new(
+        members: Vec<BoxedDevice>,
+        declustering: Declustering,
+    ) -> Result<Self, InsufficientKnowledge> {
         let sectors = members[0].capacity();
         for member in &members {
             assert_eq!(sectors, member.capacity(), "members of unequal capacity");
@@ -153,7 +156,7 @@ impl Declustered {
         let rows = declustering.rows(sectors);
         assert!(rows > 0, "members of no whole unit");
         let members = members.into_iter().map(|device| {
-            let policy = tower::policy(&declustering.policy, &device)?;
+            let policy = stack::policy(&declustering.policy, &device)?;
             Ok(Member::new(device, policy))
         });
         let mut members = members.collect::<Result<Vec<Member>, _>>()?;
@@ -401,7 +404,7 @@ impl Device for Declustered {
         true
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.check(&request)?;
         let arrived = now;
         let pending = Pending { request, arrived };
@@ -477,7 +480,7 @@ impl Device for Declustered {
     }
 
     /// The members, counted from 0; a spare is the last.
-    fn parts(&self, now: Instant) -> Vec<Part> {
+    fn components(&self, now: Instant) -> Vec<ComponentReport> {
         self.parts_by_number(now)
     }
 }

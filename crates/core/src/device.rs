@@ -6,15 +6,17 @@
 
 mod children;
 mod completion;
-mod landed;
 mod part;
+mod persisted;
 #[cfg(test)]
 pub(crate) mod slow;
 
 pub use children::Children;
 pub use completion::{Breakdown, Completion, Outcome, Status};
-pub use landed::Landed;
-pub use part::{BufferWork, CacheWork, DiskWork, Failure, Lost, Part, RedundancyWork, Work};
+pub use part::{
+    BufferWork, CacheWork, ComponentReport, DataLoss, DiskWork, Failure, RedundancyWork, Work,
+};
+pub use persisted::Persisted;
 
 use crate::request::{Op, Request};
 use crate::units::{Bytes, Instant, SectorCount};
@@ -38,7 +40,7 @@ pub trait Device: Send {
     /// # Errors
     /// What is wrong with the request.
     #[inline]
-    fn check(&self, request: &Request) -> Result<(), Refused> {
+    fn check(&self, request: &Request) -> Result<(), SubmitError> {
         check(request, self.capacity())
     }
 
@@ -56,7 +58,7 @@ pub trait Device: Send {
     ///
     /// # Errors
     /// The device does not take it, and is as it was before.
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused>;
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError>;
 
     /// When something happens without further input, if anything does.
     fn next_event(&self) -> Option<Instant>;
@@ -73,14 +75,14 @@ pub trait Device: Send {
     /// a wrapper those of the device behind it. Shares and means over time are of the time until
     /// `now`, or until the last event of the part if that is later; those of a disk that has
     /// failed, until then.
-    fn parts(&self, _now: Instant) -> Vec<Part> {
+    fn components(&self, _now: Instant) -> Vec<ComponentReport> {
         Vec::new()
     }
 
     /// The blocks that have reached the media by `now` since the last call, in the order in which
     /// they did. The first call begins the record. `None` from a device that keeps no such record:
     /// one of several drives, or one that delays what continues in a drive.
-    fn landed(&mut self, _now: Instant) -> Option<Vec<Landed>> {
+    fn persisted(&mut self, _now: Instant) -> Option<Vec<Persisted>> {
         None
     }
 }
@@ -94,7 +96,7 @@ impl<D: Device + ?Sized> Device for Box<D> {
         (**self).sector_size()
     }
 
-    fn check(&self, request: &Request) -> Result<(), Refused> {
+    fn check(&self, request: &Request) -> Result<(), SubmitError> {
         (**self).check(request)
     }
 
@@ -106,7 +108,7 @@ impl<D: Device + ?Sized> Device for Box<D> {
         (**self).accepts(request)
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         (**self).submit(now, request)
     }
 
@@ -122,18 +124,18 @@ impl<D: Device + ?Sized> Device for Box<D> {
         (**self).abort(now, id)
     }
 
-    fn parts(&self, now: Instant) -> Vec<Part> {
-        (**self).parts(now)
+    fn components(&self, now: Instant) -> Vec<ComponentReport> {
+        (**self).components(now)
     }
 
-    fn landed(&mut self, now: Instant) -> Option<Vec<Landed>> {
-        (**self).landed(now)
+    fn persisted(&mut self, now: Instant) -> Option<Vec<Persisted>> {
+        (**self).persisted(now)
     }
 }
 
 /// Why a device did not take a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum SubmitError {
     /// Its queue is full.
     Full,
     /// A read or write of no blocks.
@@ -152,7 +154,7 @@ pub enum Refused {
     },
 }
 
-impl std::fmt::Display for Refused {
+impl std::fmt::Display for SubmitError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Full => f.write_str("the command queue is full"),
@@ -176,25 +178,25 @@ impl std::fmt::Display for Refused {
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for SubmitError {}
 
 /// Whether a device of `sectors` blocks can serve `request`.
 ///
 /// # Errors
-/// [`Refused::Empty`], [`Refused::TooLarge`] and [`Refused::BeyondEnd`].
-pub fn check(request: &Request, sectors: SectorCount) -> Result<(), Refused> {
+/// [`SubmitError::Empty`], [`SubmitError::TooLarge`] and [`SubmitError::BeyondEnd`].
+pub fn check(request: &Request, sectors: SectorCount) -> Result<(), SubmitError> {
     if request.sectors.0 == 0 {
         return match request.op {
             Op::Flush => Ok(()),
-            Op::Read | Op::Write => Err(Refused::Empty),
+            Op::Read | Op::Write => Err(SubmitError::Empty),
         };
     }
     if request.sectors > Request::MAX_SECTORS {
-        return Err(Refused::TooLarge);
+        return Err(SubmitError::TooLarge);
     }
     match request.start.0.checked_add(request.sectors.0) {
         Some(end) if end <= sectors.0 => Ok(()),
-        _ => Err(Refused::BeyondEnd { sectors }),
+        _ => Err(SubmitError::BeyondEnd { sectors }),
     }
 }
 
@@ -203,22 +205,22 @@ mod tests {
     use super::*;
     use crate::units::Lbn;
 
-    fn checked(start: u64, sectors: u64) -> Result<(), Refused> {
+    fn checked(start: u64, sectors: u64) -> Result<(), SubmitError> {
         let request = Request::new(0, Op::Read, Lbn(start), SectorCount(sectors));
         check(&request, SectorCount(100_000))
     }
 
     #[test]
     fn requests_must_lie_within_the_device_and_have_a_valid_size() {
-        let beyond = Err(Refused::BeyondEnd {
+        let beyond = Err(SubmitError::BeyondEnd {
             sectors: SectorCount(100_000),
         });
         assert_eq!(checked(99_999, 1), Ok(()));
         assert_eq!(checked(99_999, 2), beyond);
         assert_eq!(checked(u64::MAX, 1), beyond);
-        assert_eq!(checked(0, 0), Err(Refused::Empty));
+        assert_eq!(checked(0, 0), Err(SubmitError::Empty));
         assert_eq!(checked(0, 65_536), Ok(()));
-        assert_eq!(checked(0, 65_537), Err(Refused::TooLarge));
+        assert_eq!(checked(0, 65_537), Err(SubmitError::TooLarge));
         assert_eq!(check(&Request::flush(0), SectorCount(1)), Ok(()));
     }
 }

@@ -27,7 +27,7 @@ mod stall;
 mod write;
 
 pub use self::core::{Core, View};
-pub use gaps::InGaps;
+pub use gaps::GapReader;
 pub use rehearsal::Rehearsal;
 
 use chance::Fate;
@@ -35,7 +35,9 @@ use deferred::Deferred;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::device::{Completion, Device, Landed, Outcome, Part, Refused, Status, Work, check};
+use crate::device::{
+    Completion, ComponentReport, Device, Outcome, Persisted, Status, SubmitError, Work, check,
+};
 use crate::extent::Extent;
 use crate::geometry::Layout;
 use crate::mechanics::Mechanism;
@@ -66,7 +68,7 @@ pub struct Drive {
     open: Instant,
     now: Instant,
     /// Reads in the gaps of commands, if any.
-    gaps: Option<Box<InGaps>>,
+    gaps: Option<Box<GapReader>>,
     /// A write cache that chooses what it puts on the media, if it is of that kind.
     deferred: Option<Box<Deferred>>,
 }
@@ -221,10 +223,10 @@ impl Device for Drive {
     }
 
     #[inline(always)]
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         check(&request, self.capacity())?;
         if !self.has_room() {
-            return Err(Refused::Full);
+            return Err(SubmitError::Full);
         }
         assert!(
             now >= self.now,
@@ -320,15 +322,15 @@ impl Device for Drive {
         true
     }
 
-    fn parts(&self, _: Instant) -> Vec<Part> {
-        let buffer = self.deferred.as_ref().map(|deferred| Part {
+    fn components(&self, _: Instant) -> Vec<ComponentReport> {
+        let buffer = self.deferred.as_ref().map(|deferred| ComponentReport {
             name: String::new(),
             work: Work::Buffer(deferred.figures),
         });
         buffer.into_iter().collect()
     }
 
-    fn landed(&mut self, now: Instant) -> Option<Vec<Landed>> {
+    fn persisted(&mut self, now: Instant) -> Option<Vec<Persisted>> {
         assert!(
             now >= self.now,
             "time runs backwards: {now:?} after {:?}",

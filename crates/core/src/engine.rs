@@ -9,13 +9,13 @@ mod open;
 mod replay;
 mod streams;
 
-pub use arriving::Arriving;
-pub use closed::Closed;
-pub use open::Open;
-pub use replay::{Replay, Step};
+pub use arriving::ArrivalStream;
+pub use closed::ClosedLoop;
+pub use open::OpenLoop;
+pub use replay::{Replay, ReplayStep};
 pub use streams::Streams;
 
-use crate::device::{Completion, Device, Refused};
+use crate::device::{Completion, Device, SubmitError};
 use crate::request::Request;
 use crate::units::Instant;
 
@@ -34,14 +34,14 @@ pub trait Load {
 
 /// A request that the device did not take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rejected {
+pub struct RejectedRequest {
     /// The request.
     pub request: Request,
     /// Why.
-    pub why: Refused,
+    pub why: SubmitError,
 }
 
-impl std::fmt::Display for Rejected {
+impl std::fmt::Display for RejectedRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Request { start, sectors, .. } = self.request;
         write!(
@@ -52,7 +52,7 @@ impl std::fmt::Display for Rejected {
     }
 }
 
-impl std::error::Error for Rejected {}
+impl std::error::Error for RejectedRequest {}
 
 /// What an observer of a run sees.
 pub trait Observer {
@@ -86,7 +86,7 @@ pub fn run(
     device: &mut impl Device,
     load: &mut impl Load,
     observer: &mut impl Observer,
-) -> Result<(), Rejected> {
+) -> Result<(), RejectedRequest> {
     let mut outstanding = 0_u64;
     loop {
         let arrival = load.next_arrival();
@@ -108,7 +108,7 @@ pub fn run(
                 let request = load.take();
                 device
                     .submit(at, request)
-                    .map_err(|why| Rejected { request, why })?;
+                    .map_err(|why| RejectedRequest { request, why })?;
                 outstanding += 1;
                 observer.arrived(at, &request);
             }
@@ -156,7 +156,7 @@ mod tests {
             self.inside.is_none()
         }
 
-        fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+        fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
             self.inside = Some((now, request));
             Ok(())
         }
@@ -220,7 +220,7 @@ mod tests {
     /// What is heard of requests at 0 and 3 ms, and when the device has ended.
     fn heard(last: Option<usize>) -> (Vec<String>, Instant) {
         let request = |id| Request::new(id, Op::Read, Lbn(0), SectorCount(1));
-        let mut load = Open::new((0..2).map(|id| (ms(3 * id), request(id as u64))));
+        let mut load = OpenLoop::new((0..2).map(|id| (ms(3 * id), request(id as u64))));
         let heard = Heard {
             last,
             ..Heard::default()

@@ -115,7 +115,7 @@ impl Layout {
             cylinders: g.cylinders,
             surfaces: g.surfaces,
             grids,
-            physical: Physical::of(g.physical_sector),
+            physical: Physical::new(g.physical_sector),
             pieces: plan.pieces(),
             plan,
             reallocations: Reallocations::default(),

@@ -11,7 +11,9 @@ use std::collections::VecDeque;
 
 use merge::Merger;
 
-use crate::device::{Children, Completion, Device, Landed, Part, Refused, Status};
+use crate::device::{
+    Children, Completion, ComponentReport, Device, Persisted, Status, SubmitError,
+};
 use crate::queue::CommandQueue;
 use crate::request::{Ordering, Request};
 use crate::sched::{Estimate, Pending, Policy};
@@ -215,7 +217,7 @@ impl<D: Device + Estimate> Device for Host<D> {
     }
 
     #[inline]
-    fn check(&self, request: &Request) -> Result<(), Refused> {
+    fn check(&self, request: &Request) -> Result<(), SubmitError> {
         self.device.check(request)
     }
 
@@ -224,7 +226,7 @@ impl<D: Device + Estimate> Device for Host<D> {
     }
 
     #[inline(always)]
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.device.check(&request)?;
         if self.queue.is_empty()
             && request.is_simple_transfer()
@@ -283,11 +285,11 @@ impl<D: Device + Estimate> Device for Host<D> {
         true
     }
 
-    fn parts(&self, now: Instant) -> Vec<Part> {
-        self.device.parts(now)
+    fn components(&self, now: Instant) -> Vec<ComponentReport> {
+        self.device.components(now)
     }
 
-    fn landed(&mut self, now: Instant) -> Option<Vec<Landed>> {
-        self.device.landed(now)
+    fn persisted(&mut self, now: Instant) -> Option<Vec<Persisted>> {
+        self.device.persisted(now)
     }
 }

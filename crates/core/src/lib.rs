@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! units < random < request < device < stats < text < extent < sched < queue < spec < geometry
-//! < mechanics < freeblock < buffer < drive < predict < host < tower < redundancy < mirror < raid
+//! < mechanics < freeblock < buffer < drive < predict < host < stack < redundancy < mirror < raid
 //! < declustered < nvcache < array < workload < engine < wrap < report
 //! ```
 
@@ -34,9 +34,9 @@ pub mod report;
 pub mod request;
 pub mod sched;
 pub mod spec;
+pub mod stack;
 pub mod stats;
 pub mod text;
-pub mod tower;
 pub mod units;
 pub mod workload;
 pub mod wrap;

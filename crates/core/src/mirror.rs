@@ -100,7 +100,7 @@ use crate::random::{Purpose, generator};
 use crate::redundancy::Failures;
 use crate::request::{Op, Ordering, Request};
 use crate::sched::{Knowledge, Pending};
-use crate::tower::{self, BoxedDevice, Unknown};
+use crate::stack::{self, BoxedDevice, InsufficientKnowledge};
 use crate::units::{Angle, Instant, Lbn, SectorCount};
 use rand_core::Rng;
 
@@ -150,7 +150,10 @@ impl Mirror {
     /// When the members are of unequal capacity, the policy is not the one that the routing tries
     /// ([`Routing::tried`]), reads are routed or writes complete with the first copy although they
     /// are destaged, a member that fails is neither 0 nor 1 or fails twice, or there is a rebuild.
-    pub fn new(members: [BoxedDevice; 2], mirroring: &Mirroring) -> Result<Self, Unknown> {
+    pub fn new(
+        members: [BoxedDevice; 2],
+        mirroring: &Mirroring,
+    ) -> Result<Self, InsufficientKnowledge> {
         Self::with_spare(members, None, mirroring)
     }
 
@@ -166,7 +169,7 @@ impl Mirror {
         members: [BoxedDevice; 2],
         spare: Option<BoxedDevice>,
         mirroring: &Mirroring,
-    ) -> Result<Self, Unknown> {
+    ) -> Result<Self, InsufficientKnowledge> {
         let [first, second] = &members;
         let sectors = first.capacity();
         assert_eq!(sectors, second.capacity(), "members of unequal capacity");
@@ -500,8 +503,8 @@ impl Mirror {
 }
 
 /// A member with nothing to do.
-fn member(device: BoxedDevice, mirroring: &Mirroring) -> Result<Member, Unknown> {
-    let policy = || tower::policy(&mirroring.policy, &device);
+fn member(device: BoxedDevice, mirroring: &Mirroring) -> Result<Member, InsufficientKnowledge> {
+    let policy = || stack::policy(&mirroring.policy, &device);
     let has_reserve = matches!(
         mirroring.reads,
         Reads::Divided {
@@ -522,7 +525,7 @@ fn failing(
     spare: Option<BoxedDevice>,
     sectors: SectorCount,
     mirroring: &Mirroring,
-) -> Result<Option<Failing>, Unknown> {
+) -> Result<Option<Failing>, InsufficientKnowledge> {
     let Mirroring {
         failures, rebuild, ..
     } = mirroring;

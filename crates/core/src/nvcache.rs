@@ -43,14 +43,14 @@ use std::iter;
 use std::ops::Range;
 
 use crate::device::{
-    CacheWork, Children, Completion, Device, Outcome, Part, Refused, Status, Work,
+    CacheWork, Children, Completion, ComponentReport, Device, Outcome, Status, SubmitError, Work,
 };
 use crate::mirror::Mirror;
 use crate::queue::Gate;
 use crate::request::{Op, Ordering, Request};
 use crate::sched::Pending;
+use crate::stack::BoxedDevice;
 use crate::stats::OverTime;
-use crate::tower::BoxedDevice;
 use crate::units::{Bytes, Instant, Lbn, SectorCount};
 use dirty::{Dirty, overlap};
 
@@ -443,7 +443,7 @@ impl Device for NvCache {
         self.behind.device().sector_size()
     }
 
-    fn check(&self, request: &Request) -> Result<(), Refused> {
+    fn check(&self, request: &Request) -> Result<(), SubmitError> {
         self.behind.device().check(request)
     }
 
@@ -451,7 +451,7 @@ impl Device for NvCache {
         true
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.check(&request)?;
         let arrived = now;
         let pending = Pending { request, arrived };
@@ -524,8 +524,8 @@ impl Device for NvCache {
     }
 
     /// The cache, and the parts of the device behind it.
-    fn parts(&self, now: Instant) -> Vec<Part> {
-        let own = Part {
+    fn components(&self, now: Instant) -> Vec<ComponentReport> {
+        let own = ComponentReport {
             name: String::new(),
             work: Work::Cache(CacheWork {
                 dirty_mean_count: self.blocks.average_count(self.at.max(now)).unwrap_or(0.0),
@@ -533,7 +533,7 @@ impl Device for NvCache {
                 ..self.work.clone()
             }),
         };
-        let inner = self.behind.device().parts(now);
+        let inner = self.behind.device().components(now);
         iter::once(own).chain(inner).collect()
     }
 }

@@ -9,7 +9,7 @@
 
 mod clock;
 
-pub use clock::{Clock, Continuity, Seen};
+pub use clock::{AngleUpdate, Clock, Continuity};
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -63,18 +63,18 @@ pub struct Observation {
     /// The accepted explanation: how the request was actually served.
     pub explained: Completion,
     /// What that says of the platter's angle; `None` if it says nothing of it.
-    pub angle: Option<Seen>,
+    pub angle: Option<AngleUpdate>,
 }
 
 impl Predictor {
     /// Follows a drive like `spec`, with the angle of its platter unknown.
     pub fn new(spec: &Spec, layout: Arc<Layout>, continuity: Continuity) -> Self {
         let clock = Clock::new(spec.mechanics.period_ns, continuity);
-        Self::on(Core::of(spec, layout), clock)
+        Self::with_core(Core::with_layout(spec, layout), clock)
     }
 
     /// Follows a drive that is in the state of `core`, its platter as `clock` believes.
-    pub fn on(core: Core, clock: Clock) -> Self {
+    pub fn with_core(core: Core, clock: Clock) -> Self {
         Self {
             seen: core,
             open: Instant::START,
@@ -146,16 +146,16 @@ impl Predictor {
         (self.seen, self.open) = (after, open.shifted(at.after(explained.at)));
         let mut is_corrected = at != predicted.at;
         let mut angle = None;
-        if Core::tells_the_angle(&explained) {
+        if Core::reveals_angle(&explained) {
             let (revolutions, off) = self.lag(&explained, at);
             self.seen
                 .delay_media(times(self.clock.period(), revolutions));
             let seen = self.clock.observe(at, off);
             angle = Some(seen);
             let late = match seen {
-                Seen::Late(late) | Seen::Found(late) => late,
+                AngleUpdate::Late(late) | AngleUpdate::Found(late) => late,
                 // The platter is where it was expected, but the arm was not.
-                Seen::Surprise => {
+                AngleUpdate::Surprise => {
                     self.seen.delay_media(off);
                     Span::ZERO
                 }
@@ -249,7 +249,7 @@ impl Predictor {
     fn cost(&self, explained: &Completion, at: Instant) -> f64 {
         let period = self.clock.period_ns();
         let off = at.after(explained.at).as_ns() as f64;
-        if !Core::tells_the_angle(explained) {
+        if !Core::reveals_angle(explained) {
             return off.abs() / period;
         }
         if !self.clock.is_locked(at) {

@@ -78,13 +78,13 @@ use parent::{Parent, Part, child_id, part_of};
 use plan::Health;
 use rows::Rows;
 
-use crate::device::{Children, Completion, Device, Part as DevicePart, Refused, Status};
+use crate::device::{Children, Completion, ComponentReport, Device, Status, SubmitError};
 use crate::mirror::Member;
 use crate::queue::Gate;
 use crate::redundancy::{Failure, Failures, Progress};
 use crate::request::{Op, Ordering, Priority, Request};
 use crate::sched::{Pending, PolicyConfig};
-use crate::tower::{self, BoxedDevice, Unknown};
+use crate::stack::{self, BoxedDevice, InsufficientKnowledge};
 use crate::units::{Bytes, Instant, Lbn, SectorCount};
 
 /// The parameters of an array.
@@ -169,7 +169,10 @@ impl Raid {
     /// When the members are too few or of unequal capacity, when a unit is empty, when a member
     /// that is said to fail is not there or fails twice, or with a rebuild where none fails or with
     /// no share of the time.
-    pub fn new(members: Vec<BoxedDevice>, striping: &Striping) -> Result<Self, Unknown> {
+    pub fn new(
+        members: Vec<BoxedDevice>,
+        striping: &Striping,
+    ) -> Result<Self, InsufficientKnowledge> {
         let sectors = members[0].capacity();
         for member in &members {
             assert_eq!(sectors, member.capacity(), "members of unequal capacity");
@@ -184,7 +187,7 @@ impl Raid {
         assert!(failures.is_empty() || striping.level == Level::Five);
         let layout = Layout::new(redundancy, count, striping.unit, sectors);
         let members = members.into_iter().map(|device| {
-            let policy = tower::policy(&striping.policy, &device)?;
+            let policy = stack::policy(&striping.policy, &device)?;
             Ok(Member::new(device, policy))
         });
         let mut array = Self {
@@ -492,7 +495,7 @@ impl Device for Raid {
     }
 
     #[inline]
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.check(&request)?;
         let arrived = now;
         let pending = Pending { request, arrived };
@@ -569,11 +572,11 @@ impl Device for Raid {
     }
 
     /// The members, counted from 0; a spare is the last.
-    fn parts(&self, now: Instant) -> Vec<DevicePart> {
+    fn components(&self, now: Instant) -> Vec<ComponentReport> {
         let members = self.members.iter().enumerate();
         let members = members.flat_map(|(index, member)| {
             let until = self.failures.at(index).unwrap_or(now);
-            DevicePart::within(index, member.parts(until))
+            ComponentReport::within(index, member.components(until))
         });
         members.chain(self.failures.part()).collect()
     }

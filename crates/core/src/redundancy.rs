@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 pub use crate::device::Failure;
 
-use crate::device::{Lost, Part, RedundancyWork, Work};
+use crate::device::{ComponentReport, DataLoss, RedundancyWork, Work};
 use crate::units::{Instant, Lbn, Span};
 
 /// The failures of the members of a pair or an array, and what they did.
@@ -19,7 +19,7 @@ pub(crate) struct Failures {
     /// Those that have been.
     pub been: Vec<Failure>,
     /// What they have lost. Nothing is served from then on.
-    pub lost: Option<Lost>,
+    pub lost: Option<DataLoss>,
     /// The share of the time that a rebuild takes; `None` without a spare.
     share: Option<f64>,
     pub rebuild: Option<Rebuild>,
@@ -70,7 +70,7 @@ impl Failures {
     }
 
     /// Notes that data are lost, which ends a rebuild that pauses.
-    pub fn lose(&mut self, lost: Lost) {
+    pub fn lose(&mut self, lost: DataLoss) {
         self.lost = Some(lost);
         if let Some(rebuild) = &mut self.rebuild {
             rebuild.next = None;
@@ -139,7 +139,7 @@ impl Failures {
     }
 
     /// What failures did, if any.
-    pub fn part(&self) -> Option<Part> {
+    pub fn part(&self) -> Option<ComponentReport> {
         if !self.are_any() {
             return None;
         }
@@ -157,7 +157,7 @@ impl Failures {
                 .and_then(|progress| progress.stopped),
             lost: self.lost,
         };
-        Some(Part {
+        Some(ComponentReport {
             name: String::new(),
             work: Work::Redundancy(work),
         })

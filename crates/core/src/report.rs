@@ -11,8 +11,8 @@ mod tests;
 mod windows;
 
 pub use disks::Disks;
-pub use replications::{Alike, Replications};
-pub use served::Served;
+pub use replications::{ReplicatedTotals, Replications};
+pub use served::RequestTotals;
 pub use windows::{Window, Windows};
 
 use crate::device::{Completion, Status};
@@ -40,9 +40,9 @@ pub struct Report {
     start: Option<Instant>,
     end: Instant,
     occupancy: Occupancy,
-    reads: Served,
-    writes: Served,
-    flushes: Served,
+    reads: RequestTotals,
+    writes: RequestTotals,
+    flushes: RequestTotals,
     /// Requests that did not succeed.
     failed: u64,
     /// Reads and writes that succeeded after retries.
@@ -59,9 +59,9 @@ impl Report {
             start: None,
             end: Instant::START,
             occupancy: Occupancy::new(Instant::START, 0),
-            reads: Served::default(),
-            writes: Served::default(),
-            flushes: Served::default(),
+            reads: RequestTotals::default(),
+            writes: RequestTotals::default(),
+            flushes: RequestTotals::default(),
             failed: 0,
             recovered: 0,
             series: BatchMeans::default(),
@@ -69,12 +69,12 @@ impl Report {
     }
 
     /// Totals of all counted reads and writes.
-    pub fn all(&self) -> Served {
-        Served::together(&self.reads, &self.writes, &self.series)
+    pub fn all(&self) -> RequestTotals {
+        RequestTotals::together(&self.reads, &self.writes, &self.series)
     }
 
     /// The same for those of one kind. Flushes are counted only there.
-    pub fn of(&self, op: Op) -> &Served {
+    pub fn of(&self, op: Op) -> &RequestTotals {
         match op {
             Op::Read => &self.reads,
             Op::Write => &self.writes,

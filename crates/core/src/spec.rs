@@ -22,10 +22,10 @@ mod queue;
 #[cfg(feature = "toml")]
 mod read;
 
-pub use buffer::{Buffer, Delivered, Invalidation, ReadAhead, WatermarkOf, WriteCache};
+pub use buffer::{Buffer, DeliveredBlocks, Invalidation, ReadAhead, WatermarkOf, WriteCache};
 pub use bus::{Bus, WriteLeaves};
 pub use geometry::{Geometry, GrownDefects, MAX_CYLINDERS, Sparing, TrackOrder, Zone};
-pub use key::{Key, Kind, Shown, Vary, milliseconds};
+pub use key::{Key, KeyKind, SheetEntry, Variation, milliseconds};
 pub use mechanics::{Mechanics, SeekCurve, TwoPiece};
 pub use overheads::{ExtraWriteDisconnect, Overheads, WriteStart};
 pub use queue::{PreSeek, Queue};
@@ -41,9 +41,9 @@ section! {
     #[derive(Clone, Debug, PartialEq)]
     pub struct Spec at "" |spec| (Some(spec), spec) {
         /// Its name in the catalogue, such as `hp-c2247`.
-        name: String = String::new() => TEXT.required().shown(Shown::Hidden);
+        name: String = String::new() => TEXT.required().shown(SheetEntry::Hidden);
         /// A one-line description for lists.
-        summary: String = String::new() => TEXT.required().shown(Shown::Hidden);
+        summary: String = String::new() => TEXT.required().shown(SheetEntry::Hidden);
         /// Where the numbers come from.
         source: Source = Source::default() => table(Source::KEYS).required();
         /// Layout: zones, skews, spare space, defects.
@@ -66,12 +66,12 @@ section! {
     #[derive(Clone, Debug, PartialEq)]
     pub struct Source at "source." |spec| (Some(&spec.source), &mut spec.source) {
         /// Who measured or published it, and when.
-        origin: String = String::new() => TEXT.required().shown(Shown::Hidden);
+        origin: String = String::new() => TEXT.required().shown(SheetEntry::Hidden);
         /// Which of several conflicting figures was used, and why; empty if there is no conflict.
-        choices: String = String::new() => TEXT.shown(Shown::Hidden);
+        choices: String = String::new() => TEXT.shown(SheetEntry::Hidden);
         /// `true` for figures from a data sheet or an analytic model, `false` for a measured
         /// drive.
-        nominal: bool = false => FLAG.shown(Shown::Hidden);
+        nominal: bool = false => FLAG.shown(SheetEntry::Hidden);
     }
 }
 

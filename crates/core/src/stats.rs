@@ -14,12 +14,12 @@ pub mod student;
 pub mod summary;
 
 pub use batch::BatchMeans;
-pub use demerit::{Sorted, demerit};
+pub use demerit::{SortedSpans, demerit};
 pub use disk_meter::DiskMeter;
 pub use histogram::Histogram;
 pub use moments::Moments;
 pub use over_time::OverTime;
-pub use summary::{ResponseFigures, ResponseSummary};
+pub use summary::{ResponseStats, ResponseSummary};
 
 use crate::units::Span;
 

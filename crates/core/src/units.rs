@@ -221,7 +221,7 @@ impl Angle {
     /// The angle of `numerator / denominator` revolutions, rounded down; whole revolutions are
     /// dropped.
     #[inline]
-    pub const fn of(numerator: u64, denominator: u64) -> Self {
+    pub const fn from_fraction(numerator: u64, denominator: u64) -> Self {
         Self((((numerator % denominator) as u128) << 64).div_euclid(denominator as u128) as u64)
     }
 
@@ -351,9 +351,12 @@ mod tests {
     #[test]
     fn angles_wrap_as_the_platter_does() {
         // A quarter revolution minus three quarters is half a revolution forward.
-        assert_eq!(Angle::of(1, 4) - Angle::of(3, 4), Angle::of(1, 2));
-        assert_eq!(Angle::of(7, 4), Angle::of(3, 4));
-        assert_eq!(Angle::of(1, 4) * 4, Angle::ZERO);
+        assert_eq!(
+            Angle::from_fraction(1, 4) - Angle::from_fraction(3, 4),
+            Angle::from_fraction(1, 2)
+        );
+        assert_eq!(Angle::from_fraction(7, 4), Angle::from_fraction(3, 4));
+        assert_eq!(Angle::from_fraction(1, 4) * 4, Angle::ZERO);
     }
 
     #[test]

@@ -108,7 +108,7 @@ impl Stream {
             arrivals: Arrivals::Open(Pauses::Poisson(arrivals::Poisson {
                 mean: Span::from_ms(31.2),
             })),
-            places: PlaceMix::of(Places::Uniform(places::Uniform)),
+            places: PlaceMix::single(Places::Uniform(places::Uniform)),
             sizes: Sizes::Fixed(sizes::Fixed {
                 sectors: SectorCount(16),
             }),

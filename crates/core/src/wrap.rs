@@ -2,7 +2,7 @@
 //!
 //! | wrapper | what it does |
 //! |---|---|
-//! | [`Observed`] | calls an observer for each request and completion |
+//! | [`ObservedDevice`] | calls an observer for each request and completion |
 //! | [`Recorder`] | keeps each request with its completion |
 //! | [`Throttle`] | limits requests and bytes per second |
 //! | [`Faults`] | injects errors, delays, recalibrations and outages |
@@ -46,18 +46,18 @@ macro_rules! forward {
         }
     };
     (@check) => {
-        fn check(&self, request: &crate::request::Request) -> Result<(), crate::device::Refused> {
+        fn check(&self, request: &crate::request::Request) -> Result<(), crate::device::SubmitError> {
             self.device.check(request)
         }
     };
-    (@parts) => {
-        fn parts(&self, now: crate::units::Instant) -> Vec<crate::device::Part> {
-            self.device.parts(now)
+    (@components) => {
+        fn components(&self, now: crate::units::Instant) -> Vec<crate::device::ComponentReport> {
+            self.device.components(now)
         }
     };
-    (@landed) => {
-        fn landed(&mut self, now: crate::units::Instant) -> Option<Vec<crate::device::Landed>> {
-            self.device.landed(now)
+    (@persisted) => {
+        fn persisted(&mut self, now: crate::units::Instant) -> Option<Vec<crate::device::Persisted>> {
+            self.device.persisted(now)
         }
     };
     (@shape) => {
@@ -90,8 +90,9 @@ mod recorder;
 mod throttle;
 
 pub use faults::{
-    Affected, BadBlocks, FaultPlan, Faults, Outage, RandomErrors, Recalibration, Spikes, Stopped,
+    AffectedOps, BadBlocks, FaultPlan, Faults, Outage, PausedRehearsal, RandomErrors,
+    Recalibration, Spikes,
 };
-pub use observed::Observed;
-pub use recorder::{Passed, Recorder, Recording};
+pub use observed::ObservedDevice;
+pub use recorder::{RecordedRequest, Recorder, Recording};
 pub use throttle::{Limits, Throttle};

@@ -27,7 +27,7 @@ mod moves;
 mod segments;
 mod vector;
 
-use diskarm_core::spec::{Buffer, Delivered, Key, ReadAhead, Spec, Value, WriteCache};
+use diskarm_core::spec::{Buffer, DeliveredBlocks, Key, ReadAhead, Spec, Value, WriteCache};
 use serde::{Deserialize, Serialize};
 
 use crate::hits::WriteHits;
@@ -121,7 +121,7 @@ fn no_read_ahead(buffer: &Buffer) -> Option<&'static str> {
 }
 
 fn dropped(buffer: &Buffer) -> Option<&'static str> {
-    let is_dropped = buffer.delivered == Delivered::Dropped;
+    let is_dropped = buffer.delivered == DeliveredBlocks::Dropped;
     uncached(buffer).or(is_dropped.then_some("blocks before those delivered never stay"))
 }
 

@@ -3,7 +3,7 @@
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::Op;
-use diskarm_core::spec::{Key, Kind, Spec, Value};
+use diskarm_core::spec::{Key, KeyKind, Spec, Value};
 use diskarm_core::text::InputError;
 use diskarm_core::units::{Angle, Cylinder, Lbn, SectorCount, Span};
 
@@ -99,8 +99,10 @@ fn sums(first: &Spec, second: &Spec) -> Vec<(&'static str, [Span; 2])> {
 
 fn values(first: &Spec, second: &Spec) -> Vec<Difference> {
     let compared = |key: &&'static Key| {
-        !matches!(key.kind, Kind::Text | Kind::Zones | Kind::SeekCurve)
-            && !key.path.starts_with("source.")
+        !matches!(
+            key.kind,
+            KeyKind::Text | KeyKind::Zones | KeyKind::SeekCurve
+        ) && !key.path.starts_with("source.")
     };
     Key::all()
         .into_iter()

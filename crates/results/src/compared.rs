@@ -6,7 +6,7 @@ pub use table::text;
 
 use diskarm_core::device::Outcome;
 use diskarm_core::request::Op;
-use diskarm_core::stats::Sorted;
+use diskarm_core::stats::SortedSpans;
 use diskarm_simulate::measured::{self, Rows};
 use diskarm_simulate::{Error, Model, Reading, replays};
 use diskarm_validate::{
@@ -22,9 +22,9 @@ pub struct Compared {
     /// The distances between measured and simulated response times.
     pub figures: Figures,
     /// Measured response times.
-    pub measured: Sorted,
+    pub measured: SortedSpans,
     /// Simulated response times, with the platter initially at angle zero.
-    pub simulated: Sorted,
+    pub simulated: SortedSpans,
     /// Doubts about the trace.
     pub notes: Vec<String>,
 }
@@ -225,6 +225,6 @@ pub fn compare(
     })
 }
 
-fn responses(replay: &Replayed) -> Sorted {
+fn responses(replay: &Replayed) -> SortedSpans {
     replay.responses.iter().copied().collect()
 }

@@ -15,9 +15,9 @@ pub use workload::{FlagArrivals, Given, Workload};
 
 use std::time::Duration;
 
-use diskarm_core::report::{Alike, Replications, Report, Served};
+use diskarm_core::report::{ReplicatedTotals, Replications, Report, RequestTotals};
 use diskarm_core::request::Op;
-use diskarm_core::stats::ResponseFigures;
+use diskarm_core::stats::ResponseStats;
 use diskarm_core::units::SectorCount;
 use diskarm_simulate::{Run, doubts, remarks};
 use serde::Serialize;
@@ -66,8 +66,8 @@ pub struct Figures {
     simulated_s: f64,
     wall_s: f64,
     requests_per_wall_s: Option<f64>,
-    response_ms: Metrics<ResponseFigures>,
-    service_ms: Metrics<Served>,
+    response_ms: Metrics<ResponseStats>,
+    service_ms: Metrics<RequestTotals>,
     #[serde(flatten)]
     load: Load,
     reads: Kind,
@@ -107,8 +107,8 @@ pub struct Figures {
 const OWN_QUEUE: &str = "the drive's own; the host hands requests over in order of arrival";
 
 /// The requests of one kind in each run.
-fn alike(runs: &[Run], of: impl Fn(&Run) -> Served) -> Alike {
-    Alike::new(runs.iter().map(of).collect())
+fn alike(runs: &[Run], of: impl Fn(&Run) -> RequestTotals) -> ReplicatedTotals {
+    ReplicatedTotals::new(runs.iter().map(of).collect())
 }
 
 impl Figures {

@@ -20,7 +20,7 @@
 //!
 //! /// A drive behind an external scheduler that knows its specification and nothing else.
 //! fn scheduled(spec: &Spec, policy: &PolicyConfig) -> Result<impl Device, InputError> {
-//!     let drive = Drive::new(spec, Angle::of(1, 3))?;
+//!     let drive = Drive::new(spec, Angle::from_fraction(1, 3))?;
 //!     Ok(External::new(drive, Model::following(spec)?, policy, 2))
 //! }
 //! ```

@@ -4,7 +4,7 @@ use std::iter::Copied;
 use std::slice;
 
 use diskarm_core::device::Completion;
-use diskarm_core::engine::{Load, Open, Streams};
+use diskarm_core::engine::{Load, OpenLoop, Streams};
 use diskarm_core::request::Request;
 use diskarm_core::units::Instant;
 use diskarm_core::workload::{Disk, Workload};
@@ -22,7 +22,7 @@ pub enum Requests<'a> {
 /// The same as they come.
 pub(crate) enum Coming<'a> {
     Generated(Streams),
-    Recorded(Open<Copied<slice::Iter<'a, (Instant, Request)>>>),
+    Recorded(OpenLoop<Copied<slice::Iter<'a, (Instant, Request)>>>),
 }
 
 impl<'a> Requests<'a> {
@@ -32,7 +32,7 @@ impl<'a> Requests<'a> {
             Self::Generated(workload) => {
                 Coming::Generated(Streams::new(workload, disk, seed, u64::MAX))
             }
-            Self::Recorded(requests) => Coming::Recorded(Open::new(requests.iter().copied())),
+            Self::Recorded(requests) => Coming::Recorded(OpenLoop::new(requests.iter().copied())),
         }
     }
 

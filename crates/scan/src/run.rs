@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use diskarm_core::device::{Completion, Device};
-use diskarm_core::drive::{Drive, InGaps};
-use diskarm_core::engine::{self, Observer, Rejected};
+use diskarm_core::drive::{Drive, GapReader};
+use diskarm_core::engine::{self, Observer, RejectedRequest};
 use diskarm_core::freeblock::{BlockSet, Delivered, Figures, Tasks};
 use diskarm_core::geometry::Layout;
 use diskarm_core::host::Host;
@@ -216,7 +216,7 @@ impl Scan<'_> {
         }
         let (tasks, progress) = self.tasks(wanted)?;
         let sink = Progress::sink(&progress, sink);
-        let gaps = InGaps::new(tasks, self.settings.conservatism, sink);
+        let gaps = GapReader::new(tasks, self.settings.conservatism, sink);
         let ran = self.inside(&layout, gaps, &progress);
         let scanned = lock(&progress).added_to(ran, self.sector());
         Ok(scanned)
@@ -291,7 +291,7 @@ impl Scan<'_> {
     fn inside(
         &self,
         layout: &Arc<Layout>,
-        gaps: InGaps,
+        gaps: GapReader,
         progress: &Arc<Mutex<Progress>>,
     ) -> Scanned {
         let mut spec = self.spec.clone();
@@ -300,11 +300,11 @@ impl Scan<'_> {
         let Ok(fcfs) = PolicyConfig::parse("fcfs", "policy") else {
             unreachable!("the table of policies has it");
         };
-        let drive = self.drive(&spec, layout).reading_in_gaps(gaps);
+        let drive = self.drive(&spec, layout).with_gap_reader(gaps);
         let policy = fcfs.policy(&drive);
         let mut host = Host::new(drive, policy);
         let foreground = self.serve(&mut host, Some(progress), self.max_requests);
-        let figures = host.device().in_gaps().map(InGaps::figures);
+        let figures = host.device().in_gaps().map(GapReader::figures);
         let drive = self.drive(&spec, layout);
         let policy = fcfs.policy(&drive);
         let alone = self.serve(&mut Host::new(drive, policy), None, foreground.requests);
@@ -332,7 +332,8 @@ impl Scan<'_> {
         let mut load = self.requests.coming(disk, self.seed);
         let mut watched = Watched::new(progress, self.requests.at_most(max));
         watched.on_progress = self.on_progress;
-        if let Err(Rejected { request, why }) = engine::run(device, &mut load, &mut watched) {
+        if let Err(RejectedRequest { request, why }) = engine::run(device, &mut load, &mut watched)
+        {
             panic!("{request:?}: {why}");
         }
         watched.foreground()

@@ -16,7 +16,7 @@ use diskarm_core::device::{Completion, Device};
 use diskarm_core::engine::Observer;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::Instant;
-use diskarm_core::wrap::{Observed, Passed};
+use diskarm_core::wrap::{ObservedDevice, RecordedRequest};
 use diskarm_simulate::{Blocks, recorded};
 use diskarm_trace::{Location, TraceError, Writer};
 use serde::Serialize;
@@ -33,7 +33,7 @@ pub struct Tap(Arc<Mutex<Seen>>);
 /// What a tap has seen.
 struct Seen {
     /// Requests in order of arrival, from the first that has not ended.
-    passed: VecDeque<Passed>,
+    passed: VecDeque<RecordedRequest>,
     /// How many were sent.
     sent: u64,
     /// Requests that have not ended, by their ids: which of all requests they are.
@@ -43,7 +43,7 @@ struct Seen {
 
 /// What the writer is told.
 enum Event {
-    Passed(Passed),
+    RecordedRequest(RecordedRequest),
     PowerCut,
 }
 
@@ -72,7 +72,7 @@ impl Seen {
         self.outstanding.clear();
         while let Some(first) = self.passed.pop_front() {
             self.sent += 1;
-            self.send(Event::Passed(first));
+            self.send(Event::RecordedRequest(first));
         }
     }
 }
@@ -82,7 +82,7 @@ impl Observer for Tap {
         let mut seen = self.seen();
         let number = seen.sent + seen.passed.len() as u64;
         seen.outstanding.insert(request.id, number);
-        seen.passed.push_back(Passed {
+        seen.passed.push_back(RecordedRequest {
             arrived: now,
             request: *request,
             completion: None,
@@ -98,7 +98,7 @@ impl Observer for Tap {
         seen.passed[place].completion = Some(*completion);
         while let Some(first) = seen.passed.pop_front_if(|first| first.completion.is_some()) {
             seen.sent += 1;
-            seen.send(Event::Passed(first));
+            seen.send(Event::RecordedRequest(first));
         }
     }
 }
@@ -119,7 +119,7 @@ pub trait Tapped {
 
 impl Tapped for Box<dyn Device> {
     fn tapped(self, tap: Tap) -> Self {
-        Box::new(Observed::new(self, tap))
+        Box::new(ObservedDevice::new(self, tap))
     }
 }
 
@@ -213,7 +213,7 @@ fn write(
     let mut first = None;
     for (event, row) in from.iter().zip(1..) {
         let passed = match event {
-            Event::Passed(passed) => passed,
+            Event::RecordedRequest(passed) => passed,
             Event::PowerCut => {
                 recorded.power_cuts += 1;
                 continue;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use diskarm_core::drive::Drive;
 use diskarm_core::request::Request;
 use diskarm_core::sched::{Estimate, Pending, Policy};
-use diskarm_core::tower::{BoxedDevice, Unknown};
+use diskarm_core::stack::{BoxedDevice, InsufficientKnowledge};
 use diskarm_core::units::Instant;
 
 use crate::simulation::MakePolicy;
@@ -44,7 +44,10 @@ impl MakePolicy for Choices<'_> {
         self.counted(self.of.policy(drive))
     }
 
-    fn boxed(&self, device: &BoxedDevice) -> Result<Box<dyn Policy<BoxedDevice>>, Unknown> {
+    fn boxed(
+        &self,
+        device: &BoxedDevice,
+    ) -> Result<Box<dyn Policy<BoxedDevice>>, InsufficientKnowledge> {
         Ok(self.counted(self.of.boxed(device)?))
     }
 }

@@ -14,8 +14,8 @@ mod throttle;
 use std::fmt;
 
 use diskarm_core::sched::Knowledge;
+use diskarm_core::stack::BoxedDevice;
 use diskarm_core::text::{Args, InputError, nearest};
-use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::SectorCount;
 
 use crate::model::Model;

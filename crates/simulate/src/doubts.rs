@@ -1,7 +1,7 @@
 //! Doubts about measured responses: those that the drive cannot deliver. And about failures of
 //! disks: those that no request meets, and those that lose data.
 
-use diskarm_core::device::{Part, RedundancyWork, Work};
+use diskarm_core::device::{ComponentReport, RedundancyWork, Work};
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Instant, Span};
 use diskarm_validate::Measured;
@@ -38,7 +38,7 @@ pub fn of(rows: &[Measured], spec: &Spec) -> Vec<String> {
 
 /// Doubts about what failures did to the `parts` of a device whose `last` request was completed
 /// then, and of whose requests `failed` failed.
-pub fn of_failures(parts: &[Part], last: Instant, failed: u64) -> Vec<String> {
+pub fn of_failures(parts: &[ComponentReport], last: Instant, failed: u64) -> Vec<String> {
     let doubts = parts.iter().flat_map(|part| match &part.work {
         Work::Redundancy(work) => of_redundancy(&part.name, work, last, failed),
         Work::Disk(_) | Work::Cache(_) | Work::Buffer(_) => Vec::new(),
@@ -99,8 +99,8 @@ fn bus_time(row: &Measured, spec: &Spec) -> Span {
 mod tests {
     use super::*;
     use crate::model::Model;
-    use diskarm_core::device::{Failure, Lost};
-    use diskarm_core::engine::Step;
+    use diskarm_core::device::{DataLoss, Failure};
+    use diskarm_core::engine::ReplayStep;
     use diskarm_core::request::{Op, Request};
     use diskarm_core::units::{Lbn, SectorCount};
 
@@ -108,7 +108,7 @@ mod tests {
         let request = Request::new(0, op, Lbn(0), SectorCount(10));
         let think = Span::ZERO;
         Measured {
-            step: Step { request, think },
+            step: ReplayStep { request, think },
             response: Span::from_ns(1000 * response_us),
         }
     }
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn failures_that_come_too_late_and_lost_data_are_doubtful() {
         let ms = |ms: u64| Instant::from_ns(ms * 1_000_000);
-        let doubts = |name: &str, failures: &[(usize, u64)], lost: Option<Lost>, failed| {
+        let doubts = |name: &str, failures: &[(usize, u64)], lost: Option<DataLoss>, failed| {
             let failures = failures
                 .iter()
                 .map(|&(member, at)| Failure { member, at: ms(at) });
@@ -155,12 +155,12 @@ mod tests {
                 ..RedundancyWork::default()
             });
             let name = name.to_owned();
-            of_failures(&[Part { name, work }], ms(12_300), failed)
+            of_failures(&[ComponentReport { name, work }], ms(12_300), failed)
         };
         assert_eq!(doubts("", &[(2, 0), (0, 12_300)], None, 3), [""; 0]);
         let late = "disk 0 fails at 60.000 s, after the last request was completed at 12.300 s";
         assert_eq!(doubts("", &[(2, 0), (0, 60_000)], None, 3), [late]);
-        let lost = |blocks| Lost {
+        let lost = |blocks| DataLoss {
             at: ms(60_000),
             first: Lbn(2_048),
             blocks: SectorCount(blocks),

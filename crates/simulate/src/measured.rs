@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use diskarm_core::engine::Step;
+use diskarm_core::engine::ReplayStep;
 use diskarm_core::units::{Instant, Span};
 use diskarm_trace::{Reader, Record, TraceError};
 use diskarm_validate::Measured;
@@ -153,7 +153,7 @@ fn measured(record: &Record, id: u64, trace: &Reader, blocks: Blocks) -> Result<
     let request = blocks.request(record, id, trace.name())?;
     let think = record.think.unwrap_or(Span::ZERO);
     Ok(Measured {
-        step: Step { request, think },
+        step: ReplayStep { request, think },
         response,
     })
 }

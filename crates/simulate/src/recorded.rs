@@ -1,7 +1,7 @@
 //! What a recorder in a tower of devices saw, as rows of a trace.
 
 use diskarm_core::request::Op;
-use diskarm_core::wrap::{Passed, Recording};
+use diskarm_core::wrap::{RecordedRequest, Recording};
 use diskarm_trace::{Location, Record};
 
 use crate::blocks::Blocks;
@@ -21,7 +21,7 @@ pub fn records(recording: &Recording, model: &Model) -> Result<Vec<Record>, Erro
 }
 
 /// A request as a row of a trace, if it is a read or a write that succeeded.
-pub fn recorded(blocks: Blocks, passed: &Passed, location: Location) -> Option<Record> {
+pub fn recorded(blocks: Blocks, passed: &RecordedRequest, location: Location) -> Option<Record> {
     let completion = passed.completion?;
     let request = &passed.request;
     if request.op == Op::Flush || !completion.status.is_success() {

@@ -1,6 +1,6 @@
 //! The replays of a validation, on several threads.
 
-use diskarm_core::engine::Rejected;
+use diskarm_core::engine::RejectedRequest;
 use diskarm_validate::{Replayed, Validation, Variant};
 
 use crate::parallel;
@@ -13,7 +13,7 @@ use crate::parallel;
 pub fn all(
     validation: &Validation<'_>,
     progress: impl Fn(u64) + Sync,
-) -> Result<Vec<Replayed>, Rejected> {
+) -> Result<Vec<Replayed>, RejectedRequest> {
     let variants: Vec<Variant> = Validation::variants().collect();
     let replay = |number: usize| validation.replay(variants[number]);
     let replays = parallel::map(variants.len(), replay, progress);
@@ -22,7 +22,7 @@ pub fn all(
 
 #[cfg(test)]
 mod tests {
-    use diskarm_core::engine::Step;
+    use diskarm_core::engine::ReplayStep;
     use diskarm_core::request::{Op, Request};
     use diskarm_core::units::{Lbn, SectorCount, Span};
     use diskarm_validate::{Figures, Measured};
@@ -34,7 +34,7 @@ mod tests {
     fn the_number_of_threads_changes_no_bit() {
         let drive = Model::find("hp-c2247").unwrap_or_else(|e| panic!("{e}"));
         let row = |id: u64| Measured {
-            step: Step {
+            step: ReplayStep {
                 request: Request::new(
                     id,
                     if id.is_multiple_of(3) {

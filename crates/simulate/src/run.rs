@@ -1,7 +1,7 @@
 //! Results of a simulation.
 
-use diskarm_core::device::Part;
-use diskarm_core::report::{Report, Served, Window};
+use diskarm_core::device::ComponentReport;
+use diskarm_core::report::{Report, RequestTotals, Window};
 
 use crate::input::Issue;
 use crate::trace_rows::Origin;
@@ -14,7 +14,7 @@ pub struct Run {
     /// The report on all requests.
     pub report: Report,
     /// The requests of each stream of the workload, if it has several.
-    pub streams: Vec<Served>,
+    pub streams: Vec<RequestTotals>,
     /// Time windows, if requested.
     pub windows: Option<Vec<Window>>,
     /// What each disk of a trace holds, and its results, if there are several.
@@ -22,7 +22,7 @@ pub struct Run {
     /// The parts of a device that has several: disks of a pair, caches. Disks are as they were when
     /// the last request was completed; caches, failures and rebuilds as they were at the end of all
     /// that the device did by itself afterwards.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ComponentReport>,
     /// Doubts about the drive or a trace, failures of disks after the last request, and losses of
     /// data; one line each.
     pub doubts: Vec<String>,

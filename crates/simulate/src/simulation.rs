@@ -5,11 +5,13 @@ use std::iter;
 use diskarm_core::array::SideBySide;
 use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;
-use diskarm_core::engine::{self, Arriving, Closed, Load, Open, Replay, Step, Streams};
+use diskarm_core::engine::{
+    self, ArrivalStream, ClosedLoop, Load, OpenLoop, Replay, ReplayStep, Streams,
+};
 use diskarm_core::host::Host;
-use diskarm_core::report::{Disks, Report, Served, Windows};
+use diskarm_core::report::{Disks, Report, RequestTotals, Windows};
 use diskarm_core::sched::{Policy, PolicyConfig};
-use diskarm_core::tower::{self, BoxedDevice, Unknown};
+use diskarm_core::stack::{self, BoxedDevice, InsufficientKnowledge};
 use diskarm_core::units::{Instant, SectorCount, Span};
 use diskarm_core::workload::{Arrivals, Thinking, Times};
 
@@ -38,7 +40,10 @@ pub trait MakePolicy: Sync {
     ///
     /// # Errors
     /// If the policy needs to know more than the device provides.
-    fn boxed(&self, device: &BoxedDevice) -> Result<Box<dyn Policy<BoxedDevice>>, Unknown>;
+    fn boxed(
+        &self,
+        device: &BoxedDevice,
+    ) -> Result<Box<dyn Policy<BoxedDevice>>, InsufficientKnowledge>;
 }
 
 impl MakePolicy for PolicyConfig {
@@ -46,8 +51,11 @@ impl MakePolicy for PolicyConfig {
         self.policy(drive)
     }
 
-    fn boxed(&self, device: &BoxedDevice) -> Result<Box<dyn Policy<BoxedDevice>>, Unknown> {
-        tower::policy(self, device)
+    fn boxed(
+        &self,
+        device: &BoxedDevice,
+    ) -> Result<Box<dyn Policy<BoxedDevice>>, InsufficientKnowledge> {
+        stack::policy(self, device)
     }
 }
 
@@ -104,7 +112,7 @@ fn host_of(
     seed: u64,
 ) -> Result<Host<BoxedDevice>, Error> {
     let device = tower.build(model, seed)?;
-    let refused = |unknown: Unknown| tower.refused(&unknown);
+    let refused = |unknown: InsufficientKnowledge| tower.refused(&unknown);
     let policy = policy.boxed(&device).map_err(refused)?;
     Ok(Host::new(device, policy))
 }
@@ -223,13 +231,13 @@ impl<'a> Simulation<'a> {
         let served = match only {
             Some((requests, Arrivals::Open(pauses))) => {
                 let times = Times::new(pauses, seed, 0);
-                let mut load = Arriving::new(times, requests, total);
+                let mut load = ArrivalStream::new(times, requests, total);
                 self.serve(device, &mut load, watched)?
             }
             Some((requests, Arrivals::Closed(clients))) => {
                 let thinking = Thinking::new(&clients.think, seed, 0);
                 let requests = requests.take(total as usize);
-                let mut load = Closed::thinking(requests, clients.clients, thinking);
+                let mut load = ClosedLoop::with_think_times(requests, clients.clients, thinking);
                 self.serve(device, &mut load, watched)?
             }
             None => {
@@ -286,16 +294,16 @@ impl<'a> Simulation<'a> {
         let served = match issue {
             Issue::Outstanding { clients, think } => {
                 let requests = requests.map(|row| row.request);
-                let mut load = Closed::new(requests, clients as usize, think);
+                let mut load = ClosedLoop::new(requests, clients as usize, think);
                 self.serve(&mut disks, &mut load, watched)
             }
             Issue::Traced => {
                 let arrival = |row: &Row| row.arrival.unwrap_or(Instant::START);
                 let arrivals = requests.map(|row| (arrival(&row), row.request));
-                self.serve(&mut disks, &mut Open::new(arrivals), watched)
+                self.serve(&mut disks, &mut OpenLoop::new(arrivals), watched)
             }
             Issue::Pauses => {
-                let steps = requests.map(|row| Step {
+                let steps = requests.map(|row| ReplayStep {
                     request: row.request,
                     think: row.think.unwrap_or_default(),
                 });
@@ -371,7 +379,7 @@ impl<'a> Simulation<'a> {
     ) -> Watched<'w> {
         let of_streams = if streams > 1 { streams } else { 0 };
         let extras = Extras {
-            streams: vec![Served::default(); of_streams],
+            streams: vec![RequestTotals::default(); of_streams],
             windows: self.window.map(|length| Windows::new(length, MAX_WINDOWS)),
             disks: None,
             rows: sink,

@@ -5,8 +5,8 @@ use std::fmt;
 use diskarm_core::mechanics::Mechanism;
 use diskarm_core::mirror::starting_angle;
 use diskarm_core::sched::Knowledge;
+use diskarm_core::stack::{BoxedDevice, InsufficientKnowledge};
 use diskarm_core::text::{Args, Call, InputError};
-use diskarm_core::tower::{BoxedDevice, Unknown};
 use diskarm_core::units::{Angle, SectorCount};
 
 use crate::devices::{self, DeviceInfo, Entry, Front};
@@ -63,7 +63,7 @@ impl<'t> Written<'t> {
         while is_tower(drive) {
             let call = Call::read(drive, &field)?;
             let entry = devices::find(call.name, &field)?;
-            let mut args = Args::of(&call, ());
+            let mut args = Args::new(&call, ());
             field = args.field("drive");
             let behind = call.given.iter().filter(|(key, _)| *key == "drive");
             let behind: Vec<&str> = behind.map(|(_, value)| *value).collect();
@@ -98,7 +98,7 @@ impl<'t> Written<'t> {
         let mut behind = drive.clone();
         behind.sectors = drive.layout().sectors();
         for (entry, call) in self.calls.iter().rev() {
-            let mut args = Args::of(call, &behind);
+            let mut args = Args::new(call, &behind);
             let given = args.several("drive", BEHIND, |_| Some(()))?.len();
             let device = (entry.read)(&mut args)?;
             args.finish()?;
@@ -186,7 +186,7 @@ impl Tower {
 
     /// The error that a policy in front of the tower needs to know more than the tower provides.
     /// What hides it has a queue of its own, or its disks do.
-    pub(crate) fn refused(&self, unknown: &Unknown) -> InputError {
+    pub(crate) fn refused(&self, unknown: &InsufficientKnowledge) -> InputError {
         let (name, policy) = (hiding(&self.levels), &unknown.policy);
         InputError::message(format!(
             "{unknown}, which {name} does not provide; put it inside: {name}(policy={policy}, ...)"
@@ -265,7 +265,7 @@ impl Behind<'_> {
     }
 
     /// The error that a policy in front of it needs to know more than it provides.
-    pub fn refused(&self, unknown: &Unknown) -> InputError {
+    pub fn refused(&self, unknown: &InsufficientKnowledge) -> InputError {
         refused(unknown, self.levels)
     }
 }
@@ -318,7 +318,7 @@ fn seed_of(seed: u64, place: usize) -> u64 {
 }
 
 /// The error, with the name of the device that hides what is behind it.
-fn refused(unknown: &Unknown, levels: &[Level]) -> InputError {
+fn refused(unknown: &InsufficientKnowledge, levels: &[Level]) -> InputError {
     hidden(&unknown.to_string(), levels)
 }
 

@@ -1,8 +1,8 @@
 //! The observer of a run: the report and the requested extras.
 
-use diskarm_core::device::{Completion, Device, Part, Work};
+use diskarm_core::device::{Completion, ComponentReport, Device, Work};
 use diskarm_core::engine::Observer;
-use diskarm_core::report::{Disks, Report, Served, Windows};
+use diskarm_core::report::{Disks, Report, RequestTotals, Windows};
 use diskarm_core::request::Request;
 use diskarm_core::units::Instant;
 
@@ -22,7 +22,7 @@ pub struct Watched<'a> {
     /// `None` while the run continues.
     pub end: Option<End>,
     /// The parts of the device when the last request was completed; `None` before.
-    pub parts: Option<Vec<Part>>,
+    pub parts: Option<Vec<ComponentReport>>,
 }
 
 /// Why a run ends early.
@@ -37,7 +37,7 @@ pub enum End {
 #[derive(Default)]
 pub struct Extras<'a> {
     /// The requests of each stream of a workload, if it has several.
-    pub streams: Vec<Served>,
+    pub streams: Vec<RequestTotals>,
     pub windows: Option<Windows>,
     /// The disks, if there are several.
     pub disks: Option<Disks>,
@@ -92,8 +92,8 @@ impl Watched<'_> {
     /// The parts of `device`, which does nothing more: disks and their buffers as they were when
     /// the last request was completed, because what a rebuild or destages do afterwards is not done
     /// under load, and the rest as it is now.
-    pub fn parts(&mut self, device: &impl Device) -> Vec<Part> {
-        let now = device.parts(self.backlog.end());
+    pub fn parts(&mut self, device: &impl Device) -> Vec<ComponentReport> {
+        let now = device.components(self.backlog.end());
         let Some(under_load) = self.parts.take() else {
             return now;
         };
@@ -137,7 +137,7 @@ impl Observer for Watched<'_> {
     }
 
     fn all_completed(&mut self, device: &dyn Device) {
-        self.parts = Some(device.parts(self.backlog.end()));
+        self.parts = Some(device.components(self.backlog.end()));
     }
 
     #[inline]

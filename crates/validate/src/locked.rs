@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::Measured;
 use diskarm_core::device::{Completion, check};
-use diskarm_core::engine::Rejected;
+use diskarm_core::engine::RejectedRequest;
 use diskarm_core::geometry::Layout;
 use diskarm_core::predict::{Continuity, Observation, Predictor};
 use diskarm_core::spec::Spec;
@@ -90,11 +90,11 @@ impl Locked {
         layout: Arc<Layout>,
         rows: &[Measured],
         continuity: Continuity,
-    ) -> Result<Self, Rejected> {
+    ) -> Result<Self, RejectedRequest> {
         let sectors = layout.sectors();
         for row in rows {
             let request = row.step.request;
-            check(&request, sectors).map_err(|why| Rejected { request, why })?;
+            check(&request, sectors).map_err(|why| RejectedRequest { request, why })?;
         }
         let mut means = RunningMeans::default();
         let mut followed = Vec::with_capacity(rows.len());

@@ -7,7 +7,7 @@ use super::{Measured, Replayed};
 use diskarm_core::device::Outcome;
 use diskarm_core::geometry::Layout;
 use diskarm_core::request::Op;
-use diskarm_core::stats::{Sorted, demerit};
+use diskarm_core::stats::{SortedSpans, demerit};
 use diskarm_core::units::{Lbn, SectorCount, Span};
 
 /// Requests that begin within this many blocks of the end of the previous one are near. The local
@@ -205,8 +205,8 @@ impl Residual {
     /// `None` for a class without requests.
     fn of(pairs: &[Pair], class: impl Fn(&Pair) -> bool) -> Option<Self> {
         let kept = || pairs.iter().filter(|pair| class(pair));
-        let measured: Sorted = kept().map(|pair| pair.measured).collect();
-        let simulated: Sorted = kept().map(|pair| pair.simulated).collect();
+        let measured: SortedSpans = kept().map(|pair| pair.measured).collect();
+        let simulated: SortedSpans = kept().map(|pair| pair.simulated).collect();
         Some(Self {
             count: measured.as_slice().len() as u64,
             measured_mean: mean(kept().map(|pair| pair.measured))?,

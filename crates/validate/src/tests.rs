@@ -142,7 +142,7 @@ fn the_initial_angle_is_forgotten_at_the_first_media_access() {
         });
         replayed.unwrap_or_else(|error| panic!("{error}")).responses
     };
-    let (a, b) = (replay(Angle::ZERO), replay(Angle::of(5, 16)));
+    let (a, b) = (replay(Angle::ZERO), replay(Angle::from_fraction(5, 16)));
     assert_ne!(a[0], b[0]);
     for (a, b) in a.iter().zip(&b).skip(1) {
         // Instants round to the nanosecond.

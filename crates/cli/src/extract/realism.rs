@@ -25,7 +25,7 @@ pub fn of(url: &str) -> Result<(&str, Realism), InputError> {
     };
     let call = format!("sim({parameters})");
     let call = Call::read(&call, "URL")?;
-    let mut args = Args::of(&call, ());
+    let mut args = Args::new(&call, ());
     let expected = "translated, notches or untold";
     let places = args.maybe("places", expected, |word| match word {
         "translated" => Some(Places::Translated),

@@ -1,6 +1,6 @@
 //! Distributions of simulated response times.
 
-use diskarm_core::report::Served;
+use diskarm_core::report::RequestTotals;
 use diskarm_core::request::Op;
 use diskarm_core::stats::ResponseSummary;
 use diskarm_plot::{Figure, Point, Series};
@@ -39,7 +39,7 @@ pub fn together(runs: &[Run]) -> ResponseSummary {
     merged(runs.iter().map(|run| run.report.all()))
 }
 
-fn merged(runs: impl Iterator<Item = Served>) -> ResponseSummary {
+fn merged(runs: impl Iterator<Item = RequestTotals>) -> ResponseSummary {
     let mut all = ResponseSummary::default();
     runs.for_each(|run| all.merge(run.responses()));
     all

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use diskarm_core::units::Lbn;
-use diskarm_core::wrap::{Affected, BadBlocks};
+use diskarm_core::wrap::{AffectedOps, BadBlocks};
 use diskarm_serve::control::{self, Command, Named};
 use diskarm_serve::power::{Cut, Injected, Strike, When};
 use serde_json::Value;
@@ -190,9 +190,9 @@ impl Asked {
                     first: args.range.first(),
                     end: args.range.end(),
                     affected: match args.affects {
-                        Affects::Reads => Affected::Reads,
-                        Affects::Writes => Affected::Writes,
-                        Affects::Both => Affected::Both,
+                        Affects::Reads => AffectedOps::Reads,
+                        Affects::Writes => AffectedOps::Writes,
+                        Affects::Both => AffectedOps::Both,
                     },
                     retries: 0,
                 },

@@ -3,7 +3,7 @@
 
 use super::parent::{Copied, Parent, Piece};
 use super::{Declustered, Disks, lost};
-use crate::device::{Completion, Lost, Part, Status};
+use crate::device::{Completion, ComponentReport, DataLoss, Status};
 use crate::mirror::{Member, Places};
 use crate::redundancy::{Due, Failure, Failures, Progress};
 use crate::request::{Op, Priority, Request};
@@ -176,7 +176,7 @@ impl Declustered {
     }
 
     /// What the failure of `member` has lost, together with those before.
-    fn lost(&self, at: Instant, member: usize) -> Option<Lost> {
+    fn lost(&self, at: Instant, member: usize) -> Option<DataLoss> {
         let layout = &self.declustering.layout;
         let missing = self.failing.as_ref().map(|failing| failing.missing);
         let is_shared = |missing: Disks| layout.sharing(member).meets(missing);
@@ -189,7 +189,7 @@ impl Declustered {
         let rebuilt = self.failing.as_ref().map_or(0, |failing| failing.rebuilt);
         let (first, units) = lost::count(layout, self.rows, rebuilt, is_lost)?;
         let (first, blocks) = (Lbn(first * unit), SectorCount(units * unit));
-        Some(Lost { at, first, blocks })
+        Some(DataLoss { at, first, blocks })
     }
 
     /// The commands that wait for a member or are inside, in the order in which their requests
@@ -451,10 +451,11 @@ impl Declustered {
     }
 
     /// The members by number, and what failures did.
-    pub(super) fn parts_by_number(&self, now: Instant) -> Vec<Part> {
+    pub(super) fn parts_by_number(&self, now: Instant) -> Vec<ComponentReport> {
         let Some(failing) = &self.failing else {
             let members = self.members.iter().enumerate();
-            let parts = members.map(|(number, member)| Part::within(number, member.parts(now)));
+            let parts = members
+                .map(|(number, member)| ComponentReport::within(number, member.components(now)));
             return parts.flatten().collect();
         };
         let mut parts = failing.places.parts(&self.members, now);

@@ -3,15 +3,15 @@
 
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
-/// A part of a device that reports by itself ([`Device::parts`]). Figures cover all that it has
+/// A part of a device that reports by itself ([`Device::components`]). Figures cover all that it has
 /// done, the warm-up of a run included. A device may continue after the last request of a run, with a
 /// rebuild or with destages; an observer hears when that was completed
 /// ([`Observer::all_completed`]).
 ///
-/// [`Device::parts`]: super::Device::parts
+/// [`Device::components`]: super::Device::parts
 /// [`Observer::all_completed`]: crate::engine::Observer::all_completed
 #[derive(Clone, Debug, PartialEq)]
-pub struct Part {
+pub struct ComponentReport {
     /// Its place, counted from 0 at each level, the outermost first: `0`, or `3.1` for the second
     /// disk of the fourth pair. Empty for the only one.
     pub name: String,
@@ -33,7 +33,7 @@ pub enum Work {
     Redundancy(RedundancyWork),
 }
 
-impl Part {
+impl ComponentReport {
     /// The parts of `inner`, which is the part number `index` of something larger.
     pub fn within(index: usize, inner: Vec<Self>) -> impl Iterator<Item = Self> {
         inner.into_iter().map(move |part| {
@@ -125,7 +125,7 @@ pub struct RedundancyWork {
     /// Where the rebuild has stopped because a block could not be read.
     pub stopped: Option<Lbn>,
     /// What the failures have lost.
-    pub lost: Option<Lost>,
+    pub lost: Option<DataLoss>,
 }
 
 /// A member of a pair or an array that fails for good.
@@ -139,7 +139,7 @@ pub struct Failure {
 
 /// Data of which nothing is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lost {
+pub struct DataLoss {
     /// When the last copy, or the redundancy from which it could be computed, failed.
     pub at: Instant,
     /// The first block.
@@ -155,11 +155,11 @@ mod tests {
     #[test]
     fn places_are_joined() {
         let work = Work::Cache(CacheWork::default());
-        let part = |name: &str| Part {
+        let part = |name: &str| ComponentReport {
             name: name.to_owned(),
             work: work.clone(),
         };
-        let named: Vec<String> = Part::within(3, vec![part(""), part("1")])
+        let named: Vec<String> = ComponentReport::within(3, vec![part(""), part("1")])
             .map(|part| part.name)
             .collect();
         assert_eq!(named, ["3", "3.1"]);

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::{Breakdown, Completion, Device, Outcome, Refused, Status};
+use super::{Breakdown, Completion, Device, Outcome, Status, SubmitError};
 use crate::random::{Generator, Purpose, below, generator};
 use crate::request::Request;
 use crate::units::{Bytes, Instant, SectorCount, Span};
@@ -48,7 +48,7 @@ impl Device for Slow {
         self.inside.len() < self.room
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.check(&request)?;
         let takes = Span::from_ns(1 + below(&mut self.dice, 1_000) as i64);
         self.inside.push(Completion {

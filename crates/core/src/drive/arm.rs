@@ -3,7 +3,7 @@
 use super::reading::Reading;
 use crate::buffer::Buffer;
 use crate::mechanics::{Mechanism, Position};
-use crate::spec::{self, Delivered, ReadAhead};
+use crate::spec::{self, DeliveredBlocks, ReadAhead};
 use crate::units::{Instant, Lbn, SectorCount};
 
 /// What the arm is doing.
@@ -64,7 +64,7 @@ impl Arm {
     ) {
         if let Self::Reading(reading) = self {
             buffer.fill(reading.segment, reading.reached(now));
-            if rules.delivered == Delivered::Dropped {
+            if rules.delivered == DeliveredBlocks::Dropped {
                 buffer.drop_before(reading.segment, reading.requested);
             } else if rules.read_whole_track {
                 self.keep_whole_track(mechanism, buffer, now, rules);
@@ -100,7 +100,7 @@ impl Arm {
             Self::Reading(reading)
                 if rules.read_whole_track
                     && rules.read_ahead != ReadAhead::None
-                    && rules.delivered == Delivered::Kept =>
+                    && rules.delivered == DeliveredBlocks::Kept =>
             {
                 reading.whole_track(mechanism, now)
             }

@@ -15,15 +15,15 @@ use crate::units::{Angle, Instant, Span};
 
 impl Core {
     /// The drive of `spec` over its layout, its platter at angle zero at [`Instant::START`].
-    pub fn of(spec: &Spec, layout: Arc<Layout>) -> Self {
-        Self::on(spec, Mechanism::new(spec, layout, Angle::ZERO))
+    pub fn with_layout(spec: &Spec, layout: Arc<Layout>) -> Self {
+        Self::with_mechanism(spec, Mechanism::new(spec, layout, Angle::ZERO))
     }
 
     /// The drive of `spec` on a mechanism made before, of which copies share their tables.
     ///
     /// Nobody outside knows which data a write cache puts on the media, and when: of one that
     /// chooses it is assumed that it keeps the order of arrival.
-    pub fn on(spec: &Spec, mechanism: Mechanism) -> Self {
+    pub fn with_mechanism(spec: &Spec, mechanism: Mechanism) -> Self {
         let mut core = Self::new(spec, mechanism);
         if core.rules.write_cache == WriteCache::Deferred {
             core.rules.write_cache = WriteCache::Always;
@@ -122,7 +122,7 @@ impl Core {
     }
 
     /// Whether a completion's instant is tied to the platter's angle.
-    pub fn tells_the_angle(completion: &Completion) -> bool {
+    pub fn reveals_angle(completion: &Completion) -> bool {
         completion.request.op != Op::Flush
             && matches!(completion.outcome, Outcome::Miss | Outcome::PartialHit)
     }

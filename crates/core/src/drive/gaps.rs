@@ -23,14 +23,14 @@ const READS: usize = 5;
 /// The movements that it expects are the mean ones. If they scatter, conservatism has to make up
 /// for it where the head leaves for the command. If it arrives late at a read, it begins with the
 /// sector that comes next, and what has passed stays wanted. Nothing is read in idle time.
-pub struct InGaps {
+pub struct GapReader {
     tasks: Tasks,
     limits: Limits,
     sink: Box<dyn FnMut(&Delivered) + Send>,
     figures: Figures,
 }
 
-impl InGaps {
+impl GapReader {
     /// Reads what `tasks` want, with this `conservatism` added to each seek to a command. Calls
     /// `sink` for all that a gap brings when the gap begins.
     pub fn new(
@@ -92,7 +92,7 @@ impl InGaps {
 
 impl Drive {
     /// The same drive with background reads in the gaps of its commands.
-    pub fn reading_in_gaps(self, gaps: InGaps) -> Self {
+    pub fn with_gap_reader(self, gaps: GapReader) -> Self {
         Self {
             gaps: Some(Box::new(gaps)),
             ..self
@@ -100,7 +100,7 @@ impl Drive {
     }
 
     /// The background reads, if any.
-    pub fn in_gaps(&self) -> Option<&InGaps> {
+    pub fn in_gaps(&self) -> Option<&GapReader> {
         self.gaps.as_deref()
     }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::overwrites::Writes;
 use super::ranges::Blocks;
-use crate::device::Landed;
+use crate::device::Persisted;
 use crate::mechanics::Piece;
 use crate::units::{Instant, SectorCount, Span};
 
@@ -53,8 +53,8 @@ impl Landings {
     }
 
     /// What has reached the media by `now` and has not been reported.
-    pub fn by(&mut self, now: Instant) -> Vec<Landed> {
-        let mut landed = Vec::new();
+    pub fn by(&mut self, now: Instant) -> Vec<Persisted> {
+        let mut persisted = Vec::new();
         let mut over = 0;
         for run in &mut self.runs {
             let (piece, done) = (run.piece, run.piece.done(now));
@@ -64,17 +64,17 @@ impl Landings {
             let first = (piece.first + run.reported).max(run.written.0);
             let end = (piece.first + done).min(run.written.1);
             if first < end {
-                let of = Landed {
+                let of = Persisted {
                     first,
                     sectors: end - first,
                 };
-                landed.extend((0..run.times).map(|_| of));
+                persisted.extend((0..run.times).map(|_| of));
             }
             run.reported = done;
             over += usize::from(done == piece.sectors);
         }
         self.runs.drain(..over);
-        landed
+        persisted
     }
 }
 

@@ -8,7 +8,7 @@ use crate::buffer::SegmentId;
 use crate::device::{Breakdown, Outcome};
 use crate::mechanics::{Approach, Piece, Position};
 use crate::request::{Op, Request};
-use crate::spec::{Delivered, PreSeek, ReadAhead};
+use crate::spec::{DeliveredBlocks, PreSeek, ReadAhead};
 use crate::units::{Instant, Lbn, Span};
 
 /// The media's part of a read.
@@ -120,7 +120,7 @@ impl Core {
         }
         let held = match pass.filter(|_| self.pass_may_bring(start)) {
             Some(pass) => {
-                let is_dropped = self.rules.delivered == Delivered::Dropped;
+                let is_dropped = self.rules.delivered == DeliveredBlocks::Dropped;
                 let dropped = is_dropped.then_some(pass.requested);
                 let filled = (pass.segment, pass.reached(begin));
                 self.buffer.holding_once_filled(start, filled, dropped)
@@ -186,8 +186,8 @@ impl Core {
         }
         let capacity = rules.segment.0;
         let room = match rules.delivered {
-            Delivered::Kept => capacity.saturating_sub(request.sectors.0),
-            Delivered::Dropped => capacity,
+            DeliveredBlocks::Kept => capacity.saturating_sub(request.sectors.0),
+            DeliveredBlocks::Dropped => capacity,
         };
         let ahead = rules.read_ahead_max.0.min(room).max(rules.read_ahead_min.0);
         let end = Lbn((request.end().0 + ahead).min(self.mechanism.layout.sectors().0));
@@ -215,7 +215,7 @@ impl Core {
         let times = self.hit_times(command);
         self.buffer.touch(segment);
         self.read_on_after_hit(command, (segment, held), times.go);
-        if self.rules.delivered == Delivered::Dropped {
+        if self.rules.delivered == DeliveredBlocks::Dropped {
             self.buffer.drop_before(segment, request.end());
         }
         self.complete_hit(command, &times)

@@ -6,10 +6,10 @@ use crate::request::Request;
 use crate::units::Instant;
 use crate::workload::{Requests, Times};
 
-/// Requests and their times, of a known number. It does what [`Open`](super::Open) does with an
+/// Requests and their times, of a known number. It does what [`OpenLoop`](super::OpenLoop) does with an
 /// iterator of both, in half the instructions: a request is drawn when it is taken and never kept.
 #[derive(Clone, Debug)]
-pub struct Arriving {
+pub struct ArrivalStream {
     times: Times,
     requests: Requests,
     /// When the next one arrives.
@@ -18,7 +18,7 @@ pub struct Arriving {
     left: u64,
 }
 
-impl Arriving {
+impl ArrivalStream {
     /// The first `count` of `requests`, each at the next of `times`.
     pub fn new(mut times: Times, requests: Requests, count: u64) -> Self {
         let at = times.next_instant();
@@ -31,7 +31,7 @@ impl Arriving {
     }
 }
 
-impl Load for Arriving {
+impl Load for ArrivalStream {
     #[inline]
     fn next_arrival(&mut self) -> Option<Instant> {
         (self.left > 0).then_some(self.at)

@@ -11,7 +11,7 @@ use crate::units::{Instant, Span};
 
 /// Requests from an iterator, a fixed number of them outstanding or being thought about.
 #[derive(Clone, Debug)]
-pub struct Closed<I: Iterator<Item = Request>, T: Iterator<Item = Span> = Repeat<Span>> {
+pub struct ClosedLoop<I: Iterator<Item = Request>, T: Iterator<Item = Span> = Repeat<Span>> {
     rest: I,
     next: Option<Request>,
     think: T,
@@ -20,18 +20,18 @@ pub struct Closed<I: Iterator<Item = Request>, T: Iterator<Item = Span> = Repeat
     asking: VecDeque<Instant>,
 }
 
-impl<I: Iterator<Item = Request>> Closed<I> {
+impl<I: Iterator<Item = Request>> ClosedLoop<I> {
     /// `clients` clients that ask for all that `requests` yields, thinking for `think` after
     /// each completion. All ask at the start.
     pub fn new(requests: I, clients: usize, think: Span) -> Self {
-        Self::thinking(requests, clients, repeat(think))
+        Self::with_think_times(requests, clients, repeat(think))
     }
 }
 
-impl<I: Iterator<Item = Request>, T: Iterator<Item = Span>> Closed<I, T> {
+impl<I: Iterator<Item = Request>, T: Iterator<Item = Span>> ClosedLoop<I, T> {
     /// The same with a think time of its own for each completion, the next that `think` yields;
     /// when that has ended, none asks again.
-    pub fn thinking(mut requests: I, clients: usize, think: T) -> Self {
+    pub fn with_think_times(mut requests: I, clients: usize, think: T) -> Self {
         let next = requests.next();
         Self {
             rest: requests,
@@ -42,7 +42,7 @@ impl<I: Iterator<Item = Request>, T: Iterator<Item = Span>> Closed<I, T> {
     }
 }
 
-impl<I: Iterator<Item = Request>, T: Iterator<Item = Span>> Load for Closed<I, T> {
+impl<I: Iterator<Item = Request>, T: Iterator<Item = Span>> Load for ClosedLoop<I, T> {
     #[inline]
     fn next_arrival(&mut self) -> Option<Instant> {
         self.next.and(self.asking.front().copied())

@@ -1,4 +1,4 @@
-//! Open arrivals: requests come when they come, whatever the device does.
+//! OpenLoop arrivals: requests come when they come, whatever the device does.
 
 use std::iter::Fuse;
 
@@ -9,13 +9,13 @@ use crate::units::Instant;
 
 /// Arrivals from an iterator of (instant, request) in ascending order of time.
 #[derive(Clone, Debug)]
-pub struct Open<I: Iterator<Item = (Instant, Request)>> {
+pub struct OpenLoop<I: Iterator<Item = (Instant, Request)>> {
     rest: Fuse<I>,
     /// What comes next, once somebody has asked.
     next: Option<(Instant, Request)>,
 }
 
-impl<I: Iterator<Item = (Instant, Request)>> Open<I> {
+impl<I: Iterator<Item = (Instant, Request)>> OpenLoop<I> {
     /// All that `arrivals` yields.
     pub fn new(arrivals: I) -> Self {
         Self {
@@ -25,7 +25,7 @@ impl<I: Iterator<Item = (Instant, Request)>> Open<I> {
     }
 }
 
-impl<I: Iterator<Item = (Instant, Request)>> Load for Open<I> {
+impl<I: Iterator<Item = (Instant, Request)>> Load for OpenLoop<I> {
     #[inline]
     fn next_arrival(&mut self) -> Option<Instant> {
         if self.next.is_none() {

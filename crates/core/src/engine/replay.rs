@@ -8,7 +8,7 @@ use crate::units::{Instant, Span};
 
 /// One measured request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct ReplayStep {
     /// What was asked.
     pub request: Request,
     /// Pause between its completion and the next request.
@@ -17,16 +17,16 @@ pub struct Step {
 
 /// See the module's documentation.
 #[derive(Clone, Debug)]
-pub struct Replay<I: Iterator<Item = Step>> {
+pub struct Replay<I: Iterator<Item = ReplayStep>> {
     rest: I,
-    next: Option<Step>,
+    next: Option<ReplayStep>,
     /// Pause behind the request outstanding.
     think: Span,
     /// When the next request is issued; `None` while one is outstanding.
     at: Option<Instant>,
 }
 
-impl<I: Iterator<Item = Step>> Replay<I> {
+impl<I: Iterator<Item = ReplayStep>> Replay<I> {
     /// All that `steps` yields, the first at `start`.
     pub fn new(mut steps: I, start: Instant) -> Self {
         let next = steps.next();
@@ -39,7 +39,7 @@ impl<I: Iterator<Item = Step>> Replay<I> {
     }
 }
 
-impl<I: Iterator<Item = Step>> Load for Replay<I> {
+impl<I: Iterator<Item = ReplayStep>> Load for Replay<I> {
     #[inline]
     fn next_arrival(&mut self) -> Option<Instant> {
         self.next.and(self.at)
@@ -49,7 +49,7 @@ impl<I: Iterator<Item = Step>> Load for Replay<I> {
     fn take(&mut self) -> Request {
         self.at = None;
         match std::mem::replace(&mut self.next, self.rest.next()) {
-            Some(Step { request, think }) => {
+            Some(ReplayStep { request, think }) => {
                 self.think = think;
                 request
             }

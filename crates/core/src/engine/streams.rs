@@ -1,6 +1,6 @@
 //! The streams of a workload, merged in order of time.
 
-use super::{Arriving, Closed, Load};
+use super::{ArrivalStream, ClosedLoop, Load};
 use crate::device::Completion;
 use crate::request::Request;
 use crate::units::Instant;
@@ -78,8 +78,8 @@ impl Load for Streams {
 
 #[derive(Clone, Debug)]
 enum Source {
-    Open(Arriving),
-    Closed(Closed<Requests, Thinking>),
+    Open(ArrivalStream),
+    Closed(ClosedLoop<Requests, Thinking>),
 }
 
 impl Source {
@@ -87,11 +87,15 @@ impl Source {
         match &stream.arrivals {
             Arrivals::Open(pauses) => {
                 let times = Times::new(pauses, seed, number);
-                Self::Open(Arriving::new(times, requests, u64::MAX))
+                Self::Open(ArrivalStream::new(times, requests, u64::MAX))
             }
             Arrivals::Closed(closed) => {
                 let thinking = Thinking::new(&closed.think, seed, number);
-                Self::Closed(Closed::thinking(requests, closed.clients, thinking))
+                Self::Closed(ClosedLoop::with_think_times(
+                    requests,
+                    closed.clients,
+                    thinking,
+                ))
             }
         }
     }

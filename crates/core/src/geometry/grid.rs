@@ -85,7 +85,7 @@ impl Grid {
             origin: angle_of(zone.first_offset_sectors, spt),
             track_step,
             cylinder_step: track_step * u64::from(surfaces - 1) + between_cylinders,
-            sector_angle: Angle::of(1, u64::from(spt)),
+            sector_angle: Angle::from_fraction(1, u64::from(spt)),
         }
     }
 
@@ -168,7 +168,7 @@ impl Grid {
 fn angle_of(sectors: f64, sectors_per_track: u32) -> Angle {
     let whole = sectors.floor();
     let width = 2f64.powi(64) / f64::from(sectors_per_track);
-    Angle::of(whole as u64, u64::from(sectors_per_track))
+    Angle::from_fraction(whole as u64, u64::from(sectors_per_track))
         + Angle::from_raw(((sectors - whole) * width) as u64)
 }
 

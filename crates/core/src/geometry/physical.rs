@@ -14,7 +14,7 @@ impl Physical {
     ///
     /// # Panics
     /// If that is not a power of two.
-    pub fn of(blocks: SectorCount) -> Self {
+    pub fn new(blocks: SectorCount) -> Self {
         assert!(
             blocks.0.is_power_of_two(),
             "{blocks:?} is not a power of two"

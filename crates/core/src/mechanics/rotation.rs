@@ -134,7 +134,9 @@ mod tests {
         let rotation = Rotation::new(PERIOD_NS, Angle::ZERO);
         let at = Instant::from_ns(123_456_789_012);
         let n = 10_000;
-        let sum: Span = (0..n).map(|i| rotation.wait(at, Angle::of(i, n))).sum();
+        let sum: Span = (0..n)
+            .map(|i| rotation.wait(at, Angle::from_fraction(i, n)))
+            .sum();
         let mean_ns = sum.as_ns() as f64 / n as f64;
         assert!(
             (mean_ns - PERIOD_NS / 2.0).abs() < PERIOD_NS / n as f64,
@@ -146,18 +148,18 @@ mod tests {
     fn the_phase_holds_over_a_hundred_hours() {
         // 5400 rpm is 90 revolutions per second: after whole seconds the platter has the same
         // angle.
-        let rotation = Rotation::new(PERIOD_NS, Angle::of(1, 3));
+        let rotation = Rotation::new(PERIOD_NS, Angle::from_fraction(1, 3));
         let later = rotation.angle(Instant::from_ns(360_000_000_000_000));
-        let off = (later - Angle::of(1, 3)).as_revolutions();
+        let off = (later - Angle::from_fraction(1, 3)).as_revolutions();
         assert!(off.min(1.0 - off) < 1e-4, "{off}");
     }
 
     #[test]
     fn waiting_brings_the_angle() {
-        let rotation = Rotation::new(5_985_037.4, Angle::of(1, 7));
+        let rotation = Rotation::new(5_985_037.4, Angle::from_fraction(1, 7));
         for i in 0..1000 {
             let at = Instant::from_ns(i * 1_234_567);
-            let target = Angle::of(i * 37, 1000);
+            let target = Angle::from_fraction(i * 37, 1000);
             let there = at + rotation.wait(at, target);
             let off = (target - rotation.angle(there)).as_revolutions();
             // Rounded down to a nanosecond: at most 2e-7 of a revolution early, never late.
@@ -182,7 +184,7 @@ mod tests {
     #[test]
     fn whole_sectors_are_counted_at_their_ends() {
         let rotation = Rotation::new(PERIOD_NS, Angle::ZERO);
-        let sector = rotation.sector_time(Angle::of(1, 96));
+        let sector = rotation.sector_time(Angle::from_fraction(1, 96));
         for k in 0..=96 {
             assert_eq!(sectors_within(sector, sectors_span(sector, k)), k);
         }

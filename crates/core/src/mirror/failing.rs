@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::parent::{Copied, Parent};
 use super::places::Places;
 use super::{Member, Mirror};
-use crate::device::{Completion, Lost, Part, Status};
+use crate::device::{Completion, ComponentReport, DataLoss, Status};
 use crate::redundancy::{Due, Failure, Failures, Progress};
 use crate::request::{Op, Priority, Request};
 use crate::units::{Instant, Lbn, SectorCount};
@@ -182,7 +182,7 @@ impl Mirror {
             return;
         }
         if failing.missing.is_some() {
-            failing.failures.lose(Lost {
+            failing.failures.lose(DataLoss {
                 at,
                 first: Lbn(failing.rebuilt),
                 blocks: SectorCount(failing.sectors - failing.rebuilt),
@@ -382,10 +382,11 @@ impl Mirror {
     }
 
     /// The members by number, and what failures did.
-    pub(super) fn parts_by_number(&self, now: Instant) -> Vec<Part> {
+    pub(super) fn parts_by_number(&self, now: Instant) -> Vec<ComponentReport> {
         let Some(failing) = &self.failing else {
             let members = self.members.iter().enumerate();
-            let parts = members.map(|(number, member)| Part::within(number, member.parts(now)));
+            let parts = members
+                .map(|(number, member)| ComponentReport::within(number, member.components(now)));
             return parts.flatten().collect();
         };
         let mut parts = failing.places.parts(&self.members, now);

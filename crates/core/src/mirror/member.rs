@@ -2,12 +2,12 @@
 
 use super::destaging::Destaging;
 use super::writes::Writes;
-use crate::device::{Completion, Device, Part, Work};
+use crate::device::{Completion, ComponentReport, Device, Work};
 use crate::queue::CommandQueue;
 use crate::request::{Op, Request};
 use crate::sched::{Estimate, Knowledge, Outlook, Pending, Policy};
+use crate::stack::BoxedDevice;
 use crate::stats::DiskMeter;
-use crate::tower::BoxedDevice;
 use crate::units::{Instant, Span};
 
 pub(crate) struct Member {
@@ -161,10 +161,10 @@ impl Member {
     }
 
     /// What it has done, or what its disks have done if it has several.
-    pub fn parts(&self, now: Instant) -> Vec<Part> {
-        let mut parts = self.device.parts(now);
+    pub fn components(&self, now: Instant) -> Vec<ComponentReport> {
+        let mut parts = self.device.components(now);
         if !parts.iter().any(|part| matches!(part.work, Work::Disk(_))) {
-            parts.push(Part {
+            parts.push(ComponentReport {
                 name: String::new(),
                 work: Work::Disk(self.meter.work(now)),
             });

@@ -1,10 +1,10 @@
 //! Which devices are in the places of a pair or an array, and which were.
 
 use super::Member;
-use crate::device::{Completion, Device, Part, Refused};
+use crate::device::{Completion, ComponentReport, Device, SubmitError};
 use crate::request::Request;
 use crate::sched::{Fcfs, Rule};
-use crate::tower::BoxedDevice;
+use crate::stack::BoxedDevice;
 use crate::units::{Bytes, Instant, SectorCount};
 
 /// The devices of a pair or an array, by number: a spare has the last.
@@ -67,7 +67,7 @@ impl Places {
     }
 
     /// The parts of the devices, by number.
-    pub fn parts(&self, members: &[Member], now: Instant) -> Vec<Part> {
+    pub fn parts(&self, members: &[Member], now: Instant) -> Vec<ComponentReport> {
         let gone = self.gone.iter();
         let gone = gone.map(|(number, member)| (*number, member, member.meter.last()));
         let is_gone = |number: &usize| self.gone.iter().any(|(gone, _)| gone == number);
@@ -81,7 +81,9 @@ impl Places {
         members.sort_unstable_by_key(|(number, ..)| *number);
         let parts = members.into_iter();
         parts
-            .flat_map(|(number, member, until)| Part::within(number, member.parts(until)))
+            .flat_map(|(number, member, until)| {
+                ComponentReport::within(number, member.components(until))
+            })
             .collect()
     }
 }
@@ -115,8 +117,8 @@ impl Device for Nothing {
         false
     }
 
-    fn submit(&mut self, _: Instant, _: Request) -> Result<(), Refused> {
-        Err(Refused::Full)
+    fn submit(&mut self, _: Instant, _: Request) -> Result<(), SubmitError> {
+        Err(SubmitError::Full)
     }
 
     fn next_event(&self) -> Option<Instant> {

@@ -7,7 +7,7 @@ use super::parent::parent_of;
 use crate::device::Device;
 use crate::request::Request;
 use crate::sched::{Estimate, Pending, Rehearse, Rule, Satf};
-use crate::tower::BoxedRehearsal;
+use crate::stack::BoxedRehearsal;
 use crate::units::{Instant, Span};
 
 /// What waits for a member, in order of arrival, and the commands that a read would add.

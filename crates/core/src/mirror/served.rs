@@ -2,7 +2,7 @@
 
 use super::Mirror;
 use super::parent::{Parent, child_id};
-use crate::device::{Completion, Device, Part, Refused, Status};
+use crate::device::{Completion, ComponentReport, Device, Status, SubmitError};
 use crate::request::Request;
 use crate::sched::Pending;
 use crate::units::{Bytes, Instant, SectorCount};
@@ -43,7 +43,7 @@ impl Device for Mirror {
         self.members[0].device.sector_size()
     }
 
-    fn check(&self, request: &Request) -> Result<(), Refused> {
+    fn check(&self, request: &Request) -> Result<(), SubmitError> {
         self.members[0].device.check(request)
     }
 
@@ -51,7 +51,7 @@ impl Device for Mirror {
         true
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.check(&request)?;
         let arrived = now;
         let pending = Pending { request, arrived };
@@ -123,7 +123,7 @@ impl Device for Mirror {
     }
 
     /// The members, the first as 0 and the second as 1; a spare is 2.
-    fn parts(&self, now: Instant) -> Vec<Part> {
+    fn components(&self, now: Instant) -> Vec<ComponentReport> {
         self.parts_by_number(now)
     }
 }

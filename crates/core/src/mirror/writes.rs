@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::destaging::{BatchOrder, Side};
 use crate::sched::{Estimate, Fcfs, OatBatch, Outlook, Pending, Policy, Rule, Satf};
-use crate::tower::BoxedDevice;
+use crate::stack::BoxedDevice;
 use crate::units::Instant;
 
 /// Writes in order of arrival, and a batch of them.

@@ -54,7 +54,7 @@ pub struct Clock {
 
 /// The information of a completion about the platter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum AngleUpdate {
     /// The platter is this much later than expected.
     Late(Span),
     /// The angle fits no sector that the request could have waited for.
@@ -115,9 +115,9 @@ impl Clock {
 
     /// Observes a completion at `at` that was `off` later than the model's platter allows, by less
     /// than half a revolution.
-    pub fn observe(&mut self, at: Instant, off: Span) -> Seen {
+    pub fn observe(&mut self, at: Instant, off: Span) -> AngleUpdate {
         if self.continuity == Continuity::Unknown {
-            return Seen::Found(off);
+            return AngleUpdate::Found(off);
         }
         let known = self.is_locked(at);
         (self.late, self.both) = self.grown(at);
@@ -132,14 +132,14 @@ impl Clock {
             self.beyond = 0;
             self.late = noise * noise;
             self.both = 0.0;
-            return Seen::Found(off);
+            return AngleUpdate::Found(off);
         }
         if off_ns.abs() > GATE * variance.sqrt() {
             self.beyond += 1;
             if self.beyond >= LOST_AFTER {
                 self.lose();
             }
-            return Seen::Surprise;
+            return AngleUpdate::Surprise;
         }
         self.beyond = 0;
         let gain = [self.late / variance, self.both / variance];
@@ -147,7 +147,7 @@ impl Clock {
         self.both -= gain[0] * self.both;
         self.late -= gain[0] * self.late;
         self.period_ns *= 1.0 + gain[1] * off_ns;
-        Seen::Late(Span::from_ns((gain[0] * off_ns).round() as i64))
+        AngleUpdate::Late(Span::from_ns((gain[0] * off_ns).round() as i64))
     }
 
     /// The angle may be any.
@@ -167,7 +167,12 @@ mod tests {
 
     /// Completions every 30 ms of a platter that is initially `phase` late and slower by `slower`,
     /// with `noise` added to the observations. Returns the remaining lateness after each.
-    fn followed(clock: &mut Clock, phase: f64, slower: f64, noise: &[f64]) -> Vec<(Seen, f64)> {
+    fn followed(
+        clock: &mut Clock,
+        phase: f64,
+        slower: f64,
+        noise: &[f64],
+    ) -> Vec<(AngleUpdate, f64)> {
         let mut late = phase;
         let mut before = Instant::START;
         let step = |(n, noise): (u64, &f64)| {
@@ -177,7 +182,7 @@ mod tests {
             late += (at - before).as_ns() as f64 * (slower - believed);
             before = at;
             let seen = clock.observe(at, Span::from_ns((late + noise).round() as i64));
-            if let Seen::Late(by) | Seen::Found(by) = seen {
+            if let AngleUpdate::Late(by) | AngleUpdate::Found(by) = seen {
                 late -= by.as_ns() as f64;
             }
             (seen, late)
@@ -189,11 +194,11 @@ mod tests {
     fn a_slow_spindle_is_followed_to_a_thousandth_of_a_revolution() {
         let mut clock = Clock::new(PERIOD_NS, Continuity::Unbroken);
         let left = followed(&mut clock, 3e6, 4e-4, &[0.0; 400]);
-        assert!(matches!(left[0].0, Seen::Found(_)));
+        assert!(matches!(left[0].0, AngleUpdate::Found(_)));
         assert!(
             left[1..]
                 .iter()
-                .all(|(seen, _)| matches!(seen, Seen::Late(_)))
+                .all(|(seen, _)| matches!(seen, AngleUpdate::Late(_)))
         );
         let (_, last) = left[399];
         assert!(last.abs() < 1e-3 * PERIOD_NS, "{last} ns");
@@ -222,13 +227,16 @@ mod tests {
         let at = |n: u64| Instant::from_ns(30_000_000 * (51 + n));
         for n in 0..u64::from(LOST_AFTER) {
             assert!(clock.is_locked(at(n)), "{n}");
-            assert_eq!(clock.observe(at(n), Span::from_ms(3.0)), Seen::Surprise);
+            assert_eq!(
+                clock.observe(at(n), Span::from_ms(3.0)),
+                AngleUpdate::Surprise
+            );
         }
         assert_eq!(clock.period_ns(), period);
         assert!(!clock.is_locked(at(9)));
         let found = clock.observe(at(9), Span::from_ms(3.0));
         assert!(
-            matches!(found, Seen::Found(late) if late > Span::from_ms(2.9)),
+            matches!(found, AngleUpdate::Found(late) if late > Span::from_ms(2.9)),
             "{found:?}"
         );
         let now = Instant::from_ns(1_500_000_000);
@@ -245,7 +253,7 @@ mod tests {
         assert!(clock.is_locked(soon) && !clock.is_locked(late));
         let period = clock.period_ns();
         let off = Span::from_ms(4.0);
-        assert_eq!(clock.observe(late, off), Seen::Found(off));
+        assert_eq!(clock.observe(late, off), AngleUpdate::Found(off));
         assert_eq!(clock.period_ns(), period);
     }
 
@@ -254,7 +262,7 @@ mod tests {
         let mut clock = Clock::new(PERIOD_NS, Continuity::Unknown);
         for ms in [3.0, -4.0, 0.1] {
             let off = Span::from_ms(ms);
-            assert_eq!(clock.observe(Instant::START, off), Seen::Found(off));
+            assert_eq!(clock.observe(Instant::START, off), AngleUpdate::Found(off));
             assert!(!clock.is_locked(Instant::START));
         }
         assert_eq!(clock.period_ns(), PERIOD_NS);

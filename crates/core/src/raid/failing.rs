@@ -3,7 +3,7 @@
 use super::Raid;
 use super::parent::{Part, child_id};
 use super::plan::{self, Access, Health};
-use crate::device::{Completion, Device, Lost, Status};
+use crate::device::{Completion, DataLoss, Device, Status};
 use crate::redundancy::{Due, Failure};
 use crate::request::Op;
 use crate::units::{Instant, Lbn, SectorCount};
@@ -33,7 +33,7 @@ impl Raid {
     }
 
     /// The data that have been at `members` only, in the rows that are not rebuilt.
-    fn lost(&self, at: Instant, members: &[usize]) -> Lost {
+    fn lost(&self, at: Instant, members: &[usize]) -> DataLoss {
         let rows = (self.health.rebuilt..self.layout.rows()).map(|row| self.layout.row(row));
         let units = rows.flat_map(|row| {
             let unit_of = move |member: &usize| self.layout.data_unit(row.index, *member);
@@ -46,7 +46,7 @@ impl Raid {
             blocks += sectors;
         }
         let blocks = SectorCount(blocks);
-        Lost { at, first, blocks }
+        DataLoss { at, first, blocks }
     }
 
     /// Takes from a member that has failed what it has not begun, in the order in which the

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::*;
-use crate::device::Lost;
+use crate::device::DataLoss;
 use crate::device::slow::{Log, Slow};
 use crate::random::{Generator, Purpose, below, generator};
 use crate::redundancy::shadow::told;
@@ -29,7 +29,7 @@ struct Shadow {
     failed: usize,
     /// The places of the spare that the rebuild has written.
     restored: BTreeSet<u64>,
-    lost: Option<Lost>,
+    lost: Option<DataLoss>,
     seen: BTreeMap<u64, Seen>,
     /// Of each block, the values that a read may find.
     allowed: Vec<Vec<u64>>,
@@ -105,7 +105,7 @@ impl Shadow {
 
     /// The blocks of which at least one other is missing in their row; a spare has what was
     /// rebuilt.
-    fn lost(&self, at: Instant) -> Option<Lost> {
+    fn lost(&self, at: Instant) -> Option<DataLoss> {
         let layout = self.raid.layout;
         let mut lost = BTreeSet::new();
         for place in 0..self.devices[0].len() as u64 {
@@ -118,7 +118,7 @@ impl Shadow {
             }
         }
         let (first, blocks) = (*lost.first()?, SectorCount(lost.len() as u64));
-        Some(Lost { at, first, blocks })
+        Some(DataLoss { at, first, blocks })
     }
 
     /// Looks which parts there are now.

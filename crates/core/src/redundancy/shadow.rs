@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Failure;
 use crate::device::slow::Log;
-use crate::device::{Completion, Device, Lost, Work};
+use crate::device::{Completion, DataLoss, Device, Work};
 use crate::random::{Generator, Purpose, below, generator};
 use crate::request::{Op, Ordering, Request};
 use crate::units::{Instant, Lbn, SectorCount, Span};
@@ -77,7 +77,7 @@ struct Shadow<C> {
     /// Those of the step that is under way: a part of a step is of no use.
     restoring: BTreeSet<u64>,
     steps: Option<(u64, u64)>,
-    lost: Option<Lost>,
+    lost: Option<DataLoss>,
     /// What the steps of the rebuild have read, by block of the array.
     read: BTreeMap<Lbn, u64>,
     commands: BTreeMap<u64, Option<Request>>,
@@ -117,8 +117,8 @@ fn overlap(one: &Request, other: &Request) -> bool {
 }
 
 /// What an array says that failures have lost.
-pub(crate) fn told(array: &impl Device) -> Option<Lost> {
-    let mut parts = array.parts(Instant::START).into_iter();
+pub(crate) fn told(array: &impl Device) -> Option<DataLoss> {
+    let mut parts = array.components(Instant::START).into_iter();
     parts.find_map(|part| match part.work {
         Work::Redundancy(work) => work.lost,
         Work::Disk(_) | Work::Cache(_) | Work::Buffer(_) => None,
@@ -177,7 +177,7 @@ impl<C: Copies> Shadow<C> {
     }
 
     /// The blocks that no device has which is left: a spare has what was rebuilt.
-    fn lost(&self, at: Instant) -> Option<Lost> {
+    fn lost(&self, at: Instant) -> Option<DataLoss> {
         let mut left = BTreeSet::new();
         for (device, stored) in self.devices.iter().enumerate() {
             let is_spare = device == self.members;
@@ -194,7 +194,7 @@ impl<C: Copies> Shadow<C> {
         let blocks = SectorCount(self.array.capacity().0 - left.len() as u64);
         let mut all = (0..self.array.capacity().0).map(Lbn);
         let first = all.find(|block| !left.contains(block))?;
-        Some(Lost { at, first, blocks })
+        Some(DataLoss { at, first, blocks })
     }
 
     /// Submits a request, unless it is a write to blocks that are being written: its sender could

@@ -1,7 +1,7 @@
 //! Combines independent runs of one model into one result.
 
-use super::{Report, Served};
-use crate::stats::ResponseFigures;
+use super::{Report, RequestTotals};
+use crate::stats::ResponseStats;
 use crate::stats::student::half_width_95;
 use crate::units::Span;
 
@@ -95,39 +95,39 @@ fn mean(values: &[f64]) -> Option<f64> {
 
 /// Requests of one kind in each of several runs.
 #[derive(Clone, Debug)]
-pub struct Alike {
-    runs: Vec<Served>,
+pub struct ReplicatedTotals {
+    runs: Vec<RequestTotals>,
 }
 
-impl Alike {
+impl ReplicatedTotals {
     /// Combines these runs, at least one.
     ///
     /// # Panics
     /// Without any.
-    pub fn new(runs: Vec<Served>) -> Self {
+    pub fn new(runs: Vec<RequestTotals>) -> Self {
         assert!(!runs.is_empty(), "no runs");
         Self { runs }
     }
 
     /// All runs together, without a valid confidence interval.
-    pub fn all(&self) -> Served {
-        let mut all = Served::default();
+    pub fn all(&self) -> RequestTotals {
+        let mut all = RequestTotals::default();
         self.runs.iter().for_each(|run| all.merge(run));
         all
     }
 
     /// Response times of all requests: for a single run with its interval by batch means, for
     /// several with the interval over the runs. `None` when nothing was counted.
-    pub fn figures(&self) -> Option<ResponseFigures> {
+    pub fn figures(&self) -> Option<ResponseStats> {
         match &self.runs[..] {
             [only] => only.responses().figures(),
-            runs => ResponseFigures::of_replications(runs.iter().map(Served::responses)),
+            runs => ResponseStats::from_replications(runs.iter().map(RequestTotals::responses)),
         }
     }
 
     /// Half the width of the confidence interval of the mean service time.
     pub fn service_ci95_ms(&self) -> Option<f64> {
-        let means = self.runs.iter().filter_map(Served::mean_service);
+        let means = self.runs.iter().filter_map(RequestTotals::mean_service);
         half_width_95(&means.map(Span::as_ms).collect::<Vec<f64>>())
     }
 }

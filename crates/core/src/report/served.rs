@@ -9,7 +9,7 @@ const SERVICE_PARTS: usize = Breakdown::NAMES.len() - 1;
 
 /// Response times, parts of service and hits of some requests of a run, in constant memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Served {
+pub struct RequestTotals {
     responses: ResponseSummary,
     /// Sums in nanoseconds of the parts of service: all parts of the breakdown except the queue
     /// wait. That alone could exceed 63 bits: on a saturated drive it is unbounded, while service
@@ -18,7 +18,7 @@ pub struct Served {
     hits: u64,
 }
 
-impl Served {
+impl RequestTotals {
     /// Adds a request.
     #[inline(always)]
     pub fn record(&mut self, completion: &Completion) {

@@ -4,7 +4,7 @@ use super::occupancy::Occupancy;
 use crate::device::Completion;
 use crate::engine::Observer;
 use crate::request::Request;
-use crate::stats::{ResponseFigures, ResponseSummary};
+use crate::stats::{ResponseStats, ResponseSummary};
 use crate::units::{Instant, Span};
 
 /// Results of one half-open window.
@@ -15,7 +15,7 @@ pub struct Window {
     /// Requests that entered the device within it.
     pub arrived_count: u64,
     /// Response times of the reads and writes that succeeded within it; `None` if there were none.
-    pub responses: Option<ResponseFigures>,
+    pub responses: Option<ResponseStats>,
     /// The share of it with some request inside.
     pub utilisation_fraction: f64,
     /// The average number of requests waiting.

@@ -91,7 +91,7 @@ impl PolicyConfig {
         let keys = written.filter_map(|written| Some(written.split_once('=')?.0));
         let call = Call::read_in_order(text, field, &keys.collect::<Vec<_>>());
         let call = call.map_err(|error| exemplified(error, info))?;
-        let mut args = Args::of(&call, ());
+        let mut args = Args::new(&call, ());
         let known = read(&mut args)?;
         args.finish()?;
         Ok(Self {

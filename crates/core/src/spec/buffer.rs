@@ -1,6 +1,6 @@
 //! The on-board buffer.
 
-use super::key::{A1, CACHES, DISKSIM, FLAG, FRACTION, TIME, Vary, count, size, word};
+use super::key::{A1, CACHES, DISKSIM, FLAG, FRACTION, TIME, Variation, count, size, word};
 use crate::units::{SectorCount, Span};
 
 /// If this table is left out, the buffer is one segment of this size that only matches speeds.
@@ -12,9 +12,9 @@ section! {
     pub struct Buffer at "buffer." |spec| (Some(&spec.buffer), &mut spec.buffer) {
         /// Number of segments; two or more with `dedicated_write_segment`.
         segments: u32 = 1
-            => count("segments", 1, 1_000_000).varied(31, Vary::Jointly).cited(CACHES);
+            => count("segments", 1, 1_000_000).varied(31, Variation::Jointly).cited(CACHES);
         /// Size of a segment.
-        segment: SectorCount = PLAIN_SEGMENT => size(1).varied(31, Vary::Jointly).cited(CACHES);
+        segment: SectorCount = PLAIN_SEGMENT => size(1).varied(31, Variation::Jointly).cited(CACHES);
         /// Whether data stay usable after their request. If not, the buffer only matches the speeds
         /// of media and bus: no hits, no read-ahead, no write cache.
         caching: bool = false => FLAG.cited("worthington94 table 3b");
@@ -28,11 +28,11 @@ section! {
         read_ahead_min: SectorCount = SectorCount(0) => size(0).cited(A1);
         /// At most this much beyond the last requested sector; at most `segment`.
         read_ahead_max: SectorCount = PLAIN_SEGMENT
-            => size(0).same_as("buffer.segment").varied(31, Vary::Jointly).cited(A1);
+            => size(0).same_as("buffer.segment").varied(31, Variation::Jointly).cited(A1);
         /// What happens to the data that a read delivered: they stay, or read-ahead gets the whole
         /// segment.
-        delivered: Delivered = Delivered::Kept
-            => word(Delivered::WORDS).switched(30).cited(CACHES);
+        delivered: DeliveredBlocks = DeliveredBlocks::Kept
+            => word(DeliveredBlocks::WORDS).switched(30).cited(CACHES);
         /// Only a read that continues the previous command, another read, is followed by
         /// read-ahead: firmware that waits until it has detected a run.
         read_ahead_on_run: bool = false => FLAG.switched(20);
@@ -40,7 +40,7 @@ section! {
         /// at random from the run's seed: read-ahead sometimes fails.
         ///
         /// On the Cheetah 4LP 2 to 3 %.
-        read_ahead_failures: f64 = 0.0 => FRACTION.varied(32, Vary::Jointly);
+        read_ahead_failures: f64 = 0.0 => FRACTION.varied(32, Variation::Jointly);
         /// A read served entirely from the buffer restarts read-ahead.
         read_ahead_on_hit: bool = false => FLAG.switched(20).cited(DISKSIM);
         /// Read-ahead can be aborted within a sector; otherwise it continues to the end of the
@@ -90,12 +90,12 @@ section! {
         /// A write that continues the previous one shares its segment and its pass over the media.
         combine_writes: bool = false => FLAG.switched(20).cited(DISKSIM);
         /// A read's bus transfer begins when this fraction of it is buffered.
-        read_watermark: f64 = 0.0 => FRACTION.varied(30, Vary::Jointly).cited(A1);
+        read_watermark: f64 = 0.0 => FRACTION.varied(30, Variation::Jointly).cited(A1);
         /// The drive reconnects for more write data when less than this fraction is left to write.
         write_watermark: f64 = 0.0 => FRACTION.cited(A1);
         /// What the watermarks are fractions of.
         watermark_of: WatermarkOf = WatermarkOf::Request
-            => word(WatermarkOf::WORDS).varied(30, Vary::Jointly).cited(DISKSIM);
+            => word(WatermarkOf::WORDS).varied(30, Variation::Jointly).cited(DISKSIM);
     }
 }
 
@@ -117,7 +117,7 @@ words! {
 
 words! {
     /// What happens to the data that a read delivered.
-    pub enum Delivered {
+    pub enum DeliveredBlocks {
         /// They stay; read-ahead gets the rest of the segment.
         Kept = "kept",
         /// Read-ahead gets the whole segment, and a later read never hits them (worthington96
@@ -203,7 +203,7 @@ impl Buffer {
             let expected = "0 %, unless there is read_ahead";
             return Some(("read_ahead_failures", expected.to_owned()));
         }
-        if self.read_whole_track && self.delivered != Delivered::Kept {
+        if self.read_whole_track && self.delivered != DeliveredBlocks::Kept {
             let expected = "false, unless delivered = \"kept\"";
             return Some(("read_whole_track", expected.to_owned()));
         }

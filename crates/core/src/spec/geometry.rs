@@ -3,7 +3,7 @@
 //! Upper bounds are far above any drive; they keep every product of counts within 63 bits, so
 //! that the layout need not check its arithmetic.
 
-use super::key::{DISKSIM, FLAG, Key, Kind, Shown, count, size, table, word};
+use super::key::{DISKSIM, FLAG, Key, KeyKind, SheetEntry, count, size, table, word};
 use crate::units::SectorCount;
 
 /// The most cylinders of a specification.
@@ -22,11 +22,11 @@ section! {
     pub struct Geometry at "geometry." |spec| (Some(&spec.geometry), &mut spec.geometry) {
         /// Exported capacity; with `unused_sectors`, the layout must have exactly this.
         sectors: SectorCount = SectorCount(0) => count("sectors", 1, MAX_SECTORS)
-            .required().shown(Shown::As("capacity_sectors")).cited(APPENDIX_B);
+            .required().shown(SheetEntry::As("capacity_sectors")).cited(APPENDIX_B);
         /// Sectors at the end that the zones map but the drive does not export: spare space under
         /// `sectors-per-disk`, otherwise unused, as in a drive sold with a round capacity.
         unused_sectors: SectorCount = SectorCount(0)
-            => count("sectors", 0, MAX_SECTORS).shown(Shown::Hidden);
+            => count("sectors", 0, MAX_SECTORS).shown(SheetEntry::Hidden);
         /// Bytes per sector.
         sector_bytes: u32 = 0 => count("bytes", 1, MAX_SECTOR_BYTES).required().cited(APPENDIX_B);
         /// Size of a sector on the media, a power of two of sectors, if the drive emulates smaller
@@ -47,7 +47,7 @@ section! {
         sparing: Sparing = Sparing::None => word(Sparing::WORDS).cited("worthington96 table 6");
         /// Cylinders in a range; only with `sectors-per-range`, which needs it.
         sparing_range: u32 = 0
-            => Key::of(Kind::Distance).shown(Shown::Argument).cited("worthington96 table 6");
+            => Key::of(KeyKind::Distance).shown(SheetEntry::Argument).cited("worthington96 table 6");
         /// A slipped place rotates all tracks after its region of the sparing scheme, to the end of
         /// the zone, by as much: skews are counted from the end of the previous data. If off, skews
         /// are those of whole tracks.
@@ -61,7 +61,7 @@ section! {
         /// Zones, outermost first, covering ascending ranges of cylinders. Cylinders between two
         /// zones hold no data.
         zones: Vec<Zone> = Vec::new()
-            => Key::of(Kind::Zones).required().shown(Shown::Hidden).cited("worthington96 table 5");
+            => Key::of(KeyKind::Zones).required().shown(SheetEntry::Hidden).cited("worthington96 table 5");
     }
 }
 
@@ -74,9 +74,9 @@ section! {
     ) {
         /// How many units of sparing (physical sectors or tracks) are reallocated.
         count: u64 = 0 => count("physical sectors or tracks", 0, MAX_SPARES)
-            .shown(Shown::As("grown_defects")).cited("worthington94 section 5.2");
+            .shown(SheetEntry::As("grown_defects")).cited("worthington94 section 5.2");
         /// Seed of their places.
-        seed: u64 = 0 => count("", 0, i64::MAX as u64).shown(Shown::Hidden);
+        seed: u64 = 0 => count("", 0, i64::MAX as u64).shown(SheetEntry::Hidden);
     }
 }
 

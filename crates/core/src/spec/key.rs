@@ -23,7 +23,7 @@ pub struct Key {
     /// Its path, with names joined by dots: `overheads.read_completion`.
     pub path: &'static str,
     /// The kind of its value.
-    pub kind: Kind,
+    pub kind: KeyKind,
     /// Whether it is required if its table is present.
     pub required: bool,
     /// The key whose value it takes by default, if it has no default of its own.
@@ -33,19 +33,19 @@ pub struct Key {
     /// Where it comes from: a table of a paper, or `own`.
     pub origin: &'static str,
     /// How a calibration may vary it.
-    pub vary: Vary,
+    pub vary: Variation,
     /// A calibration varies and writes keys in the order of their ranks, and keys of equal rank in
     /// the order of the table. Numbers have ranks from 0, flags from 20, others from 30.
     pub rank: u8,
     /// How a data sheet shows it.
-    pub shown: Shown,
+    pub shown: SheetEntry,
     pub(super) get: fn(&Spec) -> Option<Value>,
     pub(super) set: fn(&mut Spec, Value),
 }
 
 /// The kind of a key's value.
 #[derive(Clone, Copy, Debug)]
-pub enum Kind {
+pub enum KeyKind {
     /// Non-empty text.
     Text,
     /// `true` or `false`.
@@ -89,7 +89,7 @@ pub enum Kind {
 
 /// How a calibration may vary a key.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Vary {
+pub enum Variation {
     /// Not at all.
     Fixed,
     /// As a number.
@@ -105,7 +105,7 @@ pub enum Vary {
 
 /// How a data sheet shows a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
+pub enum SheetEntry {
     /// Under its own name, with its unit.
     Plain,
     /// Under this name.
@@ -117,7 +117,7 @@ pub enum Shown {
 }
 
 impl Key {
-    pub(super) const fn of(kind: Kind) -> Self {
+    pub(super) const fn of(kind: KeyKind) -> Self {
         Self {
             path: "",
             kind,
@@ -125,9 +125,9 @@ impl Key {
             same_as: None,
             documentation: "",
             origin: "own",
-            vary: Vary::Fixed,
+            vary: Variation::Fixed,
             rank: u8::MAX,
-            shown: Shown::Plain,
+            shown: SheetEntry::Plain,
             get: |_| None,
             set: |_, _| {},
         }
@@ -151,19 +151,19 @@ impl Key {
         Self { origin, ..self }
     }
 
-    pub(super) const fn varied(self, rank: u8, vary: Vary) -> Self {
+    pub(super) const fn varied(self, rank: u8, vary: Variation) -> Self {
         Self { vary, rank, ..self }
     }
 
     pub(super) const fn fitted(self, rank: u8, prior_ms: f64) -> Self {
-        self.varied(rank, Vary::Number { prior_ms })
+        self.varied(rank, Variation::Number { prior_ms })
     }
 
     pub(super) const fn switched(self, rank: u8) -> Self {
-        self.varied(rank, Vary::Switch)
+        self.varied(rank, Variation::Switch)
     }
 
-    pub(super) const fn shown(self, shown: Shown) -> Self {
+    pub(super) const fn shown(self, shown: SheetEntry) -> Self {
         Self { shown, ..self }
     }
 
@@ -177,7 +177,7 @@ impl Key {
         fn collect(keys: &'static [Key], all: &mut Vec<&'static Key>) {
             for key in keys {
                 match key.kind {
-                    Kind::Table(inner) => collect(inner, all),
+                    KeyKind::Table(inner) => collect(inner, all),
                     _ => all.push(key),
                 }
             }
@@ -217,14 +217,14 @@ impl Key {
             (_, Value::Flag(flag)) => flag.to_string(),
             (_, Value::Word(word)) => format!("{word:?}"),
             (_, Value::Policy(policy)) => format!("\"{policy}\""),
-            (Kind::Size { .. }, Value::Count(1)) => "\"1 sector\"".to_owned(),
-            (Kind::Size { .. }, Value::Count(sectors)) => format!("\"{sectors} sectors\""),
-            (Kind::Distance, Value::Count(cylinders)) => format!("\"{cylinders} cylinders\""),
+            (KeyKind::Size { .. }, Value::Count(1)) => "\"1 sector\"".to_owned(),
+            (KeyKind::Size { .. }, Value::Count(sectors)) => format!("\"{sectors} sectors\""),
+            (KeyKind::Distance, Value::Count(cylinders)) => format!("\"{cylinders} cylinders\""),
             (_, Value::Count(count)) => count.to_string(),
             (_, Value::Time(time)) => format!("\"{} ms\"", milliseconds(*time)),
             // Not in milliseconds: decimals, read back, can be another number.
-            (Kind::Rotation, Value::Number(ns)) => format!("\"{ns} ns\""),
-            (Kind::Fraction, Value::Number(part)) => {
+            (KeyKind::Rotation, Value::Number(ns)) => format!("\"{ns} ns\""),
+            (KeyKind::Fraction, Value::Number(part)) => {
                 format!("\"{} %\"", (part * 1e6).round() / 1e4)
             }
             _ => panic!("{}: {value:?} is not written here", self.path),
@@ -233,29 +233,29 @@ impl Key {
 }
 
 /// Rows begin with one of these.
-pub(super) const TEXT: Key = Key::of(Kind::Text);
-pub(super) const FLAG: Key = Key::of(Kind::Flag);
-pub(super) const TIME: Key = Key::of(Kind::Time { signed: false });
-pub(super) const SIGNED_TIME: Key = Key::of(Kind::Time { signed: true });
-pub(super) const FRACTION: Key = Key::of(Kind::Fraction);
+pub(super) const TEXT: Key = Key::of(KeyKind::Text);
+pub(super) const FLAG: Key = Key::of(KeyKind::Flag);
+pub(super) const TIME: Key = Key::of(KeyKind::Time { signed: false });
+pub(super) const SIGNED_TIME: Key = Key::of(KeyKind::Time { signed: true });
+pub(super) const FRACTION: Key = Key::of(KeyKind::Fraction);
 
 pub(super) const fn word(words: &'static [&'static str]) -> Key {
-    Key::of(Kind::Word(words))
+    Key::of(KeyKind::Word(words))
 }
 
 /// A count of what `unit` names.
 pub(super) const fn count(unit: &'static str, min: u64, max: u64) -> Key {
-    Key::of(Kind::Count { unit, min, max })
+    Key::of(KeyKind::Count { unit, min, max })
 }
 
 /// A size of at least `min` sectors.
 pub(super) const fn size(min: u64) -> Key {
-    Key::of(Kind::Size { min })
+    Key::of(KeyKind::Size { min })
 }
 
 /// A table of further keys.
 pub(super) const fn table(keys: &'static [Key]) -> Key {
-    Key::of(Kind::Table(keys))
+    Key::of(KeyKind::Table(keys))
 }
 
 /// Where keys come from.

@@ -1,6 +1,6 @@
 //! Rotation and arm.
 
-use super::key::{A1, Key, Kind, SIGNED_TIME, Shown, TIME, Vary};
+use super::key::{A1, Key, KeyKind, SIGNED_TIME, SheetEntry, TIME, Variation};
 use crate::units::Span;
 
 section! {
@@ -11,9 +11,9 @@ section! {
         ///
         /// In nanoseconds, which is the definition; rpm is only for display.
         period_ns as rotation: f64 = 0.0
-            => Key::of(Kind::Rotation).required().varied(30, Vary::Jointly).cited(A1);
+            => Key::of(KeyKind::Rotation).required().varied(30, Variation::Jointly).cited(A1);
         /// Seek times.
-        seek: SeekCurve = SeekCurve::default() => CURVE.required().shown(Shown::Hidden);
+        seek: SeekCurve = SeekCurve::default() => CURVE.required().shown(SheetEntry::Hidden);
         /// Time to another head of the same cylinder. It overlaps a seek: positioning takes the
         /// longer of the two.
         head_switch: Span = Span::ZERO => TIME.fitted(6, 0.3).cited(TABLE_8);
@@ -35,25 +35,25 @@ section! {
         ///
         /// Estimates for policies and predictions are for the mean.
         seek_scatter: Option<SeekCurve> = None
-            => SCATTER.shown(Shown::As("seek_scatter_curve"));
+            => SCATTER.shown(SheetEntry::As("seek_scatter_curve"));
         /// The same before a write; otherwise that of reads.
         write_seek_scatter: Option<SeekCurve> = None
-            => SCATTER.shown(Shown::As("write_seek_scatter_curve"));
+            => SCATTER.shown(SheetEntry::As("write_seek_scatter_curve"));
         /// Added to any seek or head switch before a write; negative when *effective* (reads wait
         /// to settle too, or the write's setup overlaps), by no more than the shortest movement.
         write_settle: Span = Span::ZERO => SIGNED_TIME.fitted(6, 0.5).cited(TABLE_8);
         /// Seek times before a write, if they were measured separately; otherwise those of
         /// reads. `write_settle` is added to either.
         write_seek: Option<SeekCurve> = None
-            => CURVE.cited("own").shown(Shown::As("write_seek_curve_of_its_own"));
+            => CURVE.cited("own").shown(SheetEntry::As("write_seek_curve_of_its_own"));
     }
 }
 
-const CURVE: Key = Key::of(Kind::SeekCurve)
-    .varied(30, Vary::Jointly)
+const CURVE: Key = Key::of(KeyKind::SeekCurve)
+    .varied(30, Variation::Jointly)
     .cited("worthington94 table A.3");
 /// Standard deviations by distance.
-const SCATTER: Key = Key::of(Kind::SeekCurve).varied(32, Vary::Jointly);
+const SCATTER: Key = Key::of(KeyKind::SeekCurve).varied(32, Variation::Jointly);
 const TABLE_8: &str = "worthington96 table 8";
 
 /// Seek time as a function of distance in cylinders. Zero distance takes no time.

@@ -1,6 +1,6 @@
 //! The on-board command queue.
 
-use super::key::{DISKSIM, Key, Kind, count, word};
+use super::key::{DISKSIM, Key, KeyKind, count, word};
 use crate::sched::PolicyConfig;
 
 section! {
@@ -10,7 +10,7 @@ section! {
         /// Commands that the drive accepts at one time, including the one in service.
         depth: u32 = 1 => count("commands", 1, 1_000_000).cited(DISKSIM);
         /// The policy that orders them.
-        policy: PolicyConfig = PolicyConfig::default() => Key::of(Kind::Policy);
+        policy: PolicyConfig = PolicyConfig::default() => Key::of(KeyKind::Policy);
         /// When the arm may move on to the next command: completion acknowledged, ready, or last
         /// sector off the media.
         preseek: PreSeek = PreSeek::Acknowledged => word(PreSeek::WORDS).cited(DISKSIM);

@@ -8,7 +8,7 @@ mod zones;
 
 pub use document::Document;
 
-use super::{Key, Kind, Spec, Value};
+use super::{Key, KeyKind, Spec, Value};
 use crate::text::InputError;
 use crate::units::{Bytes, SectorCount};
 use tree::Table;
@@ -35,7 +35,7 @@ fn keys(table: &Table<'_>, keys: &'static [Key], spec: &mut Spec) -> Result<(), 
             }
             (true, None) if !key.required => {}
             _ => match key.kind {
-                Kind::Table(inner) => self::keys(&value.table()?, inner, spec)?,
+                KeyKind::Table(inner) => self::keys(&value.table()?, inner, spec)?,
                 _ => key.set(spec, read(&value, key.kind, spec)?),
             },
         }
@@ -44,24 +44,24 @@ fn keys(table: &Table<'_>, keys: &'static [Key], spec: &mut Spec) -> Result<(), 
 }
 
 /// Reads a value of a kind; `spec` has what was read before it.
-fn read(value: &tree::Value<'_>, kind: Kind, spec: &Spec) -> Result<Value, InputError> {
+fn read(value: &tree::Value<'_>, kind: KeyKind, spec: &Spec) -> Result<Value, InputError> {
     let sector = Bytes(u64::from(spec.geometry.sector_bytes));
     let sectors = |size: SectorCount| Value::Count(size.0);
     Ok(match kind {
-        Kind::Text => Value::Text(field::text(value)?),
-        Kind::Flag => Value::Flag(field::flag(value)?),
-        Kind::Word(words) => Value::Word(field::word(value, words)?),
-        Kind::Count { min, max, .. } => Value::Count(field::count(value, min..=max)?),
-        Kind::Size { min: 0 } => sectors(field::size(value, sector)?),
-        Kind::Size { .. } => sectors(field::some_size(value, sector)?),
-        Kind::Distance => Value::Count(field::distance(value)?.into()),
-        Kind::Time { signed: false } => Value::Time(field::time(value)?),
-        Kind::Time { signed: true } => Value::Time(field::signed_time(value)?),
-        Kind::Fraction => Value::Number(field::fraction(value)?),
-        Kind::Rotation => Value::Number(field::period_ns(value)?),
-        Kind::Policy => Value::Policy(field::policy(value)?),
-        Kind::SeekCurve => Value::SeekCurve(seek::curve(&value.table()?)?),
-        Kind::Zones => Value::Zones(zones::zones(value, spec.geometry.cylinders)?),
-        Kind::Table(_) => unreachable!("tables are read key by key"),
+        KeyKind::Text => Value::Text(field::text(value)?),
+        KeyKind::Flag => Value::Flag(field::flag(value)?),
+        KeyKind::Word(words) => Value::Word(field::word(value, words)?),
+        KeyKind::Count { min, max, .. } => Value::Count(field::count(value, min..=max)?),
+        KeyKind::Size { min: 0 } => sectors(field::size(value, sector)?),
+        KeyKind::Size { .. } => sectors(field::some_size(value, sector)?),
+        KeyKind::Distance => Value::Count(field::distance(value)?.into()),
+        KeyKind::Time { signed: false } => Value::Time(field::time(value)?),
+        KeyKind::Time { signed: true } => Value::Time(field::signed_time(value)?),
+        KeyKind::Fraction => Value::Number(field::fraction(value)?),
+        KeyKind::Rotation => Value::Number(field::period_ns(value)?),
+        KeyKind::Policy => Value::Policy(field::policy(value)?),
+        KeyKind::SeekCurve => Value::SeekCurve(seek::curve(&value.table()?)?),
+        KeyKind::Zones => Value::Zones(zones::zones(value, spec.geometry.cylinders)?),
+        KeyKind::Table(_) => unreachable!("tables are read key by key"),
     })
 }

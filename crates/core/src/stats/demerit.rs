@@ -4,9 +4,9 @@ use crate::units::{Span, gcd};
 
 /// A sample in ascending order, sorted once for many comparisons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sorted(Vec<Span>);
+pub struct SortedSpans(Vec<Span>);
 
-impl Sorted {
+impl SortedSpans {
     /// Sorts `spans`.
     pub fn new(mut spans: Vec<Span>) -> Self {
         spans.sort_unstable();
@@ -19,7 +19,7 @@ impl Sorted {
     }
 }
 
-impl FromIterator<Span> for Sorted {
+impl FromIterator<Span> for SortedSpans {
     fn from_iter<I: IntoIterator<Item = Span>>(spans: I) -> Self {
         Self::new(spans.into_iter().collect())
     }
@@ -51,14 +51,14 @@ impl FromIterator<Span> for Sorted {
 /// # Example
 ///
 /// ```
-/// use diskarm_core::stats::{Sorted, demerit};
+/// use diskarm_core::stats::{SortedSpans, demerit};
 /// use diskarm_core::units::Span;
-/// let drive: Sorted = [9.0, 15.0].map(Span::from_ms).into_iter().collect();
-/// let model: Sorted = [12.0, 19.0].map(Span::from_ms).into_iter().collect();
+/// let drive: SortedSpans = [9.0, 15.0].map(Span::from_ms).into_iter().collect();
+/// let model: SortedSpans = [12.0, 19.0].map(Span::from_ms).into_iter().collect();
 /// // The root of the mean of 3² and 4².
 /// assert_eq!(demerit(&drive, &model), Some(Span::from_ms(12.5f64.sqrt())));
 /// ```
-pub fn demerit(a: &Sorted, b: &Sorted) -> Option<Span> {
+pub fn demerit(a: &SortedSpans, b: &SortedSpans) -> Option<Span> {
     let (a, b) = (a.as_slice(), b.as_slice());
     if a.is_empty() || b.is_empty() {
         return None;
@@ -98,7 +98,7 @@ pub fn demerit(a: &Sorted, b: &Sorted) -> Option<Span> {
 mod tests {
     use super::*;
 
-    fn sorted<const N: usize>(ns: [i64; N]) -> Sorted {
+    fn sorted<const N: usize>(ns: [i64; N]) -> SortedSpans {
         ns.map(Span::from_ns).into_iter().collect()
     }
 

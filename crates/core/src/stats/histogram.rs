@@ -30,7 +30,7 @@ const OCTAVE: u64 = 1 << OCTAVE_BITS;
 ///
 /// # When it is bad
 ///
-/// Differences between percentiles smaller than a cell are lost: use [`Sorted`](super::Sorted)
+/// Differences between percentiles smaller than a cell are lost: use [`SortedSpans`](super::SortedSpans)
 /// samples there.
 ///
 /// # Example

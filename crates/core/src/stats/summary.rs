@@ -29,7 +29,7 @@ pub struct ResponseSummary {
 
 /// The figures of a [`ResponseSummary`], as plain numbers for output.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ResponseFigures {
+pub struct ResponseStats {
     /// Number of responses.
     pub count: u64,
     /// Mean.
@@ -54,10 +54,10 @@ pub struct ResponseFigures {
     pub max_ms: f64,
 }
 
-impl ResponseFigures {
+impl ResponseStats {
     /// The combined figures of independent replications. The confidence interval is Student's over
     /// the means of the non-empty ones, and `None` with fewer than two.
-    pub fn of_replications<'s>(runs: impl Iterator<Item = &'s ResponseSummary>) -> Option<Self> {
+    pub fn from_replications<'s>(runs: impl Iterator<Item = &'s ResponseSummary>) -> Option<Self> {
         let mut all = ResponseSummary::default();
         let mut means_ms = Vec::new();
         for run in runs {
@@ -109,9 +109,9 @@ impl ResponseSummary {
     }
 
     /// All figures; `None` when nothing was recorded.
-    pub fn figures(&self) -> Option<ResponseFigures> {
+    pub fn figures(&self) -> Option<ResponseStats> {
         let quantile_ms = |p| self.histogram.quantile(p).map(Span::as_ms);
-        Some(ResponseFigures {
+        Some(ResponseStats {
             count: self.moments.count(),
             mean_ms: self.moments.mean()?.as_ms(),
             ci95_ms: self.batches.half_width_95().map(Span::as_ms),

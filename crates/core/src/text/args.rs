@@ -25,7 +25,7 @@ const SHARE: &str = "a percentage from 0 % to 100 %, with its sign, such as \"67
 
 impl<'t, C> Args<'t, C> {
     /// The parameters of `call`, for a reader that needs to know `context`.
-    pub fn of(call: &Call<'t>, context: C) -> Self {
+    pub fn new(call: &Call<'t>, context: C) -> Self {
         Self {
             context,
             name: call.name,

@@ -85,7 +85,7 @@ impl Arrivals {
     /// Parses one call; `field` is the field in errors about unknown names.
     pub(super) fn read(text: &str, disk: Disk, field: &str) -> Result<Self, InputError> {
         let call = Call::read(text, field)?;
-        let mut args = Args::of(&call, disk);
+        let mut args = Args::new(&call, disk);
         let read = if call.name == Closed::INFO.name {
             Closed::read(&mut args).map(Self::Closed)?
         } else {

@@ -100,7 +100,7 @@ pub struct PlaceMix {
 
 impl PlaceMix {
     /// One rule for all requests.
-    pub fn of(places: Places) -> Self {
+    pub fn single(places: Places) -> Self {
         Self {
             parts: vec![Share {
                 share: 1.0,
@@ -116,7 +116,7 @@ impl PlaceMix {
             .iter()
             .map(|word| {
                 let call = Call::read(word, field)?;
-                let mut args = Args::of(&call, disk);
+                let mut args = Args::new(&call, disk);
                 let share = args.maybe_share("share")?;
                 let places = Places::read(&call, &mut args);
                 let places = places.unwrap_or_else(|| Err(unknown(field, call.name)))?;

@@ -48,7 +48,7 @@ impl Sizes {
     /// Parses a size, or a call that names a distribution. `field` is the field in errors.
     pub(super) fn of_text(text: &str, disk: Disk, field: &str) -> Result<Self, InputError> {
         let call = Call::read(text, field)?;
-        let mut args = Args::of(&call, disk);
+        let mut args = Args::new(&call, disk);
         if let Some(read) = Self::read(&call, &mut args) {
             let read = read?;
             args.finish()?;

@@ -35,14 +35,14 @@
 //! use diskarm_core::drive::Drive;
 //! use diskarm_core::sched::Estimate;
 //! use diskarm_core::units::{Lbn, Span};
-//! use diskarm_core::wrap::{Affected, BadBlocks, FaultPlan, Faults, Recalibration};
+//! use diskarm_core::wrap::{AffectedOps, BadBlocks, FaultPlan, Faults, Recalibration};
 //!
 //! fn faulty(drive: Drive) -> Faults<Drive> {
 //!     let plan = FaultPlan {
 //!         medium_errors: vec![BadBlocks {
 //!             first: Lbn(1000),
 //!             end: Lbn(1010),
-//!             affected: Affected::Reads,
+//!             affected: AffectedOps::Reads,
 //!             retries: 16,
 //!         }],
 //!         recalibration: Some(Recalibration {
@@ -60,15 +60,15 @@ mod clock;
 mod judge;
 mod plan;
 
-pub use clock::Stopped;
-pub use plan::{Affected, BadBlocks, FaultPlan, Outage, RandomErrors, Recalibration, Spikes};
+pub use clock::PausedRehearsal;
+pub use plan::{AffectedOps, BadBlocks, FaultPlan, Outage, RandomErrors, Recalibration, Spikes};
 
 use std::collections::VecDeque;
 
 use clock::Clock;
 use judge::Judge;
 
-use crate::device::{Children, Completion, Device, Refused, Status};
+use crate::device::{Children, Completion, Device, Status, SubmitError};
 use crate::request::Request;
 use crate::sched::Estimate;
 use crate::units::{Instant, Span};
@@ -242,7 +242,7 @@ impl<D: Device> Faults<D> {
 }
 
 impl<D: Device> Device for Faults<D> {
-    forward!(capacity sector_size check parts);
+    forward!(capacity sector_size check components);
 
     #[inline]
     fn has_room(&self) -> bool {
@@ -254,7 +254,7 @@ impl<D: Device> Device for Faults<D> {
         self.is_lost || (self.retried.is_none() && self.device.accepts(request))
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.device.check(&request)?;
         self.lose_and_return(now);
         if self.is_lost {
@@ -354,7 +354,7 @@ impl<D: Device> Device for Faults<D> {
 
 impl<D: Device + Estimate> Estimate for Faults<D> {
     type Outlook<'a> = D::Outlook<'a>;
-    type Rehearsal = Stopped<D::Rehearsal>;
+    type Rehearsal = PausedRehearsal<D::Rehearsal>;
 
     forward!(shape locate);
 
@@ -364,6 +364,6 @@ impl<D: Device + Estimate> Estimate for Faults<D> {
     }
 
     fn rehearse(&self) -> Self::Rehearsal {
-        Stopped::new(self.device.rehearse(), self.clock)
+        PausedRehearsal::new(self.device.rehearse(), self.clock)
     }
 }

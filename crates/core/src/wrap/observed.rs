@@ -18,30 +18,30 @@
 //!
 //! use diskarm_core::device::Device;
 //! use diskarm_core::report::Report;
-//! use diskarm_core::wrap::Observed;
+//! use diskarm_core::wrap::ObservedDevice;
 //!
 //! /// The device, and the report of it that can be read once the run is over.
 //! fn reported<D: Device>(device: D) -> (impl Device, Arc<Mutex<Report>>) {
 //!     let report = Arc::new(Mutex::new(Report::new(0)));
-//!     (Observed::new(device, report.clone()), report)
+//!     (ObservedDevice::new(device, report.clone()), report)
 //! }
 //! ```
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::device::{Completion, Device, Refused};
+use crate::device::{Completion, Device, SubmitError};
 use crate::engine::Observer;
 use crate::request::Request;
 use crate::sched::Estimate;
 use crate::units::Instant;
 
 /// See the module's documentation.
-pub struct Observed<D, O> {
+pub struct ObservedDevice<D, O> {
     device: D,
     observer: O,
 }
 
-impl<D: Device, O: Observer + Send> Observed<D, O> {
+impl<D: Device, O: Observer + Send> ObservedDevice<D, O> {
     /// `device`, watched by `observer`.
     pub fn new(device: D, observer: O) -> Self {
         Self { device, observer }
@@ -58,8 +58,8 @@ impl<D: Device, O: Observer + Send> Observed<D, O> {
     }
 }
 
-impl<D: Device, O: Observer + Send> Device for Observed<D, O> {
-    forward!(capacity sector_size check parts landed);
+impl<D: Device, O: Observer + Send> Device for ObservedDevice<D, O> {
+    forward!(capacity sector_size check components persisted);
 
     #[inline]
     fn has_room(&self) -> bool {
@@ -72,7 +72,7 @@ impl<D: Device, O: Observer + Send> Device for Observed<D, O> {
     }
 
     #[inline]
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.device.submit(now, request)?;
         self.observer.arrived(now, &request);
         Ok(())
@@ -97,7 +97,7 @@ impl<D: Device, O: Observer + Send> Device for Observed<D, O> {
     }
 }
 
-impl<D: Estimate, O: Send + 'static> Estimate for Observed<D, O> {
+impl<D: Estimate, O: Send + 'static> Estimate for ObservedDevice<D, O> {
     type Outlook<'a> = D::Outlook<'a>;
     type Rehearsal = D::Rehearsal;
 

@@ -8,7 +8,7 @@
 //! Memory for each request, and a search in a tree of those outstanding.
 //!
 //! # When it is bad
-//! In long runs, whose records fill the memory: your own [`Observer`] in [`Observed`] can
+//! In long runs, whose records fill the memory: your own [`Observer`] in [`ObservedDevice`] can
 //! write each completion as it comes.
 //!
 //! # Example
@@ -23,26 +23,26 @@
 
 use std::collections::BTreeMap;
 
-use super::Observed;
+use super::ObservedDevice;
 use crate::device::Completion;
 use crate::engine::Observer;
 use crate::request::Request;
 use crate::units::Instant;
 
 /// A device whose requests and completions are kept.
-pub type Recorder<D> = Observed<D, Recording>;
+pub type Recorder<D> = ObservedDevice<D, Recording>;
 
 /// What passed.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
-    passed: Vec<Passed>,
+    passed: Vec<RecordedRequest>,
     /// The places in `passed` of requests that have not completed, by their ids.
     outstanding: BTreeMap<u64, usize>,
 }
 
 /// A request that passed a [`Recorder`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Passed {
+pub struct RecordedRequest {
     /// When it was submitted.
     pub arrived: Instant,
     /// The request.
@@ -53,7 +53,7 @@ pub struct Passed {
 
 impl Recording {
     /// All requests, in order of arrival.
-    pub fn passed(&self) -> &[Passed] {
+    pub fn passed(&self) -> &[RecordedRequest] {
         &self.passed
     }
 }
@@ -61,7 +61,7 @@ impl Recording {
 impl Observer for Recording {
     fn arrived(&mut self, now: Instant, request: &Request) {
         self.outstanding.insert(request.id, self.passed.len());
-        self.passed.push(Passed {
+        self.passed.push(RecordedRequest {
             arrived: now,
             request: *request,
             completion: None,

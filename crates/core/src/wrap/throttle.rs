@@ -37,7 +37,7 @@
 
 use std::collections::VecDeque;
 
-use crate::device::{Children, Completion, Device, Refused, Status};
+use crate::device::{Children, Completion, Device, Status, SubmitError};
 use crate::request::Request;
 use crate::sched::{Estimate, Pending};
 use crate::text::InputError;
@@ -152,7 +152,12 @@ impl<D: Device> Throttle<D> {
 
     /// Submits a request and takes its tokens.
     #[inline]
-    fn pass(&mut self, now: Instant, request: Request, arrived: Instant) -> Result<(), Refused> {
+    fn pass(
+        &mut self,
+        now: Instant,
+        request: Request,
+        arrived: Instant,
+    ) -> Result<(), SubmitError> {
         let id = self.children.insert(Parent {
             id: request.id,
             arrived,
@@ -177,7 +182,7 @@ impl<D: Device> Throttle<D> {
 }
 
 impl<D: Device> Device for Throttle<D> {
-    forward!(capacity sector_size check parts landed);
+    forward!(capacity sector_size check components persisted);
 
     #[inline]
     fn has_room(&self) -> bool {
@@ -189,7 +194,7 @@ impl<D: Device> Device for Throttle<D> {
         self.held.is_empty() && self.is_open(request)
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.device.check(&request)?;
         if self.accepts(&request) {
             return self.pass(now, request, now);

@@ -2,7 +2,7 @@
 
 use diskarm_core::device::{Completion, Device, Outcome};
 use diskarm_core::drive::Drive;
-use diskarm_core::engine::{self, Open};
+use diskarm_core::engine::{self, OpenLoop};
 use diskarm_core::sched::{Estimate, Outlook, Rehearse};
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Angle, Instant, Span};
@@ -24,7 +24,7 @@ fn served(spec: &Spec, seed: u64, asked: &[Arrival]) -> Vec<Completion> {
         (at, request(id, op, start, n))
     });
     let (mut drive, mut seen) = (made(spec, seed), Seen::default());
-    engine::run(&mut drive, &mut Open::new(arrivals), &mut seen).expect("accepted requests");
+    engine::run(&mut drive, &mut OpenLoop::new(arrivals), &mut seen).expect("accepted requests");
     seen.0
 }
 
@@ -108,7 +108,7 @@ fn equal_seeds_give_equal_results_and_others_differ() {
                 (at, request(id, op, start, n))
             });
             let mut unseeded = Drive::new(&spec, Angle::ZERO).expect("a sound layout");
-            engine::run(&mut unseeded, &mut Open::new(arrivals), &mut seen).expect("accepted");
+            engine::run(&mut unseeded, &mut OpenLoop::new(arrivals), &mut seen).expect("accepted");
             seen.0
         });
     }

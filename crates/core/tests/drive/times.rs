@@ -3,7 +3,7 @@
 
 use diskarm_core::device::Completion;
 use diskarm_core::drive::Drive;
-use diskarm_core::engine::{self, Open};
+use diskarm_core::engine::{self, OpenLoop};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::sched::{Estimate, INFOS, Outlook, Pending, Policy, PolicyConfig, Rehearse};
 use diskarm_core::spec::{PreSeek, Spec};
@@ -59,7 +59,7 @@ fn inside(spec: &Spec, raw: &[Raw], policy: &str) -> Vec<Completion> {
     let mut spec = spec.clone();
     spec.queue.depth = 100;
     spec.queue.policy = policy.parse().expect("a policy");
-    let mut drive = Drive::new(&spec, Angle::of(2, 7)).expect("a sound layout");
+    let mut drive = Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a sound layout");
     let mut now = Instant::START;
     let asked = fitted(raw, spec.geometry.sectors.0);
     let arrivals = (0..).zip(asked).map(|(id, (pause, op, start, n))| {
@@ -67,7 +67,7 @@ fn inside(spec: &Spec, raw: &[Raw], policy: &str) -> Vec<Completion> {
         (now, request(id, op, start, n))
     });
     let mut seen = Seen::default();
-    engine::run(&mut drive, &mut Open::new(arrivals), &mut seen).expect("accepted requests");
+    engine::run(&mut drive, &mut OpenLoop::new(arrivals), &mut seen).expect("accepted requests");
     seen.0
 }
 

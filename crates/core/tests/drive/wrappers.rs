@@ -10,8 +10,8 @@ use diskarm_core::request::Request;
 use diskarm_core::sched::{Estimate, PolicyConfig};
 use diskarm_core::units::{Lbn, Span};
 use diskarm_core::wrap::{
-    Affected, BadBlocks, FaultPlan, Faults, Limits, Observed, Outage, RandomErrors, Recalibration,
-    Recorder, Recording, Spikes, Throttle,
+    AffectedOps, BadBlocks, FaultPlan, Faults, Limits, ObservedDevice, Outage, RandomErrors,
+    Recalibration, Recorder, Recording, Spikes, Throttle,
 };
 
 use super::attributes::{at_ms, drive, ids, queued, run};
@@ -131,7 +131,7 @@ fn a_held_request_can_be_aborted() {
     assert_eq!(times(&done), [(0.0, 0.0), (0.0, 0.0), (10.0, 10.0)]);
 }
 
-fn bad(first: u64, end: u64, affected: Affected, retries: u16) -> Vec<BadBlocks> {
+fn bad(first: u64, end: u64, affected: AffectedOps, retries: u16) -> Vec<BadBlocks> {
     let (first, end) = (Lbn(first), Lbn(end));
     vec![BadBlocks {
         first,
@@ -145,7 +145,7 @@ fn bad(first: u64, end: u64, affected: Affected, retries: u16) -> Vec<BadBlocks>
 #[test]
 fn retries_take_revolutions_and_the_next_request_waits() {
     let plan = FaultPlan {
-        recovered_errors: bad(23, 24, Affected::Both, 2),
+        recovered_errors: bad(23, 24, AffectedOps::Both, 2),
         ..FaultPlan::default()
     };
     let requests = [(0.0, request(0, R, 23, 1)), (12.0, request(1, R, 24, 1))];
@@ -159,7 +159,7 @@ fn retries_take_revolutions_and_the_next_request_waits() {
 #[test]
 fn a_medium_error_names_its_block() {
     let plan = || FaultPlan {
-        medium_errors: bad(23, 200, Affected::Reads, 1),
+        medium_errors: bad(23, 200, AffectedOps::Reads, 1),
         ..FaultPlan::default()
     };
     // Blocks 20 to 24 pass from 6 to 11 ms.
@@ -296,7 +296,7 @@ fn random_errors_depend_on_the_seed_alone_and_come_as_often_as_asked_for() {
 fn recorders_and_observers_see_what_passes_at_their_level() {
     let report = Arc::new(Mutex::new(Report::new(0)));
     let inside = Recorder::new(
-        Observed::new(drive(&queued()), report.clone()),
+        ObservedDevice::new(drive(&queued()), report.clone()),
         Default::default(),
     );
     let mut outside = Recorder::new(behind("fcfs", inside), Recording::default());

@@ -10,9 +10,9 @@ mod plan;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use diskarm_core::device::{Completion, Device, Outcome, Refused, Status};
+use diskarm_core::device::{Completion, Device, Outcome, Status, SubmitError};
 use diskarm_core::request::{Op, Ordering, Priority, Request};
-use diskarm_core::tower::BoxedDevice;
+use diskarm_core::stack::BoxedDevice;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 use diskarm_core::wrap::{FaultPlan, Limits};
 
@@ -153,7 +153,7 @@ impl Run {
                 // A throttle holds what it has no room for.
                 match self.device.submit(at, request) {
                     Ok(()) => self.submitted.push((at, request)),
-                    Err(why) => assert_eq!((has_room, why), (false, Refused::Full)),
+                    Err(why) => assert_eq!((has_room, why), (false, SubmitError::Full)),
                 }
             }
             Step::Abort(id) => {
@@ -255,7 +255,7 @@ fn check_flushed(run: &mut Run, disks: u16) {
     }
 }
 
-/// Runs `steps` on `tower`.
+/// Runs `steps` on `stack`.
 fn serve(dice: &mut Dice, tower: &Tower, steps: &[(Instant, Step)]) -> Run {
     let mut run = Run {
         device: tower.build(),

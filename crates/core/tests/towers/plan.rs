@@ -12,11 +12,11 @@ use diskarm_core::raid::{Level as RaidLevel, Raid, Striping};
 use diskarm_core::redundancy::Failure;
 use diskarm_core::sched::{INFOS, PolicyConfig};
 use diskarm_core::spec::{self, PreSeek, ReadAhead, Spec, WriteCache};
-use diskarm_core::tower::{self, BoxedDevice};
+use diskarm_core::stack::{self, BoxedDevice};
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use diskarm_core::wrap::{
-    Affected, BadBlocks, FaultPlan, Faults, Limits, Observed, Outage, RandomErrors, Recalibration,
-    Recording, Spikes, Throttle,
+    AffectedOps, BadBlocks, FaultPlan, Faults, Limits, ObservedDevice, Outage, RandomErrors,
+    Recalibration, Recording, Spikes, Throttle,
 };
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -89,7 +89,7 @@ pub struct Tower {
 pub enum Level {
     Faults(FaultPlan),
     Throttle(Limits),
-    Observed,
+    ObservedDevice,
     Queue(PolicyConfig, Option<SectorCount>),
 }
 
@@ -143,7 +143,7 @@ fn random_faults(dice: &mut Dice) -> FaultPlan {
             blocks.push(BadBlocks {
                 first: Lbn(first),
                 end: Lbn(first + 1 + dice.below(20)),
-                affected: dice.of(&[Affected::Reads, Affected::Writes, Affected::Both]),
+                affected: dice.of(&[AffectedOps::Reads, AffectedOps::Writes, AffectedOps::Both]),
                 retries: 1 + dice.below(3) as u16,
             });
         }
@@ -177,7 +177,7 @@ fn random_levels(dice: &mut Dice) -> Vec<Level> {
             bytes_per_s: dice.one_in(2).then(|| dice.of(&[30e3, 300e3, 4e6])),
             burst: dice.us(20_000),
         }),
-        2 => Level::Observed,
+        2 => Level::ObservedDevice,
         _ => queue(dice),
     };
     (0..count).map(|_| level(dice)).collect()
@@ -444,7 +444,8 @@ impl Tower {
 
     /// A drive with its levels, which does not do the same as its twin.
     fn member(&self, index: u64) -> BoxedDevice {
-        let drive = Drive::new(&self.spec, Angle::of(3 * index, 10)).expect("a sound layout");
+        let drive =
+            Drive::new(&self.spec, Angle::from_fraction(3 * index, 10)).expect("a sound layout");
         let mut levels = self.levels.clone();
         for level in &mut levels {
             if let Level::Faults(plan) = level {
@@ -496,9 +497,11 @@ fn behind(mut device: BoxedDevice, levels: &[Level]) -> BoxedDevice {
         device = match level {
             Level::Faults(plan) => device.wrapped(|inner| Faults::new(inner, plan, REVOLUTION)),
             Level::Throttle(limits) => device.wrapped(|inner| Throttle::new(inner, *limits)),
-            Level::Observed => device.wrapped(|inner| Observed::new(inner, Recording::default())),
+            Level::ObservedDevice => {
+                device.wrapped(|inner| ObservedDevice::new(inner, Recording::default()))
+            }
             Level::Queue(config, merge) => {
-                let policy = tower::policy(config, &device);
+                let policy = stack::policy(config, &device);
                 let policy = policy.unwrap_or_else(|_| PolicyConfig::default().policy(&device));
                 let host = Host::new(device, policy);
                 BoxedDevice::opaque(match merge {

@@ -23,7 +23,7 @@
 //! # Cost
 //! Some 60 vectors of three or four commands.
 
-use diskarm_core::spec::{Delivered, ReadAhead};
+use diskarm_core::spec::{DeliveredBlocks, ReadAhead};
 use diskarm_core::units::{Lbn, SectorCount, Span};
 
 use super::bench::Bench;
@@ -46,8 +46,8 @@ pub(super) fn look(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
     let buffer = &mut bench.believed.buffer;
     buffer.caching = kept.0 || plain || on_run;
     buffer.delivered = match kept.0 || !buffer.caching {
-        true => Delivered::Kept,
-        false => Delivered::Dropped,
+        true => DeliveredBlocks::Kept,
+        false => DeliveredBlocks::Dropped,
     };
     buffer.read_ahead = ReadAhead::None;
     buffer.read_ahead_on_run = on_run;

@@ -146,7 +146,7 @@ impl<'a, 'd> Bench<'a, 'd> {
 
     /// A model of the drive as `spec` has it.
     pub fn model(&self, spec: &Spec) -> Core {
-        Core::on(spec, self.mechanism.clone())
+        Core::with_mechanism(spec, self.mechanism.clone())
     }
 
     /// Divides what is known of times in another way.

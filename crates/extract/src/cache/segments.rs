@@ -19,7 +19,7 @@
 //! # Cost
 //! Some 16 vectors with up to 64 reads, and 26 vectors with reads that grow to 8192 blocks.
 
-use diskarm_core::spec::{Delivered, ReadAhead, WriteCache};
+use diskarm_core::spec::{DeliveredBlocks, ReadAhead, WriteCache};
 use diskarm_core::units::{SectorCount, Span};
 
 use super::ahead::{FAR, load};
@@ -37,7 +37,7 @@ pub(super) fn look(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
         return Ok(());
     }
     let others = bench.largest(MAX, 2, reads_between)?;
-    let kept = bench.believed.buffer.delivered == Delivered::Kept;
+    let kept = bench.believed.buffer.delivered == DeliveredBlocks::Kept;
     let mut size = 0;
     if kept {
         size = bench.largest(FAR, 64, |bench, size| {
@@ -63,7 +63,7 @@ pub(super) fn look_at_writes(bench: &mut Bench<'_, '_>) -> Result<(), Error> {
     if absorbs {
         buffer.write_cache = WriteCache::Always;
     }
-    let is_known = buffer.delivered == Delivered::Kept && buffer.segment > SectorCount(2);
+    let is_known = buffer.delivered == DeliveredBlocks::Kept && buffer.segment > SectorCount(2);
     if hits && !is_known {
         let size = bench.largest(FAR, 64, written)?;
         set_size(bench, size);
@@ -88,7 +88,7 @@ fn reads_between(bench: &mut Bench<'_, '_>, count: u64) -> Vector {
     let at = tracks[0] + SectorCount(1);
     let mut vector = load(bench, Vector::new(first), at, 1);
     let mut wanted = at;
-    if bench.believed.buffer.delivered == Delivered::Dropped {
+    if bench.believed.buffer.delivered == DeliveredBlocks::Dropped {
         vector = vector.rest(bench.reading(at, 8));
         wanted = at + SectorCount(1);
     }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use diskarm_core::spec::{self, Key, Kind, Shown, Spec};
+use diskarm_core::spec::{self, Key, KeyKind, SheetEntry, Spec};
 use serde_json::{Map, Value};
 
 /// The keys of a section and their values. A key ends with its unit.
@@ -14,7 +14,7 @@ pub fn of(spec: &Spec) -> Vec<(&'static str, Section)> {
     let mut sections: Vec<(&str, Section)> = Vec::new();
     for key in Key::all() {
         let (name, rest) = match key.path.split_once('.') {
-            Some(parts) if key.shown != Shown::Hidden => parts,
+            Some(parts) if key.shown != SheetEntry::Hidden => parts,
             _ => continue,
         };
         if sections.last().is_none_or(|(last, _)| *last != name) {
@@ -30,24 +30,24 @@ pub fn of(spec: &Spec) -> Vec<(&'static str, Section)> {
 /// Adds the lines of a key, under `name` unless the key has another name for the data sheet.
 fn add(section: &mut Section, key: &Key, name: &str, spec: &Spec) {
     let name = match (key.shown, key.kind) {
-        (Shown::As(name), _) => name.to_owned(),
-        (_, Kind::Time { .. }) => format!("{name}_ms"),
-        (_, Kind::Size { .. }) => format!("{name}_sectors"),
+        (SheetEntry::As(name), _) => name.to_owned(),
+        (_, KeyKind::Time { .. }) => format!("{name}_ms"),
+        (_, KeyKind::Size { .. }) => format!("{name}_sectors"),
         _ => name.to_owned(),
     };
     let shown = match key.get(spec) {
-        Some(spec::Value::Number(ns)) if matches!(key.kind, Kind::Rotation) => {
+        Some(spec::Value::Number(ns)) if matches!(key.kind, KeyKind::Rotation) => {
             section.push(("rotation_rpm".to_owned(), (60e9 / ns).into()));
             section.push(("revolution_ms".to_owned(), (ns / 1e6).into()));
             return;
         }
-        Some(spec::Value::Count(argument)) if key.shown == Shown::Argument => {
+        Some(spec::Value::Count(argument)) if key.shown == SheetEntry::Argument => {
             if let (1.., Some((_, Value::String(before)))) = (argument, section.last_mut()) {
                 *before += &format!("({argument})");
             }
             return;
         }
-        value if matches!(key.kind, Kind::SeekCurve) => value.is_some().into(),
+        value if matches!(key.kind, KeyKind::SeekCurve) => value.is_some().into(),
         value => value.map_or(Value::Null, json),
     };
     section.push((name, shown));

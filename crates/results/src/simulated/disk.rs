@@ -1,6 +1,6 @@
 //! The figures of one of several disks.
 
-use diskarm_core::report::{Alike, Report};
+use diskarm_core::report::{ReplicatedTotals, Report};
 use diskarm_simulate::{Origin, Run};
 use serde::Serialize;
 
@@ -41,7 +41,7 @@ impl Disk {
             trace,
             device,
             part,
-            all: Kind::of(&Alike::new(vec![report.all()])),
+            all: Kind::of(&ReplicatedTotals::new(vec![report.all()])),
             load: Load::of(report),
         }
     }

@@ -1,7 +1,7 @@
 //! Times of the requests of one kind.
 
-use diskarm_core::report::{Alike, Served};
-use diskarm_core::stats::ResponseFigures;
+use diskarm_core::report::{ReplicatedTotals, RequestTotals};
+use diskarm_core::stats::ResponseStats;
 use diskarm_core::units::Span;
 use serde::{Serialize, Serializer};
 
@@ -12,8 +12,8 @@ use crate::metrics::{Metric, RESPONSE, SERVICE};
 #[derive(Serialize)]
 pub struct Kind {
     pub requests: u64,
-    pub response_ms: Metrics<ResponseFigures>,
-    pub service_ms: Metrics<Served>,
+    pub response_ms: Metrics<ResponseStats>,
+    pub service_ms: Metrics<RequestTotals>,
 }
 
 /// Metrics of one table; in JSON by their keys.
@@ -25,7 +25,7 @@ pub struct Metrics<T: 'static> {
 
 impl Kind {
     /// The figures of one run or of several together.
-    pub fn of(runs: &Alike) -> Self {
+    pub fn of(runs: &ReplicatedTotals) -> Self {
         let all = runs.all();
         Self {
             requests: all.requests_count(),
@@ -40,7 +40,11 @@ impl Kind {
     /// A line in the table of kinds.
     pub fn line(&self, label: &str, t: &mut Table) {
         let r = self.response_ms.of;
-        let service = self.service_ms.of.as_ref().and_then(Served::mean_service);
+        let service = self
+            .service_ms
+            .of
+            .as_ref()
+            .and_then(RequestTotals::mean_service);
         let numbers = [
             r.map(|r| r.mean_ms),
             r.map(|r| r.p95_ms),
@@ -51,8 +55,8 @@ impl Kind {
     }
 }
 
-impl Metrics<ResponseFigures> {
-    pub fn response(of: Option<ResponseFigures>) -> Self {
+impl Metrics<ResponseStats> {
+    pub fn response(of: Option<ResponseStats>) -> Self {
         let table = RESPONSE;
         Self { table, of }
     }

@@ -1,7 +1,7 @@
 //! What a device was loaded with.
 
 use diskarm_core::report::{Replications, Report};
-use diskarm_core::stats::ResponseFigures;
+use diskarm_core::stats::ResponseStats;
 use diskarm_simulate::Origin;
 use serde::Serialize;
 
@@ -65,7 +65,7 @@ pub const HEAD: [&str; 5] = ["requests", "mean, ms", "95 %, ms", "busy, %", "wai
 pub fn line(
     label: &str,
     requests: u64,
-    responses: Option<ResponseFigures>,
+    responses: Option<ResponseStats>,
     [utilisation, waiting]: [Option<f64>; 2],
     t: &mut Table,
 ) {

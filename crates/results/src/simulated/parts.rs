@@ -1,7 +1,7 @@
 //! The figures of the parts of a device: disks of a pair or an array, caches, buffers of drives,
 //! and what failures of disks did.
 
-use diskarm_core::device::{Part, Work};
+use diskarm_core::device::{ComponentReport, Work};
 use diskarm_simulate::Run;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -27,12 +27,16 @@ impl PartFigures {
             .map(|number| {
                 let parts = runs.iter().filter_map(|run| run.parts.get(number));
                 let role = role(&first[number], first);
-                Self::of(&first[number], role, &parts.collect::<Vec<&Part>>())
+                Self::of(
+                    &first[number],
+                    role,
+                    &parts.collect::<Vec<&ComponentReport>>(),
+                )
             })
             .collect()
     }
 
-    fn of(first: &Part, role: &'static str, runs: &[&Part]) -> Self {
+    fn of(first: &ComponentReport, role: &'static str, runs: &[&ComponentReport]) -> Self {
         let (kind, figures) = match &first.work {
             Work::Disk(_) => (
                 "disk",
@@ -105,7 +109,7 @@ impl Serialize for PartFigures {
 
 /// What a disk is among all `parts`: one that has failed, or is within a member that has; or the
 /// spare of a rebuild, which is its array's last member.
-fn role(disk: &Part, parts: &[Part]) -> &'static str {
+fn role(disk: &ComponentReport, parts: &[ComponentReport]) -> &'static str {
     let Work::Disk(_) = disk.work else {
         return "";
     };
@@ -127,7 +131,7 @@ fn role(disk: &Part, parts: &[Part]) -> &'static str {
 }
 
 /// Which member of `array` a part is, or is within.
-fn member(part: &Part, array: &Part) -> Option<usize> {
+fn member(part: &ComponentReport, array: &ComponentReport) -> Option<usize> {
     let place = match array.name.as_str() {
         "" => &part.name,
         name => part.name.strip_prefix(name)?.strip_prefix('.')?,
@@ -146,8 +150,8 @@ enum Shown {
 /// The mean of each metric over the runs that have it.
 fn means<'p, T: 'static>(
     metrics: &'static [Metric<T>],
-    runs: &[&'p Part],
-    of: impl Fn(&'p Part) -> Option<&'p T>,
+    runs: &[&'p ComponentReport],
+    of: impl Fn(&'p ComponentReport) -> Option<&'p T>,
 ) -> Vec<(&'static str, Option<f64>)> {
     let mean = |metric: &Metric<T>| {
         let values = runs.iter().filter_map(|part| of(part).and_then(metric.of));

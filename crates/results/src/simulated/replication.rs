@@ -1,6 +1,6 @@
 //! The figures of one of several replications, and confidence intervals over all of them.
 
-use diskarm_core::report::{Alike, Replications};
+use diskarm_core::report::{ReplicatedTotals, Replications};
 use diskarm_simulate::Run;
 use serde::Serialize;
 
@@ -23,7 +23,7 @@ impl Replication {
     pub fn of(run: &Run) -> Self {
         Self {
             seed: run.seed,
-            all: Kind::of(&Alike::new(vec![run.report.all()])),
+            all: Kind::of(&ReplicatedTotals::new(vec![run.report.all()])),
             load: Load::of(&run.report),
         }
     }
@@ -50,7 +50,7 @@ pub struct Ci95 {
 
 impl Ci95 {
     /// The intervals over several runs.
-    pub fn of(runs: &Replications<'_>, all: &Alike) -> Self {
+    pub fn of(runs: &Replications<'_>, all: &ReplicatedTotals) -> Self {
         Self {
             service_ms: all.service_ci95_ms(),
             cache_hit_rate: runs.cache_hit_ci95_fraction(),

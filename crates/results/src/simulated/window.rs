@@ -1,7 +1,7 @@
 //! The figures of a window of time.
 
 use diskarm_core::report::Window;
-use diskarm_core::stats::ResponseFigures;
+use diskarm_core::stats::ResponseStats;
 use serde::Serialize;
 
 use super::kind::Metrics;
@@ -13,7 +13,7 @@ use super::table::Table;
 pub struct WindowFigures {
     start_s: f64,
     requests: u64,
-    response_ms: Metrics<ResponseFigures>,
+    response_ms: Metrics<ResponseStats>,
     utilisation: f64,
     queue_mean: f64,
 }

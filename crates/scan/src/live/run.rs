@@ -1,7 +1,7 @@
 //! Runs devices by the clock of a source.
 
 use diskarm_core::device::{Completion, Device};
-use diskarm_core::engine::{Load, Observer, Rejected};
+use diskarm_core::engine::{Load, Observer, RejectedRequest};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::Instant;
 
@@ -19,7 +19,7 @@ pub fn run(
     answers: &Answers,
     load: &mut impl Load,
     observer: &mut impl Observer,
-) -> Result<(), Rejected> {
+) -> Result<(), RejectedRequest> {
     let mut latest = answers.now();
     while !answers.is_stopped() && answers.lost().is_none() && !observer.is_over() {
         let now = answers.now();
@@ -36,7 +36,7 @@ pub fn run(
             latest = latest.max(at);
             device
                 .submit(latest, request)
-                .map_err(|why| Rejected { request, why })?;
+                .map_err(|why| RejectedRequest { request, why })?;
             observer.arrived(latest, &request);
         } else {
             answers.wait([event, arrival].into_iter().flatten().min());

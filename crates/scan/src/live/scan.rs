@@ -1,7 +1,7 @@
 //! A scan beside a foreground, in real time.
 
 use diskarm_core::device::Completion;
-use diskarm_core::engine::{Load, Rejected};
+use diskarm_core::engine::{Load, RejectedRequest};
 use diskarm_core::freeblock::{BlockSet, Delivered};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::text::InputError;
@@ -72,7 +72,7 @@ impl Scan<'_> {
         let mut load = ReadOnly(self.requests.coming(disk, self.seed));
         let model = Model::following(self.model)?;
         let mut external = External::new(live, model, self.policy, depth).far_away();
-        let refused = |Rejected { request, why }| panic!("{request:?}: {why}");
+        let refused = |RejectedRequest { request, why }| panic!("{request:?}: {why}");
         let mut same = Watched::new(None, SAME.into());
         run(&mut external, &answers, &mut Same::new(), &mut same).unwrap_or_else(refused);
         if let Some(background) = background {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use diskarm_core::device::Landed;
+use diskarm_core::device::Persisted;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::Lbn;
 use diskarm_emulate::Unavailable;
@@ -169,7 +169,7 @@ impl diskarm_emulate::Store for Blocks {
         self.media().left_over(at, before);
     }
 
-    fn landed(&mut self, landed: &[Landed]) {
-        self.media().data.landed(landed);
+    fn persisted(&mut self, persisted: &[Persisted]) {
+        self.media().data.persisted(persisted);
     }
 }

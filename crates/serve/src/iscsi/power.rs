@@ -13,7 +13,7 @@ use crate::power::{Cut, Lost, Switch, Unwritten};
 
 impl IscsiDesk {
     /// Hears what has reached the media by now.
-    fn note_landings(&mut self) {
+    fn record_persisted(&mut self) {
         let (unit, at) = self.timeline.at(Wall::now());
         unit.follow(at);
     }
@@ -33,12 +33,12 @@ impl Powered for IscsiDesk {
     }
 
     fn unwritten(&mut self) -> Vec<Unwritten> {
-        self.note_landings();
+        self.record_persisted();
         self.blocks.media().data.unwritten()
     }
 
     fn lose(&mut self, cut: &Cut) -> io::Result<Lost> {
-        self.note_landings();
+        self.record_persisted();
         let lost = self.blocks.cut(cut);
         self.forget_answers(|_, _| true);
         let disk = match &self.make_disk {

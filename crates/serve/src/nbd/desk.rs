@@ -73,7 +73,7 @@ impl NbdDesk {
             is_holding: false,
             served: Served::default(),
         };
-        desk.watch_landings();
+        desk.watch_persisted();
         Ok(desk)
     }
 
@@ -318,7 +318,7 @@ impl Desk for NbdDesk {
             let Some((completion, due)) = timeline.ended(now) else {
                 break;
             };
-            self.note_landings(now);
+            self.record_persisted(now);
             touched.extend(self.completed(&completion, due, now, clients));
         }
         if self.is_holding && !self.data.is_full() {

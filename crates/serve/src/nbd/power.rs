@@ -17,22 +17,26 @@ use crate::power::{Cut, Lost, Switch, Unwritten, Write};
 
 impl NbdDesk {
     /// Begins to hear what has reached the media.
-    pub(super) fn watch_landings(&mut self) {
+    pub(super) fn watch_persisted(&mut self) {
         if let Some(timeline) = &mut self.timeline
             && self.data.can_lose()
         {
-            let told = timeline.timed_mut().landed(Instant::START);
-            assert!(told.is_some(), "a device that cannot tell what has landed");
+            let told = timeline.timed_mut().persisted(Instant::START);
+            assert!(
+                told.is_some(),
+                "a device that cannot tell what has persisted"
+            );
         }
     }
 
     /// Hears what has reached the media by now.
-    pub(super) fn note_landings(&mut self, now: Wall) {
+    pub(super) fn record_persisted(&mut self, now: Wall) {
         if let Some(timeline) = &mut self.timeline
             && self.data.can_lose()
         {
             let (device, at) = timeline.at(now);
-            self.data.landed(&device.landed(at).unwrap_or_default());
+            self.data
+                .persisted(&device.persisted(at).unwrap_or_default());
         }
     }
 
@@ -103,12 +107,12 @@ impl Powered for NbdDesk {
     }
 
     fn unwritten(&mut self) -> Vec<Unwritten> {
-        self.note_landings(Wall::now());
+        self.record_persisted(Wall::now());
         self.data.unwritten()
     }
 
     fn lose(&mut self, cut: &Cut) -> io::Result<Lost> {
-        self.note_landings(Wall::now());
+        self.record_persisted(Wall::now());
         let lost = self.data.cut(cut);
         self.unfinished.clear();
         let ids: Vec<usize> = self.jobs.iter().map(|(id, _)| id).collect();
@@ -125,7 +129,7 @@ impl Powered for NbdDesk {
         if let Some((timeline, device)) = self.timeline.as_mut().zip(self.device.as_ref()) {
             timeline.replace(device());
         }
-        self.watch_landings();
+        self.watch_persisted();
         lost
     }
 

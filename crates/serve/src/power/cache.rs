@@ -54,7 +54,7 @@ struct Version {
     /// What it held before; of a write that is planned, what it is to hold.
     before: Before,
     /// It is on the media.
-    has_landed: bool,
+    is_persisted: bool,
 }
 
 /// What a sector held.
@@ -84,7 +84,7 @@ pub struct Unwritten {
 
 impl Cache {
     /// At most this many sectors of acknowledged writes that are not safe; `is_timed` if it is told
-    /// what has landed.
+    /// what has persisted.
     pub fn new(capacity: u64, is_timed: bool) -> Self {
         Self {
             capacity,
@@ -132,7 +132,7 @@ impl Cache {
         let version = Version {
             write,
             before,
-            has_landed: false,
+            is_persisted: false,
         };
         versions.insert(place, version);
     }
@@ -159,12 +159,12 @@ impl Cache {
     }
 
     /// These sectors have reached the media.
-    pub fn landed(&mut self, first: u64, sectors: u64) {
+    pub fn persisted(&mut self, first: u64, sectors: u64) {
         for (_, versions) in self.sectors.range_mut(first..first + sectors) {
             let writes = &mut self.writes;
             let waits = |version: &Version, of: fn(&Written) -> bool| {
                 let write = version.write.and_then(|write| writes.get(&write));
-                !version.has_landed && write.is_some_and(of)
+                !version.is_persisted && write.is_some_and(of)
             };
             let first = |of| versions.iter().position(|version| waits(version, of));
             let answered = first(|written| written.acknowledged.is_some());
@@ -172,7 +172,7 @@ impl Cache {
                 continue;
             };
             let version = &mut versions[next];
-            version.has_landed = true;
+            version.is_persisted = true;
             let write = version.write.and_then(|write| writes.get_mut(&write));
             if let Some(write) = write {
                 write.left -= 1;
@@ -201,21 +201,22 @@ impl Cache {
         };
         let range = self.sectors.range_mut(own.first..own.first + own.sectors);
         for (_, versions) in range.filter(|(_, versions)| versions.len() > 1) {
-            let is_own = |version: &Version| version.write == Some(write.0) && !version.has_landed;
+            let is_own =
+                |version: &Version| version.write == Some(write.0) && !version.is_persisted;
             let writes = &self.writes;
             let is_other = |version: &Version| {
                 let other = version.write.and_then(|other| writes.get(&other));
-                version.has_landed && other.is_some_and(|other| other.acknowledged.is_none())
+                version.is_persisted && other.is_some_and(|other| other.acknowledged.is_none())
             };
             let places = versions.iter().position(is_own);
             let Some((own, other)) = places.zip(versions.iter().position(is_other)) else {
                 continue;
             };
-            for (place, has_landed) in [(own, true), (other, false)] {
-                versions[place].has_landed = has_landed;
+            for (place, is_persisted) in [(own, true), (other, false)] {
+                versions[place].is_persisted = is_persisted;
                 let write = versions[place].write;
                 if let Some(write) = write.and_then(|write| self.writes.get_mut(&write)) {
-                    write.left = write.left + 1 - 2 * u64::from(has_landed);
+                    write.left = write.left + 1 - 2 * u64::from(is_persisted);
                 }
             }
         }
@@ -266,7 +267,7 @@ impl Cache {
             self.versions -= 1;
             let other = version.write.and_then(|write| self.writes.get_mut(&write));
             // A write that was written over is as good as on the media there.
-            if let Some(other) = other.filter(|_| !version.has_landed) {
+            if let Some(other) = other.filter(|_| !version.is_persisted) {
                 other.left -= 1;
                 self.settled += other.settled_if(other.left == 0 && self.is_timed);
             }
@@ -385,7 +386,7 @@ impl Cache {
                             sector - written.first < *count
                         }
                         (None, Some(written)) => {
-                            written.left == 0 || cut.torn && version.has_landed
+                            written.left == 0 || cut.torn && version.is_persisted
                         }
                     }
                 }

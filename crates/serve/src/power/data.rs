@@ -6,7 +6,7 @@ use std::io;
 use super::cache::{Cache, Unwritten, Write};
 use super::cut::{Cut, Lost};
 use crate::store::{Extent, Store};
-use diskarm_core::device::Landed;
+use diskarm_core::device::Persisted;
 use diskarm_core::units::{Bytes, SectorCount};
 
 /// A store and, if the power can be cut, what its sectors held before.
@@ -31,7 +31,7 @@ impl Data {
     }
 
     /// The same, which can lose writes. A buffer of `capacity` has those that are acknowledged;
-    /// `is_timed` if [`Self::landed`] says which are on the media.
+    /// `is_timed` if [`Self::persisted`] says which are on the media.
     pub fn losing(self, capacity: SectorCount, is_timed: bool) -> Self {
         Self {
             cache: Some(Cache::new(capacity.0, is_timed)),
@@ -66,10 +66,10 @@ impl Data {
     }
 
     /// The device says that these blocks are on the media.
-    pub fn landed(&mut self, landed: &[Landed]) {
+    pub fn persisted(&mut self, persisted: &[Persisted]) {
         if let Some(cache) = &mut self.cache {
-            for run in landed {
-                cache.landed(run.first.0, run.sectors.0);
+            for run in persisted {
+                cache.persisted(run.first.0, run.sectors.0);
             }
         }
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use diskarm_core::request::Request;
 use diskarm_core::units::Lbn;
-use diskarm_core::wrap::{Affected, BadBlocks};
+use diskarm_core::wrap::{AffectedOps, BadBlocks};
 use serde::{Serialize, Serializer};
 
 /// Consecutive blocks that fail.
@@ -22,14 +22,14 @@ impl Injected {
 }
 
 /// Which transfers fail, as text.
-pub const AFFECTED: [(Affected, &str); 3] = [
-    (Affected::Reads, "reads"),
-    (Affected::Writes, "writes"),
-    (Affected::Both, "both"),
+pub const AFFECTED: [(AffectedOps, &str); 3] = [
+    (AffectedOps::Reads, "reads"),
+    (AffectedOps::Writes, "writes"),
+    (AffectedOps::Both, "both"),
 ];
 
 /// The name of what fails.
-pub fn affected_name(affected: Affected) -> &'static str {
+pub fn affected_name(affected: AffectedOps) -> &'static str {
     let mut all = AFFECTED.iter();
     let named = all.find(|(other, _)| *other == affected);
     named.map_or("both", |(_, name)| name)
@@ -129,7 +129,7 @@ mod tests {
         let blocks = BadBlocks {
             first: Lbn(first),
             end: Lbn(end),
-            affected: Affected::Reads,
+            affected: AffectedOps::Reads,
             retries: 0,
         };
         Injected { blocks, left }

@@ -3,8 +3,8 @@
 use diskarm_core::declustered::{Declustered, Declustering, Kind, Layout, LayoutError, MAX_DISKS};
 use diskarm_core::request::Request;
 use diskarm_core::sched::{Knowledge, PolicyConfig};
+use diskarm_core::stack::BoxedDevice;
 use diskarm_core::text::{Args, InputError, quantity};
-use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::SectorCount;
 
 use super::failures::{failures, rebuild};

@@ -2,8 +2,8 @@
 
 use diskarm_core::host::Host;
 use diskarm_core::sched::{Knowledge, PolicyConfig};
+use diskarm_core::stack::{self, BoxedDevice};
 use diskarm_core::text::{Args, InputError};
-use diskarm_core::tower::{self, BoxedDevice};
 use diskarm_core::units::SectorCount;
 
 use super::{DRIVE, DeviceInfo, Entry, Front};
@@ -51,7 +51,7 @@ fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
 impl Front for Queue {
     fn build(&self, behind: &Behind<'_>, _: u64) -> Result<BoxedDevice, InputError> {
         let inner = behind.device()?;
-        let policy = tower::policy(&self.policy, &inner);
+        let policy = stack::policy(&self.policy, &inner);
         let policy = policy.map_err(|unknown| behind.refused(&unknown))?;
         let host = Host::new(inner, policy);
         Ok(BoxedDevice::opaque(match self.merge {

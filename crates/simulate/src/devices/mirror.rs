@@ -3,8 +3,8 @@
 use diskarm_core::mirror::{Mirror, Mirroring, Reads, Rebuilding, Routing, Writes};
 use diskarm_core::redundancy::Failure;
 use diskarm_core::sched::{Knowledge, PolicyConfig};
+use diskarm_core::stack::BoxedDevice;
 use diskarm_core::text::{Args, Call, InputError, nearest, quantity};
-use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::{Lbn, SectorCount};
 
 use super::failures::{failures, rebuild};
@@ -197,7 +197,7 @@ fn transposed(args: &mut Args<'_, &Model>) -> Result<Option<SectorCount>, InputE
 
 fn routing(text: &str, field: &str, model: &Model) -> Result<Routing, InputError> {
     let call = Call::read(text, field)?;
-    let mut args = Args::of(&call, ());
+    let mut args = Args::new(&call, ());
     let routing = match call.name {
         "uniform" => Routing::Uniform,
         "cyclic" => Routing::Cyclic,

@@ -3,8 +3,8 @@
 use diskarm_core::mirror::{BatchOrder, Destaging, Mirror, Mirroring, Reads, Rebuilding, Scheme};
 use diskarm_core::nvcache::{Behind as Stored, Caching, NvCache};
 use diskarm_core::sched::{Knowledge, PolicyConfig};
+use diskarm_core::stack::BoxedDevice;
 use diskarm_core::text::{Args, Call, InputError, nearest, quantity};
-use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::{Instant, SectorCount};
 
 use super::failures::{failures, rebuild};
@@ -145,7 +145,7 @@ fn usual_policy(scheme: Scheme) -> Result<PolicyConfig, InputError> {
 /// A scheme of destaging; `None` for none.
 fn destaging(text: &str, field: &str) -> Result<Option<Destaging>, InputError> {
     let call = Call::read(text, field)?;
-    let mut args = Args::of(&call, ());
+    let mut args = Args::new(&call, ());
     let scheme = match call.name {
         "at-once" => {
             args.finish()?;

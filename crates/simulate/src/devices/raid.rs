@@ -4,8 +4,8 @@ use diskarm_core::mirror::Mirroring;
 use diskarm_core::raid::{Level, Raid, Striping};
 use diskarm_core::request::Request;
 use diskarm_core::sched::{Knowledge, PolicyConfig};
+use diskarm_core::stack::BoxedDevice;
 use diskarm_core::text::{Args, InputError, quantity};
-use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::SectorCount;
 
 use super::failures::{failures, rebuild};

@@ -1,6 +1,6 @@
 //! Response times, and the parts of the device: the disks of a pair or an array, and caches.
 
-use diskarm_core::device::{DiskWork, Part, Work};
+use diskarm_core::device::{ComponentReport, DiskWork, Work};
 use diskarm_core::report::Report;
 use diskarm_results::metrics::{CACHE, DISK, Metric, REDUNDANCY};
 use diskarm_simulate::Simulation;
@@ -21,7 +21,7 @@ pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures
     responses::measured(simulation, stop, |run| figures(&run.report, &run.parts))
 }
 
-fn figures(report: &Report, parts: &[Part]) -> Vec<(Column, Option<f64>)> {
+fn figures(report: &Report, parts: &[ComponentReport]) -> Vec<(Column, Option<f64>)> {
     let disks = parts.iter().filter_map(|part| match &part.work {
         Work::Disk(work) => Some(work),
         _ => None,

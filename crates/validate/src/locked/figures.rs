@@ -9,7 +9,7 @@ use crate::residuals::OPS;
 use diskarm_core::device::Outcome;
 use diskarm_core::drive::Core;
 use diskarm_core::request::Op;
-use diskarm_core::stats::Sorted;
+use diskarm_core::stats::SortedSpans;
 use diskarm_core::units::Span;
 
 /// Errors up to this are small.
@@ -88,7 +88,7 @@ impl Accuracy {
     fn of(errors: impl Iterator<Item = Span> + Clone, count: u64, period_ns: f64) -> Self {
         let sizes = errors.map(|error| Span::from_ns(error.as_ns().abs()));
         let small = sizes.clone().filter(|&size| size <= SMALL).count();
-        let same: Sorted = sizes
+        let same: SortedSpans = sizes
             .filter(|size| 2.0 * (size.as_ns() as f64) < period_ns)
             .collect();
         let same = same.as_slice();
@@ -169,7 +169,7 @@ impl LockedFigures {
 fn concentration(rows: &[Followed], period_ns: f64) -> Option<f64> {
     let on_media = rows
         .iter()
-        .filter(|row| Core::tells_the_angle(&row.predicted));
+        .filter(|row| Core::reveals_angle(&row.predicted));
     let (mut count, mut cosines, mut sines) = (0u64, 0.0, 0.0);
     for row in on_media {
         let (sine, cosine) = (TAU * row.error().as_ns() as f64 / period_ns).sin_cos();

@@ -39,7 +39,7 @@ impl Closed {
             None => Pauses::Deterministic(Deterministic { mean: Span::ZERO }),
             Some(text) if text.contains('(') => {
                 let call = Call::read(text, &field)?;
-                let mut own = Args::of(&call, disk);
+                let mut own = Args::new(&call, disk);
                 let known: Vec<&str> = Pauses::INFOS.iter().map(|info| info.name).collect();
                 let read = Pauses::read(&call, &mut own).unwrap_or_else(|| {
                     Err(InputError::unknown(&field, call.name, "pauses", &known))

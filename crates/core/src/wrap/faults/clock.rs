@@ -35,20 +35,20 @@ impl Clock {
 
 /// A copy of a device whose clock was stopped, to try requests on.
 #[derive(Clone, Debug)]
-pub struct Stopped<R> {
+pub struct PausedRehearsal<R> {
     device: R,
     clock: Clock,
 }
 
-impl<R> Stopped<R> {
+impl<R> PausedRehearsal<R> {
     pub(super) fn new(device: R, clock: Clock) -> Self {
         Self { device, clock }
     }
 }
 
-impl<R: Rehearse> Estimate for Stopped<R> {
+impl<R: Rehearse> Estimate for PausedRehearsal<R> {
     type Outlook<'a> = R::Outlook<'a>;
-    type Rehearsal = Stopped<R::Rehearsal>;
+    type Rehearsal = PausedRehearsal<R::Rehearsal>;
 
     forward!(shape locate);
 
@@ -57,11 +57,11 @@ impl<R: Rehearse> Estimate for Stopped<R> {
     }
 
     fn rehearse(&self) -> Self::Rehearsal {
-        Stopped::new(self.device.rehearse(), self.clock)
+        PausedRehearsal::new(self.device.rehearse(), self.clock)
     }
 }
 
-impl<R: Rehearse> Rehearse for Stopped<R> {
+impl<R: Rehearse> Rehearse for PausedRehearsal<R> {
     fn serve(&mut self, now: Instant, request: &Request) -> Instant {
         let next = self.device.serve(self.clock.inside(now), request);
         self.clock.outside(next)

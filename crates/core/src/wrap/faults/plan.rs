@@ -34,14 +34,14 @@ pub struct BadBlocks {
     /// One past the last.
     pub end: Lbn,
     /// Which transfers fail.
-    pub affected: Affected,
+    pub affected: AffectedOps,
     /// Attempts after the first, one revolution each.
     pub retries: u16,
 }
 
 /// Which transfers a bad block affects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Affected {
+pub enum AffectedOps {
     /// Reads only.
     Reads,
     /// Writes only.
@@ -92,8 +92,8 @@ impl BadBlocks {
     /// The first bad block that a request meets.
     pub fn met_by(&self, request: &Request) -> Option<Lbn> {
         let is_affected = match request.op {
-            Op::Read => self.affected != Affected::Writes,
-            Op::Write => self.affected != Affected::Reads,
+            Op::Read => self.affected != AffectedOps::Writes,
+            Op::Write => self.affected != AffectedOps::Reads,
             Op::Flush => false,
         };
         let first = self.first.max(request.start);
@@ -180,7 +180,7 @@ mod tests {
         vec![BadBlocks {
             first: Lbn(first),
             end: Lbn(end),
-            affected: Affected::Reads,
+            affected: AffectedOps::Reads,
             retries: 0,
         }]
     }

@@ -29,7 +29,7 @@ impl Cache {
             self.sectors.entry(at).or_default().push(Version {
                 write: Some(write.0),
                 before: data.into(),
-                has_landed: false,
+                is_persisted: false,
             });
         }
     }

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use crate::device::{Completion, Device, Landed, Part, Refused};
+use crate::device::{Completion, ComponentReport, Device, Persisted, SubmitError};
 use crate::drive::View;
 use crate::extent::Extent;
 use crate::request::Request;
@@ -102,12 +102,12 @@ impl BoxedDevice {
         &self,
         policy: impl fmt::Display,
         needs: Knowledge,
-    ) -> Result<(), Unknown> {
+    ) -> Result<(), InsufficientKnowledge> {
         if needs <= self.knowledge() {
             return Ok(());
         }
         let policy = policy.to_string();
-        Err(Unknown { policy, needs })
+        Err(InsufficientKnowledge { policy, needs })
     }
 
     #[inline]
@@ -145,7 +145,7 @@ impl Device for BoxedDevice {
     }
 
     #[inline]
-    fn check(&self, request: &Request) -> Result<(), Refused> {
+    fn check(&self, request: &Request) -> Result<(), SubmitError> {
         self.device().check(request)
     }
 
@@ -160,7 +160,7 @@ impl Device for BoxedDevice {
     }
 
     #[inline]
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.device_mut().submit(now, request)
     }
 
@@ -178,12 +178,12 @@ impl Device for BoxedDevice {
         self.device_mut().abort(now, id)
     }
 
-    fn parts(&self, now: Instant) -> Vec<Part> {
-        self.device().parts(now)
+    fn components(&self, now: Instant) -> Vec<ComponentReport> {
+        self.device().components(now)
     }
 
-    fn landed(&mut self, now: Instant) -> Option<Vec<Landed>> {
-        self.device_mut().landed(now)
+    fn persisted(&mut self, now: Instant) -> Option<Vec<Persisted>> {
+        self.device_mut().persisted(now)
     }
 }
 
@@ -288,21 +288,21 @@ impl Rehearse for BoxedRehearsal {
 
 /// A policy needs to know more than the device in front of which it would stand can tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unknown {
+pub struct InsufficientKnowledge {
     /// The policy, as written.
     pub policy: String,
     /// What it needs to know.
     pub needs: Knowledge,
 }
 
-impl fmt::Display for Unknown {
+impl fmt::Display for InsufficientKnowledge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { policy, needs } = self;
         write!(f, "policy {policy} needs {}", needs.description())
     }
 }
 
-impl std::error::Error for Unknown {}
+impl std::error::Error for InsufficientKnowledge {}
 
 /// The policy for `device`, with nothing pending.
 ///
@@ -311,7 +311,7 @@ impl std::error::Error for Unknown {}
 pub fn policy(
     config: &PolicyConfig,
     device: &BoxedDevice,
-) -> Result<Box<dyn Policy<BoxedDevice>>, Unknown> {
+) -> Result<Box<dyn Policy<BoxedDevice>>, InsufficientKnowledge> {
     device.check_knowledge(config, config.knowledge())?;
     Ok(config.policy(device))
 }

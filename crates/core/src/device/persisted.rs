@@ -4,7 +4,7 @@ use crate::units::{Lbn, SectorCount};
 
 /// Consecutive blocks whose data have reached the media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Landed {
+pub struct Persisted {
     /// The first block.
     pub first: Lbn,
     /// How many.
