@@ -138,7 +138,7 @@ fn refuse_emulated(disk: &mut Disk<'_>) -> Result<(), Error> {
 /// The result, or the reason against it in words, unless nothing more can be measured.
 fn reason<T>(result: Result<T, Error>) -> Result<Result<T, String>, Error> {
     match result {
-        Err(error @ Error::Broken(_)) => Err(error),
+        Err(error @ Error::Transport(_)) => Err(error),
         result => Ok(result.map_err(|error| error.to_string())),
     }
 }

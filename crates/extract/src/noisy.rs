@@ -4,7 +4,7 @@ use diskarm_core::units::{Instant, Span};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::{Broken, Data, Reply, Transport};
+use crate::{Data, Reply, Transport, TransportError};
 
 /// Sees the ends of commands late or early, by normal deviates: noise of a host's clock, for tests
 /// of what measurements make of it.
@@ -33,7 +33,7 @@ impl<'a> Noisy<'a> {
 }
 
 impl Transport for Noisy<'_> {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         let mut reply = self.behind.execute(command, data)?;
         let late = Span::from_ns((self.normal() * self.deviation.as_ns() as f64) as i64);
         reply.ended = reply.ended.shifted(late).max(reply.sent);

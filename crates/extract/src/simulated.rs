@@ -8,7 +8,7 @@ use diskarm_wire::Command;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::{Broken, Data, Reply, Transport};
+use crate::{Data, Reply, Transport, TransportError};
 
 /// How long the host takes between the end of a command and the sending of the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl Simulated {
 }
 
 impl Transport for Simulated {
-    fn execute(&mut self, command: &[u8], mut data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], mut data: Data<'_>) -> Result<Reply, TransportError> {
         let delay = self.delay();
         self.now += delay;
         let sent = self.now;

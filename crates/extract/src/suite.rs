@@ -26,7 +26,7 @@ pub use findings::{Between, Findings, WriteSeeks};
 pub use how::{How, not_determined};
 pub use table::{MEASUREMENTS, Measurement};
 
-use crate::{Broken, Cost, Disk, Effort, Error, Identity, Transport};
+use crate::{Cost, Disk, Effort, Error, Identity, Transport, TransportError};
 use bench::Bench;
 use watched::Watched;
 
@@ -43,7 +43,7 @@ pub struct Options {
 
 /// Opens a connection to the drive. The seed is for what a simulated drive and its host do at
 /// random.
-pub type Connect<'a> = dyn FnMut(u64) -> Result<Box<dyn Transport>, Broken> + 'a;
+pub type Connect<'a> = dyn FnMut(u64) -> Result<Box<dyn Transport>, TransportError> + 'a;
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +80,7 @@ pub enum Stopped {
         /// During which measurement; `None` in the beginning.
         during: Option<&'static str>,
         /// Why.
-        broken: Broken,
+        broken: TransportError,
     },
     /// The drive does not answer as a disk does.
     Drive(Error),
@@ -113,9 +113,9 @@ pub fn identity(connect: &mut Connect<'_>) -> Result<Identity, Stopped> {
         broken,
     };
     let mut transport = connect(0).map_err(broken)?;
-    let identity = Disk::new(&mut *transport).and_then(|mut disk| Identity::of(&mut disk));
+    let identity = Disk::new(&mut *transport).and_then(|mut disk| Identity::read(&mut disk));
     identity.map_err(|error| match error {
-        Error::Broken(error) => broken(error),
+        Error::Transport(error) => broken(error),
         error => Stopped::Drive(error),
     })
 }
@@ -165,7 +165,7 @@ fn measure(
     let limits = budget::limits(checkpoint, measurement);
     let mut cost = Cost::default();
     let result = Disk::new(&mut watched).and_then(|disk| {
-        let mut disk = disk.limited(limits);
+        let mut disk = disk.with_limits(limits);
         let mut bench = Bench {
             disk: &mut disk,
             findings: &mut checkpoint.findings,
@@ -178,7 +178,7 @@ fn measure(
     });
     match result {
         Ok(()) => Ok((Outcome::Done, cost)),
-        Err(Error::Broken(broken @ Broken::Transport(_))) => Err(stopped(broken)),
+        Err(Error::Transport(broken @ TransportError::Lost(_))) => Err(stopped(broken)),
         Err(error) => Ok((Outcome::Failed(error.to_string()), cost)),
     }
 }

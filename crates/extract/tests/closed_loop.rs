@@ -8,7 +8,8 @@ use diskarm_core::units::{SectorCount, Span};
 use diskarm_extract::layout::translate;
 use diskarm_extract::suite::{self, Checkpoint, Described, How, Observer, Options, Progress};
 use diskarm_extract::{
-    Broken, Comparison, Cost, Disk, Effort, Error, Host, Observable, Simulated, Transport, timing,
+    Comparison, Cost, Disk, Effort, Error, Host, Observable, Simulated, Transport, TransportError,
+    timing,
 };
 
 const HOST: Host = Host {
@@ -97,7 +98,7 @@ impl Observer for Patient {
 
 /// What the whole suite finds in a drive.
 fn described(given: &Spec, seed: u64) -> Described {
-    let mut connect = |seed| -> Result<Box<dyn Transport>, Broken> {
+    let mut connect = |seed| -> Result<Box<dyn Transport>, TransportError> {
         Ok(Box::new(Simulated::new(given, HOST, seed).unwrap()))
     };
     let options = Options {

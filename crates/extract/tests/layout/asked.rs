@@ -5,7 +5,7 @@ use diskarm_core::spec::{Geometry, Sparing, Spec};
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 use diskarm_extract::defects::{self, Defects, Fates};
 use diskarm_extract::layout::{self, Chosen, Method, notches, translate};
-use diskarm_extract::{Broken, Cost, Data, Disk, Error, Reply, Simulated, Transport};
+use diskarm_extract::{Cost, Data, Disk, Error, Reply, Simulated, Transport, TransportError};
 use diskarm_wire::mode::{self, FormatDevice, Notch};
 
 use super::{HOST, catalogued, difference, differences_in_tracks, is_told_by_reads};
@@ -37,7 +37,7 @@ impl Altered {
 }
 
 impl Transport for Altered {
-    fn execute(&mut self, command: &[u8], mut data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], mut data: Data<'_>) -> Result<Reply, TransportError> {
         let mut changed = command.to_vec();
         if self.unknown.contains(&command[0]) {
             // An operation of a vendor, which no disk of the model knows.

@@ -2,7 +2,7 @@
 
 use diskarm_core::units::{Instant, SectorCount, Span};
 use diskarm_extract::rotation::{self, Rereads};
-use diskarm_extract::{Broken, Data, Disk, Effort, Noisy, Reply, Simulated, Transport};
+use diskarm_extract::{Data, Disk, Effort, Noisy, Reply, Simulated, Transport, TransportError};
 
 use crate::{DRIVES, HOST, catalogued};
 
@@ -52,7 +52,7 @@ fn noise_of_a_tenth_of_a_millisecond_leaves_six_nanoseconds() {
 struct Careless(Simulated);
 
 impl Transport for Careless {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         let mut command = command.to_vec();
         if command[0] == 0x28 {
             command[1] &= !0x08;
