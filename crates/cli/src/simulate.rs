@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::SectorCount;
-use diskarm_rewrite::{Edit, Value};
+use diskarm_drives::text::{Edit, Value};
 use diskarm_simulate::{
     Choices, Input, Issue, MakePolicy, Model, Run, Simulation, Sink, Traced, doubts, keep_on,
 };
@@ -22,7 +22,7 @@ use crate::error::Error;
 use crate::output::{self, Results, Target};
 use crate::plot;
 use crate::progress::Progress;
-use diskarm_results::place::Files;
+use diskarm_results::output_file::Files;
 use diskarm_results::prose;
 use diskarm_results::simulated::{self, Figures, Given, Inputs};
 use rows::Rows;

@@ -6,7 +6,7 @@ use diskarm_core::text::InputError;
 use diskarm_core::units::Span;
 use diskarm_emulate::Realism;
 use diskarm_extract::{Host, Simulated};
-use diskarm_results::place::Files;
+use diskarm_results::output_file::Files;
 use diskarm_simulate::Model;
 use diskarm_transport::iscsi::{self, Address, Credentials, Session};
 use diskarm_transport::sg::{self, Sg};

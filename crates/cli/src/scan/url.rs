@@ -4,7 +4,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use diskarm_results::place::Files;
+use diskarm_results::output_file::Files;
 use diskarm_scan::live::{FileSource, NbdSource, Source};
 use diskarm_transport::iscsi::{Address, Session};
 use diskarm_transport::sg::Sg;
