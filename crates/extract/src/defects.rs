@@ -56,7 +56,7 @@ impl Defects {
 
 /// What became of listed defects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fates {
+pub struct DefectCounts {
     /// Blocks skip them.
     pub slipped: u64,
     /// Their blocks are elsewhere.
@@ -198,11 +198,11 @@ fn place(address: Address, sector_bytes: u64) -> Result<Place, Error> {
 ///
 /// # Errors
 /// The geometry is none.
-pub fn fates(geometry: &Geometry, defects: &[Place]) -> Result<Fates, InputError> {
+pub fn count(geometry: &Geometry, defects: &[Place]) -> Result<DefectCounts, InputError> {
     let layout = Layout::new(geometry)?;
     let slipped: BTreeSet<Unit> = layout.slipped().collect();
     let reallocated: BTreeSet<Unit> = layout.reallocated().map(|(from, _)| from).collect();
-    let mut fates = Fates::default();
+    let mut fates = DefectCounts::default();
     let mut seen = BTreeSet::new();
     for defect in defects {
         let Some(at) = sector(&layout, *defect) else {

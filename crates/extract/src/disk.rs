@@ -284,7 +284,7 @@ impl<'a> Disk<'a> {
         let (_, transferred) = self.data_up_to(&command, &mut data)?;
         match vital::Page::parse(&data[..transferred]) {
             Ok(page) if page.code == vital::code::SERIAL_NUMBER => {
-                Ok(identity::trimmed(page.content))
+                Ok(identity::ascii_text(page.content))
             }
             _ => Err(Error::Malformed {
                 command: command.operation().name,

@@ -33,7 +33,7 @@ pub enum Error {
 
 impl Error {
     /// Whether the drive could not read or write a block.
-    pub fn is_of_medium(&self) -> bool {
+    pub fn is_medium_error(&self) -> bool {
         match self {
             Self::Status { sense, .. } => {
                 Sense::parse(sense).is_ok_and(|sense| sense.key == Key::MediumError)

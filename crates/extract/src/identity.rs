@@ -27,9 +27,9 @@ impl Identity {
     ///
     /// # Errors
     /// The transport failed, or the drive answered with data that the standard does not allow.
-    pub fn of(disk: &mut Disk<'_>) -> Result<Self, Error> {
+    pub fn read(disk: &mut Disk<'_>) -> Result<Self, Error> {
         let inquiry = told(disk.inquiry())?;
-        let text = |of: Option<&[u8]>| of.map_or_else(String::new, trimmed);
+        let text = |of: Option<&[u8]>| of.map_or_else(String::new, ascii_text);
         Ok(Self {
             vendor: text(inquiry.as_ref().map(|data| &data.vendor[..])),
             product: text(inquiry.as_ref().map(|data| &data.product[..])),
@@ -62,7 +62,7 @@ fn told<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
 }
 
 /// ASCII without the spaces that pad it; bytes that are not graphic are left out.
-pub(crate) fn trimmed(bytes: &[u8]) -> String {
+pub(crate) fn ascii_text(bytes: &[u8]) -> String {
     let graphic = bytes.iter().filter(|byte| (b' '..=b'~').contains(byte));
     let text: String = graphic.map(|byte| char::from(*byte)).collect();
     text.trim().to_owned()

@@ -171,7 +171,7 @@ fn errors_come_with_sense_data() {
         return;
     };
     let mut session = Session::open(&tgtd.address(), None).unwrap();
-    let identity = Disk::new(&mut session).and_then(|mut disk| Identity::of(&mut disk));
+    let identity = Disk::new(&mut session).and_then(|mut disk| Identity::read(&mut disk));
     let identity = identity.unwrap();
     assert_eq!((identity.sectors.0, identity.sector_size.0), (32_768, 512));
     assert_eq!(identity.vendor, "IET");

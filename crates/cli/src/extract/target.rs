@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use diskarm_core::text::InputError;
 use diskarm_core::units::Span;
 use diskarm_emulate::Realism;
-use diskarm_extract::{Broken, Disk, Host, Identity, Simulated, Transport};
+use diskarm_extract::{Broken, Disk, HostDelay, Identity, SimulatedDrive, Transport};
 use diskarm_initiator::{Address, Credentials, Session};
 use diskarm_results::place::Files;
 use diskarm_sg::Sg;
@@ -35,7 +35,7 @@ nothing is lost.";
 const REAL: &str = "A real drive is only read, unless --allow-writes permits more.";
 
 /// The host between the commands to a simulated drive.
-const HOST: Host = Host {
+const HOST: HostDelay = HostDelay {
     min: Span::from_ns(50_000),
     max: Span::from_ns(150_000),
 };
@@ -111,7 +111,7 @@ impl Target {
         match self {
             Self::Simulated(model, realism) => {
                 let realism = Realism { seed, ..*realism };
-                let drive = Simulated::realistic(&model.spec, HOST, seed, realism);
+                let drive = SimulatedDrive::realistic(&model.spec, HOST, seed, realism);
                 Ok(Box::new(
                     drive.map_err(|error| Broken::Transport(error.to_string()))?,
                 ))
@@ -141,7 +141,7 @@ impl Target {
         if self.is_simulated() {
             return Ok(());
         }
-        let found = Disk::new(drive).and_then(|mut disk| Identity::of(&mut disk));
+        let found = Disk::new(drive).and_then(|mut disk| Identity::read(&mut disk));
         let found = found.map_err(|error| Broken::Transport(error.to_string()))?;
         if found == *expected {
             return Ok(());
@@ -179,7 +179,7 @@ mod tests {
         let simulated = |name: &str| Target::parse(&format!("sim:{name}"), None).unwrap();
         let drive = |name: &str| simulated(name).connect(Writes::Forbidden, 1).unwrap();
         let mut first = drive("hp-c2247");
-        let identity = Disk::new(&mut *first).and_then(|mut disk| Identity::of(&mut disk));
+        let identity = Disk::new(&mut *first).and_then(|mut disk| Identity::read(&mut disk));
         let identity = identity.unwrap();
         let real = Target::Real("/dev/sg0".into());
         assert_eq!(real.check(&mut *first, &identity), Ok(()));
