@@ -82,7 +82,7 @@ impl MeasuredDrive {
 
     /// Its text, with a remark above each value.
     pub fn text(&self) -> String {
-        diskarm_rewrite::specification(&self.spec, &|path| {
+        diskarm_drives::text::specification(&self.spec, &|path| {
             let found = self.values.iter().find(|found| found.key == path)?;
             Some(found.provenance.to_string())
         })
