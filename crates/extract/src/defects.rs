@@ -57,7 +57,7 @@ impl Defects {
 
 /// What became of listed defects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fates {
+pub struct DefectCounts {
     /// Blocks skip them.
     pub slipped: u64,
     /// Their blocks are elsewhere.
@@ -199,11 +199,11 @@ fn place(address: Address, sector_bytes: u64) -> Result<PhysicalAddress, Error> 
 ///
 /// # Errors
 /// The geometry is none.
-pub fn fates(geometry: &Geometry, defects: &[PhysicalAddress]) -> Result<Fates, InputError> {
+pub fn count(geometry: &Geometry, defects: &[PhysicalAddress]) -> Result<DefectCounts, InputError> {
     let layout = Layout::new(geometry)?;
     let slipped: BTreeSet<Unit> = layout.slipped().collect();
     let reallocated: BTreeSet<Unit> = layout.reallocated().map(|(from, _)| from).collect();
-    let mut fates = Fates::default();
+    let mut fates = DefectCounts::default();
     let mut seen = BTreeSet::new();
     for defect in defects {
         let Some(at) = sector(&layout, *defect) else {

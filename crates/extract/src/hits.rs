@@ -301,7 +301,7 @@ impl<'a, 'd> Bench<'a, 'd> {
     fn fresh(&mut self) -> Track {
         let layout = self.pairs.layout;
         let max = SectorCount(1 + u64::from(LARGE[0]));
-        let mut track = self.pairs.alike.next(layout, &self.places[0]);
+        let mut track = self.pairs.equivalent.next(layout, &self.places[0]);
         if track.first() + max > Lbn(layout.sectors().0) {
             // The disk's last cylinder, or one of its last few if cylinders are that small.
             track = self.places[0].clone();

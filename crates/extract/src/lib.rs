@@ -32,15 +32,16 @@ mod threshold;
 pub mod timing;
 mod track;
 
-pub use compare::{Comparison, Difference, LayoutDifference, SeekDifference};
 pub use diskarm_transport::{
     CommandTimes, Cost, Data, Disk, Error, Identity, Limits, PhysicalAddress, Reply, Transport,
     TransportError,
 };
+
+pub use compare::{Comparison, Difference, LayoutDifference, SeekDifference};
 pub use estimate::{Effort, Estimate};
-pub use noisy::Noisy;
-pub use observable::Observable;
+pub use noisy::NoisyTransport;
+pub use observable::ObservableTimes;
 pub use pairs::Access;
-pub use sequential::sequential;
+pub use sequential::mean_sequential_response;
 pub use setup::Setup;
-pub use simulated::{Host, Simulated};
+pub use simulated::{HostDelay, SimulatedDrive};

@@ -15,7 +15,7 @@ use diskarm_core::units::{Lbn, SectorCount, Span};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::alike::Alike;
+use crate::alike::EquivalentCylinders;
 use crate::clock::Clock;
 use crate::idle::Rests;
 use crate::rotation::{Rotation, warm_up};
@@ -64,7 +64,7 @@ pub(crate) struct Pairs<'a, 'd> {
     /// Where the head is then, unless it stays on the track of the read.
     pub rests: Option<Rests>,
     /// Where commands go that must not meet what earlier ones left.
-    pub alike: Alike,
+    pub equivalent: EquivalentCylinders,
     /// Whether the ends of reads scatter.
     pub scatters: bool,
     /// The host's delay, about, and how far it is off that.
@@ -103,7 +103,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
             generator,
             idle: Span::ZERO,
             rests: None,
-            alike: Alike::default(),
+            equivalent: EquivalentCylinders::default(),
             scatters: rotation.scatter_ns > SCATTERS,
             delay: 0.0,
             jitter: 0.0,

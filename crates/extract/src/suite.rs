@@ -21,9 +21,9 @@ use diskarm_core::units::Span;
 use serde::{Deserialize, Serialize};
 
 pub use checkpoint::{Checkpoint, Outcome, Record};
-pub use described::{Described, Found};
-pub use findings::{Between, Findings, WriteSeeks};
-pub use how::{How, not_determined};
+pub use described::{MeasuredDrive, MeasuredValue};
+pub use findings::{Findings, MtbrcFinding, WriteSeeks};
+pub use how::{Provenance, undetermined_keys};
 pub use table::{MEASUREMENTS, Measurement};
 
 use crate::{Cost, Disk, Effort, Error, Identity, Transport, TransportError};
@@ -63,18 +63,18 @@ pub struct Progress {
 /// Who wants to know how a run goes.
 pub trait Observer {
     /// Called in the beginning of each measurement and after each command.
-    fn at(&mut self, progress: &Progress);
+    fn progressed(&mut self, progress: &Progress);
 
     /// Called after each measurement, to keep the checkpoint.
     ///
     /// # Errors
     /// It could not be kept; the run ends.
-    fn keep(&mut self, checkpoint: &Checkpoint) -> Result<(), String>;
+    fn save(&mut self, checkpoint: &Checkpoint) -> Result<(), String>;
 }
 
 /// Why a run ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stopped {
+pub enum RunError {
     /// The transport failed. The checkpoint has all measurements before this one.
     Transport {
         /// During which measurement; `None` in the beginning.
@@ -88,7 +88,7 @@ pub enum Stopped {
     Checkpoint(String),
 }
 
-impl std::fmt::Display for Stopped {
+impl std::fmt::Display for RunError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Transport { during, broken } => match during {
@@ -101,14 +101,14 @@ impl std::fmt::Display for Stopped {
     }
 }
 
-impl std::error::Error for Stopped {}
+impl std::error::Error for RunError {}
 
 /// Asks a drive who it is.
 ///
 /// # Errors
 /// The transport failed, or what answers is no disk.
-pub fn identity(connect: &mut Connect<'_>) -> Result<Identity, Stopped> {
-    let broken = |broken| Stopped::Transport {
+pub fn identity(connect: &mut Connect<'_>) -> Result<Identity, RunError> {
+    let broken = |broken| RunError::Transport {
         during: None,
         broken,
     };
@@ -116,7 +116,7 @@ pub fn identity(connect: &mut Connect<'_>) -> Result<Identity, Stopped> {
     let identity = Disk::new(&mut *transport).and_then(|mut disk| Identity::read(&mut disk));
     identity.map_err(|error| match error {
         Error::Transport(error) => broken(error),
-        error => Stopped::Drive(error),
+        error => RunError::Drive(error),
     })
 }
 
@@ -128,7 +128,7 @@ pub fn run(
     connect: &mut Connect<'_>,
     checkpoint: &mut Checkpoint,
     observer: &mut dyn Observer,
-) -> Result<(), Stopped> {
+) -> Result<(), RunError> {
     for measurement in MEASUREMENTS {
         if checkpoint.record(measurement.name).is_some() {
             continue;
@@ -142,7 +142,7 @@ pub fn run(
             outcome,
             cost,
         });
-        observer.keep(checkpoint).map_err(Stopped::Checkpoint)?;
+        observer.save(checkpoint).map_err(RunError::Checkpoint)?;
     }
     Ok(())
 }
@@ -152,8 +152,8 @@ fn measure(
     connect: &mut Connect<'_>,
     checkpoint: &mut Checkpoint,
     observer: &mut dyn Observer,
-) -> Result<(Outcome, Cost), Stopped> {
-    let stopped = |broken| Stopped::Transport {
+) -> Result<(Outcome, Cost), RunError> {
+    let stopped = |broken| RunError::Transport {
         during: Some(measurement.name),
         broken,
     };

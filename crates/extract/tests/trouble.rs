@@ -6,12 +6,13 @@ use diskarm_core::spec::{self, Spec};
 use diskarm_core::units::{Instant, Lbn, Span};
 use diskarm_extract::layout::{timing, translate};
 use diskarm_extract::{
-    Cost, Data, Disk, Effort, Error, Host, Reply, Simulated, Transport, TransportError, rotation,
+    Cost, Data, Disk, Effort, Error, HostDelay, Reply, SimulatedDrive, Transport, TransportError,
+    rotation,
 };
 use diskarm_wire::Sense;
 use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
 
-const HOST: Host = Host {
+const HOST: HostDelay = HostDelay {
     min: Span::from_ns(100_000),
     max: Span::from_ns(100_000),
 };
@@ -19,10 +20,10 @@ const HOST: Host = Host {
 const BUSY: u8 = 0x08;
 const CHECK_CONDITION: u8 = 0x02;
 
-fn drive() -> Simulated {
+fn drive() -> SimulatedDrive {
     let name = "hp-c2247";
     let spec: Spec = spec::parse(diskarm_drives::find(name).unwrap().text, name).unwrap();
-    Simulated::new(&spec, HOST, 1).unwrap()
+    SimulatedDrive::new(&spec, HOST, 1).unwrap()
 }
 
 fn sense(key: Key, code: Code) -> Vec<u8> {
@@ -36,7 +37,7 @@ fn sense(key: Key, code: Code) -> Vec<u8> {
 
 /// A drive that answers some commands with another status.
 struct Troubled {
-    drive: Simulated,
+    drive: SimulatedDrive,
     /// Commands before the trouble begins.
     good: u64,
     /// The status and sense data of the following commands; the last one's for ever if so.
@@ -199,7 +200,7 @@ fn what_was_hard_to_read_has_been_read() {
 
 /// A drive whose commands end when it likes: how long each takes, by its number.
 struct Lying {
-    drive: Simulated,
+    drive: SimulatedDrive,
     service: fn(u64) -> Span,
     sent: u64,
 }
@@ -255,7 +256,7 @@ fn a_drive_that_lies_about_time_has_no_layout() {
 }
 
 /// A transport that breaks after a number of commands.
-struct Breaks(Simulated, u64);
+struct Breaks(SimulatedDrive, u64);
 
 impl Transport for Breaks {
     fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use diskarm_core::text::InputError;
 use diskarm_core::units::Span;
 use diskarm_emulate::Realism;
-use diskarm_extract::{Host, Simulated};
+use diskarm_extract::{HostDelay, SimulatedDrive};
 use diskarm_results::output_file::Files;
 use diskarm_simulate::Model;
 use diskarm_transport::iscsi::{self, Address, Credentials, Session};
@@ -36,7 +36,7 @@ nothing is lost.";
 const REAL: &str = "A real drive is only read, unless --allow-writes permits more.";
 
 /// The host between the commands to a simulated drive.
-const HOST: Host = Host {
+const HOST: HostDelay = HostDelay {
     min: Span::from_ns(50_000),
     max: Span::from_ns(150_000),
 };
@@ -112,7 +112,7 @@ impl Target {
         match self {
             Self::Simulated(model, realism) => {
                 let realism = Realism { seed, ..*realism };
-                let drive = Simulated::realistic(&model.spec, HOST, seed, realism);
+                let drive = SimulatedDrive::realistic(&model.spec, HOST, seed, realism);
                 Ok(Box::new(drive.map_err(|error| {
                     TransportError::Lost(error.to_string())
                 })?))

@@ -34,7 +34,7 @@ use super::pattern::{IN_LINE, Pattern};
 use super::timing::Timed;
 use super::told::{Span, cylinder_ends, heads, nominal, notches, spans};
 use super::walk::{Looks, Walk};
-use super::{Found, assemble, orient};
+use super::{MeasuredLayout, assemble, orient};
 use crate::{Disk, Error, PhysicalAddress};
 
 /// Finds the layout of a drive that answers the notch page and READ CAPACITY with PMI. `defects`
@@ -48,7 +48,7 @@ pub fn measure(
     period_ns: f64,
     defects: &[PhysicalAddress],
     seed: u64,
-) -> Result<Found, Error> {
+) -> Result<MeasuredLayout, Error> {
     let notches = notches(disk)?;
     let heads = heads(disk);
     let ends = cylinder_ends(disk)?;

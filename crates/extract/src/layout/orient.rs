@@ -4,7 +4,7 @@
 use diskarm_core::geometry::{Layout, Unit};
 use diskarm_core::spec::{Geometry, Sparing, TrackOrder};
 
-use super::Found;
+use super::MeasuredLayout;
 use super::phases::Phases;
 use super::reallocated::Reallocated;
 use crate::defects::WHOLE_TRACK;
@@ -24,7 +24,7 @@ struct Pair {
 /// # Errors
 /// A read failed.
 pub(super) fn by_defects(
-    found: &mut Found,
+    found: &mut MeasuredLayout,
     phases: &mut Phases<'_, '_>,
     defects: &[PhysicalAddress],
 ) -> Result<(), Error> {

@@ -28,7 +28,7 @@ use diskarm_core::units::Lbn;
 
 use super::chart::{Tracks, ZoneChart};
 use super::walk::{Looks, Walk};
-use super::{Found, assemble};
+use super::{MeasuredLayout, assemble};
 use crate::defects::WHOLE_TRACK;
 use crate::{Disk, Error, PhysicalAddress};
 
@@ -37,7 +37,7 @@ use crate::{Disk, Error, PhysicalAddress};
 ///
 /// # Errors
 /// A command failed, or what the drive says is no layout.
-pub fn measure(disk: &mut Disk, defects: &[PhysicalAddress]) -> Result<Found, Error> {
+pub fn measure(disk: &mut Disk, defects: &[PhysicalAddress]) -> Result<MeasuredLayout, Error> {
     let capacity = disk.sectors().0;
     let sector_bytes = disk.sector_size();
     let mut looks = Translated::new(disk);

@@ -21,7 +21,7 @@ impl<'a> Watched<'a> {
         before: Progress,
         observer: &'a mut dyn Observer,
     ) -> Self {
-        observer.at(&before);
+        observer.progressed(&before);
         Self {
             began: transport.now(),
             transport,
@@ -44,7 +44,7 @@ impl<'a> Watched<'a> {
             left: (self.before.left - over).max(Span::ZERO),
             ..self.before
         };
-        self.observer.at(&progress);
+        self.observer.progressed(&progress);
     }
 }
 
