@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{self, Geometry, Sparing, Spec, Zone};
 use diskarm_core::units::{Lbn, SectorCount, Span};
-use diskarm_extract::layout::{Found, timing, translate};
+use diskarm_extract::layout::{MeasuredLayout, timing, translate};
 use diskarm_extract::{Cost, Disk, Error, HostDelay, NoisyTransport, SimulatedDrive};
 
 const HOST: HostDelay = HostDelay {
@@ -45,7 +45,7 @@ fn difference(found: &Geometry, truth: &Geometry) -> Option<String> {
     None
 }
 
-fn found(spec: &Spec) -> Result<(Found, Cost), Error> {
+fn found(spec: &Spec) -> Result<(MeasuredLayout, Cost), Error> {
     let mut drive = SimulatedDrive::new(spec, HOST, 1).unwrap();
     let mut disk = Disk::new(&mut drive).unwrap();
     let found = translate::measure(&mut disk, &[])?;
