@@ -89,7 +89,7 @@ pub struct Tower {
 pub enum Level {
     Faults(FaultPlan),
     Throttle(Limits),
-    ObservedDevice,
+    Observed,
     Queue(PolicyConfig, Option<SectorCount>),
 }
 
@@ -177,7 +177,7 @@ fn random_levels(dice: &mut Dice) -> Vec<Level> {
             bytes_per_s: dice.one_in(2).then(|| dice.of(&[30e3, 300e3, 4e6])),
             burst: dice.us(20_000),
         }),
-        2 => Level::ObservedDevice,
+        2 => Level::Observed,
         _ => queue(dice),
     };
     (0..count).map(|_| level(dice)).collect()
@@ -497,7 +497,7 @@ fn behind(mut device: BoxedDevice, levels: &[Level]) -> BoxedDevice {
         device = match level {
             Level::Faults(plan) => device.wrapped(|inner| Faults::new(inner, plan, REVOLUTION)),
             Level::Throttle(limits) => device.wrapped(|inner| Throttle::new(inner, *limits)),
-            Level::ObservedDevice => {
+            Level::Observed => {
                 device.wrapped(|inner| ObservedDevice::new(inner, Recording::default()))
             }
             Level::Queue(config, merge) => {
