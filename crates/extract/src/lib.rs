@@ -5,7 +5,6 @@
 //! method for each command that a measurement needs, and counts what they cost. The measurements
 //! see nothing else of a drive.
 
-mod alike;
 pub mod cache;
 mod clock;
 mod compare;
@@ -22,8 +21,6 @@ mod line;
 mod logistic;
 mod modes;
 pub mod mtbrc;
-mod noisy;
-mod observable;
 pub mod overheads;
 mod pairs;
 pub mod retry;
@@ -31,7 +28,6 @@ pub mod rotation;
 pub mod safety;
 pub mod seek;
 pub mod seek_command;
-mod sequential;
 mod serial;
 mod setup;
 mod simulated;
@@ -41,16 +37,16 @@ pub mod timing;
 mod track;
 mod transport;
 
-pub use compare::{Comparison, Difference, LayoutDifference, SeekDifference};
+pub use compare::{
+    Comparison, Difference, LayoutDifference, ObservableTimes, SeekDifference,
+    mean_sequential_response,
+};
 pub use cost::{Cost, Limits};
 pub use disk::{Disk, Place, Timed};
 pub use error::Error;
 pub use estimate::{Effort, Estimate};
 pub use identity::Identity;
-pub use noisy::NoisyTransport;
-pub use observable::ObservableTimes;
 pub use pairs::Access;
-pub use sequential::mean_sequential_response;
 pub use setup::Setup;
-pub use simulated::{HostDelay, SimulatedDrive};
+pub use simulated::{HostDelay, NoisyTransport, SimulatedDrive};
 pub use transport::{Broken, Data, Reply, Transport};
