@@ -13,7 +13,7 @@ use crate::Error;
 pub struct MeasuredLayout {
     #[serde(with = "crate::serial::geometry")]
     pub geometry: Geometry,
-    /// What could not be measured and was assumed, a sentence each.
+    /// Assumptions about what could not be measured, a sentence each.
     pub assumed: Vec<String>,
 }
 
@@ -402,21 +402,22 @@ impl Regions {
             let begin = n as u64 * self.region;
             let end = (begin + self.region).min(self.positions);
             let reserved = |gap: &Gap| n == self.first && gap.start < self.lead;
-            let inner = self.gaps[n].iter().filter(|gap| !reserved(gap));
-            let inner = inner.filter(|gap| {
-                let edge = if front {
+            let is_edge = |gap: &Gap| {
+                if front {
                     gap.start == begin
                 } else {
                     gap.end() == end
-                };
-                !edge
-            });
+                }
+            };
+            let inner = self.gaps[n]
+                .iter()
+                .filter(|gap| !reserved(gap) && !is_edge(gap));
             slips.extend(inner.flat_map(|gap| gap.start..gap.end()));
         }
         let in_first = slips
             .iter()
-            .filter(|&&slip| slip / self.region == self.first as u64);
-        let in_first = in_first.count() as u64;
+            .filter(|&&slip| slip / self.region == self.first as u64)
+            .count() as u64;
         let whole = self.first as u64 * (self.region - spares);
         let within = self.lead - self.first as u64 * self.region;
         let ahead = if front {

@@ -53,7 +53,8 @@ const LONG: Span = Span::from_ns(250_000_000);
 pub(super) fn measure(
     disk: &mut Disk<'_>,
     layout: &Layout,
-    (tracks, rotation): (&[Lbn], &Rotation),
+    tracks: &[Lbn],
+    rotation: &Rotation,
     seed: u64,
 ) -> Result<Option<Cylinders>, Error> {
     let mut pairs = Pairs::new(disk, layout, rotation, seed)?;
@@ -151,7 +152,7 @@ mod tests {
         };
         assert_eq!(longer(&times), Some(expected));
         assert_eq!(longer(&certain(&[1.0; 9])), None);
-        // One end that does not fit.
+        // One irregular end.
         assert_eq!(
             longer(&certain(&[1.0, 2.5, 1.0, 1.0, 2.5, 2.5, 1.0, 2.5])),
             None

@@ -25,6 +25,7 @@
 //! About 30 pairs per boundary, and 15 for each of 40 to 80 distances.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{Geometry, Sparing, Zone};
@@ -41,7 +42,7 @@ use crate::{Disk, Effort, Error, Setup, idle};
 pub struct EmptyCylinders {
     /// The number of empty cylinders in front of each zone except the first.
     pub cylinders: Vec<u32>,
-    /// What seek times leave open, a sentence each.
+    /// Assumptions about what seek times leave open, a sentence each.
     pub assumed: Vec<String>,
 }
 
@@ -207,10 +208,12 @@ impl Seeks<'_, '_> {
     /// Measures the lead of an outward seek over a distance between two of these cylinders.
     fn time(
         &mut self,
-        (first, last): (u32, u32),
+        cylinders: (u32, u32),
         distance: u32,
-        (near, narrow): (Threshold, f64),
+        near: Threshold,
+        narrow: f64,
     ) -> Result<Found, Error> {
+        let (first, last) = cylinders;
         let room = last - first - distance;
         let kinds = (Access::Read, Access::Read);
         let wanted = (narrow, self.max);
@@ -238,7 +241,7 @@ impl Seeks<'_, '_> {
         let above = self.within.range(distance..).next();
         let near = below.or(above).map(|(_, found)| found.median);
         let near = near.map_or_else(Threshold::default, |near| Threshold::near(near, 1e5));
-        let found = self.time(self.zone, distance, (near, narrow))?;
+        let found = self.time(self.zone, distance, near, narrow)?;
         self.within.insert(distance, found);
         Ok(found)
     }
@@ -258,13 +261,13 @@ impl Seeks<'_, '_> {
                 continue;
             }
             let near = self.within(distance.min(self.reach()), ROUGH)?.median;
-            let time = self.time(ends, distance, (Threshold::near(near, 1e5), narrow))?;
+            let time = self.time(ends, distance, Threshold::near(near, 1e5), narrow)?;
             let mut candidates = match left {
                 Some(left) => left,
                 None => self.candidates(distance, &time)?,
             };
             if candidates.len() <= CANDIDATES {
-                self.compare(&mut candidates, distance, (&time, narrow))?;
+                self.compare(&mut candidates, distance, &time, narrow)?;
             }
             let is_clear = candidates.len() == 1 && seen + 1 >= CONFIRMED;
             left = Some(candidates);
@@ -280,7 +283,8 @@ impl Seeks<'_, '_> {
         &mut self,
         candidates: &mut Vec<Candidate>,
         distance: u32,
-        (time, narrow): (&Found, f64),
+        time: &Found,
+        narrow: f64,
     ) -> Result<(), Error> {
         for one in candidates.iter_mut() {
             // Longer seeks cannot be compared.
@@ -289,8 +293,10 @@ impl Seeks<'_, '_> {
             let uncertain = within.uncertainty + time.uncertainty + FINE + self.doubt;
             one.off += (off / uncertain).powi(2);
         }
-        let min = candidates.iter().map(|one| one.off);
-        let min = min.fold(f64::INFINITY, f64::min);
+        let min = candidates
+            .iter()
+            .map(|one| one.off)
+            .fold(f64::INFINITY, f64::min);
         candidates.retain(|one| one.off < min + CLEARLY);
         Ok(())
     }
@@ -303,11 +309,8 @@ impl Seeks<'_, '_> {
         let mut last: Option<u32> = None;
         for next in short_and_long(self.reach()) {
             if let Some(last) = last {
-                self.between(
-                    (last, next),
-                    (time.median - off, time.median + off),
-                    &mut found,
-                )?;
+                let times = time.median - off..=time.median + off;
+                self.collect_distances(last, next, &times, &mut found)?;
             }
             last = Some(next);
         }
@@ -326,28 +329,29 @@ impl Seeks<'_, '_> {
     }
 
     /// Collects the distances in a range over which seeks may take this long.
-    fn between(
+    fn collect_distances(
         &mut self,
-        (short, long): (u32, u32),
-        (min, max): (f64, f64),
+        short: u32,
+        long: u32,
+        times: &RangeInclusive<f64>,
         found: &mut Vec<u32>,
     ) -> Result<(), Error> {
         let ends = [
             self.within(short, ROUGH)?.median,
             self.within(long, ROUGH)?.median,
         ];
-        let is_between = ends[0].min(ends[1]) <= max && ends[0].max(ends[1]) >= min;
+        let is_between =
+            ends[0].min(ends[1]) <= *times.end() && ends[0].max(ends[1]) >= *times.start();
         if !is_between || found.len() > CANDIDATES {
             return Ok(());
         }
         if long - short > 1 {
             let middle = short.midpoint(long);
-            self.between((short, middle), (min, max), found)?;
-            return self.between((middle, long), (min, max), found);
+            self.collect_distances(short, middle, times, found)?;
+            return self.collect_distances(middle, long, times, found);
         }
-        let is_one = |time: f64| (min..=max).contains(&time);
-        found.extend(is_one(ends[0]).then_some(short));
-        found.extend(is_one(ends[1]).then_some(long));
+        found.extend(times.contains(&ends[0]).then_some(short));
+        found.extend(times.contains(&ends[1]).then_some(long));
         Ok(())
     }
 

@@ -51,8 +51,11 @@ pub(super) fn apply(
         pairs.iter().filter(same).count()
     };
     let orders = distinct_orders(&found.geometry);
-    let max = orders.iter().map(|order| agreeing(*order)).max();
-    let max = max.expect("there is at least one order");
+    let max = orders
+        .iter()
+        .map(|order| agreeing(*order))
+        .max()
+        .expect("there is at least one order");
     if max == 0 || 10 * max < 9 * pairs.len() {
         if orders.len() > 1 {
             found.assumed.push(ASCENDING.to_owned());
@@ -273,8 +276,8 @@ impl Reallocations {
             let Some(block) = layout.lbn(at).filter(|_| seen.insert(unit)) else {
                 continue;
             };
-            let (start, width) = layout.angle(at).expect("the sector is on the disk");
-            if is_at(phases, layout, block, (start, width))? {
+            let angle = layout.angle(at).expect("the sector is on the disk");
+            if is_at(phases, layout, block, angle)? {
                 found.in_line += 1;
                 continue;
             }
@@ -284,9 +287,10 @@ impl Reallocations {
                     found.lost += 1;
                     break;
                 };
-                let place = layout.angle(layout.address(spare));
-                let place = place.expect("the spare is on the disk");
-                if is_at(phases, layout, block, place)? {
+                let angle = layout
+                    .angle(layout.address(spare))
+                    .expect("the spare is on the disk");
+                if is_at(phases, layout, block, angle)? {
                     found.moved.push((unit, spare));
                     break;
                 }
@@ -323,8 +327,9 @@ fn is_at(
     phases: &mut Phases<'_, '_>,
     layout: &Layout,
     block: Lbn,
-    (start, width): (Angle, Angle),
+    angle: (Angle, Angle),
 ) -> Result<bool, Error> {
+    let (start, width) = angle;
     // Angles are relative to the end of the first block.
     let first = layout.extent(Lbn(0));
     let origin = (first.start + first.sector_angle).as_revolutions();

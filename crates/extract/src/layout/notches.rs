@@ -83,7 +83,7 @@ pub fn measure(
     for (n, (zone, sectors)) in zones.iter().zip(sectors).enumerate() {
         let mut map = locator.zone(zone, sectors, surfaces)?;
         let is_last = n + 1 == zones.len() && n > 0;
-        let (front, is_sure) = empty_in_front(zone, &map, (defects, is_last));
+        let (front, is_sure) = empty_in_front(zone, &map, defects, is_last);
         if !is_sure {
             doubtful.push(zone.reported.cylinders);
         }
@@ -112,7 +112,8 @@ pub fn measure(
 fn empty_in_front(
     zone: &NotchZone<'_>,
     map: &ZoneMap,
-    (defects, is_last): (&[Place], bool),
+    defects: &[Place],
+    is_last: bool,
 ) -> (u32, bool) {
     let empty = zone.empty();
     if empty == 0 {
@@ -120,10 +121,9 @@ fn empty_in_front(
     }
     let tracks = &map.tracks;
     let few = |gap: &&Gap| gap.start > 0 && gap.length < tracks.sectors;
-    let slips = map.gaps.iter().filter(few);
     let on = |gap: &Gap| tracks.first_cylinder + (gap.start / tracks.cylinder()) as u32;
     let listed = |cylinder: u32| defects.iter().any(|defect| defect.cylinder == cylinder);
-    let slips: Vec<u32> = slips.map(on).collect();
+    let slips: Vec<u32> = map.gaps.iter().filter(few).map(on).collect();
     let hits = |front: u32| slips.iter().filter(|at| listed(*at + front)).count();
     let max = (0..=empty).map(hits).max().unwrap_or(0);
     let mut best = (0..=empty).filter(|front| hits(*front) == max);
@@ -211,7 +211,7 @@ impl NotchLocator<'_, '_> {
         let mut at = first;
         while at < zone.end() && runs.len() < 3 * surfaces as usize + 1 {
             let end = self.ends[self.cylinder(at) as usize];
-            let run = self.timed.track((at, end), sectors, runs.last())?;
+            let run = self.timed.track(at, end, sectors, runs.last())?;
             at += run.blocks;
             runs.push(run);
         }
@@ -222,7 +222,7 @@ impl NotchLocator<'_, '_> {
             sum >= zone.ends[usual]
         });
         let last = last.unwrap_or(runs.len() - 1).min(surfaces as usize - 1);
-        let pattern = Pattern::new(&runs, (sectors, surfaces, zone.reported.cylinders.0), last);
+        let pattern = Pattern::new(&runs, sectors, surfaces, zone.reported.cylinders.0, last);
         let mut tracks = pattern.tracks;
         tracks.insert_cylinders(usual as u32);
         Ok(tracks)
@@ -244,12 +244,6 @@ impl BlockLocator for NotchLocator<'_, '_> {
         let angle = self.timed.start(at, tracks.sectors)?;
         let surfaces = u64::from(tracks.surfaces);
         let first = self.cylinder(at) * surfaces;
-        let on_track = |track: u64| {
-            let within = (angle - tracks.track_angle(track)).rem_euclid(tracks.sectors as f64);
-            let whole = within.round();
-            let position = track * tracks.sectors + whole as u64 % tracks.sectors;
-            ((within - whole).abs() < IN_LINE && position >= min).then_some(position)
-        };
-        Ok((first..first + surfaces).filter_map(on_track).collect())
+        Ok(tracks.aligned_positions(first..first + surfaces, angle, IN_LINE, min))
     }
 }

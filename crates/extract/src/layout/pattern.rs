@@ -81,7 +81,7 @@ pub(super) fn patterns(
 ) -> Vec<Pattern> {
     let lasts = 0..(surfaces as usize).min(runs.len() - 1).max(1);
     let mut all: Vec<Pattern> = lasts
-        .map(|last| Pattern::new(runs, (sectors, surfaces, first_cylinder), last))
+        .map(|last| Pattern::new(runs, sectors, surfaces, first_cylinder, last))
         .collect();
     let max = all.iter().map(|pattern| pattern.fits).max();
     all.retain(|pattern| Some(pattern.fits) == max);
@@ -99,13 +99,15 @@ impl Pattern {
     /// Fits a pattern in which track `last` is the last one of its cylinder.
     pub fn new(
         runs: &[Run],
-        (sectors, surfaces, first_cylinder): (u64, u32, u32),
+        sectors: u64,
+        surfaces: u32,
+        first_cylinder: u32,
         last: usize,
     ) -> Self {
         let period = surfaces as usize;
         let jumps = jumps(runs, sectors);
         let is_last = |n: usize| n % period == last;
-        let front = front(runs, sectors, (period, last));
+        let front = front(runs, sectors, period, last);
         let before = |n: usize| {
             if n > 0 && is_last(n - 1) { front } else { 0.0 }
         };
@@ -141,16 +143,19 @@ impl Pattern {
             let half = revolution / 2.0;
             zero + (offset - zero + half).rem_euclid(revolution) - half
         };
-        let offsets = runs.iter().enumerate().map(|run| around(offset(run)));
-        let offsets: Vec<f64> = offsets.collect();
+        let offsets: Vec<f64> = runs
+            .iter()
+            .enumerate()
+            .map(|run| around(offset(run)))
+            .collect();
         // Offsets need not be whole sectors.
         let cluster = mode(&offsets).unwrap_or(0.0);
         let near = offsets.iter().filter(|&&offset| same(cluster, offset));
         let fits = near.clone().count();
         let off = runs.iter().map(|run| run.off).sum::<f64>() / runs.len() as f64;
         tracks.offset = (near.sum::<f64>() / fits.max(1) as f64 + off).rem_euclid(revolution);
-        let within = (runs[0].start - tracks.track_angle(head as u64)).rem_euclid(revolution);
-        let within = within.round() as u64 % sectors;
+        let start = (runs[0].start - tracks.track_angle(head as u64)).rem_euclid(revolution);
+        let within = start.round() as u64 % sectors;
         Self {
             tracks,
             position: head as u64 * sectors + within,
@@ -161,7 +166,7 @@ impl Pattern {
 
 /// Returns the number of positions without blocks at the front of each cylinder: the blocks that
 /// the first tracks lack, if the last tracks are whole.
-fn front(runs: &[Run], sectors: u64, (period, last): (usize, usize)) -> f64 {
+fn front(runs: &[Run], sectors: u64, period: usize, last: usize) -> f64 {
     let is_last = |n: usize| n % period == last;
     let short = |n: usize| (sectors - runs[n].blocks) as f64;
     let firsts: Vec<f64> = (1..runs.len())

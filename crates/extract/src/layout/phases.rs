@@ -115,9 +115,9 @@ impl Clock {
 }
 
 impl<'d, 't> Phases<'d, 't> {
-    /// How often the reference block is read again, in seconds.
+    /// Interval between reads of the reference block, in seconds.
     const MARK_EVERY_S: f64 = 2.0;
-    /// How many reads of it these are, if their ends scatter.
+    /// Reads of it at each interval if completions scatter.
     const MARKS_EACH: u32 = 8;
     /// More reads than a layout needs.
     const READS_ALL: u64 = 500_000;
@@ -327,7 +327,8 @@ impl<'d, 't> Phases<'d, 't> {
     /// `away` revolutions or more off. Clock errors cancel.
     pub fn is_likelier_between(
         &mut self,
-        (from, to): (u64, u64),
+        from: u64,
+        to: u64,
         angle: f64,
         away: f64,
     ) -> Result<bool, Error> {

@@ -192,13 +192,7 @@ impl BlockLocator for TimingLocator<'_, '_> {
         let near = self.near(tracks.sectors);
         let first = min / tracks.sectors;
         let ahead = 2 * u64::from(tracks.surfaces) + 2;
-        let on_track = |track: u64| {
-            let within = (angle - tracks.track_angle(track)).rem_euclid(tracks.sectors as f64);
-            let whole = within.round();
-            let position = track * tracks.sectors + whole as u64 % tracks.sectors;
-            ((within - whole).abs() < near && position >= min).then_some(position)
-        };
-        Ok((first..first + ahead).filter_map(on_track).collect())
+        Ok(tracks.aligned_positions(first..first + ahead, angle, near, min))
     }
 }
 
@@ -291,7 +285,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
         let sectors = match self.sectors(first)? {
             SectorsPerTrack::Exactly(sectors) => sectors,
             SectorsPerTrack::About { step, over } => {
-                return self.coarse_seed(first, (step, over), before);
+                return self.coarse_seed(first, step, over, before);
             }
         };
         let mut runs = Vec::new();
@@ -300,7 +294,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
         let capacity = self.phases.capacity();
         let mut surfaces = None;
         while at < capacity && runs.len() < Self::SEED_TRACKS_MAX {
-            let run = self.track((at, capacity), sectors, runs.last())?;
+            let run = self.track(at, capacity, sectors, runs.last())?;
             at += run.blocks;
             runs.push(run);
             let short = runs.iter().filter(|run| 2 * run.blocks < sectors).count();
@@ -328,8 +322,8 @@ impl<'d, 't> TimingLocator<'d, 't> {
                 break;
             }
         }
-        let surfaces = surfaces.or(known).unwrap_or(1) as u32;
-        let chosen = self.pattern(&runs, (sectors, surfaces), before)?;
+        let count = surfaces.or(known).unwrap_or(1) as u32;
+        let chosen = self.pattern(&runs, sectors, count, before)?;
         Ok(Some((chosen.tracks, chosen.position)))
     }
 
@@ -337,7 +331,8 @@ impl<'d, 't> TimingLocator<'d, 't> {
     fn pattern(
         &mut self,
         runs: &[Run],
-        (sectors, surfaces): (u64, u32),
+        sectors: u64,
+        surfaces: u32,
         before: Option<&ZoneMap>,
     ) -> Result<Pattern, Error> {
         let cylinder = before.map_or(0, ZoneMap::end_cylinder);
@@ -369,7 +364,7 @@ impl<'d, 't> TimingLocator<'d, 't> {
             if let Some(found) = self.measure_cylinders(few, &likely)? {
                 let Tracks { sectors, .. } = likely.tracks;
                 let surfaces = found.surfaces as u32;
-                return Ok(Pattern::new(runs, (sectors, surfaces, 0), found.last));
+                return Ok(Pattern::new(runs, sectors, surfaces, 0, found.last));
             }
         }
         Ok(likely)
@@ -389,22 +384,21 @@ impl<'d, 't> TimingLocator<'d, 't> {
             return Ok(None);
         };
         let layout = Layout::new(&found.geometry).expect("assembled ones are consistent");
-        let begins = runs.iter().scan(0, |at, run| {
-            *at += run.blocks;
-            Some(Lbn(*at - run.blocks))
-        });
-        let begins: Vec<Lbn> = begins.collect();
+        let begins: Vec<Lbn> = runs
+            .iter()
+            .scan(0, |at, run| {
+                *at += run.blocks;
+                Some(Lbn(*at - run.blocks))
+            })
+            .collect();
         let rotation = self.phases.rotation();
-        let found = cylinders::measure(self.phases.disk(), &layout, (&begins, &rotation), 1);
+        let found = cylinders::measure(self.phases.disk(), &layout, &begins, &rotation, 1);
         self.phases.mark()?;
         found
     }
 
-    /// Returns the angle at which the track begins whose first block is `at`, in sectors, and the
-    /// excess of the measured angle over it. Where reads scatter, skews are whole sectors.
-    /// The angle at which the track begins whose first block is `at`, in sectors, and by how much
-    /// it was found to be larger. Where reads scatter, all skews of a zone are taken for whole
-    /// sectors.
+    /// Returns the angle at which the track with first block `at` begins, in sectors, and the excess
+    /// of the measured angle over it. Where reads scatter, skews are whole sectors.
     fn beginning(
         &mut self,
         at: u64,
@@ -478,7 +472,8 @@ impl<'d, 't> TimingLocator<'d, 't> {
     /// Follows the track that begins with block `at`, including slipped sectors, up to block `end`.
     pub fn track(
         &mut self,
-        (at, end): (u64, u64),
+        at: u64,
+        end: u64,
         sectors: u64,
         before: Option<&Run>,
     ) -> Result<Run, Error> {

@@ -123,19 +123,20 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
     const TRACKS_AHEAD: u64 = 8;
     /// Maximum number of runs of blocks on these.
     const RUNS_AHEAD: u64 = 24;
-    /// How often a search that contradicts itself is repeated.
+    /// Number of repetitions of a search that contradicts itself.
     const DOUBTS: u32 = 3;
     /// Distances in tracks at which earlier blocks must be in line too if checks do not resolve
     /// sectors.
     const BACK: [u64; 2] = [13, 31];
 
-    /// Maps the zone that begins with block `first` at `position`, as far as it extends.
+    /// Maps the zone that starts with a block at a position, as far as it extends.
     pub fn zone(
         locator: &'a mut L,
         tracks: Tracks,
-        (first, position): (u64, u64),
+        start: Placement,
         capacity: u64,
     ) -> Result<ZoneMap, Error> {
+        let (first, position) = start;
         let mut gaps = Vec::new();
         if position > 0 {
             gaps.push(Gap {
@@ -382,8 +383,8 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
     /// Returns the number of blocks from `at` on that follow one another on this track, the first at
     /// `position`.
     fn run(&mut self, at: u64, position: u64) -> Result<u64, Error> {
-        let max = self.zone.tracks.track_end(position) - position;
-        let max = max.min(self.capacity - at);
+        let left = self.zone.tracks.track_end(position) - position;
+        let max = left.min(self.capacity - at);
         if self.is_at(at + max - 1, position + max - 1)? {
             return Ok(max);
         }

@@ -3,6 +3,8 @@
 //! A position is the number of a sector within its zone, counted from 0 in the order of the tracks
 //! as in [`diskarm_core::geometry`], whether or not it holds a block.
 
+use std::ops::Range;
+
 /// The tracks of a zone: the angle, cylinder and head of each position.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tracks {
@@ -61,6 +63,24 @@ impl Tracks {
         let track = position / self.sectors;
         let within = position % self.sectors;
         ((self.track_angle(track) + within as f64) / self.sectors as f64).fract()
+    }
+
+    /// Returns the positions from `min` on whose angle is within `tolerance` of `angle`, at most one
+    /// per track, in sectors.
+    pub fn aligned_positions(
+        &self,
+        tracks: Range<u64>,
+        angle: f64,
+        tolerance: f64,
+        min: u64,
+    ) -> Vec<u64> {
+        let on_track = |track: u64| {
+            let within = (angle - self.track_angle(track)).rem_euclid(self.sectors as f64);
+            let whole = within.round();
+            let position = track * self.sectors + whole as u64 % self.sectors;
+            ((within - whole).abs() < tolerance && position >= min).then_some(position)
+        };
+        tracks.filter_map(on_track).collect()
     }
 
     /// Splits a track number into the cylinder within the zone and the track within the cylinder.

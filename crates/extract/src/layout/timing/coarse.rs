@@ -134,7 +134,7 @@ impl TimingLocator<'_, '_> {
     ) -> Result<bool, Error> {
         let angle = tracks.angle(to.1) - tracks.angle(from.1);
         let away = away as f64 / tracks.sectors as f64;
-        self.phases.is_likelier_between((from.0, to.0), angle, away)
+        self.phases.is_likelier_between(from.0, to.0, angle, away)
     }
 
     /// Standard deviation of one read, in sectors.
@@ -147,8 +147,8 @@ impl TimingLocator<'_, '_> {
         let revolution = tracks.sectors as f64;
         let min = SKEW_MIN * self.scatter(tracks.sectors);
         let is_short = |skew: f64| {
-            let skew = skew.rem_euclid(revolution);
-            skew.min(revolution - skew) < min
+            let turn = skew.rem_euclid(revolution);
+            turn.min(revolution - turn) < min
         };
         let switches = tracks.surfaces > 1 && is_short(tracks.track_skew);
         if switches || is_short(tracks.cylinder_skew) {
@@ -273,7 +273,8 @@ impl TimingLocator<'_, '_> {
     pub(super) fn coarse_seed(
         &mut self,
         first: u64,
-        (step, over): (f64, u64),
+        step: f64,
+        over: u64,
         before: Option<&ZoneMap>,
     ) -> Result<Option<(Tracks, u64)>, Error> {
         let about = 1.0 / step;
@@ -312,8 +313,8 @@ impl TimingLocator<'_, '_> {
         }
         let sectors = self.whole_sectors(&pieces)?;
         let runs = pieces.runs(sectors, scatter);
-        let surfaces = surfaces.or(known).unwrap_or(1) as u32;
-        let chosen = self.pattern(&runs, (sectors, surfaces), before)?;
+        let count = surfaces.or(known).unwrap_or(1) as u32;
+        let chosen = self.pattern(&runs, sectors, count, before)?;
         let tracks = self.refine(&pieces, &chosen)?;
         self.refuse_short_skews(&tracks)?;
         Ok(Some((tracks, chosen.position)))
@@ -322,8 +323,7 @@ impl TimingLocator<'_, '_> {
     /// Follows the track that begins with block `at` and returns the number of its blocks.
     fn follow_piece(&mut self, at: u64, pieces: &mut TrackPieces) -> Result<u64, Error> {
         let angle = self.phases.mean(at, READS)?;
-        let max = (1.05 / pieces.step) as u64;
-        let max = max.min(self.phases.capacity() - at);
+        let max = ((1.05 / pieces.step) as u64).min(self.phases.capacity() - at);
         let guess = pieces.all.last().map_or(1, |piece| piece.blocks);
         let step = pieces.step;
         let mut is_in_line =

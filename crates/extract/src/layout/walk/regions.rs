@@ -196,10 +196,10 @@ impl<L: BlockLocator> Walk<'_, L> {
         let mut sizes: Vec<u64> = track.into_iter().collect();
         sizes.push(cylinder);
         let cylinders = self.zone.gaps.iter().rev().take(4);
-        let ends = cylinders
+        let ends: Vec<u64> = cylinders
             .map(|gap| gap.end())
-            .filter(|end| end % cylinder == 0);
-        let ends: Vec<u64> = ends.collect();
+            .filter(|end| end % cylinder == 0)
+            .collect();
         if let [last, before, ..] = ends[..] {
             sizes.push(last - before);
         }
