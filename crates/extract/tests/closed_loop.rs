@@ -65,7 +65,7 @@ fn the_extracted_specification_equals_the_given_one() {
     for name in DRIVES {
         let given = catalogued(name);
         let (found, cost) = extracted(&given, 5).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let text = diskarm_rewrite::specification(&found, &|_| None);
+        let text = diskarm_drives::text::specification(&found, &|_| None);
         let read = spec::parse(&text, name).unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert_eq!(read, found, "{name}");
 

@@ -182,7 +182,7 @@ impl Checkpoint {
     /// continue from this checkpoint: the file may have been edited since.
     #[must_use]
     pub fn simulating(self, spec: &Spec) -> Self {
-        let text = diskarm_rewrite::specification(spec, &|_| None);
+        let text = diskarm_drives::text::specification(spec, &|_| None);
         let digest = Sha256::digest(text.as_bytes());
         let hex = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         Self {

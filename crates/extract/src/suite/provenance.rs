@@ -41,7 +41,7 @@ const NOT_DETERMINED: &str = "Not determined: ";
 /// # Errors
 /// `text` is not TOML.
 pub fn undetermined_keys(text: &str) -> Result<BTreeSet<&'static str>, InputError> {
-    let remarks = diskarm_rewrite::remarks(text)?.into_iter();
+    let remarks = diskarm_drives::text::remarks(text)?.into_iter();
     let open = remarks.filter(|(_, remark)| remark.starts_with(NOT_DETERMINED));
     Ok(open.map(|(key, _)| key).collect())
 }
@@ -481,7 +481,7 @@ impl MeasuredDrive {
 
     /// Returns the specification with a remark above each value.
     pub fn text(&self) -> String {
-        diskarm_rewrite::specification(&self.spec, &|path| {
+        diskarm_drives::text::specification(&self.spec, &|path| {
             let found = self.values.iter().find(|found| found.key == path)?;
             Some(found.provenance.to_string())
         })
