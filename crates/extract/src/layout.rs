@@ -142,9 +142,6 @@ fn reason<T>(result: Result<T, Error>) -> Result<Result<T, String>, Error> {
     }
 }
 /// Reads random blocks and compares the angles at which they end with those of the layout.
-///
-/// # Errors
-/// A read failed, or too many blocks are at other angles.
 fn check_by_reads(
     disk: &mut Disk<'_>,
     geometry: &Geometry,

@@ -18,9 +18,6 @@ pub struct MeasuredLayout {
 }
 
 /// Combines the maps of all zones into a layout.
-///
-/// # Errors
-/// No sparing scheme explains them.
 pub(super) fn geometry(
     maps: &[ZoneMap],
     capacity: u64,

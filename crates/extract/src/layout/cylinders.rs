@@ -47,9 +47,6 @@ const LONG: Span = Span::from_ns(250_000_000);
 
 /// Finds the cylinders of the tracks that begin with these blocks, in a layout of which only the
 /// angles are valid. Returns `None` if the times do not show them.
-///
-/// # Errors
-/// A command failed.
 pub(super) fn measure(
     disk: &mut Disk<'_>,
     layout: &Layout,

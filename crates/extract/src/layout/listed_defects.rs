@@ -29,9 +29,6 @@ struct SlipPair {
 /// Chooses the order of heads with which most slips coincide with listed defects, and rotates the
 /// layout to the index mark from which these are counted. If several orders fit equally well,
 /// chooses the one with the fewest blocks in line at listed defects; the others are reallocated.
-///
-/// # Errors
-/// A read failed.
 pub(super) fn apply(
     found: &mut MeasuredLayout,
     phases: &mut Phases<'_, '_>,
@@ -257,9 +254,6 @@ struct Reallocations {
 
 impl Reallocations {
     /// Reads the blocks at `defects` in this layout, whose angles are relative to the index mark.
-    ///
-    /// # Errors
-    /// A read failed.
     fn measure(
         phases: &mut Phases<'_, '_>,
         layout: &Layout,

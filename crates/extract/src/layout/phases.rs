@@ -398,9 +398,6 @@ impl Phases<'_, '_> {
     /// The angle between two blocks divided by their distance is the angle of a sector, and the
     /// farther apart they are, the more accurate it is. So the distance grows for as long as the
     /// angle grows in proportion.
-    ///
-    /// # Errors
-    /// A read failed, or no track is long enough.
     pub fn sectors_per_track(&mut self, first: u64) -> Result<SectorsPerTrack, Error> {
         let mut from = first;
         for _ in 0..TRACKS {

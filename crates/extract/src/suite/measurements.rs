@@ -20,6 +20,7 @@ pub(super) struct Context<'b, 't> {
 
 /// A measurement that needs the rotation and the layout of the drive.
 type SetupMeasurement<T> = fn(&mut Disk<'_>, &Setup<'_>, Effort, u64) -> Result<T, Error>;
+
 fn rotation(context: &mut Context<'_, '_>) -> Result<(), Error> {
     let found = rotation::measure(context.disk, context.options.effort, context.seed)?;
     context.findings.rotation = Some(found);
@@ -57,31 +58,6 @@ fn empty_cylinders(context: &mut Context<'_, '_>) -> Result<(), Error> {
     if let Some(chosen) = &mut context.findings.layout {
         empty.apply(&mut chosen.found);
     }
-    Ok(())
-}
-
-fn reads(context: &mut Context<'_, '_>) -> Result<(), Error> {
-    context.findings.reads = Some(context.with_setup(overheads::measure)?);
-    Ok(())
-}
-
-fn seeks(context: &mut Context<'_, '_>) -> Result<(), Error> {
-    context.findings.seeks = Some(context.with_setup(seek::measure)?);
-    Ok(())
-}
-
-fn read_hits(context: &mut Context<'_, '_>) -> Result<(), Error> {
-    context.findings.read_hits = Some(context.with_setup(hits::measure)?);
-    Ok(())
-}
-
-fn writes(context: &mut Context<'_, '_>) -> Result<(), Error> {
-    context.findings.writes = Some(context.with_setup(overheads::measure_writes)?);
-    Ok(())
-}
-
-fn write_hits(context: &mut Context<'_, '_>) -> Result<(), Error> {
-    context.findings.write_hits = Some(context.with_setup(hits::measure_writes)?);
     Ok(())
 }
 
@@ -145,10 +121,17 @@ fn buffer(context: &mut Context<'_, '_>) -> Result<(), Error> {
 }
 
 impl Context<'_, '_> {
-    fn with_setup<T>(&mut self, measure: SetupMeasurement<T>) -> Result<T, Error> {
+    /// Makes a measurement and records its finding.
+    fn record<T>(
+        &mut self,
+        measure: SetupMeasurement<T>,
+        finding: fn(&mut Findings) -> &mut Option<T>,
+    ) -> Result<(), Error> {
         let layout = self.require_layout()?;
         let setup = self.setup(&layout)?;
-        measure(self.disk, &setup, self.options.effort, self.seed)
+        let found = measure(self.disk, &setup, self.options.effort, self.seed)?;
+        *finding(self.findings) = Some(found);
+        Ok(())
     }
 
     /// Measures minimum times between the completions of one-sector requests.
@@ -291,7 +274,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
         writes: false,
         usual: [4.7, 8.4, 16.9],
         share: 4.0,
-        run: reads,
+        run: |context| context.record(overheads::measure, |findings| &mut findings.reads),
     },
     Measurement {
         name: "seeks",
@@ -300,7 +283,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
         writes: false,
         usual: [54.0, 93.8, 103.5],
         share: 18.0,
-        run: seeks,
+        run: |context| context.record(seek::measure, |findings| &mut findings.seeks),
     },
     Measurement {
         name: "read-hits",
@@ -309,7 +292,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
         writes: false,
         usual: [3.0, 5.1, 13.3],
         share: 2.0,
-        run: read_hits,
+        run: |context| context.record(hits::measure, |findings| &mut findings.read_hits),
     },
     Measurement {
         name: "writes",
@@ -318,7 +301,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
         writes: true,
         usual: [27.2, 37.1, 114.3],
         share: 8.0,
-        run: writes,
+        run: |context| context.record(overheads::measure_writes, |findings| &mut findings.writes),
     },
     Measurement {
         name: "write-hits",
@@ -327,7 +310,7 @@ pub const MEASUREMENTS: &[Measurement] = &[
         writes: true,
         usual: [6.4, 11.1, 29.8],
         share: 3.0,
-        run: write_hits,
+        run: |context| context.record(hits::measure_writes, |findings| &mut findings.write_hits),
     },
     Measurement {
         name: "write-seeks",

@@ -99,9 +99,6 @@ fn ms(span: Span) -> String {
 const OF_TWO_COMPLETIONS: &str = "The smaller of the overheads after reads and after writes is set \
      to zero: measurements show only their sums with command overheads.";
 
-/// Why a buffer of written data shows no overheads.
-const NOT_BUFFERED: &str = "the drive completed no write before it was on the media";
-
 /// Why the depth of the drive's own queue is unknown.
 const ONE_COMMAND: &str =
     "commands are sent one at a time, which does not show how many the drive queues";
@@ -109,151 +106,28 @@ const ONE_COMMAND: &str =
 /// Returns the provenance of the value of a key; `None` for keys that no measurement is about.
 fn provenance(key: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
     let findings = &checkpoint.findings;
-    if let Some(fact) = buffer(key, findings) {
-        return Some(fact);
+    if let Some(how) = buffer(key, findings) {
+        return Some(how);
     }
     if let Some(name) = key.strip_prefix("geometry.") {
         return geometry(name, findings);
     }
-    let Findings { reads, writes, .. } = *findings;
-    let read_hits = findings.read_hits.unwrap_or_default();
-    let write_hits = findings.write_hits.unwrap_or_default();
-    let assumed = |reason: &str| Provenance::Assumed(reason.to_owned());
-    let time = |found: Option<Estimate>, method, measurement, otherwise| match found {
-        Some(found) => by(method, &found),
-        None => Provenance::Unknown(why_not(measurement, checkpoint, otherwise)),
-    };
-    Some(match key {
-        "queue.depth" => Provenance::Unknown(ONE_COMMAND.to_owned()),
-        "bus.read_sector" => bus_of_reads(checkpoint),
-        "bus.write_sector" => bus_of_writes(checkpoint),
-        "mechanics.rotation" => {
-            let rotation = findings.rotation?;
-            Provenance::Measured {
-                method: "linear fit of the completion times of repeated reads of one block"
-                    .to_owned(),
-                spread: Some(format!("{:.3} ns", rotation.uncertainty_ns)),
-                samples: Some(rotation.samples),
-            }
-        }
-        "mechanics.seek" => match &findings.seeks {
-            Some(seeks) => curve("pairs of reads", seeks),
-            None => {
-                let why = why_not("seeks", checkpoint, "");
-                let method = format!("the SEEK command, as {why},");
-                curve(&method, &*findings.any_seeks()?)
-            }
-        },
-        "mechanics.inward_seek" => match &findings.seeks {
-            Some(seeks) => by("pairs of reads inward and outward", &seeks.inward),
-            None => by("SEEK inward and outward", &findings.any_seeks()?.inward),
-        },
-        "mechanics.head_switch" if reads.is_some() && is_switch_bounded(findings) => assumed(
-            "Transfers continue to the next track without a lost revolution, which rules out a \
-             longer head switch; it may be shorter.",
-        ),
-        "mechanics.head_switch" => time(
-            reads.map(|reads| reads.head_switch),
-            "pairs of reads on one track and on two of a cylinder",
-            "reads",
-            "",
-        ),
-        "mechanics.cylinder_settle" => cylinder_settle(findings)?,
-        "mechanics.track_settle" => match findings.timing()?.settle_of_hits() {
-            Some(settle) => by(
-                "writes into the buffer, after which the arm settles without any miss overhead; an \
-                 upper bound, as it includes the time that misses take to reconnect to the bus",
-                &settle,
-            ),
-            None => assumed(
-                "The time to settle on the current track cannot be separated from the command \
-                 overhead, and is part of it unless another time would be negative.",
-            ),
-        },
-        "mechanics.write_settle" => time(
-            writes.map(|writes| writes.seeking[0]),
-            "pairs with writes on other cylinders, less those with reads",
-            "writes",
-            "",
-        ),
-        "mechanics.write_seek" => match &findings.write_seeks {
-            Some(WriteSeeks::Own(seeks)) => curve("pairs of writes", seeks),
-            // They follow from those of reads.
-            _ => return None,
-        },
-        "overheads.read_completion" => assumed(OF_TWO_COMPLETIONS),
-        "overheads.read_miss_after_read" => time(
-            reads.map(|reads| reads.after_read),
-            "pairs of reads on one track",
-            "reads",
-            "",
-        ),
-        "overheads.read_hit_after_read" => time(
-            read_hits.after_read,
-            "reads from the buffer after a read",
-            "read-hits",
-            "no read was served by the buffer",
-        ),
-        "overheads.read_miss_after_write" | "overheads.read_hit_after_write"
-            if writes.is_none() =>
-        {
-            let why = why_not("writes", checkpoint, "");
-            Provenance::Unknown(format!("{why}; assumed to be as after a read"))
-        }
-        "overheads.write_hit_after_read"
-        | "overheads.write_hit_after_write"
-        | "overheads.write_completion"
-            if writes.is_none() =>
-        {
-            Provenance::Unknown(why_not("writes", checkpoint, ""))
-        }
-        "overheads.read_miss_after_write" => time(
-            writes.map(|writes| writes.read_after_write),
-            "pairs of a write and a read on one track",
-            "writes",
-            "",
-        ),
-        "overheads.read_hit_after_write" => time(
-            write_hits.read_after_write,
-            "reads from the buffer after a write",
-            "write-hits",
-            "no read after a write was served by the buffer",
-        ),
-        "overheads.write_miss_after_read" => time(
-            writes.map(|writes| writes.leads[0]),
-            "pairs of a read and a write on one track",
-            "writes",
-            "",
-        ),
-        "overheads.write_miss_after_write" => time(
-            writes.map(|writes| writes.leads[1]),
-            "pairs of writes on one track",
-            "writes",
-            "",
-        ),
-        "overheads.write_hit_after_read" => {
-            time(write_hits.after_read, "writes after a read", "write-hits", NOT_BUFFERED)
-        }
-        "overheads.write_hit_after_write" => {
-            time(write_hits.after_write, "writes after a write", "write-hits", NOT_BUFFERED)
-        }
-        "overheads.write_completion" => assumed(OF_TWO_COMPLETIONS),
-        "overheads.write_start.small" => match writes?.wait.unsure {
-            None => exact("pairs of writes of growing size"),
-            Some(Unsure::SlowBus) => Provenance::Unknown(SLOW_BUS.to_owned()),
-            Some(Unsure::More) => Provenance::Unknown(
-                "the media waited for all sectors of the largest write tried; they may wait for \
-                 more"
-                    .to_owned(),
-            ),
-            Some(Unsure::Missed) => Provenance::Unknown(
-                "writes of several sectors lose revolutions on the media, as on a drive with a very \
-                 small buffer, so the number of sectors that the media wait for does not show"
-                    .to_owned(),
-            ),
-        },
-        _ => return None,
-    })
+    if let Some(name) = key.strip_prefix("mechanics.") {
+        return mechanics(name, checkpoint);
+    }
+    if let Some(name) = key.strip_prefix("overheads.") {
+        return if name.contains("write") {
+            writes(name, checkpoint)
+        } else {
+            reads(name, checkpoint)
+        };
+    }
+    match key {
+        "queue.depth" => Some(Provenance::Unknown(ONE_COMMAND.to_owned())),
+        "bus.read_sector" => Some(bus_of_reads(checkpoint)),
+        "bus.write_sector" => Some(bus_of_writes(checkpoint)),
+        _ => None,
+    }
 }
 
 fn geometry(name: &str, findings: &Findings) -> Option<Provenance> {
@@ -281,6 +155,70 @@ fn geometry(name: &str, findings: &Findings) -> Option<Provenance> {
                 zones.len()
             )))
         }
+        _ => None,
+    }
+}
+
+fn mechanics(name: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
+    let findings = &checkpoint.findings;
+    match name {
+        "rotation" => findings.rotation.map(|rotation| Provenance::Measured {
+            method: "linear fit of the completion times of repeated reads of one block"
+                .to_owned(),
+            spread: Some(format!("{:.3} ns", rotation.uncertainty_ns)),
+            samples: Some(rotation.samples),
+        }),
+        "seek" => Some(match &findings.seeks {
+            Some(seeks) => curve("pairs of reads", seeks),
+            None => {
+                let why = why_not("seeks", checkpoint, "");
+                curve(
+                    &format!("the SEEK command, as {why},"),
+                    &*findings.any_seeks()?,
+                )
+            }
+        }),
+        "inward_seek" => Some(match &findings.seeks {
+            Some(seeks) => by("pairs of reads inward and outward", &seeks.inward),
+            None => by("SEEK inward and outward", &findings.any_seeks()?.inward),
+        }),
+        "head_switch" => Some(match &findings.reads {
+            Some(_) if is_switch_bounded(findings) => Provenance::Assumed(
+                "Transfers continue to the next track without a lost revolution, which rules out a \
+                 longer head switch; it may be shorter."
+                    .to_owned(),
+            ),
+            Some(reads) => by(
+                "pairs of reads on one track and on two of a cylinder",
+                &reads.head_switch,
+            ),
+            None => Provenance::Unknown(why_not("reads", checkpoint, "")),
+        }),
+        "cylinder_settle" => cylinder_settle(findings),
+        "track_settle" => Some(match findings.timing()?.settle_of_hits() {
+            Some(lands) => by(
+                "writes into the buffer, after which the arm settles without any miss overhead; an \
+                 upper bound, as it includes the time that misses take to reconnect to the bus",
+                &lands,
+            ),
+            None => Provenance::Assumed(
+                "The time to settle on the current track cannot be separated from the command \
+                 overhead, and is part of it unless another time would be negative."
+                    .to_owned(),
+            ),
+        }),
+        "write_settle" => Some(match &findings.writes {
+            Some(writes) => by(
+                "pairs with writes on other cylinders, less those with reads",
+                &writes.seeking[0],
+            ),
+            None => Provenance::Unknown(why_not("writes", checkpoint, "")),
+        }),
+        "write_seek" => match &findings.write_seeks {
+            Some(WriteSeeks::Own(seeks)) => Some(curve("pairs of writes", seeks)),
+            // They follow from those of reads.
+            _ => None,
+        },
         _ => None,
     }
 }
@@ -338,6 +276,89 @@ fn curve(by: &str, seeks: &Seeks) -> Provenance {
         spread,
         samples: Some(seeks.points.iter().map(|point| point.mean.samples).sum()),
     }
+}
+
+/// Provenance of overheads that reads alone show.
+fn reads(name: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
+    let findings = &checkpoint.findings;
+    Some(match name {
+        "read_completion" => Provenance::Assumed(OF_TWO_COMPLETIONS.to_owned()),
+        "read_miss_after_read" => match &findings.reads {
+            Some(reads) => by("pairs of reads on one track", &reads.after_read),
+            None => Provenance::Unknown(why_not("reads", checkpoint, "")),
+        },
+        "read_hit_after_read" => match findings.read_hits.and_then(|hits| hits.after_read) {
+            Some(hit) => by("reads from the buffer after a read", &hit),
+            None => Provenance::Unknown(why_not(
+                "read-hits",
+                checkpoint,
+                "no read was served by the buffer",
+            )),
+        },
+        _ => return None,
+    })
+}
+
+/// Provenance of overheads that only writes show.
+fn writes(name: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
+    let findings = &checkpoint.findings;
+    let unknown =
+        |measurement, otherwise| Provenance::Unknown(why_not(measurement, checkpoint, otherwise));
+    let Some(written) = &findings.writes else {
+        let as_reads = matches!(name, "read_miss_after_write" | "read_hit_after_write");
+        let why = why_not("writes", checkpoint, "");
+        return match name {
+            _ if as_reads => Some(Provenance::Unknown(format!(
+                "{why}; assumed to be as after a read"
+            ))),
+            "write_miss_after_read"
+            | "write_miss_after_write"
+            | "write_hit_after_read"
+            | "write_hit_after_write"
+            | "write_completion" => Some(Provenance::Unknown(why)),
+            _ => None,
+        };
+    };
+    let absorbed = "the drive completed no write before it was on the media";
+    let hits = findings.write_hits.unwrap_or_default();
+    let of_hits = |found: Option<Estimate>, method: &str, otherwise| match found {
+        Some(found) => by(method, &found),
+        None => unknown("write-hits", otherwise),
+    };
+    Some(match name {
+        "read_miss_after_write" => by(
+            "pairs of a write and a read on one track",
+            &written.read_after_write,
+        ),
+        "read_hit_after_write" => of_hits(
+            hits.read_after_write,
+            "reads from the buffer after a write",
+            "no read after a write was served by the buffer",
+        ),
+        "write_miss_after_read" => by(
+            "pairs of a read and a write on one track",
+            &written.leads[0],
+        ),
+        "write_miss_after_write" => by("pairs of writes on one track", &written.leads[1]),
+        "write_hit_after_read" => of_hits(hits.after_read, "writes after a read", absorbed),
+        "write_hit_after_write" => of_hits(hits.after_write, "writes after a write", absorbed),
+        "write_completion" => Provenance::Assumed(OF_TWO_COMPLETIONS.to_owned()),
+        "write_start.small" => match written.wait.unsure {
+            None => exact("pairs of writes of growing size"),
+            Some(Unsure::SlowBus) => Provenance::Unknown(SLOW_BUS.to_owned()),
+            Some(Unsure::More) => Provenance::Unknown(
+                "the media waited for all sectors of the largest write tried; they may wait for \
+                 more"
+                    .to_owned(),
+            ),
+            Some(Unsure::Missed) => Provenance::Unknown(
+                "writes of several sectors lose revolutions on the media, as on a drive with a very \
+                 small buffer, so the number of sectors that the media wait for does not show"
+                    .to_owned(),
+            ),
+        },
+        _ => return None,
+    })
 }
 
 /// Provenance of a fact found by test vectors.

@@ -58,31 +58,19 @@ pub fn seeks(findings: &Findings) -> Html {
             Html::default(),
         ));
     }
-    if let Some(Curves {
-        processing,
-        discarded,
-    }) = curves(findings)
-    {
-        inside.push(Html::element("p", format!(
-            "A SEEK takes {processing} ms in addition to its movement, which is subtracted. {} of {} \
-                 SEEKs were discarded because they are more than 10 % off their median.",
-            discarded.0, discarded.1
-        )));
+    if let Some(curves) = &findings.seek_commands {
+        let processing = ms(curves.processing.value);
+        let (discarded, all) = curves.discarded;
+        inside.push(Html::element(
+            "p",
+            format!(
+                "A SEEK takes {processing} ms in addition to its movement, which is subtracted. \
+                 {discarded} of {all} SEEKs were discarded because they are more than 10 % off their \
+                 median."
+            ),
+        ));
     }
     inside.into_iter().collect()
-}
-
-struct Curves {
-    processing: String,
-    discarded: (u64, u64),
-}
-
-fn curves(findings: &Findings) -> Option<Curves> {
-    let curves = findings.seek_commands.as_ref()?;
-    Some(Curves {
-        processing: ms(curves.processing.value),
-        discarded: curves.discarded,
-    })
 }
 
 struct Line {
