@@ -7,7 +7,7 @@ mod target;
 use std::path::Path;
 
 use diskarm_extract::suite::{self, MeasuredDrive, Options, RunError};
-use diskarm_extract::{Broken, Comparison, Effort};
+use diskarm_extract::{Comparison, Effort, TransportError};
 use diskarm_results::extracted::{ComparisonReport, ExtractionReport};
 use diskarm_simulate::Model;
 
@@ -159,7 +159,7 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
         Ok(drive)
     };
     // A drive that may not be written to is refused before anything is measured.
-    connect(SEED).map_err(|broken: Broken| Error::Drive(broken.to_string()))?;
+    connect(SEED).map_err(|broken: TransportError| Error::Drive(broken.to_string()))?;
     let ended = suite::run(&mut connect, &mut checkpoint, &mut keeper);
     ended.map_err(|stopped| failed(url, &stopped, keeper.path()))?;
 

@@ -137,7 +137,7 @@ fn refuse_emulated(disk: &mut Disk<'_>) -> Result<(), Error> {
 /// Turns an error into its text, unless it is one after which nothing more can be measured.
 fn reason<T>(result: Result<T, Error>) -> Result<Result<T, String>, Error> {
     match result {
-        Err(error @ Error::Broken(_)) => Err(error),
+        Err(error @ Error::Transport(_)) => Err(error),
         result => Ok(result.map_err(|error| error.to_string())),
     }
 }

@@ -8,7 +8,7 @@ use diskarm_wire::Command;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::{Broken, Data, Reply, Transport};
+use crate::{Data, Reply, Transport, TransportError};
 
 /// Delay between the end of a command and the next command, uniform between two bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl SimulatedDrive {
 }
 
 impl Transport for SimulatedDrive {
-    fn execute(&mut self, command: &[u8], mut data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], mut data: Data<'_>) -> Result<Reply, TransportError> {
         let delay = self.delay();
         self.now += delay;
         let sent = self.now;
@@ -154,7 +154,7 @@ impl<'a> NoisyTransport<'a> {
 }
 
 impl Transport for NoisyTransport<'_> {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         let mut reply = self.inner.execute(command, data)?;
         let late = Span::from_ns((self.normal() * self.deviation.as_ns() as f64) as i64);
         reply.ended = reply.ended.shifted(late).max(reply.sent);

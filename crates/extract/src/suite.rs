@@ -18,13 +18,13 @@ pub use measurements::{MEASUREMENTS, Measurement};
 pub use progress::{Observer, Progress};
 pub use provenance::{MeasuredDrive, MeasuredValue, Provenance, undetermined_keys};
 
-use crate::{Broken, Cost, Disk, Error, Identity, Transport};
+use crate::{Cost, Disk, Error, Identity, Transport, TransportError};
 use measurements::Context;
 use progress::ObservedTransport;
 
 /// Opens a connection to the drive. The seed is for the random decisions of a simulated drive and
 /// its host.
-pub type Connect<'a> = dyn FnMut(u64) -> Result<Box<dyn Transport>, Broken> + 'a;
+pub type Connect<'a> = dyn FnMut(u64) -> Result<Box<dyn Transport>, TransportError> + 'a;
 
 /// The reason for which a run ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub enum RunError {
     Transport {
         /// The measurement during which it failed; `None` at the start.
         during: Option<&'static str>,
-        broken: Broken,
+        broken: TransportError,
     },
     /// The drive does not answer like a disk.
     Drive(Error),
@@ -68,7 +68,7 @@ pub fn identity(connect: &mut Connect<'_>) -> Result<Identity, RunError> {
     let mut transport = connect(0).map_err(broken)?;
     let identity = Disk::new(&mut *transport).and_then(|mut disk| Identity::read(&mut disk));
     identity.map_err(|error| match error {
-        Error::Broken(error) => broken(error),
+        Error::Transport(error) => broken(error),
         error => RunError::Drive(error),
     })
 }
@@ -118,7 +118,7 @@ fn measure(
     let limits = progress::limits(checkpoint, measurement);
     let mut cost = Cost::default();
     let result = Disk::new(&mut observed).and_then(|disk| {
-        let mut disk = disk.limited(limits);
+        let mut disk = disk.with_limits(limits);
         let mut context = Context {
             disk: &mut disk,
             findings: &mut checkpoint.findings,
@@ -131,7 +131,7 @@ fn measure(
     });
     match result {
         Ok(()) => Ok((Outcome::Done, cost)),
-        Err(Error::Broken(broken @ Broken::Transport(_))) => Err(stopped(broken)),
+        Err(Error::Transport(broken @ TransportError::Lost(_))) => Err(stopped(broken)),
         Err(error) => Ok((Outcome::Failed(error.to_string()), cost)),
     }
 }

@@ -9,8 +9,8 @@ use diskarm_extract::suite::{
     self, Checkpoint, MeasuredDrive, Observer, Options, Progress, Provenance,
 };
 use diskarm_extract::{
-    Broken, Comparison, Cost, Disk, Effort, Error, HostDelay, ObservableTimes, SimulatedDrive,
-    Transport, timing,
+    Comparison, Cost, Disk, Effort, Error, HostDelay, ObservableTimes, SimulatedDrive, Transport,
+    TransportError, timing,
 };
 
 const HOST: HostDelay = HostDelay {
@@ -99,7 +99,7 @@ impl Observer for Patient {
 
 /// Runs the whole suite on a drive.
 fn described(given: &Spec, seed: u64) -> MeasuredDrive {
-    let mut connect = |seed| -> Result<Box<dyn Transport>, Broken> {
+    let mut connect = |seed| -> Result<Box<dyn Transport>, TransportError> {
         Ok(Box::new(SimulatedDrive::new(given, HOST, seed).unwrap()))
     };
     let options = Options {

@@ -6,7 +6,7 @@ use diskarm_extract::suite::{
     self, Checkpoint, MEASUREMENTS, MeasuredDrive, Observer, Options, Outcome, Progress,
     Provenance, RunError,
 };
-use diskarm_extract::{Broken, Data, Effort, HostDelay, Reply, SimulatedDrive, Transport};
+use diskarm_extract::{Data, Effort, HostDelay, Reply, SimulatedDrive, Transport, TransportError};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -26,7 +26,7 @@ fn catalogued(name: &str) -> Spec {
 }
 
 /// Connects to a new drive.
-fn connected(spec: &Spec, seed: u64) -> Result<Box<dyn Transport>, Broken> {
+fn connected(spec: &Spec, seed: u64) -> Result<Box<dyn Transport>, TransportError> {
     Ok(Box::new(SimulatedDrive::new(spec, HOST, seed).unwrap()))
 }
 
@@ -170,7 +170,11 @@ struct Faulty {
 }
 
 impl Faulty {
-    fn connected(spec: &Spec, fault: Fault, seed: u64) -> Result<Box<dyn Transport>, Broken> {
+    fn connected(
+        spec: &Spec,
+        fault: Fault,
+        seed: u64,
+    ) -> Result<Box<dyn Transport>, TransportError> {
         Ok(Box::new(Self {
             drive: connected(spec, seed)?,
             fault,
@@ -187,17 +191,17 @@ impl Faulty {
 }
 
 impl Transport for Faulty {
-    fn execute(&mut self, command: &[u8], mut data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], mut data: Data<'_>) -> Result<Reply, TransportError> {
         self.commands += 1;
         let is_capacity = command[0] == 0x25;
         let sent = self.later;
         match self.fault {
             Fault::Dies(after) if self.commands > after => {
-                return Err(Broken::Transport("the cable is out".to_owned()));
+                return Err(TransportError::Lost("the cable is out".to_owned()));
             }
             Fault::Hangs(after) if self.commands > after => {
                 self.later += Span::from_s(30.0);
-                return Err(Broken::Command("no end in time".to_owned()));
+                return Err(TransportError::Unanswered("no end in time".to_owned()));
             }
             Fault::Dawdles(max) => self.delay(max),
             Fault::Crawls => self.later += Span::from_s(3600.0),

@@ -2,7 +2,9 @@
 
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Instant, Span};
-use diskarm_extract::{Broken, Data, HostDelay, NoisyTransport, Reply, SimulatedDrive, Transport};
+use diskarm_extract::{
+    Data, HostDelay, NoisyTransport, Reply, SimulatedDrive, Transport, TransportError,
+};
 use diskarm_wire::Sense;
 use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
 
@@ -81,9 +83,9 @@ impl Scenario {
     }
 
     /// Creates the drive that `spec` describes.
-    pub fn connect(&self, spec: &Spec, seed: u64) -> Result<Box<dyn Transport>, Broken> {
+    pub fn connect(&self, spec: &Spec, seed: u64) -> Result<Box<dyn Transport>, TransportError> {
         let drive = SimulatedDrive::new(spec, HOST, seed)
-            .map_err(|error| Broken::Transport(error.to_string()))?;
+            .map_err(|error| TransportError::Lost(error.to_string()))?;
         let mut drive: Box<dyn Transport> = Box::new(drive);
         if !self.unknown.is_empty() {
             drive = Box::new(Reticent {
@@ -107,7 +109,7 @@ struct Reticent {
 const CHECK_CONDITION: u8 = 2;
 
 impl Transport for Reticent {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         let is_known = |code| !self.unknown.contains(code);
         if command.first().is_none_or(is_known) {
             return self.drive.execute(command, data);

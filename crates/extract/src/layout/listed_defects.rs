@@ -18,12 +18,12 @@ use super::assemble::MeasuredLayout;
 use super::pattern::IN_LINE;
 use super::phases::Phases;
 use crate::defects::{WHOLE_TRACK, sector};
-use crate::{Error, Place};
+use crate::{Error, PhysicalAddress};
 
 /// A slipped unit and the listed defect that must be it, as both are alone on their cylinder.
 struct SlipPair {
     unit: Unit,
-    listed: Place,
+    listed: PhysicalAddress,
 }
 
 /// Chooses the order of heads with which most slips coincide with listed defects, and rotates the
@@ -32,7 +32,7 @@ struct SlipPair {
 pub(super) fn apply(
     found: &mut MeasuredLayout,
     phases: &mut Phases<'_, '_>,
-    defects: &[Place],
+    defects: &[PhysicalAddress],
 ) -> Result<(), Error> {
     let pairs = matched_slips(&found.geometry, defects);
     let with = |order: TrackOrder| Geometry {
@@ -94,7 +94,7 @@ const ASCENDING: &str =
     "The listed defects do not determine the order of heads: it is assumed to be ascending.";
 
 /// The assumption if no listed sector is found among the slipped ones.
-fn unplaced(defects: &[Place]) -> String {
+fn unplaced(defects: &[PhysicalAddress]) -> String {
     let mut note =
         "Angles are relative to the first block: no listed defect locates the index mark."
             .to_owned();
@@ -117,7 +117,7 @@ impl Candidate {
         mut geometry: Geometry,
         pairs: &[SlipPair],
         phases: &mut Phases<'_, '_>,
-        defects: &[Place],
+        defects: &[PhysicalAddress],
     ) -> Result<Self, Error> {
         let turn = rotation_to_index(&geometry, pairs);
         let mut reallocated = Reallocations::default();
@@ -170,7 +170,7 @@ fn distinct_orders(geometry: &Geometry) -> Vec<TrackOrder> {
 }
 
 /// Pairs slips and listed defects that are alone on a cylinder.
-fn matched_slips(geometry: &Geometry, defects: &[Place]) -> Vec<SlipPair> {
+fn matched_slips(geometry: &Geometry, defects: &[PhysicalAddress]) -> Vec<SlipPair> {
     let Ok(layout) = Layout::new(geometry) else {
         return Vec::new();
     };
@@ -257,7 +257,7 @@ impl Reallocations {
     fn measure(
         phases: &mut Phases<'_, '_>,
         layout: &Layout,
-        defects: &[Place],
+        defects: &[PhysicalAddress],
     ) -> Result<Self, Error> {
         let mut found = Self::default();
         let moved: BTreeSet<Unit> = layout.reallocated().map(|(from, _)| from).collect();

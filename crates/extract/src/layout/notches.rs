@@ -35,7 +35,7 @@ use super::phases::SectorsPerTrack;
 use super::timing::TimingLocator;
 use super::walk::{BlockLocator, Walk};
 use super::zone_map::{Gap, Tracks, ZoneMap};
-use crate::{Disk, Error, Place};
+use crate::{Disk, Error, PhysicalAddress};
 
 /// Finds the layout of a drive that supports the notch page and READ CAPACITY with PMI. `defects`
 /// are the defects that it lists.
@@ -45,7 +45,7 @@ use crate::{Disk, Error, Place};
 pub fn measure(
     disk: &mut Disk<'_>,
     period_ns: f64,
-    defects: &[Place],
+    defects: &[PhysicalAddress],
     seed: u64,
 ) -> Result<MeasuredLayout, Error> {
     let notches = notches(disk)?;
@@ -112,7 +112,7 @@ pub fn measure(
 fn empty_in_front(
     zone: &NotchZone<'_>,
     map: &ZoneMap,
-    defects: &[Place],
+    defects: &[PhysicalAddress],
     is_last: bool,
 ) -> (u32, bool) {
     let empty = zone.empty();

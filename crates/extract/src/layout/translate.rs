@@ -30,14 +30,14 @@ use super::assemble::{self, MeasuredLayout};
 use super::walk::{BlockLocator, Walk};
 use super::zone_map::{Tracks, ZoneMap};
 use crate::defects::WHOLE_TRACK;
-use crate::{Disk, Error, Place};
+use crate::{Disk, Error, PhysicalAddress};
 
 /// Finds the layout of a drive that answers TRANSLATE ADDRESS with sectors counted from the index
 /// mark. `defects` are the defects that the drive has reported.
 ///
 /// # Errors
 /// A command failed, or the answers are not consistent with a layout.
-pub fn measure(disk: &mut Disk, defects: &[Place]) -> Result<MeasuredLayout, Error> {
+pub fn measure(disk: &mut Disk, defects: &[PhysicalAddress]) -> Result<MeasuredLayout, Error> {
     let capacity = disk.sectors().0;
     let sector_bytes = disk.sector_size();
     let mut locator = TranslationLocator::new(disk);
@@ -78,7 +78,7 @@ struct Run {
 /// Asks the drive for the location of each block once.
 struct TranslationLocator<'d, 't> {
     disk: &'d mut Disk<'t>,
-    known: BTreeMap<u64, Place>,
+    known: BTreeMap<u64, PhysicalAddress>,
 }
 
 impl BlockLocator for TranslationLocator<'_, '_> {
@@ -108,11 +108,11 @@ impl<'d, 't> TranslationLocator<'d, 't> {
         }
     }
 
-    fn location(&mut self, at: u64) -> Result<Place, Error> {
+    fn location(&mut self, at: u64) -> Result<PhysicalAddress, Error> {
         if let Some(place) = self.known.get(&at) {
             return Ok(*place);
         }
-        let place = self.disk.place(Lbn(at))?;
+        let place = self.disk.physical_address(Lbn(at))?;
         if self.known.len() > 100_000 {
             self.known.clear();
         }
@@ -245,7 +245,11 @@ impl<'d, 't> TranslationLocator<'d, 't> {
     }
 
     /// Adds reallocated blocks whose defects are known.
-    fn reallocated(&mut self, zones: &mut [ZoneMap], defects: &[Place]) -> Result<(), Error> {
+    fn reallocated(
+        &mut self,
+        zones: &mut [ZoneMap],
+        defects: &[PhysicalAddress],
+    ) -> Result<(), Error> {
         for defect in defects {
             let Some(zone) = zones
                 .iter_mut()
@@ -285,7 +289,7 @@ impl<'d, 't> TranslationLocator<'d, 't> {
 }
 
 /// Returns the position of a location among these tracks.
-fn position(tracks: &Tracks, at: Place) -> Option<u64> {
+fn position(tracks: &Tracks, at: PhysicalAddress) -> Option<u64> {
     let track = tracks.track(at.cylinder, u32::from(at.head))?;
     let sector = u64::from(at.sector);
     if sector >= tracks.sectors {

@@ -4,7 +4,7 @@ use diskarm_core::units::{Instant, Span};
 
 use super::checkpoint::{Checkpoint, Outcome};
 use super::measurements::{MEASUREMENTS, Measurement};
-use crate::{Broken, Cost, Data, Effort, Limits, Reply, Transport};
+use crate::{Cost, Data, Effort, Limits, Reply, Transport, TransportError};
 
 /// The progress of a run.
 #[derive(Clone, Copy, Debug)]
@@ -157,7 +157,7 @@ impl<'a> ObservedTransport<'a> {
 }
 
 impl Transport for ObservedTransport<'_> {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         let reply = self.transport.execute(command, data);
         self.commands += 1;
         self.report();

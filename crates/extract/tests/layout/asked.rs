@@ -5,7 +5,7 @@ use diskarm_core::spec::{Geometry, Sparing, Spec};
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 use diskarm_extract::defects::{self, DefectCounts, Defects};
 use diskarm_extract::layout::{self, LayoutFinding, Method, notches, translate};
-use diskarm_extract::{Broken, Cost, Data, Disk, Error, Reply, SimulatedDrive, Transport};
+use diskarm_extract::{Cost, Data, Disk, Error, Reply, SimulatedDrive, Transport, TransportError};
 use diskarm_wire::mode::{self, FormatDevice, Notch};
 
 use super::{HOST, catalogued, difference, differences_in_tracks, reads_determine};
@@ -37,7 +37,7 @@ impl Altered {
 }
 
 impl Transport for Altered {
-    fn execute(&mut self, command: &[u8], mut data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], mut data: Data<'_>) -> Result<Reply, TransportError> {
         let mut changed = command.to_vec();
         if self.unknown.contains(&command[0]) {
             // A vendor-specific operation, which no modelled disk supports.
