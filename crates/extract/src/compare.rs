@@ -224,7 +224,7 @@ pub struct ObservableTimes<'a> {
     writes: [Command; 2],
 }
 
-/// When a command may use the arm and the bus, from the time at which it is sent.
+/// Times from the start of a command until it may use the arm and the bus.
 #[derive(Clone, Copy)]
 struct Command {
     arm: Span,

@@ -93,7 +93,7 @@ fn list(disk: &mut Disk<'_>, primary: bool) -> Result<Vec<PhysicalAddress>, Erro
     let mut refused = None;
     for format in [AddressFormat::PhysicalSector, AddressFormat::BytesFromIndex] {
         for size in [Size::Ten, Size::Twelve] {
-            match read_in_format(disk, primary, (size, format)) {
+            match read_in_format(disk, primary, size, format) {
                 Err(error @ (Error::Status { .. } | Error::Malformed { .. })) => {
                     refused.get_or_insert(error);
                 }
@@ -107,13 +107,14 @@ fn list(disk: &mut Disk<'_>, primary: bool) -> Result<Vec<PhysicalAddress>, Erro
 fn read_in_format(
     disk: &mut Disk<'_>,
     primary: bool,
-    (size, format): (Size, AddressFormat),
+    size: Size,
+    format: AddressFormat,
 ) -> Result<Vec<PhysicalAddress>, Error> {
     let mut places = Vec::new();
     // The 10-byte command has no index: one command returns the whole list.
     while places.len() < DEFECTS_MAX {
         let index = places.len() as u32;
-        let (own, length, data) = receive(disk, (primary, size, format), index)?;
+        let (own, length, data) = receive(disk, primary, size, format, index)?;
         let left = length / ADDRESS;
         let list = &data[..data.len().min(length)];
         let before = places.len();
@@ -137,7 +138,9 @@ fn read_in_format(
 /// Reads the format and the length of a list, and part of it from an address on.
 fn receive(
     disk: &mut Disk<'_>,
-    (primary, size, format): (bool, Size, AddressFormat),
+    primary: bool,
+    size: Size,
+    format: AddressFormat,
     index: u32,
 ) -> Result<(AddressFormat, usize, Vec<u8>), Error> {
     let header = match size {

@@ -74,7 +74,7 @@ pub struct LayoutFinding {
 const CHECKED_BLOCKS: u32 = 24;
 /// Maximum number of reads of each.
 const READS: u32 = 64;
-/// How many of them may be elsewhere: reallocated in the middle of a track, or read late.
+/// Maximum number of them that may be elsewhere: reallocated within a track, or read late.
 const MISSES: u32 = 2;
 
 /// Finds the layout by the first [`Method`] that the drive supports and that reads confirm.
@@ -141,7 +141,7 @@ fn reason<T>(result: Result<T, Error>) -> Result<Result<T, String>, Error> {
         result => Ok(result.map_err(|error| error.to_string())),
     }
 }
-/// Reads random blocks and compares the angles at which they end with those of the layout.
+/// Reads random blocks and compares their end angles with the layout.
 fn check_by_reads(
     disk: &mut Disk<'_>,
     geometry: &Geometry,

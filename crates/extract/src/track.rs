@@ -144,7 +144,7 @@ fn are_coprime(a: usize, b: usize) -> bool {
     }
 }
 
-/// Returns the cylinders near `place` that begin with as many sectors per track.
+/// Returns the cylinders near `place` that begin with the same number of sectors per track.
 fn around(layout: &Layout, place: &Track) -> Vec<u32> {
     let width = 2 * AROUND + 1;
     let last = layout.cylinders().saturating_sub(width);

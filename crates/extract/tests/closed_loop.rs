@@ -98,7 +98,7 @@ impl Observer for Patient {
 }
 
 /// Runs the whole suite on a drive.
-fn described(given: &Spec, seed: u64) -> MeasuredDrive {
+fn describe(given: &Spec, seed: u64) -> MeasuredDrive {
     let mut connect = |seed| -> Result<Box<dyn Transport>, TransportError> {
         Ok(Box::new(SimulatedDrive::new(given, HOST, seed).unwrap()))
     };
@@ -146,7 +146,7 @@ const DETERMINED: [(&str, &[&str]); 2] = [
 fn the_suite_describes_two_drives() {
     for (name, open) in DETERMINED {
         let given = catalogued(name);
-        let described = described(&given, 1);
+        let described = describe(&given, 1);
         let found = &described.spec;
         let compared = Comparison::new(&given, found).unwrap();
         assert!(compared.layout.is_equal(), "{name}: {:?}", compared.layout);

@@ -54,7 +54,7 @@ fn patient() -> Interrupted {
     }
 }
 
-fn begun(spec: &Spec, options: Options) -> Checkpoint {
+fn start(spec: &Spec, options: Options) -> Checkpoint {
     let identity = suite::identity(&mut |seed| connected(spec, seed)).unwrap();
     Checkpoint::new("sim:test", identity, options)
 }
@@ -70,7 +70,7 @@ fn outcomes(checkpoint: &Checkpoint) -> Vec<(&str, &Outcome)> {
 #[test]
 fn an_interrupted_run_has_the_same_results() {
     let spec = catalogued("hp-c2247");
-    let mut whole = begun(&spec, OPTIONS);
+    let mut whole = start(&spec, OPTIONS);
     suite::run(
         &mut |seed| connected(&spec, seed),
         &mut whole,
@@ -81,7 +81,7 @@ fn an_interrupted_run_has_the_same_results() {
         assert_eq!(*outcome, Outcome::Done, "{name}");
     }
 
-    let mut text = begun(&spec, OPTIONS).text();
+    let mut text = start(&spec, OPTIONS).text();
     for done in 1..=MEASUREMENTS.len() {
         let mut part = Checkpoint::parse(&text).unwrap();
         let mut once = Interrupted {
@@ -113,7 +113,7 @@ fn bounds_of_a_head_switch_are_not_called_measured() {
             left: last.unwrap(),
             kept: String::new(),
         };
-        let mut checkpoint = begun(&given, OPTIONS);
+        let mut checkpoint = start(&given, OPTIONS);
         let connect = &mut |seed| connected(&given, seed);
         suite::run(connect, &mut checkpoint, &mut mechanics).unwrap_err();
         let found = MeasuredDrive::new(&checkpoint, "found").unwrap();
@@ -238,7 +238,7 @@ impl Transport for Faulty {
 /// Runs the suite on a drive with a fault.
 fn faulty(fault: Fault, options: Options) -> (Checkpoint, Result<(), RunError>) {
     let spec = catalogued("hp-c2247");
-    let mut checkpoint = begun(&spec, options);
+    let mut checkpoint = start(&spec, options);
     let mut connect = |seed| Faulty::connected(&spec, fault, seed);
     let result = suite::run(&mut connect, &mut checkpoint, &mut patient());
     (checkpoint, result)
@@ -246,7 +246,7 @@ fn faulty(fault: Fault, options: Options) -> (Checkpoint, Result<(), RunError>) 
 
 #[test]
 fn a_failed_transport_leaves_the_findings() {
-    // More than the commands of the rotation and the layout, fewer than those of the seeks.
+    // More than the rotation and the layout need, fewer than the seeks need.
     let (checkpoint, stopped) = faulty(Fault::Dies(1_000), OPTIONS);
     let Err(RunError::Transport { during, broken }) = stopped else {
         panic!("{stopped:?}");
@@ -272,7 +272,7 @@ fn a_hanging_drive_only_fails_the_affected_measurements() {
 
 #[test]
 fn failed_measurements_do_not_stop_others() {
-    // Fewer than the commands of the seeks and the writes, more than those of all others: the
+    // Fewer than the seeks and the writes need, more than all others need: the
     // layout alone needs more.
     let (checkpoint, stopped) = faulty(Fault::Refuses(700), OPTIONS);
     assert_eq!(stopped, Ok(()));
@@ -340,8 +340,8 @@ fn nonsensical_drives_do_not_stop_the_run() {
 
 #[test]
 fn a_checkpoint_belongs_to_one_drive_and_its_options() {
-    let checkpoint = begun(&catalogued("hp-c2247"), OPTIONS);
-    let other = begun(&catalogued("dec-rz26"), OPTIONS);
+    let checkpoint = start(&catalogued("hp-c2247"), OPTIONS);
+    let other = start(&catalogued("dec-rz26"), OPTIONS);
     let error = checkpoint.check(&other).unwrap_err();
     assert!(error.contains("another drive"), "{error}");
     let longer = Options {
@@ -389,7 +389,7 @@ fn the_time_left_is_right_within_a_factor_of_three() {
             said: None,
             took: Span::ZERO,
         };
-        let mut checkpoint = begun(&spec, options);
+        let mut checkpoint = start(&spec, options);
         suite::run(
             &mut |seed| connected(&spec, seed),
             &mut checkpoint,
@@ -419,7 +419,7 @@ fn small_disks_are_measured_where_possible() {
         let less = spec.geometry.sectors.0 - blocks;
         spec.geometry.sectors.0 -= less;
         spec.geometry.unused_sectors.0 += less;
-        let mut checkpoint = begun(&spec, OPTIONS);
+        let mut checkpoint = start(&spec, OPTIONS);
         let mut connect = |seed| connected(&spec, seed);
         suite::run(&mut connect, &mut checkpoint, &mut patient()).unwrap();
         let outcome = |name| &checkpoint.record(name).unwrap().outcome;

@@ -42,7 +42,7 @@ struct JsonReport<'a> {
     measurements: Vec<MeasurementRow<'a>>,
     commands: u64,
     time_s: f64,
-    /// The reason for which there is no specification.
+    /// The reason for a missing specification.
     no_specification: Option<&'a str>,
     values: &'a [MeasuredValue],
     assumed: &'a [String],
@@ -85,7 +85,7 @@ fn outcome(record: &Record) -> (&'static str, Option<&str>) {
 
 impl<'a> ExtractionReport<'a> {
     /// The finished measurements, in the order of the table.
-    fn measured(&self) -> impl Iterator<Item = (&'static Measurement, &'a Record)> {
+    fn measurements(&self) -> impl Iterator<Item = (&'static Measurement, &'a Record)> {
         let checkpoint = self.checkpoint;
         let all = MEASUREMENTS.iter();
         all.filter_map(|one| Some((one, checkpoint.record(one.name)?)))
@@ -98,7 +98,7 @@ impl<'a> ExtractionReport<'a> {
 
     /// Names and reasons of the measurements that failed.
     fn failures(&self) -> impl Iterator<Item = (&'static str, &'a str)> {
-        self.measured()
+        self.measurements()
             .filter_map(|(measurement, record)| match &record.outcome {
                 Outcome::Failed(why) => Some((measurement.name, why.as_str())),
                 _ => None,
@@ -138,7 +138,7 @@ impl<'a> ExtractionReport<'a> {
             writes: options.writes,
             seed: options.seed,
             measurements: self
-                .measured()
+                .measurements()
                 .map(|(measurement, record)| MeasurementRow::new(measurement, record))
                 .collect(),
             commands,
@@ -212,7 +212,7 @@ impl<'a> ExtractionReport<'a> {
             let (commands, seconds) = (cost.commands, cost.time.as_s());
             let _ = writeln!(text, "{name:<14} {outcome:<8} {commands:>9} {seconds:>9.1}");
         };
-        for (measurement, record) in self.measured() {
+        for (measurement, record) in self.measurements() {
             line(measurement.name, outcome(record).0, record.cost);
         }
         line("all", "", self.checkpoint.cost());

@@ -36,7 +36,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    fn of<T: Ord>(given: &BTreeSet<T>, found: &BTreeSet<T>) -> Self {
+    fn new<T: Ord>(given: &BTreeSet<T>, found: &BTreeSet<T>) -> Self {
         let right = given.intersection(found).count();
         Self {
             given: given.len(),
@@ -58,7 +58,7 @@ impl Counted {
 pub fn compare(given: &Geometry, found: &Geometry) -> LayoutComparison {
     let layouts = [given, found].map(|one| Layout::new(one).expect("it was checked"));
     let difference = LayoutDifference::new(&layouts[0], &layouts[1]);
-    let [given_starts, found_starts] = layouts.each_ref().map(Starts::of);
+    let [given_starts, found_starts] = layouts.each_ref().map(Starts::new);
     let given_defects = defects(given, &layouts[0]);
     let found_defects = defects(found, &layouts[1]);
     let is_exact = difference.is_equal() && given.sectors == found.sectors;
@@ -66,9 +66,9 @@ pub fn compare(given: &Geometry, found: &Geometry) -> LayoutComparison {
         is_exact,
         first_elsewhere: difference.first_elsewhere.map(|at| at.0),
         other_track: difference.other_track.0,
-        tracks: Counted::of(&given_starts.tracks, &found_starts.tracks),
-        zones: Counted::of(&given_starts.zones, &found_starts.zones),
-        defects: Counted::of(&given_defects, &found_defects),
+        tracks: Counted::new(&given_starts.tracks, &found_starts.tracks),
+        zones: Counted::new(&given_starts.zones, &found_starts.zones),
+        defects: Counted::new(&given_defects, &found_defects),
     }
 }
 
@@ -79,7 +79,7 @@ struct Starts {
 }
 
 impl Starts {
-    fn of(layout: &Layout) -> Self {
+    fn new(layout: &Layout) -> Self {
         let mut starts = Self {
             tracks: BTreeSet::new(),
             zones: BTreeSet::new(),
@@ -181,9 +181,10 @@ impl Places<'_> {
             TrackOrder::SerpentinePerZone => down % 2 == 1,
             TrackOrder::Serpentine => cylinder % 2 == 1,
         };
-        let head = match is_descending {
-            true => self.geometry.surfaces - 1 - head,
-            false => head,
+        let head = if is_descending {
+            self.geometry.surfaces - 1 - head
+        } else {
+            head
         };
         let at = Pba {
             cylinder: Cylinder(cylinder),

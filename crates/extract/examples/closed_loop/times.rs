@@ -33,8 +33,7 @@ impl SeekDifference {
     };
 }
 
-/// Compares the leads of requests with a seek with those of requests without one, over all distances
-/// in both directions.
+/// Compares the additional leads of requests with a seek, over all distances in both directions.
 pub fn compare_seeks(given: &Spec, found: &Spec, measured: &Seeks, op: Op) -> SeekDifference {
     let both = [given, found].map(ObservableTimes::new);
     let scatter = scatter(given, op);

@@ -15,7 +15,7 @@
 //!
 //! # Confidence
 //! Exact where the times differ by more than 0.03 ms and by more than three times their scatter.
-//! Otherwise there is no answer.
+//! Otherwise the result is `None`.
 //!
 //! # Cost
 //! About 25 pairs per track.

@@ -136,7 +136,7 @@ pub(super) struct TimingLocator<'d, 't> {
     pub phases: Phases<'d, 't>,
     /// Sectors per track that hold no block, once known, for checks that only distinguish tracks.
     spare: Option<u64>,
-    /// True if it is assumed that there are none.
+    /// True if this is assumed to be zero.
     assumes_no_spares: bool,
 }
 

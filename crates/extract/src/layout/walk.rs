@@ -7,7 +7,7 @@
 //! decide. Once the empty positions recur at the end (or the front) of regions of one size, one
 //! check per region finds its slips.
 //!
-//! Where checks distinguish only tracks, all blocks except those at the ends of tracks may be a few
+//! If checks distinguish only tracks, all blocks except those at the ends of tracks may be a few
 //! sectors from their positions: a slip is noticed, and recorded, at the end of its track.
 
 use super::zone_map::{Gap, Tracks, ZoneMap};
@@ -129,7 +129,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
     /// sectors.
     const BACK: [u64; 2] = [13, 31];
 
-    /// Maps the zone that starts with a block at a position, as far as it extends.
+    /// Maps the zone that starts with a block at a position, to its end.
     pub fn zone(
         locator: &'a mut L,
         tracks: Tracks,
@@ -174,7 +174,7 @@ impl<'a, L: BlockLocator> Walk<'a, L> {
         Ok(walk.zone)
     }
 
-    /// Advances as far as one check confirms or to the next change. Returns true if the zone has
+    /// Advances to the next change, or less if one check confirms only a part. Returns true if the zone has
     /// ended.
     fn step(&mut self) -> Result<bool, Error> {
         if let Some(rule) = self.rule {
@@ -405,8 +405,8 @@ struct TracksAhead {
 }
 
 impl TracksAhead {
-    /// Returns true if nearly all tracks lack as many positions as the previous one, most of them at
-    /// their ends.
+    /// Returns true if nearly all tracks lack the same number of positions as the previous one, most
+    /// of them at their ends.
     fn agree(&self) -> bool {
         let same = self.missing.windows(2).filter(|pair| pair[0] == pair[1]);
         same.count() > 4 && 2 * self.unbroken > self.missing.len()

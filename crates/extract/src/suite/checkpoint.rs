@@ -22,7 +22,7 @@ use crate::{Cost, Effort, Estimate, Identity, layout};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     pub effort: Effort,
-    /// Whether measurements may write, which destroys data at random locations.
+    /// Allows writes, which destroy data at random locations.
     pub writes: bool,
     /// Seed of all random decisions of the measurements.
     pub seed: u64,
@@ -225,7 +225,7 @@ impl Checkpoint {
                 serial => format!("{}, {}, serial {serial}", of.drive, of.identity.name()),
             };
             return Err(format!(
-                "found measurements of another drive ({}, {} blocks), expected those of {} ({} \
+                "found measurements of another drive ({}, {} blocks), expected measurements of {} ({} \
                  blocks)",
                 name(self),
                 self.identity.sectors.0,

@@ -180,8 +180,8 @@ mod tests {
     use crate::rotation::{Rereads, Rotation};
     use crate::suite::{Options, Record};
 
-    /// If every measurement takes all that it may, the run stays within its time, and something is
-    /// left for each.
+    /// Even if every measurement uses up its limit, the run stays within its time, and each
+    /// measurement has time left.
     #[test]
     fn no_measurement_takes_the_time_of_the_others() {
         for (effort, minutes) in [(Effort::Quick, 20.0), (Effort::Normal, 30.0)] {
@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    /// Where the ends of commands scatter, means of many take longer.
+    /// A run may take longer if completion times scatter, as means of many samples are needed.
     #[test]
     fn where_ends_scatter_a_run_may_take_three_times_as_long() {
         let options = Options {

@@ -99,7 +99,7 @@ fn ms(span: Span) -> String {
 const OF_TWO_COMPLETIONS: &str = "The smaller of the overheads after reads and after writes is set \
      to zero: measurements show only their sums with command overheads.";
 
-/// Why the depth of the drive's own queue is unknown.
+/// The reason for which the depth of the drive's own queue is unknown.
 const ONE_COMMAND: &str =
     "commands are sent one at a time, which does not show how many the drive queues";
 
@@ -216,7 +216,7 @@ fn mechanics(name: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
         }),
         "write_seek" => match &findings.write_seeks {
             Some(WriteSeeks::Own(seeks)) => Some(curve("pairs of writes", seeks)),
-            // They follow from those of reads.
+            // They follow from the seeks before reads.
             _ => None,
         },
         _ => None,
@@ -230,7 +230,7 @@ fn cylinder_settle(findings: &Findings) -> Option<Provenance> {
          which transfers continue to the next track; a lower bound."
     } else {
         "The time to settle on another track of the cylinder cannot be separated from the head \
-         switch; it is assumed to be that of the current track."
+         switch; it is assumed to equal the time on the current track."
     };
     let settle = findings.mechanism()?.mechanics.cylinder_settle;
     (settle > Span::ZERO).then(|| Provenance::Assumed(what.to_owned()))
@@ -375,7 +375,7 @@ fn buffer(key: &str, findings: &Findings) -> Option<Provenance> {
     })
 }
 
-/// Why a wait for data does not show the bus rate of writes.
+/// The reason for which a wait for data does not show the bus rate of writes.
 const SLOW_BUS: &str = "media that wait for more sectors delay writes just like a bus that is slower \
      than the media, and no pause between tracks distinguishes them";
 
@@ -417,7 +417,7 @@ fn bus_of_writes(checkpoint: &Checkpoint) -> Provenance {
         };
     }
     let why = why_not("writes", checkpoint, "no write shows it");
-    Provenance::Unknown(format!("{why}; assumed to be that of reads"))
+    Provenance::Unknown(format!("{why}; assumed to equal the bus rate of reads"))
 }
 
 /// Returns the reason for which a measurement did not find something; `otherwise` if it was made.

@@ -67,7 +67,7 @@ impl Transport for Altered {
 
 fn unaltered(_: &[u8], _: &mut [u8]) {}
 
-fn chosen(drive: &mut dyn Transport, spec: &Spec) -> (LayoutFinding, Cost) {
+fn measure_layout(drive: &mut dyn Transport, spec: &Spec) -> (LayoutFinding, Cost) {
     let mut disk = Disk::new(drive).unwrap();
     let chosen = layout::measure(&mut disk, spec.mechanics.period_ns, 1);
     (
@@ -101,7 +101,7 @@ fn drives_that_translate_reveal_their_layout() {
             continue;
         }
         let mut drive = SimulatedDrive::new(&spec, HOST, 1).unwrap();
-        let (chosen, cost) = chosen(&mut drive, &spec);
+        let (chosen, cost) = measure_layout(&mut drive, &spec);
         assert_eq!(
             chosen.method,
             Method::Translated,
@@ -137,7 +137,7 @@ fn drives_that_report_notches_and_cylinders_reveal_their_layout() {
             assert!(error.starts_with(EMULATES), "{error}");
             continue;
         }
-        let (chosen, cost) = chosen(&mut drive, &spec);
+        let (chosen, cost) = measure_layout(&mut drive, &spec);
         assert_eq!(
             chosen.method,
             Method::Notches,
@@ -149,10 +149,10 @@ fn drives_that_report_notches_and_cylinders_reveal_their_layout() {
         let listed = chosen.defects.unwrap();
         let counts = all_defects_are_found(entry.name, geometry, &listed);
         let by_sector = spec.geometry.sparing != Sparing::TracksPerZone && counts.slipped > 0;
-        let differs = match by_sector {
-            true => difference(geometry, &spec.geometry),
-            false => difference_up_to_rotation(geometry, &spec.geometry)
-                .map(|at| format!("block {}", at.0)),
+        let differs = if by_sector {
+            difference(geometry, &spec.geometry)
+        } else {
+            difference_up_to_rotation(geometry, &spec.geometry).map(|at| format!("block {}", at.0))
         };
         assert_eq!(differs, None, "{}", entry.name);
         println!(
@@ -202,7 +202,7 @@ fn nominal_numbers_are_measured_instead() {
             page[3] = 16;
         }
     });
-    let (chosen, _) = chosen(&mut drive, &spec);
+    let (chosen, _) = measure_layout(&mut drive, &spec);
     assert_eq!(chosen.method, Method::Notches);
     let differs = difference_up_to_rotation(&chosen.found.geometry, &spec.geometry);
     assert_eq!(differs, None);
@@ -242,7 +242,7 @@ fn wrong_boundaries_are_detected() {
     let spec = catalogued("hp-c3323a");
     for (reason, alter) in lies {
         let mut drive = Altered::new(&spec, &[SEND_DIAGNOSTIC], alter);
-        let (chosen, _) = chosen(&mut drive, &spec);
+        let (chosen, _) = measure_layout(&mut drive, &spec);
         assert_eq!(chosen.method, Method::Timing, "{reason}");
         let reported = &chosen.refused[1].1;
         assert!(reported.contains(reason), "{reason}: {reported}");
@@ -263,7 +263,7 @@ fn translated_locations_are_checked() {
             data[10..14].copy_from_slice(&[0, 0, 0, 7]);
         }
     });
-    let (chosen, _) = chosen(&mut drive, &spec);
+    let (chosen, _) = measure_layout(&mut drive, &spec);
     assert_ne!(chosen.method, Method::Translated);
     assert_eq!(chosen.refused[0].0, Method::Translated);
     // Reads do not notice swapped heads, but they notice a rotation of every other track.
@@ -273,7 +273,7 @@ fn translated_locations_are_checked() {
             data[10..14].copy_from_slice(&(sector ^ 1).to_be_bytes());
         }
     });
-    let (chosen, _) = self::chosen(&mut drive, &spec);
+    let (chosen, _) = measure_layout(&mut drive, &spec);
     assert_ne!(chosen.method, Method::Translated);
 }
 

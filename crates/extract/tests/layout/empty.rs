@@ -47,7 +47,7 @@ fn empty_cylinders_are_counted() {
         let g = &mut spec.geometry;
         let mut apart = vec![0];
         for _ in 1..g.zones.len() {
-            let max = random.of(&[0, 3, 60]);
+            let max = random.choose(&[0, 3, 60]);
             apart.push(random.between(0, max) as u32);
         }
         *g = without_empty_cylinders(g);

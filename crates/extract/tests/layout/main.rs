@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{self, Geometry, Sparing, Spec, Zone};
 use diskarm_core::units::{Lbn, SectorCount, Span};
-use diskarm_extract::layout::{Found, timing, translate};
+use diskarm_extract::layout::{MeasuredLayout, timing, translate};
 use diskarm_extract::{Cost, Disk, Error, HostDelay, NoisyTransport, SimulatedDrive};
 
 const HOST: HostDelay = HostDelay {
@@ -45,7 +45,7 @@ fn difference(found: &Geometry, truth: &Geometry) -> Option<String> {
     None
 }
 
-fn found(spec: &Spec) -> Result<(Found, Cost), Error> {
+fn translate_layout(spec: &Spec) -> Result<(MeasuredLayout, Cost), Error> {
     let mut drive = SimulatedDrive::new(spec, HOST, 1).unwrap();
     let mut disk = Disk::new(&mut drive).unwrap();
     let found = translate::measure(&mut disk, &[])?;
@@ -57,7 +57,8 @@ fn found(spec: &Spec) -> Result<(Found, Cost), Error> {
 fn translated_layouts_are_exact() {
     for entry in diskarm_drives::CATALOGUE {
         let spec = catalogued(entry.name);
-        let (found, cost) = found(&spec).unwrap_or_else(|error| panic!("{}: {error}", entry.name));
+        let (found, cost) =
+            translate_layout(&spec).unwrap_or_else(|error| panic!("{}: {error}", entry.name));
         assert_eq!(
             difference(&found.geometry, &spec.geometry),
             None,
@@ -95,7 +96,7 @@ fn zones_begin_at_any_angle() {
             zones: vec![zone(0, 44, 0), zone(20, 42, offset)],
             ..Geometry::default()
         };
-        let (found, _) = found(&spec).unwrap();
+        let (found, _) = translate_layout(&spec).unwrap();
         let differs = difference(&found.geometry, &spec.geometry);
         assert_eq!(differs, None, "offset {offset}");
     }
@@ -201,7 +202,7 @@ fn timed_layouts_have_every_track() {
 }
 
 /// Through noise as long as a sector, the same holds for drives whose sectors are not much shorter.
-/// Where the noise is several sectors long, the start of every track is right to three sectors. For
+/// If the noise is several sectors long, the start of every track is right to three sectors. For
 /// drives with more than a thousand sectors per track, measuring fails at once because reads scatter
 /// too much.
 #[test]

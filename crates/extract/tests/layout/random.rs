@@ -11,7 +11,9 @@ use diskarm_extract::{Disk, NoisyTransport, SimulatedDrive};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::{HOST, catalogued, difference, differences_in_tracks, first_other_track, found};
+use super::{
+    HOST, catalogued, difference, differences_in_tracks, first_other_track, translate_layout,
+};
 
 pub struct Random(pub Pcg64Mcg);
 
@@ -21,7 +23,7 @@ impl Random {
         min + ((u128::from(self.0.next_u64()) * width) >> 64) as u64
     }
 
-    pub fn of<T: Copy>(&mut self, all: &[T]) -> T {
+    pub fn choose<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.between(0, all.len() as u64 - 1) as usize]
     }
 }
@@ -91,12 +93,13 @@ fn zone(random: &mut Random, g: &Geometry, (first, sectors): (u32, u64)) -> Zone
 /// A drive of the catalogue with a random layout.
 pub fn drive(seed: u64) -> Spec {
     let mut random = Random(Pcg64Mcg::seed_from_u64(seed));
-    let mut spec = catalogued(random.of(&["hp-c2247", "seagate-st41601n", "quantum-atlas-iii"]));
+    let mut spec =
+        catalogued(random.choose(&["hp-c2247", "seagate-st41601n", "quantum-atlas-iii"]));
     let mut g = Geometry {
         sector_bytes: 512,
         surfaces: random.between(2, 9) as u32,
-        sparing: random.of(&SPARINGS),
-        order: random.of(&[
+        sparing: random.choose(&SPARINGS),
+        order: random.choose(&[
             TrackOrder::CylinderMajor,
             TrackOrder::SerpentinePerZone,
             TrackOrder::Serpentine,
@@ -110,7 +113,7 @@ pub fn drive(seed: u64) -> Spec {
     let mut first = 0;
     for _ in 0..random.between(1, 6) {
         let zone = zone(&mut random, &g, (first, sectors));
-        first = zone.end_cylinder + random.of(&[0, 0, 0, 1]);
+        first = zone.end_cylinder + random.choose(&[0, 0, 0, 1]);
         g.zones.push(zone);
         sectors -= random.between(4, 14);
     }
@@ -165,7 +168,8 @@ fn random_layouts_are_found() {
     let (mut asked, mut timed) = (0, 0);
     for seed in 0..DRIVES {
         let spec = drive(seed);
-        let of_drive = found(&spec).map(|(found, _)| difference(&found.geometry, &spec.geometry));
+        let of_drive =
+            translate_layout(&spec).map(|(found, _)| difference(&found.geometry, &spec.geometry));
         let is_exact = of_drive == Ok(None);
         let front = spec.geometry.sparing == Sparing::SectorsPerCylinderFront;
         assert!(is_exact || front, "{}: {of_drive:?}", spec.name);
@@ -222,7 +226,7 @@ fn notches_and_defects_determine_random_layouts() {
     assert!(20 * exact >= 19 * DRIVES, "{exact} of {DRIVES}");
 }
 
-/// The same holds if few or no slips determine the order of heads, and if blocks were reallocated.
+/// This also holds if few or no slips determine the order of heads, and if blocks were reallocated.
 #[test]
 fn what_few_defects_leave_open_is_reported() {
     let (mut drives, mut reported) = (0, 0);

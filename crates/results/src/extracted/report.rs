@@ -403,7 +403,7 @@ fn unknown(extracted: &ExtractionReport<'_>) -> Html {
 
 /// The cost of each measurement.
 fn costs(extracted: &ExtractionReport<'_>) -> Html {
-    let rows = extracted.measured().map(|(measurement, record)| {
+    let rows = extracted.measurements().map(|(measurement, record)| {
         let row = MeasurementRow::new(measurement, record);
         let outcome = match &record.outcome {
             Outcome::Done => "done".to_owned(),

@@ -45,7 +45,7 @@ impl TimingLocator<'_, '_> {
     }
 
     /// Maps the zone that begins with block `next`, after the last one. The first tracks of a zone
-    /// may be nearly in line with those of the last one: the zone is extended backwards for as long
+    /// may be nearly in line with the last zone: the zone is extended backwards for as long
     /// as the preceding blocks are where its own tracks predict them.
     pub(super) fn next_coarse_zone(
         &mut self,

@@ -172,8 +172,8 @@ impl<L: BlockLocator> Walk<'_, L> {
         Ok(false)
     }
 
-    /// Returns true if a region that holds blocks up to `end` lacks as many positions as the rule
-    /// demands, given further gaps (from, to).
+    /// Returns true if a region that holds blocks up to `end` lacks the number of positions that
+    /// the rule demands, given further gaps (from, to).
     pub(super) fn completes(&self, gaps: &[(u64, u64)], end: u64) -> bool {
         let Some(rule) = self.rule else { return false };
         let begin = (end - 1) / rule.region * rule.region;

@@ -34,7 +34,7 @@ pub fn seeks(findings: &Findings) -> Html {
             .iter()
             .map(|line| Series {
                 label: line.label.to_owned(),
-                points: line.drawn(max),
+                points: line.points_up_to(max),
                 is_reference: line.is_reference,
                 ..Series::default()
             })
@@ -46,13 +46,13 @@ pub fn seeks(findings: &Findings) -> Html {
          maximum is the 95th percentile. SEEK is measured by that command; its maximum is the \
          slowest starting point.",
     )];
-    inside.push(drawn(
+    inside.push(draw(
         "seeks",
         &chart("Seek curve", u32::MAX),
         numbers(&lines),
     ));
     if longest > Some(SHORT) {
-        inside.push(drawn(
+        inside.push(draw(
             "short-seeks",
             &chart("Short seeks", SHORT),
             Html::default(),
@@ -82,7 +82,7 @@ struct Line {
 }
 
 impl Line {
-    fn drawn(&self, max: u32) -> Vec<Point> {
+    fn points_up_to(&self, max: u32) -> Vec<Point> {
         let points = self.points.iter().filter(|point| point.0 <= max);
         points
             .map(|(distance, time, _)| Point::new(f64::from(*distance), time.as_ms()))
@@ -177,7 +177,7 @@ fn details(summary: &str, inside: Html) -> Html {
     Html::element("details", [Html::element("summary", summary), inside])
 }
 
-fn drawn(id: &str, plotted: &Figure, caption: Html) -> Html {
+fn draw(id: &str, plotted: &Figure, caption: Html) -> Html {
     figure(id, [&plotted.svg(), &plotted.narrow_svg()], caption)
 }
 
@@ -211,12 +211,12 @@ pub fn mtbrcs(findings: &Findings) -> Html {
         "Distance, ms",
         "Pairs",
     ];
-    let about = "The time from the completion of X to that of Y if Y just catches its first \
+    let about = "The time between the completions of X and Y if Y just catches its first \
                  sector: the mean of three zones, and the largest of their percentiles. The \
-                 distance is from the pass of X's first sector to that of Y's.";
+                 distance is from the pass of X's first sector to the pass of Y's first sector.";
     let mut inside = vec![Html::element("p", about), table(&heads, rows)];
     for (number, between) in all.iter().take(SCATTERS).enumerate() {
-        inside.push(drawn(
+        inside.push(draw(
             &format!("pairs-{}", number + 1),
             &scatter(between),
             Html::default(),
@@ -243,14 +243,14 @@ fn scatter(between: &MtbrcFinding) -> Figure {
         let pairs = between.pairs.iter().filter(|pair| pair.caught == caught);
         Series {
             label: label.to_owned(),
-            points: pairs.flat_map(apart).collect(),
+            points: pairs.flat_map(separate_point).collect(),
             ..Series::default()
         }
     };
     Figure {
         title: format!("Pairs of {}", between.name),
         note: "mean of three zones; each pair narrows the threshold down".to_owned(),
-        x: Axis::linear("Distance from the first sector of X to that of Y, ms"),
+        x: Axis::linear("Distance between the first sectors of X and Y, ms"),
         y: Axis::linear("Time between the ends of X and Y, ms"),
         lines: String::new(),
         series: vec![
@@ -263,7 +263,7 @@ fn scatter(between: &MtbrcFinding) -> Figure {
 }
 
 /// Returns a pair as a point that is not connected to the next one.
-fn apart(pair: &Pair) -> [Point; 2] {
+fn separate_point(pair: &Pair) -> [Point; 2] {
     let gap = Point::new(f64::NAN, f64::NAN);
     [Point::new(pair.distance.as_ms(), pair.between.as_ms()), gap]
 }
