@@ -7,8 +7,8 @@ mod target;
 use std::path::Path;
 
 use diskarm_extract::suite::{self, MeasuredDrive, Options, RunError};
-use diskarm_extract::{Broken, Comparison, Effort};
-use diskarm_results::extracted::{Extracted, compared};
+use diskarm_extract::{Comparison, Effort, TransportError};
+use diskarm_results::extracted::{ComparisonReport, ExtractionReport};
 use diskarm_simulate::Model;
 
 use crate::error::Error;
@@ -66,8 +66,8 @@ pub struct Args {
     allow_writes: Option<String>,
 
     /// Write even if the drive holds data, such as a partition table or a file system
-    #[arg(long, alias = "over-content", requires = "allow_writes")]
-    overwrite_data: bool,
+    #[arg(long, requires = "allow_writes")]
+    over_content: bool,
 
     /// Log in to an iSCSI target with the names and secrets (CHAP) of file:PATH or env
     ///
@@ -127,7 +127,7 @@ fn compare(first: &str, second: &str, json: bool) -> Result<(), Error> {
     let mut open = suite::undetermined_keys(&one.text)?;
     open.extend(suite::undetermined_keys(&other.text)?);
     let comparison = Comparison::new(&one.spec, &other.spec)?;
-    let compared = compared(first, second, &comparison, &open);
+    let compared = ComparisonReport::new(first, second, &comparison, &open);
     match json {
         true => output::print_json(&compared)?,
         false => output::print(&compared.text())?,
@@ -159,7 +159,7 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
         Ok(drive)
     };
     // A drive that may not be written to is refused before anything is measured.
-    connect(SEED).map_err(|broken: Broken| Error::Drive(broken.to_string()))?;
+    connect(SEED).map_err(|broken: TransportError| Error::Drive(broken.to_string()))?;
     let ended = suite::run(&mut connect, &mut checkpoint, &mut keeper);
     ended.map_err(|stopped| failed(url, &stopped, keeper.path()))?;
 
@@ -174,7 +174,7 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
         place.write(&described.text())?;
         written.splice(..0, file.map(str::to_owned));
     }
-    let extracted = Extracted {
+    let extracted = ExtractionReport {
         checkpoint: &checkpoint,
         described: &described,
         written: &written,
@@ -207,7 +207,7 @@ fn html(text: &str) -> Result<String, &'static str> {
 
 /// What may be done to the data of a real drive.
 fn writes(args: &Args) -> Writes {
-    match (&args.allow_writes, args.overwrite_data) {
+    match (&args.allow_writes, args.over_content) {
         (None, _) => Writes::Forbidden,
         (Some(_), false) => Writes::Empty,
         (Some(_), true) => Writes::Any,

@@ -15,13 +15,12 @@ use diskarm_core::units::{Lbn, SectorCount, Span};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::alike::EquivalentCylinders;
 use crate::clock::Clock;
 use crate::idle::Rests;
 use crate::rotation::{Rotation, warm_up};
 use crate::threshold::{Found, Threshold, span};
-use crate::track::Track;
-use crate::{Disk, Error, Timed};
+use crate::track::{EquivalentCylinders, Track};
+use crate::{CommandTimes, Disk, Error};
 
 /// What a command does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +140,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
     }
 
     /// Reads or writes on the media.
-    pub fn send(&mut self, access: Access, at: Lbn, sectors: u16) -> Result<Timed, Error> {
+    pub fn send(&mut self, access: Access, at: Lbn, sectors: u16) -> Result<CommandTimes, Error> {
         let timed = match access {
             Access::Read => self.disk.read_media(at, sectors)?,
             Access::Write => self.disk.write_media(at, sectors)?,
@@ -156,7 +155,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
     }
 
     /// Takes note of a command.
-    pub fn saw(&mut self, access: Access, at: Lbn, sectors: u16, timed: &Timed) {
+    pub fn saw(&mut self, access: Access, at: Lbn, sectors: u16, timed: &CommandTimes) {
         let host = timed.sent.as_ns() as f64 - self.last.ended - self.last.rested;
         // The first command follows none that was timed.
         let is_first = self.last.ended == 0.0;

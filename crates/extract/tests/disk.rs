@@ -22,7 +22,7 @@ fn places_are_those_of_the_layout() {
     let mut disk = Disk::new(&mut drive).unwrap();
     assert_eq!(disk.sectors(), spec.geometry.sectors);
     for at in (0..spec.geometry.sectors.0).step_by(100_003) {
-        let place = disk.place(Lbn(at)).unwrap();
+        let place = disk.physical_address(Lbn(at)).unwrap();
         let pba = layout.pba(Lbn(at));
         assert_eq!(
             (place.cylinder, u32::from(place.head)),

@@ -9,7 +9,7 @@ use diskarm_extract::suite::{
     self, Checkpoint, MeasuredDrive, Observer, Options, Outcome, Progress, Provenance,
 };
 use diskarm_extract::{
-    Broken, Comparison, Data, Effort, HostDelay, Reply, SimulatedDrive, Transport,
+    Comparison, Data, Effort, HostDelay, Reply, SimulatedDrive, Transport, TransportError,
 };
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -43,7 +43,7 @@ impl Late {
 }
 
 impl Transport for Late {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         let (before, after) = (self.by(0.06, 0.07), self.by(0.04, 0.03));
         self.drive.rest(before);
         let mut reply = self.drive.execute(command, data)?;
@@ -72,8 +72,8 @@ impl Observer for Patient {
     }
 }
 
-fn measured(given: &Spec, seed: u64) -> Checkpoint {
-    let mut connect = |of: u64| -> Result<Box<dyn Transport>, Broken> {
+fn measure(given: &Spec, seed: u64) -> Checkpoint {
+    let mut connect = |of: u64| -> Result<Box<dyn Transport>, TransportError> {
         let of = of ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Ok(Box::new(Late {
             drive: SimulatedDrive::new(given, HOST, of).unwrap(),
@@ -97,7 +97,7 @@ fn measured(given: &Spec, seed: u64) -> Checkpoint {
 fn a_host_that_is_late_finds_a_whole_specification() {
     let given = spec::parse(SMALL, "guest.toml").unwrap();
     for seed in 1..=4 {
-        let checkpoint = measured(&given, seed);
+        let checkpoint = measure(&given, seed);
         for record in &checkpoint.records {
             let is_over = !matches!(record.outcome, Outcome::Failed(_));
             assert!(is_over, "seed {seed}: {record:?}");

@@ -6,7 +6,8 @@ use diskarm_core::spec::{self, Spec};
 use diskarm_core::units::{Instant, Lbn, Span};
 use diskarm_extract::layout::{timing, translate};
 use diskarm_extract::{
-    Broken, Cost, Data, Disk, Effort, Error, HostDelay, Reply, SimulatedDrive, Transport, rotation,
+    Cost, Data, Disk, Effort, Error, HostDelay, Reply, SimulatedDrive, Transport, TransportError,
+    rotation,
 };
 use diskarm_wire::Sense;
 use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
@@ -59,7 +60,7 @@ impl Troubled {
 }
 
 impl Transport for Troubled {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         if self.good > 0 || self.trouble.is_empty() {
             self.good = self.good.saturating_sub(1);
             return self.drive.execute(command, data);
@@ -205,7 +206,7 @@ struct Lying {
 }
 
 impl Transport for Lying {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         let reply = self.drive.execute(command, data)?;
         self.sent += 1;
         Ok(Reply {
@@ -258,9 +259,9 @@ fn a_drive_that_lies_about_time_has_no_layout() {
 struct Breaks(SimulatedDrive, u64);
 
 impl Transport for Breaks {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         if self.1 == 0 {
-            return Err(Broken::Transport("the cable is gone".to_owned()));
+            return Err(TransportError::Lost("the cable is gone".to_owned()));
         }
         self.1 -= 1;
         self.0.execute(command, data)
@@ -281,10 +282,10 @@ fn a_broken_transport_ends_a_measurement() {
         let mut broken = Breaks(drive(), good);
         let mut disk = Disk::new(&mut broken).unwrap();
         let result = translate::measure(&mut disk, &[]);
-        assert!(matches!(result, Err(Error::Broken(_))), "{result:?}");
+        assert!(matches!(result, Err(Error::Transport(_))), "{result:?}");
         let mut broken = Breaks(drive(), good);
         let mut disk = Disk::new(&mut broken).unwrap();
         let result = timing::measure(&mut disk, 11_092_626.0, 1);
-        assert!(matches!(result, Err(Error::Broken(_))), "{result:?}");
+        assert!(matches!(result, Err(Error::Transport(_))), "{result:?}");
     }
 }

@@ -8,8 +8,8 @@ use diskarm_core::spec::{self, Spec};
 use diskarm_core::units::{Cylinder, Instant, Lbn, Span};
 use diskarm_extract::layout::{self, Method, timing};
 use diskarm_extract::{
-    Access, Broken, Data, Disk, Effort, HostDelay, Reply, Setup, SimulatedDrive, Transport, idle,
-    rotation, seek, seek_command,
+    Access, Data, Disk, Effort, HostDelay, Reply, Setup, SimulatedDrive, Transport, TransportError,
+    idle, rotation, seek, seek_command,
 };
 use diskarm_wire::Sense;
 use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
@@ -97,7 +97,7 @@ impl Disturbed {
 }
 
 impl Transport for Disturbed {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         let late = self.late();
         // The drive has the command, and does nothing for a while.
         self.drive.rest(late);
@@ -204,7 +204,7 @@ fn seeks_are_found_all_the_same() {
 struct Worn(SimulatedDrive);
 
 impl Transport for Worn {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         const READ_10: u8 = 0x28;
         let mut reply = self.0.execute(command, data)?;
         if command[0] == READ_10 {
@@ -297,7 +297,7 @@ struct Noisy {
 }
 
 impl Transport for Noisy {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         let mut reply = self.drive.execute(command, data)?;
         let late = (self.generator.next_u64() % 346_000) as i64 - 173_000;
         reply.ended = reply.ended.shifted(Span::from_ns(late)).max(reply.sent);

@@ -171,7 +171,9 @@ mod tests {
     use crate::idle::Idle;
     use crate::mtbrc::To;
     use crate::rotation::{Rereads, Rotation};
-    use crate::{Broken, Data, Disk, Effort, HostDelay, Reply, Setup, SimulatedDrive, Transport};
+    use crate::{
+        Data, Disk, Effort, HostDelay, Reply, Setup, SimulatedDrive, Transport, TransportError,
+    };
 
     /// A drive that may ignore force unit access, as some of 1992 do.
     struct Stubborn {
@@ -180,7 +182,7 @@ mod tests {
     }
 
     impl Transport for Stubborn {
-        fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+        fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
             // READ(10), WRITE(10), READ(16) and WRITE(16): SBC-3, force unit access.
             let mut command = command.to_vec();
             if self.ignores && matches!(command[0], 0x28 | 0x2a | 0x88 | 0x8a) {

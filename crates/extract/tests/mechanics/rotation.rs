@@ -3,7 +3,7 @@
 use diskarm_core::units::{Instant, SectorCount, Span};
 use diskarm_extract::rotation::{self, Rereads};
 use diskarm_extract::{
-    Broken, Data, Disk, Effort, NoisyTransport, Reply, SimulatedDrive, Transport,
+    Data, Disk, Effort, NoisyTransport, Reply, SimulatedDrive, Transport, TransportError,
 };
 
 use crate::{DRIVES, HOST, catalogued};
@@ -54,7 +54,7 @@ fn noise_of_a_tenth_of_a_millisecond_leaves_six_nanoseconds() {
 struct Careless(SimulatedDrive);
 
 impl Transport for Careless {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         let mut command = command.to_vec();
         if command[0] == 0x28 {
             command[1] &= !0x08;

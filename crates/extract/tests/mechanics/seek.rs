@@ -10,7 +10,8 @@ use diskarm_core::units::{Cylinder, Instant, Lbn, Span};
 use diskarm_extract::seek::{self, SeekPoint, Seeks};
 use diskarm_extract::seek_command::{self, Curves};
 use diskarm_extract::{
-    Access, Broken, Cost, Data, Disk, Effort, NoisyTransport, Reply, SimulatedDrive, Transport,
+    Access, Cost, Data, Disk, Effort, NoisyTransport, Reply, SimulatedDrive, Transport,
+    TransportError,
 };
 
 use diskarm_wire::Sense;
@@ -193,7 +194,7 @@ fn noise_of_seek_commands_is_averaged_out() {
 struct Immediate(SimulatedDrive);
 
 impl Transport for Immediate {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         const SEEK_10: u8 = 0x2b;
         let mut reply = self.0.execute(command, data)?;
         if command[0] == SEEK_10 {
@@ -238,7 +239,7 @@ struct Lost<'a> {
 }
 
 impl Transport for Lost<'_> {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         const READ_10: u8 = 0x28;
         let mut reply = self.drive.execute(command, data)?;
         if command[0] != READ_10 {
