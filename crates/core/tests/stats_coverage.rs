@@ -2,7 +2,7 @@
 //! true mean and variance are known.
 
 use diskarm_core::stats::BatchMeans;
-use diskarm_core::stats::student::t95_factor;
+use diskarm_core::stats::t95_factor;
 use diskarm_core::units::Span;
 
 const REPETITIONS: u64 = 500;

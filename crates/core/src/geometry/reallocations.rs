@@ -7,7 +7,7 @@ use rand_pcg::Pcg64;
 
 use super::Layout;
 use super::check::zone_error;
-use super::pieces::Piece;
+use super::grid::Piece;
 use super::plan::{Plan, Role, ZonePlace, places_grid};
 use crate::spec::{Geometry, GrownDefects};
 use crate::text::InputError;
@@ -21,7 +21,7 @@ pub(super) struct Reallocations {
 }
 
 impl Reallocations {
-    /// All reallocations of a geometry, given its layout without them.
+    /// Creates all reallocations of a geometry, given its layout without them.
     pub(super) fn new(g: &Geometry, layout: &Layout) -> Result<Self, InputError> {
         let mut ledger = Ledger::new(&layout.plan);
         for (zone, z) in g.zones.iter().enumerate() {
@@ -39,7 +39,7 @@ impl Reallocations {
         })
     }
 
-    /// The moved blocks, in ascending order.
+    /// Returns the moved blocks, in ascending order.
     pub(super) fn pieces(&self, plan: &Plan) -> Vec<Piece> {
         let mut pieces: Vec<_> = self
             .by_defective
@@ -56,8 +56,8 @@ impl Reallocations {
         pieces
     }
 
-    /// The place at which to look up the contents of `at`: for a spare place its defective place,
-    /// for a defective place none.
+    /// Returns the place at which to look up the contents of `at`: for a spare place its defective
+    /// place, for a defective place none.
     pub(super) fn original(&self, plan: &Plan, at: ZonePlace) -> Option<ZonePlace> {
         let unit = plan.zones[at.zone].unit;
         let within = at.place % unit;
@@ -75,7 +75,7 @@ impl Reallocations {
         find(&self.by_defective, first).is_err().then_some(at)
     }
 
-    /// All pairs of a defective unit and its spare, by their first places.
+    /// Returns all pairs of a defective unit and its spare, by their first places.
     pub(super) fn pairs(&self) -> &[(ZonePlace, ZonePlace)] {
         &self.by_defective
     }
@@ -97,7 +97,7 @@ struct Ledger<'a> {
     stand_ins: BTreeMap<ZonePlace, ZonePlace>,
     /// Spares that are in use, or defective themselves.
     used: BTreeSet<ZonePlace>,
-    /// Where to look for the next free spare of a region, by zone and region.
+    /// Start of the search for the next free spare, by zone and region.
     cursors: BTreeMap<(usize, u64), ZonePlace>,
 }
 
@@ -186,7 +186,7 @@ impl<'a> Ledger<'a> {
         Ok(())
     }
 
-    /// The unit that holds `lbn`, and the spare that can take its place.
+    /// Returns the unit that holds `lbn`, and the spare that can take its place.
     fn reallocation(&mut self, lbn: Lbn, layout: &Layout) -> Option<(ZonePlace, ZonePlace)> {
         let at = self.plan.place(layout.pba(lbn))?;
         let from = ZonePlace {
@@ -199,7 +199,7 @@ impl<'a> Ledger<'a> {
         Some((from, self.free_spare(from, layout)?))
     }
 
-    /// The first free spare in the region of `defect`.
+    /// Returns the first free spare in the region of `defect`.
     fn free_spare(&mut self, defect: ZonePlace, layout: &Layout) -> Option<ZonePlace> {
         let z = &self.plan.zones[defect.zone];
         let (key, first, end) = if self.plan.spares_at_disk_end {

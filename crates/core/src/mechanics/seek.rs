@@ -82,7 +82,7 @@ impl SeekTimes {
         self.any_parts(false, op, (from, to), head_changes)
     }
 
-    /// The same; a transfer that `goes_on` to another track takes no settle of a request.
+    /// Returns the same; a transfer that `goes_on` to another track takes no settle of a request.
     #[inline]
     pub fn any_parts(
         &self,
@@ -102,7 +102,7 @@ impl SeekTimes {
         (Span::from_ns(seek), Span::from_ns(total - seek))
     }
 
-    /// The sum of [`SeekTimes::parts`].
+    /// Returns the sum of [`SeekTimes::parts`].
     #[inline]
     pub fn total(&self, op: Op, (from, to): (Cylinder, Cylinder), head_changes: bool) -> Span {
         let row = self.row(from, to);
@@ -118,7 +118,7 @@ impl SeekTimes {
 }
 
 impl Row {
-    /// The row of distance `d`, which takes `uneven` more than the curves give.
+    /// Creates the row of distance `d`, which takes `uneven` more than the curves give.
     fn new(mechanics: &Mechanics, d: u32, uneven: Span, cylinders: u32) -> Self {
         let write = mechanics.write_seek.as_ref().unwrap_or(&mechanics.seek);
         let seek = [&mechanics.seek, write]
@@ -152,7 +152,7 @@ impl Row {
     }
 }
 
-/// The curve's time over `distance`, on a drive with `cylinders`.
+/// Returns the curve's time over `distance`, on a drive with `cylinders`.
 pub(crate) fn time_over(curve: &SeekCurve, distance: u32, cylinders: u32) -> Span {
     if distance == 0 {
         return Span::ZERO;

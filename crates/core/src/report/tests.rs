@@ -6,7 +6,8 @@ use crate::stats::ResponseSummary;
 use crate::units::{Lbn, SectorCount};
 use crate::workload::{Pauses, Times, arrivals::Poisson};
 
-/// A read that arrived and completed at these instants, and waited all but `service` of the time.
+/// Returns a read that arrived and completed at these instants, and waited all but `service` of the
+/// time.
 fn read(arrived: Instant, at: Instant, service: Span) -> Completion {
     Completion {
         request: Request::new(0, Op::Read, Lbn(0), SectorCount(1)),

@@ -60,7 +60,7 @@ impl Requests {
         }
     }
 
-    /// The next request; there always is one.
+    /// Returns the next request; there always is one.
     #[inline]
     pub fn next_request(&mut self) -> Request {
         if let Some(request) = self.batch.get(self.next) {
@@ -109,7 +109,7 @@ impl StreamRequests {
         for request in batch {
             let is_read = self.reads.hits(&mut generator);
             let start = Lbn(below(&mut generator, self.units) * self.unit);
-            // What else there is of it is the same in every request of the stream.
+            // All other fields are the same in every request of the stream.
             request.id = self.next_id;
             request.op = if is_read { Op::Read } else { Op::Write };
             request.start = start;

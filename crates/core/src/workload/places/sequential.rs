@@ -57,7 +57,7 @@ impl Placement for Sequential {
 #[derive(Clone, Debug)]
 pub(in crate::workload) struct SequentialDraw {
     units: u64,
-    /// Where each run is; empty to continue the stream.
+    /// Position of each run; empty to continue the stream.
     runs: Vec<Option<Placed>>,
 }
 
@@ -82,7 +82,7 @@ impl SequentialDraw {
     }
 }
 
-/// The end of `before` if the request fits there, or anywhere.
+/// Returns the end of `before` if the request fits there, or anywhere.
 #[inline]
 fn after(
     before: Option<Placed>,
