@@ -173,7 +173,8 @@ impl Buffer {
     pub fn holding_once_filled(
         &self,
         at: Lbn,
-        (id, end): (SegmentId, Lbn),
+        id: SegmentId,
+        end: Lbn,
         before: Option<Lbn>,
     ) -> Option<(SegmentId, Lbn)> {
         let mut filled = self.segments[id.0];

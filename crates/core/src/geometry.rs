@@ -55,21 +55,11 @@ use reallocations::Reallocations;
 
 use crate::spec::Geometry;
 use crate::text::InputError;
-use crate::units::{Cylinder, Head, Lbn, SectorCount};
+use crate::units::{Lbn, SectorCount};
 
 pub use crate::extent::Extent;
 pub use media::Unit;
-
-/// A physical block address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Pba {
-    /// The cylinder.
-    pub cylinder: Cylinder,
-    /// The surface.
-    pub head: Head,
-    /// The sector, counted along the track from the track's start, not from the index mark.
-    pub sector: u32,
-}
+pub use plan::Pba;
 
 /// The layout of a drive.
 ///
@@ -117,7 +107,7 @@ impl Layout {
             plan,
             reallocations: Reallocations::default(),
         };
-        layout.reallocations = Reallocations::new(g, &layout)?;
+        layout.reallocations = Reallocations::new(g, &layout.plan, &|at| layout.pba(at))?;
         let moved = layout.reallocations.pieces(&layout.plan);
         layout.pieces = layout.pieces.overlaid(&moved);
         Ok(layout)

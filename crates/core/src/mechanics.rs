@@ -109,11 +109,11 @@ impl Mechanism {
     }
 
     /// Returns the approach of a head from `from` to the start of `extent`, where the transfer may
-    /// not begin before `ready`: of a request, or of a transfer that `goes_on` there.
+    /// not begin before `ready`: of a request, or of a transfer that `continues` there.
     #[inline(always)]
     fn approach(
         &self,
-        goes_on: bool,
+        continues: bool,
         from: Position,
         op: Op,
         extent: &Extent,
@@ -121,7 +121,7 @@ impl Mechanism {
     ) -> Approach {
         let way = (from.cylinder, extent.cylinder);
         let head_changes = from.head != extent.head;
-        let (seek, settle) = self.seek.any_parts(goes_on, op, way, head_changes);
+        let (seek, settle) = self.seek.any_parts(continues, op, way, head_changes);
         let there = from.since + (seek + settle);
         let hold = ready.since_or_zero(there);
         Approach {
@@ -330,28 +330,28 @@ impl Mechanism {
     #[inline(always)]
     pub fn any_piece(
         &self,
-        goes_on: bool,
+        continues: bool,
         from: Position,
         op: Op,
         blocks: (Lbn, Lbn),
         ready: Instant,
     ) -> (Approach, Piece) {
         let extent = self.layout.extent(blocks.0);
-        self.any_piece_of(goes_on, from, op, blocks, &extent, ready)
+        self.any_piece_of(continues, from, op, blocks, &extent, ready)
     }
 
     /// [`Mechanism::any_piece`] with a known extent at the first block.
     #[inline(always)]
     fn any_piece_of(
         &self,
-        goes_on: bool,
+        continues: bool,
         from: Position,
         op: Op,
         (at, end): (Lbn, Lbn),
         extent: &Extent,
         ready: Instant,
     ) -> (Approach, Piece) {
-        let approach = self.approach(goes_on, from, op, extent, ready);
+        let approach = self.approach(continues, from, op, extent, ready);
         let sectors = extent.sectors.min(end - at);
         let piece = Piece {
             first: at,

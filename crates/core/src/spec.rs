@@ -155,7 +155,7 @@ section! {
         /// Commands that the drive accepts at one time, including the one in service.
         depth: u32 = 1 => count("commands", 1, 1_000_000).cited(DISKSIM);
         /// The policy that orders them.
-        policy: PolicyConfig = PolicyConfig::default() => Key::of(KeyKind::Policy);
+        policy: PolicyConfig = PolicyConfig::default() => Key::new(KeyKind::Policy);
         /// The instant from which the arm may move to the next command: completion acknowledged,
         /// ready, or last sector off the media.
         preseek: PreSeek = PreSeek::Acknowledged => word(PreSeek::WORDS).cited(DISKSIM);

@@ -15,9 +15,9 @@ use crate::sched::{Estimate, Knowledge, Policy, PolicyConfig, Rehearse, Shape};
 use crate::units::{Bytes, Instant, SectorCount, Span};
 
 /// Any device. Policies above it may use no more than its [`knowledge`](Self::knowledge).
-pub struct BoxedDevice(Kind);
+pub struct BoxedDevice(Inner);
 
-enum Kind {
+enum Inner {
     Positioned(Box<dyn Positioned>),
     /// It knows only block numbers.
     Opaque(Box<dyn Device>),
@@ -68,28 +68,28 @@ impl<E: for<'a> Estimate<Outlook<'a> = View<'a>>> Positions for E {
 impl BoxedDevice {
     /// Boxes `device`, which knows positions.
     pub fn new(device: impl Positioned) -> Self {
-        Self(Kind::Positioned(Box::new(device)))
+        Self(Inner::Positioned(Box::new(device)))
     }
 
     /// Boxes `device`, which knows only block numbers. A host queue is one: it has its own order,
     /// so the service time of a request does not determine when it is served.
     pub fn opaque(device: impl Device + 'static) -> Self {
-        Self(Kind::Opaque(Box::new(device)))
+        Self(Inner::Opaque(Box::new(device)))
     }
 
     /// Wraps the device; the result has the same knowledge.
     pub fn wrapped<W: Positioned>(self, wrap: impl FnOnce(Self) -> W) -> Self {
         match self.0 {
-            Kind::Positioned(_) => Self::new(wrap(self)),
-            Kind::Opaque(_) => Self::opaque(wrap(self)),
+            Inner::Positioned(_) => Self::new(wrap(self)),
+            Inner::Opaque(_) => Self::opaque(wrap(self)),
         }
     }
 
     /// Returns the knowledge that policies can obtain from it.
     pub fn knowledge(&self) -> Knowledge {
         match self.0 {
-            Kind::Positioned(_) => Knowledge::TimesAndBuffer,
-            Kind::Opaque(_) => Knowledge::Blocks,
+            Inner::Positioned(_) => Knowledge::TimesAndBuffer,
+            Inner::Opaque(_) => Knowledge::Blocks,
         }
     }
 
@@ -112,24 +112,24 @@ impl BoxedDevice {
     #[inline]
     fn device(&self) -> &dyn Device {
         match &self.0 {
-            Kind::Positioned(device) => &**device,
-            Kind::Opaque(device) => &**device,
+            Inner::Positioned(device) => &**device,
+            Inner::Opaque(device) => &**device,
         }
     }
 
     #[inline]
     fn device_mut(&mut self) -> &mut dyn Device {
         match &mut self.0 {
-            Kind::Positioned(device) => &mut **device,
-            Kind::Opaque(device) => &mut **device,
+            Inner::Positioned(device) => &mut **device,
+            Inner::Opaque(device) => &mut **device,
         }
     }
 
     #[inline]
     fn positions(&self) -> &dyn Positioned {
         match &self.0 {
-            Kind::Positioned(device) => &**device,
-            Kind::Opaque(_) => panic!("a policy asks for positions that the device does not know"),
+            Inner::Positioned(device) => &**device,
+            Inner::Opaque(_) => panic!("a policy asks for positions that the device does not know"),
         }
     }
 }
@@ -197,8 +197,8 @@ impl Estimate for BoxedDevice {
     /// For a device without positions, only the number of blocks is known, and the rest is zero.
     fn shape(&self) -> Shape {
         match &self.0 {
-            Kind::Positioned(device) => device.shape(),
-            Kind::Opaque(device) => Shape {
+            Inner::Positioned(device) => device.shape(),
+            Inner::Opaque(device) => Shape {
                 sectors: device.capacity(),
                 cylinders: 0,
                 revolution: Span::ZERO,

@@ -24,7 +24,7 @@ impl Arm {
     pub fn call(&mut self, mechanism: &Mechanism, at: Instant, rules: &spec::Buffer) -> Position {
         let at = self.released(mechanism, at, rules);
         if let Self::Reading(reading) = self {
-            reading.go_on(mechanism, at);
+            reading.advance(mechanism, at);
         }
         self.position(at, rules)
     }
@@ -35,7 +35,7 @@ impl Arm {
     pub fn if_called(&self, mechanism: &Mechanism, at: Instant, rules: &spec::Buffer) -> Position {
         let released = self.released(mechanism, at, rules);
         match self {
-            Self::Reading(reading) if reading.has_gone_on_by(released) => {
+            Self::Reading(reading) if reading.may_advance_by(released) => {
                 let mut copy = *self;
                 copy.call(mechanism, at, rules)
             }
@@ -155,10 +155,11 @@ struct Reach {
 
 impl Reach {
     #[inline]
-    fn from(scheme: ReadAhead, last: &Piece, follows: bool) -> Self {
-        let tracks = u32::from(scheme == ReadAhead::OneTrack && follows);
+    fn from(scheme: ReadAheadScheme, last: &Piece) -> Self {
+        let is_one_track = scheme.scheme == ReadAhead::OneTrack;
+        let tracks = u32::from(is_one_track && scheme.follows_buffered);
         Self {
-            scheme,
+            scheme: scheme.scheme,
             cylinder: last.cylinder,
             head: last.head,
             tracks,
@@ -190,16 +191,41 @@ impl Reach {
     }
 }
 
+/// The blocks that a pass is to read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Goal {
+    /// One past the last requested block.
+    pub requested: Lbn,
+    /// One past the last block of read-ahead.
+    pub end: Lbn,
+}
+
+/// The newest located run of a pass.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LocatedRun {
+    pub piece: Piece,
+    /// The instant at which the head is in place for it.
+    pub in_place: Instant,
+}
+
+/// The rule for read-ahead after a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReadAheadScheme {
+    pub scheme: ReadAhead,
+    /// The track preceding that of the last requested block is in the buffer.
+    pub follows_buffered: bool,
+}
+
 impl Reading {
     /// Creates a pass that has located the runs of a request; `newest` is the last of them.
     #[inline]
     pub fn new(
         segment: SegmentId,
-        (requested, end): (Lbn, Lbn),
-        (piece, in_place): (Piece, Instant),
-        (scheme, follows): (ReadAhead, bool),
+        Goal { requested, end }: Goal,
+        LocatedRun { piece, in_place }: LocatedRun,
+        scheme: ReadAheadScheme,
     ) -> Self {
-        let reach = Reach::from(scheme, &piece, follows);
+        let reach = Reach::from(scheme, &piece);
         Self {
             segment,
             requested,
@@ -245,17 +271,17 @@ impl Reading {
 
     /// Advances to the run under way at `at`, or to the last one. Does not go back in time.
     #[inline]
-    pub fn go_on(&mut self, mechanism: &Mechanism, at: Instant) {
+    pub fn advance(&mut self, mechanism: &Mechanism, at: Instant) {
         while self.piece.end() <= at && self.step(mechanism) {}
     }
 
     /// Returns true if [`Self::advance`] to `at` may change anything.
     #[inline]
-    pub fn has_gone_on_by(&self, at: Instant) -> bool {
+    pub fn may_advance_by(&self, at: Instant) -> bool {
         self.piece.end() <= at
     }
 
-    /// Returns one past the last block that was read by `at`, after [`Self::go_on`].
+    /// Returns one past the last block that was read by `at`, after [`Self::advance`].
     #[inline]
     pub fn reached(&self, at: Instant) -> Lbn {
         self.piece.first + self.piece.done(at)
@@ -268,7 +294,7 @@ impl Reading {
     }
 
     /// Returns the first block of the last track, if the pass has ended at the end of it and all of
-    /// the track has passed by `at`, after [`Self::go_on`].
+    /// the track has passed by `at`, after [`Self::advance`].
     pub fn whole_track(&self, mechanism: &Mechanism, at: Instant) -> Option<Lbn> {
         let layout = &mechanism.layout;
         let over = self.is_over(at) && at >= self.piece.begin + mechanism.rotation.period();
@@ -289,7 +315,7 @@ impl Reading {
         Some(first)
     }
 
-    /// Returns true if the pass is reading block `next` at `at`, after [`Self::go_on`].
+    /// Returns true if the pass is reading block `next` at `at`, after [`Self::advance`].
     pub fn is_at(&self, mechanism: &Mechanism, next: Lbn, at: Instant) -> bool {
         let reached = self.reached(at);
         !self.is_over(at)
@@ -342,12 +368,13 @@ impl Reading {
     pub fn extend(
         &mut self,
         mechanism: &Mechanism,
-        (now, from): (Instant, Lbn),
-        (requested, end): (Lbn, Lbn),
-        follows: bool,
+        now: Instant,
+        from: Lbn,
+        Goal { requested, end }: Goal,
+        follows_buffered: bool,
         pieces: &mut Vec<Piece>,
     ) {
-        self.go_on(mechanism, now);
+        self.advance(mechanism, now);
         if self.is_over(now) {
             self.resumed = now;
         }
@@ -361,6 +388,10 @@ impl Reading {
         while self.piece.end_lbn() < requested && self.step(mechanism) {
             pieces.push(self.piece);
         }
-        self.reach = Reach::from(scheme, &self.piece, follows);
+        let scheme = ReadAheadScheme {
+            scheme,
+            follows_buffered,
+        };
+        self.reach = Reach::from(scheme, &self.piece);
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct HostPath {
     pub write_sector: Span,
     /// First and later reconnections, data preparation included.
     pub reselect: [Span; 2],
-    /// After each bus acquisition, before data move.
+    /// OverheadByLast each bus acquisition, before data move.
     pub preparation: Span,
     /// A read keeps the bus once it has started sending.
     pub hold_read: bool,

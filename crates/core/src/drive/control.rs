@@ -81,7 +81,7 @@ impl Drive {
 
 impl Core {
     fn seek(&mut self, command: &Command) -> Instant {
-        let overhead = self.costs.read_miss.of(self.last.op);
+        let overhead = self.costs.read_miss.after(self.last.op);
         let go = command.processed(overhead);
         let go = go.max(self.flushed(command.begin()));
         let from = self.call(go);

@@ -71,7 +71,7 @@ pub(super) struct Tail {
     /// Position of the head before the run.
     pub from: Position,
     /// The run continues from one on another track.
-    pub goes_on: bool,
+    pub continues: bool,
     /// Its first block written by the host.
     pub first: Lbn,
     /// The parts that it reads first.
@@ -97,7 +97,7 @@ pub(super) struct Last {
 
 /// The future of one command.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Served {
+pub(super) struct Service {
     pub completion: Completion,
     /// Instant at which the drive may begin with the next command.
     pub open: Instant,
@@ -182,7 +182,7 @@ impl Core {
     }
 
     #[inline(always)]
-    pub(super) fn serve(&mut self, command: &Command) -> Served {
+    pub(super) fn serve(&mut self, command: &Command) -> Service {
         if let Ordering::Simple(stroke) = command.request.ordering
             && stroke != Stroke::Direct
         {
@@ -350,8 +350,8 @@ impl Core {
     /// No published parameter set covers a flush. The model assumes the overhead of a buffered
     /// read, which needs neither the arm nor a transfer, and a write's completion.
     #[cold]
-    pub(super) fn flush(&mut self, command: &Command) -> Served {
-        let processing = self.costs.read_hit.of(self.last.op);
+    pub(super) fn flush(&mut self, command: &Command) -> Service {
+        let processing = self.costs.read_hit.after(self.last.op);
         let processed = command.processed(processing);
         let on_media = self.flushed(processed);
         let message = on_media.max(self.bus_free);
@@ -365,7 +365,7 @@ impl Core {
             bus: message - on_media,
             ..Breakdown::default()
         };
-        Served {
+        Service {
             completion: command.completed(at, breakdown, Outcome::Miss),
             open: self.next_open(on_media, message, at),
         }

@@ -11,12 +11,12 @@ use crate::units::{Cylinder, SectorCount, Span};
 
 /// A time that depends on the previous command: after a read, after a write.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct After([Span; 2]);
+pub(super) struct OverheadByLast([Span; 2]);
 
-impl After {
+impl OverheadByLast {
     /// Returns the time after a command of direction `last`.
     #[inline]
-    pub fn of(&self, last: Op) -> Span {
+    pub fn after(&self, last: Op) -> Span {
         self.0[usize::from(!last.is_read())]
     }
 }
@@ -24,12 +24,12 @@ impl After {
 /// Overheads by type, hit or miss, and by the previous command.
 #[derive(Clone, Debug)]
 pub(super) struct Costs {
-    pub read_hit: After,
-    pub read_miss: After,
-    pub write_hit: After,
-    pub write_miss: After,
+    pub read_hit: OverheadByLast,
+    pub read_miss: OverheadByLast,
+    pub write_hit: OverheadByLast,
+    pub write_miss: OverheadByLast,
     /// Before a read disconnects; zero if the drive never does.
-    pub read_disconnect: After,
+    pub read_disconnect: OverheadByLast,
     pub read_mark: Watermark,
     pub write_mark: Watermark,
     /// Extra time of an absorbed write on another cylinder of the same zone, and in another zone;
@@ -52,11 +52,11 @@ impl Costs {
         };
         let buffer = &spec.buffer;
         Self {
-            read_hit: After([o.read_hit_after_read, o.read_hit_after_write]),
-            read_miss: After([o.read_miss_after_read, o.read_miss_after_write]),
-            write_hit: After([o.write_hit_after_read, o.write_hit_after_write]),
-            write_miss: After([o.write_miss_after_read, o.write_miss_after_write]),
-            read_disconnect: After([
+            read_hit: OverheadByLast([o.read_hit_after_read, o.read_hit_after_write]),
+            read_miss: OverheadByLast([o.read_miss_after_read, o.read_miss_after_write]),
+            write_hit: OverheadByLast([o.write_hit_after_read, o.write_hit_after_write]),
+            write_miss: OverheadByLast([o.write_miss_after_read, o.write_miss_after_write]),
+            read_disconnect: OverheadByLast([
                 leaves(o.read_disconnect_after_read),
                 leaves(o.read_disconnect_after_write),
             ]),

@@ -24,7 +24,7 @@ use std::collections::VecDeque;
 
 use super::Drive;
 use super::arm::Arm;
-use super::core::{Command, Core, Served};
+use super::core::{Command, Core, Service};
 use super::ranges::{Blocks, Change, Ranges, Writes};
 use super::write::{Setup, Transfer};
 use crate::device::{Breakdown, BufferWork, Outcome};
@@ -533,7 +533,7 @@ impl Core {
     /// Serves a write that the cache absorbs. The arm is not involved, but read-ahead ends, because
     /// the write may make its blocks stale.
     #[cold]
-    pub(super) fn absorb(&mut self, command: &Command, setup: &Setup) -> Served {
+    pub(super) fn absorb(&mut self, command: &Command, setup: &Setup) -> Service {
         let position = match self.arm {
             Arm::Free(position) => position,
             Arm::Reading(_) => self.call(command.begin()),
@@ -553,12 +553,12 @@ impl Core {
     /// range.
     #[cold]
     #[inline(never)]
-    pub(super) fn serve_from_cache(&mut self, command: &Command) -> Served {
+    pub(super) fn serve_from_cache(&mut self, command: &Command) -> Service {
         let request = &command.request;
         if request.op == Op::Write {
             let end = self.destage(request, command.begin(), &Writes::default());
             let completion = command.completed(end, Breakdown::default(), Outcome::Miss);
-            return Served {
+            return Service {
                 completion,
                 open: end,
             };
@@ -578,10 +578,10 @@ impl Core {
         {
             self.go_by(stroke, at);
         }
-        let mut goes_on = self.dirty.destaged == request.start;
+        let mut continues = self.dirty.destaged == request.start;
         let from = self.call(at);
         let mut media = self.media_of(request, from);
-        if !goes_on {
+        if !continues {
             let late = self.scatter(Op::Write, from, request.start);
             media.from.since = from.since.shifted(late);
         }
@@ -591,7 +591,7 @@ impl Core {
         let mut position = media.from;
         while first < end {
             let (approach, mut piece) = self.mechanism.any_piece(
-                goes_on,
+                continues,
                 position,
                 Op::Write,
                 (first, end),
@@ -605,7 +605,7 @@ impl Core {
             if let Some(persist_log) = &mut self.persist_log {
                 persist_log.add_all(piece, writes, period);
             }
-            (first, position, goes_on) = (piece.end_lbn(), piece.position_after(), true);
+            (first, position, continues) = (piece.end_lbn(), piece.position_after(), true);
         }
         self.arm = Arm::Free(position);
         self.dirty.destaged = request.end();

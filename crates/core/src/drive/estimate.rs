@@ -69,7 +69,7 @@ impl Core {
             open: now,
         };
         let write = self.write_setup(&command, Span::ZERO);
-        let read = command.processed(self.costs.read_miss.of(self.last.op));
+        let read = command.processed(self.costs.read_miss.after(self.last.op));
         let called = |at| self.arm.if_called(&self.mechanism, at, &self.rules);
         let read_from = called(read.max(self.flushed(now)));
         let write_from = called(if self.from_cache {

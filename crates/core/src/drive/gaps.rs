@@ -188,7 +188,7 @@ impl Core {
 
     /// Reads or writes the blocks of `find`, with the arm called at `at`. If the head arrives late,
     /// it begins with the next sector.
-    pub(super) fn pass_in_gap(&mut self, at: Instant, find: &Find, op: Op) -> Passed {
+    pub(super) fn pass_in_gap(&mut self, at: Instant, find: &Find, op: Op) -> GapTransfer {
         let mut from = self.call(at);
         let late = self.scatter(op, from, find.first);
         from.since = from.since.shifted(late);
@@ -224,7 +224,7 @@ impl Core {
             position = piece.position_after();
         }
         self.arm = Arm::Free(position);
-        Passed {
+        GapTransfer {
             first,
             piece,
             end: position.since,
@@ -233,7 +233,7 @@ impl Core {
 }
 
 /// The result of a read or write in a gap.
-pub(super) struct Passed {
+pub(super) struct GapTransfer {
     /// The first transferred block.
     pub first: Lbn,
     /// The transferred run; `None` if the head was too late for all of it.

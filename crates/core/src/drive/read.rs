@@ -3,10 +3,9 @@
 //! A read larger than its segment stalls: the media run ahead of the bus by no more than the
 //! segment.
 
-use super::arm::Arm;
-use super::arm::Reading;
+use super::arm::{Arm, Goal, LocatedRun, ReadAheadScheme, Reading};
 use super::bus::{Arrivals, Sending};
-use super::core::{Command, Core, Served};
+use super::core::{Command, Core, Service};
 use crate::buffer::SegmentId;
 use crate::device::{Breakdown, Outcome};
 use crate::mechanics::{Approach, Piece, Position};
@@ -37,11 +36,11 @@ pub(super) struct HitTimes {
 
 impl Core {
     #[inline]
-    pub(super) fn read(&mut self, command: &Command) -> Served {
+    pub(super) fn read(&mut self, command: &Command) -> Service {
         let (request, begin) = (&command.request, command.begin());
-        if self.pass_may_bring(request.start) {
+        if self.pass_may_add(request.start) {
             if let Arm::Reading(reading) = &mut self.arm {
-                reading.go_on(&self.mechanism, begin);
+                reading.advance(&self.mechanism, begin);
             }
             self.arm
                 .keep(&self.mechanism, &mut self.buffer, begin, &self.rules);
@@ -85,7 +84,7 @@ impl Core {
     /// Returns true if the pass under way may add block `start` to its segment; otherwise its
     /// progress does not matter.
     #[inline]
-    fn pass_may_bring(&self, start: Lbn) -> bool {
+    fn pass_may_add(&self, start: Lbn) -> bool {
         match &self.arm {
             Arm::Reading(reading) if self.rules.caching && start < reading.end => {
                 self.rules.read_whole_track || self.buffer.begins_by(reading.segment, start)
@@ -122,12 +121,13 @@ impl Core {
         if !self.rules.caching {
             return None;
         }
-        let held = match pass.filter(|_| self.pass_may_bring(start)) {
+        let held = match pass.filter(|_| self.pass_may_add(start)) {
             Some(pass) => {
                 let is_dropped = self.rules.delivered == DeliveredBlocks::Dropped;
                 let dropped = is_dropped.then_some(pass.requested);
-                let filled = (pass.segment, pass.reached(begin));
-                self.buffer.holding_once_filled(start, filled, dropped)
+                let end = pass.reached(begin);
+                self.buffer
+                    .holding_once_filled(start, pass.segment, end, dropped)
             }
             None => self.buffer.holding(start),
         };
@@ -142,8 +142,8 @@ impl Core {
         let Arm::Reading(mut pass) = self.arm else {
             return self.buffered(request, begin, None).is_some();
         };
-        if self.pass_may_bring(request.start) {
-            pass.go_on(&self.mechanism, begin);
+        if self.pass_may_add(request.start) {
+            pass.advance(&self.mechanism, begin);
         }
         self.buffered(request, begin, Some(&pass)).is_some()
             || self.rules.read_whole_track && self.is_in_whole_track(request, begin, &pass)
@@ -155,7 +155,7 @@ impl Core {
         let pass = match self.arm {
             Arm::Free(_) => None,
             Arm::Reading(mut pass) => {
-                pass.go_on(&self.mechanism, begin);
+                pass.advance(&self.mechanism, begin);
                 Some(pass)
             }
         };
@@ -166,7 +166,7 @@ impl Core {
     /// Returns true if a pass, advanced to `begin`, would add the first block of a read with the
     /// beginning of its last track.
     fn is_in_whole_track(&self, request: &Request, begin: Instant, pass: &Reading) -> bool {
-        if !self.pass_may_bring(request.start) || request.force_unit_access {
+        if !self.pass_may_add(request.start) || request.force_unit_access {
             return false;
         }
         let end = pass.reached(begin);
@@ -215,7 +215,23 @@ impl Core {
         request.start < first || first.0 > 0 && self.buffer.holds(Lbn(first.0 - 1))
     }
 
-    fn read_hit(&mut self, command: &Command, segment: SegmentId, held: Lbn) -> Served {
+    #[inline]
+    fn goal(&self, request: &Request) -> Goal {
+        Goal {
+            requested: request.end(),
+            end: self.read_ahead_end(request),
+        }
+    }
+
+    #[inline]
+    fn read_ahead_scheme(&self, request: &Request) -> ReadAheadScheme {
+        ReadAheadScheme {
+            scheme: self.rules.read_ahead,
+            follows_buffered: self.follows_buffered_track(request),
+        }
+    }
+
+    fn read_hit(&mut self, command: &Command, segment: SegmentId, held: Lbn) -> Service {
         let request = &command.request;
         let times = self.hit_times(command);
         self.buffer.touch(segment);
@@ -229,7 +245,7 @@ impl Core {
     /// Timing of a buffer hit.
     #[inline(always)]
     pub(super) fn hit_times(&self, command: &Command) -> HitTimes {
-        let overhead = self.costs.read_hit.of(self.last.op);
+        let overhead = self.costs.read_hit.after(self.last.op);
         let processed = command.processed(overhead);
         let go = processed.max(self.flushed(command.begin()));
         let data = go.max(self.bus_free) + self.path.preparation;
@@ -244,7 +260,7 @@ impl Core {
 
     /// Returns the result of a buffer hit.
     #[inline(always)]
-    pub(super) fn complete_hit(&self, command: &Command, times: &HitTimes) -> Served {
+    pub(super) fn complete_hit(&self, command: &Command, times: &HitTimes) -> Service {
         let HitTimes {
             overhead,
             processed,
@@ -262,14 +278,14 @@ impl Core {
         };
         let open = self.next_open(go, sent, at);
         let completion = command.completed(at, breakdown, Outcome::Hit);
-        Served { completion, open }
+        Service { completion, open }
     }
 
     /// Continues read-ahead after a buffer hit: a pass under way is extended; one that has ended,
     /// or an idle arm, resumes if the drive does that and no dirty data need the arm.
     fn read_on_after_hit(&mut self, command: &Command, held: (SegmentId, Lbn), go: Instant) {
         let request = &command.request;
-        let ends = (request.end(), self.read_ahead_end(request));
+        let goal = self.goal(request);
         let follows = self.follows_buffered_track(request);
         let resumes = self.rules.read_ahead_on_hit && !self.dirty.waits;
         let begin = command.begin();
@@ -279,28 +295,34 @@ impl Core {
                 if live || resumes {
                     let now = if live { begin } else { go };
                     let pieces = &mut self.pieces;
-                    reading.extend(&self.mechanism, (now, held.1), ends, follows, pieces);
+                    reading.extend(&self.mechanism, now, held.1, goal, follows, pieces);
                     pieces.clear();
                 }
             }
-            Arm::Free(position) if resumes && ends.1 > held.1 => {
+            Arm::Free(position) if resumes && goal.end > held.1 => {
                 let from = Position {
                     since: position.since.max(go),
                     ..*position
                 };
-                let blocks = (held.1, ends.1);
+                let blocks = (held.1, goal.end);
                 let start = Instant::START;
                 let (approach, piece) = self.mechanism.piece(from, Op::Read, blocks, start);
-                let newest = (piece, piece.begin - approach.wait);
-                let scheme = (self.rules.read_ahead, follows);
-                self.arm = Arm::Reading(Reading::new(held.0, ends, newest, scheme));
+                let newest = LocatedRun {
+                    piece,
+                    in_place: piece.begin - approach.wait,
+                };
+                let scheme = ReadAheadScheme {
+                    scheme: self.rules.read_ahead,
+                    follows_buffered: follows,
+                };
+                self.arm = Arm::Reading(Reading::new(held.0, goal, newest, scheme));
                 self.dirty.destaged = Lbn(u64::MAX);
             }
             _ => {}
         }
     }
 
-    fn read_partial(&mut self, command: &Command, segment: SegmentId, held: Lbn) -> Served {
+    fn read_partial(&mut self, command: &Command, segment: SegmentId, held: Lbn) -> Service {
         let request = &command.request;
         let mark = self.costs.read_mark.sectors(request.sectors);
         let at_once = self.rules.partial_hits_at_once || held - request.start >= mark;
@@ -309,12 +331,12 @@ impl Core {
         } else {
             &self.costs.read_miss
         };
-        let overhead = overheads.of(self.last.op);
+        let overhead = overheads.after(self.last.op);
         let go = command
             .processed(overhead)
             .max(self.flushed(command.begin()));
         self.buffer.touch(segment);
-        let media = self.rest_from_media(command, (segment, held), go);
+        let media = self.rest_from_media(command, segment, held, go);
         self.deliver(
             command,
             overhead,
@@ -328,11 +350,12 @@ impl Core {
     fn rest_from_media(
         &mut self,
         command: &Command,
-        (segment, held): (SegmentId, Lbn),
+        segment: SegmentId,
+        held: Lbn,
         go: Instant,
     ) -> Media {
         let request = &command.request;
-        let ends = (request.end(), self.read_ahead_end(request));
+        let goal = self.goal(request);
         let follows = self.follows_buffered_track(request);
         match &mut self.arm {
             Arm::Reading(reading) if reading.segment == segment => {
@@ -340,7 +363,7 @@ impl Core {
                 let now = if reading.is_over(begin) { go } else { begin };
                 let pieces = &mut self.pieces;
                 pieces.clear();
-                reading.extend(&self.mechanism, (now, held), ends, follows, pieces);
+                reading.extend(&self.mechanism, now, held, goal, follows, pieces);
                 let wait = pieces[0].begin.since_or_zero(go);
                 let approach = Approach {
                     wait,
@@ -362,8 +385,8 @@ impl Core {
     }
 
     #[inline]
-    fn read_miss(&mut self, command: &Command) -> Served {
-        let mut overhead = self.costs.read_miss.of(self.last.op);
+    fn read_miss(&mut self, command: &Command) -> Service {
+        let mut overhead = self.costs.read_miss.after(self.last.op);
         if self.is_sequential(Op::Read, &command.request) {
             overhead += self.overheads.read_miss_in_sequence;
             if let Some(fate) = &mut self.fate {
@@ -397,7 +420,7 @@ impl Core {
         position: Position,
     ) -> Media {
         let request = &command.request;
-        let ends = (request.end(), self.read_ahead_end(request));
+        let goal = self.goal(request);
         let late = self.scatter(Op::Read, position, from);
         let (mut at, mut head) = (from, position);
         head.since = head.since.shifted(late);
@@ -405,7 +428,7 @@ impl Core {
         let requested = self.mechanism.layout.physical().end(request.end());
         self.pieces.clear();
         let (piece, in_place) = loop {
-            let (approach, piece) = self.read_piece(head, (at, ends.1), requested, request);
+            let (approach, piece) = self.read_piece(head, (at, goal.end), requested, request);
             self.pieces.push(piece);
             first.get_or_insert_with(|| approach.late(late));
             if piece.end_lbn() >= request.end() {
@@ -419,8 +442,9 @@ impl Core {
             self.keep_what_passes_before(segment, &piece, from, approach.wait);
         }
         let end = piece.after(request.end() - piece.first);
-        let scheme = (self.rules.read_ahead, self.follows_buffered_track(request));
-        self.arm = Arm::Reading(Reading::new(segment, ends, (piece, in_place), scheme));
+        let scheme = self.read_ahead_scheme(request);
+        let newest = LocatedRun { piece, in_place };
+        self.arm = Arm::Reading(Reading::new(segment, goal, newest, scheme));
         Media {
             called: position.since,
             approach,
@@ -437,10 +461,10 @@ impl Core {
         requested: Lbn,
         request: &Request,
     ) -> (Approach, Piece) {
-        let goes_on = !self.pieces.is_empty();
+        let continues = !self.pieces.is_empty();
         let (approach, piece) =
             self.mechanism
-                .any_piece(goes_on, from, Op::Read, blocks, Instant::START);
+                .any_piece(continues, from, Op::Read, blocks, Instant::START);
         // A segment that cannot hold all of it holds the first blocks, in order.
         if !self.rules.read_on_arrival || self.outgrows(request.sectors) {
             return (approach, piece);
@@ -474,14 +498,14 @@ impl Core {
         media: &Media,
         at_once: Option<Instant>,
         outcome: Outcome,
-    ) -> Served {
+    ) -> Service {
         let request = &command.request;
         let data = self.arrivals(request);
         let mark = self.costs.read_mark.sectors(request.sectors);
         let (bus, connect) = match at_once {
             Some(go) => (go.max(self.bus_free), self.path.preparation),
             None => {
-                let left = media.called + self.costs.read_disconnect.of(self.last.op);
+                let left = media.called + self.costs.read_disconnect.after(self.last.op);
                 let enough = data.after(mark).unwrap_or(media.called);
                 (enough.max(left).max(self.bus_free), self.path.reselect[0])
             }
@@ -525,11 +549,11 @@ impl Core {
         let open = match self.preseek {
             PreSeek::Acknowledged => at,
             PreSeek::CompletionReady => sent,
-            // After the required read-ahead.
+            // OverheadByLast the required read-ahead.
             PreSeek::MediaDone => self.arm.if_called(&self.mechanism, end, &self.rules).since,
         };
         let completion = command.completed(at, breakdown, outcome);
-        Served { completion, open }
+        Service { completion, open }
     }
 
     #[inline]
@@ -567,7 +591,7 @@ impl Core {
             let piece = self.pieces[last];
             // Blocks before the first piece are in the buffer already.
             if piece.first <= block && piece.after(block - piece.first) < sending.now {
-                self.wait_for_room(request, (last, block), sending.now);
+                self.wait_for_room(request, last, block, sending.now);
             }
             block = block + physical.blocks();
         }
@@ -576,7 +600,7 @@ impl Core {
     }
 
     /// Ends the piece of this number before `block` and reads on from there, not before `room`.
-    fn wait_for_room(&mut self, request: &Request, (number, block): (usize, Lbn), room: Instant) {
+    fn wait_for_room(&mut self, request: &Request, number: usize, block: Lbn, room: Instant) {
         let Arm::Reading(reading) = self.arm else {
             return;
         };
@@ -593,19 +617,22 @@ impl Core {
                 ..piece.position_after()
             }
         };
-        let ends = (request.end(), self.read_ahead_end(request));
+        let goal = self.goal(request);
         let (mut at, mut ready) = (block, room);
         let newest = loop {
-            let blocks = (at, ends.1);
+            let blocks = (at, goal.end);
             let (approach, piece) = self.mechanism.next_piece(from, Op::Read, blocks, ready);
             self.pieces.push(piece);
             if piece.end_lbn() >= request.end() {
-                break (piece, piece.begin - approach.wait);
+                break LocatedRun {
+                    piece,
+                    in_place: piece.begin - approach.wait,
+                };
             }
             (at, from, ready) = (piece.end_lbn(), piece.position_after(), Instant::START);
         };
-        let scheme = (self.rules.read_ahead, self.follows_buffered_track(request));
-        let reading = Reading::new(reading.segment, ends, newest, scheme);
+        let scheme = self.read_ahead_scheme(request);
+        let reading = Reading::new(reading.segment, goal, newest, scheme);
         self.arm = Arm::Reading(reading);
     }
 

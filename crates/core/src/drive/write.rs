@@ -12,7 +12,7 @@
 use super::arm::Arm;
 use super::arm::Reading;
 use super::bus::{Flow, in_time};
-use super::core::{Command, Core, Lacks, Served, Tail};
+use super::core::{Command, Core, Lacks, Service, Tail};
 use crate::device::{Breakdown, Outcome};
 use crate::mechanics::{Approach, Piece, Position};
 use crate::request::{Op, Request};
@@ -65,8 +65,8 @@ impl Core {
             .filter(|_| after_write && !sequential);
         let overhead = match extra {
             Some(extra) => extra.command,
-            None if absorbed => self.costs.write_hit.of(self.last.op) + extra_hit,
-            None => self.costs.write_miss.of(self.last.op),
+            None if absorbed => self.costs.write_hit.after(self.last.op) + extra_hit,
+            None => self.costs.write_miss.after(self.last.op),
         };
         let owed = if appends { begin } else { self.flushed(begin) };
         let processed = command.processed(overhead);
@@ -124,7 +124,7 @@ impl Core {
         }
     }
 
-    pub(super) fn write(&mut self, command: &Command) -> Served {
+    pub(super) fn write(&mut self, command: &Command) -> Service {
         let request = &command.request;
         let mut setup = self.write_setup(command, Span::ZERO);
         if setup.absorbed && self.rules.write_cache == WriteCache::Deferred {
@@ -196,7 +196,7 @@ impl Core {
         setup: &Setup,
         from: Position,
         transfer: &Transfer,
-    ) -> Served {
+    ) -> Service {
         let completion = self.overheads.write_completion;
         let preparation = self.path.preparation;
         let (queue, owed) = self.waits(command, setup.overhead);
@@ -212,7 +212,7 @@ impl Core {
             };
             let open = self.next_open(transfer.received, transfer.received, at);
             let completion = command.completed(at, breakdown, Outcome::Absorbed);
-            return Served { completion, open };
+            return Service { completion, open };
         }
         let end = transfer.end.since;
         let ready = self.write_reconnected(setup, transfer);
@@ -236,7 +236,7 @@ impl Core {
         };
         let open = self.next_open(end, ready, at);
         let completion = command.completed(at, breakdown, Outcome::Miss);
-        Served { completion, open }
+        Service { completion, open }
     }
 
     /// Returns when the completion message of a write that went to the media is ready.
@@ -329,12 +329,12 @@ impl Core {
         let mut is_late = false;
         let ends_within = setup.absorbed && !physical.begins_at(media.end);
         while at < end {
-            let goes_on = media.goes_on || first.is_some();
+            let continues = media.continues || first.is_some();
             let (mut approach, mut piece) =
                 self.mechanism
-                    .any_piece(goes_on, position, Op::Write, (at, end), ready);
+                    .any_piece(continues, position, Op::Write, (at, end), ready);
             if ends_within {
-                self.dirty.tail = Some(media.tail(position, goes_on, at));
+                self.dirty.tail = Some(media.tail(position, continues, at));
             }
             let reads = media.reads(&piece);
             if reads {
@@ -481,7 +481,7 @@ pub(super) struct Media {
     /// Start position of the head.
     pub from: Position,
     /// True if it continues from a run on another track.
-    pub goes_on: bool,
+    pub continues: bool,
     pub first: Lbn,
     /// One past the last block.
     pub end: Lbn,
@@ -495,7 +495,7 @@ impl Media {
     fn tail(&self, from: Position, continues: bool, at: Lbn) -> Tail {
         Tail {
             from,
-            goes_on: continues,
+            continues: continues,
             first: self.first.max(at),
             lacks: self.lacks,
         }
@@ -526,7 +526,7 @@ impl Core {
     pub(super) fn media_of(&self, request: &Request, from: Position) -> Media {
         Media {
             from,
-            goes_on: false,
+            continues: false,
             first: request.start,
             end: request.end(),
             lacks: self.lacks(request, Instant::START, None),
@@ -567,7 +567,7 @@ impl Core {
         let pass = match self.arm {
             Arm::Free(_) => None,
             Arm::Reading(mut pass) => {
-                pass.go_on(&self.mechanism, begin);
+                pass.advance(&self.mechanism, begin);
                 Some(pass)
             }
         };
@@ -604,7 +604,7 @@ impl Core {
         }
         Some(Media {
             from: tail.from,
-            goes_on: tail.goes_on,
+            continues: tail.continues,
             first: tail.first,
             end: request.end(),
             lacks,

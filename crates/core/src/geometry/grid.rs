@@ -26,7 +26,7 @@ impl Divisor {
     }
 
     #[inline]
-    fn of(self, x: u64) -> (u64, u64) {
+    fn divide(self, x: u64) -> (u64, u64) {
         let quotient = ((u128::from(x + 1) * u128::from(self.reciprocal)) >> 64) as u64;
         (quotient, x - quotient * self.divisor)
     }
@@ -34,7 +34,7 @@ impl Divisor {
 
 /// The location of a sector of a grid.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct GridPosition {
     pub(super) cylinder: Cylinder,
     pub(super) head: Head,
     pub(super) sector: u32,
@@ -124,11 +124,11 @@ impl Grid {
 
     /// Returns the place of sector `x`, which must be within the zone.
     #[inline(always)]
-    pub(super) fn place(&self, x: u64) -> Place {
+    pub(super) fn place(&self, x: u64) -> GridPosition {
         let Some((range, cylinders)) = self.range else {
             return self.place_in_range(0, x);
         };
-        let (nth, in_range) = range.of(x);
+        let (nth, in_range) = range.divide(x);
         let mut place = self.place_in_range(nth * cylinders, in_range);
         place.ahead = place.ahead.min(range.divisor - in_range);
         place
@@ -136,11 +136,11 @@ impl Grid {
 
     /// Returns the place of sector `x` of the range that begins at cylinder `first` of the zone.
     #[inline]
-    fn place_in_range(&self, first: u64, x: u64) -> Place {
-        let (cylinder, in_cylinder) = self.cylinder.of(x);
-        let (track, sector) = self.track.of(in_cylinder + self.front);
+    fn place_in_range(&self, first: u64, x: u64) -> GridPosition {
+        let (cylinder, in_cylinder) = self.cylinder.divide(x);
+        let (track, sector) = self.track.divide(in_cylinder + self.front);
         let cylinder = first + cylinder;
-        Place {
+        GridPosition {
             cylinder: Cylinder(self.first_cylinder + cylinder as u32),
             head: self.head(cylinder as u32, track as u32),
             sector: sector as u32,
@@ -333,7 +333,7 @@ mod tests {
             for quotient in [0, 1, 2, 1000, bound / d] {
                 for x in [quotient * d, quotient * d + d - 1, quotient * d + d / 2] {
                     let x = x.min(bound);
-                    assert_eq!(divisor.of(x), (x / d, x % d), "{x} / {d}");
+                    assert_eq!(divisor.divide(x), (x / d, x % d), "{x} / {d}");
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! Properties of the media beyond the location of blocks: defects, the angles of places without
 //! blocks, the blocks of zones and cylinders.
 
-use super::plan::{Role, ZonePlace, places_grid};
-use super::{Layout, Pba};
+use super::Layout;
+use super::plan::{Pba, Role, ZonePlace, places_grid};
 use crate::units::{Angle, Cylinder, Lbn};
 
 /// A unit of sparing, a physical sector or a track, as [`Zone::slips`] and [`Zone::defects`] count

@@ -7,7 +7,18 @@ use super::check::zone_error;
 use super::grid::{Piece, PieceList, Pieces};
 use crate::spec::{Geometry, Sparing, TrackOrder, Zone};
 use crate::text::InputError;
-use crate::units::{Cylinder, Lbn, SectorCount};
+use crate::units::{Cylinder, Head, Lbn, SectorCount};
+
+/// A physical block address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pba {
+    /// The cylinder.
+    pub cylinder: Cylinder,
+    /// The surface.
+    pub head: Head,
+    /// The sector, counted along the track from the track's start, not from the index mark.
+    pub sector: u32,
+}
 
 /// The role of a physical place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -289,7 +300,7 @@ impl Plan {
     }
 
     /// Returns the place of the sector at an address.
-    pub(super) fn place(&self, at: super::Pba) -> Option<ZonePlace> {
+    pub(super) fn place(&self, at: Pba) -> Option<ZonePlace> {
         let Cylinder(cylinder) = at.cylinder;
         let zone = self.zones.partition_point(|z| z.end_cylinder <= cylinder);
         let z = self.zones.get(zone)?;

@@ -117,7 +117,7 @@ pub enum SheetEntry {
 }
 
 impl Key {
-    pub(super) const fn of(kind: KeyKind) -> Self {
+    pub(super) const fn new(kind: KeyKind) -> Self {
         Self {
             path: "",
             kind,
@@ -232,29 +232,29 @@ impl Key {
 }
 
 /// Entries begin with one of these.
-pub(super) const TEXT: Key = Key::of(KeyKind::Text);
-pub(super) const FLAG: Key = Key::of(KeyKind::Flag);
-pub(super) const TIME: Key = Key::of(KeyKind::Time { signed: false });
-pub(super) const SIGNED_TIME: Key = Key::of(KeyKind::Time { signed: true });
-pub(super) const FRACTION: Key = Key::of(KeyKind::Fraction);
+pub(super) const TEXT: Key = Key::new(KeyKind::Text);
+pub(super) const FLAG: Key = Key::new(KeyKind::Flag);
+pub(super) const TIME: Key = Key::new(KeyKind::Time { signed: false });
+pub(super) const SIGNED_TIME: Key = Key::new(KeyKind::Time { signed: true });
+pub(super) const FRACTION: Key = Key::new(KeyKind::Fraction);
 
 pub(super) const fn word(words: &'static [&'static str]) -> Key {
-    Key::of(KeyKind::Word(words))
+    Key::new(KeyKind::Word(words))
 }
 
 /// Returns a count of what `unit` names.
 pub(super) const fn count(unit: &'static str, min: u64, max: u64) -> Key {
-    Key::of(KeyKind::Count { unit, min, max })
+    Key::new(KeyKind::Count { unit, min, max })
 }
 
 /// Returns a size of at least `min` sectors.
 pub(super) const fn size(min: u64) -> Key {
-    Key::of(KeyKind::Size { min })
+    Key::new(KeyKind::Size { min })
 }
 
 /// Returns a table of further keys.
 pub(super) const fn table(keys: &'static [Key]) -> Key {
-    Key::of(KeyKind::Table(keys))
+    Key::new(KeyKind::Table(keys))
 }
 
 /// Origins of keys.

@@ -11,7 +11,7 @@ section! {
         ///
         /// In nanoseconds, which is the definition; rpm is only for display.
         period_ns as rotation: f64 = 0.0
-            => Key::of(KeyKind::Rotation).required().varied(30, Variation::Jointly).cited(A1);
+            => Key::new(KeyKind::Rotation).required().varied(30, Variation::Jointly).cited(A1);
         /// Seek times.
         seek: SeekCurve = SeekCurve::default() => CURVE.required().shown(SheetEntry::Hidden);
         /// Time to another head of the same cylinder. It overlaps a seek: positioning takes the
@@ -50,11 +50,11 @@ section! {
     }
 }
 
-const CURVE: Key = Key::of(KeyKind::SeekCurve)
+const CURVE: Key = Key::new(KeyKind::SeekCurve)
     .varied(30, Variation::Jointly)
     .cited("worthington94 table A.3");
 /// Standard deviations by distance.
-const SCATTER: Key = Key::of(KeyKind::SeekCurve).varied(32, Variation::Jointly);
+const SCATTER: Key = Key::new(KeyKind::SeekCurve).varied(32, Variation::Jointly);
 const TABLE_8: &str = "worthington96 table 8";
 
 /// Seek time as a function of distance in cylinders. Zero distance takes no time.

@@ -63,12 +63,12 @@ pub(super) struct Unplaced {
     /// Its direction, which a place that continues another request may change.
     pub(super) op: Op,
     /// The stream's previous request.
-    pub(super) last: Option<Placed>,
+    pub(super) last: Option<PlacedRequest>,
 }
 
 /// A request that has been placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Placed {
+pub(super) struct PlacedRequest {
     pub(super) start: u64,
     /// One past the last unit.
     pub(super) end: u64,

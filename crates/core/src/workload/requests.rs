@@ -1,6 +1,6 @@
 //! The requests of a stream, without their times.
 
-use super::places::{PlaceDraw, Placed, Room, Unplaced};
+use super::places::{PlaceDraw, PlacedRequest, Room, Unplaced};
 use super::sizes::SizeDraw;
 use super::{Disk, Stream};
 use crate::random::{Chance, Generator, Purpose, WeightedChoice, below, generator};
@@ -27,7 +27,7 @@ struct StreamRequests {
     reads: Chance,
     size: SizeDraw,
     places: WeightedChoice<PlaceDraw>,
-    last: Option<Placed>,
+    last: Option<PlacedRequest>,
     /// Sectors per unit, and units of the disk.
     unit: u64,
     units: u64,
@@ -133,7 +133,7 @@ impl StreamRequests {
             let start = places.next(&mut generator, &mut unplaced);
             let Unplaced { size, op, .. } = unplaced;
             let end = start + size;
-            last = Some(Placed { start, end, op });
+            last = Some(PlacedRequest { start, end, op });
             request.id = id;
             request.op = op;
             request.start = Lbn(start * self.unit);
