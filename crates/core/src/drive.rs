@@ -123,7 +123,7 @@ impl Drive {
         self.begin_queued(now);
     }
 
-    /// Begins commands on a drive without a deferred write cache.
+    /// Starts commands on a drive without a deferred write cache.
     #[inline]
     fn begin_queued(&mut self, now: Instant) {
         while !self.queue.is_empty() && self.begins() <= now {

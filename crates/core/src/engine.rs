@@ -271,7 +271,8 @@ pub struct ReplayStep {
     pub think: Span,
 }
 
-/// See the module's documentation.
+/// Replay of a measured trace as the measurement was made: one request at a time, each issued the
+/// measured pause after the device's own completion of the previous one.
 #[derive(Clone, Debug)]
 pub struct Replay<I: Iterator<Item = ReplayStep>> {
     rest: I,

@@ -200,7 +200,7 @@ impl Piece {
     }
 
     /// Returns the number of sectors up to the one that passes last of the first `sectors`, at
-    /// least one; of those that a physical sector brings together, up to the first.
+    /// least one; within a physical sector, up to its first.
     #[inline]
     pub fn last_to_pass(&self, sectors: SectorCount) -> SectorCount {
         SectorCount(self.physical.down(sectors.0.min(self.through) - 1) + 1)

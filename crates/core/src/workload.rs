@@ -74,7 +74,7 @@ impl Args<'_> {
         self.need(key, &expected, |text| disk.size(text, max))
     }
 
-    /// Like [`Self::size`], but for an optional parameter.
+    /// Like [`Self::size`], for an optional parameter.
     fn maybe_size(
         &mut self,
         key: &'static str,

@@ -17,9 +17,9 @@
 //! use diskarm_core::sched::{Estimate, PolicyConfig};
 //! use diskarm_core::wrap::{FaultPlan, Faults, Recorder, Recording};
 //!
-//! type Tower = Host<Recorder<Faults<Drive>>>;
+//! type Stack = Host<Recorder<Faults<Drive>>>;
 //!
-//! fn tower(drive: Drive, plan: &FaultPlan, policy: &PolicyConfig) -> Tower {
+//! fn stack(drive: Drive, plan: &FaultPlan, policy: &PolicyConfig) -> Stack {
 //!     let revolution = drive.shape().revolution;
 //!     let faulty = Faults::new(drive, plan, revolution);
 //!     let recorded = Recorder::new(faulty, Recording::default());

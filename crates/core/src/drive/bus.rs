@@ -106,7 +106,7 @@ impl HostPath {
         done
     }
 
-    /// Like [`Self::delivered`], but for a drive that disconnects when the buffer runs empty and
+    /// Like [`Self::delivered`], for a drive that disconnects when the buffer runs empty and
     /// reconnects when it holds `watermark` sectors, or all that are left; it has already
     /// reconnected `connections` times.
     pub fn delivered_in_turns(

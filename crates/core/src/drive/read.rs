@@ -110,7 +110,7 @@ impl Core {
         }
     }
 
-    /// Like [`Self::buffered`], but for any request that may use the buffer, from block `start` on.
+    /// Like [`Self::buffered`], for any request that may use the buffer, from block `start` on.
     #[inline]
     pub(super) fn held(
         &self,

@@ -34,8 +34,8 @@ pub enum Continuity {
     Unknown,
 }
 
-/// The platter's angle and period, estimated from completions: a Kalman filter of two states, how
-/// far the platter lags behind the model's, and at which rate the lag grows.
+/// The platter's angle and period, estimated from completions: a Kalman filter of two states, the
+/// lag of the platter relative to the model's, and the rate at which the lag grows.
 #[derive(Clone, Debug)]
 pub struct Clock {
     continuity: Continuity,
@@ -178,7 +178,7 @@ mod tests {
         let mut before = Instant::START;
         let step = |(n, noise): (u64, &f64)| {
             let at = Instant::from_ns(30_000_000 * (n + 1));
-            // The platter falls behind the clock's estimate.
+            // The platter lags the clock's estimate.
             let believed = clock.period_ns() / PERIOD_NS - 1.0;
             late += (at - before).as_ns() as f64 * (slower - believed);
             before = at;

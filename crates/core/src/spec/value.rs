@@ -32,7 +32,7 @@ pub enum Value {
 
 /// A field of a specification.
 pub(super) trait Field {
-    /// Returns its value, if it has one.
+    /// Returns its value; `None` if it is unset.
     fn value(&self) -> Option<Value>;
 
     /// Sets it. Panics when `value` is of another kind or too large.

@@ -67,7 +67,7 @@ impl<'t, C> Args<'t, C> {
         read(value, &self.field(key)).map(Some)
     }
 
-    /// Like [`Self::maybe`], but for a required key.
+    /// Like [`Self::maybe`], for a required key.
     pub fn need<T>(
         &mut self,
         key: &'static str,
@@ -122,7 +122,7 @@ impl<'t, C> Args<'t, C> {
         self.need(key, "a share above 0 % and below 100 %", part)
     }
 
-    /// Like the previous method, but for an optional key.
+    /// Parses the value of an optional key with the previous method.
     pub fn maybe_share(&mut self, key: &'static str) -> Result<Option<f64>, InputError> {
         self.maybe(key, SHARE, share)
     }
@@ -137,7 +137,7 @@ impl<'t, C> Args<'t, C> {
         self.need(key, &expected, |text| whole(text, &range))
     }
 
-    /// Like the previous method, but for an optional key.
+    /// Parses the value of an optional key with the previous method.
     pub fn maybe_count(
         &mut self,
         key: &'static str,
@@ -159,7 +159,7 @@ impl<'t, C> Args<'t, C> {
         })
     }
 
-    /// Like the previous method, but for an optional key.
+    /// Parses the value of an optional key with the previous method.
     pub(crate) fn maybe_number(
         &mut self,
         key: &'static str,

@@ -68,7 +68,7 @@ use crate::units::{Instant, Span};
 
 pub use plan::{AffectedOps, BadBlocks, FaultPlan, Outage, RandomErrors, Recalibration, Spikes};
 
-/// See the module's documentation.
+/// A wrapper that injects faults into a device.
 pub struct Faults<D> {
     device: D,
     judge: Judge,

@@ -33,7 +33,7 @@ use crate::request::Request;
 use crate::sched::Estimate;
 use crate::units::Instant;
 
-/// See the module's documentation.
+/// A wrapper that notifies an observer.
 pub struct ObservedDevice<D, O> {
     device: D,
     observer: O,

@@ -93,7 +93,7 @@ impl Limits {
     }
 }
 
-/// See the module's documentation.
+/// A wrapper that limits the rate of requests and bytes.
 pub struct Throttle<D> {
     device: D,
     limits: Limits,

@@ -9,7 +9,7 @@ use crate::units::{SectorCount, Span};
 /// Reads a curve of any form.
 pub(super) fn curve(table: &Table<'_>) -> Result<SeekCurve, InputError> {
     if table.maybe("form", |_| Ok(()))?.is_none() {
-        // Misspelt keys come first, as elsewhere: whoever guessed at them gave no form either.
+        // Misspelt keys come first, as elsewhere: a user who guessed at them gave no form either.
         table.only(&[
             "form",
             "cylinders_ms",

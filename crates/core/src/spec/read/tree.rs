@@ -81,28 +81,28 @@ impl<'a> Value<'a> {
         self.text.at(self.span.start, error)
     }
 
-    /// Returns true if there is no value here.
+    /// Returns true if the value is absent.
     pub(super) fn is_absent(&self) -> bool {
         self.node.is_none()
     }
 
-    /// Returns the string here, if it is one.
+    /// Returns the value if it is a string.
     pub(super) fn string(&self) -> Option<&'a str> {
         self.node?.as_str()
     }
 
-    /// Returns the boolean here, if it is one.
+    /// Returns the value if it is a boolean.
     pub(super) fn boolean(&self) -> Option<bool> {
         self.node?.as_bool()
     }
 
-    /// Returns the integer here, if it is one and not negative.
+    /// Returns the value if it is an integer and not negative.
     pub(super) fn integer(&self) -> Option<u64> {
         let written = self.node?.as_integer()?;
         u64::from_str_radix(written.as_str(), written.radix()).ok()
     }
 
-    /// Returns the number here, whole or not, if it is one and finite.
+    /// Returns the value if it is a finite number.
     pub(super) fn number(&self) -> Option<f64> {
         let number = match self.node? {
             DeValue::Float(written) => written.as_str().parse::<f64>().ok()?,
@@ -111,7 +111,7 @@ impl<'a> Value<'a> {
         number.is_finite().then_some(number)
     }
 
-    /// Returns the elements of the array here, if it is one.
+    /// Returns the elements if the value is an array.
     pub(super) fn elements(&self) -> Option<Vec<Value<'a>>> {
         let array = self.node?.as_array()?;
         let name = |index| format!("{}[{index}]", self.path);
@@ -160,7 +160,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Returns the value of a key, if any.
+    /// Returns the value of a key.
     pub(super) fn value(&self, key: &str) -> Value<'a> {
         let path = self.path_of(key);
         match self.entries.and_then(|entries| entries.get(key)) {

@@ -145,7 +145,7 @@ struct Tail {
 }
 
 impl Tail {
-    /// Of the ranks from `listed + 1` to `extents`.
+    /// Creates the tail of the ranks from `listed + 1` to `extents`.
     fn new(listed: u64, extents: u64, exponent: f64) -> Self {
         let begin = listed as f64 + 0.5;
         // In the logarithm of the rank.
