@@ -1,9 +1,9 @@
-//! Devices whose types are known only when the program runs.
+//! Devices whose types are known only at run time.
 //!
-//! The type of a host queue in front of a drive is `Host<Drive>`, and the compiler builds each
-//! policy for it. A tower of devices that somebody wrote in a study or on a command line has no
-//! such type: it is a [`BoxedDevice`], in front of which policies reach positions through an
-//! object. Some devices know no positions. [`policy`] refuses one that needs them.
+//! The type of a host queue above a drive is `Host<Drive>`, and the compiler builds each policy for
+//! it. A device stack written in a study or on a command line has no such static type: it is a
+//! [`BoxedDevice`], and policies above it query positions through a trait object. Some devices do
+//! not know positions; for those, [`policy`] rejects policies that need them.
 
 use std::fmt;
 
@@ -14,19 +14,18 @@ use crate::request::Request;
 use crate::sched::{Estimate, Knowledge, Policy, PolicyConfig, Rehearse, Shape};
 use crate::units::{Bytes, Instant, SectorCount, Span};
 
-/// Any device. In front of it stand policies that need no more than its
-/// [`knowledge`](Self::knowledge).
-pub struct BoxedDevice(Kind);
+/// Any device. Policies above it may use no more than its [`knowledge`](Self::knowledge).
+pub struct BoxedDevice(Inner);
 
-enum Kind {
+enum Inner {
     Positioned(Box<dyn Positioned>),
-    /// It knows block numbers alone.
+    /// It knows only block numbers.
     Opaque(Box<dyn Device>),
 }
 
-/// A device that knows positions: a drive, or a wrapper that passes on what the drive in it knows.
+/// A device that knows positions: a drive, or a wrapper that forwards queries to its drive.
 pub trait Positioned: Device + Positions {
-    /// As [`Estimate::rehearse`].
+    /// See [`Estimate::rehearse`].
     fn rehearse(&self) -> BoxedRehearsal;
 }
 
@@ -40,15 +39,15 @@ where
     }
 }
 
-/// [`Estimate`] where the type is not known, except for rehearsals.
+/// An object-safe [`Estimate`] without rehearsals.
 pub trait Positions: Send + 'static {
-    /// As [`Estimate::shape`].
+    /// See [`Estimate::shape`].
     fn shape(&self) -> Shape;
 
-    /// As [`Estimate::locate`].
+    /// See [`Estimate::locate`].
     fn locate(&self, request: &Request) -> Extent;
 
-    /// As [`Estimate::outlook`].
+    /// See [`Estimate::outlook`].
     fn outlook(&self, now: Instant) -> View<'_>;
 }
 
@@ -67,37 +66,37 @@ impl<E: for<'a> Estimate<Outlook<'a> = View<'a>>> Positions for E {
 }
 
 impl BoxedDevice {
-    /// Holds `device`, which knows positions.
+    /// Boxes `device`, which knows positions.
     pub fn new(device: impl Positioned) -> Self {
-        Self(Kind::Positioned(Box::new(device)))
+        Self(Inner::Positioned(Box::new(device)))
     }
 
-    /// Holds `device`, which knows block numbers alone. A host queue is one: it has an order of its
-    /// own, so the time that a request would take from here does not tell when it is served.
+    /// Boxes `device`, which knows only block numbers. A host queue is one: it has its own order,
+    /// so the service time of a request does not determine when it is served.
     pub fn opaque(device: impl Device + 'static) -> Self {
-        Self(Kind::Opaque(Box::new(device)))
+        Self(Inner::Opaque(Box::new(device)))
     }
 
-    /// Holds what `wrap` makes of it, which knows what it knows.
+    /// Wraps the device; the result has the same knowledge.
     pub fn wrapped<W: Positioned>(self, wrap: impl FnOnce(Self) -> W) -> Self {
         match self.0 {
-            Kind::Positioned(_) => Self::new(wrap(self)),
-            Kind::Opaque(_) => Self::opaque(wrap(self)),
+            Inner::Positioned(_) => Self::new(wrap(self)),
+            Inner::Opaque(_) => Self::opaque(wrap(self)),
         }
     }
 
-    /// How much policies can learn from it.
+    /// Returns the knowledge that policies can obtain from it.
     pub fn knowledge(&self) -> Knowledge {
         match self.0 {
-            Kind::Positioned(_) => Knowledge::TimesAndBuffer,
-            Kind::Opaque(_) => Knowledge::Blocks,
+            Inner::Positioned(_) => Knowledge::TimesAndBuffer,
+            Inner::Opaque(_) => Knowledge::Blocks,
         }
     }
 
-    /// Whether it knows what `policy` needs to know.
+    /// Checks that it has the knowledge that `policy` needs.
     ///
     /// # Errors
-    /// When it does not.
+    /// If it does not.
     pub fn check_knowledge(
         &self,
         policy: impl fmt::Display,
@@ -113,24 +112,24 @@ impl BoxedDevice {
     #[inline]
     fn device(&self) -> &dyn Device {
         match &self.0 {
-            Kind::Positioned(device) => &**device,
-            Kind::Opaque(device) => &**device,
+            Inner::Positioned(device) => &**device,
+            Inner::Opaque(device) => &**device,
         }
     }
 
     #[inline]
     fn device_mut(&mut self) -> &mut dyn Device {
         match &mut self.0 {
-            Kind::Positioned(device) => &mut **device,
-            Kind::Opaque(device) => &mut **device,
+            Inner::Positioned(device) => &mut **device,
+            Inner::Opaque(device) => &mut **device,
         }
     }
 
     #[inline]
     fn positions(&self) -> &dyn Positioned {
         match &self.0 {
-            Kind::Positioned(device) => &**device,
-            Kind::Opaque(_) => panic!("a policy asks for positions that the device does not know"),
+            Inner::Positioned(device) => &**device,
+            Inner::Opaque(_) => panic!("a policy asks for positions that the device does not know"),
         }
     }
 }
@@ -187,21 +186,19 @@ impl Device for BoxedDevice {
     }
 }
 
-/// Asks what it holds.
+/// Forwards to the boxed device.
 ///
 /// # Panics
-/// For all but the number of blocks, where it knows no positions: policies that ask for more are
-/// not put in front of it.
+/// For everything except the number of blocks, if the device knows no positions: policies that need them are rejected by [`policy`].
 impl Estimate for BoxedDevice {
     type Outlook<'a> = View<'a>;
     type Rehearsal = BoxedRehearsal;
 
-    /// Of a device that knows no positions only the number of blocks is known, and the rest is
-    /// zero.
+    /// For a device without positions, only the number of blocks is known, and the rest is zero.
     fn shape(&self) -> Shape {
         match &self.0 {
-            Kind::Positioned(device) => device.shape(),
-            Kind::Opaque(device) => Shape {
+            Inner::Positioned(device) => device.shape(),
+            Inner::Opaque(device) => Shape {
                 sectors: device.capacity(),
                 cylinders: 0,
                 revolution: Span::ZERO,
@@ -226,7 +223,7 @@ impl Estimate for BoxedDevice {
 /// Any [`Rehearse`].
 pub struct BoxedRehearsal(Box<dyn Trial>);
 
-/// [`Rehearse`] where the type is not known.
+/// An object-safe [`Rehearse`].
 trait Trial: Positions {
     fn serve(&mut self, now: Instant, request: &Request) -> Instant;
 
@@ -286,12 +283,12 @@ impl Rehearse for BoxedRehearsal {
     }
 }
 
-/// A policy needs to know more than the device in front of which it would stand can tell.
+/// The error that a policy needs more knowledge than the device has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InsufficientKnowledge {
     /// The policy, as written.
     pub policy: String,
-    /// What it needs to know.
+    /// The knowledge that it needs.
     pub needs: Knowledge,
 }
 
@@ -304,10 +301,10 @@ impl fmt::Display for InsufficientKnowledge {
 
 impl std::error::Error for InsufficientKnowledge {}
 
-/// The policy for `device`, with nothing pending.
+/// Creates a policy for `device`, with nothing pending.
 ///
 /// # Errors
-/// When it needs to know more than the device does.
+/// If it needs more knowledge than the device has.
 pub fn policy(
     config: &PolicyConfig,
     device: &BoxedDevice,

@@ -1,4 +1,4 @@
-//! Wrappers: devices that stand in front of one other device and change or watch what passes.
+//! Wrappers: devices that wrap another device and change or observe its requests.
 //!
 //! | wrapper | what it does |
 //! |---|---|
@@ -7,9 +7,9 @@
 //! | [`Throttle`] | limits requests and bytes per second |
 //! | [`Faults`] | injects errors, delays, recalibrations and outages |
 //!
-//! Each is generic over the device behind it and is itself a device, so wrappers stack in any
-//! order. In front of a device that answers a policy's questions ([`Estimate`]) a wrapper answers
-//! them too, so a host queue can stand in front of it:
+//! Each is generic over the wrapped device and is itself a device, so wrappers stack in any order.
+//! Around a device that a policy can query ([`Estimate`]) a wrapper forwards the queries, so a host
+//! queue can wrap it:
 //!
 //! ```
 //! use diskarm_core::drive::Drive;
@@ -17,9 +17,9 @@
 //! use diskarm_core::sched::{Estimate, PolicyConfig};
 //! use diskarm_core::wrap::{FaultPlan, Faults, Recorder, Recording};
 //!
-//! type Tower = Host<Recorder<Faults<Drive>>>;
+//! type Stack = Host<Recorder<Faults<Drive>>>;
 //!
-//! fn tower(drive: Drive, plan: &FaultPlan, policy: &PolicyConfig) -> Tower {
+//! fn stack(drive: Drive, plan: &FaultPlan, policy: &PolicyConfig) -> Stack {
 //!     let revolution = drive.shape().revolution;
 //!     let faulty = Faults::new(drive, plan, revolution);
 //!     let recorded = Recorder::new(faulty, Recording::default());
@@ -30,7 +30,7 @@
 //!
 //! [`Estimate`]: crate::sched::Estimate
 
-/// The named methods of a wrapper, as the device behind it has them.
+/// Forwards the named methods of a wrapper to the wrapped device.
 macro_rules! forward {
     ($($method:ident)+) => {
         $(forward!(@$method);)+

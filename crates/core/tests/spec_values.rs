@@ -1,4 +1,4 @@
-//! What a specification says arrives unchanged, and what it leaves out is the plainest drive.
+//! Values of a specification are read unchanged, and omitted keys describe the plainest drive.
 
 use diskarm_core::spec::{
     self, Buffer, Bus, ExtraWriteDisconnect, Geometry, GrownDefects, Invalidation, Key, KeyKind,
@@ -202,7 +202,7 @@ const DEFAULTS: [(&str, &str); 9] = [
     ("queue.depth", "1"),
 ];
 
-/// Whether no value, and not zero, is the default.
+/// Returns true if the default is no value rather than zero.
 fn optional_value(key: &Key) -> bool {
     let path = key.path;
     path.contains("extra_write_disconnect") || path == "overheads.write_start.sequential"
@@ -235,7 +235,7 @@ fn what_is_left_out_is_off_or_zero() {
     }
 }
 
-/// A value of a key that is not its default, if any of its kind on one line.
+/// A value of a key other than its default, if its kind fits on one line.
 fn another(key: &Key) -> Option<Value> {
     Some(match (key.kind, key.get(&Spec::default())?) {
         (_, Value::Flag(flag)) => Value::Flag(!flag),

@@ -25,13 +25,13 @@ pub struct Rotation {
 }
 
 impl Rotation {
-    /// By how much a time may differ that is computed in another way: angles are exact to 2^-20 of
+    /// Returns the tolerance between times computed in different ways: angles are exact to 2^-20 of
     /// a revolution, and times to a nanosecond.
     pub fn rounding(&self) -> Span {
         Span::from_ns((self.period().as_ns() >> 19) + 4)
     }
 
-    /// A platter with a period of `period_ns` nanoseconds (between a microsecond and ten
+    /// Creates a platter with a period of `period_ns` nanoseconds (between a microsecond and ten
     /// seconds), at angle `origin` at [`Instant::START`].
     pub fn new(period_ns: f64, origin: Angle) -> Self {
         assert!(
@@ -45,13 +45,13 @@ impl Rotation {
         }
     }
 
-    /// The same platter at angle `origin` at [`Instant::START`].
+    /// Returns the same platter at angle `origin` at [`Instant::START`].
     pub fn at_angle(self, origin: Angle) -> Self {
         Self { origin, ..self }
     }
 
-    /// The same platter corrected at `at`: `late` behind its previous angle, and with another
-    /// period from there on.
+    /// Returns the same platter corrected at `at`: lagging its previous angle by `late`, and with
+    /// another period from there on.
     ///
     /// # Panics
     /// As [`Rotation::new`].
@@ -64,25 +64,25 @@ impl Rotation {
         }
     }
 
-    /// One revolution, to the nanosecond.
+    /// Returns one revolution, to the nanosecond.
     pub fn period(&self) -> Span {
         Span::from_ns((self.period >> FRACTION_BITS) as i64)
     }
 
-    /// The angle under a head at `at`.
+    /// Returns the angle under a head at `at`.
     #[inline]
     pub fn angle(&self, at: Instant) -> Angle {
         self.origin + Angle::from_raw(at.as_ns().wrapping_mul(self.rate))
     }
 
-    /// Time for the platter to rotate by `angle`.
+    /// Returns the time for the platter to rotate by `angle`.
     #[inline]
     pub fn turn(&self, angle: Angle) -> Span {
         let turned = u128::from(angle.as_raw()) * u128::from(self.period);
         Span::from_ns((turned >> (64 + FRACTION_BITS)) as i64)
     }
 
-    /// Time from `at` until `target` passes under the heads, less than a revolution.
+    /// Returns the time from `at` until `target` passes under the heads, less than a revolution.
     #[inline]
     pub fn wait(&self, at: Instant, target: Angle) -> Span {
         let ahead = target - self.angle(at);
@@ -93,8 +93,8 @@ impl Rotation {
         }
     }
 
-    /// Time of one sector, in units of 2^-20 ns, so that a whole track of them adds up. Angle zero
-    /// means the whole revolution of a track with one sector.
+    /// Returns the time of one sector, in units of 2^-20 ns, so that a whole track of them adds up.
+    /// Angle zero means the whole revolution of a track with one sector.
     #[inline]
     pub(super) fn sector_time(&self, sector: Angle) -> u64 {
         if sector == Angle::ZERO {
@@ -110,13 +110,13 @@ pub(super) fn grace(period: Span) -> Span {
     Span::from_ns((period.as_ns() >> 20) + 2)
 }
 
-/// The span of `sectors` sectors of [`Rotation::sector_time`] each.
+/// Returns the span of `sectors` sectors of [`Rotation::sector_time`] each.
 #[inline]
 pub(super) fn sectors_span(sector_time: u64, sectors: u64) -> Span {
     Span::from_ns(((sector_time * sectors) >> FRACTION_BITS) as i64)
 }
 
-/// Number of whole sectors of [`Rotation::sector_time`] that pass in `span`.
+/// Returns the number of whole sectors of [`Rotation::sector_time`] that pass in `span`.
 #[inline]
 pub(super) fn sectors_within(sector_time: u64, span: Span) -> u64 {
     // One nanosecond of grace: the end of sector k is rounded down by less than that.

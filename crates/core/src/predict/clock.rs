@@ -25,7 +25,7 @@ const WANDER: f64 = 1e-6;
 /// Random walk of the period: variance of its fraction per second.
 const DRIFT: f64 = 1e-16;
 
-/// Whether a trace's times between completions are measured.
+/// The reliability of a trace's times between completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Continuity {
     /// Times between completions are measured: the angle can be followed.
@@ -34,8 +34,8 @@ pub enum Continuity {
     Unknown,
 }
 
-/// The platter's angle and period, estimated from completions: a Kalman filter of two states, how
-/// far the platter lags behind the model's, and at which rate the lag grows.
+/// The platter's angle and period, estimated from completions: a Kalman filter of two states, the
+/// lag of the platter relative to the model's, and the rate at which the lag grows.
 #[derive(Clone, Debug)]
 pub struct Clock {
     continuity: Continuity,
@@ -64,7 +64,8 @@ pub enum AngleUpdate {
 }
 
 impl Clock {
-    /// A platter with an approximate period of `period_ns` nanoseconds, at an unknown angle.
+    /// Creates a platter with an approximate period of `period_ns` nanoseconds, at an unknown
+    /// angle.
     pub fn new(period_ns: f64, continuity: Continuity) -> Self {
         let mut clock = Self {
             continuity,
@@ -80,7 +81,7 @@ impl Clock {
         clock
     }
 
-    /// The same platter, its angle known from the start.
+    /// Marks the angle as known from the start.
     pub fn known(self) -> Self {
         let noise = SCATTER * self.nominal_ns;
         Self {
@@ -90,17 +91,17 @@ impl Clock {
         }
     }
 
-    /// The estimated period, in nanoseconds.
+    /// Returns the estimated period, in nanoseconds.
     pub fn period_ns(&self) -> f64 {
         self.period_ns
     }
 
-    /// The same as a span.
+    /// Returns the estimated period as a span.
     pub fn period(&self) -> Span {
         Span::from_ns(self.period_ns.round() as i64)
     }
 
-    /// Whether the angle is known well enough for predictions at `at`.
+    /// Returns true if the angle is known well enough for predictions at `at`.
     pub fn is_locked(&self, at: Instant) -> bool {
         self.grown(at).0.sqrt() < KNOWN * self.nominal_ns
     }
@@ -150,7 +151,7 @@ impl Clock {
         AngleUpdate::Late(Span::from_ns((gain[0] * off_ns).round() as i64))
     }
 
-    /// The angle may be any.
+    /// Marks the angle as unknown.
     pub fn lose(&mut self) {
         self.beyond = 0;
         self.late = self.nominal_ns * self.nominal_ns / 12.0;
@@ -177,7 +178,7 @@ mod tests {
         let mut before = Instant::START;
         let step = |(n, noise): (u64, &f64)| {
             let at = Instant::from_ns(30_000_000 * (n + 1));
-            // The platter falls behind the clock's estimate.
+            // The platter lags the clock's estimate.
             let believed = clock.period_ns() / PERIOD_NS - 1.0;
             late += (at - before).as_ns() as f64 * (slower - believed);
             before = at;

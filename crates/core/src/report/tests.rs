@@ -6,7 +6,8 @@ use crate::stats::ResponseSummary;
 use crate::units::{Lbn, SectorCount};
 use crate::workload::{Pauses, Times, arrivals::Poisson};
 
-/// A read that arrived and completed at these instants, and waited all but `service` of the time.
+/// Returns a read that arrived and completed at these instants, and waited all but `service` of the
+/// time.
 fn read(arrived: Instant, at: Instant, service: Span) -> Completion {
     Completion {
         request: Request::new(0, Op::Read, Lbn(0), SectorCount(1)),
@@ -345,7 +346,7 @@ fn two_runs_have_the_interval_of_two_values() {
     assert_eq!(both.requests_count(), 5);
     assert_eq!(both.elapsed(), Span::from_ms(70.0));
     assert_eq!(both.waiting_max_count(), 1);
-    // Of two values the standard error is half their distance; t of one degree is 12.706205.
+    // The standard error of two values is half their distance; t of one degree is 12.706205.
     let close = |found: Option<f64>, expected: f64| {
         let found = found.unwrap();
         assert!((found / expected - 1.0).abs() < 1e-12, "{found} {expected}");

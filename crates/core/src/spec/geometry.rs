@@ -6,7 +6,7 @@
 use super::key::{DISKSIM, FLAG, Key, KeyKind, SheetEntry, count, size, table, word};
 use crate::units::SectorCount;
 
-/// The most cylinders of a specification.
+/// Maximum number of cylinders.
 pub const MAX_CYLINDERS: u32 = 2_000_000;
 const MAX_SURFACES: u64 = 100;
 /// A million sectors on every track of the largest drive.
@@ -47,10 +47,10 @@ section! {
         sparing: Sparing = Sparing::None => word(Sparing::WORDS).cited("worthington96 table 6");
         /// Cylinders in a range; only with `sectors-per-range`, which needs it.
         sparing_range: u32 = 0
-            => Key::of(KeyKind::Distance).shown(SheetEntry::Argument).cited("worthington96 table 6");
+            => Key::new(KeyKind::Distance).shown(SheetEntry::Argument).cited("worthington96 table 6");
         /// A slipped place rotates all tracks after its region of the sparing scheme, to the end of
-        /// the zone, by as much: skews are counted from the end of the previous data. If off, skews
-        /// are those of whole tracks.
+        /// the zone, by the same angle: skews are counted from the end of the previous data. If
+        /// off, skews are those of whole tracks.
         ///
         /// On the ST41601N the completions after each of 26 slips come one sector later.
         slips_turn_tracks: bool = false => FLAG.switched(20);
@@ -61,7 +61,7 @@ section! {
         /// Zones, outermost first, covering ascending ranges of cylinders. Cylinders between two
         /// zones hold no data.
         zones: Vec<Zone> = Vec::new()
-            => Key::of(KeyKind::Zones).required().shown(SheetEntry::Hidden).cited("worthington96 table 5");
+            => Key::new(KeyKind::Zones).required().shown(SheetEntry::Hidden).cited("worthington96 table 5");
     }
 }
 
@@ -72,7 +72,7 @@ section! {
         Some(&spec.geometry.grown_defects),
         &mut spec.geometry.grown_defects
     ) {
-        /// How many units of sparing (physical sectors or tracks) are reallocated.
+        /// Number of units of sparing (physical sectors or tracks) that are reallocated.
         count: u64 = 0 => count("physical sectors or tracks", 0, MAX_SPARES)
             .shown(SheetEntry::As("grown_defects")).cited("worthington94 section 5.2");
         /// Seed of their places.
@@ -143,13 +143,14 @@ pub struct Zone {
 }
 
 impl Geometry {
-    /// The most sectors of a physical one: READ CAPACITY has four bits for the power of two.
+    /// Maximum number of sectors in a physical one: READ CAPACITY has four bits for the power of
+    /// two.
     pub const MAX_PHYSICAL: u64 = 1 << 15;
 
-    /// What the size of a physical sector must be.
+    /// The requirement on the size of a physical sector.
     pub(crate) const PHYSICAL: &str = "a power of two of sectors, at most 32768";
 
-    /// The name of the first key that conflicts with another one, and what is allowed.
+    /// Returns the name of the first key that conflicts with another one, and what is allowed.
     pub fn contradiction(&self) -> Option<(&'static str, String)> {
         let physical = self.physical_sector.0;
         if !physical.is_power_of_two() || physical > Self::MAX_PHYSICAL {

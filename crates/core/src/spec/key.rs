@@ -1,9 +1,9 @@
-//! The table of all keys of a specification, one row per key.
+//! The table of all keys of a specification, one entry per key.
 //!
-//! A row is the declaration of its field ([`section!`]): documentation, which the manual prints
-//! too, type, default, and the [`Key`]. The reader, the writer, the
-//! data sheet, the calibration, the manual and random drives in tests iterate over these rows, so
-//! that a new key is a row and the code that acts on it.
+//! An entry is the declaration of its field ([`section!`]): documentation, which the manual prints,
+//! type, default, and the [`Key`]. The reader, the writer, the data sheet, the calibration, the
+//! manual and the random drives in tests iterate over these entries, so a new key needs one entry
+//! and the code that acts on it.
 
 use super::{Spec, Value};
 use crate::units::Span;
@@ -24,20 +24,20 @@ pub struct Key {
     pub path: &'static str,
     /// The kind of its value.
     pub kind: KeyKind,
-    /// Whether it is required if its table is present.
+    /// True if it is required when its table is present.
     pub required: bool,
     /// The key whose value it takes by default, if it has no default of its own.
     pub same_as: Option<&'static str>,
     /// Its meaning, as documentation; the first paragraph goes into the manual.
     pub documentation: &'static str,
-    /// Where it comes from: a table of a paper, or `own`.
+    /// Its origin: a table of a paper, or `own`.
     pub origin: &'static str,
-    /// How a calibration may vary it.
+    /// The role of the key in a calibration.
     pub vary: Variation,
     /// A calibration varies and writes keys in the order of their ranks, and keys of equal rank in
     /// the order of the table. Numbers have ranks from 0, flags from 20, others from 30.
     pub rank: u8,
-    /// How a data sheet shows it.
+    /// Its presentation on a data sheet.
     pub shown: SheetEntry,
     pub(super) get: fn(&Spec) -> Option<Value>,
     pub(super) set: fn(&mut Spec, Value),
@@ -54,7 +54,7 @@ pub enum KeyKind {
     Word(&'static [&'static str]),
     /// A bare number of what `unit` names, within bounds.
     Count {
-        /// What is counted; empty for a plain number.
+        /// The counted thing; empty for a plain number.
         unit: &'static str,
         /// The minimum.
         min: u64,
@@ -70,7 +70,7 @@ pub enum KeyKind {
     Distance,
     /// A time: `"0.89 ms"`.
     Time {
-        /// Whether it may be negative.
+        /// True if it may be negative.
         signed: bool,
     },
     /// A fraction from 0 to 1: `"75 %"`.
@@ -87,7 +87,7 @@ pub enum KeyKind {
     Table(&'static [Key]),
 }
 
-/// How a calibration may vary a key.
+/// The role of a key in a calibration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Variation {
     /// Not at all.
@@ -103,7 +103,7 @@ pub enum Variation {
     Jointly,
 }
 
-/// How a data sheet shows a key.
+/// The presentation of a key on a data sheet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SheetEntry {
     /// Under its own name, with its unit.
@@ -117,7 +117,7 @@ pub enum SheetEntry {
 }
 
 impl Key {
-    pub(super) const fn of(kind: KeyKind) -> Self {
+    pub(super) const fn new(kind: KeyKind) -> Self {
         Self {
             path: "",
             kind,
@@ -167,12 +167,12 @@ impl Key {
         Self { shown, ..self }
     }
 
-    /// The key at `path`, if any.
+    /// Returns the key at `path`.
     pub fn find(path: &str) -> Option<&'static Self> {
         Self::all().into_iter().find(|key| key.path == path)
     }
 
-    /// All keys except tables, in the order of the table.
+    /// Returns all keys except tables, in the order of the table.
     pub fn all() -> Vec<&'static Self> {
         fn collect(keys: &'static [Key], all: &mut Vec<&'static Key>) {
             for key in keys {
@@ -187,14 +187,14 @@ impl Key {
         all
     }
 
-    /// Its name in its own table.
+    /// Returns its name in its own table.
     pub fn name(&self) -> &'static str {
         self.path
             .rsplit_once('.')
             .map_or(self.path, |(_, name)| name)
     }
 
-    /// Its value in `spec`; `None` where `spec` lacks it.
+    /// Returns its value in `spec`; `None` where `spec` lacks it.
     pub fn get(&self, spec: &Spec) -> Option<Value> {
         (self.get)(spec)
     }
@@ -210,8 +210,7 @@ impl Key {
     /// `value` as TOML.
     ///
     /// # Panics
-    /// If `value` is of another kind, or of one that the caller has to format: a text, a curve,
-    /// zones.
+    /// If `value` is of another kind, or of one that the caller must format: a text, a curve, zones.
     pub fn toml(&self, value: &Value) -> String {
         match (self.kind, value) {
             (_, Value::Flag(flag)) => flag.to_string(),
@@ -232,33 +231,33 @@ impl Key {
     }
 }
 
-/// Rows begin with one of these.
-pub(super) const TEXT: Key = Key::of(KeyKind::Text);
-pub(super) const FLAG: Key = Key::of(KeyKind::Flag);
-pub(super) const TIME: Key = Key::of(KeyKind::Time { signed: false });
-pub(super) const SIGNED_TIME: Key = Key::of(KeyKind::Time { signed: true });
-pub(super) const FRACTION: Key = Key::of(KeyKind::Fraction);
+/// Entries begin with one of these.
+pub(super) const TEXT: Key = Key::new(KeyKind::Text);
+pub(super) const FLAG: Key = Key::new(KeyKind::Flag);
+pub(super) const TIME: Key = Key::new(KeyKind::Time { signed: false });
+pub(super) const SIGNED_TIME: Key = Key::new(KeyKind::Time { signed: true });
+pub(super) const FRACTION: Key = Key::new(KeyKind::Fraction);
 
 pub(super) const fn word(words: &'static [&'static str]) -> Key {
-    Key::of(KeyKind::Word(words))
+    Key::new(KeyKind::Word(words))
 }
 
-/// A count of what `unit` names.
+/// Returns a count of what `unit` names.
 pub(super) const fn count(unit: &'static str, min: u64, max: u64) -> Key {
-    Key::of(KeyKind::Count { unit, min, max })
+    Key::new(KeyKind::Count { unit, min, max })
 }
 
-/// A size of at least `min` sectors.
+/// Returns a size of at least `min` sectors.
 pub(super) const fn size(min: u64) -> Key {
-    Key::of(KeyKind::Size { min })
+    Key::new(KeyKind::Size { min })
 }
 
-/// A table of further keys.
+/// Returns a table of further keys.
 pub(super) const fn table(keys: &'static [Key]) -> Key {
-    Key::of(KeyKind::Table(keys))
+    Key::new(KeyKind::Table(keys))
 }
 
-/// Where keys come from.
+/// Origins of keys.
 pub(super) const DISKSIM: &str = "DiskSim 4.0";
 pub(super) const A1: &str = "worthington94 table A.1";
 pub(super) const A4: &str = "worthington94 table A.4";

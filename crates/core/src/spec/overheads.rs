@@ -12,15 +12,15 @@ section! {
     pub struct Overheads at "overheads." |spec| (Some(&spec.overheads), &mut spec.overheads) {
         /// Before data of a buffered read are sent; previous command a read.
         read_hit_after_read: Span = Span::ZERO => TIME.fitted(0, 0.5).cited(A4);
-        /// The same; previous command a write.
+        /// Like the previous key, but the previous command is a write.
         read_hit_after_write: Span = Span::ZERO => TIME.fitted(0, 0.5).cited(A4);
         /// Before the seek of an unbuffered read; previous command a read.
         read_miss_after_read: Span = Span::ZERO => TIME.fitted(3, 0.5).cited(A4);
-        /// The same; previous command a write.
+        /// Like the previous key, but the previous command is a write.
         read_miss_after_write: Span = Span::ZERO => TIME.fitted(3, 0.5).cited(A4);
         /// Before the data of a write that the write cache will absorb; previous command a read.
         write_hit_after_read: Span = Span::ZERO => TIME.fitted(2, 0.5).cited(A4);
-        /// The same; previous command a write.
+        /// Like the previous key, but the previous command is a write.
         write_hit_after_write: Span = Span::ZERO => TIME.fitted(2, 0.5).cited(A4);
         /// Added to a read that continues the previous command, another read, and is a miss all the
         /// same.
@@ -41,7 +41,7 @@ section! {
         /// Before data and seek of a write that completes when it is on the media; previous command
         /// a read.
         write_miss_after_read: Span = Span::ZERO => TIME.fitted(3, 0.5).cited(A4);
-        /// The same; previous command a write.
+        /// Like the previous key, but the previous command is a write.
         write_miss_after_write: Span = Span::ZERO => TIME.fitted(3, 0.5).cited(A4);
         /// Before the completion message of a read.
         read_completion: Span = Span::ZERO => TIME.fitted(0, 0.3).cited(A4);
@@ -55,7 +55,7 @@ section! {
         other_reselect: Span = Span::ZERO => TIME.cited(A4);
         /// Before a read disconnects; previous command a read.
         read_disconnect_after_read: Span = Span::ZERO => TIME.cited(A4);
-        /// The same; previous command a write.
+        /// Like the previous key, but the previous command is a write.
         read_disconnect_after_write: Span = Span::ZERO => TIME.cited(A4);
         /// Before a write disconnects.
         write_disconnect: Span = Span::ZERO => TIME.cited(A4);

@@ -13,8 +13,9 @@ pub enum Value {
     Flag(bool),
     /// Of [`KeyKind::Word`](super::KeyKind::Word).
     Word(&'static str),
-    /// Of [`KeyKind::Count`](super::KeyKind::Count); in sectors, of [`KeyKind::Size`](super::KeyKind::Size);
-    /// in cylinders, of [`KeyKind::Distance`](super::KeyKind::Distance).
+    /// Of [`KeyKind::Count`](super::KeyKind::Count); in sectors, of
+    /// [`KeyKind::Size`](super::KeyKind::Size); in cylinders, of
+    /// [`KeyKind::Distance`](super::KeyKind::Distance).
     Count(u64),
     /// Of [`KeyKind::Time`](super::KeyKind::Time).
     Time(Span),
@@ -31,7 +32,7 @@ pub enum Value {
 
 /// A field of a specification.
 pub(super) trait Field {
-    /// Its value, if it has one.
+    /// Returns its value; `None` if it is unset.
     fn value(&self) -> Option<Value>;
 
     /// Sets it. Panics when `value` is of another kind or too large.

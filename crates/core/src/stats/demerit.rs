@@ -13,7 +13,7 @@ impl SortedSpans {
         Self(spans)
     }
 
-    /// The spans, shortest first.
+    /// Returns the spans, shortest first.
     pub fn as_slice(&self) -> &[Span] {
         &self.0
     }
@@ -25,8 +25,8 @@ impl FromIterator<Span> for SortedSpans {
     }
 }
 
-/// The demerit figure: root mean square horizontal distance between the distributions of two
-/// samples, to the nearest nanosecond; `None` when a sample is empty.
+/// Returns the demerit figure: root mean square horizontal distance between the distributions of
+/// two samples, to the nearest nanosecond; `None` when a sample is empty.
 ///
 /// # What it does
 ///
@@ -45,8 +45,8 @@ impl FromIterator<Span> for SortedSpans {
 ///
 /// # When it is bad
 ///
-/// Equal distributions say little about single requests: a model that permutes the response times
-/// of requests has demerit zero.
+/// Equal distributions do not imply equal requests: a model that permutes the response times of
+/// requests has demerit zero.
 ///
 /// # Example
 ///

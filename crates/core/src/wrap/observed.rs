@@ -1,15 +1,13 @@
-//! An observer at any level of a tower.
+//! An observer at any level of a device stack.
 //!
 //! # What it does
-//! Calls an [`Observer`] for every request that the device behind it takes and for every
-//! completion, and changes nothing.
+//! Calls an [`Observer`] for every request that the wrapped device accepts and for every completion, and changes nothing.
 //!
 //! # Cost
 //! The observer's own.
 //!
 //! # When it is bad
-//! Ids are those of its level: a wrapper in front that makes requests of its own, such as a host
-//! queue, gives them ids of its own. A device cannot end a run and does not know when it ends, so
+//! Ids are those of its level: a wrapper around it that submits child requests, such as a host queue, assigns its own ids. A device cannot end a run and does not know when it ends, so
 //! [`Observer::is_over`] and [`Observer::all_completed`] are not called.
 //!
 //! # Example
@@ -20,7 +18,7 @@
 //! use diskarm_core::report::Report;
 //! use diskarm_core::wrap::ObservedDevice;
 //!
-//! /// The device, and the report of it that can be read once the run is over.
+//! /// The device, and its report, to be read after the run.
 //! fn reported<D: Device>(device: D) -> (impl Device, Arc<Mutex<Report>>) {
 //!     let report = Arc::new(Mutex::new(Report::new(0)));
 //!     (ObservedDevice::new(device, report.clone()), report)
@@ -35,24 +33,24 @@ use crate::request::Request;
 use crate::sched::Estimate;
 use crate::units::Instant;
 
-/// See the module's documentation.
+/// A wrapper that notifies an observer.
 pub struct ObservedDevice<D, O> {
     device: D,
     observer: O,
 }
 
 impl<D: Device, O: Observer + Send> ObservedDevice<D, O> {
-    /// `device`, watched by `observer`.
+    /// Creates `device` observed by `observer`.
     pub fn new(device: D, observer: O) -> Self {
         Self { device, observer }
     }
 
-    /// The observer.
+    /// Returns the observer.
     pub fn observer(&self) -> &O {
         &self.observer
     }
 
-    /// The observer, once the device is needed no more.
+    /// Returns the observer and drops the device.
     pub fn into_observer(self) -> O {
         self.observer
     }

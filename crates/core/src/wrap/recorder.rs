@@ -1,8 +1,7 @@
-//! A recorder: what a trace taken at its level of a tower would hold.
+//! A recorder: takes a trace at its level of a device stack.
 //!
 //! # What it does
-//! Keeps every request that the device behind it takes, in order of arrival, with its completion
-//! once there is one, and changes nothing.
+//! Keeps every request that the wrapped device accepts, in order of arrival, with its completion, and changes nothing.
 //!
 //! # Cost
 //! Memory for each request, and a search in a tree of those outstanding.
@@ -32,27 +31,27 @@ use crate::units::Instant;
 /// A device whose requests and completions are kept.
 pub type Recorder<D> = ObservedDevice<D, Recording>;
 
-/// What passed.
+/// The recorded requests.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     passed: Vec<RecordedRequest>,
-    /// The places in `passed` of requests that have not completed, by their ids.
+    /// Indices in `passed` of outstanding requests, by id.
     outstanding: BTreeMap<u64, usize>,
 }
 
 /// A request that passed a [`Recorder`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordedRequest {
-    /// When it was submitted.
+    /// Instant of submission.
     pub arrived: Instant,
     /// The request.
     pub request: Request,
-    /// How it ended; `None` while it is outstanding.
+    /// Its completion; `None` while it is outstanding.
     pub completion: Option<Completion>,
 }
 
 impl Recording {
-    /// All requests, in order of arrival.
+    /// Returns all requests, in order of arrival.
     pub fn passed(&self) -> &[RecordedRequest] {
         &self.passed
     }

@@ -43,7 +43,7 @@ fn array(kind: Kind, disks: usize, failed: &[usize]) -> Declustered {
     Declustered::new(members.collect(), declustering).expect("a drive knows all")
 }
 
-/// When the last of these commands ends, each submitted to an idle drive of its own.
+/// Returns when the last of these commands ends, each submitted to its own idle drive.
 fn alone(commands: &[(usize, Op, u64, u64)]) -> Instant {
     let ends = commands.iter().map(|&(member, op, place, sectors)| {
         let done = run(&mut drive(member), &[(0.0, request(0, op, place, sectors))]);
@@ -249,7 +249,7 @@ fn a_read_that_fails_is_read_at_the_other_copy() {
     let done = read(&[]);
     assert_eq!(done[0].status, Status::Recovered { retries: 1 });
     assert_eq!(done[0].breakdown.total(), done[0].response());
-    // Block 58, 13 blocks behind the first.
+    // Block 58, 13 blocks after the first.
     let done = read(&[2]);
     assert_eq!(done[0].status, Status::MediumError { offset: 13 });
     assert_eq!(done[0].bad_block(), Some(Lbn(58)));

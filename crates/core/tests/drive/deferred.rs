@@ -41,7 +41,7 @@ pub fn persisted(spec: &Spec, asked: &[Arrival]) -> Vec<(u64, Vec<u64>)> {
             assert_eq!(drive.submit(at(ms), request), Ok(()));
         }
         while drive.advance(now).is_some() {}
-        let persisted = drive.persisted(now).expect("a drive tells");
+        let persisted = drive.persisted(now).expect("a drive reports");
         let blocks = persisted
             .iter()
             .flat_map(|run| run.first.0..run.first.0 + run.sectors.0);
@@ -53,7 +53,7 @@ pub fn persisted(spec: &Spec, asked: &[Arrival]) -> Vec<(u64, Vec<u64>)> {
 
 /// Absorbed at 1.0; the arm is called then. On the media from 9.0 until 13.0, head 0 of cylinder 1.
 const FIRST: Arrival = (0.0, W, 23, 4);
-/// Absorbed at 2.0; on the media behind the first from 18.0 until 22.0, head 0 of cylinder 3.
+/// Absorbed at 2.0; on the media after the first from 18.0 until 22.0, head 0 of cylinder 3.
 const SECOND: Arrival = (0.0, W, 60, 4);
 
 #[test]
@@ -161,7 +161,7 @@ fn commands_that_need_the_arm_go_first_unless_a_write_waits_for_room() {
     };
     // There is room for this one when the first is written.
     assert_eq!(order(&[(2.5, W, 80, 4)]), [23, 60, 80, 100, 140, 180]);
-    // For these there is when the second is, which takes its turn behind a read.
+    // For these there is room once the second is destaged, which takes its turn after a read.
     assert_eq!(order(&[(2.5, W, 80, 5)]), [23, 60, 100, 80, 140, 180]);
 }
 
@@ -176,7 +176,7 @@ fn a_flush_ends_with_the_last_range() {
     }
     while drive.advance(at(5.0)).is_some() {}
     assert_eq!(drive.submit(at(5.0), Request::flush(2)), Ok(()));
-    // A write that comes later waits behind it.
+    // A later write waits for it.
     assert_eq!(drive.submit(at(6.0), request(3, W, 100, 1)), Ok(()));
     let mut done = Vec::new();
     while let Some(event) = drive.next_event() {
@@ -322,17 +322,17 @@ fn all_kinds(raw: &[Raw], kinds: &[u8], sectors: u64) -> Vec<(Span, Request)> {
     asked.collect()
 }
 
-/// What a map of blocks says of the writes that have completed and the blocks that have persisted.
+/// An oracle: a map of the writes that have completed and the blocks that have persisted.
 #[derive(Default)]
 struct Model {
     /// Writes that have completed, and when.
     written: Vec<(Request, Instant)>,
-    /// How often a block has persisted.
+    /// Number of times that a block has persisted.
     persisted: BTreeMap<u64, usize>,
 }
 
 impl Model {
-    /// How many writes of a block had completed by `at`.
+    /// Returns the number of writes of a block completed by `at`.
     fn writes(&self, block: u64, at: Instant) -> usize {
         let holds = |of: &Request| (of.start.0..of.end().0).contains(&block);
         let written = self.written.iter();
@@ -381,7 +381,7 @@ impl Model {
     }
 }
 
-/// What happens besides requests.
+/// Events other than requests.
 #[derive(Clone, Copy, Default)]
 struct Besides {
     /// Some requests are taken back.
@@ -390,7 +390,7 @@ struct Besides {
     switches: bool,
 }
 
-/// Lets a drive serve everything, and checks it against the model; the completions.
+/// Serves everything on a drive, checks it against the model, and returns the completions.
 fn watched(spec: &Spec, asked: &[(Span, Request)], besides: Besides) -> Vec<Completion> {
     let mut off = spec.clone();
     off.buffer.write_cache = WriteCache::Off;
@@ -402,7 +402,7 @@ fn watched(spec: &Spec, asked: &[(Span, Request)], besides: Besides) -> Vec<Comp
     let (mut model, mut all) = (Model::default(), Vec::new());
     let mut pass = |drive: &mut Drive, now: Instant| {
         let done: Vec<_> = std::iter::from_fn(|| drive.advance(now)).collect();
-        for run in drive.persisted(now).expect("a drive tells") {
+        for run in drive.persisted(now).expect("a drive reports") {
             for block in run.first.0..run.first.0 + run.sectors.0 {
                 *model.persisted.entry(block).or_default() += 1;
             }
@@ -466,7 +466,8 @@ proptest! {
         prop_assert_eq!(done, watched(&spec, &asked, besides));
     }
 
-    /// Ordered requests begin when all before have completed, and all behind wait for them.
+    /// Ordered requests begin when all earlier ones have completed, and all later ones wait for
+    /// them.
     #[test]
     fn ordered_requests_stay_in_order(
         spec in deferring_drive(), raw in requests(25),
@@ -515,7 +516,7 @@ proptest! {
         }
         let end = now + Span::from_s(100.0);
         while drive.advance(end).is_some() {}
-        let persisted = drive.persisted(end).expect("a drive tells");
+        let persisted = drive.persisted(end).expect("a drive reports");
         let persisted: Vec<u64> = persisted.iter().map(|run| run.first.0 / 2).collect();
         prop_assert_eq!(persisted, places);
     }

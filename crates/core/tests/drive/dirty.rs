@@ -27,7 +27,7 @@ impl Case {
         (self.mechanism.seek).total(op, way, from.head != to.head)
     }
 
-    /// When a write begins and ends, if it can be done in a gap from which the head is away by
+    /// Returns the start and end of a write that fits in a gap which the head leaves by
     /// `late` after it must be.
     fn times(&self, gap: &Gap, blocks: (Lbn, Lbn), late: Span) -> Option<(Instant, Instant)> {
         let extent = self.mechanism.layout.extent(blocks.0);
@@ -56,7 +56,7 @@ impl Case {
             .flat_map(move |first| edges(first + 1).map(move |end| (Lbn(first), Lbn(end))))
     }
 
-    /// What a write of a range is worth, in nanoseconds.
+    /// Returns the value of a write of a range, in nanoseconds.
     fn worth(&self, range: (Lbn, Lbn), blocks: (Lbn, Lbn), passing: Span) -> i64 {
         let left = [range.0 < blocks.0, blocks.1 < range.1];
         let fewer = 1 - left.into_iter().filter(|is_left| *is_left).count() as i64;
@@ -74,14 +74,14 @@ impl Case {
         worths.max().unwrap_or(0).max(0)
     }
 
-    /// Whether a write that was found alone can be done in a gap, and is what it is said to be.
+    /// Checks that a single write fits in a gap and has the stated properties.
     fn check(&self, gap: &Gap, find: &Find) -> Result<(), TestCaseError> {
         let found = self.times(gap, blocks_of(find), ROUNDING);
         prop_assert_eq!(found, Some((find.begin, find.end)));
         self.check_worth(find)
     }
 
-    /// Whether a write can be done in a gap that others leave of theirs, the last of which left the
+    /// Checks that a write fits in the rest of a gap after others, the last of which left the
     /// head at the last of `places`. It was planned for an arm that comes from one of them. On the
     /// way over another it may arrive earlier, as the times of random seeks do not grow with the
     /// distance, and then its blocks may pass earlier.
@@ -117,7 +117,7 @@ impl Case {
         self.check_worth(find)
     }
 
-    /// Whether the rest of a write that was found is what it is said to be.
+    /// Checks the stated properties of the rest of a write.
     fn check_worth(&self, find: &Find) -> Result<(), TestCaseError> {
         let blocks = blocks_of(find);
         let track = Track::of(&self.mechanism.layout.extent(find.first));

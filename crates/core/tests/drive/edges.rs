@@ -11,8 +11,8 @@ use diskarm_core::wrap::{Limits, Throttle};
 use super::policies::known;
 use super::tiny::{R, Seen, check, request, tiny};
 
-/// The cylinders are 4, then 2, which waits behind the arm, and 3, which arrives too late for the
-/// stroke on which the second is served.
+/// The cylinders are 4, then 2, which waits on the far side of the arm, and 3, which arrives too
+/// late for the stroke on which the second is served.
 const ASKED: [(f64, u64); 3] = [(0.0, 80), (1.0, 40), (16.0, 60)];
 
 fn arrivals() -> OpenLoop<impl Iterator<Item = (Instant, diskarm_core::request::Request)>> {

@@ -148,7 +148,7 @@ fn an_idle_disk_that_fails_keeps_its_figures() {
     assert_eq!(works, [unused, (1, busy, 0.0), unused, unused]);
 }
 
-/// Of a write one copy is left.
+/// One copy of a write is left.
 #[test]
 fn a_write_at_a_failing_disk_ends_with_the_other_copy() {
     let write = [(0.0, request(3, W, 10, 2))];

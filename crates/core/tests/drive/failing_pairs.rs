@@ -91,7 +91,7 @@ fn what_a_failing_member_had_to_do_goes_to_the_other() {
         match reads {
             Reads::Divided { .. } => unreachable!("not tried"),
             Reads::Shared => {
-                // It goes behind what waits there.
+                // It queues after the requests that wait there.
                 assert_eq!(times(&done), [(1, 5.0), (2, 8.0), (0, 16.0)]);
                 assert_eq!(queue, [0.0, 4.8, 8.0]);
             }
@@ -125,7 +125,7 @@ fn a_write_completes_with_the_copies_that_are_left() {
     assert_eq!(ends(&[(1, 0.0)], Writes::Both), [(7, 1.0)]);
 }
 
-/// The first reads block 0 and writes block 5 behind it; the second writes block 5 at once. A read
+/// The first reads block 0 and then writes block 5; the second writes block 5 immediately. A read
 /// of block 5 waits for the second copy, and so does a write.
 #[test]
 fn what_overlaps_a_write_waits_for_its_second_copy_if_it_completed_with_the_first() {

@@ -22,7 +22,7 @@ const FIRST: Arrival = (0.0, W, 23, 4);
 /// From 13.0 on, cylinder 5 is reached at 18.0; its block begins at tenth 0, 20.0.
 const READ: Arrival = (3.0, R, 100, 1);
 
-/// What lands behind the first write and before the last one: its millisecond and its blocks.
+/// Returns the runs persisted between the first write and the last one: millisecond and blocks.
 #[track_caller]
 fn check(spec: &Spec, write: (u64, u64), expected: &[(u64, u64)]) {
     let asked = [FIRST, (0.0, W, write.0, write.1), READ];
@@ -92,16 +92,16 @@ fn exact(room: u64) -> Spec {
 
 const SECTOR: Span = Span::from_ns(1 << 18);
 
-/// What a drive did.
+/// The activity of a drive.
 struct Done {
     reads: Vec<Completion>,
-    /// When blocks persisted, and which.
+    /// Persisted blocks with their instants.
     persisted: Vec<(Instant, Lbn)>,
-    /// What had been destaged when the last read completed.
+    /// Destaged blocks when the last read completed.
     destaged: BufferWork,
 }
 
-/// What the only part of a drive, its buffer, has destaged.
+/// Returns the statistics of a drive's only component, its buffer.
 fn destaged(drive: &Drive) -> BufferWork {
     let parts = drive.components(Instant::START);
     let [part] = &parts[..] else {
@@ -113,7 +113,7 @@ fn destaged(drive: &Drive) -> BufferWork {
     work
 }
 
-/// Lets a drive serve writes, one after the other, and then reads, six at a time.
+/// Serves writes, one after the other, and then reads, six at a time.
 fn run(spec: &Spec, writes: &[Request], reads: &[Request]) -> Done {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
     drive.persisted(Instant::START);
@@ -164,7 +164,7 @@ fn run(spec: &Spec, writes: &[Request], reads: &[Request]) -> Done {
 
 impl Done {
     fn add_landed(&mut self, drive: &mut Drive, now: Instant) {
-        for run in drive.persisted(now).expect("a drive tells") {
+        for run in drive.persisted(now).expect("a drive reports") {
             let blocks = run.first.0..run.first.0 + run.sectors.0;
             self.persisted.extend(blocks.map(|block| (now, Lbn(block))));
         }
@@ -189,7 +189,8 @@ fn requests(
     asked.collect()
 }
 
-/// The oracles: the same drive without, for the reads; and what the head is over, for the writes.
+/// The oracles: the same drive without gap writes, for the reads; and the sectors under the head,
+/// for the writes.
 #[test]
 fn reads_complete_as_without_and_each_block_lands_once_under_the_head() {
     for (seed, policy) in [(1, "fcfs"), (2, "sptf"), (3, "look")] {

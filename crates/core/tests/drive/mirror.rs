@@ -174,7 +174,7 @@ fn a_read_in_reserve_is_served_as_a_whole() {
     assert_eq!(reads.collect::<Vec<u64>>(), [1, 2]);
 }
 
-/// What the second is free for at 4 ms: the copy of the write or the read, whichever is nearer.
+/// At 4 ms the second disk chooses between the copy of the write and the read: the nearer one.
 #[test]
 fn members_choose_among_waiting_reads_and_their_copies_of_writes() {
     let requests = [
@@ -345,7 +345,7 @@ fn mixed() -> Vec<(f64, Request)> {
     (0..80).map(request).collect()
 }
 
-/// What the router below compares, of a read and of all that the members complete.
+/// The values that the router compares: those of a read and of all completions of the members.
 type Cost = fn(u64, [&[Completion]; 2]) -> Span;
 
 /// The commands of a request at a member of a pair whose second holds units of `unit` of its
@@ -375,8 +375,8 @@ fn commands(request: &Request, member: usize, unit: Option<u64>) -> Vec<Request>
     commands
 }
 
-/// What a drive completes that takes one command at a time. All commands of a request wait before
-/// the first of them can begin.
+/// The completions of a drive that accepts one command at a time. All commands of a request wait
+/// before the first of them can begin.
 fn in_turn(
     mut drive: Drive,
     policy: &PolicyConfig,

@@ -31,7 +31,7 @@ fn pair(destaging: Destaging, caching: Caching) -> NvCache {
     in_front_of_pair(Vec::new(), None, destaging, caching)
 }
 
-/// The same if the first disk has failed before the run, perhaps with a spare for it.
+/// A cache whose first disk has failed before the run, possibly with a spare.
 fn degraded(destaging: Destaging, rebuild: Option<Rebuilding>) -> NvCache {
     let (member, at) = (0, Instant::START);
     in_front_of_pair(vec![Failure { member, at }], rebuild, destaging, LARGE)

@@ -84,8 +84,8 @@ fn what_is_in_the_buffer_is_not_read() {
     check_at(&last(&drops, &writes), 40.0, Outcome::Miss);
 }
 
-/// When a read of block 60 completes behind `writes`, all absorbed: when they are on the media, a
-/// seek of 3 ms and the wait for tenths 8 and 9.
+/// Returns when a read of block 60 completes after `writes`, all absorbed: when they are on the
+/// media, a seek of 3 ms and the wait for tenths 8 and 9.
 fn read_behind(writes: &[(f64, u64, u64)]) -> f64 {
     let mut asked: Vec<_> = writes
         .iter()
@@ -130,7 +130,7 @@ fn what_lands_is_what_was_written() {
     let at = |ms: f64| Instant::from_ns((ms * 1e6) as u64);
     let persisted = |drive: &mut Drive, ms: f64| -> Vec<u64> {
         while drive.advance(at(ms)).is_some() {}
-        let runs = drive.persisted(at(ms)).expect("a drive tells");
+        let runs = drive.persisted(at(ms)).expect("a drive reports");
         let blocks = runs
             .iter()
             .flat_map(|run| run.first.0..run.first.0 + run.sectors.0);

@@ -10,8 +10,8 @@ use proptest::prelude::*;
 use super::random::{Raw, cases, chancy_drive, fitted, requests};
 use super::tiny::request;
 
-/// The same drive twice, with sectors of `1 << bits` times the size and with physical ones of that
-/// many. Tracks of a power of two of sectors make the times of both equal to the bit.
+/// Returns two versions of a drive: with sectors of `1 << bits` times the size, and with physical
+/// ones of that many. Tracks of a power of two of sectors make the times of both equal to the bit.
 fn twins(spec: &Spec, bits: u32) -> [Spec; 2] {
     let of = 1 << bits;
     let mut native = spec.clone();
@@ -66,7 +66,7 @@ fn twins(spec: &Spec, bits: u32) -> [Spec; 2] {
     [native, emulated]
 }
 
-/// What a drive did.
+/// The activity of a drive.
 #[derive(Default)]
 struct Done {
     completions: Vec<Completion>,
@@ -79,7 +79,7 @@ impl Done {
         self.completions
             .extend(std::iter::from_fn(|| drive.advance(now)));
         let blocks = |run: Persisted| run.first.0..run.first.0 + run.sectors.0;
-        let persisted = drive.persisted(now).expect("a drive tells");
+        let persisted = drive.persisted(now).expect("a drive reports");
         self.persisted
             .extend(persisted.into_iter().flat_map(blocks));
     }
@@ -149,7 +149,7 @@ proptest! {
         prop_assert_eq!(native, emulated.persisted);
     }
 
-    /// The oracle is what a write means: in the end every block has persisted as often as it was
+    /// The oracle is the meaning of a write: finally every block has persisted as often as it was
     /// written, and no other.
     #[test]
     fn what_was_written_lands(

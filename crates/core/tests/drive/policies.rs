@@ -107,7 +107,7 @@ struct Estimated {
     positioning: Span,
     seek: Span,
     is_buffered: bool,
-    /// When a rehearsal completes the request.
+    /// Returns when a rehearsal completes the request.
     done: Instant,
 }
 

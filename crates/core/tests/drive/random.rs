@@ -131,7 +131,7 @@ fn keys() -> Vec<&'static Key> {
     keys
 }
 
-/// Lets no key of the buffer forbid another.
+/// Makes the keys of the buffer consistent.
 fn repair(buffer: &mut Buffer) {
     buffer.dedicated_write_segment &= buffer.segments > 1;
     buffer.read_ahead_max = buffer.read_ahead_max.min(buffer.segment);
@@ -220,7 +220,7 @@ pub struct Raw {
     /// Since the previous request.
     pub pause: Span,
     pub op: Op,
-    /// Begins where the previous one ended.
+    /// Starts where the previous one ended.
     pub continues: bool,
     pub place: u64,
     pub sectors: u64,

@@ -20,7 +20,7 @@ const NAMES: [&str; 9] = [
     "sstf", "scan", "look", "cscan", "clook", "vscan", "cvscan", "wscan", "cscan-la",
 ];
 
-/// How a policy decides, in the papers' terms.
+/// The decision of a policy, in the papers' terms.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Sstf,

@@ -40,7 +40,7 @@ pub fn policies() -> Vec<String> {
         .collect()
 }
 
-/// Where the policy serves.
+/// The block that the policy serves.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     Host,

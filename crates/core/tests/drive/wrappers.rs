@@ -22,7 +22,7 @@ fn flushes(at_ms: &[f64]) -> Vec<(f64, Request)> {
     numbered.map(|(&at, id)| (at, Request::flush(id))).collect()
 }
 
-/// When each completed, in ms, and its queue wait, to the microsecond.
+/// Returns each completion in ms, and its queue wait, to the microsecond.
 fn times(done: &[Completion]) -> Vec<(f64, f64)> {
     let rounded = |ms: f64| (ms * 1e3).round() / 1e3;
     let times = |completion: &Completion| {
@@ -235,7 +235,7 @@ fn a_lost_device_ends_all_that_is_inside_and_all_that_comes() {
     assert_eq!(statuses, [lost, lost, lost, Status::Good]);
 }
 
-/// The read ends at 10 ms although nobody waits for it any more.
+/// The read ends at 10 ms although no client waits for it.
 #[test]
 fn a_device_that_returns_finishes_what_was_under_way() {
     let requests = [(0.0, request(0, R, 23, 1)), (9.0, Request::flush(1))];
@@ -243,7 +243,7 @@ fn a_device_that_returns_finishes_what_was_under_way() {
     assert_eq!(times(&done), [(5.0, 5.0), (10.0, 1.0)]);
 }
 
-/// The limit lets the next request pass at 50 ms. Until 2 ms the device answers for itself.
+/// The limit allows the next request at 50 ms. Until 2 ms the device itself is busy.
 #[test]
 fn a_device_that_returns_has_no_more_room_than_it_had() {
     let throttled = throttled(drive(&queued()), 20.0, 0.0);

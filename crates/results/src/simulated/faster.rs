@@ -1,6 +1,6 @@
 //! By how much one simulation is faster than another.
 
-use diskarm_core::stats::student::t95_factor;
+use diskarm_core::stats::t95_factor;
 use diskarm_core::units::Span;
 use diskarm_plot::rounded;
 use diskarm_simulate::Run;

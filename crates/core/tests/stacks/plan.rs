@@ -1,4 +1,4 @@
-//! Random towers of wrappers, queues, arrays and drives.
+//! Random stacks of wrappers, queues, arrays and drives.
 
 use diskarm_core::array::SideBySide;
 use diskarm_core::declustered::{Declustered, Declustering, Kind, Layout};
@@ -22,7 +22,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 /// The tiny drive of the examples worked by hand.
 const MECHANISM: &str = include_str!("../drive/tiny.toml");
-/// What takes it time besides.
+/// Other sources of delay.
 const OVERHEADS: &str = r#"
 [buffer]
 segments = 3
@@ -41,7 +41,7 @@ write_sector = "0.05 ms"
 const BLOCKS: u64 = 200;
 const REVOLUTION: Span = Span::from_ns(10_000_000);
 
-/// Random numbers for one tower.
+/// Random numbers for one stack.
 pub struct Dice(Pcg64Mcg);
 
 impl Dice {
@@ -66,9 +66,9 @@ impl Dice {
     }
 }
 
-/// The plan of a tower. The same plan always builds the same device.
+/// The plan of a stack. The same plan always builds the same device.
 #[derive(Clone, Debug)]
-pub struct Tower {
+pub struct Stack {
     pub spec: Spec,
     /// The devices in front of each drive, starting at the drive.
     pub levels: Vec<Level>,
@@ -100,7 +100,7 @@ pub fn policy(dice: &mut Dice) -> PolicyConfig {
 
 pub fn random_spec(dice: &mut Dice) -> Spec {
     let text = format!("{MECHANISM}{OVERHEADS}");
-    let mut spec = spec::parse(&text, "tower.toml").expect("a sound specification");
+    let mut spec = spec::parse(&text, "stack.toml").expect("a sound specification");
     spec.buffer.caching = !dice.one_in(4);
     if spec.buffer.caching {
         let caches = [
@@ -310,9 +310,9 @@ fn queue(dice: &mut Dice) -> Level {
     Level::Queue(policy(dice), merge)
 }
 
-impl Tower {
+impl Stack {
     pub fn random(dice: &mut Dice) -> Self {
-        let mut tower = Self {
+        let mut stack = Self {
             spec: random_spec(dice),
             levels: random_levels(dice),
             mirroring: None,
@@ -324,18 +324,18 @@ impl Tower {
         };
         // Without a queue of the host a full drive refuses requests.
         if !dice.one_in(4) {
-            tower.levels.push(queue(dice));
+            stack.levels.push(queue(dice));
         }
-        tower.mirroring = dice.one_in(2).then(|| random_mirroring(dice));
+        stack.mirroring = dice.one_in(2).then(|| random_mirroring(dice));
         let destages = |mirroring: &Mirroring| mirroring.destaging.is_some();
         // Only a cache knows when writes must not wait for a full batch.
-        if tower.mirroring.as_ref().is_some_and(destages) || dice.one_in(4) {
-            tower.caching = Some(random_caching(dice));
+        if stack.mirroring.as_ref().is_some_and(destages) || dice.one_in(4) {
+            stack.caching = Some(random_caching(dice));
         }
-        tower.array = dice.one_in(3).then(|| random_array(dice));
-        let is_declustered = tower.array.is_none() && dice.one_in(3);
-        tower.declustering = is_declustered.then(|| random_declustering(dice));
-        tower
+        stack.array = dice.one_in(3).then(|| random_array(dice));
+        let is_declustered = stack.array.is_none() && dice.one_in(3);
+        stack.declustering = is_declustered.then(|| random_declustering(dice));
+        stack
     }
 
     /// A drive with its levels, a pair, or an array of either.
@@ -391,7 +391,7 @@ impl Tower {
         }))
     }
 
-    /// Whether requests become commands for several members.
+    /// Returns true if requests become commands for several members.
     pub fn is_array(&self) -> bool {
         self.array.is_some() || self.declustering.is_some()
     }
@@ -408,7 +408,7 @@ impl Tower {
         BLOCKS * data as u64
     }
 
-    /// A drive with its levels, or a pair of them, perhaps behind a cache.
+    /// Builds a drive with its levels, or a pair of them, possibly below a cache.
     fn unit(&self, index: u64) -> BoxedDevice {
         let behind = match &self.mirroring {
             None => Behind::Device(self.member(index)),
@@ -455,7 +455,7 @@ impl Tower {
         behind(BoxedDevice::new(drive), &levels)
     }
 
-    /// Whether a flush waits for all that has been acknowledged.
+    /// Returns true if a flush waits for all acknowledged writes.
     pub fn has_late_copies(&self) -> bool {
         let mut mirroring = self.mirroring.iter();
         let is_late = |mirroring: &Mirroring| mirroring.writes == Writes::First;
@@ -466,13 +466,13 @@ impl Tower {
         let device = if self.disks == 1 {
             self.disk()
         } else {
-            let tower = self.clone();
-            BoxedDevice::opaque(SideBySide::new(self.disks, move || tower.disk()))
+            let stack = self.clone();
+            BoxedDevice::opaque(SideBySide::new(self.disks, move || stack.disk()))
         };
         behind(device, &self.above)
     }
 
-    /// Whether one queue holds the requests for all disks, and so keeps their order.
+    /// Returns true if one queue holds the requests for all disks, which keeps their order.
     pub fn has_common_queue(&self) -> bool {
         let mut above = self.above.iter();
         above.any(|level| matches!(level, Level::Queue(..)))
@@ -490,8 +490,8 @@ impl Tower {
     }
 }
 
-/// `device` behind `levels`. A policy that needs to know more than the device does is replaced by
-/// the default.
+/// Wraps `device` in `levels`. A policy that needs more knowledge than the device has is replaced
+/// by the default.
 fn behind(mut device: BoxedDevice, levels: &[Level]) -> BoxedDevice {
     for level in levels {
         device = match level {

@@ -1,4 +1,4 @@
-//! When the blocks of a write reach the media.
+//! The instants at which the blocks of a write reach the media.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ fn persisted(spec: &Spec, (ms, op, start, sectors): Arrival, times: &[f64]) -> V
     let blocks = |run: &Persisted| run.first.0..run.first.0 + run.sectors.0;
     let mut persisted = |ms: &f64| {
         while drive.advance(at(*ms)).is_some() {}
-        let persisted = drive.persisted(at(*ms)).expect("a drive tells");
+        let persisted = drive.persisted(at(*ms)).expect("a drive reports");
         persisted.iter().flat_map(blocks).collect()
     };
     times.iter().map(&mut persisted).collect()
@@ -44,7 +44,7 @@ fn an_absorbed_write_lands_sector_by_sector_after_it_has_completed() {
 
 #[test]
 fn a_zero_latency_write_lands_from_where_the_head_does() {
-    // In place in the middle of the seventh sector: the three behind it from 3.0 on, the seven from
+    // In place in the middle of the seventh sector: the three after it from 3.0 on, the seven from
     // 6.0.
     let spec = tiny("[buffer]\nwrite_on_arrival = true\n[bus]\nwrite_sector = \"0.1 ms\"\n");
     let found = persisted(&spec, (0.5, W, 20, 10), &[3.9, 4.1, 6.9, 7.1, 13.1]);
@@ -64,7 +64,7 @@ impl Watched {
         let seen = self.done.len();
         self.done
             .extend(std::iter::from_fn(|| self.drive.advance(now)));
-        let persisted = self.drive.persisted(now).expect("a drive tells");
+        let persisted = self.drive.persisted(now).expect("a drive reports");
         for run in persisted {
             for block in run.first.0..run.first.0 + run.sectors.0 {
                 *self.counts.entry(block).or_default() += 1;
@@ -75,7 +75,7 @@ impl Watched {
         }
     }
 
-    /// How many of the writes that have completed, with this many, hold `block`.
+    /// Returns the number of completed writes that contain `block`.
     fn written(&self, block: u64, of: impl Fn(&Completion) -> bool) -> u64 {
         let holds = |done: &&Completion| {
             let request = &done.request;
@@ -85,7 +85,7 @@ impl Watched {
         writes.filter(holds).count() as u64
     }
 
-    /// What a completion promises is on the media.
+    /// The blocks that a completion guarantees to be on the media.
     fn check(&self, completion: &Completion) {
         let request = &completion.request;
         match (request.op, completion.outcome) {
