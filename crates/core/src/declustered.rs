@@ -12,13 +12,13 @@
 //! can be ([`Layout::primary_share`]), and otherwise to the secondary. (A chain without failures
 //! reads primary copies only, so that its arms stay in one half.)
 //!
-//! Members may fail for good, before the run or during it ([`Declustering::failures`]). All that
+//! Members may fail for good, before the run or during it ([`DeclusteredConfig::failures`]). All that
 //! such a member had to do, and what it serves at that moment, is lost to it at once: reads go to
 //! the other copy, and writes to the failed member count no more. If two members fail that had both
 //! copies of some data, these are lost. Nothing is served from then on, and the parts of the array
 //! say what is lost ([`Device::parts`]).
 //!
-//! With [`Declustering::rebuild_share`] a spare takes the place of the first member that fails.
+//! With [`DeclusteredConfig::rebuild_share`] a spare takes the place of the first member that fails.
 //! From the failure or the first request on its units are rebuilt one by one, in order: the other
 //! copy is read and then written to the spare. A unit waits for the writes to it that have begun,
 //! and other writes to it wait for the rebuild of the unit. What the spare has is read and written
@@ -56,10 +56,10 @@ mod shadow;
 
 use std::collections::VecDeque;
 
-pub use disks::Disks;
+pub use disks::DiskSet;
 pub use error::LayoutError;
 use failing::Failing;
-pub use layout::{Kind, Layout, MAX_DISKS, Place};
+pub use layout::{CopyDisks, Layout, LayoutKind, MAX_DISKS};
 use parent::{Copied, Parent, Piece};
 
 use crate::device::{Children, Completion, Device, Part, Refused, Status};
@@ -75,7 +75,7 @@ use crate::units::{Bytes, Instant, SectorCount};
 
 /// The parameters of a declustered array.
 #[derive(Clone, Debug)]
-pub struct Declustering {
+pub struct DeclusteredConfig {
     /// Where the copies are.
     pub layout: Layout,
     /// The members that fail, each at most once.
@@ -92,7 +92,7 @@ pub struct Declustering {
     pub seed: u64,
 }
 
-impl Declustering {
+impl DeclusteredConfig {
     /// The blocks of an array of members of this many: half of theirs, in whole units.
     pub fn capacity(&self, member: SectorCount) -> SectorCount {
         SectorCount(self.rows(member) * self.unit.0 * self.layout.disks() as u64)
@@ -109,7 +109,7 @@ pub struct Declustered {
     members: Vec<Member>,
     /// The next event of each member.
     events: Events,
-    declustering: Declustering,
+    declustering: DeclusteredConfig,
     rows: u64,
     random: Generator,
     /// `None` if no member fails.
@@ -136,12 +136,15 @@ impl Declustered {
     /// When the members are not as many as the layout says or of unequal capacity, when they have
     /// no whole unit, when a member that is said to fail is not there or fails twice, or with a
     /// rebuild where none fails or with no share of the time.
-    pub fn new(members: Vec<BoxedDevice>, declustering: Declustering) -> Result<Self, Unknown> {
+    pub fn new(
+        members: Vec<BoxedDevice>,
+        declustering: DeclusteredConfig,
+    ) -> Result<Self, Unknown> {
         let sectors = members[0].capacity();
         for member in &members {
             assert_eq!(sectors, member.capacity(), "members of unequal capacity");
         }
-        let Declustering {
+        let DeclusteredConfig {
             layout,
             failures,
             rebuild_share,
@@ -227,13 +230,13 @@ impl Declustered {
 
     /// The two places of a block, the primary one first.
     fn copies(&self, block: u64) -> [Copied; 2] {
-        let Declustering { layout, unit, .. } = &self.declustering;
-        self.copies_at(layout.place(block / unit.0), block)
+        let DeclusteredConfig { layout, unit, .. } = &self.declustering;
+        self.copies_at(layout.copy_disks(block / unit.0), block)
     }
 
     /// The same of a block at this place.
-    fn copies_at(&self, place: Place, block: u64) -> [Copied; 2] {
-        let Declustering { layout, unit, .. } = &self.declustering;
+    fn copies_at(&self, place: CopyDisks, block: u64) -> [Copied; 2] {
+        let DeclusteredConfig { layout, unit, .. } = &self.declustering;
         let (number, offset) = (block / unit.0, block % unit.0);
         let row = number / layout.disks() as u64;
         let copy = |member, row: u64| Copied {
@@ -248,8 +251,8 @@ impl Declustered {
 
     /// Begins the piece of a read at one of the copies of `block`, that of a write at all.
     fn enter_copies(&mut self, now: Instant, piece: Piece, block: u64) {
-        let Declustering { layout, unit, .. } = &self.declustering;
-        let place = layout.place(block / unit.0);
+        let DeclusteredConfig { layout, unit, .. } = &self.declustering;
+        let place = layout.copy_disks(block / unit.0);
         let ([mut first, mut other], missing) = self.left(self.copies_at(place, block));
         if piece.op == Op::Read {
             let share = layout.primary_share(place, missing);

@@ -3,15 +3,15 @@
 //! # What it does
 //! A write goes to both members, and completes with the later copy or, as an option, with the
 //! first. A read goes to one member: to the one that a [`Routing`] names on its arrival, where it
-//! waits in that member's queue ([`Reads::Routed`]), or to the one that is free first and chooses
-//! it ([`Reads::Shared`]). Each member chooses among what waits for it by a policy of its own.
+//! waits in that member's queue ([`ReadDispatch::Routed`]), or to the one that is free first and chooses
+//! it ([`ReadDispatch::Shared`]). Each member chooses among what waits for it by a policy of its own.
 //! A flush goes to both members and completes with the later.
 //!
 //! Under a shared queue each member sees all waiting reads and its own copies of the writes. Once
 //! one member has taken a read, the other sees it no more; the copies of a write are not
 //! synchronised. If both members are free when a read arrives, the one that would end it sooner
 //! takes it, or the first if they do not tell positions. A shared queue can be divided by address
-//! ([`Reads::Divided`]): each member takes reads of its own part, and of the other's at most if it
+//! ([`ReadDispatch::Divided`]): each member takes reads of its own part, and of the other's at most if it
 //! would be idle.
 //!
 //! A read that fails at one member is read at the other as a whole, and fails only if that fails
@@ -27,20 +27,20 @@
 //! and those that arrive meanwhile wait for it. A request can be taken back while all its copies
 //! wait, a read also if the member in which it waits allows it.
 //!
-//! With a [`Destaging`] scheme writes wait until the members have time for them, for a non-volatile
+//! With a [`DestageConfig`] scheme writes wait until the members have time for them, for a non-volatile
 //! cache that has them already: see [`NvCache`](crate::nvcache::NvCache). Flushes do not wait for
 //! them. While a member is missing or being rebuilt, members do not take turns; writes for which a
 //! step of the rebuild waits do not wait for a full batch; and the commands of the rebuild are
 //! taken as reads are.
 //!
 //! # Failures
-//! Members may fail for good ([`Mirroring::failures`]). All that such a member had to do, and what
+//! Members may fail for good ([`MirrorConfig::failures`]). All that such a member had to do, and what
 //! it serves at that moment, is lost to it at once: reads go to the other member, behind what waits
 //! there, and the copies of writes count no more. If the second member fails before the first has
 //! been rebuilt, data are lost: all blocks that are not rebuilt. Nothing is served from then on,
 //! and the parts of the pair say what is lost ([`Device::parts`]).
 //!
-//! With [`Mirroring::rebuild`] a spare takes the place of the first member that fails. From the
+//! With [`MirrorConfig::rebuild`] a spare takes the place of the first member that fails. From the
 //! failure or the first request on its blocks are rebuilt in steps, from the first block of the
 //! pair on: they are read at the other member and then written to the spare. A step waits for the
 //! writes to its blocks that have begun, and other writes to them wait for the step. The spare
@@ -49,7 +49,7 @@
 //! that distinguish priorities. A rebuild that cannot read a block stops there.
 //!
 //! # Layout
-//! The second member can hold the data in the opposite order ([`Mirroring::transposed`]): in units
+//! The second member can hold the data in the opposite order ([`MirrorConfig::transposed`]): in units
 //! of some blocks, so that sequential access remains sequential within a unit. A request across
 //! units becomes a command for each.
 //!
@@ -79,9 +79,9 @@ mod served;
 mod shadow;
 mod writes;
 
-pub use destaging::{BatchOrder, Destaging, Scheme};
+pub use destaging::{BatchOrder, DestageConfig, DestageScheme};
 pub(crate) use member::Member;
-pub use parameters::{Mirroring, Reads, Rebuilding, Writes};
+pub use parameters::{MirrorConfig, ReadDispatch, RebuildConfig, WriteCompletion};
 pub(crate) use parent::{graver, tried_again};
 pub(crate) use places::Places;
 pub use routing::Routing;
@@ -112,8 +112,8 @@ pub struct Mirror {
     router: Option<Router>,
     /// How a shared queue is divided, if it is.
     divided: Option<Divided>,
-    writes: Writes,
-    destaging: Option<Destaging>,
+    writes: WriteCompletion,
+    destaging: Option<DestageConfig>,
     /// The member that processes the next batch of writes, if both have one.
     turn: usize,
     /// Writes do not wait for a full batch.
@@ -150,7 +150,7 @@ impl Mirror {
     /// When the members are of unequal capacity, the policy is not the one that the routing tries
     /// ([`Routing::tried`]), reads are routed or writes complete with the first copy although they
     /// are destaged, a member that fails is neither 0 nor 1 or fails twice, or there is a rebuild.
-    pub fn new(members: [BoxedDevice; 2], mirroring: &Mirroring) -> Result<Self, Unknown> {
+    pub fn new(members: [BoxedDevice; 2], mirroring: &MirrorConfig) -> Result<Self, Unknown> {
         Self::with_spare(members, None, mirroring)
     }
 
@@ -165,12 +165,12 @@ impl Mirror {
     pub fn with_spare(
         members: [BoxedDevice; 2],
         spare: Option<BoxedDevice>,
-        mirroring: &Mirroring,
+        mirroring: &MirrorConfig,
     ) -> Result<Self, Unknown> {
         let [first, second] = &members;
         let sectors = first.capacity();
         assert_eq!(sectors, second.capacity(), "members of unequal capacity");
-        if let Reads::Routed(routing) = mirroring.reads
+        if let ReadDispatch::Routed(routing) = mirroring.reads
             && let Some((needed, name)) = routing.tried()
         {
             assert_eq!(mirroring.policy.to_string(), needed, "behind {name}");
@@ -178,19 +178,19 @@ impl Mirror {
             second.check_knowledge(name, Knowledge::Times)?;
         }
         if let Some(destaging) = mirroring.destaging {
-            assert_eq!(mirroring.reads, Reads::Shared, "with destaging");
-            assert_eq!(mirroring.writes, Writes::Both, "with destaging");
+            assert_eq!(mirroring.reads, ReadDispatch::Shared, "with destaging");
+            assert_eq!(mirroring.writes, WriteCompletion::Both, "with destaging");
             let (needed, name) = destaging.order.needed();
             first.check_knowledge(name, needed)?;
             second.check_knowledge(name, needed)?;
         }
         let router = match mirroring.reads {
-            Reads::Shared | Reads::Divided { .. } => None,
-            Reads::Routed(routing) => Some(Router::new(routing, mirroring.seed)),
+            ReadDispatch::Shared | ReadDispatch::Divided { .. } => None,
+            ReadDispatch::Routed(routing) => Some(Router::new(routing, mirroring.seed)),
         };
         let divided = match mirroring.reads {
-            Reads::Divided { pivot, relaxed } => Some(Divided { pivot, relaxed }),
-            Reads::Shared | Reads::Routed(_) => None,
+            ReadDispatch::Divided { pivot, relaxed } => Some(Divided { pivot, relaxed }),
+            ReadDispatch::Shared | ReadDispatch::Routed(_) => None,
         };
         let [first, second] = members.map(|device| member(device, mirroring));
         let failing = failing(spare, sectors, mirroring)?;
@@ -460,7 +460,7 @@ impl Mirror {
             return;
         };
         let is_last = parent.copies[1 - member].is_over();
-        let is_enough = self.writes == Writes::First && parent.request.op == Op::Write;
+        let is_enough = self.writes == WriteCompletion::First && parent.request.op == Op::Write;
         let succeeds = copy.status.is_success();
         if is_last && !(is_enough && succeeds) {
             let [one, other] = parent.copies.map(|copy| copy.status);
@@ -500,11 +500,11 @@ impl Mirror {
 }
 
 /// A member with nothing to do.
-fn member(device: BoxedDevice, mirroring: &Mirroring) -> Result<Member, Unknown> {
+fn member(device: BoxedDevice, mirroring: &MirrorConfig) -> Result<Member, Unknown> {
     let policy = || tower::policy(&mirroring.policy, &device);
     let has_reserve = matches!(
         mirroring.reads,
-        Reads::Divided {
+        ReadDispatch::Divided {
             relaxed: Some(_),
             ..
         }
@@ -521,9 +521,9 @@ fn member(device: BoxedDevice, mirroring: &Mirroring) -> Result<Member, Unknown>
 fn failing(
     spare: Option<BoxedDevice>,
     sectors: SectorCount,
-    mirroring: &Mirroring,
+    mirroring: &MirrorConfig,
 ) -> Result<Option<Failing>, Unknown> {
-    let Mirroring {
+    let MirrorConfig {
         failures, rebuild, ..
     } = mirroring;
     assert_eq!(

@@ -3,20 +3,20 @@
 //! # What it does
 //! A write completes once its data are in the cache, and then goes to the device behind: it is
 //! destaged. The device decides when: by the policy of a queue, which may prefer reads, or in
-//! batches, if it is a mirrored pair with a scheme of [`Destaging`]. A read of blocks that are all
+//! batches, if it is a mirrored pair with a scheme of [`DestageConfig`]. A read of blocks that are all
 //! in the cache completes at once; any other goes to the device, and the cache adds what it has. A
 //! block leaves the cache when the device has written it.
 //!
 //! A write of blocks whose destage still waits replaces it: they are written once. If their destage
 //! has begun, they are destaged again after it ends, so that the newest data are the last to be
-//! written. Destages that touch are written as one up to the size [`Caching::merge`].
+//! written. Destages that touch are written as one up to the size [`NvCacheConfig::merge`].
 //!
 //! When the cache is full, writes wait for room in their order of arrival; the wait is part of
 //! their queue time. A write larger than the cache goes past it, and completes when the device has
 //! written it.
 //!
 //! Data in the cache are safe, so a flush completes at once, and so does a write with force unit
-//! access. A battery that fails ([`Caching::battery_fails`]) ends that: from then on a write
+//! access. A battery that fails ([`NvCacheConfig::battery_fails`]) ends that: from then on a write
 //! completes when the device has written it, a flush when all that was in the cache before it is
 //! written, and batches are not waited for.
 //!
@@ -34,7 +34,7 @@
 //! # Origin
 //! liu05 chapter 8; overwriting, the limit on size, merging and the battery go beyond it.
 //!
-//! [`Destaging`]: crate::mirror::Destaging
+//! [`DestageConfig`]: crate::mirror::DestageConfig
 
 mod dirty;
 
@@ -56,7 +56,7 @@ use dirty::{Dirty, overlap};
 
 /// The parameters of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Caching {
+pub struct NvCacheConfig {
     /// The most blocks that it holds, at least one.
     pub size: SectorCount,
     /// Destages that touch are written as one of at most this size, if they are to be merged.
@@ -66,7 +66,7 @@ pub struct Caching {
 }
 
 /// What stands behind a cache.
-pub enum Behind {
+pub enum CacheBacking {
     /// Any device.
     Device(BoxedDevice),
     /// A mirrored pair, which the cache can tell not to wait for full batches.
@@ -83,8 +83,8 @@ enum Child {
 
 /// A device behind a non-volatile write cache; see the module's documentation.
 pub struct NvCache {
-    caching: Caching,
-    behind: Behind,
+    caching: NvCacheConfig,
+    behind: CacheBacking,
     dirty: Dirty,
     children: Children<Child>,
     /// Children that the device does not take yet.
@@ -107,7 +107,7 @@ pub struct NvCache {
 
 impl NvCache {
     /// An empty cache in front of `behind`.
-    pub fn new(behind: Behind, caching: Caching) -> Self {
+    pub fn new(behind: CacheBacking, caching: NvCacheConfig) -> Self {
         Self {
             caching,
             behind,
@@ -364,7 +364,7 @@ impl NvCache {
     fn hurry(&mut self, now: Instant) {
         let hurries = !self.full.is_empty() || self.through > 0 || self.has_failed(now);
         if hurries != self.is_hurrying
-            && let Behind::Pair(pair) = &mut self.behind
+            && let CacheBacking::Pair(pair) = &mut self.behind
         {
             pair.hurry(now, hurries);
         }
@@ -418,7 +418,7 @@ impl NvCache {
     }
 }
 
-impl Behind {
+impl CacheBacking {
     fn device(&self) -> &dyn Device {
         match self {
             Self::Device(device) => device,

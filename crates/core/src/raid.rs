@@ -22,14 +22,14 @@
 //!   read of a row waits for writes to it and they for it. A write keeps the parity such that this
 //!   works, or writes the data alone where the failed member had the parity.
 //!
-//! Members may fail while the array works ([`Striping::failures`]). What waits for such a member is
+//! Members may fail while the array works ([`RaidConfig::failures`]). What waits for such a member is
 //! lost to it at once, and what it serves at that moment when it would have ended. A read is then
 //! begun again from the others, and so is a write that has lost what it must know; what has to be
 //! written to the failed member follows from the rest of the row. If a second member fails before
 //! the first has been rebuilt, data are lost: what both had in the rows that are not rebuilt. The
 //! array serves nothing from then on, and says what is lost ([`Device::parts`]).
 //!
-//! With [`Striping::rebuild_share`] a spare takes the place of the first member that fails. From
+//! With [`RaidConfig::rebuild_share`] a spare takes the place of the first member that fails. From
 //! the failure or the first request on its rows are rebuilt one by one, in order: all others of the
 //! row are read, and the missing unit is written to the spare. Writes to the row wait meanwhile,
 //! and so does the rebuild for writes that came before. From then on the row is whole again. After
@@ -89,7 +89,7 @@ use crate::units::{Bytes, Instant, Lbn, SectorCount};
 
 /// The parameters of an array.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Striping {
+pub struct RaidConfig {
     /// What a row holds.
     pub level: Level,
     /// The blocks of a stripe unit; at least one. The units of the last row are shorter if the
@@ -115,7 +115,7 @@ pub enum Level {
 
 impl Level {
     /// The fewest members.
-    pub const fn least_members(self) -> usize {
+    pub const fn min_members(self) -> usize {
         match self {
             Self::Zero => 1,
             Self::Five => 3,
@@ -169,7 +169,7 @@ impl Raid {
     /// When the members are too few or of unequal capacity, when a unit is empty, when a member
     /// that is said to fail is not there or fails twice, or with a rebuild where none fails or with
     /// no share of the time.
-    pub fn new(members: Vec<BoxedDevice>, striping: &Striping) -> Result<Self, Unknown> {
+    pub fn new(members: Vec<BoxedDevice>, striping: &RaidConfig) -> Result<Self, Unknown> {
         let sectors = members[0].capacity();
         for member in &members {
             assert_eq!(sectors, member.capacity(), "members of unequal capacity");

@@ -4,9 +4,9 @@ use super::layout::MAX_DISKS;
 
 /// A set of disks, by number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Disks(u32);
+pub struct DiskSet(u32);
 
-impl Disks {
+impl DiskSet {
     /// No disk.
     pub const NONE: Self = Self(0);
 
@@ -32,7 +32,7 @@ impl Disks {
     }
 
     /// Whether some disk is in both sets.
-    pub fn meets(self, other: Self) -> bool {
+    pub fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
@@ -58,7 +58,7 @@ impl Disks {
     }
 }
 
-impl FromIterator<usize> for Disks {
+impl FromIterator<usize> for DiskSet {
     fn from_iter<T: IntoIterator<Item = usize>>(disks: T) -> Self {
         disks.into_iter().fold(Self::NONE, Self::with)
     }

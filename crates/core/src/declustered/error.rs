@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use super::layout::{Kind, MAX_DISKS};
+use super::layout::{LayoutKind, MAX_DISKS};
 
 /// Why there is no such layout. The message is one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,18 +52,20 @@ impl fmt::Display for LayoutError {
 
 impl Error for LayoutError {}
 
-pub(super) fn check(kind: Kind, disks: usize) -> Result<(), LayoutError> {
+pub(super) fn check(kind: LayoutKind, disks: usize) -> Result<(), LayoutError> {
     if !(2..=MAX_DISKS).contains(&disks) {
         return Err(LayoutError::Disks(disks));
     }
     let divides = |cluster: usize| cluster > 0 && disks.is_multiple_of(cluster);
     match kind {
-        Kind::Basic if !divides(2) => Err(LayoutError::Pairs(disks)),
-        Kind::Interleaved { cluster: 1 } => Err(LayoutError::Small),
-        Kind::Interleaved { cluster } | Kind::GroupRotate { cluster } if !divides(cluster) => {
+        LayoutKind::Basic if !divides(2) => Err(LayoutError::Pairs(disks)),
+        LayoutKind::Interleaved { cluster: 1 } => Err(LayoutError::Small),
+        LayoutKind::Interleaved { cluster } | LayoutKind::GroupRotate { cluster }
+            if !divides(cluster) =>
+        {
             Err(LayoutError::Clusters(cluster, disks))
         }
-        Kind::GroupRotate { cluster } if !divides(2 * cluster) => {
+        LayoutKind::GroupRotate { cluster } if !divides(2 * cluster) => {
             Err(LayoutError::PairsOfClusters(cluster, disks))
         }
         _ => Ok(()),

@@ -2,7 +2,7 @@
 //! spare.
 
 use super::parent::{Copied, Parent, Piece};
-use super::{Declustered, Disks, lost};
+use super::{Declustered, DiskSet, lost};
 use crate::device::{Completion, Lost, Part, Status};
 use crate::mirror::{Member, Places};
 use crate::redundancy::{Due, Failure, Failures, Progress};
@@ -15,7 +15,7 @@ pub(super) struct Failing {
     failures: Failures,
     places: Places,
     /// The places of members that have failed, until a spare has all that they had.
-    missing: Disks,
+    missing: DiskSet,
     /// The place of the spare, until it has everything.
     rebuilding: Option<usize>,
     /// The units of the member that the spare has, from the first on.
@@ -43,7 +43,7 @@ impl Failing {
         Self {
             failures,
             places: Places::new(members, spare),
-            missing: Disks::NONE,
+            missing: DiskSet::NONE,
             rebuilding: None,
             rebuilt: 0,
             step: None,
@@ -57,7 +57,7 @@ impl Failing {
     }
 
     /// The members that do not have the unit number `unit` of theirs.
-    fn missing(&self, unit: u64) -> Disks {
+    fn missing(&self, unit: u64) -> DiskSet {
         match self.rebuilding {
             Some(place) if unit < self.rebuilt => self.missing.without(place),
             _ => self.missing,
@@ -69,9 +69,9 @@ impl Declustered {
     /// Of the places of a block those that have it, the primary one first, and the members without
     /// what they have at such a place.
     #[inline]
-    pub(super) fn left(&self, copies: [Copied; 2]) -> ([Option<Copied>; 2], Disks) {
+    pub(super) fn left(&self, copies: [Copied; 2]) -> ([Option<Copied>; 2], DiskSet) {
         let Some(failing) = &self.failing else {
-            return (copies.map(Some), Disks::NONE);
+            return (copies.map(Some), DiskSet::NONE);
         };
         let unit = self.declustering.unit.0;
         let is_missing = |copy: &Copied| failing.missing(copy.place / unit).contains(copy.member);
@@ -179,7 +179,7 @@ impl Declustered {
     fn lost(&self, at: Instant, member: usize) -> Option<Lost> {
         let layout = &self.declustering.layout;
         let missing = self.failing.as_ref().map(|failing| failing.missing);
-        let is_shared = |missing: Disks| layout.sharing(member).meets(missing);
+        let is_shared = |missing: DiskSet| layout.sharing(member).intersects(missing);
         missing.filter(|missing| is_shared(*missing))?;
         let unit = self.declustering.unit.0;
         let is_lost = |number: u64| {
@@ -360,7 +360,7 @@ impl Declustered {
             // In each row there is one unit with its second copy there.
             let first = (failing.rebuilt - rows) * disks;
             let mut units = first..first + disks;
-            let unit = units.find(|unit| layout.place(*unit).secondary == place);
+            let unit = units.find(|unit| layout.copy_disks(*unit).secondary == place);
             unit.unwrap_or(first)
         };
         failing.step = Some(Step {

@@ -1,6 +1,6 @@
 //! Where the two copies of a block are, and which of them is read.
 
-use super::disks::Disks;
+use super::disks::DiskSet;
 use super::error::{self, LayoutError};
 
 /// The most disks of a layout. A longer chain of disks has too many sets of failures to enumerate.
@@ -8,7 +8,7 @@ pub const MAX_DISKS: usize = 24;
 
 /// How the second copies are placed (liu05, section 9.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum LayoutKind {
     /// Basic mirroring: disks 2 i and 2 i + 1 have the same data.
     Basic,
     /// Interleaved declustering: the second copies of a disk's data are striped over the other
@@ -29,7 +29,7 @@ pub enum Kind {
     },
 }
 
-impl Kind {
+impl LayoutKind {
     /// Its name in words.
     pub fn name(self) -> &'static str {
         match self {
@@ -43,27 +43,27 @@ impl Kind {
 
 /// The disks with the two copies of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct CopyDisks {
     /// The disk with the primary copy.
     pub primary: usize,
     /// The disk with the secondary copy; always another one.
     pub secondary: usize,
 }
 
-impl Place {
+impl CopyDisks {
     /// Both disks.
-    pub fn disks(self) -> Disks {
-        Disks::NONE.with(self.primary).with(self.secondary)
+    pub fn disks(self) -> DiskSet {
+        DiskSet::NONE.with(self.primary).with(self.secondary)
     }
 }
 
 /// A kind of layout on a number of disks.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    kind: Kind,
+    kind: LayoutKind,
     disks: usize,
     /// For each disk, those that have the other copies of its data.
-    sharing: Vec<Disks>,
+    sharing: Vec<DiskSet>,
 }
 
 impl Layout {
@@ -71,15 +71,15 @@ impl Layout {
     ///
     /// # Errors
     /// If the disks do not divide into pairs, clusters, or pairs of clusters, as `kind` needs.
-    pub fn new(kind: Kind, disks: usize) -> Result<Self, LayoutError> {
+    pub fn new(kind: LayoutKind, disks: usize) -> Result<Self, LayoutError> {
         error::check(kind, disks)?;
         let mut layout = Self {
             kind,
             disks,
             sharing: Vec::new(),
         };
-        let mut sharing = vec![Disks::NONE; disks];
-        for Place { primary, secondary } in layout.period() {
+        let mut sharing = vec![DiskSet::NONE; disks];
+        for CopyDisks { primary, secondary } in layout.period() {
             sharing[primary] = sharing[primary].with(secondary);
             sharing[secondary] = sharing[secondary].with(primary);
         }
@@ -88,7 +88,7 @@ impl Layout {
     }
 
     /// How the second copies are placed.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> LayoutKind {
         self.kind
     }
 
@@ -101,49 +101,51 @@ impl Layout {
     ///
     /// The layouts drawn in figures 9.1 to 9.5 of the thesis follow from its prose; where that
     /// leaves the order of rows open, this takes the first disk that it allows in row 0.
-    pub fn place(&self, block: u64) -> Place {
+    pub fn copy_disks(&self, block: u64) -> CopyDisks {
         let disks = self.disks as u64;
         let (primary, row) = ((block % disks) as usize, block / disks);
         let secondary = match self.kind {
-            Kind::Basic => primary ^ 1,
-            Kind::Chained => (primary + 1) % self.disks,
-            Kind::Interleaved { cluster } => {
+            LayoutKind::Basic => primary ^ 1,
+            LayoutKind::Chained => (primary + 1) % self.disks,
+            LayoutKind::Interleaved { cluster } => {
                 let (first, at) = (primary - primary % cluster, primary % cluster);
                 let turn = (row % (cluster as u64 - 1)) as usize;
                 first + (at + 1 + turn) % cluster
             }
-            Kind::GroupRotate { cluster } => {
+            LayoutKind::GroupRotate { cluster } => {
                 let (number, at) = (primary / cluster, primary % cluster);
                 let turn = (row % cluster as u64) as usize;
                 (number ^ 1) * cluster + (at + turn) % cluster
             }
         };
-        Place { primary, secondary }
+        CopyDisks { primary, secondary }
     }
 
     /// The rows after which places repeat.
     pub fn rows(&self) -> usize {
         match self.kind {
-            Kind::Basic | Kind::Chained => 1,
-            Kind::Interleaved { cluster } => cluster - 1,
-            Kind::GroupRotate { cluster } => cluster,
+            LayoutKind::Basic | LayoutKind::Chained => 1,
+            LayoutKind::Interleaved { cluster } => cluster - 1,
+            LayoutKind::GroupRotate { cluster } => cluster,
         }
     }
 
     /// The places of the blocks of all rows until they repeat.
-    pub fn period(&self) -> impl Iterator<Item = Place> {
-        (0..(self.rows() * self.disks) as u64).map(|block| self.place(block))
+    pub fn period(&self) -> impl Iterator<Item = CopyDisks> {
+        (0..(self.rows() * self.disks) as u64).map(|block| self.copy_disks(block))
     }
 
     /// The disks that have the other copies of the data of `disk`: their failure loses data if
     /// `disk` has failed.
-    pub fn sharing(&self, disk: usize) -> Disks {
+    pub fn sharing(&self, disk: usize) -> DiskSet {
         self.sharing[disk]
     }
 
     /// Whether all data have a copy on a disk that is not in `failed`.
-    pub fn survives(&self, failed: Disks) -> bool {
-        failed.iter().all(|disk| !self.sharing[disk].meets(failed))
+    pub fn survives(&self, failed: DiskSet) -> bool {
+        failed
+            .iter()
+            .all(|disk| !self.sharing[disk].intersects(failed))
     }
 
     /// The share of the reads of a block at `place`, both of whose copies are left, that goes to
@@ -157,11 +159,11 @@ impl Layout {
     ///   one failure L = N and this is equation 9.6, with failures half a chain apart it is 9.7.
     /// - Group rotate: α = n / (2 n - k) to the cluster in which k disks have failed (section
     ///   9.2.4), so that half go to each of two clusters without failures.
-    pub fn primary_share(&self, place: Place, failed: Disks) -> f64 {
+    pub fn primary_share(&self, place: CopyDisks, failed: DiskSet) -> f64 {
         match self.kind {
-            Kind::Basic | Kind::Interleaved { .. } => 0.5,
-            Kind::Chained => self.chained_share(place.primary, failed),
-            Kind::GroupRotate { cluster } => {
+            LayoutKind::Basic | LayoutKind::Interleaved { .. } => 0.5,
+            LayoutKind::Chained => self.chained_share(place.primary, failed),
+            LayoutKind::GroupRotate { cluster } => {
                 let failures = |disk: usize| {
                     let first = disk - disk % cluster;
                     let disks = first..first + cluster;
@@ -177,7 +179,7 @@ impl Layout {
         }
     }
 
-    fn chained_share(&self, disk: usize, failed: Disks) -> f64 {
+    fn chained_share(&self, disk: usize, failed: DiskSet) -> f64 {
         let disks = self.disks;
         let since = (0..disks).find(|d| failed.contains((disk + disks - d) % disks));
         let until = (1..=disks).find(|d| failed.contains((disk + d) % disks));

@@ -32,13 +32,19 @@ pub(super) fn count(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Disks, Kind};
+    use super::super::{DiskSet, LayoutKind};
     use super::*;
     use crate::random::{Purpose, below, generator};
 
     /// A unit is lost if neither of its disks is there, nor the spare for one of them that has it.
-    fn is_lost(layout: &Layout, rows: u64, failed: Disks, spare: (usize, u64), unit: u64) -> bool {
-        let (place, row) = (layout.place(unit), unit / layout.disks() as u64);
+    fn is_lost(
+        layout: &Layout,
+        rows: u64,
+        failed: DiskSet,
+        spare: (usize, u64),
+        unit: u64,
+    ) -> bool {
+        let (place, row) = (layout.copy_disks(unit), unit / layout.disks() as u64);
         let copies = [(place.primary, row), (place.secondary, rows + row)];
         let has =
             |(disk, own): (usize, u64)| !failed.contains(disk) || disk == spare.0 && own < spare.1;
@@ -50,15 +56,15 @@ mod tests {
     fn what_is_lost_is_what_a_look_at_each_unit_finds() {
         let mut lost = 0;
         for (kind, disks) in [
-            (Kind::Basic, 6),
-            (Kind::Interleaved { cluster: 2 }, 6),
-            (Kind::Interleaved { cluster: 4 }, 8),
-            (Kind::Interleaved { cluster: 7 }, 7),
-            (Kind::Chained, 2),
-            (Kind::Chained, 7),
-            (Kind::GroupRotate { cluster: 1 }, 4),
-            (Kind::GroupRotate { cluster: 3 }, 12),
-            (Kind::GroupRotate { cluster: 5 }, 10),
+            (LayoutKind::Basic, 6),
+            (LayoutKind::Interleaved { cluster: 2 }, 6),
+            (LayoutKind::Interleaved { cluster: 4 }, 8),
+            (LayoutKind::Interleaved { cluster: 7 }, 7),
+            (LayoutKind::Chained, 2),
+            (LayoutKind::Chained, 7),
+            (LayoutKind::GroupRotate { cluster: 1 }, 4),
+            (LayoutKind::GroupRotate { cluster: 3 }, 12),
+            (LayoutKind::GroupRotate { cluster: 5 }, 10),
         ] {
             let layout = Layout::new(kind, disks).expect("a layout");
             let dice = &mut generator(disks as u64, 0, Purpose::Requests);
@@ -66,7 +72,7 @@ mod tests {
                 let rows = 1 + below(dice, 30);
                 let failed = 1 + below(dice, 4);
                 let failed = (0..failed).map(|_| below(dice, disks as u64) as usize);
-                let failed: Disks = failed.collect();
+                let failed: DiskSet = failed.collect();
                 let spare = failed.iter().next().expect("a disk");
                 for rebuilt in 0..=2 * rows {
                     let is_lost =
@@ -88,8 +94,8 @@ mod tests {
     /// 2 / 3 10^12 such units, and of the row behind them one more.
     #[test]
     fn large_disks_take_no_longer() {
-        let layout = Layout::new(Kind::Interleaved { cluster: 4 }, 8).expect("a layout");
-        let failed: Disks = [4, 5].into_iter().collect();
+        let layout = Layout::new(LayoutKind::Interleaved { cluster: 4 }, 8).expect("a layout");
+        let failed: DiskSet = [4, 5].into_iter().collect();
         let rows = 3_000_000_000_001;
         let is_lost = |unit: u64| is_lost(&layout, rows, failed, (4, 0), unit);
         let found = count(&layout, rows, 0, is_lost);

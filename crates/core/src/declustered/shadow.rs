@@ -56,18 +56,18 @@ impl Copies for Declustered {
 
 fn random_array(dice: &mut Generator, log: &Log) -> Made<Declustered> {
     let kinds = [
-        (Kind::Basic, 4),
-        (Kind::Interleaved { cluster: 3 }, 6),
-        (Kind::Chained, 5),
-        (Kind::Chained, 2),
-        (Kind::GroupRotate { cluster: 2 }, 4),
+        (LayoutKind::Basic, 4),
+        (LayoutKind::Interleaved { cluster: 3 }, 6),
+        (LayoutKind::Chained, 5),
+        (LayoutKind::Chained, 2),
+        (LayoutKind::GroupRotate { cluster: 2 }, 4),
     ];
     let (kind, disks) = kinds[below(dice, 5) as usize];
     let failures = shadow::random_failures(disks, dice);
     let rebuilds = !failures.is_empty() && below(dice, 3) > 0;
     let unit = SectorCount(1 + below(dice, 4));
     let sectors = SectorCount(2 * unit.0 + below(dice, 16));
-    let declustering = Declustering {
+    let declustering = DeclusteredConfig {
         layout: Layout::new(kind, disks).expect("a layout"),
         failures: failures.clone(),
         rebuild_share: rebuilds.then(|| [0.2, 0.7, 1.0][below(dice, 3) as usize]),

@@ -21,9 +21,9 @@ use crate::sched::Knowledge;
 
 /// A scheme of destaging.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Destaging {
+pub struct DestageConfig {
     /// When batches begin.
-    pub scheme: Scheme,
+    pub scheme: DestageScheme,
     /// TW: the number of writes in a batch, at least one.
     pub batch: usize,
     /// The order within a batch.
@@ -32,7 +32,7 @@ pub struct Destaging {
 
 /// When batches begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scheme {
+pub enum DestageScheme {
     /// Alternating deferred updates (ADU, liu05 section 8.1.1): writes go in batches only, which
     /// the members process in turn.
     Alternating,
@@ -108,7 +108,7 @@ pub(super) enum Step {
     Nothing,
 }
 
-impl Destaging {
+impl DestageConfig {
     /// What `member`, which is free, does next.
     pub(super) fn step(&self, state: &State, member: usize) -> Step {
         let own = &state.sides[member];
@@ -117,8 +117,8 @@ impl Destaging {
             return Step::OfBatch;
         }
         match self.scheme {
-            Scheme::Alternating => self.alternate(state, member),
-            Scheme::Conditional { reads } => self.prefer_reads(state, member, reads),
+            DestageScheme::Alternating => self.alternate(state, member),
+            DestageScheme::Conditional { reads } => self.prefer_reads(state, member, reads),
         }
     }
 
@@ -194,8 +194,8 @@ mod tests {
         }
     }
 
-    fn destaging(scheme: Scheme) -> Destaging {
-        Destaging {
+    fn destaging(scheme: DestageScheme) -> DestageConfig {
+        DestageConfig {
             scheme,
             batch: 4,
             order: BatchOrder::Nearest,
@@ -205,7 +205,7 @@ mod tests {
     /// Each row of key points 1 to 3 of section 8.1.1.
     #[test]
     fn adu_writes_in_batches_only_and_by_turns() {
-        let adu = destaging(Scheme::Alternating);
+        let adu = destaging(DestageScheme::Alternating);
         let quiet = side(3, 0);
         let full = side(4, 0);
         let busy = side(4, 2);
@@ -234,7 +234,7 @@ mod tests {
     /// Table 8.1 and key points 1 to 3 of section 8.1.2.
     #[test]
     fn ad_cp_writes_single_blocks_while_no_read_waits() {
-        let ad_cp = destaging(Scheme::Conditional { reads: 3 });
+        let ad_cp = destaging(DestageScheme::Conditional { reads: 3 });
         let quiet = side(1, 0);
         let full = side(4, 0);
         let busy = side(4, 2);
@@ -266,8 +266,8 @@ mod tests {
             ..state(reads, first, second)
         };
         let (none, full) = (side(0, 0), side(4, 0));
-        let adu = destaging(Scheme::Alternating);
-        let ad_cp = destaging(Scheme::Conditional { reads: 3 });
+        let adu = destaging(DestageScheme::Alternating);
+        let ad_cp = destaging(DestageScheme::Conditional { reads: 3 });
         for (state, steps) in [
             // The first is missing, and it is its turn.
             (degraded(2, none, full), [Step::BeginBatch; 2]),
@@ -287,7 +287,10 @@ mod tests {
 
     #[test]
     fn both_schemes_end_with_nothing_left_when_they_must_hurry() {
-        for scheme in [Scheme::Alternating, Scheme::Conditional { reads: 1 }] {
+        for scheme in [
+            DestageScheme::Alternating,
+            DestageScheme::Conditional { reads: 1 },
+        ] {
             let destaging = destaging(scheme);
             for turn in [0, 1] {
                 for sides in [[1, 0], [0, 1], [1, 1]] {

@@ -1,6 +1,6 @@
 //! A member of a pair or an array, and what waits for it.
 
-use super::destaging::Destaging;
+use super::destaging::DestageConfig;
 use super::writes::Writes;
 use crate::device::{Completion, Device, Part, Work};
 use crate::queue::CommandQueue;
@@ -96,8 +96,8 @@ impl Member {
     }
 
     /// Begins a batch of writes and takes out its first.
-    pub fn begin_batch(&mut self, now: Instant, destaging: &Destaging) -> Option<Pending> {
-        let Destaging { batch, order, .. } = *destaging;
+    pub fn begin_batch(&mut self, now: Instant, destaging: &DestageConfig) -> Option<Pending> {
+        let DestageConfig { batch, order, .. } = *destaging;
         self.writes.begin_batch(now, batch, order, &self.device);
         self.meter.begin_batch(now);
         self.writes.of_batch(now, &self.device)

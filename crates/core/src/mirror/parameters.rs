@@ -1,37 +1,37 @@
 //! The parameters of a pair.
 
-use super::destaging::Destaging;
+use super::destaging::DestageConfig;
 use super::routing::Routing;
-use crate::redundancy::Failure;
+use crate::device::Failure;
 use crate::sched::PolicyConfig;
 use crate::units::{Lbn, SectorCount};
 
 /// The parameters of a mirrored pair. The default is routed in turn, in order of arrival.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Mirroring {
+pub struct MirrorConfig {
     /// The order in which each member serves what waits for it.
     pub policy: PolicyConfig,
     /// Where reads wait.
-    pub reads: Reads,
+    pub reads: ReadDispatch,
     /// When writes complete.
-    pub writes: Writes,
+    pub writes: WriteCompletion,
     /// The second member holds units of this many blocks in the opposite order. At least one; a
     /// last part of the device that is no whole unit stays where it is.
     pub transposed: Option<SectorCount>,
     /// When writes go to the members; `None` is at once. For a shared queue, and writes that
     /// complete with both copies.
-    pub destaging: Option<Destaging>,
+    pub destaging: Option<DestageConfig>,
     /// The members that fail, each at most once.
     pub failures: Vec<Failure>,
     /// What the first failed member had is rebuilt on a spare.
-    pub rebuild: Option<Rebuilding>,
+    pub rebuild: Option<RebuildConfig>,
     /// What a random routing depends on.
     pub seed: u64,
 }
 
 /// How a pair rebuilds what a failed member had.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rebuilding {
+pub struct RebuildConfig {
     /// The share of the time in which the rebuild is under way, above 0 and at most 1.
     pub share_fraction: f64,
     /// The blocks that it reads and writes at once, from 1 to [`Request::MAX_SECTORS`].
@@ -42,7 +42,7 @@ pub struct Rebuilding {
 
 /// Where reads wait until a member serves them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reads {
+pub enum ReadDispatch {
     /// In one queue for both members.
     Shared,
     /// In one queue from which each member takes those of its own part: affinity (liu05 sections
@@ -58,7 +58,7 @@ pub enum Reads {
     Routed(Routing),
 }
 
-impl Default for Reads {
+impl Default for ReadDispatch {
     fn default() -> Self {
         Self::Routed(Routing::default())
     }
@@ -66,7 +66,7 @@ impl Default for Reads {
 
 /// When a write completes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Writes {
+pub enum WriteCompletion {
     /// With the later copy.
     #[default]
     Both,

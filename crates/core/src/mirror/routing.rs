@@ -32,9 +32,9 @@ pub enum Routing {
     LastRequest,
     /// So that the mean response of all that waits, it included, is least if nothing more comes.
     /// For queues by shortest access time (`satf`).
-    LeastResponse,
+    MinResponse,
     /// The same for the mean service.
-    LeastService,
+    MinService,
 }
 
 impl Routing {
@@ -45,8 +45,8 @@ impl Routing {
             Self::Uniform | Self::Cyclic | Self::Affinity { .. } | Self::ShortestQueue => None,
             Self::ShortestResponse => Some(("fcfs", "srt")),
             Self::LastRequest => Some(("fcfs", "olr")),
-            Self::LeastResponse => Some(("satf", "minr")),
-            Self::LeastService => Some(("satf", "mins")),
+            Self::MinResponse => Some(("satf", "minr")),
+            Self::MinService => Some(("satf", "mins")),
         }
     }
 }
@@ -78,9 +78,9 @@ impl Router {
     pub fn try_out(&self, now: Instant, prospects: &[Prospect<'_>; 2]) -> usize {
         let [first, second] = prospects;
         let is_second = match self.routing {
-            Routing::LeastResponse | Routing::LeastService => {
+            Routing::MinResponse | Routing::MinService => {
                 let by = |totals: Totals| match self.routing {
-                    Routing::LeastService => totals.services,
+                    Routing::MinService => totals.services,
                     _ => totals.responses,
                 };
                 let of = |prospect: &Prospect<'_>, with| by(prospect.by_access(now, with));

@@ -64,27 +64,27 @@ impl Copies for Mirror {
     }
 }
 
-fn random_mirroring(dice: &mut Generator) -> Mirroring {
+fn random_mirroring(dice: &mut Generator) -> MirrorConfig {
     let failures = shadow::random_failures(2, dice);
     let rebuilds = !failures.is_empty() && below(dice, 3) > 0;
-    Mirroring {
+    MirrorConfig {
         // Positions are unknown here.
         policy: ["fcfs", "sstf", "clook"][below(dice, 3) as usize]
             .parse()
             .expect("a policy"),
         reads: match below(dice, 4) {
-            0 => Reads::Shared,
-            3 => Reads::Divided {
+            0 => ReadDispatch::Shared,
+            3 => ReadDispatch::Divided {
                 pivot: Lbn(below(dice, 40)),
                 relaxed: [None, Some(0), Some(2)][below(dice, 3) as usize],
             },
-            1 => Reads::Routed(Routing::Uniform),
-            _ => Reads::Routed(Routing::ShortestQueue),
+            1 => ReadDispatch::Routed(Routing::Uniform),
+            _ => ReadDispatch::Routed(Routing::ShortestQueue),
         },
-        writes: [Writes::Both, Writes::First][below(dice, 2) as usize],
+        writes: [WriteCompletion::Both, WriteCompletion::First][below(dice, 2) as usize],
         transposed: (below(dice, 2) == 0).then(|| SectorCount(1 + below(dice, 5))),
         destaging: None,
-        rebuild: rebuilds.then(|| Rebuilding {
+        rebuild: rebuilds.then(|| RebuildConfig {
             share_fraction: [0.2, 0.7, 1.0][below(dice, 3) as usize],
             unit: SectorCount(1 + below(dice, 6)),
         }),
@@ -93,13 +93,16 @@ fn random_mirroring(dice: &mut Generator) -> Mirroring {
     }
 }
 
-fn random_destaging(dice: &mut Generator) -> Mirroring {
+fn random_destaging(dice: &mut Generator) -> MirrorConfig {
     let reads = 1 + below(dice, 3) as usize;
-    let schemes = [Scheme::Alternating, Scheme::Conditional { reads }];
-    Mirroring {
-        reads: Reads::Shared,
-        writes: Writes::Both,
-        destaging: Some(Destaging {
+    let schemes = [
+        DestageScheme::Alternating,
+        DestageScheme::Conditional { reads },
+    ];
+    MirrorConfig {
+        reads: ReadDispatch::Shared,
+        writes: WriteCompletion::Both,
+        destaging: Some(DestageConfig {
             scheme: schemes[below(dice, 2) as usize],
             batch: 1 + below(dice, 5) as usize,
             // Positions are unknown here.
@@ -110,7 +113,7 @@ fn random_destaging(dice: &mut Generator) -> Mirroring {
 }
 
 fn random_pair(
-    random: impl Fn(&mut Generator) -> Mirroring,
+    random: impl Fn(&mut Generator) -> MirrorConfig,
     dice: &mut Generator,
     log: &Log,
 ) -> Made<Mirror> {

@@ -55,7 +55,7 @@ impl Shadow {
         let rebuilds = !failures.is_empty() && below(dice, 3) > 0;
         let shares = [0.2, 0.7, 1.0];
         let rebuild_share = rebuilds.then(|| shares[below(dice, 3) as usize]);
-        let striping = Striping {
+        let striping = RaidConfig {
             level: Level::Five,
             failures: failures.clone(),
             unit: SectorCount(1 + below(dice, 5)),

@@ -2,10 +2,10 @@
 //! with second copies from block 100 of each drive on. Disk 2 has unit 2 first, and the second copy
 //! of unit 1 at block 100.
 
-use diskarm_core::declustered::{Declustered, Declustering, Kind, Layout};
+use diskarm_core::declustered::{Declustered, DeclusteredConfig, Layout, LayoutKind};
+use diskarm_core::device::Failure;
 use diskarm_core::device::{Completion, Device, RedundancyWork, Status, Work};
 use diskarm_core::drive::Drive;
-use diskarm_core::redundancy::Failure;
 use diskarm_core::request::Request;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::tower::BoxedDevice;
@@ -19,13 +19,13 @@ fn drive(number: usize) -> Drive {
     Drive::new(&tiny(""), Angle::of(3 * number as u64 % 10, 10)).expect("a sound layout")
 }
 
-fn chain(failures: &[(usize, f64)], rebuild_share: Option<f64>) -> Declustering {
+fn chain(failures: &[(usize, f64)], rebuild_share: Option<f64>) -> DeclusteredConfig {
     let failures = failures.iter().map(|&(member, ms)| Failure {
         member,
         at: at_ms(ms),
     });
-    Declustering {
-        layout: Layout::new(Kind::Chained, 4).expect("a layout"),
+    DeclusteredConfig {
+        layout: Layout::new(LayoutKind::Chained, 4).expect("a layout"),
         failures: failures.collect(),
         rebuild_share,
         unit: SectorCount(10),
@@ -169,7 +169,7 @@ fn a_failed_read_tries_no_disk_that_has_failed() {
     let bad = BadBlocks {
         first: Lbn(0),
         end: Lbn(10),
-        affected: Affected::Reads,
+        affected: Affected::ReadDispatch,
         retries: 3,
     };
     let read = |failures: &[(usize, f64)]| -> Vec<Completion> {

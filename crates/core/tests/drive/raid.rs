@@ -1,11 +1,11 @@
 //! Arrays of tiny drives, whose platters are not in step.
 
+use diskarm_core::device::Failure;
 use diskarm_core::device::{Completion, Device, DiskWork, Status, Work};
 use diskarm_core::drive::Drive;
 use diskarm_core::host::Host;
-use diskarm_core::mirror::{Mirror, Mirroring};
-use diskarm_core::raid::{Level, Raid, Striping};
-use diskarm_core::redundancy::Failure;
+use diskarm_core::mirror::{Mirror, MirrorConfig};
+use diskarm_core::raid::{Level, Raid, RaidConfig};
 use diskarm_core::request::{Op, Ordering, Request};
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::tower::BoxedDevice;
@@ -21,8 +21,8 @@ fn drive(member: usize) -> Drive {
     Drive::new(&tiny(""), Angle::of(3 * member as u64 % 10, 10)).expect("a sound layout")
 }
 
-fn striping(level: Level, unit: u64) -> Striping {
-    Striping {
+fn striping(level: Level, unit: u64) -> RaidConfig {
+    RaidConfig {
         level,
         unit: SectorCount(unit),
         policy: PolicyConfig::default(),
@@ -32,8 +32,8 @@ fn striping(level: Level, unit: u64) -> Striping {
 }
 
 /// Disk 1 is down.
-fn degraded(unit: u64) -> Striping {
-    Striping {
+fn degraded(unit: u64) -> RaidConfig {
+    RaidConfig {
         failures: vec![failure(1, Instant::START)],
         ..striping(FIVE, unit)
     }
@@ -113,7 +113,7 @@ fn stripes_of_one_disk_are_a_queue_in_front_of_it() {
         let expected = run(&mut Host::new(plain, of_drive), &requests);
         for unit in [1, 7, 64, 1_000] {
             let members = vec![BoxedDevice::new(drive(0))];
-            let striping = Striping {
+            let striping = RaidConfig {
                 policy: policy.clone(),
                 ..striping(Level::Zero, unit)
             };
@@ -252,7 +252,7 @@ fn a_rebuild_reads_all_others_and_writes_the_spare() {
 
 fn rebuilt(members: usize, share: f64) -> Raid {
     let devices = (0..=members).map(|member| BoxedDevice::new(drive(member)));
-    let striping = Striping {
+    let striping = RaidConfig {
         rebuild_share: Some(share),
         ..degraded(60)
     };
@@ -298,7 +298,7 @@ fn members_tell_what_they_have_done() {
 #[test]
 fn an_idle_member_that_fails_keeps_its_figures() {
     let members = (0..3).map(|member| BoxedDevice::new(drive(member)));
-    let failing = Striping {
+    let failing = RaidConfig {
         failures: vec![failure(1, at_ms(100.0)), failure(2, at_ms(200.0))],
         ..striping(FIVE, 10)
     };
@@ -346,7 +346,7 @@ fn a_rebuild_stops_at_a_block_that_it_cannot_read() {
 }
 
 fn spoilt_and_rebuilt(bad: &[(usize, u64)]) -> Raid {
-    let striping = Striping {
+    let striping = RaidConfig {
         rebuild_share: Some(1.0),
         ..degraded(10)
     };
@@ -365,7 +365,7 @@ fn faulty(member: usize, bad: &[(usize, u64)]) -> BoxedDevice {
     let blocks = own.map(|&(_, place)| BadBlocks {
         first: Lbn(place),
         end: Lbn(place + 1),
-        affected: Affected::Reads,
+        affected: Affected::ReadDispatch,
         retries: 1,
     });
     let plan = FaultPlan {
@@ -403,7 +403,7 @@ fn what_a_failing_member_has_to_do_is_done_without_it() {
     let others = [0, 2, 3, 4].map(|member| alone.ends(first, member, R, 12, 2));
     let read = others.into_iter().max().expect("four");
     let failing = |requests: &[(f64, Request)]| {
-        let striping = Striping {
+        let striping = RaidConfig {
             failures: vec![failure(1, at_ms(0.5))],
             ..striping(FIVE, 10)
         };
@@ -435,7 +435,7 @@ fn what_waited_for_a_failing_member_goes_to_the_others_in_order_of_arrival() {
     let late = (3..8).map(|id| (99.0 + id as f64 / 10.0, request(id, R, 18 - id, 1)));
     let requests: Vec<_> = early.chain(late).collect();
     let members = (0..3).map(|member| BoxedDevice::new(drive(member)));
-    let failing = Striping {
+    let failing = RaidConfig {
         failures: vec![failure(1, at_ms(99.8))],
         ..striping(FIVE, 10)
     };
@@ -485,7 +485,7 @@ fn a_second_failure_loses_what_is_not_rebuilt() {
                 .collect()
         };
         let build = |failures: Vec<Failure>| {
-            let striping = Striping {
+            let striping = RaidConfig {
                 failures,
                 rebuild_share: share,
                 ..striping(FIVE, 30)
@@ -558,7 +558,7 @@ fn a_rebuild_under_load_is_projected() {
         let reads = [0, 2, 3, 4].map(|member| alone.ends(at, member, R, 30 * row, 30));
         at = alone.ends(reads.into_iter().max().expect("four"), 5, W, 30 * row, 30);
     }
-    let striping = Striping {
+    let striping = RaidConfig {
         rebuild_share: Some(1.0),
         ..degraded(30)
     };
@@ -631,7 +631,7 @@ fn what_waits_can_be_taken_back() {
 fn stripes_over_pairs_are_those_pairs() {
     let pair = |number: usize| {
         let members = [2 * number, 2 * number + 1].map(|member| BoxedDevice::new(drive(member)));
-        Mirror::new(members, &Mirroring::default()).expect("drives")
+        Mirror::new(members, &MirrorConfig::default()).expect("drives")
     };
     let pairs = (0..3).map(|number| BoxedDevice::opaque(pair(number)));
     let mut array = Raid::new(pairs.collect(), &striping(Level::Zero, 10)).expect("pairs");

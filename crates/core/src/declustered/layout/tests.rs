@@ -2,26 +2,33 @@ use super::*;
 
 /// Every layout on 2 to `most` disks.
 fn all(max: usize) -> Vec<Layout> {
-    let kinds = |cluster| [Kind::Interleaved { cluster }, Kind::GroupRotate { cluster }];
+    let kinds = |cluster| {
+        [
+            LayoutKind::Interleaved { cluster },
+            LayoutKind::GroupRotate { cluster },
+        ]
+    };
     let of = |disks: usize| {
         let clusters = (1..=disks).flat_map(kinds);
-        let kinds = [Kind::Basic, Kind::Chained].into_iter().chain(clusters);
+        let kinds = [LayoutKind::Basic, LayoutKind::Chained]
+            .into_iter()
+            .chain(clusters);
         kinds.filter_map(move |kind| Layout::new(kind, disks).ok())
     };
     (2..=max).flat_map(of).collect()
 }
 
-fn layout(kind: Kind, disks: usize) -> Layout {
+fn layout(kind: LayoutKind, disks: usize) -> Layout {
     Layout::new(kind, disks).unwrap()
 }
 
 /// The four layouts of the thesis' example: 8 disks, clusters of 4.
 fn example() -> [Layout; 4] {
     [
-        Kind::Basic,
-        Kind::Interleaved { cluster: 4 },
-        Kind::Chained,
-        Kind::GroupRotate { cluster: 4 },
+        LayoutKind::Basic,
+        LayoutKind::Interleaved { cluster: 4 },
+        LayoutKind::Chained,
+        LayoutKind::GroupRotate { cluster: 4 },
     ]
     .map(|kind| layout(kind, 8))
 }
@@ -31,7 +38,9 @@ fn example() -> [Layout; 4] {
 fn blocks_are_where_the_prose_puts_them() {
     let secondaries = |layout: &Layout, primary: u64| -> Vec<usize> {
         let blocks = (0..4).map(|row| primary + row * 8);
-        blocks.map(|block| layout.place(block).secondary).collect()
+        blocks
+            .map(|block| layout.copy_disks(block).secondary)
+            .collect()
     };
     let [basic, interleaved, chained, rotate] = example();
     assert_eq!(secondaries(&basic, 0), [1, 1, 1, 1]);
@@ -47,7 +56,7 @@ fn blocks_are_where_the_prose_puts_them() {
 fn each_disk_has_as_many_copies_as_any_other() {
     for layout in all(12) {
         let mut copies = vec![[0, 0]; layout.disks()];
-        for Place { primary, secondary } in layout.period() {
+        for CopyDisks { primary, secondary } in layout.period() {
             assert_ne!(primary, secondary, "{layout:?}");
             copies[primary][0] += 1;
             copies[secondary][1] += 1;
@@ -55,7 +64,7 @@ fn each_disk_has_as_many_copies_as_any_other() {
         assert!(copies.iter().all(|of| *of == [layout.rows(); 2]));
         // Places repeat with the rows.
         let period = (layout.rows() * layout.disks()) as u64;
-        assert!((0..period).all(|b| layout.place(b) == layout.place(b + 3 * period)));
+        assert!((0..period).all(|b| layout.copy_disks(b) == layout.copy_disks(b + 3 * period)));
     }
 }
 
@@ -63,17 +72,17 @@ fn each_disk_has_as_many_copies_as_any_other() {
 #[test]
 fn the_smallest_clusters_are_mirrored_pairs() {
     for disks in [2, 6, 12] {
-        let basic = layout(Kind::Basic, disks);
+        let basic = layout(LayoutKind::Basic, disks);
         for kind in [
-            Kind::Interleaved { cluster: 2 },
-            Kind::GroupRotate { cluster: 1 },
+            LayoutKind::Interleaved { cluster: 2 },
+            LayoutKind::GroupRotate { cluster: 1 },
         ] {
             let other = layout(kind, disks);
             assert!((0..100).all(|block| other.place(block) == basic.place(block)));
         }
     }
-    let (chain, pair) = (layout(Kind::Chained, 2), layout(Kind::Basic, 2));
-    assert!((0..10).all(|block| chain.place(block) == pair.place(block)));
+    let (chain, pair) = (layout(LayoutKind::Chained, 2), layout(LayoutKind::Basic, 2));
+    assert!((0..10).all(|block| chain.copy_disks(block) == pair.place(block)));
 }
 
 #[test]
@@ -81,35 +90,35 @@ fn disks_that_do_not_divide_are_one_clear_line() {
     let error = |kind, disks| Layout::new(kind, disks).unwrap_err().to_string();
     let cases = [
         (
-            error(Kind::Basic, 1),
+            error(LayoutKind::Basic, 1),
             "found 1 as the number of disks, expected 2 to 24",
         ),
         (
-            error(Kind::Chained, 25),
+            error(LayoutKind::Chained, 25),
             "found 25 as the number of disks, expected 2 to 24",
         ),
         (
-            error(Kind::Basic, 7),
+            error(LayoutKind::Basic, 7),
             "basic mirroring needs pairs, found 7 disks",
         ),
         (
-            error(Kind::Interleaved { cluster: 3 }, 8),
+            error(LayoutKind::Interleaved { cluster: 3 }, 8),
             "clusters of 3 do not divide 8 disks",
         ),
         (
-            error(Kind::Interleaved { cluster: 0 }, 8),
+            error(LayoutKind::Interleaved { cluster: 0 }, 8),
             "clusters of 0 do not divide 8 disks",
         ),
         (
-            error(Kind::Interleaved { cluster: 1 }, 8),
+            error(LayoutKind::Interleaved { cluster: 1 }, 8),
             "found clusters of 1 disk, expected 2 or more",
         ),
         (
-            error(Kind::GroupRotate { cluster: 3 }, 9),
+            error(LayoutKind::GroupRotate { cluster: 3 }, 9),
             "group rotate needs pairs of clusters, found 3 clusters of 3 disks",
         ),
         (
-            error(Kind::GroupRotate { cluster: 8 }, 8),
+            error(LayoutKind::GroupRotate { cluster: 8 }, 8),
             "group rotate needs pairs of clusters, found one cluster of 8 disks",
         ),
     ];
