@@ -169,7 +169,7 @@ fn a_failed_read_tries_no_disk_that_has_failed() {
     let bad = BadBlocks {
         first: Lbn(0),
         end: Lbn(10),
-        affected: Affected::ReadDispatch,
+        affected: Affected::Reads,
         retries: 3,
     };
     let read = |failures: &[(usize, f64)]| -> Vec<Completion> {

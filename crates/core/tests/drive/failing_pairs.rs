@@ -259,7 +259,7 @@ fn a_rebuild_of_a_pair_stops_at_a_block_that_it_cannot_read() {
     let bad = BadBlocks {
         first: Lbn(70),
         end: Lbn(71),
-        affected: Affected::ReadDispatch,
+        affected: Affected::Reads,
         retries: 1,
     };
     let plan = FaultPlan {

@@ -195,7 +195,7 @@ fn spoilt(first: &[u64], second: &[u64]) -> [BoxedDevice; 2] {
         let blocks = bad.iter().map(|&block| BadBlocks {
             first: Lbn(block),
             end: Lbn(block + 1),
-            affected: Affected::ReadDispatch,
+            affected: Affected::Reads,
             retries: 1,
         });
         let medium_errors = blocks.collect();

@@ -365,7 +365,7 @@ fn faulty(member: usize, bad: &[(usize, u64)]) -> BoxedDevice {
     let blocks = own.map(|&(_, place)| BadBlocks {
         first: Lbn(place),
         end: Lbn(place + 1),
-        affected: Affected::ReadDispatch,
+        affected: Affected::Reads,
         retries: 1,
     });
     let plan = FaultPlan {

@@ -144,11 +144,7 @@ fn random_faults(dice: &mut Dice) -> FaultPlan {
             blocks.push(BadBlocks {
                 first: Lbn(first),
                 end: Lbn(first + 1 + dice.below(20)),
-                affected: dice.of(&[
-                    Affected::ReadDispatch,
-                    Affected::WriteCompletion,
-                    Affected::Both,
-                ]),
+                affected: dice.of(&[Affected::Reads, Affected::Writes, Affected::Both]),
                 retries: 1 + dice.below(3) as u16,
             });
         }
