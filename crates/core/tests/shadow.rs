@@ -1,5 +1,5 @@
-//! A shadow copy of the data behind a non-volatile cache: whatever has been acknowledged is in the
-//! cache or on every disk, at any time, and on the disks once the cache has been emptied. Disks of
+//! A shadow copy of the data under a non-volatile cache: all acknowledged data are in the cache or on
+//! every disk, at any time, and on the disks once the cache has been emptied. Disks of
 //! pairs fail, and are rebuilt on a spare.
 //!
 //! Requests carry no data, so each write has a number instead. A disk notes the newest numbers of
@@ -60,7 +60,7 @@ impl Disk {
         self.waiting.len() + usize::from(self.busy.is_some())
     }
 
-    /// Begins any of the commands that wait.
+    /// Begins one of the waiting commands.
     fn begin(&mut self, now: Instant) {
         if self.busy.is_some() || self.waiting.is_empty() {
             return;
@@ -167,7 +167,7 @@ struct Run {
     met: Met,
 }
 
-/// What runs have met.
+/// Counts over all runs.
 #[derive(Debug, Default)]
 struct Met {
     /// Reads of what the cache held.
@@ -261,7 +261,7 @@ impl Run {
         }
     }
 
-    /// What failures did, if there may be any.
+    /// Returns the report on failures, if there may be any.
     fn redundancy(&self) -> Option<RedundancyWork> {
         let parts = self.cache.parts(Instant::START).into_iter();
         let mut works = parts.filter_map(|part| match part.work {
@@ -338,7 +338,7 @@ impl Run {
         }
     }
 
-    /// What has been acknowledged is in the cache or on all disks.
+    /// Checks that all acknowledged data are in the cache or on all disks.
     fn check(&self) {
         if self.has_lost_data() {
             return;

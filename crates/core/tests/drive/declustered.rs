@@ -43,7 +43,7 @@ fn array(kind: LayoutKind, disks: usize, failed: &[usize]) -> Declustered {
     Declustered::new(members.collect(), declustering).expect("a drive knows all")
 }
 
-/// When the last of these commands ends, each submitted to an idle drive of its own.
+/// Returns when the last of these commands ends, each submitted to an idle drive of its own.
 fn alone(commands: &[(usize, Op, u64, u64)]) -> Instant {
     let ends = commands.iter().map(|&(member, op, place, sectors)| {
         let done = run(&mut drive(member), &[(0.0, request(0, op, place, sectors))]);
@@ -70,7 +70,7 @@ fn requests_are_commands_at_the_copies() {
     let read = request(7, R, 57, 3);
     assert_eq!(end_of(&mut chain(&[]), read), alone(&[(1, R, 17, 3)]));
     assert_eq!(end_of(&mut chain(&[1]), read), alone(&[(2, R, 117, 3)]));
-    // Behind disk 3 and before disk 2 all reads go to the primary copy.
+    // After disk 3 and before disk 2 all reads go to the primary copy.
     assert_eq!(end_of(&mut chain(&[2]), read), alone(&[(1, R, 17, 3)]));
     let write = request(7, W, 57, 3);
     let both = [(1, W, 17, 3), (2, W, 117, 3)];
@@ -110,7 +110,7 @@ fn no_two_copies_are_in_one_place() {
         let layout = Layout::new(kind, 6).expect("a layout");
         let mut copies = Vec::new();
         for unit in 0..600 {
-            let place = layout.place(unit);
+            let place = layout.copy_disks(unit);
             copies.push((place.primary, false, unit / 6));
             copies.push((place.secondary, true, unit / 6));
         }
@@ -184,9 +184,9 @@ fn accesses(kind: LayoutKind, failed: &[usize]) -> Vec<[f64; 2]> {
     loads.collect()
 }
 
-/// The loads of liu05, section 9.2, by hand: equations 9.1 to 9.7, and twice 9.10. Each disk has
-/// 1,000 reads of its own data, and those of about as many shared ones are drawn with a deviation
-/// of at most 32.
+/// Loads of liu05, section 9.2, computed by hand: equations 9.1 to 9.7, and 9.10 twice. Each disk has
+/// 1,000 reads of its own data. The number drawn from about as many shared reads has a standard
+/// deviation of at most 32.
 #[test]
 fn each_disk_gets_its_load() {
     let interleaved = LayoutKind::Interleaved { cluster: 4 };
@@ -253,7 +253,7 @@ fn a_read_that_fails_is_read_at_the_other_copy() {
     let done = read(&[]);
     assert_eq!(done[0].status, Status::Recovered { retries: 1 });
     assert_eq!(done[0].breakdown.total(), done[0].response());
-    // Block 58, 13 blocks behind the first.
+    // Block 58, 13 blocks after the first.
     let done = read(&[2]);
     assert_eq!(done[0].status, Status::MediumError { offset: 13 });
     assert_eq!(done[0].bad_block(), Some(Lbn(58)));

@@ -76,7 +76,7 @@ fn a_rebuild_of_a_chain_reads_both_neighbours() {
         let mut alone = Alone::new();
         let (mut at, mut ended) = (Instant::START, Instant::START);
         for step in 0..20 {
-            // The spare is device 4, and the place is that of the lost unit.
+            // The spare is device 4, and the position is that of the lost unit.
             let (source, place) = match step {
                 0..10 => (3, 100 + 10 * step),
                 _ => (1, 10 * (step - 10)),
@@ -148,7 +148,7 @@ fn an_idle_disk_that_fails_keeps_its_figures() {
     assert_eq!(works, [unused, (1, busy, 0.0), unused, unused]);
 }
 
-/// Of a write one copy is left.
+/// The other copy of the write is left.
 #[test]
 fn a_write_at_a_failing_disk_ends_with_the_other_copy() {
     let write = [(0.0, request(3, W, 10, 2))];

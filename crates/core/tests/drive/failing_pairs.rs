@@ -93,7 +93,7 @@ fn what_a_failing_member_had_to_do_goes_to_the_other() {
         match reads {
             ReadDispatch::Divided { .. } => unreachable!("not tried"),
             ReadDispatch::Shared => {
-                // It goes behind what waits there.
+                // It waits behind the commands there.
                 assert_eq!(times(&done), [(1, 5.0), (2, 8.0), (0, 16.0)]);
                 assert_eq!(queue, [0.0, 4.8, 8.0]);
             }
@@ -127,7 +127,7 @@ fn a_write_completes_with_the_copies_that_are_left() {
     assert_eq!(ends(&[(1, 0.0)], WriteCompletion::Both), [(7, 1.0)]);
 }
 
-/// The first reads block 0 and writes block 5 behind it; the second writes block 5 at once. A read
+/// The first member reads block 0 and then writes block 5; the second writes block 5 at once. A read
 /// of block 5 waits for the second copy, and so does a write.
 #[test]
 fn what_overlaps_a_write_waits_for_its_second_copy_if_it_completed_with_the_first() {
@@ -229,7 +229,7 @@ fn a_second_failure_before_the_end_of_the_rebuild_loses_the_rest() {
         .submit(Instant::START, Request::flush(0))
         .expect("a flush");
     while steps.rebuilt().expect("a rebuild").steps == 0 {
-        let event = steps.next_event().expect("a rebuild goes on");
+        let event = steps.next_event().expect("a rebuild continues");
         steps.advance(event);
     }
     let second = steps.next_event().expect("it pauses") - Instant::START;

@@ -174,7 +174,7 @@ fn a_read_in_reserve_is_served_as_a_whole() {
     assert_eq!(reads.collect::<Vec<u64>>(), [1, 2]);
 }
 
-/// What the second is free for at 4 ms: the copy of the write or the read, whichever is nearer.
+/// At 4 ms the second member takes the copy of the write or the read, whichever is nearer.
 #[test]
 fn members_choose_among_waiting_reads_and_their_copies_of_writes() {
     let requests = [
@@ -252,7 +252,7 @@ fn an_ordered_request_is_alone() {
         (0.2, request(2, R, 2, 1)),
     ];
     let done = run(&mut pair(&only(0)), &requests);
-    // The copies of 0 end at 1 and 6 ms, and those of 1 at 12 and 7 ms.
+    // The copies of request 0 end at 1 and 6 ms, and the copies of request 1 at 12 and 7 ms.
     assert_eq!(times(&done), [(0, 6.0), (1, 12.0), (2, 13.0)]);
 }
 
@@ -310,7 +310,7 @@ fn reads_of_one_member_are_those_of_a_queue_in_front_of_it() {
     }
 }
 
-/// Reads of a transposed member are those of a drive asked for the places.
+/// Reads of a transposed member take as long as reads of the same positions of a drive.
 #[test]
 fn a_transposed_member_holds_units_in_the_opposite_order() {
     let transposed = MirrorConfig {
@@ -345,7 +345,7 @@ fn mixed() -> Vec<(f64, Request)> {
     (0..80).map(request).collect()
 }
 
-/// What the router below compares, of a read and of all that the members complete.
+/// The measure that the router below compares, from a read and all completions of the members.
 type Cost = fn(u64, [&[Completion]; 2]) -> Span;
 
 /// The commands of a request at a member of a pair whose second holds units of `unit` of its
@@ -375,8 +375,8 @@ fn commands(request: &Request, member: usize, unit: Option<u64>) -> Vec<Request>
     commands
 }
 
-/// What a drive completes that takes one command at a time. All commands of a request wait before
-/// the first of them can begin.
+/// Returns the completions of a drive that takes one command at a time. All commands of a request wait
+/// before the first of them can begin.
 fn in_turn(
     mut drive: Drive,
     policy: &PolicyConfig,

@@ -33,7 +33,7 @@ fn pair(destaging: DestageConfig, caching: NvCacheConfig) -> NvCache {
     in_front_of_pair(Vec::new(), None, destaging, caching)
 }
 
-/// The same if the first disk has failed before the run, perhaps with a spare for it.
+/// Like [`pair`], but the first disk has failed before the run, perhaps with a spare for it.
 fn degraded(destaging: DestageConfig, rebuild: Option<RebuildConfig>) -> NvCache {
     let (member, at) = (0, Instant::START);
     in_front_of_pair(vec![Failure { member, at }], rebuild, destaging, LARGE)

@@ -53,7 +53,7 @@ fn array(level: Level, members: usize, unit: u64) -> Raid {
     Raid::new(members.collect(), &striping(level, unit)).expect("a drive knows all")
 }
 
-/// When a command that is submitted to an idle drive of its own ends.
+/// Drives that serve one command each, to compute when it ends on an idle drive.
 struct Alone(Vec<Drive>);
 
 impl Alone {
@@ -72,7 +72,7 @@ impl Alone {
         }
     }
 
-    /// When the same command ends at both members.
+    /// Returns when the same command has ended at both members.
     fn both(&mut self, at: Instant, members: [usize; 2], op: Op, place: u64) -> Instant {
         let [one, other] = members.map(|member| self.ends(at, member, op, place, 2));
         one.max(other)
@@ -153,7 +153,7 @@ fn a_small_write_is_two_reads_and_then_two_writes() {
     assert!(written > Instant::START + Span::from_ms(12.0));
 }
 
-/// Of three writes to row 1 each reads when the one before has ended; writes to two rows do not
+/// Each of three writes to row 1 reads when the previous one has ended; writes to two rows do not
 /// wait for each other.
 #[test]
 fn writes_to_one_row_go_one_after_the_other() {
@@ -261,7 +261,7 @@ fn rebuilt(members: usize, share: f64) -> Raid {
 
 /// Two reads at disk 0, of which one waits, and a write at disk 1.
 #[test]
-fn members_tell_what_they_have_done() {
+fn members_report_their_work() {
     let mut array = array(Level::Zero, 2, 10);
     let requests = [
         (0.0, request(0, R, 0, 1)),
@@ -427,10 +427,10 @@ fn what_a_failing_member_has_to_do_is_done_without_it() {
 }
 
 /// The last number of a part that has ended is used first: of the reads that wait for disk 1 later
-/// ones have smaller numbers. What it serves when it fails is read again when that would have
-/// ended, behind those that waited.
+/// ones have smaller numbers. A command in service is read again when it would have ended, behind
+/// those that waited.
 #[test]
-fn what_waited_for_a_failing_member_goes_to_the_others_in_order_of_arrival() {
+fn commands_of_a_failing_member_go_to_the_others_in_order_of_arrival() {
     let early = (0..3).map(|id| (0.0, request(id, R, id, 1)));
     let late = (3..8).map(|id| (99.0 + id as f64 / 10.0, request(id, R, 18 - id, 1)));
     let requests: Vec<_> = early.chain(late).collect();
@@ -473,8 +473,8 @@ fn what_a_member_cannot_read_follows_from_all_others() {
     assert_eq!(done[0].bad_block(), Some(Lbn(62)));
 }
 
-/// What two of five disks of 200 blocks had, in units of 30, counted block by block. A rebuild that
-/// has rows already has saved them.
+/// The loss of two of five disks of 200 blocks, in units of 30, is counted block by block. Rows that
+/// have been rebuilt are not lost.
 #[test]
 fn a_second_failure_loses_what_is_not_rebuilt() {
     for (share, rows) in [(None, 0), (Some(1.0), 2)] {
@@ -517,7 +517,7 @@ fn a_second_failure_loses_what_is_not_rebuilt() {
             });
         let found = lost.expect("failures");
         // Left-symmetric, from its definition: the parity of row r is at disk 4 - r modulo 5, and
-        // the data begin behind it.
+        // the data begin after it.
         let mut blocks = Vec::new();
         for (place, member) in (0..200).flat_map(|place| [(place, 1), (place, 3)]) {
             let (row, offset) = (place / 30, place % 30);
@@ -549,7 +549,7 @@ fn a_second_failure_loses_what_is_not_rebuilt() {
 }
 
 /// Seven rows of 30 blocks, the last of 20. A read completes after two of them or more; the others
-/// are rebuilt when nothing is asked any more.
+/// are rebuilt when no requests are left.
 #[test]
 fn a_rebuild_under_load_is_projected() {
     let mut alone = Alone::new(6);
@@ -626,7 +626,7 @@ fn what_waits_can_be_taken_back() {
     assert_eq!(done.last().map(|done| done.request.id), Some(4));
 }
 
-/// RAID 1+0: requests within one unit are those of the pair that has it.
+/// RAID 1+0: requests within one unit take as long as at the pair that has it.
 #[test]
 fn stripes_over_pairs_are_those_pairs() {
     let pair = |number: usize| {

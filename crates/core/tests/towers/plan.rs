@@ -212,8 +212,8 @@ fn random_mirroring(dice: &mut Dice) -> MirrorConfig {
         ReadDispatch::Routed(routing),
     ]);
     let is_routed = matches!(reads, ReadDispatch::Routed(_));
-    let tried = routing.tried().filter(|_| is_routed);
-    let needed = tried.and_then(|(needed, _)| needed.parse().ok());
+    let rehearsed = routing.rehearsed().filter(|_| is_routed);
+    let needed = rehearsed.and_then(|(needed, _)| needed.parse().ok());
     let destages = reads == ReadDispatch::Shared && dice.one_in(2);
     let fails = dice.one_in(3);
     let failures = fails.then(|| random_failure(2, dice));

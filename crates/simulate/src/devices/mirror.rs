@@ -141,7 +141,7 @@ pub(super) fn mirroring(
             return Err(InputError::new(field, "shared", expected));
         }
     };
-    if let Some((needed, name)) = routing.and_then(Routing::tried)
+    if let Some((needed, name)) = routing.and_then(Routing::rehearsed)
         && policy.to_string() != needed
     {
         let expected = format!("{needed}, which routing={name} tries");

@@ -1,71 +1,53 @@
-//! Pairs on real bytes.
-
-use std::collections::BTreeMap;
+//! The layout of a pair, and pairs on real bytes.
 
 use super::*;
+use crate::array::shadow::{self, Made};
 use crate::device::slow::{Log, Slow};
 use crate::random::{Generator, below};
-use crate::redundancy::shadow::{self, Copies, Made};
-use crate::units::Lbn;
 
-impl Copies for Mirror {
-    fn commands(&self) -> BTreeMap<u64, Option<Request>> {
-        let parents = self.parents.iter();
-        let request = |parent: &Parent| (!parent.rebuilds).then_some(parent.request);
-        parents.map(|(id, parent)| (id, request(parent))).collect()
-    }
+fn runs(start: u64, sectors: u64) -> Vec<(u64, u64)> {
+    let layout = Layout::new(Some(SectorCount(10)), SectorCount(34));
+    let commands = layout.commands(1, Op::Read, start..start + sectors);
+    let run = |access: &Access| (access.start, access.sectors);
+    commands.iter().map(run).collect()
+}
 
-    fn key(command: u64) -> u64 {
-        parent_of(command).0
-    }
+#[test]
+fn units_are_in_the_opposite_order_and_the_rest_stays() {
+    assert_eq!(runs(0, 10), [(20, 10)]);
+    assert_eq!(runs(3, 2), [(23, 2)]);
+    assert_eq!(runs(8, 14), [(28, 2), (10, 10), (0, 2)]);
+    assert_eq!(runs(29, 3), [(9, 1), (30, 2)]);
+    assert_eq!(runs(30, 4), [(30, 4)]);
+    // A flush.
+    assert_eq!(runs(0, 0), [(0, 0)]);
+}
 
-    fn numbers(&self) -> Vec<usize> {
-        let failing = self.failing.as_ref();
-        let number = |place| failing.map_or(place, |failing| failing.number(place));
-        (0..2).map(number).collect()
-    }
-
-    fn block(&self, member: usize, place: u64) -> Option<Lbn> {
-        let mut blocks = (0..self.capacity().0).map(Lbn);
-        blocks.find(|block| {
-            let request = Request::new(0, Op::Read, *block, SectorCount(1));
-            let piece = self.layout.piece(&request, member, 0);
-            piece.is_some_and(|(_, piece)| piece.start.0 == place)
-        })
-    }
-
-    fn has(&self, member: usize, place: u64) -> bool {
-        let block = self.block(member, place);
-        block.is_some_and(|block| {
-            self.serves(member, &Request::new(0, Op::Read, block, SectorCount(1)))
-        })
-    }
-
-    fn has_lost_data(&self) -> bool {
-        Self::has_lost_data(self)
-    }
-
-    fn empty(&mut self, now: Instant) {
-        self.hurry(now, true);
-    }
-
-    fn is_empty(&self) -> bool {
-        assert!(self.reported == 0 || !self.parents.is_empty());
-        self.parents.is_empty()
-    }
-
-    fn has_held(&self) -> bool {
-        !self.held.is_empty()
-    }
-
-    fn steps(&self) -> Option<(u64, u64)> {
-        let progress = self.rebuilt()?;
-        Some((progress.steps, progress.of))
+#[test]
+fn every_block_has_one_position() {
+    for unit in 1..40 {
+        let layout = Layout::new(Some(SectorCount(unit)), SectorCount(34));
+        let mut positions: Vec<u64> = (0..34).map(|block| layout.position(1, block)).collect();
+        let back = positions.iter().map(|start| layout.position(1, *start));
+        assert!(back.eq(0..34), "units of {unit}");
+        positions.sort_unstable();
+        assert_eq!(positions, (0..34).collect::<Vec<u64>>(), "units of {unit}");
     }
 }
 
-fn random_mirroring(dice: &mut Generator) -> MirrorConfig {
-    let failures = shadow::random_failures(2, dice);
+impl shadow::Copies for Pair {
+    fn has(array: &Mirror, member: usize, start: u64) -> bool {
+        let block = Lbn(array.placement.layout.position(member, start));
+        array.serves(member, &Request::new(0, Op::Read, block, SectorCount(1)))
+    }
+
+    fn empty(array: &mut Mirror, now: Instant) {
+        array.hurry(now, true);
+    }
+}
+
+fn random_config(dice: &mut Generator) -> MirrorConfig {
+    let failures = shadow::random_failures_of_copies(2, dice);
     let rebuilds = !failures.is_empty() && below(dice, 3) > 0;
     MirrorConfig {
         // Positions are unknown here.
@@ -108,7 +90,7 @@ fn random_destaging(dice: &mut Generator) -> MirrorConfig {
             // Positions are unknown here.
             order: BatchOrder::Ascending,
         }),
-        ..random_mirroring(dice)
+        ..random_config(dice)
     }
 }
 
@@ -116,34 +98,33 @@ fn random_pair(
     random: impl Fn(&mut Generator) -> MirrorConfig,
     dice: &mut Generator,
     log: &Log,
-) -> Made<Mirror> {
-    let mirroring = random(dice);
+) -> Made<Pair> {
+    let config = random(dice);
     let sectors = SectorCount(1 + below(dice, 40));
     let mut slow = |number| BoxedDevice::opaque(Slow::new(number, sectors, dice, log));
     let members = [slow(0), slow(1)];
-    let spare = mirroring.rebuild.map(|_| slow(2));
-    let pair = Mirror::with_spare(members, spare, &mirroring);
+    let spare = config.rebuild.map(|_| slow(2));
+    let pair = Mirror::with_spare(members, spare, &config);
     Made {
         array: pair.expect("block numbers suffice"),
         members: 2,
-        has_spare: mirroring.rebuild.is_some(),
+        has_spare: config.rebuild.is_some(),
         sectors,
-        failures: mirroring.failures,
+        failures: config.failures,
     }
 }
 
-/// In both layouts, with completion by the later and by the first copy.
+/// Covers both layouts, with completion by the later and by the first copy.
 #[test]
-fn what_is_read_is_what_was_written() {
-    let pair = |dice: &mut Generator, log: &Log| random_pair(random_mirroring, dice, log);
+fn reads_return_what_was_written() {
+    let pair = |dice: &mut Generator, log: &Log| random_pair(random_config, dice, log);
     let met = shadow::check(4_000, pair);
     assert!(met.checked > 100_000 && met.rebuilt > 1_000, "{met:?}");
     assert!(met.lost > 300 && met.held > 1_000, "{met:?}");
 }
 
-/// Also where writes wait for batches.
 #[test]
-fn what_is_read_is_what_was_written_while_writes_wait_for_batches() {
+fn reads_return_what_was_written_while_writes_wait_for_batches() {
     let pair = |dice: &mut Generator, log: &Log| random_pair(random_destaging, dice, log);
     let met = shadow::check(3_000, pair);
     assert!(met.checked > 75_000 && met.rebuilt > 500, "{met:?}");
