@@ -494,7 +494,10 @@ fn what_would_lose_something_is_refused() {
             &["scan", &disk, "--requests", "5"],
             "--requests: found \"5\", expected none without --workload",
         ),
-        (&["scan", &disk, "--inside"], "the firmware of a device"),
+        (
+            &["scan", &disk, "--in-firmware"],
+            "the firmware of a device",
+        ),
         (
             &["scan", &sim, "--image", "x"],
             "a simulated drive has no data",
@@ -524,6 +527,6 @@ fn a_server_that_is_not_there_is_said_to_be_missing() {
     let output = diskarm(&["scan", "nbd+unix:///?socket=no-such.sock"]);
     let message = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success());
-    let expected = "no connection to the NBD server: No such file";
+    let expected = "cannot connect to the NBD server: No such file";
     assert!(message.contains(expected), "{message}");
 }

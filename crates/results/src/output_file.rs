@@ -1,0 +1,424 @@
+//! Where outputs may be written: never over an input, and never twice to one file.
+
+use std::fmt;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use diskarm_core::text::InputError;
+
+/// The files of one command. All that it writes goes through [`Files::output`].
+#[derive(Clone, Debug, Default)]
+pub struct Files {
+    taken: Vec<Taken>,
+}
+
+/// A file that is read or will be written.
+#[derive(Clone, Debug)]
+struct Taken {
+    /// The flag, argument or field that names it.
+    field: &'static str,
+    path: PathBuf,
+    is_output: bool,
+}
+
+/// A path at which the command may write.
+#[derive(Clone, Debug)]
+pub struct OutputFile {
+    path: PathBuf,
+    /// The other files of the command.
+    files: Files,
+}
+
+/// Why an output was not written. Displays as one line.
+#[derive(Debug)]
+pub enum OutputError {
+    /// No file is named, or the one there is an input or another output.
+    Refused(InputError),
+    /// It cannot be written.
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The error of the operating system.
+        source: io::Error,
+    },
+}
+
+impl fmt::Display for OutputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(error) => error.fmt(f),
+            Self::Io { path, source } => write!(f, "{}: cannot write: {source}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for OutputError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Refused(error) => Some(error),
+            Self::Io { source, .. } => Some(source),
+        }
+    }
+}
+
+impl Files {
+    /// Adds a drive, a workload or a study that the command reads. Only names that end in `.toml`
+    /// are files.
+    #[must_use]
+    pub fn reading(mut self, field: &'static str, name: &str) -> Self {
+        if name.ends_with(".toml") {
+            self.read(field, name.into());
+        }
+        self
+    }
+
+    /// Adds a file that the command reads.
+    #[must_use]
+    pub fn reading_file(mut self, field: &'static str, path: &str) -> Self {
+        self.read(field, path.into());
+        self
+    }
+
+    /// Adds a trace that the command reads, with all its files. `-` is standard input.
+    #[must_use]
+    pub fn reading_trace(mut self, field: &'static str, path: &str) -> Self {
+        if self.read(field, path.into()) {
+            for part in diskarm_trace::files(path) {
+                self.read(field, part);
+            }
+        }
+        self
+    }
+
+    /// Adds an input; returns whether it is new.
+    fn read(&mut self, field: &'static str, path: PathBuf) -> bool {
+        let is_new = self.taken.iter().all(|taken| taken.path != path);
+        if is_new {
+            self.taken.push(Taken {
+                field,
+                path,
+                is_output: false,
+            });
+        }
+        is_new
+    }
+
+    /// The place for the output that `field` names.
+    ///
+    /// # Errors
+    /// If the path is empty or "-", which elsewhere means standard output, and is written "./-" if
+    /// it is a file; if the file there is read by the command or is another output, under whatever
+    /// name.
+    pub fn output(
+        &mut self,
+        field: &'static str,
+        path: impl AsRef<Path>,
+    ) -> Result<OutputFile, OutputError> {
+        let path = path.as_ref();
+        if ["", "-"].map(Path::new).contains(&path) {
+            let (found, expected) = (path.to_string_lossy(), "the path of a file".to_owned());
+            return Err(OutputError::Refused(InputError::new(
+                field, &found, expected,
+            )));
+        }
+        if let Some(taken) = self.taken.iter().find(|taken| taken.is_at(path)) {
+            let why = match taken.is_output {
+                true => "which is written too",
+                false => "which is read and would be lost",
+            };
+            let other = taken.path.to_string_lossy();
+            let expected = format!("another file than {} {other:?}, {why}", taken.field);
+            let found = path.to_string_lossy();
+            return Err(OutputError::Refused(InputError::new(
+                field, &found, expected,
+            )));
+        }
+        let files = self.clone();
+        let path = path.to_owned();
+        self.taken.push(Taken {
+            field,
+            path: path.clone(),
+            is_output: true,
+        });
+        Ok(OutputFile { path, files })
+    }
+
+    /// Removes the remains of outputs that killed processes have left in `folder`: files called
+    /// `NAME.part` that no process has locked and that are no input, if `is_ours` for the NAME.
+    pub fn remove_leftovers(&self, folder: &Path, is_ours: impl Fn(&str) -> bool) {
+        let Ok(entries) = fs::read_dir(folder) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            let (found, path) = (entry.file_name(), entry.path());
+            let name = found.to_str().and_then(|found| found.strip_suffix(".part"));
+            let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+            // What cannot be removed does no harm.
+            if is_file
+                && name.is_some_and(&is_ours)
+                && !self.taken.iter().any(|taken| taken.is_at(&path))
+                && let Ok(left) = File::options().write(true).open(&path)
+                && left.try_lock().is_ok()
+            {
+                let _ = fs::remove_file(&path);
+            }
+        }
+    }
+}
+
+impl Taken {
+    /// Whether it is the file at `path`. Outputs may not exist yet.
+    fn is_at(&self, path: &Path) -> bool {
+        let is_future = |path: &Path| !path.exists();
+        let will_be = self.is_output && is_future(&self.path) && is_future(path);
+        is_same(&self.path, path)
+            || will_be && future(&self.path).is_some_and(|place| future(path) == Some(place))
+    }
+}
+
+/// Whether two paths lead to one regular file. (A device such as /dev/null may be both.)
+fn is_same(a: &Path, b: &Path) -> bool {
+    let seen = |path: &Path| match path == "-" {
+        true => fs::metadata("/dev/stdin"),
+        false => fs::metadata(path),
+    };
+    match (seen(a), seen(b)) {
+        (Ok(first), Ok(second)) if first.is_file() && second.is_file() => {
+            is_one_file(&first, &second) || real(a).is_some_and(|a| real(b) == Some(a))
+        }
+        _ => false,
+    }
+}
+
+fn real(path: &Path) -> Option<PathBuf> {
+    fs::canonicalize(path).ok()
+}
+
+/// The place of a file that does not exist yet.
+fn future(path: &Path) -> Option<PathBuf> {
+    Some(
+        fs::canonicalize(folder_of(path))
+            .ok()?
+            .join(path.file_name()?),
+    )
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// Whether both describe the same file, which may have several names (hard links).
+#[cfg(unix)]
+fn is_one_file(a: &Metadata, b: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
+}
+
+/// The standard library does not tell; real paths are compared.
+#[cfg(not(unix))]
+fn is_one_file(_: &Metadata, _: &Metadata) -> bool {
+    false
+}
+
+/// A file that is written under a temporary name next to its own, locked until it is renamed. A
+/// link, a device or a pipe is written directly: a renamed file would replace it (`/dev/stdout` is
+/// a link).
+pub struct PartialFile {
+    path: PathBuf,
+    /// The temporary path, if any and it has not been renamed.
+    beside: Option<PathBuf>,
+    file: File,
+}
+
+impl OutputFile {
+    /// The same place; if it is a link to a regular file, the place of that file, so that it is
+    /// replaced as a whole.
+    #[must_use]
+    pub fn following_links(self) -> Self {
+        let is_file = fs::metadata(&self.path).is_ok_and(|found| found.is_file());
+        let target = real(&self.path).filter(|_| is_file && self.path.is_symlink());
+        Self {
+            path: target.unwrap_or(self.path),
+            files: self.files,
+        }
+    }
+
+    /// Begins the file, and removes what killed processes have left of it.
+    ///
+    /// # Errors
+    /// If it cannot be written there.
+    pub fn begin(self) -> Result<PartialFile, OutputError> {
+        let Self { path, files } = self;
+        let is_replaceable = fs::symlink_metadata(&path).map_or(true, |found| found.is_file());
+        let begun = match is_replaceable {
+            true => {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                files.remove_leftovers(folder_of(&path), |left| unnumbered(left) == Some(&name));
+                let beside = numbered(&path);
+                File::create_new(&beside).map(|file| {
+                    // Without a lock it could be taken for a leftover, no more.
+                    let _ = file.try_lock();
+                    (Some(beside), file)
+                })
+            }
+            false => File::create(&path).map(|file| (None, file)),
+        };
+        match begun {
+            Ok((beside, file)) => Ok(PartialFile { path, beside, file }),
+            Err(source) => Err(OutputError::Io { path, source }),
+        }
+    }
+
+    /// The file itself, with what is in it, for an output that is written over several runs. It is
+    /// made if there is none, and locked while it is open.
+    ///
+    /// # Errors
+    /// If it cannot be written there, is no regular file, or is written by another process.
+    pub fn open_in_place(self) -> Result<File, OutputError> {
+        let Self { path, .. } = self;
+        let failed = |source| OutputError::Io {
+            path: path.clone(),
+            source,
+        };
+        if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
+            return Err(failed(io::Error::other("it is no regular file")));
+        }
+        let mut options = File::options();
+        let options = options.read(true).write(true).create(true).truncate(false);
+        let file = options.open(&path).map_err(failed)?;
+        match file.try_lock() {
+            Err(fs::TryLockError::WouldBlock) => {
+                Err(failed(io::Error::other("another process writes it")))
+            }
+            // Not all file systems have locks.
+            Ok(()) | Err(fs::TryLockError::Error(_)) => Ok(file),
+        }
+    }
+
+    /// Writes the whole file.
+    ///
+    /// # Errors
+    /// If it cannot be written; the file there is then unchanged, unless it is a link, a device or
+    /// a pipe.
+    pub fn write(self, bytes: &[u8]) -> Result<(), OutputError> {
+        let part = self.begin()?;
+        let written = part.file().write_all(bytes);
+        written.map_err(|source| part.failed(source))?;
+        part.finish()
+    }
+}
+
+/// The temporary path of this process for `path`.
+fn numbered(path: &Path) -> PathBuf {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}.part", std::process::id()));
+    beside.into()
+}
+
+/// The NAME of a temporary file `NAME.NUMBER`, without its `.part`.
+pub fn unnumbered(left: &str) -> Option<&str> {
+    let (name, number) = left.rsplit_once('.')?;
+    let is_number = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
+    is_number.then_some(name)
+}
+
+impl PartialFile {
+    /// The file to write to.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Whether it would replace a file that has something in it.
+    pub fn replaces(&self) -> bool {
+        let left = fs::metadata(&self.path);
+        self.beside.is_some() && left.is_ok_and(|left| left.len() > 0)
+    }
+
+    /// The error that it cannot be written.
+    pub fn failed(&self, source: io::Error) -> OutputError {
+        OutputError::Io {
+            path: self.path.clone(),
+            source,
+        }
+    }
+
+    /// Gives the complete file its name.
+    ///
+    /// # Errors
+    /// If it cannot be renamed; the file of that name is then unchanged.
+    pub fn finish(mut self) -> Result<(), OutputError> {
+        if let Some(beside) = &self.beside {
+            // Otherwise a power failure could leave the new name on an empty file.
+            let renamed = self.file.sync_all();
+            let renamed = renamed.and_then(|()| fs::rename(beside, &self.path));
+            renamed.map_err(|source| self.failed(source))?;
+            self.beside = None;
+        }
+        Ok(())
+    }
+}
+
+/// Removes the remains of a failure.
+impl Drop for PartialFile {
+    fn drop(&mut self) {
+        if let Some(beside) = &self.beside {
+            // The first error matters more than a leftover file.
+            let _ = fs::remove_file(beside);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_outputs_are_two_files() {
+        let mut files = Files::default().reading("--drive", "hp-c2247");
+        let mut place = |flag, path| files.output(flag, path).err().map(|e| e.to_string());
+        let error = "--b: found \"./no-such.csv\", expected another file than --a \
+                     \"no-such.csv\", which is written too";
+        assert_eq!(place("--a", "no-such.csv"), None);
+        assert_eq!(place("--b", "./no-such.csv").as_deref(), Some(error));
+        assert_eq!(place("--b", "no-such-2.csv"), None);
+        // The name of a drive in the catalogue is no file.
+        assert_eq!(place("--c", "hp-c2247"), None);
+    }
+
+    #[test]
+    fn an_output_that_is_given_up_leaves_the_file_that_it_would_replace() {
+        let path = std::env::temp_dir().join(format!("diskarm-{}-kept", std::process::id()));
+        let part = || {
+            Files::default()
+                .output("--a", &path)
+                .unwrap()
+                .begin()
+                .unwrap()
+        };
+        assert!(!part().replaces());
+        fs::write(&path, "").unwrap();
+        assert!(!part().replaces());
+        fs::write(&path, "earlier").unwrap();
+        let given_up = part();
+        given_up.file().write_all(b"later").unwrap();
+        assert!(given_up.replaces());
+        drop(given_up);
+        assert_eq!(fs::read(&path).unwrap(), b"earlier");
+        fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn a_temporary_name_ends_in_a_number() {
+        assert_eq!(unnumbered("rows.csv.123"), Some("rows.csv"));
+        for other in ["rows.csv", "rows.csv.", "rows.csv.7a", "123"] {
+            assert_eq!(unnumbered(other), None, "{other}");
+        }
+        let beside = numbered(Path::new("a/rows.csv"));
+        let beside = beside.to_str().unwrap().strip_suffix(".part").unwrap();
+        assert_eq!(unnumbered(beside), Some("a/rows.csv"));
+    }
+}
