@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn half_widths_match_an_independent_implementation() {
+    fn half_widths_of_independent_values_match_an_independent_implementation() {
         // scipy 1.17.1, x the values: t.ppf(0.975, len(x) - 1) * scipy.stats.sem(x).
         let values = [
             48.47, 48.31, 48.95, 48.6, 48.12, 49.03, 48.44, 48.7, 48.25, 48.88,
