@@ -299,7 +299,7 @@ impl Declustered {
         let request = piece.command(id, request);
         let own = &mut self.members[member];
         if request.is_simple_transfer() && own.is_free(&request) {
-            own.queue.passed(&request, &own.device);
+            own.queue.note_bypass(&request, &own.device);
             self.send(member, now, &request);
             self.note_event(member);
         } else {

@@ -2,7 +2,7 @@
 //!
 //! While a head would wait for the first sector of a foreground request, it can read other sectors
 //! and still be in place in time. [`Tasks`] are the sets of blocks that are wanted in the
-//! background; [`Tasks::search`] finds the read that gains most of them in a [`Gap`]. [`Dirty`]
+//! background; [`Tasks::search`] finds the read that gains most of them in a [`Gap`]. [`DirtySearch`]
 //! finds writes that put dirty data on the media. The module knows tracks, angles and movements of
 //! the arm, and nothing of commands: the scheduler in front of a drive and the one in its firmware
 //! both use it.
@@ -17,7 +17,7 @@ mod search;
 mod tasks;
 
 pub use blocks::BlockSet;
-pub use dirty::Dirty;
-pub use figures::{Delivered, Figures};
-pub use search::{Find, Gap, Limits, Track};
-pub use tasks::{Claim, Part, TaskId, Tasks};
+pub use dirty::DirtySearch;
+pub use figures::{BackgroundStats, Delivery};
+pub use search::{Gap, GapTransfer, SearchLimits, Track};
+pub use tasks::{Claim, ClaimPart, TaskId, Tasks};

@@ -320,7 +320,7 @@ impl Mirror {
             && (self.destaging.is_none() || piece.op.is_read())
         {
             let Member { device, queue, .. } = &mut self.members[member];
-            queue.passed(&piece, device);
+            queue.note_bypass(&piece, device);
             self.members[member].load += 1;
             if let Some(parent) = self.parents.get_mut(parent) {
                 parent.copies[member].queued = 1;

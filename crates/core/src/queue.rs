@@ -84,7 +84,7 @@ impl<E: Estimate> CommandQueue<E> {
         self.waiting
     }
 
-    /// The policy, for one that takes requests out of turn; see [`Self::taken`].
+    /// The policy, for one that takes requests out of turn; see [`Self::deduct`].
     #[inline]
     pub fn policy(&mut self) -> &mut dyn Policy<E> {
         &mut *self.policy
@@ -92,7 +92,7 @@ impl<E: Estimate> CommandQueue<E> {
 
     /// Accounts for `count` simple requests that were taken out of the policy directly.
     #[inline]
-    pub fn taken(&mut self, count: usize) {
+    pub fn deduct(&mut self, count: usize) {
         self.waiting -= count;
     }
 
@@ -222,15 +222,15 @@ impl<E: Estimate> CommandQueue<E> {
 
     /// Notes that a request is served that [`Self::next`] gave, if the policy did not choose it.
     #[cold]
-    pub fn served(&mut self, request: &Request, drive: &E) {
+    pub fn note_served(&mut self, request: &Request, drive: &E) {
         if request.op != Op::Flush && !matches!(request.ordering, Ordering::Simple(_)) {
-            self.policy.passed(request, drive);
+            self.policy.note_bypass(request, drive);
         }
     }
 
     /// Notes a simple transfer that is served without waiting here.
     #[inline]
-    pub fn passed(&mut self, request: &Request, drive: &E) {
-        self.policy.passed(request, drive);
+    pub fn note_bypass(&mut self, request: &Request, drive: &E) {
+        self.policy.note_bypass(request, drive);
     }
 }

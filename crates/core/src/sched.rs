@@ -192,7 +192,7 @@ pub trait Outlook {
     fn is_buffered(&self, request: &Request) -> bool;
 
     /// A lower bound on the positioning time of any request at least `distance` cylinders away.
-    fn min(&self, distance: u32) -> Span;
+    fn min_seek(&self, distance: u32) -> Span;
 }
 
 /// A copy of a drive on which to try requests, one at a time.
@@ -203,7 +203,7 @@ pub trait Rehearse: Estimate + Clone {
 
     /// When the host receives the completion of the last request. Inside a drive the next may be
     /// chosen earlier.
-    fn over(&self) -> Instant;
+    fn completed_at(&self) -> Instant;
 }
 
 /// A scheduling policy.
@@ -213,7 +213,7 @@ pub trait Policy<E: Estimate>: Send {
 
     /// Notes a request that is served next without being chosen by the policy: it found the drive
     /// free and nothing pending, or was taken out of turn.
-    fn passed(&mut self, _: &Request, _: &E) {}
+    fn note_bypass(&mut self, _: &Request, _: &E) {}
 
     /// Removes and returns the request to serve next, if any is pending. Ties go to the earliest
     /// arrival.
@@ -252,7 +252,7 @@ pub enum Knowledge {
     /// Positioning times and the buffer's contents.
     TimesAndBuffer,
     /// Whatever the policy that it contains knows.
-    Held,
+    Inner,
 }
 
 impl Knowledge {
@@ -264,7 +264,7 @@ impl Knowledge {
             Self::Cylinders => "cylinders",
             Self::Times => "times",
             Self::TimesAndBuffer => "times, buffer",
-            Self::Held => "what its policy needs",
+            Self::Inner => "what its policy needs",
         }
     }
 
@@ -276,7 +276,7 @@ impl Knowledge {
             Self::Cylinders => "the cylinders of blocks",
             Self::Times => "positioning times",
             Self::TimesAndBuffer => "positioning times and the contents of the buffer",
-            Self::Held => "what the policy that it holds needs",
+            Self::Inner => "what the policy that it holds needs",
         }
     }
 }
@@ -287,7 +287,7 @@ pub(crate) trait Rule: Sized {
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError>;
 
-    /// What it must know of the drive with these parameters; never [`Knowledge::Held`].
+    /// What it must know of the drive with these parameters; never [`Knowledge::Inner`].
     fn knowledge(&self) -> Knowledge {
         Self::INFO.knowledge
     }

@@ -14,7 +14,9 @@ use diskarm_core::spec::Spec;
 use diskarm_core::units::{Angle, Span};
 use diskarm_plot::rounded;
 use diskarm_queueing::Media;
-use diskarm_scan::{Foreground, PARTS, Place, Scan, Scanned as Ran, Seen, Settings};
+use diskarm_scan::{
+    BackgroundSettings, ForegroundReport, Observations, PARTS, Scan, ScanReport, SchedulerLocation,
+};
 use serde::Serialize;
 
 use crate::prose;
@@ -132,7 +134,7 @@ pub struct Predictions {
 }
 
 impl Predictions {
-    fn of(seen: &Seen) -> Self {
+    fn of(seen: &Observations) -> Self {
         Self {
             requests: seen.predicted,
             right_share: seen.right as f64 / seen.predicted.max(1) as f64,
@@ -175,12 +177,17 @@ pub struct Names<'a> {
 
 impl Scanned {
     /// What `scan` gave, and the blocks that it could not read.
-    pub fn of(scan: &Scan<'_>, ran: &Ran, names: Names<'_>, unreadable: Vec<Unreadable>) -> Self {
-        let (place, depth) = match scan.place {
-            Place::Outside(depth) => ("outside", Some(depth)),
-            Place::Inside => ("inside", None),
+    pub fn of(
+        scan: &Scan<'_>,
+        ran: &ScanReport,
+        names: Names<'_>,
+        unreadable: Vec<Unreadable>,
+    ) -> Self {
+        let (place, depth) = match scan.location {
+            SchedulerLocation::Outside(depth) => ("outside", Some(depth)),
+            SchedulerLocation::InFirmware => ("inside", None),
         };
-        let Settings {
+        let BackgroundSettings {
             one_per_track,
             max_slowdown,
             ..
@@ -190,7 +197,7 @@ impl Scanned {
         // A scan of a real device may have been stopped before it was served once more.
         let alone = Some(&ran.alone).filter(|alone| alone.requests == foreground.requests);
         let alone = alone.filter(|alone| alone.requests > 0);
-        let foreground_mb_per_s = |foreground: &Foreground| {
+        let foreground_mb_per_s = |foreground: &ForegroundReport| {
             let bytes = (foreground.sectors * ran.sector.0) as f64;
             mb(bytes / foreground.end.as_s())
         };
@@ -212,11 +219,11 @@ impl Scanned {
             is_complete: ran.is_complete(),
             blocks: ran.sectors.0,
             blocks_left: ran.left.0,
-            blocks_unreadable: ran.figures.unreadable,
+            blocks_unreadable: ran.stats.unreadable,
             time_s,
             free_80_to_20_mb_per_s: ran.bytes_per_s(20, 80).map(mb),
             free_whole_mb_per_s: ran.bytes_per_s(0, 100).map(mb),
-            free_mb_per_s: mb((ran.figures.sectors * ran.sector.0) as f64 / time_s),
+            free_mb_per_s: mb((ran.stats.sectors * ran.sector.0) as f64 / time_s),
             streaming_mb_per_s: streaming(scan.spec).map(mb),
             foreground_mb_per_s: foreground_mb_per_s(foreground),
             foreground_alone_mb_per_s: alone.map(foreground_mb_per_s),
@@ -229,13 +236,13 @@ impl Scanned {
                 .map(Span::as_ms),
             slowdown_share: alone.map(|_| ran.slowdown()),
             slowdown_ci95_share: ran.slowdown_half_width(),
-            gaps: ran.figures.gaps,
-            reads: ran.figures.reads,
-            merged: ran.figures.merged,
+            gaps: ran.stats.gaps,
+            reads: ran.stats.reads,
+            merged: ran.stats.merged,
             waited_mb: ran
                 .waited
                 .map(|sectors| mb((sectors.0 * ran.sector.0) as f64)),
-            predictions: ran.seen.as_ref().map(Predictions::of),
+            predictions: ran.observations.as_ref().map(Predictions::of),
             progress: tenths
                 .map(|(tenth, left_share)| Step {
                     read_share: f64::from(tenth) / 10.0,
@@ -371,7 +378,7 @@ fn streaming(spec: &Spec) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use diskarm_core::sched::PolicyConfig;
-    use diskarm_scan::{OnPredicted, OnProgress, Requests};
+    use diskarm_scan::{OnPrediction, OnProgress, Requests};
 
     use super::*;
 
@@ -385,17 +392,17 @@ mod tests {
             model: &spec,
             requests: Requests::Recorded(&[]),
             policy: &PolicyConfig::default(),
-            place: Place::Inside,
-            settings: Settings::default(),
+            location: SchedulerLocation::InFirmware,
+            settings: BackgroundSettings::default(),
             seed: 1,
             max_requests: 5,
             on_progress: OnProgress::default(),
-            on_predicted: OnPredicted::default(),
+            on_prediction: OnPrediction::default(),
         };
-        let served = |requests| Foreground {
+        let served = |requests| ForegroundReport {
             requests,
             response: Span::from_us(100.0),
-            ..Foreground::default()
+            ..ForegroundReport::default()
         };
         let names = Names {
             drive: "small",
@@ -405,10 +412,10 @@ mod tests {
             trace_changes: &[],
         };
         for (alone, is_shown) in [(0, false), (4, false), (5, true)] {
-            let ran = Ran {
+            let ran = ScanReport {
                 foreground: served(5),
                 alone: served(alone),
-                ..Ran::default()
+                ..ScanReport::default()
             };
             let scanned = Scanned::of(&scan, &ran, names, Vec::new());
             assert_eq!(scanned.text().contains("\nslowdown "), is_shown, "{alone}");

@@ -4,7 +4,7 @@ use diskarm_core::freeblock::BlockSet;
 use diskarm_core::units::{Bytes, Lbn, SectorCount};
 
 use crate::checksums::Checksums;
-use crate::live::Size;
+use crate::live::SourceSize;
 
 /// Bytes of a chunk with a checksum of its own: 1 MiB, which is whole blocks of any usual size.
 pub const CHUNK: u64 = 1 << 20;
@@ -14,16 +14,16 @@ const MAGIC: &[u8] = b"diskarm scan 1\n";
 
 /// What a scan has read of a device, and what it has found there. Each block is read once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Account {
-    size: Size,
+pub struct ScanRecord {
+    size: SourceSize,
     left: BlockSet,
     unreadable: BlockSet,
     sums: Option<Checksums>,
 }
 
-impl Account {
+impl ScanRecord {
     /// A scan that has read nothing; `sums` if it computes checksums.
-    pub fn new(size: Size, sums: bool) -> Self {
+    pub fn new(size: SourceSize, sums: bool) -> Self {
         Self {
             size,
             left: BlockSet::all(size.sectors),
@@ -33,7 +33,7 @@ impl Account {
     }
 
     /// How large the device is.
-    pub fn size(&self) -> Size {
+    pub fn size(&self) -> SourceSize {
         self.size
     }
 
@@ -122,10 +122,10 @@ impl Account {
     ///
     /// # Errors
     /// It is of something else, or damaged.
-    pub fn parse(bytes: &[u8], name: &str, sums: bool) -> Result<Self, Unusable> {
-        let unknown = Unusable("found no checkpoint of a scan".to_owned());
+    pub fn parse(bytes: &[u8], name: &str, sums: bool) -> Result<Self, InvalidCheckpoint> {
+        let unknown = InvalidCheckpoint("found no checkpoint of a scan".to_owned());
         let rest = bytes.strip_prefix(MAGIC).ok_or(unknown)?;
-        let damaged = || Unusable("the checkpoint is damaged".to_owned());
+        let damaged = || InvalidCheckpoint("the checkpoint is damaged".to_owned());
         let (_, sum) = bytes.split_last_chunk::<4>().ok_or_else(damaged)?;
         let whole = &bytes[..bytes.len() - sum.len()];
         if crc32fast::hash(whole) != u32::from_le_bytes(*sum) || rest.len() < sum.len() {
@@ -137,7 +137,7 @@ impl Account {
         let (found, after) = rest.split_at_checked(length).ok_or_else(damaged)?;
         if found != name.as_bytes() {
             let found = String::from_utf8_lossy(found);
-            return Err(Unusable(format!(
+            return Err(InvalidCheckpoint(format!(
                 "found a scan of {found}, expected {name}"
             )));
         }
@@ -149,13 +149,13 @@ impl Account {
                 false => ("with", "without"),
             };
             let why = format!("found a scan {found} checksums, expected one {expected}");
-            return Err(Unusable(why));
+            return Err(InvalidCheckpoint(why));
         }
         Ok(account)
     }
 
     fn fields(rest: &mut &[u8]) -> Option<Self> {
-        let size = Size {
+        let size = SourceSize {
             sectors: SectorCount(take(rest)?),
             sector: Bytes(take(rest)?),
         };
@@ -195,17 +195,17 @@ impl Account {
 
 /// An account that a scan cannot continue from, for a reason in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unusable(String);
+pub struct InvalidCheckpoint(String);
 
-impl std::fmt::Display for Unusable {
+impl std::fmt::Display for InvalidCheckpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Unusable {}
+impl std::error::Error for InvalidCheckpoint {}
 
-fn bytes(size: Size) -> u64 {
+fn bytes(size: SourceSize) -> u64 {
     size.sectors.0 * size.sector.0
 }
 
@@ -237,14 +237,14 @@ mod tests {
     use super::*;
     use crate::dice::Dice;
 
-    const SIZE: Size = Size {
+    const SIZE: SourceSize = SourceSize {
         sectors: SectorCount(5000),
         sector: Bytes(512),
     };
 
-    fn some(seed: u64, sums: bool) -> Account {
+    fn some(seed: u64, sums: bool) -> ScanRecord {
         let mut dice = Dice(seed);
-        let mut account = Account::new(SIZE, sums);
+        let mut account = ScanRecord::new(SIZE, sums);
         for _ in 0..200 {
             let first = Lbn(dice.below(SIZE.sectors.0));
             let end = Lbn((first.0 + 1 + dice.below(90)).min(SIZE.sectors.0));
@@ -265,7 +265,7 @@ mod tests {
             for sums in [false, true] {
                 let account = some(seed, sums);
                 let bytes = account.emit("a disk");
-                assert_eq!(Account::parse(&bytes, "a disk", sums), Ok(account));
+                assert_eq!(ScanRecord::parse(&bytes, "a disk", sums), Ok(account));
             }
         }
     }
@@ -274,7 +274,7 @@ mod tests {
     fn what_is_damaged_or_of_something_else_is_refused() {
         let bytes = some(1, true).emit("a disk");
         let why = |bytes: &[u8], name, sums| {
-            let parsed = Account::parse(bytes, name, sums);
+            let parsed = ScanRecord::parse(bytes, name, sums);
             parsed.expect_err("unusable").to_string()
         };
         let other = "found a scan of a disk, expected another";
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "come twice")]
     fn no_block_is_read_twice() {
-        let mut account = Account::new(SIZE, false);
+        let mut account = ScanRecord::new(SIZE, false);
         account.read(Lbn(7), &[0; 1024]);
         account.failed(Lbn(8), SectorCount(1));
     }

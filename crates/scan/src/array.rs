@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use diskarm_core::device::{Completion, Device, Refused};
 use diskarm_core::drive::{Drive, InGaps};
-use diskarm_core::freeblock::{BlockSet, Delivered, Tasks};
+use diskarm_core::freeblock::{BlockSet, Delivery, Tasks};
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::Mechanism;
 use diskarm_core::request::{Priority, Request};
@@ -14,16 +14,16 @@ use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::{Bytes, Instant, SectorCount};
 
 use crate::background::Background;
-use crate::external::External;
-use crate::run::{Place, Progress, QUEUE, Scan, Scanned, lock};
-use crate::watch::{Model, Seen};
+use crate::external::ExternalScheduler;
+use crate::run::{Progress, QUEUE, Scan, ScanReport, SchedulerLocation, lock};
+use crate::watch::{Model, Observations};
 
 /// Makes a disk of an array, of this mechanism and with this seed.
 pub type Disk<'a> = dyn Fn(Mechanism, u64) -> BoxedDevice + 'a;
 
 /// What was made for an array, so that it can be asked in the end.
 enum Made {
-    Outside(Arc<Mutex<External<Drive>>>),
+    Outside(Arc<Mutex<ExternalScheduler<Drive>>>),
     Inside(Arc<Mutex<Drive>>),
 }
 
@@ -45,7 +45,7 @@ impl Scan<'_> {
     /// is called twice, as the same requests are also served without a scan.
     ///
     /// Each disk has a queue of its own, in the order of the policy. The blocks of all disks count
-    /// together, and [`Scanned::by_part`] is of the tenths of all disks.
+    /// together, and [`ScanReport::by_part`] is of the tenths of all disks.
     ///
     /// # Errors
     /// When the drive's geometry is inconsistent; those of `build`.
@@ -55,14 +55,14 @@ impl Scan<'_> {
     pub fn run_array<E: From<InputError>>(
         &self,
         build: impl Fn(&Disk<'_>) -> Result<BoxedDevice, E>,
-    ) -> Result<Scanned, E> {
+    ) -> Result<ScanReport, E> {
         let layout = Arc::new(Layout::new(&self.model.geometry)?);
         let sectors = layout.sectors();
         let mut tasks = Tasks::new(layout);
         tasks.add(BlockSet::all(sectors), Priority::Normal);
         let maker = Maker {
             scan: self,
-            model: Model::following(self.model)?,
+            model: Model::new(self.model)?,
             tasks,
             progress: Arc::new(Mutex::new(Progress::of_disks(sectors))),
             made: RefCell::default(),
@@ -70,7 +70,7 @@ impl Scan<'_> {
         let mut array = build(&|mechanism, seed| maker.scanned(mechanism, seed))?;
         let foreground = self.serve(&mut array, Some(&maker.progress), self.max_requests);
         let mut alone = build(&|mechanism, seed| maker.plain(mechanism, seed))?;
-        let ran = Scanned {
+        let ran = ScanReport {
             alone: self.serve(&mut alone, None, foreground.requests),
             foreground,
             ..maker.sum()
@@ -85,13 +85,13 @@ impl Maker<'_> {
     fn scanned(&self, mechanism: Mechanism, seed: u64) -> BoxedDevice {
         lock(&self.progress).add_disk();
         let progress = Arc::clone(&self.progress);
-        let sink = move |delivered: &Delivered| lock(&progress).take(delivered);
+        let sink = move |delivered: &Delivery| lock(&progress).take(delivered);
         let tasks = self.tasks.clone();
         let Scan {
             model, settings, ..
         } = *self.scan;
-        match self.scan.place {
-            Place::Outside(depth) => {
+        match self.scan.location {
+            SchedulerLocation::Outside(depth) => {
                 let background = Background::new(tasks, model, settings, sink);
                 let external = self.external(mechanism, seed, depth);
                 let external = Arc::new(Mutex::new(external.with_background(background)));
@@ -99,7 +99,7 @@ impl Maker<'_> {
                 self.made.borrow_mut().push(made);
                 BoxedDevice::opaque(Shared(external))
             }
-            Place::Inside => {
+            SchedulerLocation::InFirmware => {
                 let gaps = InGaps::new(tasks, settings.conservatism, sink);
                 let drive = self.inside(mechanism, seed).reading_in_gaps(gaps);
                 let drive = Arc::new(Mutex::new(drive));
@@ -113,15 +113,17 @@ impl Maker<'_> {
 
     /// The same without a scan.
     fn plain(&self, mechanism: Mechanism, seed: u64) -> BoxedDevice {
-        match self.scan.place {
-            Place::Outside(depth) => BoxedDevice::opaque(self.external(mechanism, seed, depth)),
-            Place::Inside => BoxedDevice::opaque(self.inside(mechanism, seed)),
+        match self.scan.location {
+            SchedulerLocation::Outside(depth) => {
+                BoxedDevice::opaque(self.external(mechanism, seed, depth))
+            }
+            SchedulerLocation::InFirmware => BoxedDevice::opaque(self.inside(mechanism, seed)),
         }
     }
 
-    fn external(&self, mechanism: Mechanism, seed: u64, depth: usize) -> External<Drive> {
+    fn external(&self, mechanism: Mechanism, seed: u64, depth: usize) -> ExternalScheduler<Drive> {
         let drive = Drive::with_mechanism(self.scan.spec, mechanism).seeded(seed);
-        External::new(drive, self.model.clone(), self.scan.policy, depth)
+        ExternalScheduler::new(drive, self.model.clone(), self.scan.policy, depth)
     }
 
     fn inside(&self, mechanism: Mechanism, seed: u64) -> Drive {
@@ -132,27 +134,27 @@ impl Maker<'_> {
     }
 
     /// What all disks did, and the largest conservatism.
-    fn sum(&self) -> Scanned {
-        let mut sum = Scanned {
+    fn sum(&self) -> ScanReport {
+        let mut sum = ScanReport {
             conservatism: self.scan.settings.conservatism,
-            ..Scanned::default()
+            ..ScanReport::default()
         };
-        let mut seen: Option<Seen> = None;
+        let mut seen: Option<Observations> = None;
         for made in self.made.borrow().iter() {
-            let figures = match made {
+            let stats = match made {
                 Made::Outside(external) => {
                     let external = lock(external);
-                    *seen.get_or_insert_default() += *external.seen();
+                    *seen.get_or_insert_default() += *external.observations();
                     let background = external.background();
                     let found = background.map(Background::conservatism);
                     sum.conservatism = sum.conservatism.max(found.unwrap_or_default());
-                    background.map(|background| *background.figures())
+                    background.map(|background| *background.stats())
                 }
-                Made::Inside(drive) => lock(drive).in_gaps().map(|gaps| *gaps.figures()),
+                Made::Inside(drive) => lock(drive).in_gaps().map(|gaps| *gaps.stats()),
             };
-            sum.figures += figures.unwrap_or_default();
+            sum.stats += stats.unwrap_or_default();
         }
-        Scanned { seen, ..sum }
+        ScanReport { seen, ..sum }
     }
 }
 

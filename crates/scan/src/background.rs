@@ -1,14 +1,16 @@
 //! Background tasks of a scheduler, and what became of them.
 
 use diskarm_core::device::Completion;
-use diskarm_core::freeblock::{BlockSet, Claim, Delivered, Figures, Find, TaskId, Tasks};
+use diskarm_core::freeblock::{
+    BackgroundStats, BlockSet, Claim, Delivery, GapTransfer, TaskId, Tasks,
+};
 use diskarm_core::request::Priority;
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
 use crate::external::Free;
 use crate::gap::Undelayed;
-use crate::watch::Seen;
+use crate::watch::Observations;
 
 /// After a failure that is not of a block, an idle device is left alone for this long.
 const AFTER_FAILURE: Span = Span::from_ns(1_000_000_000);
@@ -35,7 +37,7 @@ const MAX: Span = Span::from_ns(25_000_000);
 
 /// How background reads are chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
+pub struct BackgroundSettings {
     /// Added to the time of each predicted seek to a background read and behind it. Twice the
     /// scatter of the drive's seeks, or more.
     pub conservatism: Span,
@@ -53,7 +55,7 @@ pub struct Settings {
     pub max_slowdown: Option<f64>,
 }
 
-impl Default for Settings {
+impl Default for BackgroundSettings {
     /// 0.3 ms of conservatism, one command per track, not in idle time.
     fn default() -> Self {
         Self {
@@ -80,15 +82,15 @@ struct Counted {
 /// Background tasks in front of a device.
 pub struct Background {
     pub(crate) tasks: Tasks,
-    pub(crate) settings: Settings,
-    sink: Box<dyn FnMut(&Delivered) + Send>,
+    pub(crate) settings: BackgroundSettings,
+    sink: Box<dyn FnMut(&Delivery) + Send>,
     /// From the end of a background read until the arm moves for a read or a write, as it was last.
     pub(crate) turn: [Span; 2],
     /// The time of a sector on the bus.
     pub(crate) sector: Span,
     /// The most blocks of a command.
     pub(crate) max: SectorCount,
-    pub(crate) figures: Figures,
+    pub(crate) stats: BackgroundStats,
     /// Where reads in idle time continue.
     next: Lbn,
     /// Foreground requests that were served, in how much time, and the end of the last.
@@ -104,8 +106,8 @@ impl Background {
     pub fn new(
         tasks: Tasks,
         spec: &Spec,
-        settings: Settings,
-        sink: impl FnMut(&Delivered) + Send + 'static,
+        settings: BackgroundSettings,
+        sink: impl FnMut(&Delivery) + Send + 'static,
     ) -> Self {
         Self {
             tasks,
@@ -114,7 +116,7 @@ impl Background {
             turn: [Span::ZERO; 2],
             sector: spec.bus.read_sector,
             max: spec.buffer.segment,
-            figures: Figures::default(),
+            stats: BackgroundStats::default(),
             next: Lbn(0),
             served: (0, Span::ZERO, Instant::START),
             adjusted: Counted::default(),
@@ -133,8 +135,8 @@ impl Background {
     }
 
     /// What was done.
-    pub fn figures(&self) -> &Figures {
-        &self.figures
+    pub fn stats(&self) -> &BackgroundStats {
+        &self.stats
     }
 
     /// What is added to each seek currently.
@@ -149,7 +151,7 @@ impl Background {
     }
 
     /// Takes note that a read is planned.
-    pub(crate) fn claim(&mut self, find: &Find) -> Claim {
+    pub(crate) fn claim(&mut self, find: &GapTransfer) -> Claim {
         self.tasks.claim(find.first, find.sectors)
     }
 
@@ -169,11 +171,11 @@ impl Background {
             Some(bad) => rest.split(Lbn(bad.0 + 1)),
             None => (Claim::default(), rest),
         };
-        self.figures.sectors += read.sectors().0;
-        self.figures.unreadable += lost.sectors().0;
+        self.stats.sectors += read.sectors().0;
+        self.stats.unreadable += lost.sectors().0;
         for (claim, is_readable) in [(read, true), (lost, false)] {
             self.tasks.deliver(&claim);
-            for delivered in claim.delivered(completion.at, is_readable) {
+            for delivered in claim.deliveries(completion.at, is_readable) {
                 (self.sink)(&delivered);
             }
         }
@@ -186,23 +188,23 @@ impl Background {
     pub(crate) fn judge(&mut self, undelayed: &Undelayed, at: Instant, pause: Span) {
         let late = at.since_or_zero(undelayed.at);
         if late > undelayed.rounding && late <= pause {
-            self.figures.delayed += 1;
-            self.figures.delay += late;
+            self.stats.delayed += 1;
+            self.stats.delay += late;
         }
     }
 
     /// Takes note of a foreground request that had come at `arrived` and was served by `now`, and
     /// adjusts conservatism to what reads in gaps cost.
-    pub(crate) fn served(&mut self, arrived: Instant, now: Instant, seen: &Seen) {
+    pub(crate) fn served(&mut self, arrived: Instant, now: Instant, seen: &Observations) {
         let (requests, busy, until) = self.served;
         let busy = busy + now.since_or_zero(until.max(arrived));
         self.served = (requests + 1, busy, now);
         if let Some(max) = self.settings.max_slowdown {
             let counted = Counted {
                 requests: requests + 1,
-                gaps: self.figures.gaps,
+                gaps: self.stats.gaps,
                 busy,
-                delay: self.figures.delay,
+                delay: self.stats.delay,
                 right: seen.right,
                 predicted: seen.predicted,
             };
@@ -265,7 +267,7 @@ impl Background {
         let end = self.tasks.last_wanted(first, Lbn(first.0 + max))?;
         let sectors = SectorCount(end.0 - first.0 + 1);
         self.next = first + sectors;
-        self.figures.reads += 1;
+        self.stats.reads += 1;
         Some(Free {
             first,
             sectors,

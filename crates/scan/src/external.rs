@@ -35,11 +35,11 @@ use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount};
 use crate::background::Background;
 use crate::foreground::Foreground;
 use crate::gap::Undelayed;
-use crate::predicted::{OnPredicted, Predicted};
-use crate::watch::{Model, Seen, Watch};
+use crate::predicted::{OnPrediction, Prediction};
+use crate::watch::{Model, Observations, Watch};
 
 /// See the module's documentation.
-pub struct External<D> {
+pub struct ExternalScheduler<D> {
     device: D,
     pub(crate) watch: Watch,
     pub(crate) foreground: Foreground,
@@ -55,7 +55,7 @@ pub struct External<D> {
     pub(crate) background: Option<Background>,
     /// When the idle device reads for the background next.
     idle: Option<Instant>,
-    on_predicted: OnPredicted,
+    on_prediction: OnPrediction,
 }
 
 /// A command to be sent.
@@ -98,7 +98,7 @@ enum Parent {
     Free(Free),
 }
 
-impl<D: Device> External<D> {
+impl<D: Device> ExternalScheduler<D> {
     /// Puts `policy` in front of `device`, of which `model` is known, with at most `depth`
     /// requests in the device.
     ///
@@ -118,7 +118,7 @@ impl<D: Device> External<D> {
             due: VecDeque::new(),
             background: None,
             idle: None,
-            on_predicted: OnPredicted::default(),
+            on_prediction: OnPrediction::default(),
         }
     }
 
@@ -135,22 +135,22 @@ impl<D: Device> External<D> {
     /// The same in front of a device that is far away: it learns how long commands and answers are
     /// on their way from those that the device's buffer serves.
     #[must_use]
-    pub fn far_away(mut self) -> Self {
+    pub fn learning_lag(mut self) -> Self {
         self.watch.lag.learn_the_way();
         self
     }
 
     /// The same with a function that is called with each command that has ended from now on.
     #[must_use]
-    pub fn on_predicted(self, on_predicted: OnPredicted) -> Self {
+    pub fn on_prediction(self, on_prediction: OnPrediction) -> Self {
         Self {
-            on_predicted,
+            on_prediction,
             ..self
         }
     }
 
     /// What was seen of the device.
-    pub fn seen(&self) -> &Seen {
+    pub fn observations(&self) -> &Observations {
         &self.watch.seen
     }
 
@@ -249,8 +249,8 @@ impl<D: Device> External<D> {
             self.fence = None;
         }
         let parent = self.children.remove(id);
-        if let Some(call) = &self.on_predicted.0 {
-            call(&Predicted {
+        if let Some(call) = &self.on_prediction.0 {
+            call(&Prediction {
                 command: completion.request,
                 is_foreground: matches!(parent, Parent::Foreground(_)),
                 sent: completion.arrived,
@@ -328,7 +328,7 @@ impl<D: Device> External<D> {
     }
 }
 
-impl<D: Device> Device for External<D> {
+impl<D: Device> Device for ExternalScheduler<D> {
     fn capacity(&self) -> SectorCount {
         self.device.capacity()
     }

@@ -67,14 +67,14 @@ impl Foreground {
         let next = self.queue.next(now, drive);
         if let Some(pending) = &next {
             self.forget(pending.request.id);
-            self.queue.served(&pending.request, drive);
+            self.queue.note_served(&pending.request, drive);
         }
         (next, blind && next.is_some())
     }
 
     /// Notes a request that is sent without waiting.
     pub fn passed(&mut self, request: &Request, drive: &Predictor) {
-        self.queue.passed(request, drive);
+        self.queue.note_bypass(request, drive);
     }
 
     pub fn take(&mut self, id: u64, drive: &Predictor) -> Option<Pending> {

@@ -2,13 +2,13 @@
 
 use diskarm_core::device::{Completion, Device, Outcome};
 use diskarm_core::drive::Core;
-use diskarm_core::freeblock::{Claim, Find, Gap, Limits};
+use diskarm_core::freeblock::{Claim, Gap, GapTransfer, SearchLimits};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::sched::{Estimate, Pending};
 use diskarm_core::units::{Instant, SectorCount, Span};
 
 use crate::background::Background;
-use crate::external::{External, Free, Planned, Planning};
+use crate::external::{ExternalScheduler, Free, Planned, Planning};
 use crate::lag::Lag;
 
 /// The most reads in a gap, besides the foreground's own command.
@@ -55,11 +55,11 @@ struct Planner<'a> {
 /// reads.
 #[derive(Clone, Debug, Default)]
 struct Plan {
-    reads: Vec<Find>,
-    lead: Option<Find>,
+    reads: Vec<GapTransfer>,
+    lead: Option<GapTransfer>,
 }
 
-impl<D: Device> External<D> {
+impl<D: Device> ExternalScheduler<D> {
     /// The commands that serve a foreground request and what fits in its gap.
     pub(crate) fn fill_gap(&mut self, now: Instant, pending: Pending) -> Vec<Planned> {
         let alone = || vec![Planned::Foreground(Planning::alone(pending))];
@@ -113,9 +113,9 @@ impl Plan {
         if self.is_empty() {
             return vec![Planned::Foreground(Planning::alone(pending))];
         }
-        background.figures.gaps += 1;
-        background.figures.reads += self.reads.len() as u64;
-        background.figures.merged += u64::from(self.lead.is_some());
+        background.stats.gaps += 1;
+        background.stats.reads += self.reads.len() as u64;
+        background.stats.merged += u64::from(self.lead.is_some());
         let reads = self.reads.iter().map(|find| {
             Planned::Free(Free {
                 first: find.first,
@@ -228,9 +228,9 @@ impl<'a> Planner<'a> {
     }
 
     /// What a read may be, if the head turns away from it so soon.
-    fn limits(&self, turn: Span) -> Limits {
+    fn limits(&self, turn: Span) -> SearchLimits {
         let settings = &self.background.settings;
-        Limits {
+        SearchLimits {
             arriving: settings.conservatism,
             leaving: settings.conservatism,
             // A model for which feedback is asked is not taken for exact.
@@ -239,7 +239,7 @@ impl<'a> Planner<'a> {
             sector: self.background.sector,
             max: self.background.max,
             ends: !settings.one_per_track,
-            tracks: Limits::TRACKS,
+            tracks: SearchLimits::TRACKS,
         }
     }
 
@@ -257,7 +257,7 @@ impl<'a> Planner<'a> {
                     except.push(self.gap.source());
                 }
                 Gap {
-                    from: last.left(turn),
+                    from: last.position_after(turn),
                     ..self.gap
                 }
             }
@@ -282,18 +282,18 @@ impl<'a> Planner<'a> {
     }
 
     /// The reads, and the blocks in front of the foreground's that its command can read too.
-    fn with_lead(&self, reads: Vec<Find>, turn: Span) -> Plan {
+    fn with_lead(&self, reads: Vec<GapTransfer>, turn: Span) -> Plan {
         let lead = self.lead(reads.last(), turn);
         let lead = lead.filter(|lead| reads.iter().all(|find| !overlap(find, lead)));
         Plan { reads, lead }
     }
 
-    fn lead(&self, last: Option<&Find>, turn: Span) -> Option<Find> {
+    fn lead(&self, last: Option<&GapTransfer>, turn: Span) -> Option<GapTransfer> {
         let is_bounded = self.request.sectors < self.background.max;
         if !self.request.op.is_read() || !is_bounded || self.request.force_unit_access {
             return None;
         }
-        let from = last.map_or(self.gap.from, |last| last.left(turn));
+        let from = last.map_or(self.gap.from, |last| last.position_after(turn));
         let mechanism = self.core.mechanism();
         let way = (from.cylinder, self.gap.to.cylinder);
         let limits = self.limits(turn);
@@ -349,6 +349,6 @@ impl<'a> Planner<'a> {
     }
 }
 
-fn overlap(one: &Find, other: &Find) -> bool {
+fn overlap(one: &GapTransfer, other: &GapTransfer) -> bool {
     one.first < other.first + other.sectors && other.first < one.first + one.sectors
 }

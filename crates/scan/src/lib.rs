@@ -1,13 +1,13 @@
 //! Schedules requests outside the drive, and reads in its rotational gaps (lumb01).
 //!
-//! [`External`] is a queue in front of a device that can only be watched: the scheduler's knowledge
+//! [`ExternalScheduler`] is a queue in front of a device that can only be watched: the scheduler's knowledge
 //! of positions comes from a model of the drive that follows its completions. It gives the device
 //! one or two requests at a time, so that the order is its own. With [`Background`] tasks it also
 //! reads what they want in the gaps that the foreground's rotational waits leave.
 //!
 //! The scheduler reads no clock: times are handed in, so the same code runs in virtual time and in
 //! real time. What reads one is [`live`]: files, block devices, servers and whatever else is read
-//! by threads, as a device. An [`Account`] is what a scan has read, from which it continues.
+//! by threads, as a device. An [`ScanRecord`] is what a scan has read, from which it continues.
 //!
 //! ```
 //! use diskarm_core::device::Device;
@@ -16,12 +16,12 @@
 //! use diskarm_core::spec::Spec;
 //! use diskarm_core::text::InputError;
 //! use diskarm_core::units::Angle;
-//! use diskarm_scan::{External, Model};
+//! use diskarm_scan::{ExternalScheduler, Model};
 //!
 //! /// A drive behind an external scheduler that knows its specification and nothing else.
 //! fn scheduled(spec: &Spec, policy: &PolicyConfig) -> Result<impl Device, InputError> {
 //!     let drive = Drive::new(spec, Angle::of(1, 3))?;
-//!     Ok(External::new(drive, Model::following(spec)?, policy, 2))
+//!     Ok(ExternalScheduler::new(drive, Model::new(spec)?, policy, 2))
 //! }
 //! ```
 
@@ -42,12 +42,12 @@ mod requests;
 mod run;
 mod watch;
 
-pub use account::{Account, CHUNK, Unusable};
+pub use account::{CHUNK, InvalidCheckpoint, ScanRecord};
 pub use array::Disk;
-pub use background::{Background, Settings};
+pub use background::{Background, BackgroundSettings};
 pub use checksums::Checksums;
-pub use external::External;
-pub use predicted::{OnPredicted, Predicted};
+pub use external::ExternalScheduler;
+pub use predicted::{OnPrediction, Prediction};
 pub use requests::Requests;
-pub use run::{Foreground, OnProgress, PARTS, Place, Scan, Scanned};
-pub use watch::{Model, Seen, Surprises};
+pub use run::{Foreground, OnProgress, PARTS, Scan, ScanReport, SchedulerLocation};
+pub use watch::{Model, Observations, Surprises};

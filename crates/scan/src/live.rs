@@ -2,7 +2,7 @@
 //!
 //! A [`Source`] is opened once for each read under way; each such [`Reader`] has a thread of its
 //! own. [`Live`] makes a device of a source, whose instants are those of a clock that begins with
-//! it ([`Answers`]), and [`run`] hands in these instants instead of virtual ones.
+//! it ([`Inbox`]), and [`run`] hands in these instants instead of virtual ones.
 
 mod answers;
 mod data;
@@ -15,10 +15,10 @@ mod scan;
 mod source;
 mod worker;
 
-pub use answers::{Answers, Brought};
+pub use answers::{Inbox, ReadData};
 pub use device::Live;
 pub use file::FileSource;
 pub use nbd::NbdSource;
-pub use pass::Pass;
+pub use pass::SequentialPass;
 pub use run::{ReadOnly, run};
-pub use source::{Fault, Lost, Reader, Size, Source};
+pub use source::{ReadError, Reader, Source, SourceLost, SourceSize};

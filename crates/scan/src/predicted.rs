@@ -10,7 +10,7 @@ use crate::watch::RIGHT;
 
 /// A command that has ended, and when it was predicted to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Predicted {
+pub struct Prediction {
     /// What was sent: with a request of the foreground, what is read in front of it in the same
     /// command.
     pub command: Request,
@@ -24,11 +24,11 @@ pub struct Predicted {
     /// lost track of the device.
     pub expected: Option<Instant>,
     /// Whether predictions were relied on when it ended, and it succeeded. Only then does
-    /// [`Seen::predicted`](crate::Seen::predicted) count it.
+    /// [`Observations::predicted`](crate::Observations::predicted) count it.
     pub is_confident: bool,
 }
 
-impl Predicted {
+impl Prediction {
     /// Measured minus predicted service time: below zero, a longer one was predicted.
     pub fn error(&self) -> Option<Span> {
         self.expected.map(|expected| self.ended.after(expected))
@@ -43,20 +43,20 @@ impl Predicted {
 
 /// A function that is called with each command beside a scan, once it has ended.
 #[derive(Clone, Default)]
-pub struct OnPredicted(pub(crate) Option<Arc<Call>>);
+pub struct OnPrediction(pub(crate) Option<Arc<Call>>);
 
-type Call = dyn Fn(&Predicted) + Send + Sync;
+type Call = dyn Fn(&Prediction) + Send + Sync;
 
-impl OnPredicted {
+impl OnPrediction {
     /// Calls this one.
-    pub fn calling(function: impl Fn(&Predicted) + Send + Sync + 'static) -> Self {
+    pub fn calling(function: impl Fn(&Prediction) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(function)))
     }
 }
 
-impl fmt::Debug for OnPredicted {
+impl fmt::Debug for OnPrediction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("OnPredicted")
+        f.debug_tuple("OnPrediction")
             .field(&self.0.is_some())
             .finish()
     }

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 
 use diskarm_core::device::{Children, Completion, Device, Refused};
 use diskarm_core::drive::Drive;
-use diskarm_core::freeblock::{BlockSet, Delivered};
+use diskarm_core::freeblock::{BlockSet, Delivery};
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::Mechanism;
 use diskarm_core::mirror::starting_angle;
@@ -25,8 +25,8 @@ use diskarm_core::text::InputError;
 use diskarm_core::units::{Angle, Bytes, Instant, Lbn, SectorCount};
 
 use crate::background::Background;
-use crate::external::External;
-use crate::run::{Place, Progress, Scan, Scanned, lock};
+use crate::external::ExternalScheduler;
+use crate::run::{Progress, Scan, ScanReport, SchedulerLocation, lock};
 use crate::watch::Model;
 
 /// Blocks that are written at once at most, of what was read: those of 256 KiB in sectors of 512
@@ -42,12 +42,12 @@ const ROOM: Bytes = Bytes(64 << 20);
 /// A pair of which one member is being rebuilt.
 pub(crate) struct Rebuild<D> {
     /// The member that is left, and the spare.
-    members: [External<D>; 2],
+    members: [ExternalScheduler<D>; 2],
     children: Children<Parent>,
     /// Commands inside the spare or waiting for it.
     at_spare: usize,
     /// What the gaps have brought since it was last looked at.
-    brought: Arc<Mutex<Vec<Delivered>>>,
+    brought: Arc<Mutex<Vec<Delivery>>>,
     /// Blocks that the foreground has written: what was read of them is old.
     overwritten: BlockSet,
     /// Blocks that wait in memory for the spare.
@@ -75,8 +75,8 @@ impl<D: Device> Rebuild<D> {
     /// The member that is left with its background, and the spare. `brought` gets what the
     /// background reads.
     pub fn new(
-        members: [External<D>; 2],
-        brought: Arc<Mutex<Vec<Delivered>>>,
+        members: [ExternalScheduler<D>; 2],
+        brought: Arc<Mutex<Vec<Delivery>>>,
         progress: Arc<Mutex<Progress>>,
     ) -> Self {
         let sectors = members[0].capacity();
@@ -168,7 +168,7 @@ impl<D: Device> Rebuild<D> {
         assert!(completion.status.is_success(), "a drive without faults");
         if member == 1 && completion.request.op == Op::Write {
             let Request { start, sectors, .. } = completion.request;
-            let delivered = Delivered {
+            let delivered = Delivery {
                 task: 0,
                 first: start,
                 sectors,
@@ -198,12 +198,12 @@ impl<D: Device> Rebuild<D> {
 }
 
 /// Counts what is on the spare for the first time.
-fn arrived(there: &mut BlockSet, progress: &Mutex<Progress>, delivered: &Delivered) {
+fn arrived(there: &mut BlockSet, progress: &Mutex<Progress>, delivered: &Delivery) {
     let before = there.count();
     there.insert(delivered.first, delivered.sectors);
     let sectors = SectorCount(there.count().0 - before.0);
     if sectors.0 > 0 {
-        lock(progress).take(&Delivered {
+        lock(progress).take(&Delivery {
             sectors,
             ..*delivered
         });
@@ -275,32 +275,32 @@ impl Scan<'_> {
     ///
     /// # Panics
     /// When the requests are not for the drive, or the place of the scan is inside.
-    pub fn rebuild(&self) -> Result<Scanned, InputError> {
-        let Place::Outside(depth) = self.place else {
+    pub fn rebuild(&self) -> Result<ScanReport, InputError> {
+        let SchedulerLocation::Outside(depth) = self.place else {
             panic!("not from outside");
         };
-        let brought: Arc<Mutex<Vec<Delivered>>> = Arc::default();
+        let brought: Arc<Mutex<Vec<Delivery>>> = Arc::default();
         let sink = Arc::clone(&brought);
         let (tasks, progress) = self.tasks(BlockSet::all(self.spec.geometry.sectors))?;
         let background = Background::new(tasks, self.model, self.settings, move |delivered| {
             lock(&sink).push(*delivered);
         });
-        let model = Model::following(self.model)?;
+        let model = Model::new(self.model)?;
         let layout = Arc::new(Layout::new(&self.spec.geometry)?);
         let mechanism = Mechanism::new(self.spec, layout, Angle::ZERO);
         let member = |number: u64| {
             let seed = self.seed ^ number;
             let mechanism = mechanism.at_angle(starting_angle(seed));
             let drive = Drive::with_mechanism(self.spec, mechanism).seeded(seed);
-            External::new(drive, model.clone(), self.policy, depth)
+            ExternalScheduler::new(drive, model.clone(), self.policy, depth)
         };
         let left = member(0).with_background(background);
         let mut pair = Rebuild::new([left, member(1)], brought, Arc::clone(&progress));
         let foreground = self.serve(&mut pair, Some(&progress), self.max_requests);
-        let ran = Scanned {
+        let ran = ScanReport {
             alone: self.serve(&mut member(0), None, foreground.requests),
             waited: Some(pair.max),
-            ..Scanned::outside(&pair.members[0], foreground)
+            ..ScanReport::outside(&pair.members[0], foreground)
         };
         let scanned = lock(&progress).added_to(ran, self.sector());
         Ok(scanned)
@@ -315,7 +315,7 @@ mod tests {
     use diskarm_core::spec::{self, Spec};
 
     use super::*;
-    use crate::background::Settings;
+    use crate::background::BackgroundSettings;
     use crate::dice::Dice;
 
     /// A drive whose writes are noted when they are sent to it.
@@ -373,18 +373,23 @@ mod tests {
         let progress = Progress::shared(&wanted);
         let mut tasks = Tasks::new(layout);
         tasks.add(wanted, Priority::Normal);
-        let brought: Arc<Mutex<Vec<Delivered>>> = Arc::default();
+        let brought: Arc<Mutex<Vec<Delivery>>> = Arc::default();
         let sink = Arc::clone(&brought);
-        let background = Background::new(tasks, spec, Settings::default(), move |delivered| {
-            lock(&sink).push(*delivered);
-        });
+        let background = Background::new(
+            tasks,
+            spec,
+            BackgroundSettings::default(),
+            move |delivered| {
+                lock(&sink).push(*delivered);
+            },
+        );
         let policy: PolicyConfig = "sptf".parse().expect("a policy");
         let logs: [Log; 2] = Default::default();
         let members = [0, 1].map(|member| {
             let drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
             let writes = Arc::clone(&logs[member]);
-            let model = Model::of_new(spec, Angle::ZERO).expect("a sound layout");
-            External::new(Noting { drive, writes }, model, &policy, 1)
+            let model = Model::with_origin(spec, Angle::ZERO).expect("a sound layout");
+            ExternalScheduler::new(Noting { drive, writes }, model, &policy, 1)
         });
         let [left, spare] = members;
         let members = [left.with_background(background), spare];

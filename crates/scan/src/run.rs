@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use diskarm_core::device::{Completion, Device};
 use diskarm_core::drive::{Drive, InGaps};
 use diskarm_core::engine::{self, Observer, Rejected};
-use diskarm_core::freeblock::{BlockSet, Delivered, Figures, Tasks};
+use diskarm_core::freeblock::{BackgroundStats, BlockSet, Delivery, Tasks};
 use diskarm_core::geometry::Layout;
 use diskarm_core::host::Host;
 use diskarm_core::mechanics::Mechanism;
@@ -18,11 +18,11 @@ use diskarm_core::text::InputError;
 use diskarm_core::units::{Angle, Bytes, Instant, SectorCount, Span};
 use diskarm_core::workload::Disk;
 
-use crate::background::{Background, Settings};
-use crate::external::External;
-use crate::predicted::OnPredicted;
+use crate::background::{Background, BackgroundSettings};
+use crate::external::ExternalScheduler;
+use crate::predicted::OnPrediction;
 use crate::requests::Requests;
-use crate::watch::{Model, Seen};
+use crate::watch::{Model, Observations};
 
 /// Parts of the disk whose progress is reported separately.
 pub const PARTS: usize = 10;
@@ -42,9 +42,9 @@ pub struct Scan<'a> {
     /// The order in which it is served.
     pub policy: &'a PolicyConfig,
     /// Where requests are scheduled and gaps are filled.
-    pub place: Place,
+    pub location: SchedulerLocation,
     /// How background reads are chosen.
-    pub settings: Settings,
+    pub settings: BackgroundSettings,
     /// The seed of the foreground and of what the drive does at random.
     pub seed: u64,
     /// The number of foreground requests after which the run ends, whether the scan is complete or
@@ -54,7 +54,7 @@ pub struct Scan<'a> {
     pub on_progress: OnProgress<'a>,
     /// Called with each command beside a scan of one drive from outside: not by
     /// [`run_array`](Self::run_array), nor with the foreground without the scan.
-    pub on_predicted: OnPredicted,
+    pub on_prediction: OnPrediction,
 }
 
 /// A function that is called with how much of a run is done, from 0 to 1: its first half is the
@@ -75,19 +75,19 @@ impl fmt::Debug for OnProgress<'_> {
 
 /// Where requests are scheduled and gaps are filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum SchedulerLocation {
     /// In front of the drive; the number of requests in it at one time, 1 or 2.
     Outside(usize),
-    /// In the drive's own queue: of [`Settings`] only the conservatism matters.
+    /// In the drive's own queue: of [`BackgroundSettings`] only the conservatism matters.
     Inside,
 }
 
-impl Place {
+impl SchedulerLocation {
     /// Conservatism for seeks that scatter by 0.15 ms: twice that, which is added to every seek
     /// outside the drive; more inside, where it is added once in a gap.
     pub fn conservatism(self) -> Span {
         match self {
-            Self::Outside(_) => Settings::default().conservatism,
+            Self::Outside(_) => BackgroundSettings::default().conservatism,
             Self::Inside => Span::from_ns(400_000),
         }
     }
@@ -95,7 +95,7 @@ impl Place {
 
 /// What a scan did.
 #[derive(Clone, Debug, Default)]
-pub struct Scanned {
+pub struct ScanReport {
     /// Size of a block.
     pub sector: Bytes,
     /// Blocks of the drive.
@@ -113,9 +113,9 @@ pub struct Scanned {
     /// been read, as far as it came.
     pub by_part: Vec<[f64; PARTS]>,
     /// What was done in the background.
-    pub figures: Figures,
+    pub stats: BackgroundStats,
     /// What was seen of the drive from outside.
-    pub seen: Option<Seen>,
+    pub seen: Option<Observations>,
     /// Conservatism at the end.
     pub conservatism: Span,
     /// The most that ever waited in memory for a spare, if any.
@@ -137,7 +137,7 @@ pub struct Foreground {
     pub batches: BatchMeans,
 }
 
-impl Scanned {
+impl ScanReport {
     /// By how much the mean response time of the foreground is longer than without the scan, as a
     /// share.
     pub fn slowdown(&self) -> f64 {
@@ -164,14 +164,17 @@ impl Scanned {
     }
 
     /// What an external scheduler did and saw.
-    pub(crate) fn outside<D: Device>(external: &External<D>, foreground: Foreground) -> Self {
+    pub(crate) fn outside<D: Device>(
+        external: &ExternalScheduler<D>,
+        foreground: Foreground,
+    ) -> Self {
         let background = external.background();
-        let figures = background.map(|background| *background.figures());
+        let stats = background.map(|background| *background.stats());
         let conservatism = background.map(Background::conservatism);
         Self {
             foreground,
-            figures: figures.unwrap_or_default(),
-            seen: Some(*external.seen()),
+            stats: stats.unwrap_or_default(),
+            seen: Some(*external.observations()),
             conservatism: conservatism.unwrap_or_default(),
             ..Self::default()
         }
@@ -191,7 +194,7 @@ impl Scan<'_> {
     ///
     /// # Panics
     /// When the requests are not for the drive.
-    pub fn run(&self) -> Result<Scanned, InputError> {
+    pub fn run(&self) -> Result<ScanReport, InputError> {
         let sectors = Layout::new(&self.spec.geometry)?.sectors();
         self.run_for(BlockSet::all(sectors), |_| {})
     }
@@ -207,10 +210,10 @@ impl Scan<'_> {
     pub fn run_for(
         &self,
         wanted: BlockSet,
-        sink: impl FnMut(&Delivered) + Send + 'static,
-    ) -> Result<Scanned, InputError> {
+        sink: impl FnMut(&Delivery) + Send + 'static,
+    ) -> Result<ScanReport, InputError> {
         let layout = Arc::new(Layout::new(&self.spec.geometry)?);
-        if self.place != Place::Inside {
+        if self.place != SchedulerLocation::InFirmware {
             let drive = || Ok(self.drive(self.spec, &layout));
             return self.run_in_front_of(drive, wanted, sink);
         }
@@ -235,21 +238,21 @@ impl Scan<'_> {
         &self,
         device: impl Fn() -> Result<D, E>,
         wanted: BlockSet,
-        sink: impl FnMut(&Delivered) + Send + 'static,
-    ) -> Result<Scanned, E> {
-        let Place::Outside(depth) = self.place else {
+        sink: impl FnMut(&Delivery) + Send + 'static,
+    ) -> Result<ScanReport, E> {
+        let SchedulerLocation::Outside(depth) = self.place else {
             panic!("not from outside");
         };
         let (background, progress) = self.background(wanted, sink)?;
-        let model = Model::following(self.model)?;
-        let external = External::new(device()?, model.clone(), self.policy, depth);
+        let model = Model::new(self.model)?;
+        let external = ExternalScheduler::new(device()?, model.clone(), self.policy, depth);
         let external = external.with_background(background);
-        let mut external = external.on_predicted(self.on_predicted.clone());
+        let mut external = external.on_prediction(self.on_prediction.clone());
         let foreground = self.serve(&mut external, Some(&progress), self.max_requests);
-        let mut alone = External::new(device()?, model, self.policy, depth);
-        let ran = Scanned {
+        let mut alone = ExternalScheduler::new(device()?, model, self.policy, depth);
+        let ran = ScanReport {
             alone: self.serve(&mut alone, None, foreground.requests),
-            ..Scanned::outside(&external, foreground)
+            ..ScanReport::outside(&external, foreground)
         };
         let scanned = lock(&progress).added_to(ran, self.sector());
         Ok(scanned)
@@ -274,7 +277,7 @@ impl Scan<'_> {
     pub(crate) fn background(
         &self,
         wanted: BlockSet,
-        sink: impl FnMut(&Delivered) + Send + 'static,
+        sink: impl FnMut(&Delivery) + Send + 'static,
     ) -> Result<(Background, Arc<Mutex<Progress>>), InputError> {
         let (tasks, progress) = self.tasks(wanted)?;
         let sink = Progress::sink(&progress, sink);
@@ -293,7 +296,7 @@ impl Scan<'_> {
         layout: &Arc<Layout>,
         gaps: InGaps,
         progress: &Arc<Mutex<Progress>>,
-    ) -> Scanned {
+    ) -> ScanReport {
         let mut spec = self.spec.clone();
         spec.queue.policy = self.policy.clone();
         spec.queue.depth = QUEUE;
@@ -304,16 +307,16 @@ impl Scan<'_> {
         let policy = fcfs.policy(&drive);
         let mut host = Host::new(drive, policy);
         let foreground = self.serve(&mut host, Some(progress), self.max_requests);
-        let figures = host.device().in_gaps().map(InGaps::figures);
+        let stats = host.device().in_gaps().map(InGaps::stats);
         let drive = self.drive(&spec, layout);
         let policy = fcfs.policy(&drive);
         let alone = self.serve(&mut Host::new(drive, policy), None, foreground.requests);
-        Scanned {
+        ScanReport {
             foreground,
             alone,
-            figures: figures.copied().unwrap_or_default(),
+            stats: stats.copied().unwrap_or_default(),
             conservatism: self.settings.conservatism,
-            ..Scanned::default()
+            ..ScanReport::default()
         }
     }
 
@@ -388,20 +391,20 @@ impl Progress {
     }
 
     /// `sink`, with `progress` kept up to date.
-    fn sink<S: FnMut(&Delivered) + Send + 'static>(
+    fn sink<S: FnMut(&Delivery) + Send + 'static>(
         progress: &Arc<Mutex<Self>>,
         mut sink: S,
-    ) -> impl FnMut(&Delivered) + Send + use<S> + 'static {
+    ) -> impl FnMut(&Delivery) + Send + use<S> + 'static {
         let progress = Arc::clone(progress);
-        move |delivered: &Delivered| {
+        move |delivered: &Delivery| {
             lock(&progress).take(delivered);
             sink(delivered);
         }
     }
 
     /// What ran, with the progress that it made.
-    pub fn added_to(&self, ran: Scanned, sector: Bytes) -> Scanned {
-        Scanned {
+    pub fn added_to(&self, ran: ScanReport, sector: Bytes) -> ScanReport {
+        ScanReport {
             sector,
             sectors: SectorCount(self.sectors),
             left: self.left(),
@@ -425,7 +428,7 @@ impl Progress {
         part as u64 * self.disk / PARTS as u64
     }
 
-    pub fn take(&mut self, delivered: &Delivered) {
+    pub fn take(&mut self, delivered: &Delivery) {
         let end = delivered.first.0 + delivered.sectors.0;
         for part in 0..PARTS {
             let (from, to) = (self.part_start(part), self.part_start(part + 1));

@@ -40,7 +40,7 @@ impl Model {
     ///
     /// # Errors
     /// When the geometry is inconsistent.
-    pub fn following(spec: &Spec) -> Result<Self, InputError> {
+    pub fn new(spec: &Spec) -> Result<Self, InputError> {
         let layout = Arc::new(Layout::new(&spec.geometry)?);
         Ok(Self(Predictor::new(spec, layout, Continuity::Unbroken)))
     }
@@ -49,7 +49,7 @@ impl Model {
     ///
     /// # Errors
     /// When the geometry is inconsistent.
-    pub fn of_new(spec: &Spec, origin: Angle) -> Result<Self, InputError> {
+    pub fn with_origin(spec: &Spec, origin: Angle) -> Result<Self, InputError> {
         let layout = Arc::new(Layout::new(&spec.geometry)?);
         let clock = Clock::new(spec.mechanics.period_ns, Continuity::Unbroken);
         let core = Core::on(spec, Mechanism::new(spec, layout, origin));
@@ -59,7 +59,7 @@ impl Model {
 
 /// What was seen of a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct Observations {
     /// Requests whose predictions were relied on.
     pub predicted: u64,
     /// Those of them that completed within 50 us of the prediction.
@@ -71,7 +71,7 @@ pub struct Seen {
     pub by_block_number: u64,
 }
 
-impl AddAssign for Seen {
+impl AddAssign for Observations {
     fn add_assign(&mut self, other: Self) {
         self.predicted += other.predicted;
         self.right += other.right;
@@ -117,7 +117,7 @@ pub(crate) struct Watch {
     /// The share of completions that had the platter at the expected angle, as a moving mean.
     expected_angles: f64,
     pub lag: Lag,
-    pub seen: Seen,
+    pub seen: Observations,
 }
 
 impl Watch {
@@ -127,7 +127,7 @@ impl Watch {
             expected: VecDeque::new(),
             expected_angles: 1.0,
             lag: Lag::default(),
-            seen: Seen::default(),
+            seen: Observations::default(),
         }
     }
 

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
-use diskarm_core::freeblock::{BlockSet, Delivered};
+use diskarm_core::freeblock::{BlockSet, Delivery};
 use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Bytes, Instant, SectorCount, Span};
 use diskarm_results::scanned::{DeviceScan, Names, Scanned, Unreadable, checksums};
-use diskarm_scan::live::{Answers, Live, Pass, Size, Source};
-use diskarm_scan::{Account, OnProgress, Place, Requests, Scan};
+use diskarm_scan::live::{Inbox, Live, SequentialPass, Source, SourceSize};
+use diskarm_scan::{OnProgress, Requests, Scan, ScanRecord, SchedulerLocation};
 use diskarm_simulate::{Model, policy};
 
 use super::Args;
@@ -33,7 +33,7 @@ struct Scanning<'a> {
     args: &'a Args,
     predictions: Option<Predictions>,
     source: Arc<dyn Source>,
-    answers: Arc<Answers>,
+    answers: Arc<Inbox>,
 }
 
 /// What a scan did in this run.
@@ -132,8 +132,8 @@ fn model(args: &Args) -> Result<Option<Model>, Error> {
 }
 
 /// The model must be that of a drive of this size.
-fn check(model: &Model, size: Size) -> Result<(), Error> {
-    let found = Size {
+fn check(model: &Model, size: SourceSize) -> Result<(), Error> {
+    let found = SourceSize {
         sectors: model.layout().sectors(),
         sector: Bytes(model.spec.geometry.sector_bytes.into()),
     };
@@ -152,7 +152,7 @@ fn check(model: &Model, size: Size) -> Result<(), Error> {
 }
 
 /// The runs of blocks that cannot be read, with their places on the drive if there is a model.
-fn places(account: &Account, model: Option<&Model>) -> Vec<Unreadable> {
+fn places(account: &ScanRecord, model: Option<&Model>) -> Vec<Unreadable> {
     let layout: Option<&Layout> = model.map(|model| &**model.layout());
     let runs = account.unreadable();
     runs.map(|(first, sectors)| Unreadable::new(first, sectors, layout))
@@ -161,13 +161,13 @@ fn places(account: &Account, model: Option<&Model>) -> Vec<Unreadable> {
 
 /// A sink that sends on what was read.
 fn sink(
-    answers: &Arc<Answers>,
+    answers: &Arc<Inbox>,
     pieces: SyncSender<Piece>,
     (sector, bar): (Bytes, Progress),
-) -> impl FnMut(&Delivered) + Send + use<> + 'static {
+) -> impl FnMut(&Delivery) + Send + use<> + 'static {
     let answers = Arc::clone(answers);
     let mut done = 0;
-    move |delivered: &Delivered| {
+    move |delivered: &Delivery| {
         let (first, sectors) = (delivered.first, delivered.sectors);
         let piece = match delivered.is_readable {
             true => Piece::Read(first, answers.data(first, sectors, sector)),
@@ -194,7 +194,7 @@ impl Scanning<'_> {
         let bar = Progress::new(Some(left.count().0));
         let sink = sink(&answers, pieces, (size.sector, bar));
         let max = SectorCount((PIECE / size.sector.0).max(1));
-        let mut pass = Pass::new(live, left, (DEPTH, max), sink);
+        let mut pass = SequentialPass::new(live, left, (DEPTH, max), sink);
         pass.run(&answers);
         Ran {
             time: answers.now().after(Instant::START),
@@ -217,12 +217,12 @@ impl Scanning<'_> {
             model: &model.spec,
             requests: Requests::Generated(&model.workload(workload)?),
             policy: &policy("policy", &args.policy)?,
-            place: Place::Outside(args.depth),
+            location: SchedulerLocation::Outside(args.depth),
             settings: args.settings(),
             seed: args.seed,
             max_requests: args.max_requests(),
             on_progress: OnProgress::default(),
-            on_predicted: Predictions::taken_by(self.predictions.as_ref()),
+            on_prediction: Predictions::taken_by(self.predictions.as_ref()),
         };
         output::warn(&[
             "the foreground only reads: its writes become reads of the same blocks".into(),
@@ -250,7 +250,7 @@ impl Scanning<'_> {
     }
 
     /// How the command ends.
-    fn end(&self, account: &Account, has_given_up: bool) -> Result<(), Error> {
+    fn end(&self, account: &ScanRecord, has_given_up: bool) -> Result<(), Error> {
         if let Some(predictions) = &self.predictions {
             predictions.finish()?;
         }

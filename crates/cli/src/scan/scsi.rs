@@ -2,7 +2,7 @@
 
 use diskarm_core::units::{Lbn, Span};
 use diskarm_extract::{Broken, Data, Disk, Reply, Transport, retry};
-use diskarm_scan::live::{Fault, Lost, Reader, Size, Source};
+use diskarm_scan::live::{ReadError, Reader, Source, SourceLost, SourceSize};
 use diskarm_wire::Sense;
 use diskarm_wire::command::{Blocks, Caching, Command, Size as Length};
 use diskarm_wire::sense::Key;
@@ -15,10 +15,10 @@ type Connect = dyn Fn() -> Result<Box<dyn Transport + Send>, Broken> + Send + Sy
 pub struct Scsi(pub Box<Connect>);
 
 impl Source for Scsi {
-    fn open(&self) -> Result<Box<dyn Reader>, Lost> {
+    fn open(&self) -> Result<Box<dyn Reader>, SourceLost> {
         let mut transport = (self.0)().map_err(lost)?;
-        let disk = Disk::new(&mut *transport).map_err(|error| Lost(error.to_string()))?;
-        let size = Size {
+        let disk = Disk::new(&mut *transport).map_err(|error| SourceLost(error.to_string()))?;
+        let size = SourceSize {
             sectors: disk.sectors(),
             sector: disk.sector_size(),
         };
@@ -26,21 +26,21 @@ impl Source for Scsi {
     }
 }
 
-fn lost(broken: Broken) -> Lost {
-    Lost(broken.to_string())
+fn lost(broken: Broken) -> SourceLost {
+    SourceLost(broken.to_string())
 }
 
 struct Opened {
     transport: Box<dyn Transport + Send>,
-    size: Size,
+    size: SourceSize,
 }
 
 impl Reader for Opened {
-    fn size(&self) -> Size {
+    fn size(&self) -> SourceSize {
         self.size
     }
 
-    fn read(&mut self, first: Lbn, room: &mut [u8]) -> Result<(), Fault> {
+    fn read(&mut self, first: Lbn, room: &mut [u8]) -> Result<(), ReadError> {
         let count = room.len() as u64 / self.size.sector.0;
         let is_near = first.0 + count <= 1 << 32 && count < 1 << 16;
         let command = Command::Read {
@@ -84,15 +84,15 @@ fn is_deferred(reply: &Reply) -> bool {
 }
 
 /// What the last reply to a read of this many bytes says of it.
-fn judged(reply: &Reply, length: usize) -> Result<(), Fault> {
+fn judged(reply: &Reply, length: usize) -> Result<(), ReadError> {
     let is_whole = reply.transferred == length;
-    let failed = |status: &str| Lost(format!("the disk answers a read with {status}"));
+    let failed = |status: &str| SourceLost(format!("the disk answers a read with {status}"));
     match (reply.status, Sense::parse(&reply.sense)) {
         (status::GOOD, _) if is_whole => Ok(()),
         (status::CHECK_CONDITION, Ok(sense)) => match sense.key {
             _ if sense.deferred => Err(failed(&sense.to_string()).into()),
             Key::RecoveredError | Key::Completed if is_whole => Ok(()),
-            Key::MediumError => Err(Fault::Unreadable(sense.information.map(Lbn))),
+            Key::MediumError => Err(ReadError::Unreadable(sense.information.map(Lbn))),
             _ => Err(failed(&sense.to_string()).into()),
         },
         (status::GOOD, _) => Err(failed("too little data").into()),
@@ -148,9 +148,9 @@ mod tests {
     }
 
     /// How a read ends, after how many commands and rests.
-    fn read(reply: Reply) -> (Result<(), Fault>, (u32, u32)) {
+    fn read(reply: Reply) -> (Result<(), ReadError>, (u32, u32)) {
         let counts = Arc::default();
-        let size = Size {
+        let size = SourceSize {
             sectors: SectorCount(10),
             sector: Bytes(512),
         };
@@ -163,9 +163,9 @@ mod tests {
         (read, counts)
     }
 
-    fn because(why: &str) -> Result<(), Fault> {
+    fn because(why: &str) -> Result<(), ReadError> {
         let why = format!("the disk answers a read with {why}");
-        Err(Lost(why).into())
+        Err(SourceLost(why).into())
     }
 
     #[test]
@@ -214,9 +214,9 @@ mod tests {
         assert_eq!(reply(0, None, 512), Ok(()));
         assert_eq!(reply(check, Some(sense(Key::RecoveredError)), 512), Ok(()));
         let at = Some(Lbn(70));
-        assert_eq!(reply(check, Some(bad), 0), Err(Fault::Unreadable(at)));
+        assert_eq!(reply(check, Some(bad), 0), Err(ReadError::Unreadable(at)));
         let nowhere = Some(sense(Key::MediumError));
-        assert_eq!(reply(check, nowhere, 0), Err(Fault::Unreadable(None)));
+        assert_eq!(reply(check, nowhere, 0), Err(ReadError::Unreadable(None)));
         for (status, sense, transferred) in [
             (0, None, 511),
             (check, Some(sense(Key::RecoveredError)), 511),
@@ -224,7 +224,7 @@ mod tests {
             (status::RESERVATION_CONFLICT, None, 0),
         ] {
             let judged = reply(status, sense, transferred);
-            assert!(matches!(judged, Err(Fault::Lost(_))), "{judged:?}");
+            assert!(matches!(judged, Err(ReadError::Lost(_))), "{judged:?}");
         }
     }
 }

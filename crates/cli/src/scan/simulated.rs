@@ -1,12 +1,12 @@
 //! Scans of simulated drives, in virtual time.
 
-use diskarm_core::freeblock::Delivered;
+use diskarm_core::freeblock::Delivery;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::Bytes;
 use diskarm_results::place::Files;
 use diskarm_results::scanned::{Names, Scanned, Unreadable};
-use diskarm_scan::live::Size;
-use diskarm_scan::{Account, OnPredicted, OnProgress, Requests, Scan, Scanned as Ran};
+use diskarm_scan::live::SourceSize;
+use diskarm_scan::{OnPrediction, OnProgress, Requests, Scan, ScanRecord, ScanReport};
 use diskarm_simulate::{Arrivals, Model, Traced, over_disks, policy, queued};
 
 use super::Args;
@@ -56,7 +56,7 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
         seed: args.seed,
         max_requests: args.max_requests(),
         on_progress: OnProgress(Some(&on_progress)),
-        on_predicted: OnPredicted::default(),
+        on_prediction: OnPrediction::default(),
     };
     let names = Names {
         drive: &drive.name,
@@ -75,7 +75,7 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
     let outputs = Outputs::new(&mut files, args.checkpoint.as_deref(), None)?;
     let predictions = Predictions::begin(args, &drive.name, Some(model), &mut files)?;
     let scan = Scan {
-        on_predicted: Predictions::taken_by(predictions.as_ref()),
+        on_prediction: Predictions::taken_by(predictions.as_ref()),
         ..scan
     };
     let ran = kept(args, &scan, &drive, outputs);
@@ -136,7 +136,7 @@ fn run_disks(
     };
     progress.clear();
     print(args, &Scanned::of(scan, &ran, names, Vec::new()))?;
-    match ran.figures.unreadable {
+    match ran.stats.unreadable {
         0 => Ok(()),
         blocks => Err(Error::Unreadable { blocks }),
     }
@@ -162,9 +162,9 @@ fn kept(
     scan: &Scan<'_>,
     drive: &Model,
     outputs: Outputs,
-) -> Result<(Account, Ran), Error> {
+) -> Result<(ScanRecord, ScanReport), Error> {
     let geometry = &scan.spec.geometry;
-    let size = Size {
+    let size = SourceSize {
         sectors: geometry.sectors,
         sector: Bytes(geometry.sector_bytes.into()),
     };
@@ -176,7 +176,7 @@ fn kept(
         ..scan.clone()
     };
     let pieces = keeper.pieces();
-    let sink = move |delivered: &Delivered| {
+    let sink = move |delivered: &Delivery| {
         let (first, sectors) = (delivered.first, delivered.sectors);
         // If it cannot be kept, the error comes at the end.
         let _ = pieces.send(match delivered.is_readable {

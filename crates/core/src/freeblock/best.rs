@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::chart::Run;
-use super::search::{Find, Gap, Limits, Track, care_over};
+use super::search::{Gap, GapTransfer, SearchLimits, Track, care_over};
 use super::tasks::{GROUP, Task, Tasks};
 use crate::mechanics::{Mechanism, Piece};
 use crate::request::Op;
@@ -41,9 +41,9 @@ pub(super) struct Search<'a> {
     pub left: u64,
     pub mechanism: &'a Mechanism,
     pub gap: &'a Gap,
-    pub limits: &'a Limits,
+    pub limits: &'a SearchLimits,
     pub except: &'a [Track],
-    pub best: Option<Find>,
+    pub best: Option<GapTransfer>,
     /// What that is worth.
     pub worth: u64,
     pub looked: u32,
@@ -53,7 +53,7 @@ pub(super) struct Search<'a> {
 
 impl Search<'_> {
     /// Looks at all tracks.
-    pub fn run(&mut self) -> Option<Find> {
+    pub fn run(&mut self) -> Option<GapTransfer> {
         let ends = [self.gap.from.cylinder, self.gap.to.cylinder];
         self.look_at_cylinder(ends[0]);
         if ends[1] != ends[0] {
@@ -225,7 +225,7 @@ impl Search<'_> {
             return;
         }
         self.looked += 1;
-        let Limits {
+        let SearchLimits {
             arriving, leaving, ..
         } = *self.limits;
         let move_over = |op: Op, from: Track, to: Track, care: Span| {
@@ -337,7 +337,7 @@ impl Search<'_> {
         };
         if worth > self.worth {
             self.worth = worth;
-            self.best = Some(Find {
+            self.best = Some(GapTransfer {
                 first: begins,
                 sectors: SectorCount(last.0 - begins.0 + 1),
                 gain,

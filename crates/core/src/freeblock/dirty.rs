@@ -1,12 +1,12 @@
 //! Writes of dirty data in a gap.
 
 use super::chart::Run;
-use super::search::{Find, Gap, Track, care_over};
+use super::search::{Gap, GapTransfer, Track, care_over};
 use crate::mechanics::Mechanism;
 use crate::request::Op;
 use crate::units::{Cylinder, Instant, Lbn, Span};
 
-/// Dirty data that the writes of a gap may put on the media.
+/// DirtySearch data that the writes of a gap may put on the media.
 ///
 /// What it does: finds the write that is worth most, of consecutive blocks of a range on one track,
 /// and others that fit before and behind it. Only whole physical sectors are written, so that
@@ -23,14 +23,14 @@ use crate::units::{Cylinder, Instant, Lbn, Span};
 ///
 /// Cost: a look at each track of each range, and for each write that is looked for, at those that
 /// the arm can reach in the gap.
-pub struct Dirty<'a> {
+pub struct DirtySearch<'a> {
     mechanism: &'a Mechanism,
     /// Added to each movement to another cylinder for the foreground request.
     conservatism: Span,
     stretches: Vec<Stretch>,
 }
 
-/// Dirty blocks on one track without a gap, in whole physical sectors.
+/// DirtySearch blocks on one track without a gap, in whole physical sectors.
 struct Stretch {
     /// First and one past the last block of their range.
     range: (Lbn, Lbn),
@@ -38,7 +38,7 @@ struct Stretch {
     run: Run,
 }
 
-impl<'a> Dirty<'a> {
+impl<'a> DirtySearch<'a> {
     /// The `ranges` (first and one past the last block) within reach of `gap`. They do not overlap.
     /// `conservatism` is added to each movement to another cylinder for the foreground request.
     pub fn new(
@@ -77,20 +77,20 @@ impl<'a> Dirty<'a> {
 
     /// The write that is worth most in `gap`; `None` if there is none. Its gain is in blocks, and
     /// what it is worth in nanoseconds.
-    pub fn search(&self, gap: &Gap) -> Option<Find> {
+    pub fn search(&self, gap: &Gap) -> Option<GapTransfer> {
         self.search_rest(gap, self.conservatism, &[])
     }
 
     /// The writes of a gap, at most `writes` of them, in order: the one that is worth most, and
     /// what is worth most of the rest before and behind it.
-    pub fn fill(&self, gap: &Gap, writes: usize) -> Vec<Find> {
+    pub fn fill(&self, gap: &Gap, writes: usize) -> Vec<GapTransfer> {
         let mut taken = Vec::new();
         self.fill_rest(gap, self.conservatism, writes, &mut taken);
         taken.sort_by_key(|find| find.begin);
         taken
     }
 
-    fn fill_rest(&self, gap: &Gap, care: Span, writes: usize, taken: &mut Vec<Find>) {
+    fn fill_rest(&self, gap: &Gap, care: Span, writes: usize, taken: &mut Vec<GapTransfer>) {
         if taken.len() >= writes {
             return;
         }
@@ -106,18 +106,19 @@ impl<'a> Dirty<'a> {
         };
         self.fill_rest(&before, Span::ZERO, writes, taken);
         let behind = Gap {
-            from: find.left(Span::ZERO),
+            from: find.position_after(Span::ZERO),
             ..*gap
         };
         self.fill_rest(&behind, care, writes, taken);
     }
 
     /// The best write of blocks that are not `taken`.
-    fn search_rest(&self, gap: &Gap, care: Span, taken: &[Find]) -> Option<Find> {
-        let mut best: Option<Find> = None;
+    fn search_rest(&self, gap: &Gap, care: Span, taken: &[GapTransfer]) -> Option<GapTransfer> {
+        let mut best: Option<GapTransfer> = None;
         for stretch in &self.stretches {
             let (first, end) = (stretch.run.first, stretch.run.end());
-            let overlaps = |find: &Find| find.first < end && first < find.first + find.sectors;
+            let overlaps =
+                |find: &GapTransfer| find.first < end && first < find.first + find.sectors;
             let times = self.times(gap, care, stretch.track);
             if times.1 <= times.0 || taken.iter().any(overlaps) {
                 continue;
@@ -151,7 +152,12 @@ impl<'a> Dirty<'a> {
 
     /// The write of the blocks of a stretch from its sector `index` on that pass in `times`, if it
     /// is worth anything.
-    fn offer(&self, stretch: &Stretch, index: u64, times: (Instant, Instant)) -> Option<Find> {
+    fn offer(
+        &self,
+        stretch: &Stretch,
+        index: u64,
+        times: (Instant, Instant),
+    ) -> Option<GapTransfer> {
         let Stretch { range, track, run } = *stretch;
         let piece = run.passes(self.mechanism, (track, times.0), index, Op::Write);
         let left = times.1.since_or_zero(piece.begin);
@@ -168,7 +174,7 @@ impl<'a> Dirty<'a> {
             (false, false) => passing - revolution,
             _ => passing,
         };
-        (worth > Span::ZERO).then_some(Find {
+        (worth > Span::ZERO).then_some(GapTransfer {
             first,
             sectors,
             gain: sectors.0,

@@ -7,7 +7,7 @@ use crate::units::{Instant, Lbn, SectorCount, Span};
 
 /// Blocks of a task that were read, or could not be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Delivered {
+pub struct Delivery {
     /// The task.
     pub task: TaskId,
     /// The first block.
@@ -22,7 +22,7 @@ pub struct Delivered {
 
 /// What was done in the background.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct BackgroundStats {
     /// Blocks that were read and wanted, those of each task counted.
     pub sectors: u64,
     /// Reads for the background alone.
@@ -40,7 +40,7 @@ pub struct Figures {
     pub unreadable: u64,
 }
 
-impl AddAssign for Figures {
+impl AddAssign for BackgroundStats {
     fn add_assign(&mut self, other: Self) {
         self.sectors += other.sectors;
         self.reads += other.reads;

@@ -1,6 +1,6 @@
 //! Several reads in one gap.
 
-use super::search::{Find, Gap, Limits};
+use super::search::{Gap, GapTransfer, SearchLimits};
 use super::tasks::Tasks;
 use crate::mechanics::Mechanism;
 use crate::request::Op;
@@ -16,13 +16,13 @@ impl Tasks {
         &self,
         mechanism: &Mechanism,
         gap: &Gap,
-        limits: &Limits,
+        limits: &SearchLimits,
         reads: usize,
-    ) -> Vec<Find> {
+    ) -> Vec<GapTransfer> {
         let anywhere = self.search(mechanism, gap, limits, &[]);
         let [source, end] =
             [gap.source(), gap.to].map(|track| self.search_on(mechanism, gap, limits, track));
-        let worth = |all: &Vec<Find>| all.iter().map(|find| find.worth).sum::<u64>();
+        let worth = |all: &Vec<GapTransfer>| all.iter().map(|find| find.worth).sum::<u64>();
         let mut max = Vec::new();
         for find in [anywhere, source, end].into_iter().flatten() {
             let all = self.fill_around(mechanism, gap, limits, find, reads);
@@ -38,9 +38,9 @@ impl Tasks {
         &self,
         mechanism: &Mechanism,
         gap: &Gap,
-        limits: &Limits,
+        limits: &SearchLimits,
         reads: usize,
-    ) -> Vec<Find> {
+    ) -> Vec<GapTransfer> {
         if reads == 0 {
             return Vec::new();
         }
@@ -55,10 +55,10 @@ impl Tasks {
         &self,
         mechanism: &Mechanism,
         gap: &Gap,
-        limits: &Limits,
-        find: Find,
+        limits: &SearchLimits,
+        find: GapTransfer,
         reads: usize,
-    ) -> Vec<Find> {
+    ) -> Vec<GapTransfer> {
         let before = Gap {
             to: find.track,
             op: Op::Read,
@@ -66,10 +66,10 @@ impl Tasks {
             ..*gap
         };
         let after = Gap {
-            from: find.left(limits.turn),
+            from: find.position_after(limits.turn),
             ..*gap
         };
-        let inner = Limits {
+        let inner = SearchLimits {
             leaving: limits.arriving,
             ..*limits
         };

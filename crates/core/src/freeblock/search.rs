@@ -53,7 +53,7 @@ impl Gap {
 
 /// What a search may find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct SearchLimits {
     /// Added to the time of the movement to a read, if it is to another cylinder.
     pub arriving: Span,
     /// Added to the time of the movement away from it, if it is to another cylinder.
@@ -73,7 +73,7 @@ pub struct Limits {
     pub tracks: u32,
 }
 
-impl Limits {
+impl SearchLimits {
     /// What is added to a movement from one track to another: `care`, [`arriving`](Self::arriving)
     /// or [`leaving`](Self::leaving), if it is taken of such a movement.
     pub fn care_between(&self, from: Track, to: Track, care: Span) -> Span {
@@ -92,9 +92,9 @@ pub(super) fn care_over(distance: u32, care: Span) -> Span {
     }
 }
 
-/// A background read, or a write of dirty data ([`Dirty`](super::Dirty)).
+/// A background read, or a write of dirty data ([`DirtySearch`](super::DirtySearch)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Find {
+pub struct GapTransfer {
     /// Its first block.
     pub first: Lbn,
     /// The number of blocks, all on one track. The first and the last are wanted.
@@ -115,14 +115,14 @@ pub struct Find {
     pub end: Instant,
 }
 
-impl Limits {
+impl SearchLimits {
     /// Tracks that schedulers look at for a decision.
     pub const TRACKS: u32 = 256;
 }
 
-impl Find {
+impl GapTransfer {
     /// Where the head is after it, free to move for the next request `turn` later.
-    pub fn left(&self, turn: Span) -> Position {
+    pub fn position_after(&self, turn: Span) -> Position {
         Position {
             cylinder: self.track.cylinder,
             head: self.track.head,
@@ -133,7 +133,7 @@ impl Find {
 
 impl Tasks {
     /// The read of consecutive blocks on one track that is worth most in `gap`, on any track but
-    /// `except`; `None` if none gains anything. See [`Find::worth`].
+    /// `except`; `None` if none gains anything. See [`GapTransfer::worth`].
     ///
     /// Looks at the cylinders at both ends first, then at groups of cylinders in the order of what
     /// they may be worth at most, and leaves out what cannot be worth more than what was found. Of
@@ -143,9 +143,9 @@ impl Tasks {
         &self,
         mechanism: &Mechanism,
         gap: &Gap,
-        limits: &Limits,
+        limits: &SearchLimits,
         except: &[Track],
-    ) -> Option<Find> {
+    ) -> Option<GapTransfer> {
         self.searched(mechanism, gap, limits, except, |search| search.run())
     }
 
@@ -154,9 +154,9 @@ impl Tasks {
         &self,
         mechanism: &Mechanism,
         gap: &Gap,
-        limits: &Limits,
+        limits: &SearchLimits,
         track: Track,
-    ) -> Option<Find> {
+    ) -> Option<GapTransfer> {
         self.searched(mechanism, gap, limits, &[], |search| {
             search.look_at(track);
             search.best
@@ -167,10 +167,10 @@ impl Tasks {
         &self,
         mechanism: &Mechanism,
         gap: &Gap,
-        limits: &Limits,
+        limits: &SearchLimits,
         except: &[Track],
-        run: impl Fn(&mut Search<'_>) -> Option<Find>,
-    ) -> Option<Find> {
+        run: impl Fn(&mut Search<'_>) -> Option<GapTransfer>,
+    ) -> Option<GapTransfer> {
         let classes = [Priority::High, Priority::Normal, Priority::Low];
         classes.into_iter().find_map(|class| {
             let in_class = |task: &&Task| task.priority == class && !task.wanted.is_empty();
@@ -202,7 +202,7 @@ impl Tasks {
         (there, until): (Instant, Instant),
         start: Lbn,
         max: SectorCount,
-    ) -> Option<Find> {
+    ) -> Option<GapTransfer> {
         let physical = self.layout.physical();
         // What is in the same physical sector comes with it.
         let edge = physical.first(start);
@@ -223,7 +223,7 @@ impl Tasks {
             .map(|task| task.wanted.count_in(first, start));
         let gain = counts.sum();
         let passing = edge.0.saturating_sub(physical.first(first).0);
-        Some(Find {
+        Some(GapTransfer {
             first,
             sectors,
             gain,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::blocks::BlockSet;
 use super::chart::Chart;
-use super::figures::Delivered;
+use super::figures::Delivery;
 use super::search::Track;
 use crate::geometry::Layout;
 use crate::request::Priority;
@@ -43,7 +43,7 @@ pub(super) struct Task {
 
 /// Blocks of a task that a read brings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct ClaimPart {
     /// The task.
     pub task: TaskId,
     /// The first block.
@@ -56,7 +56,7 @@ pub struct Part {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use = "blocks that are claimed and never delivered or restored are not read"]
 pub struct Claim {
-    parts: Vec<Part>,
+    parts: Vec<ClaimPart>,
 }
 
 impl Claim {
@@ -71,13 +71,13 @@ impl Claim {
     }
 
     /// What it brings, by task and block.
-    pub fn parts(&self) -> &[Part] {
+    pub fn parts(&self) -> &[ClaimPart] {
         &self.parts
     }
 
     /// What to tell of it: all was read at `at`, or none of it can be.
-    pub fn delivered(&self, at: Instant, is_readable: bool) -> impl Iterator<Item = Delivered> {
-        self.parts.iter().map(move |part| Delivered {
+    pub fn deliveries(&self, at: Instant, is_readable: bool) -> impl Iterator<Item = Delivery> {
+        self.parts.iter().map(move |part| Delivery {
             task: part.task,
             first: part.first,
             sectors: part.sectors,
@@ -94,7 +94,7 @@ impl Claim {
             let pieces = [(0, cut), (cut, part.sectors.0)];
             for (side, (from, to)) in [&mut before, &mut rest].into_iter().zip(pieces) {
                 if from < to {
-                    side.parts.push(Part {
+                    side.parts.push(ClaimPart {
                         first: Lbn(part.first.0 + from),
                         sectors: SectorCount(to - from),
                         ..part
@@ -153,7 +153,7 @@ impl Tasks {
     }
 
     /// How many blocks of a task have not been delivered.
-    pub fn left(&self, task: TaskId) -> SectorCount {
+    pub fn remaining(&self, task: TaskId) -> SectorCount {
         let task = &self.all[task];
         SectorCount(task.wanted.count().0 + task.claimed)
     }
@@ -195,7 +195,7 @@ impl Tasks {
         let mut claim = Claim::default();
         for (number, task) in self.all.iter().enumerate() {
             let runs = task.wanted.runs_in(first, end);
-            claim.parts.extend(runs.map(|(first, sectors)| Part {
+            claim.parts.extend(runs.map(|(first, sectors)| ClaimPart {
                 task: number,
                 first,
                 sectors,
@@ -227,7 +227,7 @@ impl Tasks {
     }
 
     /// Counts anew what the tracks of some blocks have.
-    fn recount(&mut self, part: &Part) {
+    fn recount(&mut self, part: &ClaimPart) {
         let task = &mut self.all[part.task];
         let (mut at, end) = (part.first, part.first + part.sectors);
         while at < end {
@@ -353,7 +353,7 @@ mod tests {
                 assert_eq!(task.groups, fresh.all[0].groups);
                 assert_eq!(task.in_groups, fresh.all[0].in_groups);
                 let left = wanted[number].count().0 - got[number].count().0;
-                assert_eq!(tasks.left(number), SectorCount(left));
+                assert_eq!(tasks.remaining(number), SectorCount(left));
             }
         }
     }

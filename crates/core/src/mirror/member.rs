@@ -76,7 +76,7 @@ impl Member {
             self.queue.put_back(pending);
             return None;
         }
-        self.queue.served(&pending.request, &self.device);
+        self.queue.note_served(&pending.request, &self.device);
         Some(pending.request)
     }
 
@@ -91,7 +91,7 @@ impl Member {
             reserve.put_back(pending);
             return None;
         }
-        reserve.served(&pending.request, &self.device);
+        reserve.note_served(&pending.request, &self.device);
         Some(pending.request)
     }
 

@@ -45,7 +45,7 @@ impl Prospect<'_> {
         for command in &self.read {
             at = trial.serve(at, command);
         }
-        (begins, trial.over())
+        (begins, trial.completed_at())
     }
 
     /// What all that waits would take by shortest access time first, `with` the read or without.
@@ -70,9 +70,9 @@ impl Prospect<'_> {
             let left = left.entry(parent_of(next.request.id).0).or_default();
             *left -= 1;
             if *left == 0 {
-                totals.responses += trial.over() - now;
+                totals.responses += trial.completed_at() - now;
             }
-            totals.services += trial.over() - begins;
+            totals.services += trial.completed_at() - begins;
         }
         totals
     }

@@ -33,7 +33,7 @@ impl Area {
     /// Fits the minimum seek times of `outlook`.
     pub fn new<O: Outlook>(shape: Shape, outlook: &O) -> Self {
         let seeks: Vec<f64> = (0..shape.cylinders)
-            .map(|distance| outlook.min(distance).as_ns() as f64)
+            .map(|distance| outlook.min_seek(distance).as_ns() as f64)
             .collect();
         Self::of(&seeks, shape.revolution)
     }

@@ -179,7 +179,7 @@ impl<E: Estimate, K: Key> Policy<E> for Sweep<K> {
         self.put(Reverse(Entry { key, arrival, slot }));
     }
 
-    fn passed(&mut self, request: &Request, drive: &E) {
+    fn note_bypass(&mut self, request: &Request, drive: &E) {
         self.move_to(self.measure.position_after(request, drive));
     }
 

@@ -124,7 +124,7 @@ impl<E: Estimate, K: Key> Policy<E> for Ahead<K> {
         self.along.add(pending, drive);
     }
 
-    fn passed(&mut self, request: &Request, drive: &E) {
+    fn note_bypass(&mut self, request: &Request, drive: &E) {
         self.along.passed(request, drive);
     }
 

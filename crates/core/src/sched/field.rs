@@ -221,7 +221,7 @@ impl Field {
         let arm = outlook.cylinder().0;
         let mut rings = Outward::from(self.held, arm / self.width);
         while let Some(ring) = rings.next() {
-            let moved = self.moved(outlook.min(self.distance(ring, arm)));
+            let moved = self.moved(outlook.min_seek(self.distance(ring, arm)));
             if moved + floor > bound {
                 rings.end_beyond(ring);
                 continue;
@@ -235,7 +235,7 @@ impl Field {
                     continue;
                 }
                 // The same with the request's own cylinder and excess.
-                let own = self.moved(outlook.min(spot.cylinder.abs_diff(arm)));
+                let own = self.moved(outlook.min_seek(spot.cylinder.abs_diff(arm)));
                 let wait = spot.angle.wrapping_sub(from[spot.op as usize]);
                 let wait = wait.wrapping_sub(own as u32);
                 if own + i64::from(wait) + spot.more > bound {

@@ -84,7 +84,7 @@ impl<E: Estimate> Policy<E> for Groups {
         self.waiting.add(pending, drive);
     }
 
-    fn passed(&mut self, request: &Request, drive: &E) {
+    fn note_bypass(&mut self, request: &Request, drive: &E) {
         self.group = self.group_of(drive.locate(request).cylinder);
     }
 

@@ -53,7 +53,7 @@ impl Rule for Limited {
                 "the policy that decides until then, with its parameters",
             ),
         ],
-        knowledge: Knowledge::Held,
+        knowledge: Knowledge::Inner,
         origin: "drives' firmware; jacobson91 section 5.2",
     };
 
@@ -113,15 +113,15 @@ impl<E: Estimate> Policy<E> for Within<E> {
         self.inner.add(pending, drive);
     }
 
-    fn passed(&mut self, request: &Request, drive: &E) {
-        self.inner.passed(request, drive);
+    fn note_bypass(&mut self, request: &Request, drive: &E) {
+        self.inner.note_bypass(request, drive);
     }
 
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
         let oldest = self.order.front()?;
         let chosen = if now.since_or_zero(oldest.arrived) > self.wait {
             let taken = self.inner.take(oldest.request.id)?;
-            self.inner.passed(&taken.request, drive);
+            self.inner.note_bypass(&taken.request, drive);
             taken
         } else {
             self.inner.next(now, drive)?

@@ -203,7 +203,7 @@ impl<E: Estimate> Policy<E> for Deadline {
     }
 
     /// Continues the batch if the request could have been the next in it; otherwise begins one.
-    fn passed(&mut self, request: &Request, _: &E) {
+    fn note_bypass(&mut self, request: &Request, _: &E) {
         let latest = self.of(request.op).latest;
         let is_next = request.op == self.last && request.start >= latest;
         if !is_next || self.served >= self.rule.batch {

@@ -96,7 +96,7 @@ impl<E: Estimate> Policy<E> for Optimal {
         self.waiting.add(pending, drive);
     }
 
-    fn passed(&mut self, _: &Request, _: &E) {
+    fn note_bypass(&mut self, _: &Request, _: &E) {
         self.planned.clear();
     }
 

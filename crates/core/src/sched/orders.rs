@@ -71,7 +71,7 @@ impl Search<'_> {
         let ways = indices.map(|index| {
             let mut after = drive.clone();
             let next = after.serve(at, &self.requests[index].pending.request);
-            let then = if is_last { after.over() } else { next };
+            let then = if is_last { after.completed_at() } else { next };
             (then, index, after)
         });
         ways.filter(|&(then, ..)| !self.is_worse(then)).collect()

@@ -106,7 +106,7 @@ impl PolicyConfig {
     }
 
     /// What it must know of the drive, with the parameters that it has; never
-    /// [`Knowledge::Held`].
+    /// [`Knowledge::Inner`].
     pub fn knowledge(&self) -> Knowledge {
         self.known.knowledge()
     }

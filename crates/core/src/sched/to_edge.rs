@@ -112,10 +112,10 @@ impl<E: Estimate> Policy<E> for ToEdge<E> {
         self.order.add(pending, drive);
     }
 
-    fn passed(&mut self, request: &Request, drive: &E) {
+    fn note_bypass(&mut self, request: &Request, drive: &E) {
         self.turn_to(self.place_of(request, drive));
         self.rest_after(request, drive);
-        self.order.passed(request, drive);
+        self.order.note_bypass(request, drive);
     }
 
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {

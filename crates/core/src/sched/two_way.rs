@@ -72,7 +72,7 @@ impl<E: Estimate, K: Key, T: Turn> Policy<E> for TwoWay<K, T> {
         self.along.add(pending, drive);
     }
 
-    fn passed(&mut self, request: &Request, drive: &E) {
+    fn note_bypass(&mut self, request: &Request, drive: &E) {
         let place = self.along.first(request, drive).place();
         if place != self.along.place() {
             let up = place > self.along.place();

@@ -156,7 +156,7 @@ impl<E: Estimate, K: Key> Policy<E> for Windows<K> {
         self.along.add(pending, drive);
     }
 
-    fn passed(&mut self, request: &Request, drive: &E) {
+    fn note_bypass(&mut self, request: &Request, drive: &E) {
         let place = self.along.first(request, drive).place();
         if !self.is_inside(place) {
             self.open(place);

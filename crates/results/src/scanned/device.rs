@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Lbn, SectorCount};
-use diskarm_scan::{Account, CHUNK};
+use diskarm_scan::{CHUNK, ScanRecord};
 use serde::Serialize;
 
 use super::{Scanned, brief};
@@ -127,7 +127,7 @@ pub(super) fn list(unreadable: &[Unreadable]) -> String {
 }
 
 /// The checksums of a complete scan: a line for each chunk.
-pub fn checksums(account: &Account) -> String {
+pub fn checksums(account: &ScanRecord) -> String {
     let sector = account.size().sector.0;
     let mut text = format!(
         "# CRC-32 (as of zlib and gzip) of each {CHUNK} bytes; blocks that cannot be read count as \

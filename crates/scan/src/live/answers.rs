@@ -7,11 +7,11 @@ use std::time::{Duration, Instant as Wall};
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount};
 
 use super::data::Data;
-use super::source::Lost;
+use super::source::SourceLost;
 use super::worker::Answer;
 
 /// What has come from a source, and the clock that it is timed with.
-pub struct Answers {
+pub struct Inbox {
     shared: Mutex<Shared>,
     came: Condvar,
 }
@@ -23,11 +23,11 @@ struct Shared {
     queue: VecDeque<Answer>,
     /// The data of the completion that was taken last, and its first block.
     last: Option<(Lbn, Arc<Data>)>,
-    lost: Option<Lost>,
+    lost: Option<SourceLost>,
     is_stopped: bool,
 }
 
-impl Default for Answers {
+impl Default for Inbox {
     fn default() -> Self {
         Self {
             shared: Mutex::new(Shared {
@@ -43,7 +43,7 @@ impl Default for Answers {
     }
 }
 
-impl Answers {
+impl Inbox {
     /// Lets the clock begin anew, without what has come before.
     pub(super) fn begin(&self) {
         let mut shared = self.lock();
@@ -95,7 +95,7 @@ impl Answers {
     }
 
     /// Why the source does not answer any more.
-    pub fn lost(&self) -> Option<Lost> {
+    pub fn lost(&self) -> Option<SourceLost> {
         self.lock().lost.clone()
     }
 
@@ -103,7 +103,7 @@ impl Answers {
     ///
     /// # Panics
     /// When it has not brought these.
-    pub fn data(&self, first: Lbn, sectors: SectorCount, sector: Bytes) -> Brought {
+    pub fn data(&self, first: Lbn, sectors: SectorCount, sector: Bytes) -> ReadData {
         let last = self.lock().last.clone();
         let Some((from, data)) = last else {
             panic!("nothing was read");
@@ -114,7 +114,7 @@ impl Answers {
             end <= data.len(),
             "{sectors:?} from {first:?} were not read"
         );
-        Brought { data, begin, end }
+        ReadData { data, begin, end }
     }
 
     pub(super) fn put(&self, answer: Answer) {
@@ -134,7 +134,7 @@ impl Answers {
         self.lock().last = Some((first, Arc::new(data)));
     }
 
-    pub(super) fn lose(&self, why: Lost) {
+    pub(super) fn lose(&self, why: SourceLost) {
         self.lock().lost.get_or_insert(why);
     }
 
@@ -152,13 +152,13 @@ impl Shared {
 
 /// Data that were read.
 #[derive(Clone)]
-pub struct Brought {
+pub struct ReadData {
     data: Arc<Data>,
     begin: usize,
     end: usize,
 }
 
-impl std::ops::Deref for Brought {
+impl std::ops::Deref for ReadData {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {

@@ -8,28 +8,28 @@ use diskarm_core::device::{
 use diskarm_core::request::Request;
 use diskarm_core::units::{Bytes, Instant, SectorCount, Span};
 
-use super::answers::Answers;
+use super::answers::Inbox;
 use super::data::Data;
-use super::source::{Lost, Size, Source};
+use super::source::{Source, SourceLost, SourceSize};
 use super::worker::{Answer, End, Job, Worker};
 
 /// Reads that took too long and have not ended: with one more the source counts as lost.
 const HUNG: usize = 8;
 
 /// A source that threads read, one for each read under way, as a [`Device`] whose instants are
-/// those of its [`Answers`]. It takes nothing but reads.
+/// those of its [`Inbox`]. It takes nothing but reads.
 ///
 /// A connection that is lost is opened again, and what was under way on it is read again. A read
 /// for which the source does not answer within the limit ends with [`Status::Aborted`]; its thread
 /// is left alone, and another one takes its place. The search for an unreadable block takes several
 /// reads of the source, each with this limit. When the source cannot be reached any more, all ends
-/// with [`Status::NotReady`] and [`Answers::lost`] says why.
+/// with [`Status::NotReady`] and [`Inbox::lost`] says why.
 pub struct Live {
     source: Arc<dyn Source>,
-    size: Size,
+    size: SourceSize,
     depth: usize,
     limit: Span,
-    answers: Arc<Answers>,
+    answers: Arc<Inbox>,
     idle: Vec<Worker>,
     under_way: Vec<UnderWay>,
     /// Threads whose read took too long, by its id.
@@ -66,14 +66,14 @@ impl Live {
     pub fn open(
         source: Arc<dyn Source>,
         (depth, limit): (usize, Span),
-        answers: Arc<Answers>,
-    ) -> Result<Self, Lost> {
+        answers: Arc<Inbox>,
+    ) -> Result<Self, SourceLost> {
         let reader = source.open()?;
         let size = reader.size();
         if size.sectors.0 > MAX_SECTORS {
             let found = size.sectors.0;
             let why = format!("found {found} blocks, expected at most {MAX_SECTORS}");
-            return Err(Lost(why));
+            return Err(SourceLost(why));
         }
         answers.begin();
         let first = Worker::start(
@@ -96,12 +96,12 @@ impl Live {
     }
 
     /// What has come from the source.
-    pub fn answers(&self) -> Arc<Answers> {
+    pub fn answers(&self) -> Arc<Inbox> {
         Arc::clone(&self.answers)
     }
 
     /// How large the source is.
-    pub fn size(&self) -> Size {
+    pub fn size(&self) -> SourceSize {
         self.size
     }
 
@@ -139,7 +139,7 @@ impl Live {
         self.hung.push(read.id);
         if self.hung.len() > HUNG {
             let why = format!("{} reads have not ended", self.hung.len());
-            self.answers.lose(Lost(why));
+            self.answers.lose(SourceLost(why));
         }
         self.answers.keep(read.request.start, Data::zeroes(0));
         let aborted = Status::Aborted;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use diskarm_core::units::{Bytes, Lbn, SectorCount};
 
-use super::source::{Fault, Lost, Reader, Size, Source};
+use super::source::{ReadError, Reader, Source, SourceLost, SourceSize};
 
 /// Size of a block of a file, in bytes.
 const SECTOR: u64 = 512;
@@ -30,19 +30,19 @@ impl FileSource {
 }
 
 impl Source for FileSource {
-    fn open(&self) -> Result<Box<dyn Reader>, Lost> {
+    fn open(&self) -> Result<Box<dyn Reader>, SourceLost> {
         let opened = direct(&self.path).or_else(|_| File::open(&self.path));
-        let lost = |error: io::Error| Lost(error.to_string());
+        let lost = |error: io::Error| SourceLost(error.to_string());
         let mut file = opened.map_err(lost)?;
         let sector = sector(&file);
         let bytes = file.seek(SeekFrom::End(0)).map_err(lost)?;
-        let size = Size {
+        let size = SourceSize {
             sectors: SectorCount(bytes / sector),
             sector: Bytes(sector),
         };
         if size.sectors.0 == 0 || bytes % sector > 0 {
             let why = format!("found {bytes} bytes, expected whole blocks of {sector}");
-            return Err(Lost(why));
+            return Err(SourceLost(why));
         }
         Ok(Box::new(Opened { file, size }))
     }
@@ -79,7 +79,7 @@ fn sector(_: &File) -> u64 {
 
 struct Opened {
     file: File,
-    size: Size,
+    size: SourceSize,
 }
 
 impl Opened {
@@ -96,16 +96,16 @@ impl Opened {
 }
 
 impl Reader for Opened {
-    fn size(&self) -> Size {
+    fn size(&self) -> SourceSize {
         self.size
     }
 
-    fn read(&mut self, first: Lbn, room: &mut [u8]) -> Result<(), Fault> {
+    fn read(&mut self, first: Lbn, room: &mut [u8]) -> Result<(), ReadError> {
         let offset = first.0 * self.size.sector.0;
         match self.fill(room, offset) {
             Ok(()) => Ok(()),
-            Err(error) if is_of_medium(&error) => Err(Fault::Unreadable(None)),
-            Err(error) => Err(Fault::Lost(error.into())),
+            Err(error) if is_of_medium(&error) => Err(ReadError::Unreadable(None)),
+            Err(error) => Err(ReadError::Lost(error.into())),
         }
     }
 }

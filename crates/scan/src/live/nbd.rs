@@ -11,7 +11,7 @@ use diskarm_wire::nbd::option::{
 use diskarm_wire::nbd::reply::Simple;
 use diskarm_wire::nbd::{ClientFlags, Command, Error, Greeting, Headers, MAX_STRING, Request};
 
-use super::source::{Fault, Lost, Reader, Size, Source};
+use super::source::{ReadError, Reader, Source, SourceLost, SourceSize};
 
 /// The port of servers (IANA).
 const PORT: u16 = 10809;
@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The longest answer to an option that is read, in bytes.
 const MAX_ANSWER: u32 = 1 << 16;
 
-/// Answers to one option that are read; the protocol has four kinds of them.
+/// Inbox to one option that are read; the protocol has four kinds of them.
 const MAX_ANSWERS: usize = 64;
 
 /// The largest minimum size of a block (section "Block size constraints"), in bytes.
@@ -119,10 +119,10 @@ impl<T: Read + Write + Send> Both for T {}
 type Stream = Box<dyn Both>;
 
 impl Source for NbdSource {
-    fn open(&self) -> Result<Box<dyn Reader>, Lost> {
+    fn open(&self) -> Result<Box<dyn Reader>, SourceLost> {
         let mut stream = self
             .connect()
-            .map_err(|error| Lost(format!("no connection to the NBD server: {error}")))?;
+            .map_err(|error| SourceLost(format!("no connection to the NBD server: {error}")))?;
         let size = chosen(&mut stream, &self.export)?;
         Ok(Box::new(Client {
             stream,
@@ -132,8 +132,8 @@ impl Source for NbdSource {
     }
 }
 
-fn wrong(what: impl Into<String>) -> Lost {
-    Lost(format!("the NBD server sends {}", what.into()))
+fn wrong(what: impl Into<String>) -> SourceLost {
+    SourceLost(format!("the NBD server sends {}", what.into()))
 }
 
 fn exact<const N: usize>(stream: &mut Stream) -> io::Result<[u8; N]> {
@@ -142,7 +142,7 @@ fn exact<const N: usize>(stream: &mut Stream) -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-fn chosen(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
+fn chosen(stream: &mut Stream, export: &str) -> Result<SourceSize, SourceLost> {
     let greeting: [u8; Greeting::LENGTH] = exact(stream)?;
     let greeting = Greeting::parse(&greeting).map_err(|_| wrong("too little"))?;
     let is_new = greeting.password == Greeting::PASSWORD && greeting.magic == Greeting::MAGIC;
@@ -166,7 +166,7 @@ fn chosen(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
 }
 
 /// What the server answers to the choice of an export.
-fn answered(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
+fn answered(stream: &mut Stream, export: &str) -> Result<SourceSize, SourceLost> {
     let (mut bytes, mut minimum) = (None, 1);
     for _ in 0..MAX_ANSWERS {
         let header: [u8; AnswerHeader::LENGTH] = exact(stream)?;
@@ -189,11 +189,11 @@ fn answered(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
                 }
                 _ => {}
             },
-            answer::UNKNOWN => return Err(Lost(format!("there is no export {export:?}"))),
+            answer::UNKNOWN => return Err(SourceLost(format!("there is no export {export:?}"))),
             other => {
                 let text = String::from_utf8_lossy(&data);
                 let text: String = text.chars().filter(|char| !char.is_control()).collect();
-                return Err(Lost(format!(
+                return Err(SourceLost(format!(
                     "the NBD server refuses (0x{other:08x}): {text}"
                 )));
             }
@@ -203,7 +203,7 @@ fn answered(stream: &mut Stream, export: &str) -> Result<Size, Lost> {
 }
 
 /// The size of an export of this many bytes, by the minimum size of its blocks.
-fn sized(bytes: u64, minimum: u64) -> Result<Size, Lost> {
+fn sized(bytes: u64, minimum: u64) -> Result<SourceSize, SourceLost> {
     if !minimum.is_power_of_two() || minimum > MAX_SECTOR {
         return Err(wrong(format!(
             "a minimum block size of {minimum} bytes, expected a power of two up to {MAX_SECTOR}"
@@ -214,7 +214,7 @@ fn sized(bytes: u64, minimum: u64) -> Result<Size, Lost> {
         let why = format!("an export of {bytes} bytes, expected whole blocks of {sector}");
         return Err(wrong(why));
     }
-    Ok(Size {
+    Ok(SourceSize {
         sectors: SectorCount(bytes / sector),
         sector: Bytes(sector),
     })
@@ -222,7 +222,7 @@ fn sized(bytes: u64, minimum: u64) -> Result<Size, Lost> {
 
 struct Client {
     stream: Stream,
-    size: Size,
+    size: SourceSize,
     cookie: u64,
 }
 
@@ -243,22 +243,22 @@ impl Client {
 }
 
 impl Reader for Client {
-    fn size(&self) -> Size {
+    fn size(&self) -> SourceSize {
         self.size
     }
 
-    fn read(&mut self, first: Lbn, room: &mut [u8]) -> Result<(), Fault> {
+    fn read(&mut self, first: Lbn, room: &mut [u8]) -> Result<(), ReadError> {
         let offset = first.0 * self.size.sector.0;
         let sent = self.send(Command::Read, offset, room.len() as u64);
-        sent.map_err(Lost::from)?;
-        let header: [u8; Simple::LENGTH] = exact(&mut self.stream).map_err(Lost::from)?;
+        sent.map_err(SourceLost::from)?;
+        let header: [u8; Simple::LENGTH] = exact(&mut self.stream).map_err(SourceLost::from)?;
         let reply = Simple::parse(&header).map_err(|_| wrong("too little"))?;
         if reply.magic != Simple::MAGIC || reply.cookie != self.cookie {
             return Err(wrong("a reply to something else").into());
         }
         match Error::of(reply.error) {
-            None => Ok(self.stream.read_exact(room).map_err(Lost::from)?),
-            Some(Error::Io) => Err(Fault::Unreadable(None)),
+            None => Ok(self.stream.read_exact(room).map_err(SourceLost::from)?),
+            Some(Error::Io) => Err(ReadError::Unreadable(None)),
             Some(error) => Err(wrong(format!("an error for a read: {error}")).into()),
         }
     }
@@ -300,7 +300,7 @@ mod tests {
     #[test]
     fn exports_are_whole_blocks_of_a_sound_size() {
         let size = |sectors, sector| {
-            Ok(Size {
+            Ok(SourceSize {
                 sectors: SectorCount(sectors),
                 sector: Bytes(sector),
             })
@@ -317,7 +317,7 @@ mod tests {
             (1 << 40, 1536, "expected a power of two"),
             (1 << 40, 0, "expected a power of two"),
         ] {
-            let Err(Lost(why)) = sized(bytes, minimum) else {
+            let Err(SourceLost(why)) = sized(bytes, minimum) else {
                 panic!("{bytes} bytes in blocks of {minimum} are taken");
             };
             assert!(why.contains(expected), "{why}");

@@ -1,11 +1,11 @@
 //! Reads a device that has no foreground, in the order of its blocks.
 
 use diskarm_core::device::{Completion, Device};
-use diskarm_core::freeblock::{BlockSet, Delivered};
+use diskarm_core::freeblock::{BlockSet, Delivery};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
-use super::answers::Answers;
+use super::answers::Inbox;
 
 /// Reads in a row that may fail, other than for an unreadable block, before a pass gives up.
 const FAILURES: u32 = 8;
@@ -14,7 +14,7 @@ const FAILURES: u32 = 8;
 const REST: Span = Span::from_ns(1_000_000_000);
 
 /// A pass over the blocks of a device.
-pub struct Pass<D, S> {
+pub struct SequentialPass<D, S> {
     device: D,
     wanted: BlockSet,
     sink: S,
@@ -29,7 +29,7 @@ pub struct Pass<D, S> {
     failures: u32,
 }
 
-impl<D: Device, S: FnMut(&Delivered)> Pass<D, S> {
+impl<D: Device, S: FnMut(&Delivery)> SequentialPass<D, S> {
     /// Reads what is wanted with `depth` reads at one time of at most `most` blocks, and calls
     /// `sink` for all that was read or cannot be: each block once, as task 0.
     pub fn new(device: D, wanted: BlockSet, (depth, max): (usize, SectorCount), sink: S) -> Self {
@@ -49,7 +49,7 @@ impl<D: Device, S: FnMut(&Delivered)> Pass<D, S> {
 
     /// Reads by the clock of `answers` until everything is delivered, it has given up, the source
     /// is lost, or it is stopped. What is under way then is not waited for.
-    pub fn run(&mut self, answers: &Answers) {
+    pub fn run(&mut self, answers: &Inbox) {
         while !self.is_over() && !answers.is_stopped() && answers.lost().is_none() {
             let (now, event) = (answers.now(), self.next_event());
             match event.filter(|event| *event <= now) {
@@ -134,7 +134,7 @@ impl<D: Device, S: FnMut(&Delivered)> Pass<D, S> {
 
     fn deliver(&mut self, first: Lbn, end: Lbn, at: Instant, is_readable: bool) {
         if first < end {
-            (self.sink)(&Delivered {
+            (self.sink)(&Delivery {
                 task: 0,
                 first,
                 sectors: end - first,

@@ -5,18 +5,18 @@ use diskarm_core::engine::{Load, Observer, Rejected};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::Instant;
 
-use super::answers::Answers;
+use super::answers::Inbox;
 
 /// Runs `load` on a device in front of a [`Live`](super::Live), as
 /// [`engine::run`](diskarm_core::engine::run) does in virtual time, until the observer has seen
-/// enough, the source is lost, or [`Answers::stop`] is called. What is under way then is not waited
+/// enough, the source is lost, or [`Inbox::stop`] is called. What is under way then is not waited
 /// for.
 ///
 /// # Errors
 /// A request that the device does not take.
 pub fn run(
     device: &mut impl Device,
-    answers: &Answers,
+    answers: &Inbox,
     load: &mut impl Load,
     observer: &mut impl Observer,
 ) -> Result<(), Rejected> {

@@ -2,7 +2,7 @@
 
 use diskarm_core::device::Completion;
 use diskarm_core::engine::{Load, Rejected};
-use diskarm_core::freeblock::{BlockSet, Delivered};
+use diskarm_core::freeblock::{BlockSet, Delivery};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::text::InputError;
 use diskarm_core::units::{Instant, Lbn, SectorCount};
@@ -10,8 +10,8 @@ use diskarm_core::workload::Disk;
 
 use super::{Live, ReadOnly, run};
 use crate::background::Background;
-use crate::external::External;
-use crate::run::{Foreground, Place, Scan, Scanned, Watched, lock};
+use crate::external::ExternalScheduler;
+use crate::run::{Foreground, Scan, ScanReport, SchedulerLocation, Watched, lock};
 use crate::watch::Model;
 
 /// Reads of the same block in the beginning, which tell how long a command is on its way.
@@ -32,14 +32,14 @@ impl Scan<'_> {
         &self,
         live: Live,
         wanted: BlockSet,
-        sink: impl FnMut(&Delivered) + Send + 'static,
-    ) -> Result<Scanned, InputError> {
+        sink: impl FnMut(&Delivery) + Send + 'static,
+    ) -> Result<ScanReport, InputError> {
         let sector = live.size().sector;
         let (background, progress) = self.background(wanted, sink)?;
         let max = self.requests.at_most(self.max_requests);
         let watched = Watched::new(Some(&progress), max);
         let (external, foreground) = self.serve_on(live, Some(background), watched)?;
-        let scanned = lock(&progress).added_to(Scanned::outside(&external, foreground), sector);
+        let scanned = lock(&progress).added_to(ScanReport::outside(&external, foreground), sector);
         Ok(scanned)
     }
 
@@ -60,8 +60,8 @@ impl Scan<'_> {
         live: Live,
         background: Option<Background>,
         mut watched: Watched<'_>,
-    ) -> Result<(External<Live>, Foreground), InputError> {
-        let Place::Outside(depth) = self.place else {
+    ) -> Result<(ExternalScheduler<Live>, Foreground), InputError> {
+        let SchedulerLocation::Outside(depth) = self.place else {
             panic!("the firmware of a real device cannot be changed");
         };
         let (size, answers) = (live.size(), live.answers());
@@ -70,14 +70,14 @@ impl Scan<'_> {
             sector: size.sector,
         };
         let mut load = ReadOnly(self.requests.coming(disk, self.seed));
-        let model = Model::following(self.model)?;
-        let mut external = External::new(live, model, self.policy, depth).far_away();
+        let model = Model::new(self.model)?;
+        let mut external = ExternalScheduler::new(live, model, self.policy, depth).learning_lag();
         let refused = |Rejected { request, why }| panic!("{request:?}: {why}");
         let mut same = Watched::new(None, SAME.into());
         run(&mut external, &answers, &mut Same::new(), &mut same).unwrap_or_else(refused);
         if let Some(background) = background {
             external = external.with_background(background);
-            external = external.on_predicted(self.on_predicted.clone());
+            external = external.on_prediction(self.on_prediction.clone());
         }
         run(&mut external, &answers, &mut load, &mut watched).unwrap_or_else(refused);
         Ok((external, watched.foreground()))

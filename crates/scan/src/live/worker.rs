@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use diskarm_core::units::{Instant, Lbn};
 
-use super::answers::Answers;
+use super::answers::Inbox;
 use super::data::Data;
-use super::source::{Fault, Lost, Reader, Size, Source};
+use super::source::{ReadError, Reader, Source, SourceLost, SourceSize};
 
 /// How often a read is tried again on another connection.
 const CONNECTIONS: u32 = 3;
@@ -50,7 +50,7 @@ pub enum End {
     /// Those before the one of this index were, which cannot be.
     Unreadable(u64),
     /// The source is gone.
-    Lost(Lost),
+    Lost(SourceLost),
 }
 
 /// A thread that reads, with a connection of its own.
@@ -65,9 +65,9 @@ impl Worker {
     /// Begins one. It takes over a connection, or opens one for its first read.
     pub fn start(
         source: Arc<dyn Source>,
-        size: Size,
+        size: SourceSize,
         reader: Option<Box<dyn Reader>>,
-        answers: Arc<Answers>,
+        answers: Arc<Inbox>,
     ) -> Self {
         let (jobs, taken) = channel();
         let answered = Arc::default();
@@ -124,9 +124,9 @@ fn work(mut line: Line, jobs: &Receiver<Job>) {
 /// A connection that is opened again when it is lost.
 struct Line {
     source: Arc<dyn Source>,
-    size: Size,
+    size: SourceSize,
     reader: Option<Box<dyn Reader>>,
-    answers: Arc<Answers>,
+    answers: Arc<Inbox>,
     answered: Arc<AtomicU64>,
 }
 
@@ -146,13 +146,13 @@ impl Line {
             let now = self.answers.now().as_ns();
             self.answered.store(now, Ordering::Release);
             match read {
-                Err(Fault::Lost(why)) if losses + 1 == CONNECTIONS => return End::Lost(why),
-                Err(Fault::Lost(_)) => {
+                Err(ReadError::Lost(why)) if losses + 1 == CONNECTIONS => return End::Lost(why),
+                Err(ReadError::Lost(_)) => {
                     losses += 1;
                     continue;
                 }
                 Ok(()) => search.take(Ok(())),
-                Err(Fault::Unreadable(at)) => {
+                Err(ReadError::Unreadable(at)) => {
                     let index = at.and_then(|at| at.0.checked_sub(job.first.0 + begin));
                     search.take(Err(index));
                 }
@@ -163,13 +163,13 @@ impl Line {
                 return end;
             }
         }
-        End::Lost(Lost(
+        End::Lost(SourceLost(
             "reads of the same blocks fail now and then".to_owned(),
         ))
     }
 
     /// A new connection, to what is as large as it was.
-    fn opened(&self) -> Result<Box<dyn Reader>, Lost> {
+    fn opened(&self) -> Result<Box<dyn Reader>, SourceLost> {
         let mut pause = PAUSE;
         for attempt in 1.. {
             match self.source.open() {
@@ -177,7 +177,7 @@ impl Line {
                 Ok(reader) => {
                     let (found, expected) = (reader.size(), self.size);
                     let why = format!("found another device: {found:?}, expected {expected:?}");
-                    return Err(Lost(why));
+                    return Err(SourceLost(why));
                 }
                 Err(why) if attempt == ATTEMPTS => return Err(why),
                 Err(_) => std::thread::sleep(pause),

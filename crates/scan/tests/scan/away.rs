@@ -9,9 +9,9 @@ use diskarm_core::engine::{self, Load, Streams};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Angle, Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_core::workload::{Disk, Workload};
-use diskarm_scan::{External, Model, Predicted, Settings};
+use diskarm_scan::{BackgroundSettings, ExternalScheduler, Model, Prediction};
 
-use crate::bench::{CLOSED, Seen, atlas, new, nothing, policy, scan, without_write_cache};
+use crate::bench::{CLOSED, Observations, atlas, new, nothing, policy, scan, without_write_cache};
 use crate::dice::Dice;
 use crate::predicted::kept;
 
@@ -33,7 +33,7 @@ struct Away {
     sent: Instant,
     /// How long the data of a block are on the line.
     of_block: Span,
-    /// Answers on their way, the first to come first.
+    /// Inbox on their way, the first to come first.
     coming: VecDeque<Completion>,
 }
 
@@ -149,9 +149,9 @@ fn predicted(
     workload: &str,
     (of_command, disturbed): (Span, Option<u64>),
     of_block: Span,
-) -> Vec<Predicted> {
+) -> Vec<Prediction> {
     let spec = without_write_cache(atlas());
-    let model = Model::of_new(&spec, Angle::ZERO).expect("a sound layout");
+    let model = Model::with_origin(&spec, Angle::ZERO).expect("a sound layout");
     let away = Away {
         drive: new(&spec),
         of_command,
@@ -164,10 +164,10 @@ fn predicted(
         coming: VecDeque::new(),
     };
     let got = nothing(spec.geometry.sectors);
-    let (on_predicted, predictions) = kept();
-    let external = External::new(away, model, &policy("sptf-sw(n=40%)"), 1).far_away();
-    let external = external.with_background(scan(&spec, Settings::default(), &got));
-    let mut external = external.on_predicted(on_predicted);
+    let (on_prediction, predictions) = kept();
+    let external = ExternalScheduler::new(away, model, &policy("sptf-sw(n=40%)"), 1).learning_lag();
+    let external = external.with_background(scan(&spec, BackgroundSettings::default(), &got));
+    let mut external = external.on_prediction(on_prediction);
     let disk = Disk {
         sectors: external.capacity(),
         sector: external.sector_size(),
@@ -179,7 +179,7 @@ fn predicted(
         then: Streams::new(&workload, disk, 1, u64::MAX),
         begun: None,
     };
-    let mut seen = Seen {
+    let mut seen = Observations {
         all: Vec::new(),
         max: 4_000,
         got: None,
@@ -190,9 +190,9 @@ fn predicted(
 }
 
 /// How many of these are predicted to within 50 us, and how many come a revolution late.
-fn judged(predictions: &[Predicted]) -> (usize, usize) {
+fn judged(predictions: &[Prediction]) -> (usize, usize) {
     let right = predictions.iter().filter(|one| one.is_right());
-    let is_late = |one: &&Predicted| one.error().is_some_and(|error| error.as_ms() > 3.0);
+    let is_late = |one: &&Prediction| one.error().is_some_and(|error| error.as_ms() > 3.0);
     (right.count(), predictions.iter().filter(is_late).count())
 }
 
@@ -233,7 +233,7 @@ fn a_host_that_becomes_busy_is_allowed_for() {
     assert!(all > 3_000 && late * 100 <= all, "{late} of {all}");
 }
 
-/// Answers of every other 500 commands come up to two revolutions late: what they say of the
+/// Inbox of every other 500 commands come up to two revolutions late: what they say of the
 /// platter is not relied on until they come in time again.
 #[test]
 fn confidence_comes_back_when_the_host_is_quiet_again() {

@@ -6,19 +6,21 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use diskarm_core::device::{Device, Status};
-use diskarm_core::freeblock::{BlockSet, Delivered};
+use diskarm_core::freeblock::{BlockSet, Delivery};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_core::workload::{Disk as Size0, Workload};
-use diskarm_scan::live::{Answers, Fault, Live, Lost, Pass, Reader, Size, Source};
-use diskarm_scan::{Account, OnProgress, Place, Requests, Scan, Settings};
+use diskarm_scan::live::{
+    Inbox, Live, ReadError, Reader, SequentialPass, Source, SourceLost, SourceSize,
+};
+use diskarm_scan::{BackgroundSettings, OnProgress, Requests, Scan, ScanRecord, SchedulerLocation};
 use proptest::prelude::*;
 
 use crate::bench::{policy, small};
 use crate::dice::Dice;
 use crate::predicted::kept as kept_predictions;
 
-const SIZE: Size = Size {
+const SIZE: SourceSize = SourceSize {
     sectors: SectorCount(6600),
     sector: Bytes(512),
 };
@@ -91,24 +93,24 @@ struct Connection(Arc<Memory>);
 struct Shared(Arc<Memory>);
 
 impl Source for Shared {
-    fn open(&self) -> Result<Box<dyn Reader>, Lost> {
+    fn open(&self) -> Result<Box<dyn Reader>, SourceLost> {
         Ok(Box::new(Connection(Arc::clone(&self.0))))
     }
 }
 
 impl Reader for Connection {
-    fn size(&self) -> Size {
+    fn size(&self) -> SourceSize {
         SIZE
     }
 
-    fn read(&mut self, first: Lbn, room: &mut [u8]) -> Result<(), Fault> {
+    fn read(&mut self, first: Lbn, room: &mut [u8]) -> Result<(), ReadError> {
         let memory = &self.0;
         let end = first + SectorCount(room.len() as u64 / 512);
         let act = (memory.act)(memory.reads.fetch_add(1, Ordering::SeqCst));
         let mut answered = memory.answered.lock().expect("nobody panicked");
         let due = *answered + 1;
         match act {
-            Act::Close => return Err(Lost("closed".to_owned()).into()),
+            Act::Close => return Err(SourceLost("closed".to_owned()).into()),
             Act::Hang => loop {
                 answered = memory.came.wait(answered).expect("nobody panicked");
             },
@@ -122,7 +124,7 @@ impl Reader for Connection {
         *answered += 1;
         memory.came.notify_all();
         if let Some(bad) = memory.bad.first_in(first, end) {
-            return Err(Fault::Unreadable(memory.tells.then_some(bad)));
+            return Err(ReadError::Unreadable(memory.tells.then_some(bad)));
         }
         let from = first.0 as usize * 512;
         room.copy_from_slice(&memory.data[from..from + room.len()]);
@@ -138,19 +140,19 @@ fn opened(memory: &Arc<Memory>, depth: usize, limit: Span) -> Live {
 /// What a scan has brought: an account and an image.
 #[derive(Clone)]
 struct Kept {
-    account: Account,
+    account: ScanRecord,
     image: Vec<u8>,
 }
 
 impl Kept {
     fn new() -> Self {
         Self {
-            account: Account::new(SIZE, true),
+            account: ScanRecord::new(SIZE, true),
             image: vec![0; (SIZE.sectors.0 * SIZE.sector.0) as usize],
         }
     }
 
-    fn take(&mut self, delivered: &Delivered, answers: &Answers) {
+    fn take(&mut self, delivered: &Delivery, answers: &Inbox) {
         let (first, sectors) = (delivered.first, delivered.sectors);
         if !delivered.is_readable {
             return self.account.failed(first, sectors);
@@ -189,14 +191,14 @@ fn passed_on(live: Live, kept: Kept, (depth, max, stop): (usize, u64, u64)) -> K
     let left = kept.account.left().clone();
     let mut kept = kept;
     let mut deliveries = 0;
-    let sink = |delivered: &Delivered| {
+    let sink = |delivered: &Delivery| {
         kept.take(delivered, &answers);
         deliveries += 1;
         if deliveries == stop {
             answers.stop();
         }
     };
-    let mut pass = Pass::new(live, left, (depth, SectorCount(max)), sink);
+    let mut pass = SequentialPass::new(live, left, (depth, SectorCount(max)), sink);
     pass.run(&answers);
     assert!(!pass.has_given_up());
     drop(pass);
@@ -248,22 +250,22 @@ struct Gated {
 }
 
 impl Source for Gated {
-    fn open(&self) -> Result<Box<dyn Reader>, Lost> {
+    fn open(&self) -> Result<Box<dyn Reader>, SourceLost> {
         Ok(Box::new(self.clone()))
     }
 }
 
 impl Reader for Gated {
-    fn size(&self) -> Size {
+    fn size(&self) -> SourceSize {
         SIZE
     }
 
-    fn read(&mut self, first: Lbn, _: &mut [u8]) -> Result<(), Fault> {
+    fn read(&mut self, first: Lbn, _: &mut [u8]) -> Result<(), ReadError> {
         self.begun.send(()).expect("the test waits");
         let go = self.go.lock().expect("nobody panicked");
         go.recv().expect("the test lets it go");
         match first {
-            Lbn(0) => Err(Fault::Unreadable(None)),
+            Lbn(0) => Err(ReadError::Unreadable(None)),
             _ => Ok(()),
         }
     }
@@ -298,19 +300,19 @@ fn a_slow_bad_block_is_found() {
 fn a_source_that_is_too_large_is_refused() {
     struct Large;
     impl Source for Large {
-        fn open(&self) -> Result<Box<dyn Reader>, Lost> {
+        fn open(&self) -> Result<Box<dyn Reader>, SourceLost> {
             Ok(Box::new(Self))
         }
     }
     impl Reader for Large {
-        fn size(&self) -> Size {
-            Size {
+        fn size(&self) -> SourceSize {
+            SourceSize {
                 sectors: SectorCount((1 << 38) + 1),
                 ..SIZE
             }
         }
 
-        fn read(&mut self, _: Lbn, _: &mut [u8]) -> Result<(), Fault> {
+        fn read(&mut self, _: Lbn, _: &mut [u8]) -> Result<(), ReadError> {
             unreachable!("it is not opened")
         }
     }
@@ -326,7 +328,7 @@ fn a_source_that_is_gone_ends_the_scan_with_its_reason() {
     let live = opened(&memory, 2, LIMIT);
     let answers = live.answers();
     let kept = passed_on(live, Kept::new(), (2, 50, u64::MAX));
-    assert_eq!(answers.lost(), Some(Lost("closed".to_owned())));
+    assert_eq!(answers.lost(), Some(SourceLost("closed".to_owned())));
     let left = kept.account.left().count().0;
     assert!((6600 - 20 * 50..6600).contains(&left), "{left}");
 }
@@ -349,7 +351,7 @@ proptest! {
             let bytes = kept.account.emit("memory");
             let after = passed(&memory, kept, (depth, max, stop));
             let bytes = if is_killed { bytes } else { after.account.emit("memory") };
-            let account = Account::parse(&bytes, "memory", true).expect("its own bytes");
+            let account = ScanRecord::parse(&bytes, "memory", true).expect("its own bytes");
             kept = Kept { account, image: after.image };
         }
         passed(&memory, kept, (depth, max, u64::MAX)).check(&memory);
@@ -365,21 +367,21 @@ fn a_scan_beside_a_foreground_loses_nothing() {
         sector: SIZE.sector,
     };
     let text = "poisson(rate=300/s) uniform size=4KiB reads=50%";
-    let (on_predicted, predictions) = kept_predictions();
+    let (on_prediction, predictions) = kept_predictions();
     let scan = Scan {
         spec: &spec,
         model: &spec,
         requests: Requests::Generated(&Workload::parse(text, disk).expect("a workload")),
         policy: &policy("sptf"),
-        place: Place::Outside(2),
-        settings: Settings {
+        location: SchedulerLocation::Outside(2),
+        settings: BackgroundSettings {
             idle: Some(Span::ZERO),
-            ..Settings::default()
+            ..BackgroundSettings::default()
         },
         seed: 1,
         max_requests: 100_000,
         on_progress: OnProgress::default(),
-        on_predicted,
+        on_prediction,
     };
     let act = |read| match read % 9 {
         _ if read == 40 => Act::Hang,

@@ -5,14 +5,14 @@ use std::fmt::Display;
 
 use diskarm_core::text::quantity;
 use diskarm_core::units::Span;
-use diskarm_scan::{Place, Settings};
+use diskarm_scan::{BackgroundSettings, SchedulerLocation};
 use diskarm_simulate::Model;
 
 pub(crate) struct Scanning {
     /// The drive that the scheduler believes in, if it is another.
     pub believed: Option<Model>,
-    pub place: Place,
-    pub settings: Settings,
+    pub location: SchedulerLocation,
+    pub settings: BackgroundSettings,
     /// Whether a pair is rebuilt with what is read.
     pub rebuild: bool,
 }
@@ -44,7 +44,7 @@ impl Scanning {
         }
         let table = Table(table);
         let place = table.place(drive)?;
-        let settings = Settings {
+        let settings = BackgroundSettings {
             conservatism: table.time("conservatism")?.unwrap_or(place.conservatism()),
             one_per_track: !table.flag("any_track")?,
             idle: table.time("idle")?,
@@ -53,7 +53,7 @@ impl Scanning {
             })?,
         };
         let rebuild = table.flag("rebuild")?;
-        if rebuild && place == Place::Inside {
+        if rebuild && place == SchedulerLocation::InFirmware {
             return Err(wrong("rebuild", "true", "false, as it scans inside"));
         }
         Ok(Self {
@@ -94,11 +94,11 @@ impl Table<'_> {
         Ok(flag?.unwrap_or(false))
     }
 
-    fn place(&self, drive: &Model) -> Result<Place, String> {
+    fn place(&self, drive: &Model) -> Result<SchedulerLocation, String> {
         let depth = |text: &str| text.parse().ok().filter(|depth| (1..=2).contains(depth));
         let depth: Option<usize> = self.take("depth", "1 or 2", depth)?;
         match (self.flag("inside")?, depth) {
-            (true, None) => Ok(Place::Inside),
+            (true, None) => Ok(SchedulerLocation::InFirmware),
             (true, Some(depth)) => Err(wrong("depth", depth, "none, as it scans inside")),
             (false, depth) => {
                 let (depth, max) = (depth.unwrap_or(1), drive.spec.queue.depth);
@@ -106,7 +106,7 @@ impl Table<'_> {
                     let expected = format!("at most {max}, the depth of the drive's queue");
                     return Err(wrong("depth", depth, &expected));
                 }
-                Ok(Place::Outside(depth))
+                Ok(SchedulerLocation::Outside(depth))
             }
         }
     }
