@@ -51,7 +51,7 @@ impl Prospect<'_> {
     /// What all that waits would take by shortest access time first, `with` the read or without.
     pub fn by_access(&self, now: Instant, with: bool) -> Totals {
         let (mut trial, mut at) = self.trial(now);
-        let mut policy = Satf.policy(&trial);
+        let mut policy = Satf::default().policy(&trial);
         let read = self.read.iter().filter(|_| with);
         let read = read.map(|&request| Pending {
             request,
