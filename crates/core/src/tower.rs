@@ -241,7 +241,7 @@ impl<R: Rehearse + Positions> Trial for R {
     }
 
     fn completed_at(&self) -> Instant {
-        Rehearse::over(self)
+        Rehearse::completed_at(self)
     }
 
     fn copy(&self) -> Box<dyn Trial> {

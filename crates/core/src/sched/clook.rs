@@ -156,7 +156,7 @@ impl<P: Position> Sweep<P> {
         }
     }
 
-    fn move_to(&mut self, at: K) {
+    fn move_to(&mut self, at: P) {
         // Passed requests stay passed, and those ahead are checked when their turn comes.
         let is_simple =
             at >= self.at && (self.here.is_empty() || at.coordinate() == self.at.coordinate());
