@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use diskarm_core::freeblock::BlockSet;
 use diskarm_core::text::InputError;
 use diskarm_core::units::{Lbn, SectorCount};
-use diskarm_results::place::{Files, Place};
-use diskarm_scan::ScanRecord;
-use diskarm_scan::live::{ReadData, SourceSize};
+use diskarm_results::output_file::{Files, OutputFile};
+use diskarm_scan::Account;
+use diskarm_scan::live::{Brought, Size};
 
 use crate::error::Error;
 
@@ -26,16 +26,16 @@ const WAITING: usize = 256;
 /// The files that a scan writes while it continues.
 #[derive(Debug, Default)]
 pub struct Outputs {
-    checkpoint: Option<Place>,
+    checkpoint: Option<OutputFile>,
     checkpoint_path: String,
-    image: Option<Place>,
+    image: Option<OutputFile>,
     image_path: String,
 }
 
 /// What a scan has come to know.
 pub enum Piece {
     /// Blocks and their data.
-    Read(Lbn, ReadData),
+    Read(Lbn, Brought),
     /// Blocks without data were read.
     Passed(Lbn, SectorCount),
     /// Blocks cannot be read.
@@ -45,13 +45,13 @@ pub enum Piece {
 /// The thread that keeps what it is given.
 pub struct Keeper {
     pieces: SyncSender<Piece>,
-    thread: JoinHandle<Result<ScanRecord, Error>>,
+    thread: JoinHandle<Result<Account, Error>>,
 }
 
 struct Kept {
     name: String,
-    account: ScanRecord,
-    checkpoint: Option<Place>,
+    account: Account,
+    checkpoint: Option<OutputFile>,
     image: Option<Image>,
 }
 
@@ -80,25 +80,20 @@ impl Outputs {
     }
 
     /// The account to continue from: that of the checkpoint, if any.
-    fn account(
-        &self,
-        name: &str,
-        size: SourceSize,
-        sums: bool,
-    ) -> Result<(ScanRecord, bool), Error> {
+    fn account(&self, name: &str, size: Size, sums: bool) -> Result<(Account, bool), Error> {
         let path = &self.checkpoint_path;
         let bytes = match self.checkpoint.as_ref().map(|_| fs::read(path)) {
             Some(Ok(bytes)) => bytes,
             Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(failed("read", path)(error));
             }
-            Some(Err(_)) | None => return Ok((ScanRecord::new(size, sums), false)),
+            Some(Err(_)) | None => return Ok((Account::new(size, sums), false)),
         };
         let unusable = |why: String| {
             let message = format!("{path}: {why}; name another file to start anew");
             Error::Input(InputError::message(message))
         };
-        let account = ScanRecord::parse(&bytes, name, sums);
+        let account = Account::parse(&bytes, name, sums);
         let account = account.map_err(|why| unusable(why.to_string()))?;
         if account.size() != size {
             let (found, expected) = (account.size().sectors.0, size.sectors.0);
@@ -108,12 +103,12 @@ impl Outputs {
         Ok((account, true))
     }
 
-    fn image(&self, size: SourceSize, continues: bool) -> Result<Option<Image>, Error> {
+    fn image(&self, size: Size, continues: bool) -> Result<Option<Image>, Error> {
         let Some(place) = &self.image else {
             return Ok(None);
         };
         let (bytes, path) = (size.sectors.0 * size.sector.0, &self.image_path);
-        let file = place.clone().in_place()?;
+        let file = place.clone().open_in_place()?;
         let length = file.metadata().map_err(failed("read", path))?.len();
         if continues && length != bytes {
             let message = format!(
@@ -140,12 +135,7 @@ impl Outputs {
 
     /// Begins or continues to keep the scan of what is called `name`, and says which blocks it has
     /// yet to read.
-    pub fn begin(
-        self,
-        name: &str,
-        size: SourceSize,
-        sums: bool,
-    ) -> Result<(Keeper, BlockSet), Error> {
+    pub fn begin(self, name: &str, size: Size, sums: bool) -> Result<(Keeper, BlockSet), Error> {
         let name = match &self.image {
             Some(_) => format!("{name} to {}", self.image_path),
             None => name.to_owned(),
@@ -169,7 +159,7 @@ impl Outputs {
 }
 
 /// The place of a file that a scan writes, which is no device.
-pub fn place(files: &mut Files, flag: &'static str, path: &str) -> Result<Place, Error> {
+pub fn place(files: &mut Files, flag: &'static str, path: &str) -> Result<OutputFile, Error> {
     if is_block_device(path) {
         return Err(Error::flag(
             flag,
@@ -177,7 +167,7 @@ pub fn place(files: &mut Files, flag: &'static str, path: &str) -> Result<Place,
             "a file, as a scan writes to no device",
         ));
     }
-    Ok(files.place(flag, path)?)
+    Ok(files.output(flag, path)?)
 }
 
 fn is_block_device(path: &str) -> bool {
@@ -199,7 +189,7 @@ impl Keeper {
     }
 
     /// Waits until all that was sent is kept. The others that send must have been dropped.
-    pub fn end(self) -> Result<ScanRecord, Error> {
+    pub fn end(self) -> Result<Account, Error> {
         drop(self.pieces);
         match self.thread.join() {
             Ok(account) => account,
@@ -209,7 +199,7 @@ impl Keeper {
 }
 
 impl Kept {
-    fn keep(mut self, pieces: &Receiver<Piece>) -> Result<ScanRecord, Error> {
+    fn keep(mut self, pieces: &Receiver<Piece>) -> Result<Account, Error> {
         let mut due = Instant::now() + PERIOD;
         loop {
             let left = due.saturating_duration_since(Instant::now());

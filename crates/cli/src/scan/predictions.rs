@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use diskarm_core::units::{Bytes, Span};
-use diskarm_results::place::Files;
-use diskarm_scan::{OnPrediction, Prediction};
+use diskarm_results::output_file::Files;
+use diskarm_scan::{OnPredicted, Predicted};
 use diskarm_simulate::Model;
 
 use super::{Args, keeper};
@@ -76,12 +76,12 @@ impl Predictions {
     }
 
     /// What `file` takes predictions by, if any.
-    pub fn taken_by(file: Option<&Self>) -> OnPrediction {
+    pub fn taken_by(file: Option<&Self>) -> OnPredicted {
         let Some(Self(kind)) = file else {
-            return OnPrediction::default();
+            return OnPredicted::default();
         };
         let kind = Arc::clone(kind);
-        OnPrediction::calling(move |predicted| match &mut *lock(&kind) {
+        OnPredicted::calling(move |predicted| match &mut *lock(&kind) {
             Some(Kind::Rows(file)) => file.put(&row(predicted)),
             Some(Kind::Figure(figure)) => figure.take(predicted),
             None => {}
@@ -105,7 +105,7 @@ fn lock(kind: &Mutex<Option<Kind>>) -> MutexGuard<'_, Option<Kind>> {
     kind.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn row(predicted: &Prediction) -> Vec<u8> {
+fn row(predicted: &Predicted) -> Vec<u8> {
     let mut row = match predicted.is_foreground {
         true => b"foreground".to_vec(),
         false => b"scan".to_vec(),
@@ -126,7 +126,7 @@ fn row(predicted: &Prediction) -> Vec<u8> {
 }
 
 impl Figure {
-    fn take(&mut self, predicted: &Prediction) {
+    fn take(&mut self, predicted: &Predicted) {
         let is_judged = predicted.is_foreground && predicted.is_confident;
         let Some(error) = predicted.error().filter(|_| is_judged) else {
             return;
