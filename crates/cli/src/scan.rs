@@ -267,7 +267,7 @@ pub fn run(args: &Args) -> Result<(), Error> {
 /// blocks that cannot be read are an error.
 fn judged(args: &Args, account: &ScanRecord) -> Result<(), Error> {
     if let Some(path) = &args.checkpoint
-        && account.left().is_empty()
+        && account.remaining().is_empty()
     {
         // A leftover says that its scan is over, which does no harm.
         let _ = std::fs::remove_file(path);

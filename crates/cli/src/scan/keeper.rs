@@ -151,7 +151,7 @@ impl Outputs {
             None => name.to_owned(),
         };
         let (account, continues) = self.account(&name, size, sums)?;
-        let left = account.left().clone();
+        let left = account.remaining().clone();
         let mut kept = Kept {
             name,
             image: self.image(size, continues)?,
@@ -236,10 +236,10 @@ impl Kept {
                     let written = image.write(first.0 * sector, data, sector as usize);
                     written.map_err(failed("write", &image.path))?;
                 }
-                self.account.read(*first, data);
+                self.account.add_data(*first, data);
             }
-            Piece::Passed(first, sectors) => self.account.passed(*first, *sectors),
-            Piece::Failed(first, sectors) => self.account.failed(*first, *sectors),
+            Piece::Passed(first, sectors) => self.account.add_read(*first, *sectors),
+            Piece::Failed(first, sectors) => self.account.add_unreadable(*first, *sectors),
         }
         Ok(())
     }

@@ -81,7 +81,7 @@ impl Predictions {
             return OnPrediction::default();
         };
         let kind = Arc::clone(kind);
-        OnPrediction::calling(move |predicted| match &mut *lock(&kind) {
+        OnPrediction::new(move |predicted| match &mut *lock(&kind) {
             Some(Kind::Rows(file)) => file.put(&row(predicted)),
             Some(Kind::Figure(figure)) => figure.take(predicted),
             None => {}
