@@ -9,7 +9,7 @@ mod url;
 
 use diskarm_core::units::Span;
 use diskarm_results::prose;
-use diskarm_scan::{Account, Place, Settings};
+use diskarm_scan::{BackgroundSettings, ScanRecord, SchedulerLocation};
 
 use crate::drive_arg::Changes;
 use crate::error::Error;
@@ -202,10 +202,10 @@ Example, a drive whose seeks scatter by 0.15 ms, with a bus of 80 MB/s:
       --set 'bus.read_sector=0.0064 ms' --set 'bus.write_sector=0.0064 ms'";
 
 impl Args {
-    fn place(&self) -> Place {
+    fn place(&self) -> SchedulerLocation {
         match self.in_firmware {
-            true => Place::Inside,
-            false => Place::Outside(self.depth),
+            true => SchedulerLocation::InFirmware,
+            false => SchedulerLocation::Outside(self.depth),
         }
     }
 
@@ -218,9 +218,9 @@ impl Args {
         self.requests.unwrap_or(default)
     }
 
-    fn settings(&self) -> Settings {
+    fn settings(&self) -> BackgroundSettings {
         let conservatism = self.conservatism;
-        Settings {
+        BackgroundSettings {
             conservatism: conservatism.unwrap_or_else(|| self.place().conservatism()),
             one_per_track: !self.any_track,
             idle: self.idle,
@@ -270,9 +270,9 @@ pub fn run(args: &Args) -> Result<(), Error> {
 
 /// How a scan ends that was not interrupted: the checkpoint of a complete one is removed, and
 /// blocks that cannot be read are an error.
-fn judged(args: &Args, account: &Account) -> Result<(), Error> {
+fn judged(args: &Args, account: &ScanRecord) -> Result<(), Error> {
     if let Some(path) = &args.checkpoint
-        && account.left().is_empty()
+        && account.remaining().is_empty()
     {
         // A leftover says that its scan is over, which does no harm.
         let _ = std::fs::remove_file(path);

@@ -254,7 +254,7 @@ impl Declustered {
         if piece.op == Op::Read {
             let share = layout.primary_share(place, missing);
             let both = first.is_some() && other.is_some();
-            if first.is_none() || both && !Chance::of(share).hits(&mut self.random) {
+            if first.is_none() || both && !Chance::new(share).hits(&mut self.random) {
                 (first, other) = (other, first);
             }
             if let Some(at) = first {

@@ -103,9 +103,9 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
         url: args.url.clone(),
         block_bytes: size.sector.0,
         blocks: size.sectors.0,
-        blocks_left: account.left().count().0,
+        blocks_left: account.remaining().count().0,
         blocks_before: read_before,
-        is_complete: account.left().is_empty(),
+        is_complete: account.remaining().is_empty(),
         may_be_cached: real.may_be_cached,
         time_s: time.as_s(),
         unreadable,
@@ -184,17 +184,17 @@ fn sink(
 impl Scanning<'_> {
     fn open(&self, depth: usize) -> Result<Live, Error> {
         let source = Arc::clone(&self.source);
-        let live = Live::open(source, (depth, LIMIT), Arc::clone(&self.answers));
+        let live = Live::open(source, depth, LIMIT, Arc::clone(&self.answers));
         live.map_err(|lost| Error::Drive(format!("{}: {lost}", self.args.url)))
     }
 
     /// Reads the device in the order of its blocks.
     fn pass(&self, live: Live, left: BlockSet, pieces: SyncSender<Piece>) -> Ran {
-        let (size, answers) = (live.size(), live.answers());
+        let (size, answers) = (live.size(), live.inbox());
         let bar = Progress::new(Some(left.count().0));
         let sink = sink(&answers, pieces, (size.sector, bar));
         let max = SectorCount((PIECE / size.sector.0).max(1));
-        let mut pass = SequentialPass::new(live, left, (DEPTH, max), sink);
+        let mut pass = SequentialPass::new(live, left, DEPTH, max, sink);
         pass.run(&answers);
         Ran {
             time: answers.now().after(Instant::START),
@@ -254,7 +254,7 @@ impl Scanning<'_> {
         if let Some(predictions) = &self.predictions {
             predictions.finish()?;
         }
-        let left = account.left().count().0;
+        let left = account.remaining().count().0;
         let again = match &self.args.checkpoint {
             Some(path) if left > 0 => {
                 format!("; {path} has what was read: run it again to continue")

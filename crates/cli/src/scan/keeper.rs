@@ -12,7 +12,7 @@ use diskarm_core::text::InputError;
 use diskarm_core::units::{Lbn, SectorCount};
 use diskarm_results::output_file::{Files, OutputFile};
 use diskarm_scan::Account;
-use diskarm_scan::live::{Brought, Size};
+use diskarm_scan::live::{ReadData, SourceSize};
 
 use crate::error::Error;
 
@@ -35,7 +35,7 @@ pub struct Outputs {
 /// What a scan has come to know.
 pub enum Piece {
     /// Blocks and their data.
-    Read(Lbn, Brought),
+    Read(Lbn, ReadData),
     /// Blocks without data were read.
     Passed(Lbn, SectorCount),
     /// Blocks cannot be read.
@@ -45,12 +45,12 @@ pub enum Piece {
 /// The thread that keeps what it is given.
 pub struct Keeper {
     pieces: SyncSender<Piece>,
-    thread: JoinHandle<Result<Account, Error>>,
+    thread: JoinHandle<Result<ScanRecord, Error>>,
 }
 
 struct Kept {
     name: String,
-    account: Account,
+    account: ScanRecord,
     checkpoint: Option<OutputFile>,
     image: Option<Image>,
 }
@@ -80,20 +80,25 @@ impl Outputs {
     }
 
     /// The account to continue from: that of the checkpoint, if any.
-    fn account(&self, name: &str, size: Size, sums: bool) -> Result<(Account, bool), Error> {
+    fn account(
+        &self,
+        name: &str,
+        size: SourceSize,
+        sums: bool,
+    ) -> Result<(ScanRecord, bool), Error> {
         let path = &self.checkpoint_path;
         let bytes = match self.checkpoint.as_ref().map(|_| fs::read(path)) {
             Some(Ok(bytes)) => bytes,
             Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(failed("read", path)(error));
             }
-            Some(Err(_)) | None => return Ok((Account::new(size, sums), false)),
+            Some(Err(_)) | None => return Ok((ScanRecord::new(size, sums), false)),
         };
         let unusable = |why: String| {
             let message = format!("{path}: {why}; name another file to start anew");
             Error::Input(InputError::message(message))
         };
-        let account = Account::parse(&bytes, name, sums);
+        let account = ScanRecord::parse(&bytes, name, sums);
         let account = account.map_err(|why| unusable(why.to_string()))?;
         if account.size() != size {
             let (found, expected) = (account.size().sectors.0, size.sectors.0);
@@ -103,7 +108,7 @@ impl Outputs {
         Ok((account, true))
     }
 
-    fn image(&self, size: Size, continues: bool) -> Result<Option<Image>, Error> {
+    fn image(&self, size: SourceSize, continues: bool) -> Result<Option<Image>, Error> {
         let Some(place) = &self.image else {
             return Ok(None);
         };
@@ -135,13 +140,18 @@ impl Outputs {
 
     /// Begins or continues to keep the scan of what is called `name`, and says which blocks it has
     /// yet to read.
-    pub fn begin(self, name: &str, size: Size, sums: bool) -> Result<(Keeper, BlockSet), Error> {
+    pub fn begin(
+        self,
+        name: &str,
+        size: SourceSize,
+        sums: bool,
+    ) -> Result<(Keeper, BlockSet), Error> {
         let name = match &self.image {
             Some(_) => format!("{name} to {}", self.image_path),
             None => name.to_owned(),
         };
         let (account, continues) = self.account(&name, size, sums)?;
-        let left = account.left().clone();
+        let left = account.remaining().clone();
         let mut kept = Kept {
             name,
             image: self.image(size, continues)?,
@@ -189,7 +199,7 @@ impl Keeper {
     }
 
     /// Waits until all that was sent is kept. The others that send must have been dropped.
-    pub fn end(self) -> Result<Account, Error> {
+    pub fn end(self) -> Result<ScanRecord, Error> {
         drop(self.pieces);
         match self.thread.join() {
             Ok(account) => account,
@@ -199,7 +209,7 @@ impl Keeper {
 }
 
 impl Kept {
-    fn keep(mut self, pieces: &Receiver<Piece>) -> Result<Account, Error> {
+    fn keep(mut self, pieces: &Receiver<Piece>) -> Result<ScanRecord, Error> {
         let mut due = Instant::now() + PERIOD;
         loop {
             let left = due.saturating_duration_since(Instant::now());
@@ -226,10 +236,10 @@ impl Kept {
                     let written = image.write(first.0 * sector, data, sector as usize);
                     written.map_err(failed("write", &image.path))?;
                 }
-                self.account.read(*first, data);
+                self.account.add_data(*first, data);
             }
-            Piece::Passed(first, sectors) => self.account.passed(*first, *sectors),
-            Piece::Failed(first, sectors) => self.account.failed(*first, *sectors),
+            Piece::Passed(first, sectors) => self.account.add_read(*first, *sectors),
+            Piece::Failed(first, sectors) => self.account.add_unreadable(*first, *sectors),
         }
         Ok(())
     }

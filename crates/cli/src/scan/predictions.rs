@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use diskarm_core::units::{Bytes, Span};
 use diskarm_results::output_file::Files;
-use diskarm_scan::{OnPredicted, Predicted};
+use diskarm_scan::{OnPrediction, Prediction};
 use diskarm_simulate::Model;
 
 use super::{Args, keeper};
@@ -76,12 +76,12 @@ impl Predictions {
     }
 
     /// What `file` takes predictions by, if any.
-    pub fn taken_by(file: Option<&Self>) -> OnPredicted {
+    pub fn taken_by(file: Option<&Self>) -> OnPrediction {
         let Some(Self(kind)) = file else {
-            return OnPredicted::default();
+            return OnPrediction::default();
         };
         let kind = Arc::clone(kind);
-        OnPredicted::calling(move |predicted| match &mut *lock(&kind) {
+        OnPrediction::new(move |predicted| match &mut *lock(&kind) {
             Some(Kind::Rows(file)) => file.put(&row(predicted)),
             Some(Kind::Figure(figure)) => figure.take(predicted),
             None => {}
@@ -105,7 +105,7 @@ fn lock(kind: &Mutex<Option<Kind>>) -> MutexGuard<'_, Option<Kind>> {
     kind.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn row(predicted: &Predicted) -> Vec<u8> {
+fn row(predicted: &Prediction) -> Vec<u8> {
     let mut row = match predicted.is_foreground {
         true => b"foreground".to_vec(),
         false => b"scan".to_vec(),
@@ -126,7 +126,7 @@ fn row(predicted: &Predicted) -> Vec<u8> {
 }
 
 impl Figure {
-    fn take(&mut self, predicted: &Predicted) {
+    fn take(&mut self, predicted: &Prediction) {
         let is_judged = predicted.is_foreground && predicted.is_confident;
         let Some(error) = predicted.error().filter(|_| is_judged) else {
             return;

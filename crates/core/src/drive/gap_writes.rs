@@ -1,5 +1,5 @@
-//! DirtySearch data in the gaps of commands: while a command waits for its first sector to come round, a
-//! write cache that chooses what it puts on the media puts other data there.
+//! Writes of dirty data in the gaps of commands: while a command waits for its first sector, a write
+//! cache that chooses its destages writes other data.
 
 use super::core::{Command, Core};
 use super::deferred::Deferred;

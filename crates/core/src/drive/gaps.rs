@@ -5,7 +5,9 @@ use super::Drive;
 use super::arm::Arm;
 use super::core::{Command, Core};
 use crate::device::Outcome;
-use crate::freeblock::{BackgroundStats, Delivery, Gap, GapTransfer, SearchLimits, Tasks, Track};
+use crate::freeblock::{
+    BackgroundStats, Delivery, Gap, GapPlanner, GapTransfer, SearchLimits, Tasks, Track,
+};
 use crate::mechanics::{Piece, Position};
 use crate::request::{Op, Request};
 use crate::sched::{Estimate, Outlook};
@@ -72,7 +74,13 @@ impl InGaps {
             return None;
         }
         let (found, begin) = core.fill_gap(command, Op::Read, |gap| {
-            (self.tasks).fill(&core.mechanism, gap, &self.limits, READS)
+            let planner = GapPlanner {
+                tasks: &self.tasks,
+                mechanism: &core.mechanism,
+                gap: *gap,
+                limits: self.limits,
+            };
+            planner.fill(READS)
         })?;
         self.stats.reads += found.len() as u64;
         self.stats.gaps += u64::from(!found.is_empty());

@@ -93,8 +93,8 @@ pub trait Policy<E: Estimate>: Send {
     /// Adds a request.
     fn add(&mut self, pending: Pending, drive: &E);
 
-    /// Notes a request that is served next without being chosen by the policy: it found the drive
-    /// free and nothing pending, or was taken out of turn.
+    /// Records a request that is served next without being chosen by the policy: it found the drive
+    /// idle, or was taken out of turn.
     fn note_bypass(&mut self, _: &Request, _: &E) {}
 
     /// Removes and returns the request to serve next. Ties go to the earliest arrival.

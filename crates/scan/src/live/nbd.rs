@@ -1,4 +1,4 @@
-//! Exports of NBD servers.
+//! A source that reads an export of an NBD server.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -13,22 +13,22 @@ use diskarm_wire::nbd::{ClientFlags, Command, Error, Greeting, Headers, MAX_STRI
 
 use super::source::{ReadError, Reader, Source, SourceLost, SourceSize};
 
-/// The port of servers (IANA).
-const PORT: u16 = 10809;
+/// The port that IANA has assigned to NBD.
+const DEFAULT_PORT: u16 = 10809;
 
-/// Size of a block where the server does not ask for larger ones, in bytes.
-const SECTOR: u64 = 512;
+/// Size of a block unless the server requires larger ones, in bytes.
+const DEFAULT_SECTOR: u64 = 512;
 
-/// How long the server may take to answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Maximum time for an answer of the server.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The longest answer to an option that is read, in bytes.
+/// Maximum size of an answer to an option, in bytes.
 const MAX_ANSWER: u32 = 1 << 16;
 
-/// Inbox to one option that are read; the protocol has four kinds of them.
+/// Maximum number of answers to one option; the protocol has four kinds of them.
 const MAX_ANSWERS: usize = 64;
 
-/// The largest minimum size of a block (section "Block size constraints"), in bytes.
+/// Maximum of the minimum block size (section "Block size constraints"), in bytes.
 const MAX_SECTOR: u64 = 1 << 16;
 
 /// An export of an NBD server.
@@ -46,34 +46,36 @@ enum Server {
 }
 
 impl NbdSource {
-    /// What [`Self::parse`] expects.
+    /// The syntax that [`Self::parse`] accepts.
     pub const EXPECTED: &str = "nbd://HOST[:PORT][/EXPORT], or nbd+unix:///EXPORT?socket=PATH";
 
-    /// Reads a URL. Exports and paths of sockets may have percent-encoded characters (doc/uri.md of
+    /// Parses a URL. Exports and paths of sockets may have percent-encoded characters (doc/uri.md of
     /// the NBD project).
     pub fn parse(url: &str) -> Option<Self> {
         if let Some(rest) = url.strip_prefix("nbd+unix:///") {
             let (export, path) = rest.split_once("?socket=")?;
-            let (export, path) = (decoded(export)?, decoded(path)?);
-            let is_sound = !path.is_empty() && export.len() <= MAX_STRING;
-            return is_sound.then_some(Self {
+            let (export, path) = (decode(export)?, decode(path)?);
+            let is_valid = !path.is_empty() && export.len() <= MAX_STRING;
+            return is_valid.then_some(Self {
                 server: Server::Unix(path),
                 export,
             });
         }
         let rest = url.strip_prefix("nbd://")?;
-        let (place, export) = rest.split_once('/').unwrap_or((rest, ""));
-        let (host, port) = match place.strip_prefix('[') {
+        let (address, export) = rest.split_once('/').unwrap_or((rest, ""));
+        let (host, port) = match address.strip_prefix('[') {
             Some(rest) => rest.split_once(']')?,
-            None => place.find(':').map_or((place, ""), |at| place.split_at(at)),
+            None => address
+                .find(':')
+                .map_or((address, ""), |at| address.split_at(at)),
         };
         let port = match port {
-            "" => PORT,
+            "" => DEFAULT_PORT,
             port => port.strip_prefix(':')?.parse().ok()?,
         };
-        let export = decoded(export)?;
-        let is_sound = !host.is_empty() && !host.contains('@') && export.len() <= MAX_STRING;
-        is_sound.then(|| Self {
+        let export = decode(export)?;
+        let is_valid = !host.is_empty() && !host.contains('@') && export.len() <= MAX_STRING;
+        is_valid.then(|| Self {
             server: Server::Tcp(host.to_owned(), port),
             export,
         })
@@ -84,15 +86,15 @@ impl NbdSource {
             Server::Tcp(host, port) => {
                 let stream = TcpStream::connect((host.as_str(), *port))?;
                 stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(PATIENCE))?;
-                stream.set_write_timeout(Some(PATIENCE))?;
+                stream.set_read_timeout(Some(TIMEOUT))?;
+                stream.set_write_timeout(Some(TIMEOUT))?;
                 Ok(Box::new(stream))
             }
             #[cfg(unix)]
             Server::Unix(path) => {
                 let stream = std::os::unix::net::UnixStream::connect(path)?;
-                stream.set_read_timeout(Some(PATIENCE))?;
-                stream.set_write_timeout(Some(PATIENCE))?;
+                stream.set_read_timeout(Some(TIMEOUT))?;
+                stream.set_write_timeout(Some(TIMEOUT))?;
                 Ok(Box::new(stream))
             }
             #[cfg(not(unix))]
@@ -101,8 +103,8 @@ impl NbdSource {
     }
 }
 
-/// A text without its percent-encoding (RFC 3986); `None` if that is not valid or no UTF-8.
-fn decoded(text: &str) -> Option<String> {
+/// Decodes percent-encoding (RFC 3986); `None` if it is invalid, or the result is not UTF-8.
+fn decode(text: &str) -> Option<String> {
     let mut parts = text.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();
     for part in parts {
@@ -114,16 +116,16 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-trait Both: Read + Write + Send {}
-impl<T: Read + Write + Send> Both for T {}
-type Stream = Box<dyn Both>;
+trait ReadWrite: Read + Write + Send {}
+impl<T: Read + Write + Send> ReadWrite for T {}
+type Stream = Box<dyn ReadWrite>;
 
 impl Source for NbdSource {
     fn open(&self) -> Result<Box<dyn Reader>, SourceLost> {
         let mut stream = self
             .connect()
-            .map_err(|error| SourceLost(format!("no connection to the NBD server: {error}")))?;
-        let size = chosen(&mut stream, &self.export)?;
+            .map_err(|error| SourceLost(format!("cannot connect to the NBD server: {error}")))?;
+        let size = choose_export(&mut stream, &self.export)?;
         Ok(Box::new(Client {
             stream,
             size,
@@ -132,22 +134,23 @@ impl Source for NbdSource {
     }
 }
 
-fn wrong(what: impl Into<String>) -> SourceLost {
+fn protocol_error(what: impl Into<String>) -> SourceLost {
     SourceLost(format!("the NBD server sends {}", what.into()))
 }
 
-fn exact<const N: usize>(stream: &mut Stream) -> io::Result<[u8; N]> {
+fn read_array<const N: usize>(stream: &mut Stream) -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     stream.read_exact(&mut bytes)?;
     Ok(bytes)
 }
 
-fn chosen(stream: &mut Stream, export: &str) -> Result<SourceSize, SourceLost> {
-    let greeting: [u8; Greeting::LENGTH] = exact(stream)?;
-    let greeting = Greeting::parse(&greeting).map_err(|_| wrong("too little"))?;
+/// Negotiates an export; returns its size.
+fn choose_export(stream: &mut Stream, export: &str) -> Result<SourceSize, SourceLost> {
+    let greeting: [u8; Greeting::LENGTH] = read_array(stream)?;
+    let greeting = Greeting::parse(&greeting).map_err(|_| protocol_error("too little"))?;
     let is_new = greeting.password == Greeting::PASSWORD && greeting.magic == Greeting::MAGIC;
     if !is_new || !greeting.fixed_newstyle {
-        return Err(wrong("no greeting of the fixed newstyle protocol"));
+        return Err(protocol_error("no greeting of the fixed newstyle protocol"));
     }
     let flags = ClientFlags {
         fixed_newstyle: true,
@@ -162,29 +165,30 @@ fn chosen(stream: &mut Stream, export: &str) -> Result<SourceSize, SourceLost> {
     };
     let sent = [&flags.emit()[..], &header.emit(), &choice[..length]].concat();
     stream.write_all(&sent)?;
-    answered(stream, export)
+    read_choice(stream, export)
 }
 
-/// What the server answers to the choice of an export.
-fn answered(stream: &mut Stream, export: &str) -> Result<SourceSize, SourceLost> {
+/// Reads the answers of the server to the choice of an export.
+fn read_choice(stream: &mut Stream, export: &str) -> Result<SourceSize, SourceLost> {
     let (mut bytes, mut minimum) = (None, 1);
     for _ in 0..MAX_ANSWERS {
-        let header: [u8; AnswerHeader::LENGTH] = exact(stream)?;
-        let header = AnswerHeader::parse(&header).map_err(|_| wrong("too little"))?;
+        let header: [u8; AnswerHeader::LENGTH] = read_array(stream)?;
+        let header = AnswerHeader::parse(&header).map_err(|_| protocol_error("too little"))?;
         if header.magic != AnswerHeader::MAGIC || header.length > MAX_ANSWER {
-            return Err(wrong("no answer to an option"));
+            return Err(protocol_error("no answer to an option"));
         }
         let mut data = vec![0; header.length as usize];
         stream.read_exact(&mut data)?;
         match header.answer {
             answer::ACK => {
-                let bytes = bytes.ok_or_else(|| wrong("no size of the export"))?;
-                return sized(bytes, minimum);
+                let bytes = bytes.ok_or_else(|| protocol_error("no size of the export"))?;
+                return parse_size(bytes, minimum);
             }
             answer::INFO => match data.get(..2) {
                 Some([0, 0]) => bytes = ExportInfo::parse(&data).ok().map(|found| found.size),
                 Some([0, 3]) => {
-                    let found = BlockSizes::parse(&data).map_err(|_| wrong("too little"))?;
+                    let found =
+                        BlockSizes::parse(&data).map_err(|_| protocol_error("too little"))?;
                     minimum = found.minimum.into();
                 }
                 _ => {}
@@ -199,20 +203,20 @@ fn answered(stream: &mut Stream, export: &str) -> Result<SourceSize, SourceLost>
             }
         }
     }
-    Err(wrong("answers to one option without end"))
+    Err(protocol_error("too many answers to one option"))
 }
 
-/// The size of an export of this many bytes, by the minimum size of its blocks.
-fn sized(bytes: u64, minimum: u64) -> Result<SourceSize, SourceLost> {
+/// Returns the size of an export of this many bytes, by the minimum size of its blocks.
+fn parse_size(bytes: u64, minimum: u64) -> Result<SourceSize, SourceLost> {
     if !minimum.is_power_of_two() || minimum > MAX_SECTOR {
-        return Err(wrong(format!(
+        return Err(protocol_error(format!(
             "a minimum block size of {minimum} bytes, expected a power of two up to {MAX_SECTOR}"
         )));
     }
-    let sector = SECTOR.max(minimum);
+    let sector = DEFAULT_SECTOR.max(minimum);
     if bytes == 0 || !bytes.is_multiple_of(sector) {
         let why = format!("an export of {bytes} bytes, expected whole blocks of {sector}");
-        return Err(wrong(why));
+        return Err(protocol_error(why));
     }
     Ok(SourceSize {
         sectors: SectorCount(bytes / sector),
@@ -247,26 +251,27 @@ impl Reader for Client {
         self.size
     }
 
-    fn read(&mut self, first: Lbn, room: &mut [u8]) -> Result<(), ReadError> {
+    fn read(&mut self, first: Lbn, buffer: &mut [u8]) -> Result<(), ReadError> {
         let offset = first.0 * self.size.sector.0;
-        let sent = self.send(Command::Read, offset, room.len() as u64);
+        let sent = self.send(Command::Read, offset, buffer.len() as u64);
         sent.map_err(SourceLost::from)?;
-        let header: [u8; Simple::LENGTH] = exact(&mut self.stream).map_err(SourceLost::from)?;
-        let reply = Simple::parse(&header).map_err(|_| wrong("too little"))?;
+        let header: [u8; Simple::LENGTH] =
+            read_array(&mut self.stream).map_err(SourceLost::from)?;
+        let reply = Simple::parse(&header).map_err(|_| protocol_error("too little"))?;
         if reply.magic != Simple::MAGIC || reply.cookie != self.cookie {
-            return Err(wrong("a reply to something else").into());
+            return Err(protocol_error("a reply to something else").into());
         }
         match Error::of(reply.error) {
-            None => Ok(self.stream.read_exact(room).map_err(SourceLost::from)?),
+            None => Ok(self.stream.read_exact(buffer).map_err(SourceLost::from)?),
             Some(Error::Io) => Err(ReadError::Unreadable(None)),
-            Some(error) => Err(wrong(format!("an error for a read: {error}")).into()),
+            Some(error) => Err(protocol_error(format!("an error for a read: {error}")).into()),
         }
     }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // A server that does not hear it finds the connection closed.
+        // If this fails, the server finds the connection closed.
         let _ = self.send(Command::Disconnect, 0, 0);
     }
 }
@@ -277,13 +282,13 @@ mod tests {
     use std::io::Cursor;
 
     #[test]
-    fn urls_are_decoded() {
+    fn urls_are_decode() {
         let unix = |path: &str, export: &str| NbdSource {
             server: Server::Unix(path.to_owned()),
             export: export.to_owned(),
         };
         let parse = NbdSource::parse;
-        // What `diskarm serve nbd` prints for a socket at /srv/my disk.sock.
+        // The URL that `diskarm serve nbd` prints for a socket at /srv/my disk.sock.
         let found = parse("nbd+unix:///a%2Fb?socket=/srv/my%20disk.sock");
         assert_eq!(found, Some(unix("/srv/my disk.sock", "a/b")));
         let found = parse("nbd+unix:///?socket=%C3%A9.sock%25");
@@ -298,16 +303,16 @@ mod tests {
     }
 
     #[test]
-    fn exports_are_whole_blocks_of_a_sound_size() {
+    fn exports_are_whole_blocks_of_a_valid_size() {
         let size = |sectors, sector| {
             Ok(SourceSize {
                 sectors: SectorCount(sectors),
                 sector: Bytes(sector),
             })
         };
-        assert_eq!(sized(1024, 1), size(2, 512));
-        assert_eq!(sized(1 << 20, 4096), size(256, 4096));
-        assert_eq!(sized(1 << 20, 1 << 16), size(16, 1 << 16));
+        assert_eq!(parse_size(1024, 1), size(2, 512));
+        assert_eq!(parse_size(1 << 20, 4096), size(256, 4096));
+        assert_eq!(parse_size(1 << 20, 1 << 16), size(16, 1 << 16));
         for (bytes, minimum, expected) in [
             (1000, 1, "of 1000 bytes, expected whole blocks of 512"),
             (0, 1, "of 0 bytes, expected whole blocks of 512"),
@@ -317,15 +322,15 @@ mod tests {
             (1 << 40, 1536, "expected a power of two"),
             (1 << 40, 0, "expected a power of two"),
         ] {
-            let Err(SourceLost(why)) = sized(bytes, minimum) else {
-                panic!("{bytes} bytes in blocks of {minimum} are taken");
+            let Err(SourceLost(why)) = parse_size(bytes, minimum) else {
+                panic!("{bytes} bytes in blocks of {minimum} are accepted");
             };
             assert!(why.contains(expected), "{why}");
         }
     }
 
     #[test]
-    fn a_server_that_never_ends_its_answer_is_left() {
+    fn endless_answers_of_a_server_are_an_error() {
         let header = AnswerHeader {
             magic: AnswerHeader::MAGIC,
             option: code::GO,
@@ -334,7 +339,7 @@ mod tests {
         };
         let answers = header.emit().repeat(MAX_ANSWERS + 1);
         let mut stream: Stream = Box::new(Cursor::new(answers));
-        let found = answered(&mut stream, "");
-        assert_eq!(found, Err(wrong("answers to one option without end")));
+        let found = read_choice(&mut stream, "");
+        assert_eq!(found, Err(protocol_error("too many answers to one option")));
     }
 }

@@ -14,7 +14,7 @@ use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::{Angle, Bytes, SectorCount, Span};
 use diskarm_core::workload::{self, Workload};
 use diskarm_scan::{
-    BackgroundSettings, Disk, OnPrediction, OnProgress, Requests, Scan, ScanReport,
+    BackgroundSettings, DiskFactory, OnPrediction, OnProgress, Requests, Scan, ScanReport,
     SchedulerLocation,
 };
 
@@ -25,11 +25,11 @@ fn scanned(
     spec: &Spec,
     location: SchedulerLocation,
     sectors: SectorCount,
-    build: impl Fn(&Disk<'_>) -> BoxedDevice,
+    build: impl Fn(&DiskFactory<'_>) -> BoxedDevice,
 ) -> ScanReport {
     let (policy, workload) = (policy("sptf-sw(n=40%)"), load(sectors));
     let scan = scan(spec, place, &policy, &workload);
-    let built = |disk: &Disk<'_>| Ok::<_, InputError>(build(disk));
+    let built = |disk: &DiskFactory<'_>| Ok::<_, InputError>(build(disk));
     scan.run_array(built).expect("a sound layout")
 }
 
@@ -93,7 +93,7 @@ fn an_array_of_one_disk_is_that_disk() {
         assert_eq!(alone.stats, array.stats);
         assert_eq!(alone.foreground, array.foreground);
         assert_eq!(alone.alone, array.alone);
-        assert_eq!(alone.seen, array.seen);
+        assert_eq!(alone.observations, array.observations);
     }
 }
 

@@ -7,12 +7,12 @@ use diskarm_core::device::{Completion, Device, Refused};
 use diskarm_core::drive::Drive;
 use diskarm_core::engine::{self, Load, Streams};
 use diskarm_core::request::{Op, Request};
+use diskarm_core::testing::SplitMix64;
 use diskarm_core::units::{Angle, Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_core::workload::{Disk, Workload};
 use diskarm_scan::{BackgroundSettings, ExternalScheduler, Model, Prediction};
 
 use crate::bench::{CLOSED, Observations, atlas, new, nothing, policy, scan, without_write_cache};
-use crate::dice::Dice;
 use crate::predicted::kept;
 
 /// A drive at the end of a line.
@@ -21,7 +21,7 @@ struct Away {
     /// The most that a command is on the line.
     of_command: Span,
     /// Draws how long one is.
-    dice: Dice,
+    random: SplitMix64,
     /// If set, the host is quiet for this many commands and disturbed for as many: then
     /// commands are late, and answers as much.
     disturbed: Option<u64>,
@@ -33,7 +33,7 @@ struct Away {
     sent: Instant,
     /// How long the data of a block are on the line.
     of_block: Span,
-    /// Inbox on their way, the first to come first.
+    /// Answers on their way, the first to come first.
     coming: VecDeque<Completion>,
 }
 
@@ -42,7 +42,7 @@ impl Away {
     fn late(&mut self) -> Span {
         match self.disturbed {
             Some(every) if (self.commands / every).is_multiple_of(2) => Span::ZERO,
-            _ => Span::from_ns(self.dice.below(self.of_command.as_ns() as u64 + 1) as i64),
+            _ => Span::from_ns(self.random.below(self.of_command.as_ns() as u64 + 1) as i64),
         }
     }
 
@@ -155,7 +155,7 @@ fn predicted(
     let away = Away {
         drive: new(&spec),
         of_command,
-        dice: Dice(1),
+        random: SplitMix64::new(1),
         disturbed,
         commands: 0,
         going: None,
@@ -233,7 +233,7 @@ fn a_host_that_becomes_busy_is_allowed_for() {
     assert!(all > 3_000 && late * 100 <= all, "{late} of {all}");
 }
 
-/// Inbox of every other 500 commands come up to two revolutions late: what they say of the
+/// Answers of every other 500 commands come up to two revolutions late: what they say of the
 /// platter is not relied on until they come in time again.
 #[test]
 fn confidence_comes_back_when_the_host_is_quiet_again() {

@@ -17,7 +17,7 @@ pub fn kept() -> (OnPrediction, Arc<Mutex<Vec<Prediction>>>) {
     let all = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&all);
     let call = move |predicted: &Prediction| kept.lock().expect("nobody panicked").push(*predicted);
-    (OnPrediction::calling(call), all)
+    (OnPrediction::new(call), all)
 }
 
 fn of_foreground(predictions: &[Prediction]) -> Vec<Prediction> {

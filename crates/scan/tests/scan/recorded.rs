@@ -6,6 +6,7 @@ use diskarm_core::host::Host;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::spec::Spec;
 use diskarm_core::stats::BatchMeans;
+use diskarm_core::testing::SplitMix64;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 use diskarm_scan::{
     BackgroundSettings, ForegroundReport, OnPrediction, OnProgress, Requests, Scan, ScanReport,
@@ -13,17 +14,16 @@ use diskarm_scan::{
 };
 
 use crate::bench::{Observations, drive_of, new, policy, small};
-use crate::dice::Dice;
 
 /// Requests of up to 16 blocks, of which several wait now and then.
 fn recorded(spec: &Spec, count: u64) -> Vec<(Instant, Request)> {
-    let mut dice = Dice(7);
+    let mut random = SplitMix64::new(7);
     let mut at = Instant::START;
     let requests = (0..count).map(|id| {
-        at += Span::from_ns(dice.below(20_000_000) as i64);
-        let sectors = SectorCount(1 + dice.below(16));
-        let first = Lbn(dice.below(spec.geometry.sectors.0 - sectors.0));
-        let op = if dice.below(3) == 0 {
+        at += Span::from_ns(random.below(20_000_000) as i64);
+        let sectors = SectorCount(1 + random.below(16));
+        let first = Lbn(random.below(spec.geometry.sectors.0 - sectors.0));
+        let op = if random.below(3) == 0 {
             Op::Write
         } else {
             Op::Read
