@@ -28,7 +28,7 @@ fn scanned(
     build: impl Fn(&DiskFactory<'_>) -> BoxedDevice,
 ) -> ScanReport {
     let (policy, workload) = (policy("sptf-sw(n=40%)"), load(sectors));
-    let scan = scan(spec, place, &policy, &workload);
+    let scan = scan(spec, location, &policy, &workload);
     let built = |disk: &DiskFactory<'_>| Ok::<_, InputError>(build(disk));
     scan.run_array(built).expect("a sound layout")
 }
@@ -50,7 +50,7 @@ fn scan<'a>(
         model: spec,
         requests: Requests::Generated(workload),
         policy,
-        place,
+        location,
         settings: BackgroundSettings {
             conservatism: Span::ZERO,
             ..BackgroundSettings::default()
@@ -72,11 +72,11 @@ fn mechanism(spec: &Spec) -> Mechanism {
 fn an_array_of_one_disk_is_that_disk() {
     let spec = small();
     let sectors = spec.geometry.sectors;
-    for place in [SchedulerLocation::Outside(1), SchedulerLocation::InFirmware] {
+    for location in [SchedulerLocation::Outside(1), SchedulerLocation::InFirmware] {
         let (policy, workload) = (policy("sptf-sw(n=40%)"), load(sectors));
-        let alone = scan(&spec, place, &policy, &workload).run();
+        let alone = scan(&spec, location, &policy, &workload).run();
         let alone = alone.expect("a sound layout");
-        let array = scanned(&spec, place, sectors, |disk| {
+        let array = scanned(&spec, location, sectors, |disk| {
             let striping = Striping {
                 level: Level::Zero,
                 unit: sectors,
@@ -134,8 +134,8 @@ fn a_read_over_the_border_of_two_tenths_is_of_both() {
 fn both_disks_of_a_pair_are_scanned() {
     let spec = small();
     let sectors = spec.geometry.sectors;
-    for place in [SchedulerLocation::Outside(1), SchedulerLocation::InFirmware] {
-        let pair = scanned(&spec, place, sectors, |disk| {
+    for location in [SchedulerLocation::Outside(1), SchedulerLocation::InFirmware] {
+        let pair = scanned(&spec, location, sectors, |disk| {
             let members = [1, 2].map(|seed| disk(mechanism(&spec), seed));
             let pair = Mirror::new(members, &Mirroring::default()).expect("a pair");
             BoxedDevice::opaque(pair)

@@ -54,7 +54,7 @@ fn scanned(
     requests: Requests<'_>,
 ) -> ScanReport {
     let idle = None;
-    scanned_when(idle, spec, order, place, requests)
+    scanned_when(idle, spec, order, location, requests)
 }
 
 /// The same, also when the drive has been idle for this long.
@@ -70,7 +70,7 @@ fn scanned_when(
         model: spec,
         requests,
         policy: &policy(order),
-        place,
+        location,
         settings: BackgroundSettings {
             conservatism: Span::ZERO,
             idle,
@@ -141,10 +141,10 @@ fn a_scan_in_idle_time_ends_with_the_last_recorded_request() {
 fn a_scan_ends_with_the_last_recorded_request() {
     let spec = small();
     let requests = recorded(&spec, 3_000);
-    for place in [SchedulerLocation::Outside(1), SchedulerLocation::InFirmware] {
+    for location in [SchedulerLocation::Outside(1), SchedulerLocation::InFirmware] {
         let run = |count: usize| {
             let some = Requests::Recorded(&requests[..count]);
-            scanned(&spec, "sptf", place, some)
+            scanned(&spec, "sptf", location, some)
         };
         let short = run(30);
         assert!(!short.is_complete());
