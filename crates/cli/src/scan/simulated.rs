@@ -51,7 +51,7 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
         model: &model.spec,
         requests,
         policy: &policy("policy", &args.policy)?,
-        place: args.place(),
+        location: args.place(),
         settings: args.settings(),
         seed: args.seed,
         max_requests: args.max_requests(),

@@ -180,7 +180,7 @@ pub(super) fn run(
         model: &model.spec,
         requests,
         policy,
-        place: scanning.location,
+        location: scanning.location,
         settings: scanning.settings,
         seed,
         max_requests,

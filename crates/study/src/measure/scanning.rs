@@ -43,9 +43,11 @@ impl Scanning {
             ));
         }
         let table = Table(table);
-        let place = table.place(drive)?;
+        let location = table.location(drive)?;
         let settings = BackgroundSettings {
-            conservatism: table.time("conservatism")?.unwrap_or(place.conservatism()),
+            conservatism: table
+                .time("conservatism")?
+                .unwrap_or(location.conservatism()),
             one_per_track: !table.flag("any_track")?,
             idle: table.time("idle")?,
             max_slowdown: table.take("max_slowdown", "a percentage such as \"2 %\"", |text| {
@@ -53,13 +55,13 @@ impl Scanning {
             })?,
         };
         let rebuild = table.flag("rebuild")?;
-        if rebuild && place == SchedulerLocation::InFirmware {
+        if rebuild && location == SchedulerLocation::InFirmware {
             return Err(wrong("rebuild", "true", "false, as it scans inside"));
         }
         Ok(Self {
             rebuild,
             believed: table.model(drive)?,
-            place,
+            location,
             settings,
         })
     }
@@ -94,7 +96,7 @@ impl Table<'_> {
         Ok(flag?.unwrap_or(false))
     }
 
-    fn place(&self, drive: &Model) -> Result<SchedulerLocation, String> {
+    fn location(&self, drive: &Model) -> Result<SchedulerLocation, String> {
         let depth = |text: &str| text.parse().ok().filter(|depth| (1..=2).contains(depth));
         let depth: Option<usize> = self.take("depth", "1 or 2", depth)?;
         match (self.flag("inside")?, depth) {
