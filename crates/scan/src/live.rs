@@ -5,16 +5,16 @@
 //! with it ([`Inbox`]), and [`run`] passes in these instants instead of virtual ones.
 
 mod device;
+mod file;
 mod inbox;
-mod nbd;
 mod pass;
 mod run;
-mod source;
 mod worker;
 
 pub use device::Live;
+pub use diskarm_transport::nbd::NbdSource;
+pub use diskarm_transport::source::{Fault, Lost, Reader, Size, Source};
+pub use file::FileSource;
 pub use inbox::{Inbox, ReadData};
-pub use nbd::NbdSource;
 pub use pass::SequentialPass;
 pub use run::{ReadOnly, run};
-pub use source::{FileSource, ReadError, Reader, Source, SourceLost, SourceSize};

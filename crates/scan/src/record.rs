@@ -5,7 +5,7 @@ use crc32fast::Hasher;
 use diskarm_core::freeblock::BlockSet;
 use diskarm_core::units::{Bytes, Lbn, SectorCount};
 
-use crate::live::SourceSize;
+use crate::live::Size;
 
 /// Size of a chunk with a checksum of its own: 1 MiB, a multiple of any usual block size.
 pub const CHUNK: u64 = 1 << 20;
@@ -16,7 +16,7 @@ const MAGIC: &[u8] = b"diskarm scan 1\n";
 /// The blocks that a scan has read of a device, those that are unreadable, and checksums.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScanRecord {
-    size: SourceSize,
+    size: Size,
     remaining: BlockSet,
     unreadable: BlockSet,
     sums: Option<Checksums>,
@@ -24,7 +24,7 @@ pub struct ScanRecord {
 
 impl ScanRecord {
     /// Creates the record of a scan that has read nothing, with checksums if `sums` is set.
-    pub fn new(size: SourceSize, sums: bool) -> Self {
+    pub fn new(size: Size, sums: bool) -> Self {
         Self {
             size,
             remaining: BlockSet::all(size.sectors),
@@ -34,7 +34,7 @@ impl ScanRecord {
     }
 
     /// Returns the size of the device.
-    pub fn size(&self) -> SourceSize {
+    pub fn size(&self) -> Size {
         self.size
     }
 
@@ -155,7 +155,7 @@ impl ScanRecord {
     }
 
     fn parse_fields(rest: &mut &[u8]) -> Option<Self> {
-        let size = SourceSize {
+        let size = Size {
             sectors: SectorCount(take(rest)?),
             sector: Bytes(take(rest)?),
         };
@@ -210,7 +210,7 @@ impl std::fmt::Display for InvalidCheckpoint {
 
 impl std::error::Error for InvalidCheckpoint {}
 
-fn bytes(size: SourceSize) -> u64 {
+fn bytes(size: Size) -> u64 {
     size.sectors.0 * size.sector.0
 }
 
@@ -322,7 +322,7 @@ mod tests {
 
     use super::*;
 
-    const SIZE: SourceSize = SourceSize {
+    const SIZE: Size = Size {
         sectors: SectorCount(5000),
         sector: Bytes(512),
     };

@@ -7,7 +7,7 @@ use diskarm_core::freeblock::{BlockSet, Delivery};
 use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Bytes, Instant, SectorCount, Span};
 use diskarm_results::scanned::{DeviceScan, Names, Scanned, Unreadable, checksums};
-use diskarm_scan::live::{Inbox, Live, SequentialPass, Source, SourceSize};
+use diskarm_scan::live::{Inbox, Live, SequentialPass, Size, Source};
 use diskarm_scan::{OnProgress, Requests, Scan, ScanRecord, SchedulerLocation};
 use diskarm_simulate::{Model, policy};
 
@@ -132,8 +132,8 @@ fn model(args: &Args) -> Result<Option<Model>, Error> {
 }
 
 /// The model must be that of a drive of this size.
-fn check(model: &Model, size: SourceSize) -> Result<(), Error> {
-    let found = SourceSize {
+fn check(model: &Model, size: Size) -> Result<(), Error> {
+    let found = Size {
         sectors: model.layout().sectors(),
         sector: Bytes(model.spec.geometry.sector_bytes.into()),
     };

@@ -1,24 +1,24 @@
 //! Disks that take SCSI commands, as sources.
 
 use diskarm_core::units::{Lbn, Span};
-use diskarm_extract::{Broken, Data, Disk, Reply, Transport, retry};
-use diskarm_scan::live::{ReadError, Reader, Source, SourceLost, SourceSize};
+use diskarm_scan::live::{Fault, Lost, Reader, Size, Source};
+use diskarm_transport::{Data, Disk, MAX_ATTEMPTS, Reply, Transport, TransportError, retry_delay};
 use diskarm_wire::Sense;
 use diskarm_wire::command::{Blocks, Caching, Command, Size as Length};
 use diskarm_wire::sense::Key;
 use diskarm_wire::status;
 
 /// What opens a transport to the disk.
-type Connect = dyn Fn() -> Result<Box<dyn Transport + Send>, Broken> + Send + Sync;
+type Connect = dyn Fn() -> Result<Box<dyn Transport + Send>, TransportError> + Send + Sync;
 
 /// A disk that takes SCSI commands through a transport; each connection has one of its own.
 pub struct Scsi(pub Box<Connect>);
 
 impl Source for Scsi {
-    fn open(&self) -> Result<Box<dyn Reader>, SourceLost> {
+    fn open(&self) -> Result<Box<dyn Reader>, Lost> {
         let mut transport = (self.0)().map_err(lost)?;
-        let disk = Disk::new(&mut *transport).map_err(|error| SourceLost(error.to_string()))?;
-        let size = SourceSize {
+        let disk = Disk::new(&mut *transport).map_err(|error| Lost(error.to_string()))?;
+        let size = Size {
             sectors: disk.sectors(),
             sector: disk.sector_size(),
         };
@@ -26,21 +26,21 @@ impl Source for Scsi {
     }
 }
 
-fn lost(broken: Broken) -> SourceLost {
-    SourceLost(broken.to_string())
+fn lost(error: TransportError) -> Lost {
+    Lost(error.to_string())
 }
 
 struct Opened {
     transport: Box<dyn Transport + Send>,
-    size: SourceSize,
+    size: Size,
 }
 
 impl Reader for Opened {
-    fn size(&self) -> SourceSize {
+    fn size(&self) -> Size {
         self.size
     }
 
-    fn read(&mut self, first: Lbn, room: &mut [u8]) -> Result<(), ReadError> {
+    fn read(&mut self, first: Lbn, room: &mut [u8]) -> Result<(), Fault> {
         let count = room.len() as u64 / self.size.sector.0;
         let is_near = first.0 + count <= 1 << 32 && count < 1 << 16;
         let command = Command::Read {
@@ -66,9 +66,9 @@ impl Reader for Opened {
             // again.
             let pause = match is_deferred(&reply) {
                 true => Some(Span::ZERO),
-                false => retry::pause(&reply, false),
+                false => retry_delay(&reply, false),
             };
-            match pause.filter(|_| attempt < retry::MAX_ATTEMPTS) {
+            match pause.filter(|_| attempt < MAX_ATTEMPTS) {
                 Some(pause) => self.transport.rest(pause),
                 None => return judged(&reply, room.len()),
             }
@@ -84,15 +84,15 @@ fn is_deferred(reply: &Reply) -> bool {
 }
 
 /// What the last reply to a read of this many bytes says of it.
-fn judged(reply: &Reply, length: usize) -> Result<(), ReadError> {
+fn judged(reply: &Reply, length: usize) -> Result<(), Fault> {
     let is_whole = reply.transferred == length;
-    let failed = |status: &str| SourceLost(format!("the disk answers a read with {status}"));
+    let failed = |status: &str| Lost(format!("the disk answers a read with {status}"));
     match (reply.status, Sense::parse(&reply.sense)) {
         (status::GOOD, _) if is_whole => Ok(()),
         (status::CHECK_CONDITION, Ok(sense)) => match sense.key {
             _ if sense.deferred => Err(failed(&sense.to_string()).into()),
             Key::RecoveredError | Key::Completed if is_whole => Ok(()),
-            Key::MediumError => Err(ReadError::Unreadable(sense.information.map(Lbn))),
+            Key::MediumError => Err(Fault::Unreadable(sense.information.map(Lbn))),
             _ => Err(failed(&sense.to_string()).into()),
         },
         (status::GOOD, _) => Err(failed("too little data").into()),
@@ -133,7 +133,7 @@ mod tests {
     struct Same(Reply, Arc<Mutex<(u32, u32)>>);
 
     impl Transport for Same {
-        fn execute(&mut self, _: &[u8], _: Data<'_>) -> Result<Reply, Broken> {
+        fn execute(&mut self, _: &[u8], _: Data<'_>) -> Result<Reply, TransportError> {
             self.1.lock().expect("nobody panicked").0 += 1;
             Ok(self.0.clone())
         }
@@ -148,9 +148,9 @@ mod tests {
     }
 
     /// How a read ends, after how many commands and rests.
-    fn read(reply: Reply) -> (Result<(), ReadError>, (u32, u32)) {
+    fn read(reply: Reply) -> (Result<(), Fault>, (u32, u32)) {
         let counts = Arc::default();
-        let size = SourceSize {
+        let size = Size {
             sectors: SectorCount(10),
             sector: Bytes(512),
         };
@@ -163,9 +163,9 @@ mod tests {
         (read, counts)
     }
 
-    fn because(why: &str) -> Result<(), ReadError> {
+    fn because(why: &str) -> Result<(), Fault> {
         let why = format!("the disk answers a read with {why}");
-        Err(SourceLost(why).into())
+        Err(Lost(why).into())
     }
 
     #[test]
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn the_last_reply_of_a_disk_that_executes_no_read_is_told() {
-        let often = (retry::MAX_ATTEMPTS, retry::MAX_ATTEMPTS - 1);
+        let often = (MAX_ATTEMPTS, MAX_ATTEMPTS - 1);
         let becoming = Sense::new(Key::NotReady, Code::BECOMING_READY);
         let why = "NOT READY, LOGICAL UNIT IS IN PROCESS OF BECOMING READY";
         let reply = replied(status::CHECK_CONDITION, Some(becoming), 0);
@@ -214,9 +214,9 @@ mod tests {
         assert_eq!(reply(0, None, 512), Ok(()));
         assert_eq!(reply(check, Some(sense(Key::RecoveredError)), 512), Ok(()));
         let at = Some(Lbn(70));
-        assert_eq!(reply(check, Some(bad), 0), Err(ReadError::Unreadable(at)));
+        assert_eq!(reply(check, Some(bad), 0), Err(Fault::Unreadable(at)));
         let nowhere = Some(sense(Key::MediumError));
-        assert_eq!(reply(check, nowhere, 0), Err(ReadError::Unreadable(None)));
+        assert_eq!(reply(check, nowhere, 0), Err(Fault::Unreadable(None)));
         for (status, sense, transferred) in [
             (0, None, 511),
             (check, Some(sense(Key::RecoveredError)), 511),
@@ -224,7 +224,7 @@ mod tests {
             (status::RESERVATION_CONFLICT, None, 0),
         ] {
             let judged = reply(status, sense, transferred);
-            assert!(matches!(judged, Err(ReadError::Lost(_))), "{judged:?}");
+            assert!(matches!(judged, Err(Fault::Lost(_))), "{judged:?}");
         }
     }
 }

@@ -5,7 +5,7 @@ use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::Bytes;
 use diskarm_results::output_file::Files;
 use diskarm_results::scanned::{Names, Scanned, Unreadable};
-use diskarm_scan::live::SourceSize;
+use diskarm_scan::live::Size;
 use diskarm_scan::{OnPrediction, OnProgress, Requests, Scan, ScanRecord, ScanReport};
 use diskarm_simulate::{Arrivals, Model, Traced, over_disks, policy, queued};
 
@@ -164,7 +164,7 @@ fn kept(
     outputs: Outputs,
 ) -> Result<(ScanRecord, ScanReport), Error> {
     let geometry = &scan.spec.geometry;
-    let size = SourceSize {
+    let size = Size {
         sectors: geometry.sectors,
         sector: Bytes(geometry.sector_bytes.into()),
     };

@@ -8,9 +8,10 @@ use diskarm_core::device::{
 use diskarm_core::request::Request;
 use diskarm_core::units::{Bytes, Instant, SectorCount, Span};
 
+use super::file::PageBuffer;
 use super::inbox::{Inbox, ReadEnd, ReadResult};
-use super::source::{PageBuffer, Source, SourceLost, SourceSize};
 use super::worker::{Job, Worker};
+use diskarm_transport::source::{Lost, Size, Source};
 
 /// Maximum number of reads that took too long and have not ended: with one more the source counts as
 /// lost.
@@ -26,7 +27,7 @@ const HUNG: usize = 8;
 /// the reason.
 pub struct Live {
     source: Arc<dyn Source>,
-    size: SourceSize,
+    size: Size,
     depth: usize,
     limit: Span,
     inbox: Arc<Inbox>,
@@ -67,13 +68,13 @@ impl Live {
         depth: usize,
         limit: Span,
         inbox: Arc<Inbox>,
-    ) -> Result<Self, SourceLost> {
+    ) -> Result<Self, Lost> {
         let reader = source.open()?;
         let size = reader.size();
         if size.sectors.0 > MAX_SECTORS {
             let found = size.sectors.0;
             let why = format!("found {found} blocks, expected at most {MAX_SECTORS}");
-            return Err(SourceLost(why));
+            return Err(Lost(why));
         }
         inbox.restart();
         let first = Worker::start(Arc::clone(&source), size, Some(reader), Arc::clone(&inbox));
@@ -96,7 +97,7 @@ impl Live {
     }
 
     /// Returns the size of the source.
-    pub fn size(&self) -> SourceSize {
+    pub fn size(&self) -> Size {
         self.size
     }
 
@@ -134,7 +135,7 @@ impl Live {
         self.hung.push(read.id);
         if self.hung.len() > HUNG {
             let why = format!("{} reads have not ended", self.hung.len());
-            self.inbox.lose(SourceLost(why));
+            self.inbox.lose(Lost(why));
         }
         self.inbox.keep(read.request.start, PageBuffer::new(0));
         let aborted = Status::Aborted;

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant as HostInstant};
 
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount};
 
-use super::source::{PageBuffer, SourceLost};
+use super::file::PageBuffer;
+use diskarm_transport::source::Lost;
 
 /// The results of reads of a source, and the clock that times them.
 pub struct Inbox {
@@ -22,7 +23,7 @@ struct Shared {
     queue: VecDeque<ReadResult>,
     /// The first block and the data of the completion that was taken last.
     last: Option<(Lbn, Arc<PageBuffer>)>,
-    lost: Option<SourceLost>,
+    lost: Option<Lost>,
     is_stopped: bool,
 }
 
@@ -96,7 +97,7 @@ impl Inbox {
     }
 
     /// Returns the reason why the source no longer answers.
-    pub fn lost(&self) -> Option<SourceLost> {
+    pub fn lost(&self) -> Option<Lost> {
         self.lock().lost.clone()
     }
 
@@ -135,7 +136,7 @@ impl Inbox {
         self.lock().last = Some((first, Arc::new(data)));
     }
 
-    pub(super) fn lose(&self, why: SourceLost) {
+    pub(super) fn lose(&self, why: Lost) {
         self.lock().lost.get_or_insert(why);
     }
 
@@ -186,5 +187,5 @@ pub enum ReadEnd {
     /// The block of this index is unreadable; those before it were read.
     Unreadable(u64),
     /// The source does not answer.
-    Lost(SourceLost),
+    Lost(Lost),
 }

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use diskarm_core::units::{Instant, Lbn};
 
+use super::file::PageBuffer;
 use super::inbox::{Inbox, ReadEnd, ReadResult};
-use super::source::{PageBuffer, ReadError, Reader, Source, SourceLost, SourceSize};
+use diskarm_transport::source::{Fault, Lost, Reader, Size, Source};
 
 /// Maximum number of connections on which a read is tried.
 const CONNECTIONS: u32 = 3;
@@ -42,7 +43,7 @@ impl Worker {
     /// Starts a thread. It takes over a connection, or opens one for its first read.
     pub fn start(
         source: Arc<dyn Source>,
-        size: SourceSize,
+        size: Size,
         reader: Option<Box<dyn Reader>>,
         inbox: Arc<Inbox>,
     ) -> Self {
@@ -101,7 +102,7 @@ fn work(mut line: Line, jobs: &Receiver<Job>) {
 /// A connection that is opened again when it is lost.
 struct Line {
     source: Arc<dyn Source>,
-    size: SourceSize,
+    size: Size,
     reader: Option<Box<dyn Reader>>,
     inbox: Arc<Inbox>,
     answered: Arc<AtomicU64>,
@@ -123,15 +124,15 @@ impl Line {
             let now = self.inbox.now().as_ns();
             self.answered.store(now, Ordering::Release);
             match read {
-                Err(ReadError::Lost(why)) if losses + 1 == CONNECTIONS => {
+                Err(Fault::Lost(why)) if losses + 1 == CONNECTIONS => {
                     return ReadEnd::Lost(why);
                 }
-                Err(ReadError::Lost(_)) => {
+                Err(Fault::Lost(_)) => {
                     losses += 1;
                     continue;
                 }
                 Ok(()) => search.record(Ok(())),
-                Err(ReadError::Unreadable(at)) => {
+                Err(Fault::Unreadable(at)) => {
                     let index = at.and_then(|at| at.0.checked_sub(job.first.0 + begin));
                     search.record(Err(index));
                 }
@@ -142,13 +143,13 @@ impl Line {
                 return end;
             }
         }
-        ReadEnd::Lost(SourceLost(
+        ReadEnd::Lost(Lost(
             "reads of the same blocks fail intermittently".to_owned(),
         ))
     }
 
     /// Opens a new connection to a source of the same size.
-    fn reopen(&self) -> Result<Box<dyn Reader>, SourceLost> {
+    fn reopen(&self) -> Result<Box<dyn Reader>, Lost> {
         let mut pause = PAUSE;
         for attempt in 1.. {
             match self.source.open() {
@@ -156,7 +157,7 @@ impl Line {
                 Ok(reader) => {
                     let (found, expected) = (reader.size(), self.size);
                     let why = format!("found another device: {found:?}, expected {expected:?}");
-                    return Err(SourceLost(why));
+                    return Err(Lost(why));
                 }
                 Err(why) if attempt == ATTEMPTS => return Err(why),
                 Err(_) => std::thread::sleep(pause),

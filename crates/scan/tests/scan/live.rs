@@ -11,16 +11,14 @@ use diskarm_core::request::{Op, Request};
 use diskarm_core::testing::SplitMix64;
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_core::workload::{Disk as Size0, Workload};
-use diskarm_scan::live::{
-    Inbox, Live, ReadError, Reader, SequentialPass, Source, SourceLost, SourceSize,
-};
+use diskarm_scan::live::{Fault, Inbox, Live, Lost, Reader, SequentialPass, Size, Source};
 use diskarm_scan::{BackgroundSettings, OnProgress, Requests, Scan, ScanRecord, SchedulerLocation};
 use proptest::prelude::*;
 
 use crate::bench::{policy, small};
 use crate::predicted::kept as kept_predictions;
 
-const SIZE: SourceSize = SourceSize {
+const SIZE: Size = Size {
     sectors: SectorCount(6600),
     sector: Bytes(512),
 };
@@ -93,24 +91,24 @@ struct Connection(Arc<Memory>);
 struct Shared(Arc<Memory>);
 
 impl Source for Shared {
-    fn open(&self) -> Result<Box<dyn Reader>, SourceLost> {
+    fn open(&self) -> Result<Box<dyn Reader>, Lost> {
         Ok(Box::new(Connection(Arc::clone(&self.0))))
     }
 }
 
 impl Reader for Connection {
-    fn size(&self) -> SourceSize {
+    fn size(&self) -> Size {
         SIZE
     }
 
-    fn read(&mut self, first: Lbn, room: &mut [u8]) -> Result<(), ReadError> {
+    fn read(&mut self, first: Lbn, room: &mut [u8]) -> Result<(), Fault> {
         let memory = &self.0;
         let end = first + SectorCount(room.len() as u64 / 512);
         let act = (memory.act)(memory.reads.fetch_add(1, Ordering::SeqCst));
         let mut answered = memory.answered.lock().expect("nobody panicked");
         let due = *answered + 1;
         match act {
-            Act::Close => return Err(SourceLost("closed".to_owned()).into()),
+            Act::Close => return Err(Lost("closed".to_owned()).into()),
             Act::Hang => loop {
                 answered = memory.came.wait(answered).expect("nobody panicked");
             },
@@ -124,7 +122,7 @@ impl Reader for Connection {
         *answered += 1;
         memory.came.notify_all();
         if let Some(bad) = memory.bad.first_in(first, end) {
-            return Err(ReadError::Unreadable(memory.tells.then_some(bad)));
+            return Err(Fault::Unreadable(memory.tells.then_some(bad)));
         }
         let from = first.0 as usize * 512;
         room.copy_from_slice(&memory.data[from..from + room.len()]);
@@ -250,22 +248,22 @@ struct Gated {
 }
 
 impl Source for Gated {
-    fn open(&self) -> Result<Box<dyn Reader>, SourceLost> {
+    fn open(&self) -> Result<Box<dyn Reader>, Lost> {
         Ok(Box::new(self.clone()))
     }
 }
 
 impl Reader for Gated {
-    fn size(&self) -> SourceSize {
+    fn size(&self) -> Size {
         SIZE
     }
 
-    fn read(&mut self, first: Lbn, _: &mut [u8]) -> Result<(), ReadError> {
+    fn read(&mut self, first: Lbn, _: &mut [u8]) -> Result<(), Fault> {
         self.begun.send(()).expect("the test waits");
         let go = self.go.lock().expect("nobody panicked");
         go.recv().expect("the test lets it go");
         match first {
-            Lbn(0) => Err(ReadError::Unreadable(None)),
+            Lbn(0) => Err(Fault::Unreadable(None)),
             _ => Ok(()),
         }
     }
@@ -300,19 +298,19 @@ fn a_slow_bad_block_is_found() {
 fn a_source_that_is_too_large_is_refused() {
     struct Large;
     impl Source for Large {
-        fn open(&self) -> Result<Box<dyn Reader>, SourceLost> {
+        fn open(&self) -> Result<Box<dyn Reader>, Lost> {
             Ok(Box::new(Self))
         }
     }
     impl Reader for Large {
-        fn size(&self) -> SourceSize {
-            SourceSize {
+        fn size(&self) -> Size {
+            Size {
                 sectors: SectorCount((1 << 38) + 1),
                 ..SIZE
             }
         }
 
-        fn read(&mut self, _: Lbn, _: &mut [u8]) -> Result<(), ReadError> {
+        fn read(&mut self, _: Lbn, _: &mut [u8]) -> Result<(), Fault> {
             unreachable!("it is not opened")
         }
     }
@@ -328,7 +326,7 @@ fn a_source_that_is_gone_ends_the_scan_with_its_reason() {
     let live = opened(&memory, 2, LIMIT);
     let answers = live.inbox();
     let kept = passed_on(live, Kept::new(), (2, 50, u64::MAX));
-    assert_eq!(answers.lost(), Some(SourceLost("closed".to_owned())));
+    assert_eq!(answers.lost(), Some(Lost("closed".to_owned())));
     let left = kept.account.remaining().count().0;
     assert!((6600 - 20 * 50..6600).contains(&left), "{left}");
 }
