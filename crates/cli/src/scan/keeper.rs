@@ -11,8 +11,8 @@ use diskarm_core::freeblock::BlockSet;
 use diskarm_core::text::InputError;
 use diskarm_core::units::{Lbn, SectorCount};
 use diskarm_results::output_file::{Files, OutputFile};
-use diskarm_scan::Account;
-use diskarm_scan::live::{ReadData, SourceSize};
+use diskarm_scan::ScanRecord;
+use diskarm_scan::live::{ReadData, Size};
 
 use crate::error::Error;
 
@@ -80,12 +80,7 @@ impl Outputs {
     }
 
     /// The account to continue from: that of the checkpoint, if any.
-    fn account(
-        &self,
-        name: &str,
-        size: SourceSize,
-        sums: bool,
-    ) -> Result<(ScanRecord, bool), Error> {
+    fn account(&self, name: &str, size: Size, sums: bool) -> Result<(ScanRecord, bool), Error> {
         let path = &self.checkpoint_path;
         let bytes = match self.checkpoint.as_ref().map(|_| fs::read(path)) {
             Some(Ok(bytes)) => bytes,
@@ -108,7 +103,7 @@ impl Outputs {
         Ok((account, true))
     }
 
-    fn image(&self, size: SourceSize, continues: bool) -> Result<Option<Image>, Error> {
+    fn image(&self, size: Size, continues: bool) -> Result<Option<Image>, Error> {
         let Some(place) = &self.image else {
             return Ok(None);
         };
@@ -140,12 +135,7 @@ impl Outputs {
 
     /// Begins or continues to keep the scan of what is called `name`, and says which blocks it has
     /// yet to read.
-    pub fn begin(
-        self,
-        name: &str,
-        size: SourceSize,
-        sums: bool,
-    ) -> Result<(Keeper, BlockSet), Error> {
+    pub fn begin(self, name: &str, size: Size, sums: bool) -> Result<(Keeper, BlockSet), Error> {
         let name = match &self.image {
             Some(_) => format!("{name} to {}", self.image_path),
             None => name.to_owned(),
