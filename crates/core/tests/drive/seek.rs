@@ -322,7 +322,7 @@ impl<E: Estimate> Policy<E> for Brute {
             return Some(self.pending.remove(index));
         }
         let next = self.pending.remove(index);
-        <Self as Policy<E>>::passed(self, &next.request, drive);
+        <Self as Policy<E>>::note_bypass(self, &next.request, drive);
         Some(next)
     }
 }
