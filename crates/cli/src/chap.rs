@@ -20,9 +20,9 @@ pub fn accounts(text: &str) -> Result<Accounts, Error> {
             };
             line("initiator") + &line("target")
         }
-        _ => return Err(Error::flag("--chap", text, "file:PATH or env")),
+        _ => return Err(Error::option("--chap", text, "file:PATH or env")),
     };
-    let refused = |error| Error::flag("--chap", text, format!("names and secrets ({error})"));
+    let refused = |error| Error::option("--chap", text, format!("names and secrets ({error})"));
     Accounts::parse(&lines).map_err(refused)
 }
 
@@ -50,7 +50,7 @@ fn secrets(text: &str, path: &str) -> Result<String, Error> {
     if about.is_file() && others != 0 {
         let mode = about.permissions().mode() & 0o777;
         let expected = format!("a file for its owner alone (its mode is {mode:03o}, not 600)");
-        return Err(Error::flag("--chap", text, expected));
+        return Err(Error::option("--chap", text, expected));
     }
     std::io::read_to_string(file).map_err(unread)
 }

@@ -8,7 +8,7 @@ use diskarm_results::prose;
 use crate::error::Error;
 use crate::output::{self, Results};
 use crate::plot;
-use crate::simulate::args::{share, whole};
+use crate::args::{share, whole};
 
 /// Compare layouts of mirrored disks: loads and data loss
 ///
@@ -101,11 +101,11 @@ fn hours(text: &str) -> Result<f64, &'static str> {
 pub fn run(args: &Args) -> Result<(), Error> {
     let asked = asked(args)?;
     let mut results = Results::default();
-    let plot = results.beside(&mut Files::default(), "--plot", args.plot.as_deref())?;
+    let plot = results.output_file(&mut Files::default(), "--plot", args.plot.as_deref())?;
     // What is wrong of the disks alone has been refused.
     let compared = declustering::compare(&asked)
-        .map_err(|error| Error::flag("--cluster", asked.cluster.to_string(), error.to_string()))?;
-    output::warn(&compared.notes);
+        .map_err(|error| Error::option("--cluster", asked.cluster.to_string(), error.to_string()))?;
+    output::print_notes(&compared.notes);
     if let Some(target) = plot {
         target.write(&plot::loads(&compared))?;
     }
@@ -126,11 +126,11 @@ fn asked(args: &Args) -> Result<Asked, Error> {
         let divisors = (2..=disks).filter(|cluster| disks.is_multiple_of(*cluster));
         let divisors: Vec<String> = divisors.map(|cluster| cluster.to_string()).collect();
         let expected = format!("a divisor of {disks} disks: {}", divisors.join(", "));
-        return Err(Error::flag("--cluster", cluster.to_string(), expected));
+        return Err(Error::option("--cluster", cluster.to_string(), expected));
     }
     if let Some(beyond) = args.failed.iter().find(|disk| **disk >= disks) {
         let expected = format!("disks from 0 to {}", disks - 1);
-        return Err(Error::flag("--failed", beyond.to_string(), expected));
+        return Err(Error::option("--failed", beyond.to_string(), expected));
     }
     Ok(Asked {
         disks,

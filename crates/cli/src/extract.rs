@@ -40,7 +40,7 @@ pub struct Args {
     /// Write the specification to this file, whose name becomes the name of the drive; - is
     /// standard output, and an interrupted run then starts over
     #[arg(short, long, value_name = "OUT.toml")]
-    #[arg(value_parser = super::calibrate::toml_or_standard)]
+    #[arg(value_parser = crate::args::toml_or_standard)]
     #[arg(required_unless_present = "compare")]
     output: Option<String>,
 
@@ -140,14 +140,14 @@ fn compare(first: &str, second: &str, json: bool) -> Result<(), Error> {
 
 fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
     let file = Some(output).filter(|output| *output != "-");
-    file.map_or(Ok(()), super::calibrate::check_place)?;
+    file.map_or(Ok(()), output::check_writable)?;
     let target = Target::parse(url, args.chap.as_deref())?;
     let mut files = target.files();
     let mut results = output::Results::default();
-    let place = results.beside(&mut files, "--output", Some(output))?;
+    let place = results.output_file(&mut files, "--output", Some(output))?;
     let path = args.report.as_deref().filter(|path| *path != "-");
-    path.map_or(Ok(()), super::calibrate::check_place)?;
-    let report = results.beside(&mut files, "--report", args.report.as_deref())?;
+    path.map_or(Ok(()), output::check_writable)?;
+    let report = results.output_file(&mut files, "--report", args.report.as_deref())?;
     let begun = begun(url, &target, args)?;
     let writes = writes(args);
     let mut keeper = Keeper::new(file, &mut files)?;
@@ -221,17 +221,17 @@ fn begun(url: &str, target: &Target, args: &Args) -> Result<suite::Checkpoint, E
     if let Some(serial) = &args.allow_writes {
         if identity.serial.is_empty() {
             let expected = "a drive that tells its serial number (INQUIRY, page 0x80)";
-            return Err(Error::flag("--allow-writes", serial, expected));
+            return Err(Error::option("--allow-writes", serial, expected));
         }
         if *serial != identity.serial {
             let expected = format!(
                 "the serial number of {url}: vital product data page 0x80, which `sg_inq -p sn` \
                  and `lsblk -o NAME,SERIAL` show"
             );
-            return Err(Error::flag("--allow-writes", serial, expected));
+            return Err(Error::option("--allow-writes", serial, expected));
         }
         if !target.is_simulated() {
-            output::doubt(&[format!(
+            output::print_warnings(&[format!(
                 "writes zeros at random places of all {} blocks of {url} ({}, serial number \
                  {serial}): what is there is lost",
                 identity.sectors.0,

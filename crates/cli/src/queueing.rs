@@ -5,12 +5,12 @@ use diskarm_results::prose;
 use diskarm_results::queueing::{self, Asked};
 use diskarm_simulate::Model;
 
-use crate::drive_arg::{self, Changes};
+use crate::args::{self, Changes};
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
-use crate::simulate::args::{rate, share, whole};
-use crate::simulate::workload::{SIZE, size_of};
+use crate::args::{rate, share, whole};
+use crate::simulate::{SIZE, size_of};
 
 /// Compute a drive's times by queueing theory, beside simulation
 ///
@@ -20,7 +20,7 @@ use crate::simulate::workload::{SIZE, size_of};
 #[command(after_long_help = prose::wrapped(LIMITS, 0))]
 pub struct Args {
     /// Drive: a name from the catalogue, or a .toml file
-    #[arg(long, value_name = "NAME|FILE", long_help = drive_arg::long_help())]
+    #[arg(long, value_name = "NAME|FILE", long_help = args::drive_help())]
     drive: String,
 
     #[command(flatten)]
@@ -84,7 +84,7 @@ by default.";
 
 /// Compares theory and simulation, and prints both.
 pub fn run(args: Args) -> Result<(), Error> {
-    let model = args.changes.of(Model::find(&args.drive)?)?;
+    let model = args.changes.apply(Model::find(&args.drive)?)?;
     let text = args.size.as_deref().unwrap_or(SIZE);
     let asked = Asked {
         sectors: size_of(args.size.as_deref(), model.disk())?,
@@ -94,9 +94,9 @@ pub fn run(args: Args) -> Result<(), Error> {
         seed: args.seed,
     };
     let progress = Progress::counting("simulations");
-    let compared = queueing::compare(&model, &asked, &|done| progress.at(done))?;
+    let compared = queueing::compare(&model, &asked, &|done| progress.set(done))?;
     drop(progress);
-    output::doubt(&compared.notes);
+    output::print_warnings(&compared.notes);
     if args.json {
         return output::print_json(&compared);
     }

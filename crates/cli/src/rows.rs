@@ -1,8 +1,10 @@
-//! Files of comma-separated rows that are written during a run.
+//! CSV files that are written during a run, row by row.
 
-use std::io::{self, Write};
+use std::io::{Write, self};
 
+use diskarm_core::device::{Breakdown, Completion};
 use diskarm_core::request::{Op, Request};
+use diskarm_simulate::{OUTCOMES, Sink, outcome};
 
 use crate::error::Error;
 use crate::output::{Begun, Target};
@@ -84,6 +86,56 @@ pub fn microseconds(row: &mut Vec<u8>, ns: i64) {
     let rest = ns % 1_000;
     row.push(b'.');
     row.extend([rest / 100, rest / 10 % 10, rest % 10].map(|digit| b'0' + digit as u8));
+}
+
+/// The file of `simulate --per-request`: a row for each request.
+pub struct RequestRows(RowFile);
+
+/// Enough for the longest row: 14 numbers of 20 digits and their separators.
+const ROW_BYTES: usize = 512;
+
+impl RequestRows {
+    /// Begins the file.
+    ///
+    /// # Errors
+    /// If it cannot be written there.
+    pub fn create(target: Target) -> Result<Self, Error> {
+        let parts = Breakdown::NAMES.map(|name| format!("{name}_us")).join(",");
+        let first = "id,disk,op,lbn,sectors,outcome,arrived_us,completed_us,response_us";
+        Ok(Self(RowFile::begin(target, &format!("{first},{parts}"))?))
+    }
+
+    /// Renames the complete file.
+    ///
+    /// # Errors
+    /// If any part of it could not be written; the file at the final path is then unchanged.
+    pub fn finish(self) -> Result<(), Error> {
+        self.0.finish()
+    }
+}
+
+impl Sink for RequestRows {
+    fn take(&mut self, completion: &Completion) {
+        let request = &completion.request;
+        let mut row = Vec::with_capacity(ROW_BYTES);
+        number(&mut row, request.id);
+        row.push(b',');
+        number(&mut row, request.unit.into());
+        asked(&mut row, request);
+        row.extend(OUTCOMES[outcome(completion)].as_bytes());
+        let times = [
+            completion.arrived.as_ns() as i64,
+            completion.at.as_ns() as i64,
+            completion.response().as_ns(),
+        ];
+        let parts = completion.breakdown.parts().map(|part| part.as_ns());
+        for ns in times.into_iter().chain(parts) {
+            row.push(b',');
+            microseconds(&mut row, ns);
+        }
+        row.push(b'\n');
+        self.0.put(&row);
+    }
 }
 
 #[cfg(test)]

@@ -11,10 +11,10 @@ use diskarm_core::units::Span;
 use diskarm_results::prose;
 use diskarm_scan::{Account, Place, Settings};
 
-use crate::drive_arg::Changes;
+use crate::args::Changes;
 use crate::error::Error;
-use crate::simulate::args::{share, time, whole};
-use crate::trace::adapt::{Fitting, Part};
+use crate::args::{share, time, whole};
+use crate::trace::input::{Fitting, Part};
 use crate::trace::input::Reading;
 
 /// Read a whole drive to check or copy it
@@ -235,20 +235,20 @@ pub fn run(args: &Args) -> Result<(), Error> {
         url::Target::Simulated(name) => simulated::run_scan(args, &name),
         url::Target::Real(..) if args.rebuild => {
             let expected = "sim:NAME, as a real spare would be overwritten";
-            Err(Error::flag("URL", &args.url, expected))
+            Err(Error::option("URL", &args.url, expected))
         }
         url::Target::Real(..) if args.in_firmware => {
             let expected = "sim:NAME, as the firmware of a device cannot be changed";
-            Err(Error::flag("URL", &args.url, expected))
+            Err(Error::option("URL", &args.url, expected))
         }
         url::Target::Real(..) if args.trace.is_some() => {
             let expected = "none, as only a simulated drive serves a trace";
             let trace = args.trace.as_deref().unwrap_or_default();
-            Err(Error::flag("--trace", trace, expected))
+            Err(Error::option("--trace", trace, expected))
         }
         url::Target::Real(..) if args.workload.is_some() && args.model.is_none() => {
             let expected = "none without --model, which tells what the drive is";
-            Err(Error::flag(
+            Err(Error::option(
                 "--workload",
                 args.workload.as_deref().unwrap_or_default(),
                 expected,
@@ -257,12 +257,12 @@ pub fn run(args: &Args) -> Result<(), Error> {
         url::Target::Real(..) if args.requests.is_some() && args.workload.is_none() => {
             let expected = "none without --workload, as a mere scan has no foreground";
             let requests = args.requests.unwrap_or_default();
-            Err(Error::flag("--requests", requests.to_string(), expected))
+            Err(Error::option("--requests", requests.to_string(), expected))
         }
         url::Target::Real(..) if args.predictions.is_some() && args.workload.is_none() => {
             let expected = "none without --workload, as nothing is predicted of a mere scan";
             let path = args.predictions.as_deref().unwrap_or_default();
-            Err(Error::flag("--predictions", path, expected))
+            Err(Error::option("--predictions", path, expected))
         }
         url::Target::Real(real) => device::run_scan(args, real),
     }

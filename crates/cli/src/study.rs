@@ -17,7 +17,7 @@ use diskarm_study::{Study, StudyOptions};
 
 use crate::error::Error;
 use crate::output;
-use crate::simulate::args::whole;
+use crate::args::whole;
 
 /// Run experiments described in files
 #[derive(clap::Args)]
@@ -137,7 +137,7 @@ impl Chosen {
         studies.retain(|study| match missing_trace(study) {
             Some(trace) if !study.takes_traces => {
                 let note = format!("{} is left out: {trace} is not here", study.name);
-                output::doubt(&[note]);
+                output::print_warnings(&[note]);
                 false
             }
             _ => true,
@@ -171,7 +171,7 @@ fn missing_trace(study: &Study) -> Option<&str> {
 /// The error for a trace given to a study that takes none.
 fn stray(trace: &str, study: &str) -> Error {
     let expected = format!("none, as {study} runs on no traces");
-    Error::flag("--trace", trace, expected)
+    Error::option("--trace", trace, expected)
 }
 
 fn unknown(name: &str) -> Error {
@@ -181,7 +181,7 @@ fn unknown(name: &str) -> Error {
         None => "`diskarm study list` lists them".to_owned(),
     };
     let expected = format!("a study that comes with the program ({hint}) or a .toml file");
-    Error::flag("STUDY", name, expected)
+    Error::option("STUDY", name, expected)
 }
 
 #[cfg(test)]

@@ -1,17 +1,17 @@
 //! `diskarm validate`: a model compared with measurements on the real drive.
 
-mod locked;
-
-use diskarm_results::compared::{self, Compared};
+use diskarm_core::units::{Bytes, Instant, Span};
+use diskarm_results::compared::{Compared, self};
 use diskarm_results::output_file::Files;
+use diskarm_results::predicted::{Judgement, self};
 use diskarm_simulate::Model;
 use diskarm_simulate::measured::Rows;
-use diskarm_validate::Validation;
+use diskarm_validate::{FIRST, Followed, UNBROKEN_RATIO, Validation};
 use serde::Serialize;
 
-use crate::drive_arg::{self, Changes};
+use crate::args::{self, Changes};
 use crate::error::Error;
-use crate::output::{self, Results};
+use crate::output::{Results, Target, self};
 use crate::plot;
 use crate::progress::Progress;
 use crate::trace::input::Reading;
@@ -32,7 +32,7 @@ use crate::trace::input::Reading;
 #[derive(clap::Args)]
 pub struct Args {
     /// Drive: a name from the catalogue, or a .toml file
-    #[arg(long, value_name = "NAME|FILE", long_help = drive_arg::long_help())]
+    #[arg(long, value_name = "NAME|FILE", long_help = args::drive_help())]
     drive: String,
 
     #[command(flatten)]
@@ -86,16 +86,16 @@ pub struct Args {
 
 /// Compares, plots, and prints.
 pub fn run(args: Args) -> Result<(), Error> {
-    let drive = args.changes.of(Model::find(&args.drive)?)?;
+    let drive = args.changes.apply(Model::find(&args.drive)?)?;
     if let (Some(path), [_, _, ..]) = (&args.plot, &args.files[..]) {
-        return Err(Error::flag("--plot", path, "one FILE to draw, not several"));
+        return Err(Error::option("--plot", path, "one FILE to draw, not several"));
     }
     let mut files = Files::default().reading("--drive", &args.drive);
     for file in &args.files {
         files = files.reading_trace("FILE", file);
     }
     let mut results = Results::default();
-    let plot = results.beside(&mut files, "--plot", args.plot.as_deref())?;
+    let plot = results.output_file(&mut files, "--plot", args.plot.as_deref())?;
     let rows = args.rows.unwrap_or_default();
     if args.locked {
         return locked::run(&drive, &args, rows, plot, &results);
@@ -105,14 +105,14 @@ pub fn run(args: Args) -> Result<(), Error> {
         .iter()
         .map(|file| {
             let progress = Progress::new(Some(Validation::variants().count() as u64));
-            let reading = args.reading.meant();
+            let reading = args.reading.to_library();
             Ok(compared::compare(&drive, file, &reading, rows, |done| {
-                progress.at(done)
+                progress.set(done)
             })?)
         })
         .collect();
     let compared = compared?;
-    compared.iter().for_each(|one| output::doubt(&one.notes));
+    compared.iter().for_each(|one| output::print_warnings(&one.notes));
     if let (Some(target), [one]) = (plot, &compared[..]) {
         target.write(&drawn(&drive, one))?;
     }
@@ -157,4 +157,72 @@ fn drawn(drive: &Model, compared: &Compared) -> String {
         all.simulated_mean.as_ms()
     );
     plot::distributions(&title, &subtitle, &compared.measured, &compared.simulated)
+}
+
+/// Predicts, plots, and prints.
+pub fn run(
+    drive: &Model,
+    args: &Args,
+    rows: Rows,
+    plot: Option<Target>,
+    results: &Results,
+) -> Result<(), Error> {
+    let judged: Result<Vec<Judgement>, Error> = args
+        .files
+        .iter()
+        .map(|file| Ok(predicted::judge(drive, file, &args.reading.to_library(), rows)?))
+        .collect();
+    let judged = judged?;
+    judged.iter().for_each(|one| output::print_warnings(&one.notes));
+    if let (Some(target), [one]) = (plot, &judged[..]) {
+        target.write(&drawn(drive, one))?;
+    }
+    if args.json {
+        let files = judged.iter().map(|one| predicted::json(&drive.name, one));
+        return print_files(files.collect(), results);
+    }
+    for one in &judged {
+        warn(one);
+    }
+    results.print(&predicted::text(&drive.name, &judged))
+}
+
+/// Warns if the figures of single requests are not meaningful.
+fn warn(judged: &Judgement) {
+    let found = judged.figures.phase_concentration_ratio;
+    if let Some(found) = found.filter(|found| *found < UNBROKEN_RATIO) {
+        output::print_warnings(&[format!(
+            "{}: phase_concentration {found:.4}: the drive is another one, its clock is broken, or \
+             the pauses are nominal, so figures of single requests mean little",
+            judged.file
+        )]);
+    }
+}
+
+fn drawn(drive: &Model, judged: &Judgement) -> String {
+    let all = &judged.figures.all;
+    let percent = |rate: f64| 100.0 * rate;
+    let title = format!(
+        "{}: {:.2} % in the same revolution",
+        drive.spec.name,
+        percent(all.model.same_revolution_fraction)
+    );
+    let ms = |span: Option<Span>| span.map_or(f64::NAN, Span::as_ms);
+    let subtitle = format!(
+        "{} requests; error of those: median {:.3} ms, 95th percentile {:.3} ms",
+        all.count,
+        ms(all.model.median_abs_error),
+        ms(all.model.p95_abs_error),
+    );
+    let rows = &judged.locked.rows()[judged.range.clone()];
+    // Time since the start of the trace.
+    let since = |at: Instant| Instant::START + (at - FIRST);
+    let sector = drive.disk().sector;
+    let outcome = |row: &Followed| plot::Outcome {
+        issued: since(row.predicted.arrived),
+        error: row.error(),
+        size: Bytes(row.predicted.request.sectors.0 * sector.0),
+    };
+    let errors: Vec<plot::Outcome> = rows.iter().map(outcome).collect();
+    plot::errors(&title, &subtitle, &errors, judged.locked.period())
 }

@@ -1,31 +1,14 @@
 //! Results of a validation request by request: a table for people, JSON for programs.
 
 use std::fmt::Write;
-use std::ops::Range;
 
-use diskarm_core::predict::Continuity;
 use diskarm_core::request::Op;
 use diskarm_core::units::Span;
-use diskarm_simulate::measured::{self, Rows, Taken};
-use diskarm_simulate::{Error, Model, Reading};
-use diskarm_validate::{Accuracy, Judged, Locked, LockedFigures, Served, Sizes};
+use diskarm_simulate::replays::Predictions;
+use diskarm_validate::{Accuracy, Judged, LockedFigures, Served, Sizes};
 use serde::Serialize;
 
 use crate::compared::op_name;
-
-/// A trace that the model of a drive has followed.
-pub struct Judgement {
-    /// The trace.
-    pub file: String,
-    /// Its requests with their predictions.
-    pub locked: Locked,
-    /// The rows whose predictions are judged.
-    pub range: Range<usize>,
-    /// The quality of the predictions.
-    pub figures: LockedFigures,
-    /// Doubts about the trace.
-    pub notes: Vec<String>,
-}
 
 /// The results of one trace.
 #[derive(Serialize)]
@@ -89,7 +72,7 @@ enum What {
 }
 
 /// The results of one trace.
-pub fn json<'a>(drive: &'a str, judged: &'a Judgement) -> impl Serialize + 'a {
+pub fn json<'a>(drive: &'a str, judged: &'a Predictions) -> impl Serialize + 'a {
     let figures = &judged.figures;
     let of = |op: Op| figures.by_op.iter().find(|found| found.0 == op);
     let by_served = figures.by_served.iter().map(|(op, served, judged)| Class {
@@ -152,32 +135,8 @@ fn served_name(served: Served) -> &'static str {
     }
 }
 
-/// Follows the trace in `file` and judges `rows`.
-///
-/// # Errors
-/// If the trace is invalid.
-///
-/// # Panics
-/// If there are no rows to judge.
-pub fn judge(drive: &Model, file: &str, reading: &Reading, rows: Rows) -> Result<Judgement, Error> {
-    let taken = measured::read_with_history(file, reading, rows, drive)?;
-    let Taken { rows, range, notes } = taken;
-    let layout = drive.layout().clone();
-    let locked = Locked::follow(&drive.spec, layout, &rows, Continuity::Unbroken)?;
-    let Some(figures) = LockedFigures::of(&locked, range.clone()) else {
-        panic!("{file}: a range without rows");
-    };
-    Ok(Judgement {
-        file: file.to_owned(),
-        locked,
-        range,
-        figures,
-        notes,
-    })
-}
-
 /// A table for each trace.
-pub fn text(drive: &str, judged: &[Judgement]) -> String {
+pub fn text(drive: &str, judged: &[Predictions]) -> String {
     let mut text = String::new();
     for one in judged {
         let figures = &one.figures;

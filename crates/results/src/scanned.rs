@@ -1,20 +1,13 @@
-//! A scan of a whole drive beside a foreground, and what it cost the foreground.
-
-mod device;
-
-pub use device::{DeviceScan, Unreadable, checksums};
+//! Results of scans: of simulated drives next to a foreground, with its cost, and of real devices.
 
 use std::fmt::Write;
 use std::sync::Arc;
 
 use diskarm_core::geometry::Layout;
-use diskarm_core::mechanics::Mechanism;
-use diskarm_core::request::Op;
-use diskarm_core::spec::Spec;
-use diskarm_core::units::{Angle, Span};
+use diskarm_core::units::{Angle, Lbn, SectorCount, Span};
 use diskarm_plot::rounded;
-use diskarm_queueing::Media;
-use diskarm_scan::{Foreground, PARTS, Place, Scan, Scanned as Ran, Seen, Settings};
+use diskarm_queueing::media::streaming_bytes_per_s;
+use diskarm_scan::{Account, CHUNK, Foreground, PARTS, Place, Scan, Scanned as Ran, Seen, Settings};
 use serde::Serialize;
 
 use crate::prose;
@@ -217,7 +210,7 @@ impl Scanned {
             free_80_to_20_mb_per_s: ran.bytes_per_s(20, 80).map(mb),
             free_whole_mb_per_s: ran.bytes_per_s(0, 100).map(mb),
             free_mb_per_s: mb((ran.figures.sectors * ran.sector.0) as f64 / time_s),
-            streaming_mb_per_s: streaming(scan.spec).map(mb),
+            streaming_mb_per_s: streaming_bytes_per_s(scan.spec).map(mb),
             foreground_mb_per_s: foreground_mb_per_s(foreground),
             foreground_alone_mb_per_s: alone.map(foreground_mb_per_s),
             foreground_requests: foreground.requests,
@@ -302,7 +295,7 @@ impl Scanned {
             let (read, left) = (100.0 * step.read_share, left.concat());
             let _ = writeln!(text, "{read:3.0} % {:7.0} s {left}", step.time_s);
         }
-        text += &device::list(&self.unreadable);
+        text += &list_unreadable(&self.unreadable);
         text + &self.notes()
     }
 
@@ -355,17 +348,141 @@ fn brief(seconds: f64) -> String {
     format!("{seconds:.decimals$} s")
 }
 
-/// Bytes per second of a drive of `spec` that reads all of its blocks in order: the media and the
-/// changes of tracks alone.
-fn streaming(spec: &Spec) -> Option<f64> {
-    let layout = Arc::new(Layout::new(&spec.geometry).ok()?);
-    let sectors = layout.sectors();
-    let mechanism = Mechanism::new(spec, layout, Angle::ZERO);
-    let pass_ms = Media::of(&mechanism, Op::Read, sectors, false)?
-        .transfer
-        .first;
-    let bytes = sectors.0 * u64::from(spec.geometry.sector_bytes);
-    Some(bytes as f64 / (pass_ms / 1e3))
+/// What a scan has found on a device.
+#[derive(Debug, Serialize)]
+pub struct DeviceScan {
+    /// The device.
+    pub url: String,
+    /// Size of a block.
+    pub block_bytes: u64,
+    /// Its blocks.
+    pub blocks: u64,
+    /// Those that were not read.
+    pub blocks_left: u64,
+    /// Those that were read by earlier runs of the same scan.
+    pub blocks_before: u64,
+    /// Whether all were read or cannot be.
+    pub is_complete: bool,
+    /// Whether blocks may have come from the system's page cache instead of the device.
+    pub may_be_cached: bool,
+    /// How long this run took, in seconds.
+    pub time_s: f64,
+    /// What cannot be read, those of earlier runs included.
+    pub unreadable: Vec<Unreadable>,
+    /// The foreground beside it, if there was one.
+    pub foreground: Option<Scanned>,
+}
+
+/// Consecutive blocks that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unreadable {
+    /// The first.
+    pub block: u64,
+    /// How many.
+    pub blocks: u64,
+    /// The cylinder of the first by the model; `None` without one.
+    pub cylinder: Option<u32>,
+    /// Its head.
+    pub head: Option<u32>,
+    /// Its sector of the track.
+    pub sector: Option<u32>,
+}
+
+impl Unreadable {
+    /// `sectors` blocks from `first` on.
+    ///
+    /// # Panics
+    /// When the layout has no such block.
+    pub fn new(first: Lbn, sectors: SectorCount, layout: Option<&Layout>) -> Self {
+        let extent = layout.map(|layout| layout.extent(first));
+        Self {
+            block: first.0,
+            blocks: sectors.0,
+            cylinder: extent.map(|extent| extent.cylinder.0),
+            head: extent.map(|extent| extent.head.0),
+            sector: extent.map(|extent| extent.sector),
+        }
+    }
+
+    /// A line of a list for people.
+    fn text(&self) -> String {
+        let blocks = match self.blocks {
+            1 => format!("block {}", self.block),
+            count => format!("blocks {} to {}", self.block, self.block + count - 1),
+        };
+        match (self.cylinder, self.head, self.sector) {
+            (Some(cylinder), Some(head), Some(sector)) => {
+                format!("{blocks}: cylinder {cylinder}, head {head}, sector {sector}")
+            }
+            _ => blocks,
+        }
+    }
+}
+
+impl DeviceScan {
+    /// For people.
+    pub fn text(&self) -> String {
+        match &self.foreground {
+            Some(scanned) => scanned.text(),
+            None => self.without_foreground() + &list_unreadable(&self.unreadable),
+        }
+    }
+
+    fn without_foreground(&self) -> String {
+        let mut text = format!("{}, in the order of its blocks\n\n", self.url);
+        let mut row = |name: &str, value: String| {
+            let _ = writeln!(text, "{name:<38}{value}");
+        };
+        let read = self.blocks - self.blocks_left;
+        row("blocks read", format!("{read} of {}", self.blocks));
+        if self.blocks_before > 0 {
+            row("of these by earlier runs", self.blocks_before.to_string());
+        }
+        let unreadable: u64 = self.unreadable.iter().map(|run| run.blocks).sum();
+        row("unreadable", unreadable.to_string());
+        if self.may_be_cached {
+            row("read from", "the system's page cache, maybe".to_owned());
+        }
+        row("time", brief(self.time_s));
+        let bytes = (read - self.blocks_before) * self.block_bytes;
+        let speed = bytes as f64 / self.time_s.max(1e-9) / 1e6;
+        row("speed", format!("{speed:.2} MB/s"));
+        text
+    }
+}
+
+/// What cannot be read, for people; nothing if all can be.
+fn list_unreadable(unreadable: &[Unreadable]) -> String {
+    let mut text = String::new();
+    if !unreadable.is_empty() {
+        text += "\ncannot be read\n";
+    }
+    for run in unreadable {
+        text += &run.text();
+        text.push('\n');
+    }
+    text
+}
+
+/// The checksums of a complete scan: a line for each chunk.
+pub fn checksums(account: &Account) -> String {
+    let sector = account.size().sector.0;
+    let mut text = format!(
+        "# CRC-32 (as of zlib and gzip) of each {CHUNK} bytes; blocks that cannot be read count as \
+         zeroes\n# first block, blocks, checksum, and how many cannot be read if any\n"
+    );
+    let all = account.sums().into_iter().flat_map(|sums| sums.all());
+    for (first, bytes, sum) in all {
+        let (first, blocks) = (first / sector, bytes / sector);
+        let _ = write!(text, "{first} {blocks} {sum:08x}");
+        match account.unreadable_in(Lbn(first), Lbn(first + blocks)) {
+            0 => text.push('\n'),
+            count => {
+                let _ = writeln!(text, " {count}");
+            }
+        }
+    }
+    text
 }
 
 #[cfg(test)]
@@ -414,20 +531,5 @@ mod tests {
             assert_eq!(scanned.text().contains("\nslowdown "), is_shown, "{alone}");
             assert_eq!(scanned.slowdown_share.is_some(), is_shown, "{alone}");
         }
-    }
-
-    /// A revolution of 10 ms for each track, and the skews between tracks: 40 cylinders of 3 tracks
-    /// of 40 sectors, and 20 of 30. The first track of the second zone begins anywhere within a
-    /// revolution.
-    #[test]
-    fn the_streaming_rate_follows_from_the_skews() {
-        let text = include_str!("../../scan/tests/scan/small.toml");
-        let spec = diskarm_core::spec::parse(text, "small.toml").expect("a sound specification");
-        let zone = |cylinders: f64, sectors: f64, track: f64, cylinder: f64| {
-            10.0 * cylinders * (3.0 + (2.0 * track + cylinder) / sectors)
-        };
-        let least_ms = zone(40.0, 40.0, 5.0, 9.0) + zone(20.0, 30.0, 4.0, 7.0) - 10.0 * 16.0 / 40.0;
-        let ms = 6600.0 * 512.0 / streaming(&spec).expect("a sound layout") * 1e3;
-        assert!((least_ms..least_ms + 10.0).contains(&ms), "{ms} {least_ms}");
     }
 }

@@ -15,7 +15,7 @@ use crate::progress;
 pub struct Keeper {
     /// `None` if the output is no file: then nothing is kept.
     at: Option<(String, OutputFile)>,
-    bar: progress::Steps,
+    bar: progress::StepProgress,
 }
 
 impl Keeper {
@@ -32,7 +32,7 @@ impl Keeper {
         }
         Ok(Self {
             at,
-            bar: progress::Steps::new(MEASUREMENTS.len() as u64),
+            bar: progress::StepProgress::new(MEASUREMENTS.len() as u64),
         })
     }
 

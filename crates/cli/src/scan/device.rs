@@ -128,7 +128,7 @@ fn model(args: &Args) -> Result<Option<Model>, Error> {
     };
     let model = Model::find(name).map_err(|error| error.calling("--model"))?;
     model.alone("--model")?;
-    Ok(Some(args.changes.of(model)?))
+    Ok(Some(args.changes.apply(model)?))
 }
 
 /// The model must be that of a drive of this size.
@@ -148,7 +148,7 @@ fn check(model: &Model, size: Size) -> Result<(), Error> {
         "{} ({} blocks of {} bytes)",
         model.name, found.sectors.0, found.sector.0
     );
-    Err(Error::flag("--model", found, expected))
+    Err(Error::option("--model", found, expected))
 }
 
 /// The runs of blocks that cannot be read, with their places on the drive if there is a model.
@@ -224,7 +224,7 @@ impl Scanning<'_> {
             on_progress: OnProgress::default(),
             on_predicted: Predictions::taken_by(self.predictions.as_ref()),
         };
-        output::warn(&[
+        output::print_notes(&[
             "the foreground only reads: its writes become reads of the same blocks".into(),
         ]);
         let live = self.open(args.depth)?;

@@ -121,7 +121,7 @@ impl Outputs {
         if !continues && length > 0 {
             let expected = "a new or empty file, as what is in it would be lost (a scan that has \
                             begun it continues with its --checkpoint)";
-            return Err(Error::flag("--image", path, expected));
+            return Err(Error::option("--image", path, expected));
         }
         if !continues {
             file.set_len(bytes).map_err(failed("write", path))?;
@@ -161,7 +161,7 @@ impl Outputs {
 /// The place of a file that a scan writes, which is no device.
 pub fn place(files: &mut Files, flag: &'static str, path: &str) -> Result<OutputFile, Error> {
     if is_block_device(path) {
-        return Err(Error::flag(
+        return Err(Error::option(
             flag,
             path,
             "a file, as a scan writes to no device",

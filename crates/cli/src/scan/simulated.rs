@@ -25,7 +25,7 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
     for (flag, path) in [("--checksums", &args.checksums), ("--image", &args.image)] {
         if let Some(path) = path {
             let expected = "none, as a simulated drive has no data";
-            return Err(Error::flag(flag, path, expected));
+            return Err(Error::option(flag, path, expected));
         }
     }
     let drive = drive(args, name)?;
@@ -44,8 +44,8 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
         Some(recorded) => Requests::Recorded(&recorded.requests),
         None => Requests::Generated(&generated),
     };
-    let progress = Progress::of_whole();
-    let on_progress = |share| progress.at_share(share);
+    let progress = Progress::with_share();
+    let on_progress = |share| progress.set_share(share);
     let scan = Scan {
         spec: &drive.spec,
         model: &model.spec,
@@ -95,13 +95,13 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
 /// The requests of the foreground's trace, with what is doubtful about them said.
 fn recorded(args: &Args, trace: &str, drive: &Model) -> Result<Arrivals, Error> {
     let traced = Traced {
-        reading: args.reading.meant(),
-        selection: args.part.meant()?,
-        fitting: args.fitting.meant()?,
+        reading: args.reading.to_library(),
+        selection: args.part.to_library()?,
+        fitting: args.fitting.to_library()?,
         ..Traced::new(vec![trace.to_owned()])
     };
     let arrivals = Arrivals::read(&traced, drive)?;
-    output::doubt(&arrivals.doubts);
+    output::print_warnings(&arrivals.doubts);
     Ok(arrivals)
 }
 
@@ -122,11 +122,11 @@ fn run_disks(
 ) -> Result<(), Error> {
     if let Some(path) = &args.checkpoint {
         let expected = "none, as only scans of single drives can be continued";
-        return Err(Error::flag("--checkpoint", path, expected));
+        return Err(Error::option("--checkpoint", path, expected));
     }
     if let Some(path) = &args.predictions {
         let expected = "none, as only those of single drives are written";
-        return Err(Error::flag("--predictions", path, expected));
+        return Err(Error::option("--predictions", path, expected));
     }
     let ran = if args.rebuild {
         drive.alone("URL")?;
@@ -145,13 +145,13 @@ fn run_disks(
 /// The drive, which may have faults, or the array.
 fn drive(args: &Args, name: &str) -> Result<Model, Error> {
     let found = Model::assemble(name).map_err(|error| error.calling("URL"))?;
-    let drive = args.changes.of(found)?;
+    let drive = args.changes.apply(found)?;
     if args.in_firmware && drive.is_one_drive() {
         drive.alone("URL")?;
     }
     if args.depth > drive.spec.queue.depth as usize {
         let expected = "1, as the drive takes one command at a time (--set queue.depth=2)";
-        return Err(Error::flag("--depth", args.depth.to_string(), expected));
+        return Err(Error::option("--depth", args.depth.to_string(), expected));
     }
     Ok(drive)
 }

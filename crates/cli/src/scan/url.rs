@@ -11,7 +11,7 @@ use diskarm_scan::live::{FileSource, NbdSource, Source};
 use diskarm_sg::Sg;
 
 use super::scsi::Scsi;
-use crate::drive_arg;
+use crate::args;
 use crate::error::Error;
 
 /// What is scanned.
@@ -47,7 +47,7 @@ pub fn help() -> String {
     format!(
         "{REAL}\n- sim:DRIVE: a simulated drive, in virtual time; one with faults is \
          sim:faults(medium=..., drive=DRIVE)\n\n{}",
-        drive_arg::long_help()
+        args::drive_help()
     )
 }
 
@@ -68,11 +68,11 @@ impl Target {
         }
         if url.starts_with("nbd:") || url.starts_with("nbd+") {
             let source = NbdSource::parse(url);
-            let source = source.ok_or_else(|| Error::flag("URL", url, NbdSource::EXPECTED))?;
+            let source = source.ok_or_else(|| Error::option("URL", url, NbdSource::EXPECTED))?;
             return Ok(Real::far(source));
         }
         if let Some(rest) = url.strip_prefix("iscsi:") {
-            let wrong = || Error::flag("URL", url, Address::EXPECTED);
+            let wrong = || Error::option("URL", url, Address::EXPECTED);
             let address = Address::parse(rest).filter(|found| !found.target.is_empty());
             let address = address.ok_or_else(wrong)?;
             let credentials = chap.map(crate::chap::credentials).transpose()?;
@@ -83,20 +83,20 @@ impl Target {
         }
         if url.contains("://") {
             let expected = format!("the path of a file or a device, {ELSEWHERE}");
-            return Err(Error::flag("URL", url, expected));
+            return Err(Error::option("URL", url, expected));
         }
         let path = Path::new(url);
         if let Err(error) = path.metadata() {
             if diskarm_drives::find(url).is_some() {
                 let expected = format!("sim:{url}, or a file of that name ({error})");
-                return Err(Error::flag("URL", url, expected));
+                return Err(Error::option("URL", url, expected));
             }
             let expected = format!("a file or a device that is there ({error}), or {ELSEWHERE}");
-            return Err(Error::flag("URL", url, expected));
+            return Err(Error::option("URL", url, expected));
         }
         if url.ends_with(".toml") {
             let expected = format!("sim:{url} for the drive that it describes");
-            return Err(Error::flag("URL", url, expected));
+            return Err(Error::option("URL", url, expected));
         }
         if is_generic(path) {
             let path = path.to_owned();

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::error::Error;
 use crate::output;
-use crate::simulate::args::whole;
+use crate::args::whole;
 
 /// Cut the power of a served disk, or fail requests to it
 ///

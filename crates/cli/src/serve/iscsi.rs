@@ -52,7 +52,7 @@ pub fn run(args: Args) -> Result<(), Error> {
         .find(|setting| !is_target_name(&setting.name))
     {
         let expected = "a name of lower-case letters, digits, '-', '.' and ':'";
-        return Err(Error::flag("--export", &setting.name, expected));
+        return Err(Error::option("--export", &setting.name, expected));
     }
     let uri = |listener: &Listener, setting: &Setting| {
         let address = listener.tcp_address();
@@ -79,7 +79,7 @@ impl Args {
         let listeners = options::listeners(&self.listen, "127.0.0.1:3260", private)?;
         if listeners.iter().any(|one| one.tcp_address().is_none()) {
             let expected = "sockets of TCP alone";
-            return Err(Error::flag("--listen", "a Unix socket", expected));
+            return Err(Error::option("--listen", "a Unix socket", expected));
         }
         Ok(listeners)
     }

@@ -1,19 +1,20 @@
-//! What is being served, while it is: as metrics, and for who watches.
+//! Access to a running server: statistics on demand, as metrics or on the terminal, and commands.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{IsTerminal, Write, self};
 use std::net::TcpListener;
+use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread::{self, JoinHandle};
+use std::thread::{JoinHandle, self};
 use std::time::Duration;
 
 use diskarm_core::units::Bytes;
-use diskarm_serve::{
-    Address, ExportFigures, Pace, Served, Setting, Stopper, Watcher, open_metrics, serve_metrics,
-};
+use diskarm_serve::control::Controller;
+use diskarm_serve::{Address, ExportFigures, Listener, Pace, Served, Server, Setting, Stopper, Watcher, open_metrics, serve_metrics};
+
+use crate::error::Error;
 
 #[cfg(feature = "dashboard")]
 use super::dashboard;
-use crate::error::Error;
 
 /// How often a line says what was served, where there is no terminal.
 const LINE: Duration = Duration::from_secs(10);
@@ -114,7 +115,7 @@ impl Shown {
 pub fn metrics_socket(address: &Address) -> Result<TcpListener, Error> {
     let refused = || {
         let expected = "HOST:PORT of this machine alone";
-        Error::flag("--metrics", address.to_string(), expected)
+        Error::option("--metrics", address.to_string(), expected)
     };
     let Address::Tcp(found) = address else {
         return Err(refused());
@@ -127,4 +128,27 @@ pub fn metrics_socket(address: &Address) -> Result<TcpListener, Error> {
         path: address.to_string(),
         source,
     })
+}
+
+/// The socket at `path`.
+pub fn socket(path: &Path) -> Result<Listener, Error> {
+    let listener = Listener::bind(&Address::Unix(path.to_owned()));
+    listener.map_err(|source| Error::Io {
+        doing: "listen",
+        path: path.display().to_string(),
+        source,
+    })
+}
+
+/// Lets a server take commands at `listener`.
+pub fn start(server: &Server, listener: Listener, exports: &Exports) -> std::io::Result<()> {
+    let exports = exports.clone();
+    let controller = Controller {
+        remotes: server.remotes(),
+        figures: Box::new(move |number, served| {
+            let setting = &exports.settings[number];
+            setting.figures(exports.pace, exports.sizes[number], served)
+        }),
+    };
+    controller.listen(listener)
 }

@@ -87,7 +87,7 @@ impl Args {
         let is_required = self.tls == Mode::Require;
         if self.tls_verify_peer && !is_required {
             let expected = "require with --tls-verify-peer";
-            return Err(Error::flag("--tls", "on", expected));
+            return Err(Error::option("--tls", "on", expected));
         }
         let mut tls = Tls::load(folder, self.tls_verify_peer).map_err(refused)?;
         tls.is_required = is_required;

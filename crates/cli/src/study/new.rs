@@ -8,7 +8,7 @@ use crate::output;
 #[derive(clap::Args)]
 pub struct New {
     /// The file to write; its name must end in .toml, and nothing is replaced. - is standard output
-    #[arg(value_name = "FILE.toml", value_parser = crate::calibrate::toml_or_standard)]
+    #[arg(value_name = "FILE.toml", value_parser = crate::args::toml_or_standard)]
     file: String,
 }
 
@@ -23,7 +23,7 @@ pub fn run(args: &New) -> Result<(), Error> {
     }
     if std::fs::symlink_metadata(file).is_ok() {
         let expected = "a file that does not exist yet";
-        return Err(Error::flag("FILE.toml", file, expected));
+        return Err(Error::option("FILE.toml", file, expected));
     }
     let place = Files::default().output("FILE.toml", file)?;
     place.write(SMALL.replace("FILE.toml", file).as_bytes())?;

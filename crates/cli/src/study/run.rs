@@ -1,16 +1,21 @@
 //! `diskarm study run`, `check` and `report`.
 
 use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::{Command, Stdio, exit};
 use std::slice;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use diskarm_results::output_file::Files;
+use diskarm_results::prose;
 use diskarm_study::verdicts::{Shown, counted};
-use diskarm_study::{Count, Folder, Results, Runner, Store, Study, StudyError};
+use diskarm_study::{Count, Folder, Judged, JudgedClaim, Results, Runner, Store, Study, StudyError, Verdict};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Chosen, claims, interrupted, open};
-use crate::error::Error;
+use crate::output::{Look, on_output};
+use crate::error::{Error, INTERRUPTED};
 use crate::output;
 use crate::progress::Progress;
 
@@ -76,7 +81,7 @@ pub fn report(args: &Report) -> Result<(), Error> {
     let path = args.chosen.folder(&study);
     let lacks = || {
         let expected = "results of all cells there (`diskarm study run` simulates what is missing)";
-        Error::flag("--output", path.display().to_string(), expected)
+        Error::option("--output", path.display().to_string(), expected)
     };
     if !path.is_dir() {
         return Err(lacks());
@@ -152,9 +157,9 @@ fn opened(folder: &Folder) -> Result<Store, Error> {
     let (place, foreign) = (folder.path().display(), store.foreign_count());
     if foreign > 0 {
         let runs = counted(foreign, "run");
-        output::warn(&[format!("{place}: {runs} of another build, made again")]);
+        output::print_notes(&[format!("{place}: {runs} of another build, made again")]);
     }
-    output::doubt(store.damage().as_slice());
+    output::print_warnings(store.damage().as_slice());
     Ok(store)
 }
 
@@ -169,7 +174,7 @@ fn simulated<'s>(
     let progress = Progress::new(Some(study.cells.len() as u64));
     interrupted::watch(study.cells.len(), folder.path());
     let results = runner.run(&mut store, chosen.threads(), &mut |done| {
-        progress.at(done as u64);
+        progress.set(done as u64);
         interrupted::at(done);
         ControlFlow::Continue(())
     });
@@ -183,7 +188,7 @@ fn written(study: &Study, results: &Results<'_>, folder: &Folder) -> Result<(), 
     if let Some(title) = study.replaces(folder.path()) {
         let place = folder.path().display();
         let note = format!("{place}: had results of another study, {title:?}; its runs stay");
-        output::warn(&[note]);
+        output::print_notes(&[note]);
     }
     // Made first, because it may fail.
     let report = diskarm_study::Report::of(study, results)?;
@@ -214,4 +219,90 @@ fn written(study: &Study, results: &Results<'_>, folder: &Folder) -> Result<(), 
     text += &format!("  results  {}\n", path("results.csv"));
     text += &format!("  report   {}\n", path("report.html"));
     output::print(&text)
+}
+
+/// The width of the column of verdicts.
+const INDENT: usize = 16;
+
+/// A claim and its verdict, in a few lines.
+pub fn text(judged_claim: &JudgedClaim<'_>) -> String {
+    let JudgedClaim { claim, judged } = judged_claim;
+    let Judged { verdict, ours, .. } = judged;
+    let says = prose::labelled(&format!("  {verdict}"), &claim.says, INDENT);
+    let look = match verdict {
+        Verdict::Holds => Look::Good,
+        _ if Shown::of(judged_claim).is_unexplained() => Look::Bad,
+        _ => Look::Doubtful,
+    };
+    let word = verdict.to_string();
+    let mut text = says.replacen(&word, &on_output(&word, look), 1);
+    let ours_are = match judged_claim.is_of_ratios() {
+        true => "ours, as a ratio,",
+        false => "ours",
+    };
+    let numbers = format!(
+        "theirs {}; {ours_are} {ours} ({}{})",
+        claim.theirs,
+        claim.source,
+        claim.remarks()
+    );
+    text += &prose::wrapped(&numbers, INDENT);
+    if let Some(reason) = judged_claim.reason() {
+        text += &prose::wrapped(&format!("why: {reason}"), INDENT);
+    }
+    text
+}
+
+// A process has one handler; these hold the progress that it prints.
+static DONE: AtomicUsize = AtomicUsize::new(0);
+static CELLS: AtomicUsize = AtomicUsize::new(0);
+static HAS_RESULTS: AtomicBool = AtomicBool::new(false);
+
+/// From now on Ctrl-C prints how many of the cells are finished, and whether `folder` has results
+/// of an earlier run. It ends the program at once, without waiting for running cells: the store
+/// stays valid.
+pub fn watch(cells: usize, folder: &Path) {
+    static ONCE: Once = Once::new();
+    HAS_RESULTS.store(folder.join("results.json").is_file(), Ordering::Relaxed);
+    DONE.store(0, Ordering::Relaxed);
+    CELLS.store(cells, Ordering::Relaxed);
+    ONCE.call_once(|| {
+        // Without a handler Ctrl-C still ends the program.
+        let _ = ctrlc::set_handler(|| {
+            let (done, cells) = (DONE.load(Ordering::Relaxed), CELLS.load(Ordering::Relaxed));
+            let cells = counted(cells, "cell");
+            eprintln!("\nstopped: {done} of {cells} are kept; run it again to continue");
+            if HAS_RESULTS.load(Ordering::Relaxed) {
+                eprintln!("results and report are from an earlier run");
+            }
+            exit(INTERRUPTED);
+        });
+    });
+}
+
+/// Records the number of finished cells.
+pub fn at(done: usize) {
+    DONE.store(done, Ordering::Relaxed);
+}
+
+/// The program that opens a file with whatever the user has chosen for its kind.
+const OPENER: &str = if cfg!(target_os = "macos") {
+    "open"
+} else if cfg!(windows) {
+    "explorer"
+} else {
+    "xdg-open"
+};
+
+/// Opens the page at `path`. If that is not possible, a note says so: the page is there.
+pub fn page(path: &Path) {
+    let mut opener = Command::new(OPENER);
+    opener.arg(path).stdin(Stdio::null());
+    let opened = opener.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let why = match opened {
+        Ok(status) if status.success() || cfg!(windows) => return,
+        Ok(status) => status.to_string(),
+        Err(error) => error.to_string(),
+    };
+    output::print_notes(&[format!("--open: {OPENER} did not open the report: {why}")]);
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use diskarm_results::output_file::Files;
-use diskarm_trace::adapt::Notes;
+use diskarm_trace::input::Notes;
 use diskarm_trace::{Writer, writable};
 use serde::Serialize;
 
@@ -67,12 +67,12 @@ const STRIDE: u64 = 1 << 16;
 pub fn run(args: Args) -> Result<(), Error> {
     if args.out == "-" {
         if args.json {
-            return Err(Error::flag("--json", "with OUT -", "an OUT that is a file"));
+            return Err(Error::option("--json", "with OUT -", "an OUT that is a file"));
         }
         // It is not an error if the reader stops early, as for everything printed.
         return match copy(&args, io::stdout().lock(), "standard output") {
             Err(Error::Trace(error)) if is_broken_pipe(&error) => Ok(()),
-            done => done.map(|written| output::warn(&written.notes)),
+            done => done.map(|written| output::print_notes(&written.notes)),
         };
     }
     let mut files = Files::default().reading_trace("FILE", args.input.file());
@@ -109,13 +109,13 @@ fn copy(args: &Args, out: impl Write, name: &str) -> Result<Written, Error> {
     for record in trace.by_ref() {
         writer.write(&record?)?;
         if writer.records_count().is_multiple_of(STRIDE) {
-            progress.at(writer.records_count());
+            progress.set(writer.records_count());
         }
     }
     let requests = writer.records_count();
     if requests == 0 {
         let expected = "a trace with requests of --device, and from --from to --until";
-        return Err(Error::flag("FILE", args.input.file(), expected));
+        return Err(Error::option("FILE", args.input.file(), expected));
     }
     let mut notes = trace.notes();
     notes.extend(writer.finish()?);

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::input::Input;
 use crate::error::Error;
 use crate::output;
-use crate::simulate::args::whole;
+use crate::args::whole;
 
 /// Print the first records of a trace, whatever its format
 ///
@@ -76,7 +76,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     } else {
         output::print(&table(&rows))?;
     }
-    output::warn(&trace.notes());
+    output::print_notes(&trace.notes());
     Ok(())
 }
 

@@ -1,17 +1,16 @@
-//! `diskarm trace info`: the figures about a trace that the papers' tables have.
+//! `diskarm trace info`: a summary of a trace.
 
 use std::fmt::Write;
 
 use diskarm_core::units::{Bytes, Span};
+use diskarm_results::prose;
 use diskarm_trace::{Reader, Summary};
 use serde::Serialize;
 
-use super::chart::{self, COLUMNS};
-use super::input::Input;
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
-use diskarm_results::prose;
+use super::input::Input;
 
 /// Summarise a trace
 ///
@@ -96,7 +95,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     for record in trace.by_ref() {
         summary.record(&record?);
         if summary.requests_count.is_multiple_of(STRIDE) {
-            progress.at(summary.requests_count);
+            progress.set(summary.requests_count);
         }
     }
     drop(progress);
@@ -294,7 +293,7 @@ impl Figures {
                 "\nfirst blocks on device {} from 0 to {end}, {} blocks a column:",
                 device.number, device.interval_sectors
             );
-            *text += &chart::bars(&device.requests_by_lbn);
+            *text += &bars(&device.requests_by_lbn);
         }
     }
 }
@@ -330,7 +329,7 @@ impl Arrivals {
         format!(
             "\n{}{}",
             prose::wrapped(&title, 0),
-            chart::bars(&self.requests)
+            bars(&self.requests)
         )
     }
 }
@@ -353,4 +352,38 @@ fn line(text: &mut String, label: &str, value: &str) {
 
 fn kib(bytes: Bytes) -> String {
     format!("{} KiB", bytes.0 as f64 / 1024.0)
+}
+
+/// The maximum number of columns of a chart.
+pub const COLUMNS: usize = 64;
+
+/// Lines of a chart, each of eight steps.
+const LINES: usize = 4;
+
+const STEPS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// A bar for each of `counts`, the tallest as high as the chart. Every nonzero count is visible.
+pub fn bars(counts: &[u64]) -> String {
+    let tallest = counts.iter().copied().max().unwrap_or(0).max(1);
+    let top = (LINES * 8) as u128;
+    let height = |count: &u64| (u128::from(*count) * top).div_ceil(tallest.into()) as usize;
+    let mut text = String::new();
+    for line in (0..LINES).rev() {
+        let bar = |count| STEPS[height(count).saturating_sub(line * 8).min(8)];
+        let row: String = counts.iter().map(bar).collect();
+        text += &format!("  {}\n", row.trim_end());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tallest_fills_the_chart_and_the_least_shows() {
+        let text = bars(&[0, 1, 500, 1_000]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines, ["     █", "     █", "    ██", "   ▁██"]);
+    }
 }

@@ -10,7 +10,7 @@ use super::table::{Table, decimals};
 use crate::metrics::{BUFFER, CACHE, DISK, Metric, REDUNDANCY};
 
 /// A part in one run, or in several the mean of each figure.
-pub struct PartFigures {
+pub struct PartMetrics {
     /// Its place; empty for the only one.
     part: String,
     kind: &'static str,
@@ -19,7 +19,7 @@ pub struct PartFigures {
     figures: Vec<(&'static str, Option<f64>)>,
 }
 
-impl PartFigures {
+impl PartMetrics {
     /// The parts of the device in all runs, which have the same.
     pub fn all(runs: &[Run]) -> Vec<Self> {
         let first = runs.first().map_or(&[][..], |run| &run.parts);
@@ -91,7 +91,7 @@ impl PartFigures {
     }
 }
 
-impl Serialize for PartFigures {
+impl Serialize for PartMetrics {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("part", &self.part)?;
@@ -158,7 +158,7 @@ fn means<'p, T: 'static>(
 }
 
 /// What failures did to an array, and how far its rebuild is.
-fn redundancy(part: &PartFigures, t: &mut Table) {
+fn redundancy(part: &PartMetrics, t: &mut Table) {
     // Blocks are counted in the part, which may be one of several.
     let (failed, of) = match part.part.as_str() {
         "" => ("disks failed".to_owned(), String::new()),
@@ -197,8 +197,8 @@ fn redundancy(part: &PartFigures, t: &mut Table) {
 }
 
 /// A line for each part.
-pub fn lines(parts: &[PartFigures], t: &mut Table) {
-    let of = |kind| move |part: &&PartFigures| part.kind == kind;
+pub fn lines(parts: &[PartMetrics], t: &mut Table) {
+    let of = |kind| move |part: &&PartMetrics| part.kind == kind;
     if parts.iter().any(|part| part.kind == "disk") {
         t.cells(
             "",

@@ -1,4 +1,4 @@
-//! The simulations beside the theory.
+//! The simulations with_simulation the theory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,42 +6,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use diskarm_core::device::Completion;
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::Mechanism;
-use diskarm_core::stats::student::t95_factor;
 use diskarm_core::units::{Angle, Lbn, SectorCount, Span};
 use diskarm_core::workload::arrivals::{Closed, Deterministic, Poisson};
 use diskarm_core::workload::{Arrivals, Pauses, Sizes, Stream, Workload, sizes};
 use diskarm_queueing::service::mechanism_alone;
-use diskarm_simulate::{Error, Generated, Input, Model, Run, Simulation, Sink, keep_on, parallel};
+use super::values::{Parameters, RUNS, SimulatedMean};
+use crate::{Error, Generated, Input, Model, Run, Simulation, Sink, keep_on, parallel};
 
-use super::Asked;
-
-/// The simulations of each value.
-pub const RUNS: u64 = 10;
-
-/// Requests arrive faster than they are served if more than this many wait. Far more than at any
-/// load of which [`RUNS`] simulations tell the mean.
+/// If more requests than this wait, they arrive faster than they are served. It is far more than at
+/// any load whose mean [`RUNS`] simulations can determine.
 const MAX_WAITING: u64 = 2_000;
-
-/// A mean over [`RUNS`] simulations.
-#[derive(Clone, Copy, Debug)]
-pub struct Simulated {
-    pub mean: f64,
-    /// Half the width of its 95 % confidence interval, by Student's t.
-    pub ci95: f64,
-}
-
-impl Simulated {
-    /// The mean of what each run found; `None` if one found nothing.
-    fn of(values: impl Iterator<Item = Option<f64>>) -> Option<Self> {
-        let values: Vec<f64> = values.collect::<Option<_>>()?;
-        let count = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / count;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let error = (squares / (count - 1.0) / count).sqrt();
-        let ci95 = t95_factor(values.len() as u64 - 1) * error;
-        Some(Self { mean, ci95 })
-    }
-}
 
 /// Counts the simulations that have been run.
 #[derive(Clone, Copy)]
@@ -58,10 +32,10 @@ impl Counter<'_> {
 }
 
 /// Simulates requests on one drive.
-pub struct Bench<'a> {
+pub struct Simulator<'a> {
     /// The drive without what the theory leaves out.
     pub model: Model,
-    asked: &'a Asked,
+    parameters: &'a Parameters,
     counter: Counter<'a>,
     /// From 0 to 1.
     read_share: f64,
@@ -71,13 +45,13 @@ pub struct Bench<'a> {
 pub struct Runs(Vec<(Run, SeekDistance)>);
 
 impl Runs {
-    /// The mean over all runs of a number of each.
-    pub fn mean(&self, of: impl Fn(&Run) -> Option<f64>) -> Option<Simulated> {
-        Simulated::of(self.0.iter().map(|(run, _)| of(run)))
+    /// Returns the mean over all runs of a number of each.
+    pub fn mean(&self, of: impl Fn(&Run) -> Option<f64>) -> Option<SimulatedMean> {
+        SimulatedMean::new(self.0.iter().map(|(run, _)| of(run)))
     }
 
-    /// The same, or `None` if requests arrived faster than they were served.
-    pub fn steady(&self, of: impl Fn(&Run) -> Option<f64>) -> Option<Simulated> {
+    /// Like [`Self::mean`], but `None` if requests arrived faster than they were served.
+    pub fn steady(&self, of: impl Fn(&Run) -> Option<f64>) -> Option<SimulatedMean> {
         self.mean(|run| of(run).filter(|_| !run.is_saturated))
     }
 
@@ -88,14 +62,14 @@ impl Runs {
     }
 
     /// The mean distance from one request to the next, in cylinders.
-    pub fn seek_distance(&self) -> Option<Simulated> {
-        Simulated::of(self.0.iter().map(|(_, distance)| distance.mean_cylinders()))
+    pub fn seek_distance(&self) -> Option<SimulatedMean> {
+        SimulatedMean::new(self.0.iter().map(|(_, distance)| distance.mean_cylinders()))
     }
 }
 
-impl<'a> Bench<'a> {
+impl<'a> Simulator<'a> {
     /// The drive of `model` without what the theory leaves out.
-    pub fn new(model: &Model, asked: &'a Asked, counter: Counter<'a>) -> Self {
+    pub fn new(model: &Model, parameters: &'a Parameters, counter: Counter<'a>) -> Self {
         let spec = mechanism_alone(&model.spec);
         let mechanism = Mechanism::new(&spec, Arc::clone(model.layout()), Angle::ZERO);
         let model = Model {
@@ -103,19 +77,18 @@ impl<'a> Bench<'a> {
             mechanism,
             ..model.clone()
         };
-        let read_share = asked.read_share;
+        let read_share = parameters.read_share;
         Self {
             model,
-            asked,
+            parameters,
             counter,
             read_share,
         }
     }
 
-    /// The same with a mirrored pair of the drive, which is written with `parameters`, and other
-    /// shares of reads.
-    pub fn pair(&self, parameters: &str, read_share: f64) -> Result<Self, Error> {
-        let text = format!("mirror({parameters}, drive={})", self.model.name);
+    /// Returns a simulator of a mirrored pair of the drive, with these parameters of `mirror`.
+    pub fn pair(&self, mirror: &str, read_share: f64) -> Result<Self, Error> {
+        let text = format!("mirror({mirror}, drive={})", self.model.name);
         Ok(Self {
             model: self.model.clone().with_devices(&text)?,
             read_share,
@@ -125,7 +98,7 @@ impl<'a> Bench<'a> {
 
     /// The size of each request.
     pub fn sectors(&self) -> SectorCount {
-        self.asked.sectors
+        self.parameters.sectors
     }
 
     /// Clients without think time, each of which always has a request at the drive.
@@ -140,8 +113,8 @@ impl<'a> Bench<'a> {
     }
 
     fn runs(&self, policy: &'static str, arrivals: Arrivals) -> Result<Runs, Error> {
-        let policy = diskarm_simulate::policy("policy", policy)?;
-        let sectors = self.asked.sectors;
+        let policy = crate::policy("policy", policy)?;
+        let sectors = self.parameters.sectors;
         let stream = Stream {
             arrivals,
             sizes: Sizes::Fixed(sizes::Fixed { sectors }),
@@ -150,8 +123,8 @@ impl<'a> Bench<'a> {
         };
         let streams = vec![stream];
         let generated = Generated {
-            requests: Some(self.asked.requests),
-            seed: self.asked.seed,
+            requests: Some(self.parameters.requests),
+            seed: self.parameters.seed,
             replications: Some(RUNS),
             ..Generated::new(Workload { streams })
         };
@@ -164,7 +137,7 @@ impl<'a> Bench<'a> {
             });
             let mut distance = SeekDistance::new(&self.model);
             let run = Simulation {
-                warm_up: self.asked.requests / 10,
+                warm_up: self.parameters.requests / 10,
                 max_waiting: Some(MAX_WAITING),
                 ..Simulation::new(&self.model, &policy, &input)
             };
@@ -212,16 +185,3 @@ impl Sink for SeekDistance {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// 1 to 10: mean 5.5, variance 55 / 6, and t is 2.262157 with 9 degrees of freedom.
-    #[test]
-    fn an_interval_is_students() {
-        let found = Simulated::of((1..=10).map(|n| Some(f64::from(n)))).unwrap();
-        assert_eq!(found.mean, 5.5);
-        assert!((found.ci95 - 2.262_157 * (55.0_f64 / 60.0).sqrt()).abs() < 1e-12);
-        assert!(Simulated::of([Some(1.0), None].into_iter()).is_none());
-    }
-}

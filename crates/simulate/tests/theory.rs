@@ -1,15 +1,15 @@
 //! Queueing theory against simulations.
 
 use diskarm_core::units::{SectorCount, Span};
-use diskarm_results::queueing::{Asked, Compared, Value, compare};
 use diskarm_simulate::Model;
+use diskarm_simulate::theory::{Comparison, Parameters, Value, compare};
 
 /// Half of a 99.9 % interval over half of a 95 % one: the quantiles of Student's t with the 9
 /// degrees of freedom of 10 runs (tables; 0.9995 and 0.975).
 const WIDER: f64 = 4.781 / 2.262;
 
-fn asked() -> Asked {
-    Asked {
+fn parameters() -> Parameters {
+    Parameters {
         sectors: SectorCount(16),
         read_share: 2.0 / 3.0,
         pauses: Vec::new(),
@@ -18,12 +18,12 @@ fn asked() -> Asked {
     }
 }
 
-fn compared(drive: &str, asked: &Asked) -> Compared {
-    compare(&Model::find(drive).unwrap(), asked, &|_| {}).unwrap()
+fn compared(drive: &str, parameters: &Parameters) -> Comparison {
+    compare(&Model::find(drive).unwrap(), parameters, &|_| {}).unwrap()
 }
 
 /// The values with a simulation, with the names of their groups.
-fn simulated(compared: &Compared) -> impl Iterator<Item = (&str, &Value)> {
+fn simulated(compared: &Comparison) -> impl Iterator<Item = (&str, &Value)> {
     let groups = compared.groups.iter();
     let values = groups.flat_map(|group| group.values.iter().map(|value| (group.name, value)));
     values.filter(|(_, value)| value.simulated.is_some())
@@ -48,7 +48,7 @@ fn theory_is_within_the_intervals_of_simulations() {
         "dec-rz26",
         "sata-4tb-7200",
     ] {
-        let compared = compared(drive, &asked());
+        let compared = compared(drive, &parameters());
         for (group, value) in simulated(&compared).filter(|(_, value)| value.is_exact) {
             let (off, half) = distance(value);
             assert!(off <= half, "{drive} {group} {value:?}");
@@ -63,7 +63,7 @@ fn theory_is_within_the_intervals_of_simulations() {
 /// of which each run has one: 20 %.
 #[test]
 fn intervals_are_narrow() {
-    let compared = compared("hp-c2247", &asked());
+    let compared = compared("hp-c2247", &parameters());
     let largest = 51.305;
     for (group, value) in simulated(&compared).filter(|(_, value)| value.is_exact) {
         let max = match value.rate_per_s {
@@ -83,7 +83,7 @@ fn intervals_are_narrow() {
 fn zones_make_seek_and_transfer_depend_on_each_other() {
     let off = |drive, sectors| {
         let sectors = SectorCount(sectors);
-        let compared = compared(drive, &Asked { sectors, ..asked() });
+        let compared = compared(drive, &Parameters { sectors, ..parameters() });
         let mut values = simulated(&compared);
         let (_, value) = values.find(|(_, value)| value.name == "cv").unwrap();
         assert_eq!(value.is_exact, drive == "hp-335h");
@@ -98,7 +98,7 @@ fn zones_make_seek_and_transfer_depend_on_each_other() {
 /// The model of SATF takes services as exponential: its responses are longer than simulated.
 #[test]
 fn the_model_of_satf_is_an_approximation() {
-    let compared = compared("ibm-18es", &asked());
+    let compared = compared("ibm-18es", &parameters());
     let responses = simulated(&compared)
         .filter(|(group, value)| *group == "satf" && value.name == "response_ms");
     let mut count = 0;
@@ -114,7 +114,7 @@ fn the_model_of_satf_is_an_approximation() {
 /// A drive's services are more regular than exponential ones: its pairs respond sooner.
 #[test]
 fn exponential_services_wait_longer_than_those_of_a_drive() {
-    let compared = compared("ibm-18es", &asked());
+    let compared = compared("ibm-18es", &parameters());
     let values =
         simulated(&compared).filter(|(group, value)| *group == "mirrored-reads" && !value.is_exact);
     let mut count = 0;
@@ -130,13 +130,13 @@ fn exponential_services_wait_longer_than_those_of_a_drive() {
 /// each class.
 #[test]
 fn a_rate_that_cannot_be_served_has_no_values() {
-    let asked = Asked {
+    let parameters = Parameters {
         read_share: 1.0,
         pauses: vec![Span::from_ms(10.0)],
         requests: 5_000,
-        ..asked()
+        ..parameters()
     };
-    let compared = compared("hp-c2247", &asked);
+    let compared = compared("hp-c2247", &parameters);
     let names: Vec<&str> = compared.groups.iter().map(|group| group.name).collect();
     assert!(!names.contains(&"hol"), "{names:?}");
     let group = |name| compared.groups.iter().find(|group| group.name == name);

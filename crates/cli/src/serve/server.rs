@@ -1,30 +1,27 @@
-//! What `diskarm serve` needs to know whatever the protocol.
+//! Options, exports and the main loop of a server, whatever its protocol.
 
-use std::io::{self, Write};
+use std::io::{Write, self};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::exit;
 use std::thread;
 
 use diskarm_core::units::Span;
+use diskarm_results::output_file::{Files, PartialFile};
 use diskarm_results::prose;
 use diskarm_serve::store::StoreChoice;
-use diskarm_serve::{
-    Address, CONNECTIONS, Export, ExportFigures, Listener, POLICY, Pace, Protocol, Server, Setting,
-    Speed, Stopper, Tapped,
-};
+use diskarm_serve::{Address, CONNECTIONS, Export, ExportFigures, Listener, POLICY, Pace, Protocol, Recorder, Server, Setting, Speed, Stopper, Tapped};
+use diskarm_simulate::{Blocks, Model};
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use super::control;
-use super::live::{self, Exports, Live};
-use super::record;
-use crate::drive_arg::{self, Changes};
+use crate::args::{self, Changes};
 use crate::error::Error;
 use crate::output;
-use crate::simulate::args::whole;
-use crate::trace::formats;
+use crate::args::whole;
+use crate::trace::input::writable_formats;
+use super::live::{Exports, Live, self};
 
 /// The options of every protocol.
 #[derive(clap::Args)]
@@ -32,7 +29,7 @@ use crate::trace::formats;
     .args(["drive", "export"])))]
 pub struct Options {
     /// Drive: a name from the catalogue, or a .toml file
-    #[arg(long, value_name = "NAME|FILE", long_help = drive_arg::tower_help())]
+    #[arg(long, value_name = "NAME|FILE", long_help = args::stack_help())]
     drive: Option<String>,
 
     #[command(flatten)]
@@ -181,7 +178,7 @@ impl Options {
         let changes = self.changes.edits().map_err(Error::Input)?;
         if let (Some(change), None) = (changes.first(), &self.drive) {
             let expected = "--drive, whose specification it changes";
-            return Err(Error::flag("--set", change.to_string(), expected));
+            return Err(Error::option("--set", change.to_string(), expected));
         }
         let first = self.drive.as_ref().map(|drive| Setting {
             name: String::new(),
@@ -200,7 +197,7 @@ impl Options {
             let setting = setting.map_err(|error| error.in_argument("--export"))?;
             if settings.iter().any(|other| other.name == setting.name) {
                 let expected = "a name of its own for each export";
-                return Err(Error::flag("--export", setting.name, expected));
+                return Err(Error::option("--export", setting.name, expected));
             }
             settings.push(setting);
         }
@@ -340,7 +337,7 @@ pub fn listeners(
     let bound = listeners.iter().filter(|listener| listener.is_public());
     let bound = bound.filter_map(|listener| Some(listener.tcp_address()?.to_string()));
     if let (Some(expected), Some(public)) = (private, written.chain(bound).next()) {
-        return Err(Error::flag("--listen", public, expected));
+        return Err(Error::option("--listen", public, expected));
     }
     let standard = Address::parse(standard);
     let addresses = match (given, listeners.is_empty()) {
@@ -352,7 +349,7 @@ pub fn listeners(
         listeners.push(listener.map_err(|source| match source.kind() {
             io::ErrorKind::AddrInUse => {
                 let expected = "an address on which no program listens yet";
-                Error::flag("--listen", address.to_string(), expected)
+                Error::option("--listen", address.to_string(), expected)
             }
             _ => Error::Io {
                 doing: "listen",
@@ -371,4 +368,81 @@ fn failed(source: io::Error) -> Error {
         path: "the server".to_owned(),
         source,
     }
+}
+
+/// A trace that is being recorded.
+pub struct Recording {
+    part: PartialFile,
+    recorder: Recorder,
+}
+
+/// Begins the recording that `setting` asks for, if it does, in `format`; returns the export, whose
+/// device is watched then. Inputs of the command are among `files`.
+pub fn begin<D: Tapped + 'static>(
+    setting: &Setting,
+    mut export: Export<D>,
+    format: &str,
+    files: &mut Files,
+) -> Result<(Export<D>, Option<Recording>), Error> {
+    let Some(path) = &setting.record else {
+        return Ok((export, None));
+    };
+    let Some(mut timing) = export.timing else {
+        let expected = "no --instant, without which there is no drive that answers";
+        return Err(Error::option("--record", path, expected));
+    };
+    let model = setting.model()?;
+    let blocks = Blocks::of(&model)?;
+    let part = files.output("--record", path)?.begin()?;
+    let file = part.file().try_clone();
+    let file = file.map_err(|source| part.failed(source))?;
+    let (recorder, tap) = Recorder::start(file, path, format, blocks)?;
+    let again = tap.clone();
+    export.power = export.power.map(|power| power.watched(again));
+    timing.device = timing.device.tapped(tap);
+    export.timing = Some(timing);
+    Ok((export, Some(Recording { part, recorder })))
+}
+
+/// The files that `settings` have the command read.
+pub fn inputs(settings: &[Setting]) -> Result<Files, Error> {
+    let mut files = Files::default();
+    for setting in settings {
+        let model = Model::assemble(&setting.drive)?;
+        files = files.reading("--drive", model.drive_name());
+        for other in model.others() {
+            files = files.reading("--drive", other.drive_name());
+        }
+        if let Some(path) = setting.store.path() {
+            files = files.reading_file("--store", path);
+        }
+    }
+    Ok(files)
+}
+
+/// Ends `recordings`, whose devices are gone: their files get their names, and the figures of each
+/// export say what is in them. One without requests does not replace an earlier file.
+pub fn finish(
+    recordings: Vec<Option<Recording>>,
+    exports: &mut [ExportFigures],
+) -> Result<(), Error> {
+    let mut ended = Ok(());
+    for (recording, figures) in recordings.into_iter().zip(exports) {
+        let finished = recording.map(|Recording { part, recorder }| {
+            let mut recorded = recorder.finish()?;
+            recorded.add_requests(&figures.counts);
+            if recorded.requests == 0 && part.replaces() {
+                let note = "there was nothing to record: the file is as it was before";
+                recorded.notes.push(note.to_owned());
+            } else {
+                part.finish()?;
+            }
+            Ok(recorded)
+        });
+        match finished.transpose() {
+            Ok(recorded) => figures.recording = recorded,
+            Err(error) => ended = ended.and(Err(error)),
+        }
+    }
+    ended
 }
