@@ -6,7 +6,7 @@ use std::path::Path;
 use diskarm_core::text::{InputError, quantity};
 use diskarm_core::units::Span;
 use diskarm_drives::CATALOGUE;
-use diskarm_rewrite::Edit;
+use diskarm_drives::text::Edit;
 use diskarm_simulate::{Error, Model, devices};
 
 /// Changes to a drive's specification.

@@ -13,7 +13,7 @@ use diskarm_core::workload::{Arrivals, Disk, Pauses, Sizes, Stream, Workload, si
 use diskarm_results::output_file::Files;
 use diskarm_results::prose;
 use diskarm_results::simulated::{SimulationMetrics, OptionArrivals, WorkloadSource, Inputs, self};
-use diskarm_rewrite::{Edit, Value};
+use diskarm_drives::text::{Edit, Value};
 use diskarm_simulate::{Choices, Generated, Input, Issue, MakePolicy, Model, Run, Simulation, Sink, Traced, doubts, keep_on};
 
 use args::{Queue, Replay, Settings};

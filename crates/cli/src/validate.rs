@@ -6,7 +6,7 @@ use diskarm_results::output_file::Files;
 use diskarm_results::predicted::{Judgement, self};
 use diskarm_simulate::Model;
 use diskarm_simulate::measured::Rows;
-use diskarm_validate::{FIRST, Followed, UNBROKEN_RATIO, Validation};
+use diskarm_fit::validate::{FIRST, Followed, UNBROKEN_RATIO, Validation};
 use serde::Serialize;
 
 use crate::args::{self, Changes};

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use diskarm_calibrate::{
-    Calibration, Class, Clock, FitNames, Fitted, Held, Kept, Quantity, ROWS_A_NUMBER,
+use diskarm_fit::calibrate::{
+    Calibration, Class, Clock, Fitted, Held, Kept, Quantity, ROWS_A_NUMBER,
 };
+use diskarm_simulate::fitted::FitNames;
 use serde::Serialize;
 
 use crate::compared::{op_name, outcome_name, relation_name};
@@ -446,7 +447,7 @@ mod tests {
     use diskarm_core::device::Outcome;
     use diskarm_core::request::Op;
     use diskarm_core::units::Span;
-    use diskarm_validate::Relation;
+    use diskarm_fit::validate::Relation;
 
     use super::*;
 

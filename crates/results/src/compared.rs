@@ -8,7 +8,7 @@ use diskarm_core::stats::Sorted;
 use diskarm_core::units::Span;
 use diskarm_simulate::measured::{Rows, self};
 use diskarm_simulate::{Error, Model, Reading, replays};
-use diskarm_validate::{ANGLES, validate::Comparison, Distances, Figures, NEAR, PHASE_SEEDS, Relation, Replayed, Residual, Residuals, Sizes, Validation};
+use diskarm_fit::validate::{ANGLES, validate::Comparison, Distances, Figures, NEAR, PHASE_SEEDS, Relation, Replayed, Residual, Residuals, Sizes, Validation};
 use serde::Serialize;
 
 /// The results of one trace.

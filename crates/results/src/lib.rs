@@ -4,7 +4,6 @@
 //! Nothing is printed here; [`output_file`] is where commands write files. Doubts about a trace are in
 //! the notes of its results.
 
-#[cfg(feature = "calibrate")]
 pub mod calibrated;
 pub mod compared;
 pub mod declustering;

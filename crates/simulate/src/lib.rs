@@ -42,6 +42,7 @@ mod tower;
 mod trace_rows;
 mod watched;
 
+pub mod fitted;
 pub mod measured;
 pub mod parallel;
 pub mod replays;

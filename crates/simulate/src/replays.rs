@@ -5,7 +5,7 @@ use std::ops::Range;
 use diskarm_core::engine::Rejected;
 use diskarm_core::predict::Continuity;
 use diskarm_core::stats::Sorted;
-use diskarm_validate::{Figures, Locked, LockedFigures, Replayed, Validation, Variant};
+use diskarm_fit::validate::{Figures, Locked, LockedFigures, Replayed, Validation, Variant};
 
 use crate::measured::{self, Rows, Taken};
 use crate::{Error, Model, Reading, parallel};
@@ -110,7 +110,7 @@ mod tests {
     use diskarm_core::engine::Step;
     use diskarm_core::request::{Op, Request};
     use diskarm_core::units::{Lbn, SectorCount, Span};
-    use diskarm_validate::Measured;
+    use diskarm_fit::validate::Measured;
 
     use super::*;
 

@@ -4,8 +4,8 @@ use std::io::{BufRead, IsTerminal, Write, self};
 
 use clap::{Arg, Args as _, Command, FromArgMatches};
 use diskarm_core::units::{Bytes, Span};
+use diskarm_drives::text::{Datasheet, Sectors, figure};
 use diskarm_results::prose;
-use diskarm_rewrite::{Datasheet, Sectors, figure};
 
 use crate::error::{Error, self};
 use crate::output;
