@@ -1,12 +1,10 @@
 //! `diskarm calibrate`: a specification fitted to a measured trace.
 
-use std::io;
-use std::path::Path;
-
-use diskarm_fit::calibrate::{Progress as Stage, calibrate};
-use diskarm_results::calibrated::{self, FitNames};
+use diskarm_fit::calibrate::Progress as Stage;
+use diskarm_results::calibrated;
 use diskarm_results::output_file::Files;
 use diskarm_simulate::Model;
+use diskarm_simulate::fitted::{FitNames, fit_model};
 use diskarm_simulate::measured::{self, Rows, Taken};
 
 use crate::args::{self, Changes};
@@ -53,7 +51,7 @@ pub struct Args {
     ///
     /// A file that the command reads is refused. With - it goes to standard output, as that of the
     /// drive "fitted", and the results to standard error.
-    #[arg(short, long, value_name = "OUT.toml", value_parser = toml_or_standard)]
+    #[arg(short, long, value_name = "OUT.toml", value_parser = args::toml_or_standard)]
     output: String,
 
     /// Print JSON
@@ -61,10 +59,9 @@ pub struct Args {
     json: bool,
 }
 
-/// Fits, writes the specification, prints the result.
 pub fn run(args: Args) -> Result<(), Error> {
     if args.output != "-" {
-        check_place(&args.output)?;
+        output::check_writable(&args.output)?;
     }
     let files = Files::default().reading("--drive", &args.drive);
     let mut files = files.reading_trace("TRACE", &args.trace);
@@ -89,11 +86,9 @@ pub fn run(args: Args) -> Result<(), Error> {
             .get_or_insert_with(|| Progress::new(Some(stage.stages)))
             .at(stage.done);
     };
-    let fitted = calibrate(&drive.spec, drive.layout(), &rows, show);
+    let fitted = fit_model(&drive, &rows, names, show);
     drop(progress);
-    let fitted = fitted
-        .map_err(|unfit| calibrated::error(unfit, &args.trace, &drive.name).calling("TRACE"))?;
-    let model = calibrated::model(&drive, &fitted, names, rows.len())?;
+    let (fitted, model) = fitted.map_err(|error| error.calling("TRACE"))?;
     if let Some(target) = target {
         target.write(&model.text)?;
     }

@@ -2,17 +2,17 @@
 
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::text;
-use diskarm_results::prose;
 use diskarm_plot::rounded;
+use diskarm_results::prose;
 use diskarm_results::simulated::SimulationMetrics;
 use diskarm_simulate::{Choices, Model, Run, doubts, most_doubts, speedup};
 use serde::Serialize;
 
 use crate::error::Error;
 use crate::output::{self, Results};
-use crate::{plot, progress};
 use crate::simulate::args::{AFTER_DRIVE, AFTER_PLOT, Queue, Settings};
 use crate::simulate::{Cell, PlacedPolicy, Simulated, merge, notes, simulate};
+use crate::{plot, progress};
 
 /// Compare policies, or drives, on one workload
 ///
@@ -96,21 +96,23 @@ pub fn run(args: Args) -> Result<(), Error> {
     if settings.json {
         return results.print_json(&rows);
     }
-    let mut notes: Vec<String> = rows[0].metrics.remarks().to_vec();
-    if notes.is_empty() {
+    let mut remarks: Vec<String> = rows[0].metrics.remarks().to_vec();
+    if remarks.is_empty() {
         let drives = contenders
             .chunks(policies.len())
             .zip(rows.chunks(policies.len()));
-        notes.extend(drives.filter_map(|(of_drive, rows)| of_drive[0].no_choice_note(rows, several)));
+        remarks.extend(
+            drives.filter_map(|(of_drive, rows)| of_drive[0].no_choice_note(rows, several)),
+        );
     }
     if args.csv {
         results.print(&csv(&rows))?;
-        output::print_warnings(&notes);
+        output::print_warnings(&remarks);
         return Ok(());
     }
     let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
     let drives: Vec<&str> = contenders.iter().map(|one| one.drive.as_str()).collect();
-    let text = table(&rows, &labels, &drives) + &conclusion + &notes(&notes);
+    let text = table(&rows, &labels, &drives) + &conclusion + &notes(&remarks);
     results.print(&text)
 }
 

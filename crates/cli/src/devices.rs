@@ -5,8 +5,8 @@ use std::fmt::Write;
 use diskarm_results::prose::wrapped;
 use diskarm_simulate::devices;
 
-use crate::error::Error;
 use crate::args::Listing;
+use crate::error::Error;
 use crate::output;
 
 /// List the devices that can be stacked in front of a drive

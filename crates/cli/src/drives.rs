@@ -10,9 +10,8 @@ use diskarm_results::{drive, prose};
 use diskarm_simulate::Model;
 use serde::Serialize;
 
-use crate::args::{self, Changes};
+use crate::args::{self, Changes, Listing};
 use crate::error::Error;
-use crate::args::Listing;
 use crate::output;
 
 /// List the catalogue of drives
@@ -30,23 +29,21 @@ pub struct Args {
 enum Command {
     #[command(flatten)]
     Listing(Listing),
-    Show(show::Args),
+    Show(ShowArgs),
     New(new::Args),
 }
 
-/// Prints the list, or one drive.
 pub fn run(args: Args) -> Result<(), Error> {
     match args.command {
-        None => list::run(args.json),
-        Some(Command::Listing(Listing::List { json })) => list::run(json),
-        Some(Command::Show(args)) => show::run(args),
+        None => list(args.json),
+        Some(Command::Listing(Listing::List { json })) => list(json),
+        Some(Command::Show(args)) => show(args),
         Some(Command::New(args)) => new::run(args),
     }
 }
 
-/// A drive in the list.
 #[derive(Serialize)]
-struct Row {
+struct DriveRow {
     name: &'static str,
     capacity_bytes: u64,
     rotation_rpm: f64,
@@ -56,9 +53,8 @@ struct Row {
     summary: String,
 }
 
-/// Prints the catalogue, as JSON or text.
-pub fn run(json: bool) -> Result<(), Error> {
-    let rows: Result<Vec<Row>, Error> = CATALOGUE
+fn list(json: bool) -> Result<(), Error> {
+    let rows: Result<Vec<DriveRow>, Error> = CATALOGUE
         .iter()
         .map(|entry| Ok(row(entry.name, Model::read(entry.text, entry.name)?.spec)))
         .collect();
@@ -69,9 +65,9 @@ pub fn run(json: bool) -> Result<(), Error> {
     output::print(&table(&rows))
 }
 
-fn row(name: &'static str, spec: Spec) -> Row {
+fn row(name: &'static str, spec: Spec) -> DriveRow {
     let geometry = &spec.geometry;
-    Row {
+    DriveRow {
         name,
         capacity_bytes: geometry.sectors.0 * u64::from(geometry.sector_bytes),
         rotation_rpm: 60e9 / spec.mechanics.period_ns,
@@ -82,8 +78,8 @@ fn row(name: &'static str, spec: Spec) -> Row {
     }
 }
 
-/// Two lines per drive: summaries are too long for a column.
-fn table(rows: &[Row]) -> String {
+/// Formats two lines per drive: summaries are too long for a column.
+fn table(rows: &[DriveRow]) -> String {
     let mut text = format!(
         "{:<37}{:>9}{:>8}{:>9}{:>10}{:>6}\n",
         "name", "GB", "rpm", "surfaces", "cylinders", "zones"
@@ -101,11 +97,11 @@ fn table(rows: &[Row]) -> String {
     text
 }
 
-/// Show a drive and the sources of its figures
+/// Show a drive and the sources of its values
 ///
 /// Zones, seek curve, buffer, overheads, bus and queue.
 #[derive(clap::Args)]
-pub struct Args {
+pub struct ShowArgs {
     /// Drive: a name from the catalogue, or a .toml file
     #[arg(value_name = "NAME|FILE", long_help = args::drive_help())]
     name: String,
@@ -115,12 +111,11 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     /// Print the specification itself, to start your own from
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long)]
     toml: bool,
 }
 
-/// Prints one drive.
-pub fn run(args: Args) -> Result<(), Error> {
+fn show(args: ShowArgs) -> Result<(), Error> {
     let model = Model::find(&args.name).map_err(|error| error.calling("NAME"))?;
     let model = args.changes.apply(model)?;
     if args.toml {

@@ -50,7 +50,11 @@ pub enum Error {
 
 impl Error {
     /// Returns the error of the invalid value `found`.
-    pub fn option(option: &'static str, found: impl Into<String>, expected: impl Into<String>) -> Self {
+    pub fn option(
+        option: &'static str,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Self {
         Self::Input(InputError::new(option, &found.into(), expected))
     }
 
@@ -76,11 +80,9 @@ impl fmt::Display for Error {
             Self::Trace(error) => f.write_str(&with_options(&error.to_string())),
             Self::Rejected(error) => error.fmt(f),
             Self::Study(error) => error.fmt(f),
-            Self::Claims { count: 1 } => {
-                f.write_str(
+            Self::Claims { count: 1 } => f.write_str(
                 "a claim failed (or could not be measured) without a [claim.known] reason",
-            )
-            }
+            ),
             Self::Claims { count } => write!(
                 f,
                 "{count} claims failed (or could not be measured) without a [claim.known] reason"

@@ -79,7 +79,9 @@ fn run(command: Command) -> Result<(), Error> {
     match command {
         Command::Calibrate(args) => calibrate::run(args),
         Command::Compare(args) => compare::run(args),
-        Command::Completions(args) => completions::run(&args, rules::describe_for_completions(Cli::command())),
+        Command::Completions(args) => {
+            completions::run(&args, rules::describe_for_completions(Cli::command()))
+        }
         Command::Declustering(args) => declustering::run(&args),
         Command::Devices(args) => devices::run(args),
         Command::Drives(args) => drives::run(args),

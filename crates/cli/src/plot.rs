@@ -7,7 +7,7 @@ use diskarm_core::request::Op;
 use diskarm_core::stats::{ResponseSummary, Sorted};
 use diskarm_core::units::Span;
 use diskarm_plot::{Axis, BarGroup, BarSeries, Bars, Figure, Point, Series};
-use diskarm_results::declustering::{Compared, Found};
+use diskarm_queueing::declustering::comparison::{Comparison, LayoutResult};
 use diskarm_simulate::Run;
 
 pub use errors::{Outcome, errors};
@@ -80,7 +80,7 @@ const END: f64 = 0.999;
 pub fn responses(title: &str, note: &str, curves: &[(String, ResponseSummary)]) -> String {
     let series = curves.iter().map(|(label, responses)| Series {
         label: label.clone(),
-        points: points(responses),
+        points: summary_points(responses),
         ..Series::default()
     });
     let note = format!("{note}; curves end at 99.9 % of the requests");
@@ -111,7 +111,7 @@ fn merged(runs: impl Iterator<Item = Served>) -> ResponseSummary {
 }
 
 /// Milliseconds and the fraction of responses up to them, evenly spaced in fraction.
-fn points(responses: &ResponseSummary) -> Vec<Point> {
+fn summary_points(responses: &ResponseSummary) -> Vec<Point> {
     let fractions = (0..=POINTS).map(|k| END * (k as f64 / POINTS as f64));
     let points = fractions.filter_map(|fraction| {
         let span = responses.histogram().quantile(fraction)?;
@@ -121,7 +121,7 @@ fn points(responses: &ResponseSummary) -> Vec<Point> {
 }
 
 /// The load of each disk without failures, the same for all layouts, beside that with them.
-pub fn loads(compared: &Compared) -> String {
+pub fn loads(compared: &Comparison) -> String {
     let groups = (0..compared.disks).map(|disk| BarGroup {
         name: disk.to_string(),
         remark: match compared.failed.contains(&disk) {
@@ -134,7 +134,7 @@ pub fn loads(compared: &Compared) -> String {
         values: vec![Some(1.0); compared.disks],
         is_reference: true,
     };
-    let degraded = |of: &Found| BarSeries {
+    let degraded = |of: &LayoutResult| BarSeries {
         label: match of.is_lost {
             true => format!("{}: data lost", of.layout),
             false => of.layout.to_owned(),
@@ -196,7 +196,7 @@ mod tests {
     fn a_curve_leads_from_the_shortest_to_all_but_the_longest() {
         let mut responses = ResponseSummary::default();
         (1..=10_000).for_each(|us| responses.record(Span::from_ns(1_000 * us)));
-        let points = points(&responses);
+        let points = summary_points(&responses);
         assert_eq!((points[0].x, points[0].y), (0.001, 0.0));
         let last = points[POINTS];
         assert!((last.x - 9.99).abs() < 0.01 && last.y == END, "{last:?}");

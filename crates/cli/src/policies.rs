@@ -5,8 +5,8 @@ use std::fmt::Write;
 use diskarm_core::sched::INFOS;
 use diskarm_results::prose::wrapped;
 
-use crate::error::Error;
 use crate::args::Listing;
+use crate::error::Error;
 use crate::output;
 
 /// List the scheduling policies, their parameters and papers

@@ -1,38 +1,37 @@
 //! CSV files that are written during a run, row by row.
 
-use std::io::{Write, self};
+use std::io::{self, Write};
 
 use diskarm_core::device::{Breakdown, Completion};
 use diskarm_core::request::{Op, Request};
 use diskarm_simulate::{OUTCOMES, Sink, outcome};
 
 use crate::error::Error;
-use crate::output::{Begun, Target};
+use crate::output::{OpenOutput, Target};
 
-/// Such a file; it gets its name when it is complete.
+/// A CSV file that gets its name when it is complete.
 pub struct RowFile {
-    file: Begun,
+    file: OpenOutput,
     /// The first error; nothing is written after it.
     failure: Option<io::Error>,
 }
 
 impl RowFile {
-    /// Begins the file with the names of its columns.
+    /// Creates the file with the names of its columns.
     ///
     /// # Errors
     /// If it cannot be written there.
-    pub fn begin(target: Target, names: &str) -> Result<Self, Error> {
+    pub fn create(target: Target, names: &str) -> Result<Self, Error> {
         let mut rows = Self {
-            file: target.begin()?,
+            file: target.create()?,
             failure: None,
         };
-        rows.put(names.as_bytes());
-        rows.put(b"\n");
+        rows.write(names.as_bytes());
+        rows.write(b"\n");
         Ok(rows)
     }
 
-    /// Writes bytes of rows.
-    pub fn put(&mut self, bytes: &[u8]) {
+    pub fn write(&mut self, bytes: &[u8]) {
         if self.failure.is_none() {
             self.failure = self.file.out.write_all(bytes).err();
         }
@@ -47,8 +46,8 @@ impl RowFile {
     }
 }
 
-/// Appends what a request asks for, between commas: operation (R, W or F), first block, blocks.
-pub fn asked(row: &mut Vec<u8>, request: &Request) {
+/// Appends a request between commas: operation (R, W or F), first block, number of blocks.
+pub fn request_cells(row: &mut Vec<u8>, request: &Request) {
     row.extend(match request.op {
         Op::Read => b",R,",
         Op::Write => b",W,",
@@ -95,14 +94,10 @@ pub struct RequestRows(RowFile);
 const ROW_BYTES: usize = 512;
 
 impl RequestRows {
-    /// Begins the file.
-    ///
-    /// # Errors
-    /// If it cannot be written there.
     pub fn create(target: Target) -> Result<Self, Error> {
         let parts = Breakdown::NAMES.map(|name| format!("{name}_us")).join(",");
         let first = "id,disk,op,lbn,sectors,outcome,arrived_us,completed_us,response_us";
-        Ok(Self(RowFile::begin(target, &format!("{first},{parts}"))?))
+        Ok(Self(RowFile::create(target, &format!("{first},{parts}"))?))
     }
 
     /// Renames the complete file.
@@ -121,7 +116,7 @@ impl Sink for RequestRows {
         number(&mut row, request.id);
         row.push(b',');
         number(&mut row, request.unit.into());
-        asked(&mut row, request);
+        request_cells(&mut row, request);
         row.extend(OUTCOMES[outcome(completion)].as_bytes());
         let times = [
             completion.arrived.as_ns() as i64,
@@ -134,7 +129,7 @@ impl Sink for RequestRows {
             microseconds(&mut row, ns);
         }
         row.push(b'\n');
-        self.0.put(&row);
+        self.0.write(&row);
     }
 }
 

@@ -66,7 +66,11 @@ const fn excludes(
     rule(option, Relation::Excludes, others, reason)
 }
 
-const fn needs(option: &'static str, others: &'static [&'static str], reason: &'static str) -> Rule {
+const fn needs(
+    option: &'static str,
+    others: &'static [&'static str],
+    reason: &'static str,
+) -> Rule {
     rule(option, Relation::Needs, others, reason)
 }
 
@@ -116,8 +120,16 @@ const RULES: &[(&str, &[&[Rule]])] = &[
 
 const SIMULATION: &[Rule] = &[
     one_of(&["trace", "random", "workload"]),
-    needs("requests", &["random", "workload"], "a trace is replayed as a whole"),
-    needs("replications", &["random", "workload"], "a trace is the same each time"),
+    needs(
+        "requests",
+        &["random", "workload"],
+        "a trace is replayed as a whole",
+    ),
+    needs(
+        "replications",
+        &["random", "workload"],
+        "a trace is the same each time",
+    ),
     excludes("replications", &["window"], ""),
     needs("size", &["random"], ""),
     needs("reads", &["random"], ""),
@@ -180,22 +192,38 @@ const FIRMWARE: &str = "it is an option of a scheduler outside the drive";
 
 const SCAN: &[Rule] = &[
     excludes("trace", &["workload"], ""),
-    excludes("model", &["in_firmware"], "the firmware knows its own drive"),
+    excludes(
+        "model",
+        &["in_firmware"],
+        "the firmware knows its own drive",
+    ),
     excludes("rebuild", &["in_firmware", "checkpoint"], ""),
     excludes("depth", &["in_firmware"], FIRMWARE),
     excludes("max_slowdown", &["in_firmware"], FIRMWARE),
     excludes("any_track", &["in_firmware"], FIRMWARE),
     excludes("idle", &["in_firmware"], FIRMWARE),
     excludes("predictions", &["checkpoint", "in_firmware", "rebuild"], ""),
-    unsupported("checksums", Target::Simulated, "a simulated drive holds no data"),
-    unsupported("image", Target::Simulated, "a simulated drive holds no data"),
+    unsupported(
+        "checksums",
+        Target::Simulated,
+        "a simulated drive holds no data",
+    ),
+    unsupported(
+        "image",
+        Target::Simulated,
+        "a simulated drive holds no data",
+    ),
     unsupported("rebuild", Target::Real, "it would overwrite a real spare"),
     unsupported(
         "in_firmware",
         Target::Real,
         "the firmware of a device cannot be changed",
     ),
-    unsupported("trace", Target::Real, "only a simulated drive serves a trace"),
+    unsupported(
+        "trace",
+        Target::Real,
+        "only a simulated drive serves a trace",
+    ),
     needs_on_device(
         "workload",
         &["model"],
@@ -217,9 +245,17 @@ const NO_TIME: &str = "without time nothing is late";
 
 const SERVER: &[Rule] = &[
     some_of(&["drive", "export"]),
-    needs("values", &["drive"], "it changes the specification of that drive"),
+    needs(
+        "values",
+        &["drive"],
+        "it changes the specification of that drive",
+    ),
     needs("record", &["drive"], "give an --export its own record=FILE"),
-    excludes("record", &["instant"], "without time there are no answers of a drive"),
+    excludes(
+        "record",
+        &["instant"],
+        "without time there are no answers of a drive",
+    ),
     excludes("speed", &["instant"], ""),
     excludes("spin", &["instant"], ""),
     excludes("max_lateness", &["instant"], NO_TIME),
@@ -240,7 +276,9 @@ const STUDY_CHECK: &[Rule] = &[
 /// Adds the rules to the definition of all commands, for the parser and its help.
 pub fn describe(program: Command) -> Command {
     for_each_command(program, |command, rules| {
-        rules.iter().fold(command, |command, rule| rule.describe(command))
+        rules
+            .iter()
+            .fold(command, |command, rule| rule.describe(command))
     })
 }
 
@@ -261,7 +299,9 @@ fn for_each_command(program: Command, edit: impl Fn(Command, &[Rule]) -> Command
     RULES.iter().fold(program, |program, (path, tables)| {
         let names: Vec<&str> = path.split(' ').collect();
         edit_at(program, &names, &|command| {
-            tables.iter().fold(command, |command, rules| edit(command, rules))
+            tables
+                .iter()
+                .fold(command, |command, rules| edit(command, rules))
         })
     })
 }
@@ -291,10 +331,17 @@ impl Rule {
             Relation::Needs => "Needs",
         };
         let note = format!("{note} {}", names(&command, self.others, "or"));
-        let on_device = if self.target.is_some() { " on a real device" } else { "" };
+        let on_device = if self.target.is_some() {
+            " on a real device"
+        } else {
+            ""
+        };
         command.mut_arg(self.option, |arg| {
             // The heading already says what the option needs.
-            let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string);
+            let help = arg
+                .get_long_help()
+                .or(arg.get_help())
+                .map(ToString::to_string);
             match help.filter(|_| arg.get_help_heading().is_none()) {
                 Some(help) => {
                     let help = help.trim_end_matches('.');
@@ -308,7 +355,12 @@ impl Rule {
     /// Returns the message if the command line breaks the rule.
     fn violation(&self, command: &Command, given: &dyn Fn(&str) -> bool) -> Option<String> {
         let is_given = self.option.is_empty() || given(self.option);
-        let given_others: Vec<&str> = self.others.iter().copied().filter(|other| given(other)).collect();
+        let given_others: Vec<&str> = self
+            .others
+            .iter()
+            .copied()
+            .filter(|other| given(other))
+            .collect();
         let option = || names(command, &[self.option], "or");
         let sentence = match (self.relation, &given_others[..]) {
             _ if !is_given => return None,
@@ -318,11 +370,22 @@ impl Rule {
             }
             (Relation::OneOf, [first, second, ..]) => {
                 let second = names(command, &[second], "or");
-                format!("{} cannot be combined with {second}", names(command, &[first], "or"))
+                format!(
+                    "{} cannot be combined with {second}",
+                    names(command, &[first], "or")
+                )
             }
             (Relation::Needs, []) => {
-                let on_device = if self.target.is_some() { " on a real device" } else { "" };
-                format!("{} needs {}{on_device}", option(), names(command, self.others, "or"))
+                let on_device = if self.target.is_some() {
+                    " on a real device"
+                } else {
+                    ""
+                };
+                format!(
+                    "{} needs {}{on_device}",
+                    option(),
+                    names(command, self.others, "or")
+                )
             }
             (Relation::Unsupported, _) => {
                 let target = match self.target {
@@ -405,7 +468,10 @@ mod tests {
         let message = |words: &[&str]| {
             let program = describe(crate::Cli::command());
             let words = [&["diskarm"], words].concat();
-            let matches = program.clone().try_get_matches_from(words).expect("a command line");
+            let matches = program
+                .clone()
+                .try_get_matches_from(words)
+                .expect("a command line");
             check(&program, &matches).err()
         };
         let image = ["scan", "sim:hp-c2247", "--image", "x"];

@@ -10,18 +10,21 @@ use diskarm_core::text::InputError;
 use diskarm_core::units::{SectorCount, Span};
 use diskarm_core::workload::arrivals::{Closed, Deterministic, Poisson};
 use diskarm_core::workload::{Arrivals, Disk, Pauses, Sizes, Stream, Workload, sizes};
+use diskarm_drives::text::{Edit, Value};
 use diskarm_results::output_file::Files;
 use diskarm_results::prose;
-use diskarm_results::simulated::{SimulationMetrics, OptionArrivals, WorkloadSource, Inputs, self};
-use diskarm_drives::text::{Edit, Value};
-use diskarm_simulate::{Choices, Generated, Input, Issue, MakePolicy, Model, Run, Simulation, Sink, Traced, doubts, keep_on};
+use diskarm_results::simulated::{self, Inputs, OptionArrivals, SimulationMetrics, WorkloadSource};
+use diskarm_simulate::{
+    Choices, Generated, Input, Issue, MakePolicy, Model, Run, Simulation, Sink, Traced, doubts,
+    keep_on,
+};
 
-use args::{Queue, Replay, Settings};
 use crate::error::Error;
-use crate::output::{Results, Target, self};
+use crate::output::{self, Results, Target};
 use crate::plot;
-use crate::rows::RequestRows;
 use crate::progress::Progress;
+use crate::rows::RequestRows;
+use args::{Queue, Replay, Settings};
 
 pub use args::Args;
 
@@ -183,11 +186,13 @@ pub fn merge(settings: &Settings, model: &Model) -> Result<Option<SectorCount>, 
 
 /// Simulates once, or all replications.
 pub fn simulate(cell: Cell<'_>) -> Result<Simulated, Error> {
-    let Cell { settings, model, .. } = cell;
+    let Cell {
+        settings, model, ..
+    } = cell;
     let began = Instant::now();
     let (input, given) = match &settings.trace[..] {
         [] => {
-            let (generated, given) = workload::generated(settings, model)?;
+            let (generated, given) = generated(settings, model)?;
             (Input::Generated(generated), Some(given))
         }
         files => (Input::Traced(traced(settings, files)?), None),
@@ -250,7 +255,12 @@ fn traced(settings: &Settings, files: &[String]) -> Result<Traced, Error> {
 }
 
 /// Returns the inputs as the results name them.
-fn described_workload(cell: Cell<'_>, input: &Input, given: Option<WorkloadSource>, runs: &[Run]) -> simulated::Workload {
+fn described_workload(
+    cell: Cell<'_>,
+    input: &Input,
+    given: Option<WorkloadSource>,
+    runs: &[Run],
+) -> simulated::Workload {
     let warmup = cell.settings.warmup;
     match (input, given, &runs[0].replayed) {
         (Input::Generated(generated), Some(given), _) => {
@@ -322,10 +332,7 @@ fn generated(settings: &Settings, model: &Model) -> Result<(Generated, WorkloadS
 ///
 /// # Errors
 /// If it is not a valid size of a request.
-pub fn size_of(
-    typed: Option<&str>,
-    disk: Disk,
-) -> Result<SectorCount, diskarm_simulate::Error> {
+pub fn size_of(typed: Option<&str>, disk: Disk) -> Result<SectorCount, diskarm_simulate::Error> {
     if let Some(typed) = typed {
         return diskarm_simulate::size("--size", typed, disk);
     }

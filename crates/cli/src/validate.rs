@@ -1,17 +1,18 @@
 //! `diskarm validate`: a model compared with measurements on the real drive.
 
 use diskarm_core::units::{Bytes, Instant, Span};
-use diskarm_results::compared::{Compared, self};
+use diskarm_fit::validate::{FIRST, Followed, UNBROKEN_RATIO, Validation};
+use diskarm_results::compared;
 use diskarm_results::output_file::Files;
-use diskarm_results::predicted::{Judgement, self};
+use diskarm_results::predicted;
 use diskarm_simulate::Model;
 use diskarm_simulate::measured::Rows;
-use diskarm_fit::validate::{FIRST, Followed, UNBROKEN_RATIO, Validation};
+use diskarm_simulate::replays::{self, Comparison, Predictions};
 use serde::Serialize;
 
 use crate::args::{self, Changes};
 use crate::error::Error;
-use crate::output::{Results, Target, self};
+use crate::output::{self, Results, Target};
 use crate::plot;
 use crate::progress::Progress;
 use crate::trace::input::Reading;
@@ -84,11 +85,10 @@ pub struct Args {
     json: bool,
 }
 
-/// Compares, plots, and prints.
 pub fn run(args: Args) -> Result<(), Error> {
     let drive = args.changes.apply(Model::find(&args.drive)?)?;
-    if let (Some(path), [_, _, ..]) = (&args.plot, &args.files[..]) {
-        return Err(Error::option("--plot", path, "one FILE to draw, not several"));
+    if let (Some(_), [_, _, ..]) = (&args.plot, &args.files[..]) {
+        return Err(Error::Usage("`--plot` takes a single FILE".to_owned()));
     }
     let mut files = Files::default().reading("--drive", &args.drive);
     for file in &args.files {
@@ -98,23 +98,25 @@ pub fn run(args: Args) -> Result<(), Error> {
     let plot = results.output_file(&mut files, "--plot", args.plot.as_deref())?;
     let rows = args.rows.unwrap_or_default();
     if args.locked {
-        return locked::run(&drive, &args, rows, plot, &results);
+        return run_locked(&drive, &args, rows, plot, &results);
     }
-    let compared: Result<Vec<Compared>, Error> = args
+    let compared: Result<Vec<Comparison>, Error> = args
         .files
         .iter()
         .map(|file| {
             let progress = Progress::new(Some(Validation::variants().count() as u64));
             let reading = args.reading.to_library();
-            Ok(compared::compare(&drive, file, &reading, rows, |done| {
+            Ok(replays::compare(&drive, file, &reading, rows, |done| {
                 progress.set(done)
             })?)
         })
         .collect();
     let compared = compared?;
-    compared.iter().for_each(|one| output::print_warnings(&one.notes));
+    compared
+        .iter()
+        .for_each(|one| output::print_warnings(&one.notes));
     if let (Some(target), [one]) = (plot, &compared[..]) {
-        target.write(&drawn(&drive, one))?;
+        target.write(&draw(&drive, one))?;
     }
     if args.json {
         let files = compared.iter();
@@ -127,7 +129,7 @@ pub fn run(args: Args) -> Result<(), Error> {
 
 /// The results of several traces.
 #[derive(Serialize)]
-struct Several<T> {
+struct FileResults<T> {
     files: Vec<T>,
 }
 
@@ -137,12 +139,12 @@ fn print_files(mut files: Vec<impl Serialize>, results: &Results) -> Result<(), 
         Some(one) if files.is_empty() => results.print_json(&one),
         last => {
             files.extend(last);
-            results.print_json(&Several { files })
+            results.print_json(&FileResults { files })
         }
     }
 }
 
-fn drawn(drive: &Model, compared: &Compared) -> String {
+fn draw(drive: &Model, compared: &Comparison) -> String {
     let all = &compared.figures.all;
     let percent = all.demerit_percent().unwrap_or(f64::NAN);
     let title = format!(
@@ -159,47 +161,55 @@ fn drawn(drive: &Model, compared: &Compared) -> String {
     plot::distributions(&title, &subtitle, &compared.measured, &compared.simulated)
 }
 
-/// Predicts, plots, and prints.
-pub fn run(
+fn run_locked(
     drive: &Model,
     args: &Args,
     rows: Rows,
     plot: Option<Target>,
     results: &Results,
 ) -> Result<(), Error> {
-    let judged: Result<Vec<Judgement>, Error> = args
+    let judged: Result<Vec<Predictions>, Error> = args
         .files
         .iter()
-        .map(|file| Ok(predicted::judge(drive, file, &args.reading.to_library(), rows)?))
+        .map(|file| {
+            Ok(replays::predict(
+                drive,
+                file,
+                &args.reading.to_library(),
+                rows,
+            )?)
+        })
         .collect();
     let judged = judged?;
-    judged.iter().for_each(|one| output::print_warnings(&one.notes));
+    judged
+        .iter()
+        .for_each(|one| output::print_warnings(&one.notes));
     if let (Some(target), [one]) = (plot, &judged[..]) {
-        target.write(&drawn(drive, one))?;
+        target.write(&draw_errors(drive, one))?;
     }
     if args.json {
         let files = judged.iter().map(|one| predicted::json(&drive.name, one));
         return print_files(files.collect(), results);
     }
     for one in &judged {
-        warn(one);
+        warn_if_unlike(one);
     }
     results.print(&predicted::text(&drive.name, &judged))
 }
 
-/// Warns if the figures of single requests are not meaningful.
-fn warn(judged: &Judgement) {
+/// Warns if the results of single requests are not meaningful.
+fn warn_if_unlike(judged: &Predictions) {
     let found = judged.figures.phase_concentration_ratio;
     if let Some(found) = found.filter(|found| *found < UNBROKEN_RATIO) {
         output::print_warnings(&[format!(
             "{}: phase_concentration {found:.4}: the drive is another one, its clock is broken, or \
-             the pauses are nominal, so figures of single requests mean little",
+             the pauses are nominal, so results of single requests mean little",
             judged.file
         )]);
     }
 }
 
-fn drawn(drive: &Model, judged: &Judgement) -> String {
+fn draw_errors(drive: &Model, judged: &Predictions) -> String {
     let all = &judged.figures.all;
     let percent = |rate: f64| 100.0 * rate;
     let title = format!(

@@ -1,8 +1,8 @@
 //! Comparison of models with measurements of real drives.
 
-use diskarm_simulate::fitted::{FitNames, fit_model};
 use diskarm_results::{calibrated, compared, predicted, value};
 use diskarm_simulate::Error;
+use diskarm_simulate::fitted::{FitNames, fit_model};
 use diskarm_simulate::measured::{self, Rows, Taken};
 use diskarm_simulate::replays;
 use pyo3::prelude::*;

@@ -4,11 +4,12 @@ use std::fmt::Write;
 
 use diskarm_core::device::Outcome;
 use diskarm_core::request::Op;
-use diskarm_core::stats::Sorted;
 use diskarm_core::units::Span;
-use diskarm_simulate::measured::{Rows, self};
-use diskarm_simulate::{Error, Model, Reading, replays};
-use diskarm_fit::validate::{ANGLES, validate::Comparison, Distances, Figures, NEAR, PHASE_SEEDS, Relation, Replayed, Residual, Residuals, Sizes, Validation};
+use diskarm_fit::validate::{
+    ANGLES, Comparison as ResponseComparison, Distances, Figures, NEAR, PHASE_SEEDS, Relation,
+    Residual, Residuals, Sizes,
+};
+use diskarm_simulate::replays::Comparison;
 use serde::Serialize;
 
 /// The results of one trace.
@@ -97,7 +98,7 @@ pub fn json<'a>(drive: &'a str, compared: &'a Comparison) -> impl Serialize + 'a
     }
 }
 
-fn side(c: &validate::Comparison) -> Side {
+fn side(c: &ResponseComparison) -> Side {
     Side {
         requests: c.count,
         measured_mean_ms: c.measured_mean.as_ms(),
@@ -230,7 +231,7 @@ fn ms(span: Span) -> f64 {
     span.as_ms()
 }
 
-fn line(name: &str, c: &validate::Comparison) -> String {
+fn line(name: &str, c: &ResponseComparison) -> String {
     let percent = c.demerit_percent().map(|percent| format!("{percent:.2}"));
     format!(
         "{name:6} {:8} {:8.3} {:9.3} {:8.4} {:>6} {:7.4} {:7.4} {:11.4}\n",

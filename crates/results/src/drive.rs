@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::Op;
-use diskarm_core::spec::{Key, Kind, Shown, Spec, self};
+use diskarm_core::spec::{self, Key, Kind, Shown, Spec};
 use diskarm_core::units::Cylinder;
 use serde::Serialize;
 use serde_json::{Map, Value, json};

@@ -28,7 +28,7 @@ use diskarm_simulate::{Input, Model, Run};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::simulated::{Figures, Given, Inputs, Workload};
+use crate::simulated::{Inputs, SimulationMetrics, Workload, WorkloadSource};
 
 /// What was simulated.
 #[derive(Clone, Copy)]
@@ -56,7 +56,10 @@ pub fn simulated(simulated: Simulated<'_>, runs: &[Run], wall: Duration) -> Valu
     let (workload, seed) = match (simulated.input, &runs[0].replayed) {
         (Input::Traced(_), Some(replayed)) => (Workload::of_trace(replayed, warm_up), None),
         (Input::Generated(generated), _) => {
-            let (given, sector) = (Given::of(simulated.workload), simulated.model.disk().sector);
+            let (given, sector) = (
+                WorkloadSource::new(simulated.workload),
+                simulated.model.disk().sector,
+            );
             let workload = Workload::of_generated(generated, &given, sector, warm_up);
             (workload, Some(generated.seed))
         }
@@ -70,7 +73,7 @@ pub fn simulated(simulated: Simulated<'_>, runs: &[Run], wall: Duration) -> Valu
         workload,
         seed,
     };
-    value(&Figures::new(inputs, runs, wall))
+    value(&SimulationMetrics::new(inputs, runs, wall))
 }
 
 /// The output of `diskarm drives show --json`.

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use diskarm_core::request::Op;
 use diskarm_core::units::Span;
-use diskarm_simulate::replays::Predictions;
 use diskarm_fit::validate::{Accuracy, Judged, LockedFigures, Served, Sizes};
+use diskarm_simulate::replays::Predictions;
 use serde::Serialize;
 
 use crate::compared::op_name;

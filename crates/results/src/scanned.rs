@@ -1,13 +1,14 @@
 //! Results of scans: of simulated drives next to a foreground, with its cost, and of real devices.
 
 use std::fmt::Write;
-use std::sync::Arc;
 
 use diskarm_core::geometry::Layout;
-use diskarm_core::units::{Angle, Lbn, SectorCount, Span};
+use diskarm_core::units::{Lbn, SectorCount, Span};
 use diskarm_plot::rounded;
 use diskarm_queueing::media::streaming_bytes_per_s;
-use diskarm_scan::{Account, CHUNK, Foreground, PARTS, Place, Scan, Scanned as Ran, Seen, Settings};
+use diskarm_scan::{
+    Account, CHUNK, Foreground, PARTS, Place, Scan, Scanned as Ran, Seen, Settings,
+};
 use serde::Serialize;
 
 use crate::prose;
@@ -90,7 +91,7 @@ pub struct Scanned {
     /// What was seen of the drive; `None` inside.
     pub predictions: Option<Predictions>,
     /// How the scan continued: at each tenth of it.
-    pub progress: Vec<Step>,
+    pub progress: Vec<ScanProgress>,
     /// What cannot be read.
     pub unreadable: Vec<Unreadable>,
 }
@@ -142,7 +143,7 @@ impl Predictions {
 
 /// A moment of a scan.
 #[derive(Debug, Serialize)]
-pub struct Step {
+pub struct ScanProgress {
     /// The share of all blocks that was read.
     pub read_share: f64,
     /// When, in seconds.
@@ -153,7 +154,7 @@ pub struct Step {
 
 /// The names of what was scanned.
 #[derive(Clone, Copy, Debug)]
-pub struct Names<'a> {
+pub struct ScanNames<'a> {
     /// The drive.
     pub drive: &'a str,
     /// The drive that the scheduler believes it to be.
@@ -168,7 +169,12 @@ pub struct Names<'a> {
 
 impl Scanned {
     /// What `scan` gave, and the blocks that it could not read.
-    pub fn of(scan: &Scan<'_>, ran: &Ran, names: Names<'_>, unreadable: Vec<Unreadable>) -> Self {
+    pub fn of(
+        scan: &Scan<'_>,
+        ran: &Ran,
+        names: ScanNames<'_>,
+        unreadable: Vec<Unreadable>,
+    ) -> Self {
         let (place, depth) = match scan.place {
             Place::Outside(depth) => ("outside", Some(depth)),
             Place::Inside => ("inside", None),
@@ -230,7 +236,7 @@ impl Scanned {
                 .map(|sectors| mb((sectors.0 * ran.sector.0) as f64)),
             predictions: ran.seen.as_ref().map(Predictions::of),
             progress: tenths
-                .map(|(tenth, left_share)| Step {
+                .map(|(tenth, left_share)| ScanProgress {
                     read_share: f64::from(tenth) / 10.0,
                     time_s: ran.percents[10 * tenth as usize].as_s(),
                     left_share: *left_share,
@@ -514,7 +520,7 @@ mod tests {
             response: Span::from_us(100.0),
             ..Foreground::default()
         };
-        let names = Names {
+        let names = ScanNames {
             drive: "small",
             model: "small",
             workload: None,

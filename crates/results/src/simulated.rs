@@ -14,9 +14,12 @@ use diskarm_simulate::{Origin, Run, doubts, remarks};
 use serde::Serialize;
 
 use crate::prose;
+use columns::{
+    LOAD_HEADINGS, Load, Metrics, RequestClass, Table, decimals, load_line, with_interval,
+};
 use parts::PartMetrics;
 
-pub use workload::{FlagArrivals, Given, Workload};
+pub use workload::{OptionArrivals, Workload, WorkloadSource};
 
 /// Everything needed to repeat the run except the program's version.
 pub struct Inputs {
@@ -36,7 +39,7 @@ pub struct Inputs {
 
 /// Everything that `simulate` prints; the names are those of the JSON.
 #[derive(Serialize)]
-pub struct Figures {
+pub struct SimulationMetrics {
     drive: String,
     policy: String,
     /// `drive` if the policy is in the drive's own queue; absent if it is in the host's.
@@ -97,7 +100,7 @@ fn alike(runs: &[Run], of: impl Fn(&Run) -> Served) -> Alike {
     Alike::new(runs.iter().map(of).collect())
 }
 
-impl Figures {
+impl SimulationMetrics {
     /// The figures of one run or several replications, which took `wall` in total.
     ///
     /// # Panics
@@ -110,7 +113,8 @@ impl Figures {
         let all = RequestClass::of(&every);
         let direction = |op| RequestClass::of(&alike(runs, |run| run.report.of(op).clone()));
         let first = &runs[0];
-        let stream = |number: usize| RequestClass::of(&alike(runs, |run| run.streams[number].clone()));
+        let stream =
+            |number: usize| RequestClass::of(&alike(runs, |run| run.streams[number].clone()));
         let streams: Vec<RequestClass> = (0..first.streams.len()).map(stream).collect();
         let windows = first.windows.as_ref();
         let disks = Disk::all(first);

@@ -16,7 +16,7 @@ use diskarm_core::request::Op;
 use diskarm_core::units::Span;
 use diskarm_queueing::mirrored::{READ, WRITE, largest_rate, read_wait, write_wait};
 use diskarm_queueing::pivot::{Divided, Reads};
-use diskarm_queueing::priority::{Class, self};
+use diskarm_queueing::priority::{self, Class};
 use diskarm_queueing::{Distances, Moments, Service, birth_death, e2m1, mg1, mmc};
 
 use crate::{Error, Model, Run};
@@ -165,7 +165,9 @@ fn service(theory: &Theory, alone: &Runs, model: &Model) -> Group {
     // With zero latency theory and simulation draw the line between these two differently.
     if buffer.read_on_arrival || buffer.write_on_arrival {
         let both = part(|parts| parts.rotation + parts.transfer);
-        values.push(Value::new("media_ms", "rotational wait and transfer, ms", media).with_simulation(both));
+        values.push(
+            Value::new("media_ms", "rotational wait and transfer, ms", media).with_simulation(both),
+        );
     } else {
         let rotation = Value::new("rotation_ms", "rotational wait, ms", any.rotation.first);
         values.push(rotation.with_simulation(part(|parts| parts.rotation)));
@@ -209,7 +211,9 @@ fn in_order(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Resul
         let label = format!("at {:.1} requests/s, {load:.0} % busy", rate.per_s());
         let value = Value::new("response_ms", label, found.map(|found| found.mean));
         let runs = simulator.open("fcfs", rate.pause)?;
-        Ok(value.with_rate(rate.per_s()).with_simulation(runs.steady(response_of_all)))
+        Ok(value
+            .with_rate(rate.per_s())
+            .with_simulation(runs.steady(response_of_all)))
     };
     Ok(Group {
         name: "fcfs",
@@ -247,7 +251,11 @@ fn reads_first(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Re
 /// The numbers of requests to choose from at which services are simulated, besides one.
 const CHOICES: [u32; 7] = [2, 4, 8, 16, 32, 64, birth_death::MAX];
 
-fn shortest_access(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Result<Group, Error> {
+fn shortest_access(
+    theory: &Theory,
+    simulator: &Simulator<'_>,
+    rates: &[Rate],
+) -> Result<Group, Error> {
     let alone = theory.any.total.first;
     let mut measured: Vec<(u32, Option<SimulatedMean>)> = Vec::new();
     for clients in CHOICES {
@@ -268,7 +276,11 @@ fn shortest_access(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -
         let label = format!("response at {:.1} requests/s, ms", rate.per_s());
         let runs = simulator.open("satf", rate.pause)?;
         let value = Value::new("response_ms", label, found).approximate();
-        values.push(value.with_rate(rate.per_s()).with_simulation(runs.steady(response_of_all)));
+        values.push(
+            value
+                .with_rate(rate.per_s())
+                .with_simulation(runs.steady(response_of_all)),
+        );
     }
     Ok(Group {
         name: "satf",
@@ -295,7 +307,11 @@ fn power(alone_ms: f64, measured: &[(u32, Option<SimulatedMean>)]) -> f64 {
 const CLIENTS: usize = 128;
 
 /// The values of two drives of one model, with the same data.
-fn pair_groups(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Result<[Group; 3], Error> {
+fn pair_groups(
+    theory: &Theory,
+    simulator: &Simulator<'_>,
+    rates: &[Rate],
+) -> Result<[Group; 3], Error> {
     Ok([
         positioning(theory, simulator)?,
         reads(theory, simulator, rates)?,
@@ -370,7 +386,9 @@ fn reads(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Result<G
         let shared = value("shared_response_ms", "one queue (M/M/2)", shared);
         values.extend([
             simple.with_simulation(random).approximate(),
-            cyclic.with_simulation(found("routing=cyclic")?).approximate(),
+            cyclic
+                .with_simulation(found("routing=cyclic")?)
+                .approximate(),
             shared.with_simulation(found("queue=shared")?).approximate(),
         ]);
     }
@@ -420,7 +438,7 @@ fn by_address(simulator: &Simulator<'_>, rates: &[Rate]) -> Result<Group, Error>
             "least response, ms",
             response(min.as_ref()),
         );
-        let with_pair = |value: Value, found: Option<&Divided>| match found {
+        let simulated_value = |value: Value, found: Option<&Divided>| match found {
             Some(found) => Ok::<_, Error>(value.with_simulation(simulated(found, rate)?)),
             None => Ok(value),
         };

@@ -83,7 +83,13 @@ fn intervals_are_narrow() {
 fn zones_make_seek_and_transfer_depend_on_each_other() {
     let off = |drive, sectors| {
         let sectors = SectorCount(sectors);
-        let compared = compared(drive, &Parameters { sectors, ..parameters() });
+        let compared = compared(
+            drive,
+            &Parameters {
+                sectors,
+                ..parameters()
+            },
+        );
         let mut values = simulated(&compared);
         let (_, value) = values.find(|(_, value)| value.name == "cv").unwrap();
         assert_eq!(value.is_exact, drive == "hp-335h");

@@ -14,9 +14,9 @@ use diskarm_simulate::Model;
 use crate::chap;
 use crate::error::Error;
 
-/// The help of the URL.
+/// Returns the help of the URL.
 pub fn help() -> String {
-    format!("{DRIVES}\n\n{}\n\n{REAL}", realism::HELP)
+    format!("{DRIVES}\n\n{}\n\n{REAL}", REALISM)
 }
 
 const DRIVES: &str = "\
@@ -24,12 +24,11 @@ The drive:
 - sim:NAME: a drive of the catalogue, simulated
 - sim:FILE.toml: a drive of your own specification, simulated
 - /dev/sgX, or a block device such as /dev/sdX: a real drive, on Linux
-- iscsi://HOST[:PORT]/TARGET/LUN: a drive behind an iSCSI target; without a target, the \
-error lists those that there are
+- iscsi://HOST[:PORT]/TARGET/LUN: an iSCSI drive; without a target, the error lists the targets of \
+the host
 
-A simulated drive answers as a disk does, in virtual time, through a host that takes 0.05 to 0.15 \
-ms between commands. It is measured without a look at its specification, and written to, as \
-nothing is lost.";
+A simulated drive answers SCSI commands in virtual time, with 0.05 to 0.15 ms of host time between \
+commands. Measurements never read its specification. They write to it, which loses nothing.";
 
 const REAL: &str = "A real drive is only read, unless --allow-writes permits more.";
 
@@ -39,36 +38,34 @@ const HOST: Host = Host {
     max: Span::from_ns(150_000),
 };
 
-/// What is measured.
+/// The drive to measure.
 pub enum Target {
     /// A simulated drive.
     Simulated(Box<Model>, Realism),
     /// A real drive, by the path of its device.
     Real(PathBuf),
-    /// A drive behind an iSCSI target.
+    /// A drive of an iSCSI target.
     Iscsi(Address, Option<Credentials>),
 }
 
-/// What may be done to a drive's data.
+/// Permission to overwrite the data of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writes {
-    /// Nothing.
     Forbidden,
-    /// They may be overwritten if the drive looks empty.
+    /// Allowed if the drive looks empty.
     Empty,
-    /// They may be overwritten.
     Any,
 }
 
 impl Target {
-    /// Reads a URL. `chap` says where the names and secrets for an iSCSI target are.
+    /// Parses a URL; `chap` is the source of names and secrets for an iSCSI target.
     pub fn parse(url: &str, chap: Option<&str>) -> Result<Self, Error> {
         if url.starts_with('/') {
             return Ok(Self::Real(url.into()));
         }
         match url.split_once(':') {
             Some(("sim", name)) => {
-                let (name, realism) = realism::of(name)?;
+                let (name, realism) = split_realism(name)?;
                 let model = Model::find(name).map_err(|error| error.calling("URL"))?;
                 Ok(Self::Simulated(Box::new(model), realism))
             }
@@ -90,12 +87,12 @@ impl Target {
         }
     }
 
-    /// Whether writes lose nothing.
+    /// Returns true if writes lose nothing.
     pub fn is_simulated(&self) -> bool {
         matches!(self, Self::Simulated(..))
     }
 
-    /// The files that it is read from.
+    /// Returns the files that the drive is read from.
     pub fn files(&self) -> Files {
         match self {
             Self::Simulated(model, _) => Files::default().reading("URL", &model.name),
@@ -104,8 +101,8 @@ impl Target {
         }
     }
 
-    /// Opens a connection. A simulated drive begins anew, with the seed for its angle and the
-    /// delays of its host.
+    /// Opens a connection. A simulated drive starts over; the seed is for its angle and the delays of
+    /// its host.
     pub fn connect(&self, writes: Writes, seed: u64) -> Result<Box<dyn Transport>, Broken> {
         match self {
             Self::Simulated(model, realism) => {
@@ -134,8 +131,8 @@ impl Target {
         }
     }
 
-    /// Whether a connection to a real drive is to the one that was asked before: drives get other
-    /// paths when they come and go. A simulated drive cannot.
+    /// Checks that a connection is to the expected drive: real drives may get other paths when they
+    /// are reconnected.
     pub fn check(&self, drive: &mut dyn Transport, expected: &Identity) -> Result<(), Broken> {
         if self.is_simulated() {
             return Ok(());
@@ -157,7 +154,7 @@ impl Target {
     }
 }
 
-/// The error of a URL without a target: which ones there are.
+/// Returns the error of a URL without a target, which lists the targets.
 fn unnamed(url: &str, address: &Address, credentials: Option<&Credentials>) -> Error {
     match diskarm_initiator::targets(address, credentials) {
         Ok(targets) if targets.is_empty() => Error::Drive(format!("{url}: has no targets")),
@@ -169,18 +166,18 @@ fn unnamed(url: &str, address: &Address, credentials: Option<&Credentials>) -> E
     }
 }
 
-/// The parameters, for the help.
-pub const HELP: &str = "\
+/// The help of the parameters that make a simulated drive harder to measure.
+const REALISM: &str = "\
 Parameters in parentheses make it more like a real drive and its host, \
 sim:hp-c2247(noise=0.1ms, places=notches):
-- noise: standard deviation of the instants at which commands are seen to end
-- places: how it tells where blocks are: translated, by TRANSLATE ADDRESS (the default); notches, \
-by notch pages and READ CAPACITY; hidden, in no way
-- nominal=yes: its mode pages have nominal values, which are not its own
+- noise: standard deviation of the measured completion times
+- places: how the drive reports the positions of blocks: translated, by TRANSLATE ADDRESS (the \
+default); notches, by notch pages and READ CAPACITY; hidden, not at all
+- nominal=yes: its mode pages have nominal values instead of its own
 - adaptive=yes: it chooses its buffer ratios itself";
 
-/// Divides what follows `sim:` into the drive and what is in parentheses after it.
-pub fn of(url: &str) -> Result<(&str, Realism), InputError> {
+/// Splits the text after `sim:` into the drive and the parameters in parentheses.
+fn split_realism(url: &str) -> Result<(&str, Realism), InputError> {
     let parameters = |url| str::strip_suffix(url, ")").and_then(|url| url.rsplit_once('('));
     let Some((drive, parameters)) = parameters(url) else {
         if url.contains('(') && !url.ends_with(".toml") {
@@ -239,14 +236,14 @@ mod tests {
     #[test]
     fn parameters_stand_in_parentheses() {
         for name in ["hp-c2247", "./a(1).toml"] {
-            assert_eq!(of(name), Ok((name, Realism::default())));
+            assert_eq!(split_realism(name), Ok((name, Realism::default())));
         }
-        let (drive, realism) = of("./a.toml(noise=0.1ms, places=hidden)").unwrap();
+        let (drive, realism) = split_realism("./a.toml(noise=0.1ms, places=hidden)").unwrap();
         assert_eq!(drive, "./a.toml");
         assert_eq!(realism.noise, Span::from_us(100.0));
         assert_eq!(realism.places, Places::Untold);
         for wrong in ["a(noise=1)", "a(places=here)", "a(hum=1ms)", "a(noise=1ms"] {
-            assert!(of(wrong).is_err(), "{wrong}");
+            assert!(split_realism(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Options, exports and the main loop of a server, whatever its protocol.
 
-use std::io::{Write, self};
+use std::io::{self, Write};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::exit;
@@ -10,23 +10,24 @@ use diskarm_core::units::Span;
 use diskarm_results::output_file::{Files, PartialFile};
 use diskarm_results::prose;
 use diskarm_serve::store::StoreChoice;
-use diskarm_serve::{Address, CONNECTIONS, Export, ExportFigures, Listener, POLICY, Pace, Protocol, Recorder, Server, Setting, Speed, Stopper, Tapped};
+use diskarm_serve::{
+    Address, CONNECTIONS, Export, ExportFigures, Listener, POLICY, Pace, Protocol, Recorder,
+    Server, Setting, Speed, Stopper, Tapped,
+};
 use diskarm_simulate::{Blocks, Model};
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use super::live::{self, Exports, Live};
+use crate::args::whole;
 use crate::args::{self, Changes};
 use crate::error::Error;
 use crate::output;
-use crate::args::whole;
 use crate::trace::input::writable_formats;
-use super::live::{Exports, Live, self};
 
 /// The options of every protocol.
 #[derive(clap::Args)]
-#[command(group(clap::ArgGroup::new("exports").required(true).multiple(true)
-    .args(["drive", "export"])))]
 pub struct Options {
     /// Drive: a name from the catalogue, or a .toml file
     #[arg(long, value_name = "NAME|FILE", long_help = args::stack_help())]
@@ -44,7 +45,7 @@ pub struct Options {
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     size: Option<String>,
 
-    /// Where the data are: memory, file:PATH or snapshot:PATH
+    /// Storage of the data: memory, file:PATH or snapshot:PATH
     #[arg(long, value_name = "STORE", default_value = "memory", value_parser = store)]
     #[arg(long_help = prose::flowing(STORE))]
     store: StoreChoice,
@@ -53,18 +54,13 @@ pub struct Options {
     #[arg(long)]
     read_only: bool,
 
-    /// Record what clients do, with the drive's answers, as a trace
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "drive",
-        conflicts_with = "instant"
-    )]
+    /// Record requests and response times as a trace
+    #[arg(long, value_name = "FILE")]
     #[arg(long_help = prose::flowing(RECORD))]
     record: Option<String>,
 
     /// Format of recorded traces
-    #[arg(long, value_name = "FORMAT", default_value = "msr", value_parser = formats())]
+    #[arg(long, value_name = "FORMAT", default_value = "msr", value_parser = writable_formats())]
     record_format: String,
 
     /// Serve another drive under a name: 'NAME(drive=..., policy=..., size=..., store=...,
@@ -77,24 +73,24 @@ pub struct Options {
     #[arg(allow_negative_numbers = true, value_parser = whole::<usize>(1..=1000))]
     connections: usize,
 
-    /// Let the drive's time run faster, or slower: 10 is ten times as fast
+    /// Run the drive's time faster or slower: 10 is ten times as fast
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = speed)]
-    #[arg(allow_negative_numbers = true, conflicts_with = "instant")]
+    #[arg(allow_negative_numbers = true)]
     speed: Speed,
 
-    /// Answer every request at once
+    /// Answer every request immediately
     #[arg(long, alias = "no-time")]
     instant: bool,
 
-    /// Watch the clock as long as requests are under way, which takes a processor; otherwise it is
-    /// for 200 us before each reply
-    #[arg(long, conflicts_with = "instant")]
+    /// Poll the clock while requests are in progress, which occupies a processor; by default only for
+    /// 200 us before each reply
+    #[arg(long)]
     spin: bool,
 
-    /// How late one reply in a hundred may be before the host is too slow, where an export does
-    /// not say
+    /// Report that the host is too slow if more than one reply in a hundred is later than this, unless
+    /// an export has its own limit
     #[arg(long, alias = "bound", value_name = "TIME", default_value = "100us")]
-    #[arg(value_parser = time, allow_hyphen_values = true, conflicts_with = "instant")]
+    #[arg(value_parser = time, allow_hyphen_values = true)]
     max_lateness: Span,
 
     /// Seed of random faults and errors of the drive
@@ -102,43 +98,44 @@ pub struct Options {
     #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=u64::MAX))]
     seed: u64,
 
-    /// Print what has been served, and how late, on standard error every ten seconds; on a
-    /// terminal, show it on a screen, if this program was built with `dashboard`
+    /// Print request counts and lateness on standard error every ten seconds; on a terminal show a
+    /// full screen, if this program was built with `dashboard`
     #[arg(long)]
     watch: bool,
 
-    /// Answer GET /metrics with what has been served, as OpenMetrics, at this address
+    /// Answer GET /metrics at this address with statistics, as OpenMetrics
     #[arg(long, value_name = "HOST:PORT", value_parser = address)]
     metrics: Option<Address>,
 
-    /// Take commands at a Unix socket, from `diskarm serve ctl`: power cuts, errors, figures
+    /// Accept commands of `diskarm serve ctl` at a Unix socket: power cuts, errors, statistics
     ///
-    /// For power cuts the server keeps in memory what sectors held before writes that can be lost.
+    /// For power cuts the server keeps the old data of sectors whose writes can still be lost in
+    /// memory.
     #[arg(long, value_name = "PATH")]
     control: Option<PathBuf>,
 
-    /// Print what was served as JSON: one object; names end in their unit
+    /// Print statistics at the end as JSON: one object; names end in their unit
     #[arg(long)]
     json: bool,
 }
 
-const STORE: &str = "Where the data are.
+const STORE: &str = "Storage of the data.
 
-memory: gone when the server ends. Only what has been written takes up memory.
+memory: lost when the server ends. Only written blocks take up memory.
 
-file:PATH: a file, which is made if there is none. What was written before a flush that completed, \
-or with force unit access, survives the end of the server, whatever ends it.
+file:PATH: a file, which is created if necessary. Data written before a completed flush, or with \
+force unit access, survive however the server ends.
 
-snapshot:PATH: a file that is never written; what is written stays in memory.";
+snapshot:PATH: a file that is never written; writes stay in memory.";
 
-const RECORD: &str = "Record what clients do, with the drive's answers, as a trace.
+const RECORD: &str = "Record requests and response times as a trace.
 
 `diskarm simulate --trace FILE` with the same drive and policy replays it at the recorded times, \
 and gives the response times that were served. The file is complete when the server has ended; it \
 replaces an earlier one, unless it has no requests. \
-Times are those of the drive, from its first request on. Traces have reads and writes that \
-succeeded. What else there was is counted at the end: a flush among other requests delays them, \
-which a replay does not know.";
+Times are those of the drive, from its first request. Traces have successful reads and writes. \
+Other requests are counted at the end: a flush, for example, delays requests, which a replay does \
+not show.";
 
 fn store(text: &str) -> Result<StoreChoice, String> {
     StoreChoice::parse(text).ok_or_else(|| format!("expected {}", StoreChoice::EXPECTED))
@@ -157,14 +154,13 @@ fn time(text: &str) -> Result<Span, String> {
     Pace::parse_bound(text).ok_or_else(|| format!("expected {}", Pace::BOUND))
 }
 
-/// What was served.
+/// The statistics of all exports.
 #[derive(Serialize)]
-struct Served {
+struct ServerStatistics {
     exports: Vec<ExportFigures>,
 }
 
 impl Options {
-    /// How the time of all exports passes.
     fn pace(&self) -> Pace {
         Pace {
             speed: (!self.instant).then_some(self.speed),
@@ -173,13 +169,9 @@ impl Options {
         }
     }
 
-    /// The exports, that of `--drive` first.
+    /// Returns the exports, that of `--drive` first.
     pub fn settings(&self) -> Result<Vec<Setting>, Error> {
         let changes = self.changes.edits().map_err(Error::Input)?;
-        if let (Some(change), None) = (changes.first(), &self.drive) {
-            let expected = "--drive, whose specification it changes";
-            return Err(Error::option("--set", change.to_string(), expected));
-        }
         let first = self.drive.as_ref().map(|drive| Setting {
             name: String::new(),
             drive: drive.clone(),
@@ -196,15 +188,18 @@ impl Options {
             let setting = Setting::parse(text, "--export");
             let setting = setting.map_err(|error| error.in_argument("--export"))?;
             if settings.iter().any(|other| other.name == setting.name) {
-                let expected = "a name of its own for each export";
-                return Err(Error::option("--export", setting.name, expected));
+                return Err(Error::Usage(format!(
+                    "`--export`: two exports are called {:?}; give each its own name",
+                    setting.name
+                )));
             }
             settings.push(setting);
         }
         Ok(settings)
     }
 
-    /// Serves what `build` makes of `settings` until a signal comes. `uri` tells where each is.
+    /// Serves the exports that `build` makes of `settings` until a signal arrives; `uri` returns the
+    /// address of each.
     pub fn serve<P: Protocol<Device: Tapped + 'static>>(
         &self,
         protocol: P,
@@ -214,16 +209,17 @@ impl Options {
         uri: impl Fn(&Listener, &Setting) -> String,
     ) -> Result<(), Error> {
         let pace = self.pace();
-        let mut files = record::inputs(settings)?;
+        let mut files = inputs(settings)?;
         let (mut exports, mut recordings) = (Vec::new(), Vec::new());
         for setting in settings {
             let export = build(setting, pace, self.seed)?;
-            let begun = record::begin(setting, export, &self.record_format, &mut files)?;
-            exports.push(begun.0);
-            recordings.push(begun.1);
+            let (export, recording) =
+                start_recording(setting, export, &self.record_format, &mut files)?;
+            exports.push(export);
+            recordings.push(recording);
         }
         let control = self.control.as_deref();
-        let control = control.map(control::socket).transpose()?;
+        let control = control.map(live::control_socket).transpose()?;
         let sizes = exports.iter().map(|export| export.facts.bytes()).collect();
         let drives: Vec<String> = exports
             .iter()
@@ -259,12 +255,12 @@ impl Options {
         };
         let server = server.map_err(failed)?;
         if let Some(socket) = control {
-            control::start(&server, socket, &what).map_err(failed)?;
+            live::start_control(&server, socket, &what).map_err(failed)?;
         }
         let stopper = server.stopper().map_err(failed)?;
-        end_by(signals, stopper, self.watch && live::has_screen());
+        stop_on_signal(signals, stopper, self.watch && live::has_screen());
         for line in lines {
-            // A server whose words nobody reads serves all the same.
+            // The server runs even if this cannot be printed.
             let _ = writeln!(io::stderr(), "{line}");
         }
         let served = self.wait(server, &what, metrics).map_err(failed)?;
@@ -272,16 +268,16 @@ impl Options {
             let _ = std::fs::remove_file(path);
         }
         let mut exports = what.figures(&served);
-        let ended = record::finish(recordings, &mut exports);
+        let ended = finish_recordings(recordings, &mut exports);
         if self.json {
-            output::print_json(&Served { exports })?;
+            output::print_json(&ServerStatistics { exports })?;
         } else {
             output::print(&exports.iter().map(ExportFigures::text).collect::<String>())?;
         }
         ended
     }
 
-    /// Waits for the end of a server, and lets others know meanwhile what it does.
+    /// Waits for the end of a server, with its statistics as metrics and on the terminal.
     fn wait(
         &self,
         server: Server,
@@ -295,25 +291,26 @@ impl Options {
         if let Some(socket) = metrics {
             live.clone().serve_metrics(socket)?;
         }
-        let shown = match self.watch {
-            true => Some(live.show(server.stopper()?)?),
-            false => None,
+        let display = if self.watch {
+            Some(live.show(server.stopper()?)?)
+        } else {
+            None
         };
         let served = server.wait();
-        if let Some(shown) = shown {
-            shown.end();
+        if let Some(display) = display {
+            display.end();
         }
         Ok(served)
     }
 }
 
-/// Lets the first signal stop a server, and the second end the program, which may have a screen.
-fn end_by(mut signals: Signals, stopper: Stopper, has_screen: bool) {
+/// Makes the first signal stop the server, and the second end the program, which may have a screen.
+fn stop_on_signal(mut signals: Signals, stopper: Stopper, has_screen: bool) {
     thread::spawn(move || {
         for (count, signal) in signals.forever().enumerate() {
             if count > 0 {
                 if has_screen {
-                    live::give_back_screen();
+                    live::restore_terminal();
                 }
                 exit(128 + signal);
             }
@@ -322,9 +319,8 @@ fn end_by(mut signals: Signals, stopper: Stopper, has_screen: bool) {
     });
 }
 
-/// The sockets that systemd passes and those at `given` addresses, or the one at `standard` if
-/// there is none. Where others than this machine may not reach them, `private` is what is expected
-/// of an address.
+/// Returns the sockets that systemd passes and those at `given` addresses, or the one at `standard`
+/// if there are none. If other machines may not connect, `private` says how to allow it.
 pub fn listeners(
     given: &[Address],
     standard: &str,
@@ -337,7 +333,9 @@ pub fn listeners(
     let bound = listeners.iter().filter(|listener| listener.is_public());
     let bound = bound.filter_map(|listener| Some(listener.tcp_address()?.to_string()));
     if let (Some(expected), Some(public)) = (private, written.chain(bound).next()) {
-        return Err(Error::option("--listen", public, expected));
+        return Err(Error::Usage(format!(
+            "`--listen`: other machines can connect to {public}; {expected}"
+        )));
     }
     let standard = Address::parse(standard);
     let addresses = match (given, listeners.is_empty()) {
@@ -347,10 +345,9 @@ pub fn listeners(
     for address in addresses {
         let listener = Listener::bind(address);
         listeners.push(listener.map_err(|source| match source.kind() {
-            io::ErrorKind::AddrInUse => {
-                let expected = "an address on which no program listens yet";
-                Error::option("--listen", address.to_string(), expected)
-            }
+            io::ErrorKind::AddrInUse => Error::Usage(format!(
+                "`--listen`: another program already listens on {address}"
+            )),
             _ => Error::Io {
                 doing: "listen",
                 path: address.to_string(),
@@ -361,7 +358,7 @@ pub fn listeners(
     Ok(listeners)
 }
 
-/// Something of the operating system failed that is not about a file.
+/// Returns the error of a system call that is not about a file.
 fn failed(source: io::Error) -> Error {
     Error::Io {
         doing: "serve",
@@ -376,9 +373,9 @@ pub struct Recording {
     recorder: Recorder,
 }
 
-/// Begins the recording that `setting` asks for, if it does, in `format`; returns the export, whose
-/// device is watched then. Inputs of the command are among `files`.
-pub fn begin<D: Tapped + 'static>(
+/// Starts the recording of an export in `format`, if `setting` has one; returns the export with its
+/// device wrapped. Inputs of the command are among `files`.
+fn start_recording<D: Tapped + 'static>(
     setting: &Setting,
     mut export: Export<D>,
     format: &str,
@@ -388,12 +385,15 @@ pub fn begin<D: Tapped + 'static>(
         return Ok((export, None));
     };
     let Some(mut timing) = export.timing else {
-        let expected = "no --instant, without which there is no drive that answers";
-        return Err(Error::option("--record", path, expected));
+        return Err(Error::Usage(
+            "`--record` cannot be combined with `--instant`: without time there are no answers of a \
+             drive"
+                .to_owned(),
+        ));
     };
     let model = setting.model()?;
     let blocks = Blocks::of(&model)?;
-    let part = files.output("--record", path)?.begin()?;
+    let part = files.output("--record", path)?.create()?;
     let file = part.file().try_clone();
     let file = file.map_err(|source| part.failed(source))?;
     let (recorder, tap) = Recorder::start(file, path, format, blocks)?;
@@ -404,8 +404,8 @@ pub fn begin<D: Tapped + 'static>(
     Ok((export, Some(Recording { part, recorder })))
 }
 
-/// The files that `settings` have the command read.
-pub fn inputs(settings: &[Setting]) -> Result<Files, Error> {
+/// Returns the input files of `settings`.
+fn inputs(settings: &[Setting]) -> Result<Files, Error> {
     let mut files = Files::default();
     for setting in settings {
         let model = Model::assemble(&setting.drive)?;
@@ -420,9 +420,9 @@ pub fn inputs(settings: &[Setting]) -> Result<Files, Error> {
     Ok(files)
 }
 
-/// Ends `recordings`, whose devices are gone: their files get their names, and the figures of each
-/// export say what is in them. One without requests does not replace an earlier file.
-pub fn finish(
+/// Completes `recordings` after their devices are gone: files get their names, and the statistics of
+/// each export describe them. A recording without requests does not replace an earlier file.
+fn finish_recordings(
     recordings: Vec<Option<Recording>>,
     exports: &mut [ExportFigures],
 ) -> Result<(), Error> {
@@ -432,7 +432,7 @@ pub fn finish(
             let mut recorded = recorder.finish()?;
             recorded.add_requests(&figures.counts);
             if recorded.requests == 0 && part.replaces() {
-                let note = "there was nothing to record: the file is as it was before";
+                let note = "there was nothing to record: the earlier file is unchanged";
                 recorded.notes.push(note.to_owned());
             } else {
                 part.finish()?;

@@ -7,10 +7,10 @@ use diskarm_results::prose;
 use diskarm_trace::{Reader, Summary};
 use serde::Serialize;
 
+use super::input::Input;
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
-use super::input::Input;
 
 /// Summarise a trace
 ///
@@ -28,9 +28,9 @@ pub struct Args {
     json: bool,
 }
 
-/// Everything that is printed; the names are those of the JSON.
+/// The results; the names are those of the JSON.
 #[derive(Serialize)]
-struct Figures {
+struct TraceSummary {
     file: String,
     format: &'static str,
     /// The first record's time on the format's own clock, in nanoseconds, if times are relative to
@@ -87,7 +87,6 @@ struct Device {
 /// The number of records between two readings of the clock.
 const STRIDE: u64 = 1 << 16;
 
-/// Reads the trace and prints its figures.
 pub fn run(args: Args) -> Result<(), Error> {
     let mut trace = args.input.open()?;
     let mut summary = Summary::default();
@@ -99,15 +98,15 @@ pub fn run(args: Args) -> Result<(), Error> {
         }
     }
     drop(progress);
-    let figures = Figures::of(&summary, &trace);
+    let results = TraceSummary::new(&summary, &trace);
     if args.json {
-        return output::print_json(&figures);
+        return output::print_json(&results);
     }
-    output::print(&figures.text(trace.format().summary))
+    output::print(&results.text(trace.format().summary))
 }
 
-impl Figures {
-    fn of(summary: &Summary, trace: &Reader) -> Self {
+impl TraceSummary {
+    fn new(summary: &Summary, trace: &Reader) -> Self {
         let share = |count: u64| count as f64 / summary.requests_count as f64;
         let length = summary.arrivals.map(|(first, last)| last - first);
         let mut sizes: Vec<_> = summary.sizes.iter().collect();
@@ -176,8 +175,8 @@ const DEVICES: usize = 12;
 /// The longest queue with its own line.
 const SHORT_QUEUES: usize = 4;
 
-impl Figures {
-    /// The summary as text; `summary` describes the format.
+impl TraceSummary {
+    /// Formats the results as text; `summary` describes the format.
     fn text(&self, summary: &str) -> String {
         let mut text = String::new();
         line(&mut text, "trace", &self.file);
@@ -238,7 +237,7 @@ impl Figures {
         }
     }
 
-    /// Single lengths, then ranges of doubling width.
+    /// Adds a share for each short queue, then for ranges of doubling width.
     fn queues(&self, text: &mut String) {
         let Some(counts) = &self.queue_requests else {
             return;
@@ -299,7 +298,7 @@ impl Figures {
 }
 
 impl Arrivals {
-    /// A chart of them, with its scales.
+    /// Formats a chart with its scales.
     fn text(&self) -> String {
         let from = self.from_s;
         let end = from + self.interval_s * self.requests.len() as f64;
@@ -317,7 +316,7 @@ impl Arrivals {
         };
         let first = from * scale;
         let window = if shown - first < 0.1 {
-            // In so few of the thousandths that are printed, its end would not tell its length.
+            // Printed with three decimals, the end would not show the length.
             let (length, of_length) = brief(end - from);
             format!("in {length:.3} {of_length} from {first:.3} {unit} on")
         } else {
@@ -326,15 +325,11 @@ impl Arrivals {
         let title = format!(
             "arrivals {window}, {column:.6} {of_column} a column, up to {rate:.3} requests/s:"
         );
-        format!(
-            "\n{}{}",
-            prose::wrapped(&title, 0),
-            bars(&self.requests)
-        )
+        format!("\n{}{}", prose::wrapped(&title, 0), bars(&self.requests))
     }
 }
 
-/// A time in the unit that people use for it, from nanoseconds on.
+/// Converts a time to the unit that people use for it, from nanoseconds up.
 fn brief(seconds: f64) -> (f64, &'static str) {
     match seconds {
         0.0 => (0.0, "s"),
@@ -345,7 +340,7 @@ fn brief(seconds: f64) -> (f64, &'static str) {
     }
 }
 
-/// A value with its label, on lines of at most 80 columns.
+/// Adds a value with its label, on lines of at most 80 columns.
 fn line(text: &mut String, label: &str, value: &str) {
     *text += &prose::labelled(label, value, 13);
 }
@@ -355,15 +350,16 @@ fn kib(bytes: Bytes) -> String {
 }
 
 /// The maximum number of columns of a chart.
-pub const COLUMNS: usize = 64;
+const COLUMNS: usize = 64;
 
 /// Lines of a chart, each of eight steps.
 const LINES: usize = 4;
 
 const STEPS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// A bar for each of `counts`, the tallest as high as the chart. Every nonzero count is visible.
-pub fn bars(counts: &[u64]) -> String {
+/// Draws a bar for each of `counts`, the tallest as high as the chart. Every nonzero count is
+/// visible.
+fn bars(counts: &[u64]) -> String {
     let tallest = counts.iter().copied().max().unwrap_or(0).max(1);
     let top = (LINES * 8) as u128;
     let height = |count: &u64| (u128::from(*count) * top).div_ceil(tallest.into()) as usize;

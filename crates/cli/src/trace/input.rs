@@ -4,12 +4,14 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use diskarm_core::text::quantity;
 use diskarm_core::units::{Bytes, Instant, SectorCount};
-use diskarm_trace::input::{Disks, Factor, Notes, parse_instant};
-use diskarm_trace::{ArrivalEvent, FORMATS, OnError, Reader, TraceError, disabled_formats};
+use diskarm_trace::adapt::{Disks, Factor, Notes, parse_instant};
+use diskarm_trace::{
+    ArrivalEvent, FORMATS, OnError, Reader, TraceError, disabled_formats, writable,
+};
 
 use crate::error::Error;
 
-/// Which trace, and how to read it.
+/// A trace, and how to read it.
 #[derive(clap::Args)]
 pub struct Input {
     /// The trace; - for standard input
@@ -20,7 +22,7 @@ pub struct Input {
     reading: Reading,
 }
 
-/// How to read a trace.
+/// Options of reading a trace.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Reading {
     /// Format of the trace, if it cannot be detected
@@ -28,51 +30,49 @@ pub struct Reading {
     format: Option<String>,
 
     /// On an invalid row: stop, or skip it and count it by reason
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Bad::Stop)]
-    on_error: Bad,
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = InvalidRow::Stop)]
+    on_error: InvalidRow,
 
     /// Which event counts as the arrival in traces of the Linux block layer (blktrace, blkparse):
     /// issue to the device, or queueing
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Issue)]
-    arrival: When,
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ArrivalChoice::Issue)]
+    arrival: ArrivalChoice,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Bad {
+enum InvalidRow {
     Stop,
     Skip,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum When {
+enum ArrivalChoice {
     Issue,
     Queue,
 }
 
 impl Input {
-    /// Its name, as typed.
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// Opens it.
     pub fn open(&self) -> Result<Reader, TraceError> {
         self.reading.to_library().open(&self.file)
     }
 }
 
 impl Reading {
-    /// The options of the library.
+    /// Returns the options as the library has them.
     pub fn to_library(&self) -> diskarm_simulate::Reading {
         diskarm_simulate::Reading {
             format: self.format.clone(),
             on_error: match self.on_error {
-                Bad::Stop => OnError::Stop,
-                Bad::Skip => OnError::Skip,
+                InvalidRow::Stop => OnError::Stop,
+                InvalidRow::Skip => OnError::Skip,
             },
             arrival: match self.arrival {
-                When::Issue => ArrivalEvent::Issue,
-                When::Queue => ArrivalEvent::Queue,
+                ArrivalChoice::Issue => ArrivalEvent::Issue,
+                ArrivalChoice::Queue => ArrivalEvent::Queue,
             },
         }
     }
@@ -85,8 +85,9 @@ fn formats() -> PossibleValuesParser {
     PossibleValuesParser::new(FORMATS.iter().map(value).chain(missing()))
 }
 
-/// Names of formats that this build lacks; for these the library reports what is missing.
-pub fn missing() -> impl Iterator<Item = PossibleValue> {
+/// Returns the hidden names of formats that this build lacks, for which the library reports how to
+/// get them.
+fn missing() -> impl Iterator<Item = PossibleValue> {
     let names = disabled_formats().iter().map(|format| format.name);
     names.map(|name| PossibleValue::new(name).hide(true))
 }
@@ -95,7 +96,7 @@ pub fn missing() -> impl Iterator<Item = PossibleValue> {
 #[derive(clap::Args)]
 pub struct Adapt {
     #[command(flatten)]
-    part: Part,
+    part: TracePart,
 
     /// Renumber the devices from 0, in order of first appearance
     #[arg(long)]
@@ -109,9 +110,9 @@ pub struct Adapt {
     fitting: Fitting,
 }
 
-/// Which requests are used, and when they arrive.
+/// The requests that are used, and their pace.
 #[derive(clap::Args)]
-pub struct Part {
+pub struct TracePart {
     /// Keep only the requests of this device; list several as 0,2 or repeat the flag
     #[arg(long, value_name = "N", value_delimiter = ',')]
     device: Vec<u32>,
@@ -129,12 +130,12 @@ pub struct Part {
     faster: Option<Factor>,
 }
 
-/// How their blocks are mapped.
+/// The mapping of blocks to the disk.
 #[derive(clap::Args)]
 pub struct Fitting {
     /// How to map blocks if the traced disk and the target disk differ in size
-    #[arg(long, value_name = "HOW", value_enum, default_value_t = How::Refuse)]
-    fit: How,
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = BlockMapping::Refuse)]
+    fit: BlockMapping,
 
     /// Number of disks over which --fit spread distributes each device
     #[arg(long, value_name = "N", required_if_eq("fit", "spread"))]
@@ -143,7 +144,7 @@ pub struct Fitting {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum How {
+enum BlockMapping {
     /// A request beyond the end ends the run
     Refuse,
     /// Scale block numbers so that the last block of the trace is the last of the disk (reads the
@@ -170,25 +171,25 @@ fn size(text: &str) -> Result<SectorCount, &'static str> {
 }
 
 impl Adapt {
-    /// The trace of `input` with the requested changes.
+    /// Opens the trace of `input` with the requested changes.
     ///
     /// # Errors
     /// An invalid trace up to its first record, or anywhere for `scale`; a fit without the
     /// size of the disk.
     pub fn open(&self, input: &Input) -> Result<Box<dyn Notes>, Error> {
         let part = self.part.to_library()?;
-        let taken = || -> Result<Box<dyn Notes>, TraceError> {
+        let adapted = || -> Result<Box<dyn Notes>, TraceError> {
             let devices = part.devices(input.open()?);
-            let taken = part.pace(part.window(devices));
+            let paced = part.pace(part.window(devices));
             Ok(if self.renumber {
-                Box::new(Disks::new(taken))
+                Box::new(Disks::new(paced))
             } else {
-                taken
+                paced
             })
         };
         match (self.target_size, self.fitting.to_library()?) {
-            (Some(size), fitting) => Ok(fitting.fit(size, input.file(), taken)?),
-            (None, diskarm_simulate::Fitting::Refuse) => Ok(taken()?),
+            (Some(size), fitting) => Ok(fitting.fit(size, input.file(), adapted)?),
+            (None, diskarm_simulate::Fitting::Refuse) => Ok(adapted()?),
             (None, _) => Err(Error::option(
                 "--target-size",
                 "",
@@ -198,7 +199,7 @@ impl Adapt {
     }
 }
 
-impl Part {
+impl TracePart {
     /// # Errors
     /// If its interval ends before it begins.
     pub fn to_library(&self) -> Result<diskarm_simulate::TraceSelection, Error> {
@@ -226,16 +227,23 @@ impl Fitting {
     /// If it has a number of disks that the fit does not use.
     pub fn to_library(&self) -> Result<diskarm_simulate::Fitting, Error> {
         use diskarm_simulate::Fitting as Meant;
-        if let (Some(disks), false) = (self.disks, self.fit == How::Spread) {
-            let expected = "--fit spread with it, or no --disks";
-            return Err(Error::option("--disks", disks.to_string(), expected));
+        if self.disks.is_some() && self.fit != BlockMapping::Spread {
+            return Err(Error::Usage("`--disks` needs `--fit spread`".to_owned()));
         }
         Ok(match self.fit {
-            How::Refuse => Meant::Refuse,
-            How::Scale => Meant::Scale,
-            How::Fold => Meant::Fold,
+            BlockMapping::Refuse => Meant::Refuse,
+            BlockMapping::Scale => Meant::Scale,
+            BlockMapping::Fold => Meant::Fold,
             // Clap ensures that the number is given.
-            How::Spread => Meant::Spread(self.disks.unwrap_or(1)),
+            BlockMapping::Spread => Meant::Spread(self.disks.unwrap_or(1)),
         })
     }
+}
+
+/// Returns the formats that can be written, as values of an option.
+pub fn writable_formats() -> PossibleValuesParser {
+    let value = |(entry, _): (&diskarm_trace::FormatEntry, _)| {
+        PossibleValue::new(entry.info.name).help(entry.info.summary)
+    };
+    PossibleValuesParser::new(writable().map(value).chain(missing()))
 }

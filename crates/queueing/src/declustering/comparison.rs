@@ -149,7 +149,8 @@ fn layout_result(layout: &Layout, parameters: &Parameters) -> LayoutResult {
         loads: loads(layout, parameters),
         failures: failures(layout, parameters),
         mttdl_h: layout.mean_time_to_data_loss(parameters.mttf_h, parameters.mttr_h),
-        mttdl_approximate_h: layout.approximate_time_to_data_loss(parameters.mttf_h, parameters.mttr_h),
+        mttdl_approximate_h: layout
+            .approximate_time_to_data_loss(parameters.mttf_h, parameters.mttr_h),
         sharing_disks: layout.sharing(0).len(),
     }
 }

@@ -139,7 +139,12 @@ impl<T> Metrics<T> {
     pub fn lines(&self, mut ci95: Option<f64>, t: &mut Table) {
         for metric in self.table {
             if let Some((label, unit)) = metric.line {
-                t.row(label, self.value(metric), 3, &with_interval(unit, ci95.take()));
+                t.row(
+                    label,
+                    self.value(metric),
+                    3,
+                    &with_interval(unit, ci95.take()),
+                );
             }
         }
     }

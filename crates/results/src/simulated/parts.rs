@@ -6,7 +6,7 @@ use diskarm_simulate::Run;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::table::{Table, decimals};
+use super::columns::{Table, decimals};
 use crate::metrics::{BUFFER, CACHE, DISK, Metric, REDUNDANCY};
 
 /// A part in one run, or in several the mean of each figure.

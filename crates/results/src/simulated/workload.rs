@@ -9,15 +9,15 @@ use serde::Serialize;
 use crate::prose::milliseconds;
 
 /// How the user specified a workload.
-pub enum Given {
+pub enum WorkloadSource {
     /// With `--random` and the flags that go with it.
-    Flags {
+    Options {
         /// Size of a request.
         sectors: SectorCount,
         /// The fraction of reads.
         read_share: f64,
         /// The arrivals.
-        arrivals: FlagArrivals,
+        arrivals: OptionArrivals,
     },
     /// As an expression after `--workload`.
     Text(String),
@@ -25,9 +25,9 @@ pub enum Given {
     File(String),
 }
 
-impl Given {
+impl WorkloadSource {
     /// The value of `--workload`.
-    pub fn of(text: &str) -> Self {
+    pub fn new(text: &str) -> Self {
         let is_file = Path::new(text).extension().is_some_and(|end| end == "toml");
         let given = if is_file { Self::File } else { Self::Text };
         given(text.to_owned())
@@ -36,7 +36,7 @@ impl Given {
 
 /// Arrivals as specified by flags.
 #[derive(Clone, Copy)]
-pub enum FlagArrivals {
+pub enum OptionArrivals {
     /// Open.
     Poisson {
         /// The mean time between two arrivals.
@@ -112,12 +112,12 @@ pub enum ArrivalsInput {
 }
 
 impl ArrivalsInput {
-    fn of(arrivals: FlagArrivals) -> Self {
+    fn of(arrivals: OptionArrivals) -> Self {
         match arrivals {
-            FlagArrivals::Poisson { mean } => Self::Poisson {
+            OptionArrivals::Poisson { mean } => Self::Poisson {
                 interarrival_ms: mean.as_ms(),
             },
-            FlagArrivals::Closed { outstanding, think } => Self::Closed {
+            OptionArrivals::Closed { outstanding, think } => Self::Closed {
                 outstanding,
                 think_ms: think.as_ms(),
             },
@@ -127,10 +127,15 @@ impl ArrivalsInput {
 
 impl Workload {
     /// The description of generated requests.
-    pub fn of_generated(generated: &Generated, given: &Given, sector: Bytes, warmup: u64) -> Self {
+    pub fn of_generated(
+        generated: &Generated,
+        given: &WorkloadSource,
+        sector: Bytes,
+        warmup: u64,
+    ) -> Self {
         let requests = generated.requests_count();
         let (text, file) = match given {
-            Given::Flags {
+            WorkloadSource::Options {
                 sectors,
                 read_share,
                 arrivals,
@@ -143,8 +148,8 @@ impl Workload {
                     arrivals: ArrivalsInput::of(*arrivals),
                 };
             }
-            Given::Text(text) => (Some(text.clone()), None),
-            Given::File(name) => (None, Some(name.clone())),
+            WorkloadSource::Text(text) => (Some(text.clone()), None),
+            WorkloadSource::File(name) => (None, Some(name.clone())),
         };
         Self::Written {
             text,

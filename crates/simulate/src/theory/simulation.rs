@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::values::{Parameters, RUNS, SimulatedMean};
+use crate::{Error, Generated, Input, Model, Run, Simulation, Sink, keep_on, parallel};
 use diskarm_core::device::Completion;
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::Mechanism;
@@ -10,8 +12,6 @@ use diskarm_core::units::{Angle, Lbn, SectorCount, Span};
 use diskarm_core::workload::arrivals::{Closed, Deterministic, Poisson};
 use diskarm_core::workload::{Arrivals, Pauses, Sizes, Stream, Workload, sizes};
 use diskarm_queueing::service::mechanism_alone;
-use super::values::{Parameters, RUNS, SimulatedMean};
-use crate::{Error, Generated, Input, Model, Run, Simulation, Sink, keep_on, parallel};
 
 /// If more requests than this wait, they arrive faster than they are served. It is far more than at
 /// any load whose mean [`RUNS`] simulations can determine.
@@ -184,4 +184,3 @@ impl Sink for SeekDistance {
         }
     }
 }
-

@@ -85,7 +85,11 @@ pub struct Value {
 }
 
 impl Value {
-    pub(super) fn new(name: &'static str, label: impl Into<String>, theory: impl Into<Option<f64>>) -> Self {
+    pub(super) fn new(
+        name: &'static str,
+        label: impl Into<String>,
+        theory: impl Into<Option<f64>>,
+    ) -> Self {
         Self {
             name,
             label: label.into(),

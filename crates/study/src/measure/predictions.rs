@@ -7,8 +7,8 @@
 use std::ops::Range;
 
 use diskarm_core::units::{SectorCount, Span};
-use diskarm_simulate::replays::predict;
 use diskarm_simulate::measured::Rows;
+use diskarm_simulate::replays::predict;
 use diskarm_simulate::{Input, Simulation};
 
 use super::{Figures, MeasureInfo, Stop};

@@ -5,7 +5,7 @@
 
 use diskarm_core::freeblock::BlockSet;
 use diskarm_core::sched::PolicyConfig;
-use diskarm_results::scanned::{Names, Scanned};
+use diskarm_results::scanned::{ScanNames, Scanned};
 use diskarm_scan::{OnPredicted, OnProgress, Place, Requests, Scan};
 use diskarm_simulate::{Arrivals, Error, Input, Simulation, over_disks, queued};
 
@@ -202,7 +202,7 @@ pub(super) fn run(
         scan.run().map_err(Error::from)
     };
     let ran = ran.map_err(|error| error.to_string())?;
-    let names = Names {
+    let names = ScanNames {
         drive: &drive.name,
         model: &model.name,
         workload: None,

@@ -1,4 +1,5 @@
-//! Keeps what a scan reads, in a thread of its own: the account of it, an image, a checkpoint.
+//! Records the blocks that a scan has read, in a thread of its own: their account, an image and a
+//! checkpoint.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -16,11 +17,10 @@ use diskarm_scan::live::{Brought, Size};
 
 use crate::error::Error;
 
-/// How long a scan continues before its checkpoint is written again; longer if writing it took more
-/// than a twentieth of that.
+/// The time between two checkpoints; longer if writing one took more than a twentieth of it.
 const PERIOD: Duration = Duration::from_secs(5);
 
-/// Pieces that wait to be kept. With more, the scan waits.
+/// The number of pieces that may be queued before the scan waits.
 const WAITING: usize = 256;
 
 /// The files that a scan writes while it continues.
@@ -32,7 +32,7 @@ pub struct Outputs {
     image_path: String,
 }
 
-/// What a scan has come to know.
+/// Progress of a scan.
 pub enum Piece {
     /// Blocks and their data.
     Read(Lbn, Brought),
@@ -42,13 +42,13 @@ pub enum Piece {
     Failed(Lbn, SectorCount),
 }
 
-/// The thread that keeps what it is given.
-pub struct Keeper {
+/// The thread that records pieces.
+pub struct Recorder {
     pieces: SyncSender<Piece>,
     thread: JoinHandle<Result<Account, Error>>,
 }
 
-struct Kept {
+struct Recording {
     name: String,
     account: Account,
     checkpoint: Option<OutputFile>,
@@ -58,28 +58,27 @@ struct Kept {
 struct Image {
     file: File,
     path: String,
-    /// Whether it may hold something else than zeroes where nothing was written in this run.
+    /// True if it may hold data where nothing was written in this run.
     is_old: bool,
 }
 
 impl Outputs {
-    /// Those that the user names.
     pub fn new(
         files: &mut Files,
         checkpoint: Option<&str>,
         image: Option<&str>,
     ) -> Result<Self, Error> {
-        let mut place =
-            |flag, path: Option<&str>| path.map(|path| place(files, flag, path)).transpose();
+        let mut output =
+            |option, path: Option<&str>| path.map(|path| output(files, option, path)).transpose();
         Ok(Self {
-            checkpoint: place("--checkpoint", checkpoint)?,
+            checkpoint: output("--checkpoint", checkpoint)?,
             checkpoint_path: checkpoint.unwrap_or_default().to_owned(),
-            image: place("--image", image)?,
+            image: output("--image", image)?,
             image_path: image.unwrap_or_default().to_owned(),
         })
     }
 
-    /// The account to continue from: that of the checkpoint, if any.
+    /// Returns the account to continue from, and whether it is that of a checkpoint.
     fn account(&self, name: &str, size: Size, sums: bool) -> Result<(Account, bool), Error> {
         let path = &self.checkpoint_path;
         let bytes = match self.checkpoint.as_ref().map(|_| fs::read(path)) {
@@ -90,7 +89,7 @@ impl Outputs {
             Some(Err(_)) | None => return Ok((Account::new(size, sums), false)),
         };
         let unusable = |why: String| {
-            let message = format!("{path}: {why}; name another file to start anew");
+            let message = format!("{path}: {why}; name another file to start over");
             Error::Input(InputError::message(message))
         };
         let account = Account::parse(&bytes, name, sums);
@@ -104,24 +103,25 @@ impl Outputs {
     }
 
     fn image(&self, size: Size, continues: bool) -> Result<Option<Image>, Error> {
-        let Some(place) = &self.image else {
+        let Some(file) = &self.image else {
             return Ok(None);
         };
         let (bytes, path) = (size.sectors.0 * size.sector.0, &self.image_path);
-        let file = place.clone().open_in_place()?;
+        let file = file.clone().open_in_place()?;
         let length = file.metadata().map_err(failed("read", path))?.len();
         if continues && length != bytes {
             let message = format!(
-                "{path}: found {length} bytes, expected the {bytes} of the image that the scan of \
-                 {} has begun",
+                "{path}: found {length} bytes, expected the {bytes} of the image started by the scan of \
+                 {}",
                 self.checkpoint_path
             );
             return Err(Error::Input(InputError::message(message)));
         }
         if !continues && length > 0 {
-            let expected = "a new or empty file, as what is in it would be lost (a scan that has \
-                            begun it continues with its --checkpoint)";
-            return Err(Error::option("--image", path, expected));
+            return Err(Error::Usage(format!(
+                "`--image` needs a new or empty file: {path} would be overwritten (to continue a \
+                 scan, give its --checkpoint too)"
+            )));
         }
         if !continues {
             file.set_len(bytes).map_err(failed("write", path))?;
@@ -133,16 +133,15 @@ impl Outputs {
         }))
     }
 
-    /// Begins or continues to keep the scan of what is called `name`, and says which blocks it has
-    /// yet to read.
-    pub fn begin(self, name: &str, size: Size, sums: bool) -> Result<(Keeper, BlockSet), Error> {
+    /// Starts to record the scan of `name`; returns the blocks that are left to read.
+    pub fn start(self, name: &str, size: Size, sums: bool) -> Result<(Recorder, BlockSet), Error> {
         let name = match &self.image {
             Some(_) => format!("{name} to {}", self.image_path),
             None => name.to_owned(),
         };
         let (account, continues) = self.account(&name, size, sums)?;
         let left = account.left().clone();
-        let mut kept = Kept {
+        let mut recording = Recording {
             name,
             image: self.image(size, continues)?,
             account,
@@ -150,24 +149,37 @@ impl Outputs {
         };
         if !continues {
             // From now on the image is not empty.
-            kept.save()?;
+            recording.save()?;
         }
         let (pieces, taken) = sync_channel(WAITING);
-        let thread = std::thread::spawn(move || kept.keep(&taken));
-        Ok((Keeper { pieces, thread }, left))
+        let thread = std::thread::spawn(move || recording.run(&taken));
+        Ok((Recorder { pieces, thread }, left))
     }
 }
 
-/// The place of a file that a scan writes, which is no device.
-pub fn place(files: &mut Files, flag: &'static str, path: &str) -> Result<OutputFile, Error> {
+/// Returns the output file of a path that is not a device.
+pub fn output(files: &mut Files, option: &'static str, path: &str) -> Result<OutputFile, Error> {
     if is_block_device(path) {
-        return Err(Error::option(
-            flag,
-            path,
-            "a file, as a scan writes to no device",
-        ));
+        return Err(Error::Usage(format!(
+            "`{option}` needs a file: a scan never writes to a device such as {path}"
+        )));
     }
-    Ok(files.output(flag, path)?)
+    Ok(files.output(option, path)?)
+}
+
+/// Removes the checkpoint of a complete scan; returns an error if blocks are unreadable.
+pub fn conclude(checkpoint: Option<&str>, account: &Account) -> Result<(), Error> {
+    if let Some(path) = checkpoint
+        && account.left().is_empty()
+    {
+        // A leftover does no harm: it records that the scan has finished.
+        let _ = fs::remove_file(path);
+    }
+    let unreadable: u64 = account.unreadable().map(|(_, sectors)| sectors.0).sum();
+    match unreadable {
+        0 => Ok(()),
+        blocks => Err(Error::Unreadable { blocks }),
+    }
 }
 
 fn is_block_device(path: &str) -> bool {
@@ -182,14 +194,14 @@ fn failed<'a>(doing: &'static str, path: &'a str) -> impl FnOnce(io::Error) -> E
     }
 }
 
-impl Keeper {
-    /// Where to send what was read. It is refused when something cannot be written.
+impl Recorder {
+    /// Returns the queue for pieces. Sending fails if something could not be written.
     pub fn pieces(&self) -> SyncSender<Piece> {
         self.pieces.clone()
     }
 
-    /// Waits until all that was sent is kept. The others that send must have been dropped.
-    pub fn end(self) -> Result<Account, Error> {
+    /// Waits until all pieces are recorded. All other senders must have been dropped.
+    pub fn finish(self) -> Result<Account, Error> {
         drop(self.pieces);
         match self.thread.join() {
             Ok(account) => account,
@@ -198,8 +210,8 @@ impl Keeper {
     }
 }
 
-impl Kept {
-    fn keep(mut self, pieces: &Receiver<Piece>) -> Result<Account, Error> {
+impl Recording {
+    fn run(mut self, pieces: &Receiver<Piece>) -> Result<Account, Error> {
         let mut due = Instant::now() + PERIOD;
         loop {
             let left = due.saturating_duration_since(Instant::now());
@@ -234,14 +246,14 @@ impl Kept {
         Ok(())
     }
 
-    /// Writes the checkpoint, once the image has what it says.
+    /// Writes the checkpoint, after the blocks that it lists have reached the image.
     fn save(&mut self) -> Result<(), Error> {
         if let Some(image) = &self.image {
             let synced = image.file.sync_data();
             synced.map_err(failed("write", &image.path))?;
         }
-        if let Some(place) = &self.checkpoint {
-            let written = place.clone().write(&self.account.emit(&self.name));
+        if let Some(checkpoint) = &self.checkpoint {
+            let written = checkpoint.clone().write(&self.account.emit(&self.name));
             written?;
         }
         Ok(())
@@ -249,7 +261,7 @@ impl Kept {
 }
 
 impl Image {
-    /// Writes blocks of a size, but leaves holes where they are zeroes.
+    /// Writes blocks of `sector` bytes, leaving holes for zeroes.
     fn write(&mut self, offset: u64, data: &[u8], sector: usize) -> io::Result<()> {
         let is_zero = |block: &[u8]| block.iter().all(|byte| *byte == 0);
         let blocks: Vec<&[u8]> = data.chunks(sector).collect();

@@ -1,4 +1,4 @@
-//! What can be scanned, by its URL.
+//! The devices that can be scanned, by their URLs.
 
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
@@ -14,7 +14,7 @@ use super::scsi::Scsi;
 use crate::args;
 use crate::error::Error;
 
-/// What is scanned.
+/// A device to scan.
 pub enum Target {
     /// A simulated drive, by its name.
     Simulated(String),
@@ -24,16 +24,15 @@ pub enum Target {
 
 /// Something that answers in real time.
 pub struct Real {
-    /// What opens it.
     pub source: Arc<dyn Source>,
-    /// The files that it is read from.
+    /// Its input files.
     pub files: Files,
-    /// Whether reads may come from the system's page cache.
+    /// True if reads may come from the system's page cache.
     pub may_be_cached: bool,
 }
 
 impl Real {
-    fn far(source: impl Source + 'static) -> Target {
+    fn remote(source: impl Source + 'static) -> Target {
         Target::Real(Self {
             source: Arc::new(source),
             files: Files::default(),
@@ -42,7 +41,7 @@ impl Real {
     }
 }
 
-/// The help of the URL.
+/// Returns the help of the URL.
 pub fn help() -> String {
     format!(
         "{REAL}\n- sim:DRIVE: a simulated drive, in virtual time; one with faults is \
@@ -52,16 +51,16 @@ pub fn help() -> String {
 }
 
 const REAL: &str = "\
-What is scanned:
+The device:
 - a block device such as /dev/sdX, or a plain file: read past the page cache if the system permits
 - /dev/sgX: a drive through SG_IO, on Linux
 - nbd://HOST[:PORT][/EXPORT], or nbd+unix:///EXPORT?socket=PATH: an export of an NBD server
-- iscsi://HOST[:PORT]/TARGET/LUN: a disk behind an iSCSI target";
+- iscsi://HOST[:PORT]/TARGET/LUN: a disk of an iSCSI target";
 
 const ELSEWHERE: &str = "sim:NAME, nbd://HOST/EXPORT or iscsi://HOST/TARGET/LUN";
 
 impl Target {
-    /// Reads a URL. `chap` says where the names and secrets for an iSCSI target are.
+    /// Parses a URL; `chap` is the source of names and secrets for an iSCSI target.
     pub fn parse(url: &str, chap: Option<&str>) -> Result<Self, Error> {
         if let Some(name) = url.strip_prefix("sim:") {
             return Ok(Self::Simulated(name.to_owned()));
@@ -69,14 +68,14 @@ impl Target {
         if url.starts_with("nbd:") || url.starts_with("nbd+") {
             let source = NbdSource::parse(url);
             let source = source.ok_or_else(|| Error::option("URL", url, NbdSource::EXPECTED))?;
-            return Ok(Real::far(source));
+            return Ok(Real::remote(source));
         }
         if let Some(rest) = url.strip_prefix("iscsi:") {
             let wrong = || Error::option("URL", url, Address::EXPECTED);
             let address = Address::parse(rest).filter(|found| !found.target.is_empty());
             let address = address.ok_or_else(wrong)?;
             let credentials = chap.map(crate::chap::credentials).transpose()?;
-            return Ok(Real::far(Scsi(Box::new(move || {
+            return Ok(Real::remote(Scsi(Box::new(move || {
                 let session = Session::open(&address, credentials.as_ref());
                 boxed(session)
             }))));
@@ -91,7 +90,7 @@ impl Target {
                 let expected = format!("sim:{url}, or a file of that name ({error})");
                 return Err(Error::option("URL", url, expected));
             }
-            let expected = format!("a file or a device that is there ({error}), or {ELSEWHERE}");
+            let expected = format!("an existing file or device ({error}), or {ELSEWHERE}");
             return Err(Error::option("URL", url, expected));
         }
         if url.ends_with(".toml") {
@@ -100,7 +99,7 @@ impl Target {
         }
         if is_generic(path) {
             let path = path.to_owned();
-            return Ok(Real::far(Scsi(Box::new(move || boxed(Sg::open(&path))))));
+            return Ok(Real::remote(Scsi(Box::new(move || boxed(Sg::open(&path))))));
         }
         let source = FileSource::new(path);
         Ok(Self::Real(Real {
@@ -120,7 +119,8 @@ fn boxed<T: Transport + Send + 'static>(
     }
 }
 
-/// Whether a path is that of a device that takes commands alone: /dev/sgX is a character device.
+/// Returns true if a path is that of a device that accepts only commands: /dev/sgX is a character
+/// device.
 fn is_generic(path: &Path) -> bool {
     path.metadata()
         .is_ok_and(|found| found.file_type().is_char_device())
