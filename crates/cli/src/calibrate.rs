@@ -84,7 +84,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     let show = |stage: Stage| {
         progress
             .get_or_insert_with(|| Progress::new(Some(stage.stages)))
-            .at(stage.done);
+            .set(stage.done);
     };
     let fitted = fit_model(&drive, &rows, names, show);
     drop(progress);

@@ -12,7 +12,7 @@ use crate::error::Error;
 /// Reads the names and secrets given by `--chap`: `file:PATH` or `env`.
 pub fn accounts(text: &str) -> Result<Accounts, Error> {
     let lines = match text.split_once(':') {
-        Some(("file", path)) => secrets(text, path)?,
+        Some(("file", path)) => secrets(path)?,
         None if text == "env" => {
             let line = |side: &str| {
                 let name = format!("DISKARM_CHAP_{}", side.to_uppercase());
@@ -37,7 +37,7 @@ pub fn credentials(chap: &str) -> Result<Credentials, Error> {
 }
 
 /// Reads a file that only its owner may access, as ssh demands of keys.
-fn secrets(text: &str, path: &str) -> Result<String, Error> {
+fn secrets(path: &str) -> Result<String, Error> {
     let unread = |source| Error::Io {
         doing: "read",
         path: path.to_owned(),

@@ -153,7 +153,7 @@ impl Target {
             let out = io::BufWriter::new(out);
             return Ok(OpenOutput { part: None, out });
         };
-        let part = place.begin()?;
+        let part = place.create()?;
         let file = part.file().try_clone();
         let out: Box<dyn Write + Send> = Box::new(file.map_err(|source| part.failed(source))?);
         let (part, out) = (Some(part), io::BufWriter::new(out));

@@ -317,8 +317,7 @@ impl Rule {
     fn describe(&self, command: Command) -> Command {
         let note = match self.relation {
             Relation::OneOf | Relation::SomeOf => {
-                let id = self.others.join("|");
-                let group = ArgGroup::new(id).required(true).multiple(true);
+                let group = ArgGroup::new("required").required(true).multiple(true);
                 return command.group(group.args(self.others));
             }
             Relation::RequiredWithout => {

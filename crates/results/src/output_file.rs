@@ -247,11 +247,11 @@ impl OutputFile {
         }
     }
 
-    /// Begins the file, and removes what killed processes have left of it.
+    /// Creates the file under a temporary name, and removes what killed processes have left of it.
     ///
     /// # Errors
     /// If it cannot be written there.
-    pub fn begin(self) -> Result<PartialFile, OutputError> {
+    pub fn create(self) -> Result<PartialFile, OutputError> {
         let Self { path, files } = self;
         let is_replaceable = fs::symlink_metadata(&path).map_or(true, |found| found.is_file());
         let begun = match is_replaceable {
@@ -305,7 +305,7 @@ impl OutputFile {
     /// If it cannot be written; the file there is then unchanged, unless it is a link, a device or
     /// a pipe.
     pub fn write(self, bytes: &[u8]) -> Result<(), OutputError> {
-        let part = self.begin()?;
+        let part = self.create()?;
         let written = part.file().write_all(bytes);
         written.map_err(|source| part.failed(source))?;
         part.finish()
@@ -396,7 +396,7 @@ mod tests {
             Files::default()
                 .output("--a", &path)
                 .unwrap()
-                .begin()
+                .create()
                 .unwrap()
         };
         assert!(!part().replaces());

@@ -341,7 +341,7 @@ impl SimulationMetrics {
 
 /// One disk; the names are those of the JSON.
 #[derive(Serialize)]
-pub struct Disk {
+struct Disk {
     disk: usize,
     trace: u32,
     device: u32,
@@ -401,7 +401,7 @@ fn disk_lines(disks: &[Disk], t: &mut Table) {
 
 /// One run; the names are those of the JSON.
 #[derive(Serialize)]
-pub struct Replication {
+struct Replication {
     seed: Option<u64>,
     #[serde(flatten)]
     all: RequestClass,
@@ -431,12 +431,12 @@ fn replication_lines(replications: &[Replication], t: &mut Table) {
 
 /// Half-widths of confidence intervals; each has the name of its mean.
 #[derive(Clone, Copy, Default, Serialize)]
-pub struct Ci95 {
-    pub service_ms: Option<f64>,
-    pub cache_hit_rate: Option<f64>,
-    pub utilisation: Option<f64>,
-    pub queue: Option<f64>,
-    pub throughput_per_s: Option<f64>,
+struct Ci95 {
+    service_ms: Option<f64>,
+    cache_hit_rate: Option<f64>,
+    utilisation: Option<f64>,
+    queue: Option<f64>,
+    throughput_per_s: Option<f64>,
 }
 
 impl Ci95 {
@@ -454,7 +454,7 @@ impl Ci95 {
 
 /// One window; the names are those of the JSON.
 #[derive(Serialize)]
-pub struct WindowMetrics {
+struct WindowMetrics {
     start_s: f64,
     requests: u64,
     response_ms: Metrics<ResponseFigures>,

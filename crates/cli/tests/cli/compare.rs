@@ -116,7 +116,8 @@ fn what_cannot_be_compared() {
         "{message}"
     );
     let message = compare("fcfs", &["--trace", "-"]);
-    let expected = "--trace: found \"-\", expected a file, as every policy reads it anew";
+    let expected =
+        "`--trace -` cannot be compared: each policy reads the trace again, so give a file";
     assert_eq!(message, expected);
 }
 
@@ -381,8 +382,8 @@ fn what_cannot_be_set() {
     let expected = "--set: found \"depth\", expected key=value, such as \"queue.depth=1\"";
     assert_eq!(message, expected);
     let message = refused(&["--queue=drive", "--set=queue.depth=1"]);
-    let expected = "--queue: found \"drive\", expected a drive with a queue of its own, but \
-                    sata-4tb-7200 with queue.depth = 1 takes one command at a time (--set \
-                    queue.depth=32 changes that)";
+    let expected = "`--queue drive` needs a drive with a queue of its own: sata-4tb-7200 with \
+                    queue.depth = 1 takes one command at a time (--set queue.depth=32 gives it a \
+                    queue)";
     assert_eq!(message, expected);
 }

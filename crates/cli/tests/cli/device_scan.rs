@@ -450,7 +450,7 @@ fn a_checkpoint_of_another_scan_is_left_alone() {
     let refused = |source: &str, why: &str| {
         let output = diskarm(&["scan", source, "--checkpoint", &kept]);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
-        let expected = format!("error: {kept}: {why}; name another file to start anew\n");
+        let expected = format!("error: {kept}: {why}; name another file to start over\n");
         assert_eq!(String::from_utf8_lossy(&output.stderr), expected);
         assert!(fs::read(&kept).expect("a checkpoint") == bytes);
     };
@@ -492,7 +492,7 @@ fn what_would_lose_something_is_refused() {
         ),
         (
             &["scan", &disk, "--requests", "5"],
-            "--requests: found \"5\", expected none without --workload",
+            "`--requests` needs `--workload` on a real device: ",
         ),
         (
             &["scan", &disk, "--in-firmware"],
@@ -500,11 +500,11 @@ fn what_would_lose_something_is_refused() {
         ),
         (
             &["scan", &sim, "--image", "x"],
-            "a simulated drive has no data",
+            "`--image` needs a real device: a simulated drive holds no data",
         ),
         (
             &["scan", "no-such-file"],
-            "expected a file or a device that is there",
+            "expected an existing file or device",
         ),
         (&["scan", "nbd://"], "nbd://HOST[:PORT][/EXPORT]"),
         (&["scan", "iscsi://host"], "iscsi://HOST[:PORT]/TARGET/LUN"),

@@ -294,7 +294,7 @@ fn a_run_continues_from_its_checkpoint() {
     fs::write(&partial, other).unwrap();
     let error = refused(&arguments, 2);
     assert!(error.contains("measurements of another drive"), "{error}");
-    assert!(error.contains("remove the file to start anew"), "{error}");
+    assert!(error.contains("remove the file to start over"), "{error}");
     fs::write(&partial, simulating(&begun, "hp-c2247-5p")).unwrap();
     let error = refused(&arguments, 2);
     let expected = "found measurements of sim:hp-c2247 as it was specified before";
@@ -340,7 +340,7 @@ fn an_interrupted_run_says_that_it_continues() {
     assert_eq!(ended.status.code(), Some(130));
     let shown = String::from_utf8(ended.stderr).unwrap();
     let expected = format!(
-        "stopped: {} has what was measured; run it again to continue\n",
+        "stopped: {} has the results so far; run the same command again to continue\n",
         partial.display()
     );
     assert!(shown.ends_with(&expected), "{shown}");
@@ -466,7 +466,7 @@ fn a_specification_goes_to_standard_output() {
     let both = ["extract", "sim:hp-c2247", "-o", "-", "--report", "-"];
     let error = crate::errors::error(&both);
     assert!(
-        error.starts_with("--report: found \"-\", expected the path of a file"),
+        error.starts_with("`--report -`: standard output is already used by `--output`"),
         "{error}"
     );
     std::fs::remove_dir_all(&folder).unwrap();

@@ -450,7 +450,7 @@ fn a_dash_is_standard_output_and_results_go_to_standard_error() {
     assert_eq!(results["requests"], 3);
     let run = three(&["--plot", "-", "--per-request", "-"]);
     let message = String::from_utf8(run.stderr).unwrap();
-    let expected = "error: --plot: found \"-\", expected the path of a file, as --per-request is \
-                    written there";
+    let expected = "error: `--plot -`: standard output is already used by `--per-request`; give \
+                    the path of a file";
     assert_eq!(message.trim_end(), expected);
 }
