@@ -5,8 +5,8 @@ mod target;
 
 use std::path::Path;
 
-use diskarm_extract::suite::{self, Described, Options, Stopped};
-use diskarm_extract::{Broken, Comparison, Effort};
+use diskarm_extract::suite::{self, MeasuredDrive, Options, RunError};
+use diskarm_extract::{Comparison, Effort, TransportError};
 use diskarm_results::extracted::{Extracted, compared};
 use diskarm_simulate::Model;
 
@@ -117,9 +117,9 @@ pub fn run(args: Args) -> Result<(), Error> {
 fn compare(first: &str, second: &str, json: bool) -> Result<(), Error> {
     let found = |name| Model::find(name).map_err(|error| error.calling("--compare"));
     let (one, other) = (found(first)?, found(second)?);
-    let mut open = suite::not_determined(&one.text)?;
-    open.extend(suite::not_determined(&other.text)?);
-    let comparison = Comparison::of(&one.spec, &other.spec)?;
+    let mut open = suite::undetermined_keys(&one.text)?;
+    open.extend(suite::undetermined_keys(&other.text)?);
+    let comparison = Comparison::new(&one.spec, &other.spec)?;
     let compared = compared(first, second, &comparison, &open);
     if json {
         output::print_json(&compared)?;
@@ -154,7 +154,7 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
         Ok(drive)
     };
     // A drive that may not be written to is refused before anything is measured.
-    connect(SEED).map_err(|broken: Broken| Error::Drive(broken.to_string()))?;
+    connect(SEED).map_err(|error: TransportError| Error::Drive(error.to_string()))?;
     let ended = suite::run(&mut connect, &mut checkpoint, &mut writer);
     ended.map_err(|stopped| failed(url, &stopped, writer.path()))?;
 
@@ -163,7 +163,7 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
         Some(stem) => stem.to_string_lossy().into_owned(),
         None => checkpoint.identity.name(),
     };
-    let described = Described::of(&checkpoint, &name);
+    let described = MeasuredDrive::new(&checkpoint, &name);
     let mut written: Vec<String> = path.iter().map(|path| (*path).to_owned()).collect();
     if let (Ok(described), Some(target)) = (&described, specification) {
         target.write(&described.text())?;
@@ -254,7 +254,7 @@ fn fresh_checkpoint(url: &str, target: &Target, args: &Args) -> Result<suite::Ch
 }
 
 /// Returns the error of a run that ended early.
-fn failed(url: &str, stopped: &Stopped, kept: Option<&str>) -> Error {
+fn failed(url: &str, stopped: &RunError, kept: Option<&str>) -> Error {
     let kept = kept.filter(|path| Path::new(path).is_file());
     Error::Drive(match kept {
         Some(path) => {

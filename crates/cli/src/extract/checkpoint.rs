@@ -88,7 +88,7 @@ fn watch(path: String) {
 }
 
 impl Observer for CheckpointWriter {
-    fn at(&mut self, progress: &Progress) {
+    fn progressed(&mut self, progress: &Progress) {
         let cost = progress.cost;
         self.bar.set(progress.done as u64, || {
             format!(
@@ -101,7 +101,7 @@ impl Observer for CheckpointWriter {
         });
     }
 
-    fn keep(&mut self, checkpoint: &Checkpoint) -> Result<(), String> {
+    fn save(&mut self, checkpoint: &Checkpoint) -> Result<(), String> {
         let Some((_, file)) = &self.file else {
             return Ok(());
         };
