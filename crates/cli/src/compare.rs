@@ -159,9 +159,10 @@ struct Contender {
 impl Contender {
     /// Returns the name in a comparison of one or several drives.
     fn label(&self, several: bool) -> String {
-        match several {
-            true => format!("{}, {}", self.drive, self.policy),
-            false => self.policy.to_string(),
+        if several {
+            format!("{}, {}", self.drive, self.policy)
+        } else {
+            self.policy.to_string()
         }
     }
 
@@ -207,9 +208,10 @@ impl Contender {
                  the host's",
             ),
         };
-        let on = match several || waited {
-            true => format!("on {}, ", self.drive),
-            false => String::new(),
+        let on = if several || waited {
+            format!("on {}, ", self.drive)
+        } else {
+            String::new()
         };
         let none = match rows {
             [_] => {
@@ -328,9 +330,10 @@ fn table(rows: &[Row], labels: &[&str], drives: &[&str]) -> String {
     let mut text = heading.unwrap_or_default();
     for (name, cells, end) in &lines {
         // A name too long for the line gets its own.
-        let name = match name.chars().count() > label {
-            true => format!("{name}\n{:label$}", ""),
-            false => format!("{name:<label$}"),
+        let name = if name.chars().count() > label {
+            format!("{name}\n{:label$}", "")
+        } else {
+            format!("{name:<label$}")
         };
         let cells = cells.iter().zip(widths);
         let cells: String = cells
@@ -372,8 +375,9 @@ fn csv(rows: &[Row]) -> String {
 
 /// Quotes a cell if necessary.
 fn quoted(text: &str) -> String {
-    match text.contains([',', '"', '\n']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
+    if text.contains([',', '"', '\n']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
     }
 }

@@ -250,8 +250,9 @@ fn is_on(is_terminal: bool) -> bool {
 }
 
 fn colour(word: &str, look: Look, is_on: bool) -> String {
-    match is_on {
-        true => format!("\u{1b}[1;{}m{word}\u{1b}[0m", look as u8),
-        false => word.to_owned(),
+    if is_on {
+        format!("\u{1b}[1;{}m{word}\u{1b}[0m", look as u8)
+    } else {
+        word.to_owned()
     }
 }

@@ -124,9 +124,10 @@ fn summary_points(responses: &ResponseSummary) -> Vec<Point> {
 pub fn loads(compared: &Comparison) -> String {
     let groups = (0..compared.disks).map(|disk| BarGroup {
         name: disk.to_string(),
-        remark: match compared.failed.contains(&disk) {
-            true => "failed".to_owned(),
-            false => String::new(),
+        remark: if compared.failed.contains(&disk) {
+            "failed".to_owned()
+        } else {
+            String::new()
         },
     });
     let normal = BarSeries {
@@ -135,9 +136,10 @@ pub fn loads(compared: &Comparison) -> String {
         is_reference: true,
     };
     let degraded = |of: &LayoutResult| BarSeries {
-        label: match of.is_lost {
-            true => format!("{}: data lost", of.layout),
-            false => of.layout.to_owned(),
+        label: if of.is_lost {
+            format!("{}: data lost", of.layout)
+        } else {
+            of.layout.to_owned()
         },
         values: of
             .loads

@@ -437,9 +437,12 @@ pub fn check(program: &Command, matches: &ArgMatches) -> Result<(), String> {
             && matches.value_source(id) == Some(ValueSource::CommandLine)
     };
     let url = matches.try_get_one::<String>("url").ok().flatten();
-    let target = url.map(|url| match url.starts_with("sim:") {
-        true => Target::Simulated,
-        false => Target::Real,
+    let target = url.map(|url| {
+        if url.starts_with("sim:") {
+            Target::Simulated
+        } else {
+            Target::Real
+        }
     });
     let tables = RULES.iter().filter(|(of, _)| *of == path);
     let rules = tables.flat_map(|(_, tables)| tables.iter().copied().flatten());

@@ -291,9 +291,10 @@ fn run_once(cell: Cell<'_>, simulation: Simulation<'_>) -> Result<Run, Error> {
 
 impl Cell<'_> {
     fn progress(self, total: Option<u64>) -> Progress {
-        match self.shows_progress {
-            true => Progress::new(total),
-            false => Progress::none(),
+        if self.shows_progress {
+            Progress::new(total)
+        } else {
+            Progress::none()
         }
     }
 }

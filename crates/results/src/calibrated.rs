@@ -149,7 +149,6 @@ fn cylinders(distance: u32) -> String {
     format!("{distance} cylinder{s}")
 }
 
-/// All results.
 pub fn json<'a>(
     names: FitNames<'a>,
     rows: usize,

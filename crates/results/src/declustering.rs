@@ -123,9 +123,10 @@ fn notes(compared: &Comparison) -> String {
         ))
     };
     let wrong: Vec<String> = compared.layouts.iter().filter_map(misprinted).collect();
-    let verdict = match wrong.is_empty() {
-        true => "Equations 9.11 to 9.17 of liu05 give the same shares.".to_owned(),
-        false => wrong.join(" ") + " The counts are exact.",
+    let verdict = if wrong.is_empty() {
+        "Equations 9.11 to 9.17 of liu05 give the same shares.".to_owned()
+    } else {
+        wrong.join(" ") + " The counts are exact."
     };
     NOTES.to_owned() + &verdict
 }

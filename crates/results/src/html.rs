@@ -5,7 +5,6 @@
 pub struct Html(String);
 
 impl Html {
-    /// Text from anywhere.
     pub fn text(words: &str) -> Self {
         let mut escaped = String::with_capacity(words.len());
         for c in words.chars() {
@@ -46,7 +45,6 @@ impl Html {
         Self(format!("<{name}{attributes}>{inside}</{name}>"))
     }
 
-    /// The page.
     pub fn into_string(self) -> String {
         self.0
     }

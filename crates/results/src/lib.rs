@@ -30,16 +30,13 @@ use serde_json::{Value, json};
 
 use crate::simulated::{Inputs, SimulationMetrics, Workload, WorkloadSource};
 
-/// What was simulated.
 #[derive(Clone, Copy)]
 pub struct Simulated<'a> {
-    /// The drive.
     pub model: &'a Model,
     /// The policy, as the user wrote it.
     pub policy: &'a str,
     /// The largest merged command, if any are merged.
     pub merge: Option<SectorCount>,
-    /// The requests.
     pub input: &'a Input,
     /// The workload expression, or its file, if requests are generated.
     pub workload: &'a str,

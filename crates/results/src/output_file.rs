@@ -37,7 +37,6 @@ pub enum OutputError {
     Refused(InputError),
     /// It cannot be written.
     Io {
-        /// The file.
         path: PathBuf,
         /// The error of the operating system.
         source: io::Error,
@@ -123,9 +122,10 @@ impl Files {
             )));
         }
         if let Some(taken) = self.taken.iter().find(|taken| taken.is_at(path)) {
-            let why = match taken.is_output {
-                true => "which is written too",
-                false => "which is read and would be lost",
+            let why = if taken.is_output {
+                "which is written too"
+            } else {
+                "which is read and would be lost"
             };
             let other = taken.path.to_string_lossy();
             let expected = format!("another file than {} {other:?}, {why}", taken.field);
@@ -179,9 +179,12 @@ impl Taken {
 
 /// Whether two paths lead to one regular file. (A device such as /dev/null may be both.)
 fn is_same(a: &Path, b: &Path) -> bool {
-    let seen = |path: &Path| match path == "-" {
-        true => fs::metadata("/dev/stdin"),
-        false => fs::metadata(path),
+    let seen = |path: &Path| {
+        if path == "-" {
+            fs::metadata("/dev/stdin")
+        } else {
+            fs::metadata(path)
+        }
     };
     match (seen(a), seen(b)) {
         (Ok(first), Ok(second)) if first.is_file() && second.is_file() => {

@@ -16,7 +16,6 @@ use crate::prose;
 /// A scan, and all that is needed to repeat it.
 #[derive(Debug, Serialize)]
 pub struct Scanned {
-    /// The drive.
     pub drive: String,
     /// The drive that the scheduler believes it to be.
     pub model: String,
@@ -37,7 +36,6 @@ pub struct Scanned {
     pub depth: Option<usize>,
     /// Whether reads in a gap are on different tracks; `None` inside.
     pub one_per_track: Option<bool>,
-    /// The seed.
     pub seed: u64,
     /// Added to each predicted seek, in milliseconds; where it was adjusted, at the end.
     pub conservatism_ms: f64,
@@ -65,7 +63,6 @@ pub struct Scanned {
     pub foreground_mb_per_s: f64,
     /// The same without the scan; `None` if that was not measured of as many requests.
     pub foreground_alone_mb_per_s: Option<f64>,
-    /// Foreground requests.
     pub foreground_requests: u64,
     /// Their mean response time, in milliseconds.
     pub response_ms: f64,
@@ -117,7 +114,6 @@ pub struct Predictions {
     pub revolutions: u64,
     /// Pauses of the drive.
     pub pauses: u64,
-    /// Failures.
     pub failures: u64,
     /// Requests that overtook others.
     pub reordered: u64,
@@ -155,7 +151,6 @@ pub struct ScanProgress {
 /// The names of what was scanned.
 #[derive(Clone, Copy, Debug)]
 pub struct ScanNames<'a> {
-    /// The drive.
     pub drive: &'a str,
     /// The drive that the scheduler believes it to be.
     pub model: &'a str,
@@ -246,7 +241,6 @@ impl Scanned {
         }
     }
 
-    /// For people.
     pub fn text(&self) -> String {
         let mut text = format!("{}, {} with {}\n\n", self.drive, self.place, self.policy);
         let blocks = self.blocks - self.blocks_left;
@@ -357,11 +351,9 @@ fn brief(seconds: f64) -> String {
 /// What a scan has found on a device.
 #[derive(Debug, Serialize)]
 pub struct DeviceScan {
-    /// The device.
     pub url: String,
     /// Size of a block.
     pub block_bytes: u64,
-    /// Its blocks.
     pub blocks: u64,
     /// Those that were not read.
     pub blocks_left: u64,
@@ -382,13 +374,10 @@ pub struct DeviceScan {
 /// Consecutive blocks that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Unreadable {
-    /// The first.
     pub block: u64,
-    /// How many.
     pub blocks: u64,
     /// The cylinder of the first by the model; `None` without one.
     pub cylinder: Option<u32>,
-    /// Its head.
     pub head: Option<u32>,
     /// Its sector of the track.
     pub sector: Option<u32>,
@@ -426,7 +415,6 @@ impl Unreadable {
 }
 
 impl DeviceScan {
-    /// For people.
     pub fn text(&self) -> String {
         match &self.foreground {
             Some(scanned) => scanned.text(),

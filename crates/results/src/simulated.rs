@@ -23,7 +23,6 @@ pub use workload::{OptionArrivals, Workload, WorkloadSource};
 
 /// Everything needed to repeat the run except the program's version.
 pub struct Inputs {
-    /// The drive.
     pub drive: String,
     /// The policy, as the user wrote it.
     pub policy: String,
@@ -31,7 +30,6 @@ pub struct Inputs {
     pub is_in_drive: bool,
     /// The largest merged command; `None` if nothing is merged.
     pub merge: Option<SectorCount>,
-    /// The requests.
     pub workload: Workload,
     /// `None` if nothing is random.
     pub seed: Option<u64>,

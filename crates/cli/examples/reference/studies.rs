@@ -66,9 +66,10 @@ pub fn list() -> String {
 }
 
 fn read(entry: &Entry, quick: bool) -> Study {
-    let traces = match entry.takes_traces() {
-        true => vec!["one".to_owned()],
-        false => Vec::new(),
+    let traces = if entry.takes_traces() {
+        vec!["one".to_owned()]
+    } else {
+        Vec::new()
     };
     let study = entry.read(StudyOptions { quick, traces });
     study.expect("a study that comes with the program")

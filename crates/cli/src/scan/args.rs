@@ -195,9 +195,10 @@ fn file_name(text: &str) -> Result<String, &'static str> {
 
 impl Args {
     pub fn place(&self) -> Place {
-        match self.in_firmware {
-            true => Place::Inside,
-            false => Place::Outside(self.depth),
+        if self.in_firmware {
+            Place::Inside
+        } else {
+            Place::Outside(self.depth)
         }
     }
 

@@ -113,9 +113,10 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
     if let Some(place) = sums.filter(|_| found.is_complete) {
         place.write(checksums(&account).as_bytes())?;
     }
-    match args.json {
-        true => output::print_json(&found)?,
-        false => output::print(&found.text())?,
+    if args.json {
+        output::print_json(&found)?
+    } else {
+        output::print(&found.text())?
     }
     scanning.finish(&account, has_given_up)
 }
@@ -169,9 +170,10 @@ fn sink(
     let mut done = 0;
     move |delivered: &Delivered| {
         let (first, sectors) = (delivered.first, delivered.sectors);
-        let piece = match delivered.is_readable {
-            true => Piece::Read(first, answers.data(first, sectors, sector)),
-            false => Piece::Failed(first, sectors),
+        let piece = if delivered.is_readable {
+            Piece::Read(first, answers.data(first, sectors, sector))
+        } else {
+            Piece::Failed(first, sectors)
         };
         if pieces.send(piece).is_err() {
             answers.stop();

@@ -64,9 +64,10 @@ impl Reader for Connection {
             // A deferred error does not matter to a scan, but the read was not executed. If the
             // parameters of the disk have changed, its blocks may have another size: it is opened
             // again.
-            let pause = match is_deferred(&reply) {
-                true => Some(Span::ZERO),
-                false => retry_delay(&reply, false),
+            let pause = if is_deferred(&reply) {
+                Some(Span::ZERO)
+            } else {
+                retry_delay(&reply, false)
             };
             match pause.filter(|_| attempt < MAX_ATTEMPTS) {
                 Some(pause) => self.transport.rest(pause),

@@ -99,9 +99,10 @@ fn recorded(args: &Args, trace: &str, drive: &Model) -> Result<Arrivals, Error> 
 }
 
 fn print(args: &Args, scanned: &Scanned) -> Result<(), Error> {
-    match args.json {
-        true => output::print_json(scanned),
-        false => output::print(&scanned.text()),
+    if args.json {
+        output::print_json(scanned)
+    } else {
+        output::print(&scanned.text())
     }
 }
 
@@ -177,9 +178,10 @@ fn run_recorded(
     let sink = move |delivered: &Delivered| {
         let (first, sectors) = (delivered.first, delivered.sectors);
         // A failure to record is reported at the end.
-        let _ = pieces.send(match delivered.is_readable {
-            true => Piece::Passed(first, sectors),
-            false => Piece::Failed(first, sectors),
+        let _ = pieces.send(if delivered.is_readable {
+            Piece::Passed(first, sectors)
+        } else {
+            Piece::Failed(first, sectors)
         });
     };
     let ran = if drive.tower.is_some() {

@@ -169,9 +169,10 @@ fn metrics(pairs: &[(&Cell, &Cell)]) -> String {
         let beyond = values
             .iter()
             .filter(|(_, a, b)| (b.0 - a.0).abs() > a.1.hypot(b.1));
-        let change = match a.0 == 0.0 {
-            true => format!("from 0 to {}", b.0),
-            false => format!("{:+.2} %", 100.0 * relative(a.0, b.0)),
+        let change = if a.0 == 0.0 {
+            format!("from 0 to {}", b.0)
+        } else {
+            format!("{:+.2} %", 100.0 * relative(a.0, b.0))
         };
         let (cells, beyond) = (values.len(), beyond.count());
         let position = cell.position();

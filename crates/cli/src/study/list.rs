@@ -59,9 +59,10 @@ pub fn run(args: &Args) -> Result<(), Error> {
 fn entry(entry: &diskarm_study::studies::Entry) -> Result<StudyRow, Error> {
     let takes_traces = entry.takes_traces();
     let read = |quick| {
-        let traces = match takes_traces {
-            true => vec!["one".to_owned()],
-            false => Vec::new(),
+        let traces = if takes_traces {
+            vec!["one".to_owned()]
+        } else {
+            Vec::new()
         };
         entry.read(StudyOptions { quick, traces })
     };

@@ -251,9 +251,10 @@ fn claim_text(judged_claim: &JudgedClaim<'_>) -> String {
     };
     let word = verdict.to_string();
     let mut text = says.replacen(&word, &on_output(&word, look), 1);
-    let ours_are = match judged_claim.is_of_ratios() {
-        true => "ours, as a ratio,",
-        false => "ours",
+    let ours_are = if judged_claim.is_of_ratios() {
+        "ours, as a ratio,"
+    } else {
+        "ours"
     };
     let numbers = format!(
         "theirs {}; {ours_are} {ours} ({}{})",

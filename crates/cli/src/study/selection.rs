@@ -78,9 +78,10 @@ impl Selection {
         let studies = entries.map(|entry| {
             let options = StudyOptions {
                 quick: self.quick && entry.has_short_form(),
-                traces: match entry.takes_traces() {
-                    true => self.trace.clone(),
-                    false => Vec::new(),
+                traces: if entry.takes_traces() {
+                    self.trace.clone()
+                } else {
+                    Vec::new()
                 },
             };
             Ok(entry.read(options)?)

@@ -71,9 +71,12 @@ fn below(folder: &Path, is_wanted: &dyn Fn(&str) -> bool) -> Option<PathBuf> {
     let entries = fs::read_dir(folder).ok()?.flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     paths.sort();
-    paths.into_iter().find_map(|path| match path.is_dir() {
-        true => below(&path, is_wanted),
-        false => is_wanted(path.file_name()?.to_str()?).then_some(path),
+    paths.into_iter().find_map(|path| {
+        if path.is_dir() {
+            below(&path, is_wanted)
+        } else {
+            is_wanted(path.file_name()?.to_str()?).then_some(path)
+        }
     })
 }
 

@@ -252,9 +252,10 @@ impl Studied {
         fs::create_dir_all(folder.join("out/small/figures")).unwrap();
         fs::write(&drive, diskarm_drives::find("hp-c2247").unwrap().text).unwrap();
         let rates = "arrivals = \"poisson(rate=10/s)\"\nplaces = \"uniform\"\n";
-        let (key, rows) = match text(&load).ends_with(".toml") {
-            true => ("requests = \"{faster}\"\nworkload", rates),
-            false => ("faster = \"{faster}\"\ntrace", TRACE),
+        let (key, rows) = if text(&load).ends_with(".toml") {
+            ("requests = \"{faster}\"\nworkload", rates)
+        } else {
+            ("faster = \"{faster}\"\ntrace", TRACE)
         };
         fs::write(&load, rows).unwrap();
         let load_of = format!("{key} = {:?}", text(&load));

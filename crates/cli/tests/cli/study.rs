@@ -489,9 +489,10 @@ fn page_of<'i>(paper: &str, index: &'i str) -> &'i str {
 
 /// The full form of a study, with a trace if it needs one.
 fn whole(entry: &Entry) -> Study {
-    let traces = match entry.takes_traces() {
-        true => vec!["one".to_owned()],
-        false => Vec::new(),
+    let traces = if entry.takes_traces() {
+        vec!["one".to_owned()]
+    } else {
+        Vec::new()
     };
     let quick = false;
     entry.read(StudyOptions { quick, traces }).unwrap()

@@ -16,7 +16,6 @@ pub enum WorkloadSource {
         sectors: SectorCount,
         /// The fraction of reads.
         read_share: f64,
-        /// The arrivals.
         arrivals: OptionArrivals,
     },
     /// As an expression after `--workload`.
@@ -37,14 +36,11 @@ impl WorkloadSource {
 /// Arrivals as specified by flags.
 #[derive(Clone, Copy)]
 pub enum OptionArrivals {
-    /// Open.
     Poisson {
         /// The mean time between two arrivals.
         mean: Span,
     },
-    /// Closed.
     Closed {
-        /// Requests outstanding.
         outstanding: usize,
         /// The pause after each completion.
         think: Span,
@@ -55,9 +51,7 @@ pub enum OptionArrivals {
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase", tag = "source")]
 pub enum Workload {
-    /// Random requests.
     Random {
-        /// Requests, warm-up included.
         requests: u64,
         /// Completions left out of the results.
         warmup_requests: u64,
@@ -65,7 +59,6 @@ pub enum Workload {
         size_bytes: u64,
         /// The fraction of reads.
         reads: f64,
-        /// The arrivals.
         #[serde(flatten)]
         arrivals: ArrivalsInput,
     },
@@ -75,14 +68,11 @@ pub enum Workload {
         text: Option<String>,
         /// The file; `null` if there is none.
         file: Option<String>,
-        /// Requests, warm-up included.
         requests: u64,
         /// Completions left out of the results.
         warmup_requests: u64,
     },
-    /// A replay.
     Trace {
-        /// The traces.
         files: Vec<File>,
         /// `null` for several.
         device: Option<u32>,
