@@ -87,7 +87,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     let conclusion = conclusion(&labels, &outcomes);
     let mut rows = Vec::new();
     for (outcome, contender) in outcomes.into_iter().zip(&contenders) {
-        rows.push(Row {
+        rows.push(ComparedRun {
             is_saturated: outcome.simulated.is_saturated(),
             choices: outcome.choices,
             metrics: outcome.simulated.metrics(contender.cell(settings)?),
@@ -136,7 +136,7 @@ fn contenders(
     Ok(contenders)
 }
 
-/// Draws the distributions of all contenders; `drive` is the only one, if there is one.
+/// Draws the distributions of all contenders; `drive` is the name of a single drive.
 fn draw(drive: Option<&str>, labels: &[String], outcomes: &[Outcome]) -> String {
     let runs = outcomes.iter().map(|outcome| &outcome.simulated.runs[..]);
     let curves = labels.iter().cloned().zip(runs.map(plot::together));
@@ -194,8 +194,8 @@ impl Contender {
     }
 
     /// Returns a note if no policy ever had a choice in `rows`, the results on this drive.
-    fn no_choice_note(&self, rows: &[Row], several: bool) -> Option<String> {
-        if rows.iter().any(Row::had_choice) {
+    fn no_choice_note(&self, rows: &[ComparedRun], several: bool) -> Option<String> {
+        if rows.iter().any(ComparedRun::had_choice) {
             return None;
         }
         let waited = rows.iter().any(|row| row.metrics.waiting_max() > 1);
@@ -233,7 +233,7 @@ struct Outcome {
 
 /// The results of one contender.
 #[derive(Serialize)]
-struct Row {
+struct ComparedRun {
     #[serde(flatten)]
     metrics: SimulationMetrics,
     /// The number of choices among several requests in all runs; `null` with `--queue drive`.
@@ -242,7 +242,7 @@ struct Row {
     is_saturated: bool,
 }
 
-impl Row {
+impl ComparedRun {
     /// Returns true if the policy ever had several requests to choose from.
     fn had_choice(&self) -> bool {
         match self.choices {
@@ -279,7 +279,7 @@ fn conclusion(labels: &[String], outcomes: &[Outcome]) -> String {
     let (one, other) = (&labels[best], &labels[other]);
     let times = rounded(speedup.times, speedup.half_width);
     let doubt = match (speedup.half_width, speedup.is_inconclusive()) {
-        (None, _) => "; this run is too short to tell whether that is chance",
+        (None, _) => "; this run is too short to rule out chance",
         (Some(_), true) => ": no difference that this run shows",
         (Some(_), false) => "",
     };
@@ -289,8 +289,8 @@ fn conclusion(labels: &[String], outcomes: &[Outcome]) -> String {
 
 /// Returns a line per contender, below the inputs that all share. Lines include the number of
 /// requests counted if it differs, and of failed requests if there are any.
-fn table(rows: &[Row], labels: &[&str], drives: &[&str]) -> String {
-    let count = |row: &Row| row.metrics.requests();
+fn table(rows: &[ComparedRun], labels: &[&str], drives: &[&str]) -> String {
+    let count = |row: &ComparedRun| row.metrics.requests();
     let same_requests = rows.iter().all(|row| count(row) == count(&rows[0]));
     let some_failed = rows.iter().any(|row| row.metrics.failed() > 0);
     let counts = |requests: &str, failed: &str| {
@@ -354,7 +354,7 @@ const SATURATED: &str = "* requests arrive faster than they are served: the resu
                          length of the run";
 
 /// Returns the results as comma-separated values, with empty cells for missing values.
-fn csv(rows: &[Row]) -> String {
+fn csv(rows: &[ComparedRun]) -> String {
     let mut text = String::from(
         "drive,policy,requests,failed,response_ms_mean,response_ms_ci95,response_cv2,\
          response_ms_p95,response_ms_max,throughput_per_s,choices,is_saturated\n",

@@ -12,7 +12,7 @@ use diskarm_trace::TraceError;
 /// The exit code of a program that was ended by Ctrl-C: 128 plus the number of the signal.
 pub const INTERRUPTED: i32 = 130;
 
-/// Why a command failed. Displays as one line, without `error:`.
+/// The failure of a command. Displays as one line, without `error:`.
 #[derive(Debug)]
 pub enum Error {
     /// The command line is wrong in a way that a sentence describes.

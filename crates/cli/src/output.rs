@@ -200,7 +200,7 @@ fn cannot_write(source: io::Error) -> Error {
     }
 }
 
-/// When to write in colour.
+/// The colour mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum When {
     /// On a terminal, unless NO_COLOR is set or TERM is "dumb"

@@ -120,7 +120,8 @@ fn summary_points(responses: &ResponseSummary) -> Vec<Point> {
     points.collect()
 }
 
-/// The load of each disk without failures, the same for all layouts, beside that with them.
+/// Draws the load of each disk with failures, compared with that without, which is the same for all
+/// layouts.
 pub fn loads(compared: &Comparison) -> String {
     let groups = (0..compared.disks).map(|disk| BarGroup {
         name: disk.to_string(),
@@ -152,7 +153,7 @@ pub fn loads(compared: &Comparison) -> String {
     let failed: Vec<String> = compared.failed.iter().map(usize::to_string).collect();
     let reads = (1_000.0 * compared.read_share).round() / 10.0;
     let bars = Bars {
-        title: "Load of each disk with failures, beside that without".to_owned(),
+        title: "Load of each disk, with and without failures".to_owned(),
         note: format!(
             "{} disks, clusters of {}, {reads} % reads; failed: {}",
             compared.disks,

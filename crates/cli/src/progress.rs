@@ -46,7 +46,7 @@ impl Progress {
         if let Some(bar) = &progress.bar
             && let Ok(style) = ProgressStyle::with_template("{bar:40} {percent:>3} %  {left}")
         {
-            bar.set_style(style.with_key("left", left));
+            bar.set_style(style.with_key("left", write_remaining_time));
         }
         progress
     }
@@ -128,7 +128,7 @@ impl StepProgress {
 }
 
 /// Writes the remaining time, once it can be estimated.
-fn left(state: &ProgressState, out: &mut dyn Write) {
+fn write_remaining_time(state: &ProgressState, out: &mut dyn Write) {
     if state.pos() > 0 {
         // Errors in writing a bar are ignored.
         let _ = write!(out, "{:#} left", HumanDuration(state.eta()));
@@ -143,7 +143,7 @@ fn hidden(total: Option<u64>) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
     // The templates are fixed; with a mistake in one, the plain style would be used.
     match ProgressStyle::with_template(template) {
-        Ok(style) => bar.with_style(style.with_key("left", left)),
+        Ok(style) => bar.with_style(style.with_key("left", write_remaining_time)),
         Err(_) => bar,
     }
 }

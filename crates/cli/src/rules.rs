@@ -14,7 +14,7 @@ struct Rule {
     others: &'static [&'static str],
     /// The only kind of target to which it applies.
     target: Option<Target>,
-    /// Why, if the names of the options do not show it.
+    /// The reason, unless the names of the options show it.
     reason: &'static str,
 }
 
@@ -151,7 +151,7 @@ const SIMULATE: &[Rule] = &[excludes(
 
 const COMPARE: &[Rule] = &[excludes("csv", &["json"], "")];
 
-/// Options that select a part of a trace, map its blocks, or say how to read it.
+/// Options that select a part of a trace, map its blocks, or control how it is read.
 const TRACE_OPTIONS: &[Rule] = &[
     needs("device", &["trace"], ""),
     needs("from", &["trace"], ""),
@@ -336,7 +336,7 @@ impl Rule {
             ""
         };
         command.mut_arg(self.option, |arg| {
-            // The heading already says what the option needs.
+            // The heading already names what the option needs.
             let help = arg
                 .get_long_help()
                 .or(arg.get_help())

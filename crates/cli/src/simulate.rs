@@ -195,7 +195,7 @@ pub fn simulate(cell: Cell<'_>) -> Result<Simulated, Error> {
             let (generated, given) = generated(settings, model)?;
             (Input::Generated(generated), Some(given))
         }
-        files => (Input::Traced(traced(settings, files)?), None),
+        files => (Input::Traced(trace_input(settings, files)?), None),
     };
     let simulation = Simulation {
         merge: cell.merge,
@@ -236,7 +236,7 @@ impl Settings {
 
 /// # Errors
 /// If options of the trace contradict each other.
-fn traced(settings: &Settings, files: &[String]) -> Result<Traced, Error> {
+fn trace_input(settings: &Settings, files: &[String]) -> Result<Traced, Error> {
     Ok(Traced {
         files: files.to_vec(),
         reading: settings.reading.to_library(),

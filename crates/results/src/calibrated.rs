@@ -12,7 +12,7 @@ use crate::compared::{op_name, outcome_name, relation_name};
 use crate::prose;
 
 #[derive(Serialize)]
-struct Printed<'a> {
+struct CalibrationResults<'a> {
     drive: &'a str,
     trace: &'a str,
     rows: usize,
@@ -176,7 +176,7 @@ pub fn json<'a>(
         ),
         Clock::Nominal { concentration } => ("nominal", concentration, None, None),
     };
-    Printed {
+    CalibrationResults {
         drive: names.drive,
         trace: names.trace,
         rows,
@@ -200,7 +200,7 @@ pub fn json<'a>(
     }
 }
 
-/// The same as readable text, at most 80 columns wide.
+/// Formats the results as text, at most 80 columns wide.
 pub fn text(names: FitNames<'_>, rows: usize, fitted: &Calibration) -> String {
     let mut text = format!(
         "{} fitted to {rows} rows of {}\n\n",
@@ -242,7 +242,7 @@ pub fn text(names: FitNames<'_>, rows: usize, fitted: &Calibration) -> String {
     text
 }
 
-/// How many requests the drive explains, and what that means.
+/// Adds the share of requests that the drive explains.
 fn explained(text: &mut String, rows: usize, fitted: &Calibration) {
     let percent = 100.0 * fitted.explained_fraction;
     let not = fitted.unexplained_requests;
@@ -276,10 +276,10 @@ fn held_back(text: &mut String, held: &Held) {
     *text += &prose::wrapped(&verdict(held), LABEL);
 }
 
-/// Whether the fit is better on the rows that were held back, by which measure, and what is kept.
+/// Returns whether the fit is better on the held-back rows, by which measure, and what is kept.
 fn verdict(held: &Held) -> String {
     let (better, worse) = (held.ln_gain > 0.0, held.fitted_demerit > held.given_demerit);
-    let kept = kept(held.kept).unwrap_or("it is kept");
+    let kept = kept_part(held.kept).unwrap_or("it is kept");
     match (better, worse) {
         (true, false) => format!("The fit is better: {kept}."),
         (true, true) => format!(
@@ -292,8 +292,8 @@ fn verdict(held: &Held) -> String {
     }
 }
 
-/// What is kept of a fit if not all of it.
-fn kept(kept: Kept) -> Option<&'static str> {
+/// Describes the part of a fit that is kept, unless it is all of it.
+fn kept_part(kept: Kept) -> Option<&'static str> {
     match kept {
         Kept::All => None,
         Kept::Keys => Some("the seek times are left as given"),
@@ -419,7 +419,7 @@ pub fn warnings(fitted: &Calibration, rows: usize, trace: &str) -> Vec<String> {
         ));
     }
     if let Some(held) = fitted.held {
-        let kept = kept(held.kept);
+        let kept = kept_part(held.kept);
         if let Some(kept) = kept {
             warnings.push(format!(
                 "{trace}: the fit to the other rows makes the last {} rows less likely than the \

@@ -18,17 +18,17 @@ struct File<'a> {
     drive: &'a str,
     file: &'a str,
     #[serde(flatten)]
-    all: Side,
+    all: ResponseSide,
     angles: u64,
     phase_seeds: [u64; PHASE_SEEDS.len()],
-    reads: Option<Side>,
-    writes: Option<Side>,
+    reads: Option<ResponseSide>,
+    writes: Option<ResponseSide>,
     residuals: Tables,
     notes: &'a [String],
 }
 
 #[derive(Serialize)]
-struct Side {
+struct ResponseSide {
     requests: u64,
     measured_mean_ms: f64,
     simulated_mean_ms: f64,
@@ -98,8 +98,8 @@ pub fn json<'a>(drive: &'a str, compared: &'a Comparison) -> impl Serialize + 'a
     }
 }
 
-fn side(c: &ResponseComparison) -> Side {
-    Side {
+fn side(c: &ResponseComparison) -> ResponseSide {
+    ResponseSide {
         requests: c.count,
         measured_mean_ms: c.measured_mean.as_ms(),
         simulated_mean_ms: c.simulated_mean.as_ms(),
@@ -220,8 +220,8 @@ pub fn text(drive: &str, compared: &[Comparison]) -> String {
         text,
         "Demerit: mean over {ANGLES} initial angles; sd and floor: between these. floor_phase:\n\
          between replays with random phases. Lower table: one replay, by where the\n\
-         request before ended, up to {} blocks away if near, and by what the model's\n\
-         buffer did. `diskarm validate --help` says more.",
+         previous request ended, up to {} blocks away if near, and by what the model's\n\
+         buffer did. `diskarm validate --help` has details.",
         NEAR.0,
     );
     text
@@ -246,7 +246,7 @@ fn line(name: &str, c: &ResponseComparison) -> String {
     )
 }
 
-/// The differences by where the request before was, and what the buffer did.
+/// Formats the differences by the position of the previous request and the outcome of the buffer.
 fn classes(residuals: &Residuals) -> String {
     let mut text = format!("\n{RESIDUALS}");
     for (op, relation, outcome, found) in &residuals.by_outcome {

@@ -117,7 +117,8 @@ fn style() -> String {
     format!("{styles}@media screen and (prefers-color-scheme: dark) {{\n{dark}}}\n")
 }
 
-/// What lets figures respond. It is read as XML, too, in which `<` and `&` begin markup elsewhere.
+/// The script that makes charts interactive. Pages are also valid XML, in which `<` and `&` would
+/// start markup outside CDATA.
 fn script() -> Html {
     let script = include_str!("script.js");
     Html::element("script", Html::raw(&format!("//<![CDATA[\n{script}//]]>")))

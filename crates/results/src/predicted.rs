@@ -23,16 +23,16 @@ struct File<'a> {
     phase_concentration: Option<f64>,
     clock: Option<&'static str>,
     #[serde(flatten)]
-    all: Side,
-    reads: Option<Side>,
-    writes: Option<Side>,
+    all: PredictorPair,
+    reads: Option<PredictorPair>,
+    writes: Option<PredictorPair>,
     by_served: Vec<Class>,
     by_size: Vec<Class>,
     notes: &'a [String],
 }
 
 #[derive(Serialize)]
-struct Side {
+struct PredictorPair {
     requests: u64,
     #[serde(flatten)]
     model: Figures,
@@ -55,7 +55,7 @@ struct Class {
     #[serde(flatten)]
     what: What,
     #[serde(flatten)]
-    side: Side,
+    side: PredictorPair,
 }
 
 #[derive(Serialize)]
@@ -106,8 +106,8 @@ pub fn json<'a>(drive: &'a str, judged: &'a Predictions) -> impl Serialize + 'a 
     }
 }
 
-fn side(judged: &Judged) -> Side {
-    Side {
+fn side(judged: &Judged) -> PredictorPair {
+    PredictorPair {
         requests: judged.count,
         model: accuracy(&judged.model),
         trivial: accuracy(&judged.trivial),
@@ -175,7 +175,7 @@ const HEAD: &str = "
 
 const FOOT: &str = "\
 Sizes in sectors. trivial: the mean response of earlier requests of the same
-type and size. `diskarm validate --help` says more.
+type and size. `diskarm validate --help` has details.
 ";
 
 /// The basis of the figures.

@@ -65,9 +65,10 @@ fn footnotes(compared: &Comparison) -> String {
     prose::wrapped(&(count + NOTES), 0)
 }
 
-const NOTES: &str = " \"Agree\" says whether the theory is within the 95 % confidence interval of \
-the simulation. One right value in twenty is outside by chance, and often several together, as all \
-simulations draw the same requests. \"-\": requests arrive faster than they are served.
+const NOTES: &str =
+    " \"Agree\" shows whether the theory is within the 95 % confidence interval of \
+the simulation. One correct value in twenty is outside by chance, often several together, because \
+all simulations use the same requests. \"-\": requests arrive faster than they are served.
 
 * The drive does not meet what the formula assumes, so it is an approximation; `diskarm queueing \
 --help` says why. Values without a simulation are theory alone.

@@ -7,17 +7,17 @@ use diskarm_core::units::{Lbn, SectorCount, Span};
 use diskarm_plot::rounded;
 use diskarm_queueing::media::streaming_bytes_per_s;
 use diskarm_scan::{
-    Account, CHUNK, Foreground, PARTS, Place, Scan, Scanned as Ran, Seen, Settings,
+    Account, CHUNK, Foreground, PARTS, Place, Scan, Scanned as ScanOutcome, Seen, Settings,
 };
 use serde::Serialize;
 
 use crate::prose;
 
-/// A scan, and all that is needed to repeat it.
+/// The results of a scan, and all that is needed to repeat it.
 #[derive(Debug, Serialize)]
-pub struct Scanned {
+pub struct ScanResults {
     pub drive: String,
-    /// The drive that the scheduler believes it to be.
+    /// The scheduler's model of the drive.
     pub model: String,
     /// The order of the foreground.
     pub policy: String,
@@ -30,18 +30,18 @@ pub struct Scanned {
     /// The changes made to it on request, one line each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trace_changes: Vec<String>,
-    /// Where gaps are filled: `outside` the drive, or `inside` its firmware.
+    /// `outside` if the scheduler is outside the drive, `inside` if it is in its firmware.
     pub place: &'static str,
     /// Requests in the drive at one time; `None` inside.
     pub depth: Option<usize>,
-    /// Whether reads in a gap are on different tracks; `None` inside.
+    /// True if the reads of a gap are on different tracks; `None` inside.
     pub one_per_track: Option<bool>,
     pub seed: u64,
     /// Added to each predicted seek, in milliseconds; where it was adjusted, at the end.
     pub conservatism_ms: f64,
     /// The bound on the slowdown to which it was adjusted.
     pub max_slowdown_share: Option<f64>,
-    /// Whether every block was read.
+    /// True if every block was read.
     pub is_complete: bool,
     /// The blocks of the drive.
     pub blocks: u64,
@@ -49,30 +49,30 @@ pub struct Scanned {
     pub blocks_left: u64,
     /// The blocks that cannot be read.
     pub blocks_unreadable: u64,
-    /// How long it took, in seconds.
+    /// Its duration, in seconds.
     pub time_s: f64,
     /// Bytes read per second while 80 to 20 % of the blocks were wanted, in megabytes.
     pub free_80_to_20_mb_per_s: Option<f64>,
-    /// The same over the whole scan.
+    /// Like the previous rate, but over the whole scan.
     pub free_whole_mb_per_s: Option<f64>,
-    /// The same over what was read of it, whether it is complete or not.
+    /// Like the previous rate, but over the blocks read so far.
     pub free_mb_per_s: f64,
     /// Bytes per second of one drive that reads all of its blocks in order, in megabytes.
     pub streaming_mb_per_s: Option<f64>,
     /// Bytes per second of the foreground, in megabytes.
     pub foreground_mb_per_s: f64,
-    /// The same without the scan; `None` if that was not measured of as many requests.
+    /// The rate without the scan; `None` unless it was measured with the same number of requests.
     pub foreground_alone_mb_per_s: Option<f64>,
     pub foreground_requests: u64,
     /// Their mean response time, in milliseconds.
     pub response_ms: f64,
     /// Half the width of its 95 % confidence interval; `None` for fewer than 512 requests.
     pub response_ci95_ms: Option<f64>,
-    /// The same without the scan, in milliseconds.
+    /// Their mean response time without the scan, in milliseconds.
     pub response_alone_ms: Option<f64>,
     /// Half the width of its 95 % confidence interval.
     pub response_alone_ci95_ms: Option<f64>,
-    /// By how much the first is longer.
+    /// The slowdown by the scan.
     pub slowdown_share: Option<f64>,
     /// Half the width of its 95 % confidence interval, from batches of nearly the same requests.
     pub slowdown_ci95_share: Option<f64>,
@@ -85,9 +85,9 @@ pub struct Scanned {
     /// The most data that ever waited in memory for the spare of a rebuild, in megabytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waited_mb: Option<f64>,
-    /// What was seen of the drive; `None` inside.
+    /// The accuracy of the model of the drive; `None` inside.
     pub predictions: Option<Predictions>,
-    /// How the scan continued: at each tenth of it.
+    /// The progress at each tenth of the scan.
     pub progress: Vec<ScanProgress>,
     /// What cannot be read.
     pub unreadable: Vec<Unreadable>,
@@ -96,10 +96,10 @@ pub struct Scanned {
 const UNLIKE: &str = "note: most requests did not complete as predicted: if answers are not \
                       delayed on their way, the drive is not as its model says";
 
-/// Of fewer requests nothing is concluded.
+/// The minimum number of requests for a conclusion.
 const MANY: u64 = 100;
 
-/// How well an external scheduler knew the drive.
+/// The accuracy of the model of an external scheduler.
 #[derive(Debug, Serialize)]
 pub struct Predictions {
     /// Requests whose predictions were relied on.
@@ -142,7 +142,7 @@ impl Predictions {
 pub struct ScanProgress {
     /// The share of all blocks that was read.
     pub read_share: f64,
-    /// When, in seconds.
+    /// The time, in seconds.
     pub time_s: f64,
     /// The share of each tenth of the disk that was left, from the outermost.
     pub left_share: [f64; PARTS],
@@ -152,7 +152,7 @@ pub struct ScanProgress {
 #[derive(Clone, Copy, Debug)]
 pub struct ScanNames<'a> {
     pub drive: &'a str,
-    /// The drive that the scheduler believes it to be.
+    /// The scheduler's model of the drive.
     pub model: &'a str,
     /// The foreground, if it is generated.
     pub workload: Option<&'a str>,
@@ -162,11 +162,11 @@ pub struct ScanNames<'a> {
     pub trace_changes: &'a [String],
 }
 
-impl Scanned {
-    /// What `scan` gave, and the blocks that it could not read.
+impl ScanResults {
+    /// Returns the results of `scan`, with the unreadable blocks.
     pub fn of(
         scan: &Scan<'_>,
-        ran: &Ran,
+        ran: &ScanOutcome,
         names: ScanNames<'_>,
         unreadable: Vec<Unreadable>,
     ) -> Self {
@@ -342,13 +342,13 @@ impl Scanned {
     }
 }
 
-/// A time for people: whole seconds, of a short one also the milliseconds.
+/// Formats a time in seconds; a short one with milliseconds.
 fn brief(seconds: f64) -> String {
     let decimals = if seconds < 10.0 { 3 } else { 0 };
     format!("{seconds:.decimals$} s")
 }
 
-/// What a scan has found on a device.
+/// The results of a scan of a device.
 #[derive(Debug, Serialize)]
 pub struct DeviceScan {
     pub url: String,
@@ -359,16 +359,16 @@ pub struct DeviceScan {
     pub blocks_left: u64,
     /// Those that were read by earlier runs of the same scan.
     pub blocks_before: u64,
-    /// Whether all were read or cannot be.
+    /// True if no block is left to read.
     pub is_complete: bool,
-    /// Whether blocks may have come from the system's page cache instead of the device.
+    /// True if blocks may have come from the system's page cache instead of the device.
     pub may_be_cached: bool,
-    /// How long this run took, in seconds.
+    /// The duration of this run, in seconds.
     pub time_s: f64,
-    /// What cannot be read, those of earlier runs included.
+    /// The unreadable blocks, including those of earlier runs.
     pub unreadable: Vec<Unreadable>,
-    /// The foreground beside it, if there was one.
-    pub foreground: Option<Scanned>,
+    /// The results with a foreground.
+    pub foreground: Option<ScanResults>,
 }
 
 /// Consecutive blocks that cannot be read.
@@ -387,7 +387,7 @@ impl Unreadable {
     /// `sectors` blocks from `first` on.
     ///
     /// # Panics
-    /// When the layout has no such block.
+    /// If the layout has no such block.
     pub fn new(first: Lbn, sectors: SectorCount, layout: Option<&Layout>) -> Self {
         let extent = layout.map(|layout| layout.extent(first));
         Self {
@@ -445,7 +445,7 @@ impl DeviceScan {
     }
 }
 
-/// What cannot be read, for people; nothing if all can be.
+/// Formats the unreadable blocks; empty if there are none.
 fn list_unreadable(unreadable: &[Unreadable]) -> String {
     let mut text = String::new();
     if !unreadable.is_empty() {
@@ -516,12 +516,12 @@ mod tests {
             trace_changes: &[],
         };
         for (alone, is_shown) in [(0, false), (4, false), (5, true)] {
-            let ran = Ran {
+            let ran = ScanOutcome {
                 foreground: served(5),
                 alone: served(alone),
-                ..Ran::default()
+                ..ScanOutcome::default()
             };
-            let scanned = Scanned::of(&scan, &ran, names, Vec::new());
+            let scanned = ScanResults::of(&scan, &ran, names, Vec::new());
             assert_eq!(scanned.text().contains("\nslowdown "), is_shown, "{alone}");
             assert_eq!(scanned.slowdown_share.is_some(), is_shown, "{alone}");
         }

@@ -26,7 +26,7 @@ pub struct Inputs {
     pub drive: String,
     /// The policy, as the user wrote it.
     pub policy: String,
-    /// Whether that is the policy of the drive's own queue, not of the host's.
+    /// True if the policy orders the drive's own queue instead of the host's.
     pub is_in_drive: bool,
     /// The largest merged command; `None` if nothing is merged.
     pub merge: Option<SectorCount>,
@@ -65,8 +65,7 @@ pub struct SimulationMetrics {
     /// Reads and writes that succeeded after retries.
     #[serde(skip_serializing_if = "Option::is_none")]
     recovered: Option<u64>,
-    /// Requests that did not succeed. Of the other figures, only utilisation and queue include
-    /// them.
+    /// Requests that did not succeed. Only utilisation and queue include them.
     #[serde(skip_serializing_if = "Option::is_none")]
     failed: Option<u64>,
     /// `null` for one stream.
@@ -85,12 +84,12 @@ pub struct SimulationMetrics {
     /// Only the changes, which the table shows too; doubts are printed as warnings.
     #[serde(skip)]
     changes: Vec<String>,
-    /// What the figures do not show, for notes below the table.
+    /// Remarks that the metrics do not show, for notes below the table.
     #[serde(skip)]
     remarks: Vec<String>,
 }
 
-/// Where a policy is that is not in the host's queue.
+/// The description of a policy in the drive's queue.
 const OWN_QUEUE: &str = "the drive's own; the host hands requests over in order of arrival";
 
 /// The requests of one kind in each run.
@@ -200,7 +199,7 @@ impl SimulationMetrics {
         self.remarks.push(remark);
     }
 
-    /// What the figures do not show, one line each.
+    /// Remarks that the metrics do not show, one line each.
     pub fn remarks(&self) -> &[String] {
         &self.remarks
     }
@@ -212,7 +211,7 @@ impl SimulationMetrics {
         t.text("drive", drives);
         self.inputs(&mut t);
         if same_requests {
-            self.counted(&mut t);
+            self.requests_line(&mut t);
         }
         t.gap();
         t.lines
@@ -240,7 +239,7 @@ impl SimulationMetrics {
     }
 
     /// The number of requests counted.
-    fn counted(&self, t: &mut Table) {
+    fn requests_line(&self, t: &mut Table) {
         t.gap();
         let runs = self.replications.as_ref().map(Vec::len);
         let counted = match (self.workload.warmup_requests(), runs) {
@@ -258,7 +257,7 @@ impl SimulationMetrics {
         t.text("drive", &self.drive);
         t.text("policy", &self.policy);
         self.inputs(&mut t);
-        self.counted(&mut t);
+        self.requests_line(&mut t);
         let (simulated, unit) = prose::time(self.simulated_s);
         t.row("simulated time", Some(simulated), 3, unit);
         t.row("wall time", Some(self.wall_s), 3, "s");

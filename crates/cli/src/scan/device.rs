@@ -6,14 +6,14 @@ use std::sync::mpsc::SyncSender;
 use diskarm_core::freeblock::{BlockSet, Delivered};
 use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Bytes, Instant, SectorCount, Span};
-use diskarm_results::scanned::{DeviceScan, ScanNames, Scanned, Unreadable, checksums};
+use diskarm_results::scanned::{DeviceScan, ScanNames, ScanResults, Unreadable, checksums};
 use diskarm_scan::live::{Answers, Live, Pass, Size, Source};
 use diskarm_scan::{Account, OnProgress, Place, Requests, Scan};
 use diskarm_simulate::{Model, policy};
 
 use super::args::Args;
 use super::predictions::Predictions;
-use super::recorder::{self, Outputs, Piece};
+use super::recorder::{self, Outputs, ScanEvent};
 use super::target::Real;
 use crate::error::Error;
 use crate::output;
@@ -42,7 +42,7 @@ struct Ran {
     /// True if the scan gave up after many failed reads.
     has_given_up: bool,
     /// The results with a foreground.
-    foreground: Option<Scanned>,
+    foreground: Option<ScanResults>,
 }
 
 pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
@@ -162,7 +162,7 @@ fn unreadable_runs(account: &Account, model: Option<&Model>) -> Vec<Unreadable> 
 /// Returns a sink that passes blocks on to the recorder.
 fn sink(
     answers: &Arc<Answers>,
-    pieces: SyncSender<Piece>,
+    pieces: SyncSender<ScanEvent>,
     sector: Bytes,
     bar: Progress,
 ) -> impl FnMut(&Delivered) + Send + use<> + 'static {
@@ -171,9 +171,9 @@ fn sink(
     move |delivered: &Delivered| {
         let (first, sectors) = (delivered.first, delivered.sectors);
         let piece = if delivered.is_readable {
-            Piece::Read(first, answers.data(first, sectors, sector))
+            ScanEvent::Read(first, answers.data(first, sectors, sector))
         } else {
-            Piece::Failed(first, sectors)
+            ScanEvent::Failed(first, sectors)
         };
         if pieces.send(piece).is_err() {
             answers.stop();
@@ -191,7 +191,7 @@ impl Scanning<'_> {
     }
 
     /// Reads the device in the order of its blocks.
-    fn pass(&self, live: Live, left: BlockSet, pieces: SyncSender<Piece>) -> Ran {
+    fn pass(&self, live: Live, left: BlockSet, pieces: SyncSender<ScanEvent>) -> Ran {
         let (size, answers) = (live.size(), live.answers());
         let bar = Progress::new(Some(left.count().0));
         let sink = sink(&answers, pieces, size.sector, bar);
@@ -211,7 +211,7 @@ impl Scanning<'_> {
         model: &Model,
         workload: &str,
         left: BlockSet,
-        pieces: SyncSender<Piece>,
+        pieces: SyncSender<ScanEvent>,
     ) -> Result<Ran, Error> {
         let args = self.args;
         let scan = Scan {
@@ -247,7 +247,7 @@ impl Scanning<'_> {
         Ok(Ran {
             time,
             has_given_up: false,
-            foreground: Some(Scanned::of(&scan, &ran, names, Vec::new())),
+            foreground: Some(ScanResults::of(&scan, &ran, names, Vec::new())),
         })
     }
 

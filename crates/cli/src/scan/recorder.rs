@@ -33,7 +33,7 @@ pub struct Outputs {
 }
 
 /// Progress of a scan.
-pub enum Piece {
+pub enum ScanEvent {
     /// Blocks and their data.
     Read(Lbn, Brought),
     /// Blocks without data were read.
@@ -44,7 +44,7 @@ pub enum Piece {
 
 /// The thread that records pieces.
 pub struct Recorder {
-    pieces: SyncSender<Piece>,
+    pieces: SyncSender<ScanEvent>,
     thread: JoinHandle<Result<Account, Error>>,
 }
 
@@ -196,7 +196,7 @@ fn failed<'a>(doing: &'static str, path: &'a str) -> impl FnOnce(io::Error) -> E
 
 impl Recorder {
     /// Returns the queue for pieces. Sending fails if something could not be written.
-    pub fn pieces(&self) -> SyncSender<Piece> {
+    pub fn pieces(&self) -> SyncSender<ScanEvent> {
         self.pieces.clone()
     }
 
@@ -211,7 +211,7 @@ impl Recorder {
 }
 
 impl Recording {
-    fn run(mut self, pieces: &Receiver<Piece>) -> Result<Account, Error> {
+    fn run(mut self, pieces: &Receiver<ScanEvent>) -> Result<Account, Error> {
         let mut due = Instant::now() + PERIOD;
         loop {
             let left = due.saturating_duration_since(Instant::now());
@@ -230,9 +230,9 @@ impl Recording {
         Ok(self.account)
     }
 
-    fn take(&mut self, piece: &Piece) -> Result<(), Error> {
+    fn take(&mut self, piece: &ScanEvent) -> Result<(), Error> {
         match piece {
-            Piece::Read(first, data) => {
+            ScanEvent::Read(first, data) => {
                 if let Some(image) = &mut self.image {
                     let sector = self.account.size().sector.0;
                     let written = image.write(first.0 * sector, data, sector as usize);
@@ -240,8 +240,8 @@ impl Recording {
                 }
                 self.account.read(*first, data);
             }
-            Piece::Passed(first, sectors) => self.account.passed(*first, *sectors),
-            Piece::Failed(first, sectors) => self.account.failed(*first, *sectors),
+            ScanEvent::Passed(first, sectors) => self.account.passed(*first, *sectors),
+            ScanEvent::Failed(first, sectors) => self.account.failed(*first, *sectors),
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ pub struct Scsi(pub Box<Connect>);
 
 impl Source for Scsi {
     fn open(&self) -> Result<Box<dyn Reader>, Lost> {
-        let mut transport = (self.0)().map_err(lost)?;
+        let mut transport = (self.0)().map_err(to_lost)?;
         let disk = Disk::new(&mut *transport).map_err(|error| Lost(error.to_string()))?;
         let size = Size {
             sectors: disk.sectors(),
@@ -26,7 +26,7 @@ impl Source for Scsi {
     }
 }
 
-fn lost(error: TransportError) -> Lost {
+fn to_lost(error: TransportError) -> Lost {
     Lost(error.to_string())
 }
 
@@ -60,7 +60,7 @@ impl Reader for Connection {
         let mut attempt = 1;
         loop {
             let read = self.transport.execute(&block[..length], Data::In(room));
-            let reply = read.map_err(lost)?;
+            let reply = read.map_err(to_lost)?;
             // A deferred error does not matter to a scan, but the read was not executed. If the
             // parameters of the disk have changed, its blocks may have another size: it is opened
             // again.
@@ -148,7 +148,7 @@ mod tests {
         }
     }
 
-    /// How a read ends, after how many commands and rests.
+    /// Returns the outcome of a read, and the numbers of commands and rests.
     fn read(reply: Reply) -> (Result<(), Fault>, (u32, u32)) {
         let counts = Arc::default();
         let size = Size {
@@ -193,7 +193,7 @@ mod tests {
             read(replied(status::BUSY, None, 0)),
             (because("BUSY"), often)
         );
-        // It says nothing of the blocks of this read.
+        // It does not concern the blocks of this read.
         let deferred = Sense {
             deferred: true,
             ..Sense::new(Key::MediumError, Code::WRITE_ERROR)

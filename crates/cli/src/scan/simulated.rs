@@ -4,14 +4,14 @@ use diskarm_core::freeblock::Delivered;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::Bytes;
 use diskarm_results::output_file::Files;
-use diskarm_results::scanned::{ScanNames, Scanned, Unreadable};
+use diskarm_results::scanned::{ScanNames, ScanResults, Unreadable};
 use diskarm_scan::live::Size;
 use diskarm_scan::{Account, OnPredicted, OnProgress, Requests, Scan, Scanned as Ran};
 use diskarm_simulate::{Arrivals, Model, Traced, over_disks, policy, queued};
 
 use super::args::Args;
 use super::predictions::Predictions;
-use super::recorder::{self, Outputs, Piece};
+use super::recorder::{self, Outputs, ScanEvent};
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
@@ -78,7 +78,10 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
         let layout = Some(&**model.layout());
         Unreadable::new(first, sectors, layout)
     });
-    print(args, &Scanned::of(&scan, &ran, names, unreadable.collect()))?;
+    print(
+        args,
+        &ScanResults::of(&scan, &ran, names, unreadable.collect()),
+    )?;
     if let Some(predictions) = predictions {
         predictions.finish()?;
     }
@@ -98,7 +101,7 @@ fn recorded(args: &Args, trace: &str, drive: &Model) -> Result<Arrivals, Error> 
     Ok(arrivals)
 }
 
-fn print(args: &Args, scanned: &Scanned) -> Result<(), Error> {
+fn print(args: &Args, scanned: &ScanResults) -> Result<(), Error> {
     if args.json {
         output::print_json(scanned)
     } else {
@@ -131,7 +134,7 @@ fn run_disks(
         scan.run_array(|disk| over_disks(drive, scan.seed, disk))?
     };
     progress.clear();
-    print(args, &Scanned::of(scan, &ran, names, Vec::new()))?;
+    print(args, &ScanResults::of(scan, &ran, names, Vec::new()))?;
     match ran.figures.unreadable {
         0 => Ok(()),
         blocks => Err(Error::Unreadable { blocks }),
@@ -179,9 +182,9 @@ fn run_recorded(
         let (first, sectors) = (delivered.first, delivered.sectors);
         // A failure to record is reported at the end.
         let _ = pieces.send(if delivered.is_readable {
-            Piece::Passed(first, sectors)
+            ScanEvent::Passed(first, sectors)
         } else {
-            Piece::Failed(first, sectors)
+            ScanEvent::Failed(first, sectors)
         });
     };
     let ran = if drive.tower.is_some() {

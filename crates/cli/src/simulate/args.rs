@@ -141,7 +141,7 @@ pub struct Settings {
     #[arg(help_heading = "With --random or --trace", allow_hyphen_values = true)]
     pub think: Option<Span>,
 
-    /// When to issue the requests of a trace, without --outstanding
+    /// Issue times of the requests of a trace, without --outstanding
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Replay::Traced)]
     #[arg(help_heading = "With --trace")]
     pub replay: Replay,
@@ -330,4 +330,4 @@ Metrics (keys of --json):
 
 Saturation: with open arrivals (all but --outstanding, closed workloads and traces without arrivals)
 and a throughput below 99 % of the arrival rate, the queue grows without limit, and the means grow
-with the length of the run. A note below the table says so; --json has none.";
+with the length of the run. A note below the table reports it; --json has none.";

@@ -36,7 +36,7 @@ pub struct Args {
     #[command(flatten)]
     adapt: Adapt,
 
-    /// Print JSON: one object that says what was written (not with OUT -)
+    /// Print JSON: one object that describes the written trace (not with OUT -)
     #[arg(long)]
     json: bool,
 }

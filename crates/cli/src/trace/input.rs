@@ -33,7 +33,7 @@ pub struct Reading {
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = InvalidRow::Stop)]
     on_error: InvalidRow,
 
-    /// Which event counts as the arrival in traces of the Linux block layer (blktrace, blkparse):
+    /// The event that counts as the arrival in traces of the Linux block layer (blktrace, blkparse):
     /// issue to the device, or queueing
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = ArrivalChoice::Issue)]
     arrival: ArrivalChoice,
@@ -133,7 +133,7 @@ pub struct TracePart {
 /// The mapping of blocks to the disk.
 #[derive(clap::Args)]
 pub struct Fitting {
-    /// How to map blocks if the traced disk and the target disk differ in size
+    /// Mapping of blocks if the traced disk and the target disk differ in size
     #[arg(long, value_name = "HOW", value_enum, default_value_t = BlockMapping::Refuse)]
     fit: BlockMapping,
 

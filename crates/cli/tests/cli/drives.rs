@@ -186,7 +186,7 @@ fn data_sheets_that_contradict_themselves_are_refused() {
     }
 }
 
-/// What `drives new` says to somebody at a terminal, made by `script`, who types these lines.
+/// The output of `drives new` on a terminal, made by `script`, after typing these lines.
 fn asked(lines: &str) -> (String, bool) {
     let command = format!("{} drives new", env!("CARGO_BIN_EXE_diskarm"));
     let mut script = Command::new("script")

@@ -16,7 +16,7 @@ pub fn error(arguments: &[&str]) -> String {
     line.to_owned()
 }
 
-/// The same for `simulate` with random requests, FCFS, and these flags.
+/// Like [`error`], but of `simulate` with random requests, FCFS, and these options.
 fn random(flags: &[&str]) -> String {
     let fixed = [
         "simulate", "--drive", "hp-c2247", "--random", "--policy", "fcfs",
@@ -24,7 +24,7 @@ fn random(flags: &[&str]) -> String {
     error(&[&fixed, flags].concat())
 }
 
-/// The same for `simulate` with a trace of this text.
+/// Like [`error`], but of `simulate` with a trace of this text.
 fn trace(name: &str, text: &str, flags: &[&str]) -> (String, String) {
     let path = file_of(name, text);
     let fixed = [
@@ -208,7 +208,7 @@ fn unknown_names() {
     );
 }
 
-/// The same for `simulate` with this workload.
+/// Like [`error`], but of `simulate` with this workload.
 fn workload(text: &str) -> String {
     error(&[
         "simulate",
@@ -399,7 +399,7 @@ fn traces_that_do_not_fit() {
     assert_eq!(message, expected);
 }
 
-/// Names of formats that need a feature are no misspellings.
+/// Names of formats that need a feature are not misspellings.
 #[cfg(not(feature = "parquet"))]
 #[test]
 fn formats_that_this_build_leaves_out() {
@@ -415,7 +415,7 @@ fn formats_that_this_build_leaves_out() {
     std::fs::remove_file(path).unwrap();
 }
 
-/// What people type who know another program, and what they probably mean.
+/// Mistakes of people who know another program, and what they probably meant.
 #[test]
 fn errors_say_what_was_probably_meant() {
     let own = file_of("own.csv", "time,lba,size,rw\n0.1,100,8,R\n");

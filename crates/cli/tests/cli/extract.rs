@@ -129,7 +129,7 @@ fn cylinders_with_other_numbers_make_no_difference() {
     );
 }
 
-/// Of the last zone, every track but its first is turned.
+/// Every track of the last zone is turned except its first.
 #[test]
 fn a_skew_is_a_difference_of_layouts() {
     let entry = diskarm_drives::find("hp-c2247").unwrap();
@@ -269,9 +269,9 @@ fn a_run_continues_from_its_checkpoint() {
         "records": [{"name": "rotation", "outcome": {"failed": "it was Tuesday"},
                      "cost": {"commands": 7, "repeated": 0, "time": 1000}}],
         "findings": {}}"#;
-    let told = ["vendor", "product", "revision", "serial", "sectors"];
-    let told = told.map(|key| format!("{key:?}: {}, ", drive[key]));
-    let identity = format!("{{{}\"sector_size\": 512}}", told.concat());
+    let reported = ["vendor", "product", "revision", "serial", "sectors"];
+    let reported = reported.map(|key| format!("{key:?}: {}, ", drive[key]));
+    let identity = format!("{{{}\"sector_size\": 512}}", reported.concat());
     assert!(identity.contains("2054864"), "{identity}");
     let output = folder.join("found.toml");
     let partial = folder.join("found.toml.partial");
@@ -313,7 +313,7 @@ fn a_run_continues_from_its_checkpoint() {
     assert_eq!(fs::read_to_string(&partial).unwrap(), "rotation = 11");
 }
 
-/// Ctrl-C says what continues the run, and the same command does.
+/// Ctrl-C prints how to continue the run, and the same command continues it.
 #[cfg(unix)]
 #[test]
 fn an_interrupted_run_says_that_it_continues() {
@@ -375,7 +375,7 @@ fn comparisons_tell_what_differs() {
     let changed = folder.join("changed.toml");
     let entry = diskarm_drives::find("hp-c2247").unwrap();
     let write = |from: &str, to: &str| fs::write(&changed, entry.text.replace(from, to)).unwrap();
-    // 0.01 ms are within what measurements tell, 0.1 ms are not.
+    // 0.01 ms are within the precision of measurements, 0.1 ms are not.
     write("head_switch = \"0.89 ms\"", "head_switch = \"0.90 ms\"");
     let near = json(&["extract", "--json", "--compare", "hp-c2247", text(&changed)]);
     assert_eq!(near["is_equal"], true);
@@ -441,7 +441,7 @@ fn what_cannot_be_measured_is_refused() {
     assert!(error.contains("which is read and would be lost"), "{error}");
 }
 
-/// The same specification as in a file, under the name that the drive tells.
+/// The specification is the one written to a file, under the name that the drive reports.
 #[test]
 fn a_specification_goes_to_standard_output() {
     let folder = std::env::temp_dir().join(format!("diskarm-{}-standard", std::process::id()));

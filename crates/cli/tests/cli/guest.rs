@@ -34,7 +34,7 @@ const MODULES: [&str; 10] = [
     "sg",
 ];
 
-/// What the guest runs before the commands of a test.
+/// The commands of the guest before those of a test.
 const BEGIN: &str = "\
 #!/bin/busybox sh
 /bin/busybox --install -s /bin
@@ -80,7 +80,7 @@ fn below(folder: &Path, is_wanted: &dyn Fn(&str) -> bool) -> Option<PathBuf> {
     })
 }
 
-/// What a guest needs from the machine that it runs on.
+/// The requirements of a guest on its host.
 struct Parts {
     qemu: PathBuf,
     kernel: PathBuf,
@@ -308,12 +308,12 @@ echo END
     assert!(shown.contains(";reads;0;0;"), "{shown}");
     let served = server.stop();
     assert!(served["reads"].as_u64().unwrap() > 20, "{served}");
-    let told = Command::new("debugfs")
+    let printed = Command::new("debugfs")
         .args(["-R", "cat /answer"])
         .arg(&disk)
         .output()
         .unwrap();
-    assert_eq!(told.stdout, b"hello from the guest\n");
+    assert_eq!(printed.stdout, b"hello from the guest\n");
     let sums = folder.join("sums");
     let [disk, into] = [&disk, &sums].map(|path| path.to_str().unwrap());
     printed(&["scan", disk, "--checksums", into]);

@@ -1,4 +1,4 @@
-//! No command writes over what it reads, and none leaves remains behind.
+//! No command overwrites its inputs, and none leaves temporary files.
 
 use std::fs;
 use std::path::{Path, PathBuf};

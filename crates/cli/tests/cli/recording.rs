@@ -81,7 +81,7 @@ fn a_recording_holds_all_that_was_served() {
     }
 }
 
-/// A whole drive, as a unit tells of itself, and one behind a policy.
+/// A whole drive, which a unit reports as itself, and one with a policy in front.
 #[test]
 fn a_recording_over_iscsi_holds_all_that_was_served() {
     for policy in ["fcfs", "look"] {

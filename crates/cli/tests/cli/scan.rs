@@ -33,7 +33,7 @@ fn a_drive_is_scanned_from_outside_and_inside() {
     assert_eq!(some["foreground_requests"], 20);
 }
 
-/// How the name of a drive with faults is spelt makes no difference to what it is.
+/// The spelling of the name of a drive with faults makes no difference.
 #[test]
 fn a_drive_with_faults_is_one_drive() {
     let text = include_str!("../../../scan/tests/scan/small.toml");
@@ -96,7 +96,7 @@ fn a_model_that_predicts_nothing_is_pointed_out() {
     let calibrated = ["scan", "sim:hp-c2247", "--model", "hp-c2247-calibrated"];
     let calibrated = [&calibrated[..], &["--requests", "300"]].concat();
     assert!(printed(&calibrated).contains(note));
-    // Of a few requests nothing is concluded.
+    // Nothing is concluded from a few requests.
     let few = ["scan", &url, "--requests", "50", "--model", &model];
     assert!(!printed(&few).contains(note));
 }
@@ -193,7 +193,7 @@ fn a_foreground_may_be_a_trace() {
     refused(&both, "`--trace` cannot be combined with `--workload`");
 }
 
-/// What a trace needs to fit a drive, as `simulate` does it.
+/// Traces are selected and fitted as by `simulate`.
 #[test]
 fn the_trace_of_a_foreground_is_selected_and_fitted() {
     let trace = |name: &str, last: u64| {

@@ -362,7 +362,7 @@ fn fio_verifies() {
     );
 }
 
-/// What a client was told is in the file, whatever ends the server.
+/// Acknowledged writes are in the file, however the server ends.
 #[test]
 fn what_was_flushed_survives_kill() {
     let file = name_of("survives").to_str().expect("UTF-8").to_owned();
@@ -393,7 +393,7 @@ os.kill(SERVER, signal.SIGKILL)
     std::fs::remove_file(file).expect("a file");
 }
 
-/// What the server has to say while it serves: in lines, as standard error is no terminal.
+/// The server prints statistics as lines, because standard error is not a terminal.
 #[test]
 fn metrics_are_answered_while_it_serves() {
     let program = env!("CARGO_BIN_EXE_diskarm");

@@ -36,7 +36,7 @@ impl Server {
         format!("{}?tls-certificates={}", self.uri, folder.display())
     }
 
-    /// What it has served, once it has ended.
+    /// The statistics after it has ended.
     fn stop(mut self) -> Value {
         self.running.stop()
     }

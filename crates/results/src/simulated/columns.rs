@@ -51,7 +51,7 @@ impl Table {
         self.lines.push('\n');
     }
 
-    /// Text, on as many lines as it needs.
+    /// Adds text, on several lines if necessary.
     pub fn text(&mut self, label: &str, text: &str) {
         self.lines += &prose::labelled(label, text, LABEL);
     }
@@ -62,7 +62,7 @@ impl Table {
         self.line(label, &cells);
     }
 
-    /// The same of a count of requests and numbers with three decimals.
+    /// Formats a count of requests and numbers with three decimals, right-aligned in columns.
     pub fn numbers(&mut self, label: &str, requests: u64, numbers: [Option<f64>; 4]) {
         let [a, b, c, d] = numbers.map(decimals);
         self.cells(label, [&requests.to_string(), &a, &b, &c, &d]);
@@ -95,7 +95,7 @@ pub struct RequestClass {
 /// Metrics of one table; in JSON by their keys.
 pub struct Metrics<T: 'static> {
     table: &'static [Metric<T>],
-    /// What they describe; `None` where nothing was counted.
+    /// The values; `None` if nothing was counted.
     pub of: Option<T>,
 }
 

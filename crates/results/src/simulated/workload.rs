@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::prose::milliseconds;
 
-/// How the user specified a workload.
+/// The way a workload was specified.
 pub enum WorkloadSource {
     /// With `--random` and the flags that go with it.
     Options {
