@@ -1,5 +1,5 @@
-//! What a drive tells of its zones and cylinders: notch, format device and geometry pages, and READ
-//! CAPACITY with PMI (worthington96 section 4.1.3). It is held against itself here.
+//! The zones and cylinders that the drive reports: notch, format device and geometry pages, and READ
+//! CAPACITY with PMI (worthington96 section 4.1.3), checked against one another.
 
 use diskarm_core::units::Lbn;
 use diskarm_wire::mode::{FormatDevice, Geometry, Notch};
@@ -7,38 +7,38 @@ use diskarm_wire::mode::{FormatDevice, Geometry, Notch};
 use crate::{Disk, Error};
 
 pub(super) fn nominal(reason: String) -> Error {
-    Error::Undecided(format!("the drive's mode pages are not true: {reason}"))
+    Error::Undecided(format!("the drive's mode pages are wrong: {reason}"))
 }
 
-/// A zone as the notch page tells it.
+/// A zone as reported by the notch page.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
-    /// First and last block, unless they are too large for their fields.
+pub(super) struct ReportedZone {
+    /// First and last block; `None` if they exceed their fields.
     pub blocks: Option<(u64, u64)>,
     /// First and last cylinder.
     pub cylinders: (u32, u32),
-    /// Sectors of a track.
+    /// Sectors per track.
     pub sectors: u16,
     pub spare_tracks: u64,
 }
 
-/// More notches than any drive has.
+/// Above any drive's number of notches.
 const NOTCHES_MAX: u16 = 5_000;
 
-/// All notches, in the order of their blocks.
-pub(super) fn notches(disk: &mut Disk<'_>) -> Result<Vec<Told>, Error> {
+/// Returns all notches in the order of their blocks.
+pub(super) fn notches(disk: &mut Disk<'_>) -> Result<Vec<ReportedZone>, Error> {
     let before = notch(disk)?;
     let count = before.maximum;
     if count == 0 || count > NOTCHES_MAX {
-        return Err(nominal(format!("the notch page tells of {count} notches")));
+        return Err(nominal(format!("the notch page reports {count} notches")));
     }
-    let told = (1..=count).map(|active| told(disk, active));
-    let told = told.collect::<Result<Vec<Told>, Error>>();
-    // As it was, whether or not the notches could be read.
+    let reported = (1..=count).map(|active| read_notch(disk, active));
+    let reported = reported.collect::<Result<Vec<ReportedZone>, Error>>();
+    // Restore the active notch even if reading failed.
     activate(disk, before.active, before.logical)?;
-    let mut told = told?;
-    told.sort_by_key(|notch| notch.cylinders);
-    Ok(told)
+    let mut reported = reported?;
+    reported.sort_by_key(|notch| notch.cylinders);
+    Ok(reported)
 }
 
 fn notch(disk: &mut Disk<'_>) -> Result<Notch, Error> {
@@ -47,10 +47,10 @@ fn notch(disk: &mut Disk<'_>) -> Result<Notch, Error> {
 }
 
 fn short(page: &str) -> Error {
-    nominal(format!("the {page} page is cut off"))
+    nominal(format!("the {page} page is truncated"))
 }
 
-/// Makes a notch active; returns the page then. Only what differs may be sent (SPC-4).
+/// Makes a notch active and returns its page. Only changed fields may be sent (SPC-4).
 fn activate(disk: &mut Disk<'_>, active: u16, logical: bool) -> Result<Notch, Error> {
     let page = notch(disk)?;
     let wanted = Notch {
@@ -66,7 +66,7 @@ fn activate(disk: &mut Disk<'_>, active: u16, logical: bool) -> Result<Notch, Er
     Ok(page)
 }
 
-fn told(disk: &mut Disk<'_>, active: u16) -> Result<Told, Error> {
+fn read_notch(disk: &mut Disk<'_>, active: u16) -> Result<ReportedZone, Error> {
     let mut boundaries = [(0, 0); 2];
     for (logical, boundaries) in [true, false].into_iter().zip(&mut boundaries) {
         let page = activate(disk, active, logical)?;
@@ -76,7 +76,7 @@ fn told(disk: &mut Disk<'_>, active: u16) -> Result<Told, Error> {
     let format = disk.mode_page(FormatDevice::CODE)?;
     let format = FormatDevice::parse(&format).map_err(|_| short("format device"))?;
     let all_ones = first == u32::MAX || last == u32::MAX;
-    Ok(Told {
+    Ok(ReportedZone {
         blocks: (!all_ones).then_some((first.into(), last.into())),
         // Three bytes of cylinder and one of head.
         cylinders: (begin >> 8, end >> 8),
@@ -85,14 +85,14 @@ fn told(disk: &mut Disk<'_>, active: u16) -> Result<Told, Error> {
     })
 }
 
-/// The heads that the geometry page tells of, if any.
+/// Returns the number of heads in the geometry page.
 pub(super) fn heads(disk: &mut Disk<'_>) -> Option<u32> {
     let page = disk.mode_page(Geometry::CODE).ok()?;
     let page = Geometry::parse(&page).ok()?;
     Some(page.heads.into())
 }
 
-/// One past the last block of each cylinder with blocks.
+/// Returns one past the last block of each cylinder with blocks.
 pub(super) fn cylinder_ends(disk: &mut Disk<'_>) -> Result<Vec<u64>, Error> {
     let capacity = disk.sectors().0;
     let mut ends = Vec::new();
@@ -108,22 +108,22 @@ pub(super) fn cylinder_ends(disk: &mut Disk<'_>) -> Result<Vec<u64>, Error> {
         ends.push(at);
     }
     if ends.len() < 2 {
-        let reason = "READ CAPACITY with PMI tells no cylinders".to_owned();
+        let reason = "READ CAPACITY with PMI reports no cylinders".to_owned();
         return Err(Error::Undecided(reason));
     }
     Ok(ends)
 }
 
-/// A zone, and the ends of its cylinders.
+/// A reported zone and the ends of its cylinders.
 #[derive(Debug)]
-pub(super) struct Span<'a> {
-    pub told: Told,
+pub(super) struct NotchZone<'a> {
+    pub reported: ReportedZone,
     pub first: u64,
     pub ends: &'a [u64],
 }
 
-impl Span<'_> {
-    /// Blocks of each cylinder.
+impl NotchZone<'_> {
+    /// The number of blocks of each cylinder.
     pub fn sizes(&self) -> impl Iterator<Item = u64> {
         let begins = std::iter::once(&self.first).chain(self.ends);
         self.ends.iter().zip(begins).map(|(end, begin)| end - begin)
@@ -133,26 +133,29 @@ impl Span<'_> {
         self.ends[self.ends.len() - 1]
     }
 
-    /// Cylinders of the zone that hold no blocks.
+    /// The number of cylinders that hold no blocks.
     pub fn empty(&self) -> u32 {
-        let (first, last) = self.told.cylinders;
+        let (first, last) = self.reported.cylinders;
         last - first + 1 - self.ends.len() as u32
     }
 }
 
-/// The cylinders of each notch.
-pub(super) fn spans<'a>(notches: &[Told], ends: &'a [u64]) -> Result<Vec<Span<'a>>, Error> {
-    let mut spans: Vec<Span<'a>> = Vec::new();
+/// Assigns the cylinders to the notches.
+pub(super) fn notch_zones<'a>(
+    notches: &[ReportedZone],
+    ends: &'a [u64],
+) -> Result<Vec<NotchZone<'a>>, Error> {
+    let mut zones: Vec<NotchZone<'a>> = Vec::new();
     let (mut next, mut cylinder, mut rest) = (0, 0, ends);
-    for told in notches {
-        let (first, last) = told.cylinders;
+    for reported in notches {
+        let (first, last) = reported.cylinders;
         if first < cylinder || last < first {
             return Err(nominal(format!(
-                "a notch has cylinders {first} to {last}, behind {cylinder} cylinders"
+                "a notch has cylinders {first} to {last}, after {cylinder} cylinders"
             )));
         }
         let all = (last - first) as usize + 1;
-        let count = match told.blocks {
+        let count = match reported.blocks {
             Some((_, last)) => rest.partition_point(|end| *end <= last + 1),
             None => all.min(rest.len()),
         };
@@ -162,17 +165,21 @@ pub(super) fn spans<'a>(notches: &[Told], ends: &'a [u64]) -> Result<Vec<Span<'a
             Some((first, last)) => format!("blocks {first} to {last}"),
             None => "no blocks".to_owned(),
         };
-        if blocks.is_none() || told.blocks.is_some() && told.blocks != blocks || count > all {
+        if blocks.is_none() || reported.blocks.is_some() && reported.blocks != blocks || count > all
+        {
             return Err(nominal(format!(
                 "a notch has {} and cylinders {first} to {last}, READ CAPACITY has {} on {count} \
                  cylinders",
-                told.blocks
-                    .map_or("unknown blocks".to_owned(), |told| shown(Some(told))),
+                reported
+                    .blocks
+                    .map_or("unknown blocks".to_owned(), |reported| shown(Some(
+                        reported
+                    ))),
                 shown(blocks)
             )));
         }
-        spans.push(Span {
-            told: *told,
+        zones.push(NotchZone {
+            reported: *reported,
             first: next,
             ends: own,
         });
@@ -181,5 +188,5 @@ pub(super) fn spans<'a>(notches: &[Told], ends: &'a [u64]) -> Result<Vec<Span<'a
     if !rest.is_empty() {
         return Err(nominal(format!("no notch holds block {next}")));
     }
-    Ok(spans)
+    Ok(zones)
 }

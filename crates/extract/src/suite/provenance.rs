@@ -1,45 +1,45 @@
-//! How the value of a key was found, and how certain it is.
+//! Turns the findings of a run into a specification, and states for each value where it comes from.
 
 use std::collections::BTreeSet;
 
+use diskarm_core::spec::{Key, Source, Spec, Value, milliseconds};
 use diskarm_core::text::InputError;
 use diskarm_core::units::Span;
 use serde::Serialize;
 
-use super::{Checkpoint, Findings, Outcome, WriteSeeks};
+use super::checkpoint::{Checkpoint, Findings, Options, Outcome, WriteSeeks};
 use crate::Estimate;
 use crate::cache::Finding;
 use crate::layout::{self, timing};
 use crate::overheads::Unsure;
 use crate::seek::Seeks;
 
-/// How a value was found.
+/// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Provenance {
-    /// It was measured.
     Measured {
-        /// By what: a phrase.
+        /// The method, as a phrase.
         method: String,
-        /// Half the width of its interval, with its unit; `None` where it is exact, or one of
-        /// several values.
+        /// Half the width of its interval, with its unit; `None` if the value is exact or one of
+        /// several.
         spread: Option<String>,
-        /// Number of samples, if it rests on some.
+        /// Number of samples.
         samples: Option<u64>,
     },
-    /// Measurements do not tell, and this is taken for it: a sentence.
+    /// Not measurable; assumed, with the reason as a sentence.
     Assumed(String),
-    /// It could not be learnt: why.
+    /// Unknown, for this reason.
     Unknown(String),
 }
 
-/// How the remark on a value begins that was not determined.
+/// Start of the remark on a value that was not determined.
 const NOT_DETERMINED: &str = "Not determined: ";
 
-/// The keys of a specification that a remark calls not determined.
+/// Returns the keys of a specification whose remarks call them not determined.
 ///
 /// # Errors
-/// If `text` is not TOML.
+/// `text` is not TOML.
 pub fn undetermined_keys(text: &str) -> Result<BTreeSet<&'static str>, InputError> {
     let remarks = diskarm_drives::text::remarks(text)?.into_iter();
     let open = remarks.filter(|(_, remark)| remark.starts_with(NOT_DETERMINED));
@@ -71,7 +71,7 @@ impl std::fmt::Display for Provenance {
     }
 }
 
-/// A time that was measured.
+/// Provenance of a measured time.
 fn by(method: &str, estimate: &Estimate) -> Provenance {
     Provenance::Measured {
         method: method.to_owned(),
@@ -88,7 +88,7 @@ fn exact(method: &str) -> Provenance {
     }
 }
 
-/// A spread with its unit.
+/// Formats a spread with its unit.
 fn ms(span: Span) -> String {
     match span.as_ns() {
         ns @ ..1000 => format!("{ns} ns"),
@@ -96,15 +96,15 @@ fn ms(span: Span) -> String {
     }
 }
 
-const OF_TWO_COMPLETIONS: &str = "Of the overheads after reads and after writes the smaller is \
-     zero: measurements show only their sums with the overheads of commands.";
+const OF_TWO_COMPLETIONS: &str = "The smaller of the overheads after reads and after writes is set \
+     to zero: measurements show only their sums with command overheads.";
 
-/// Why the depth of the drive's own queue is not found.
-const ONE_COMMAND: &str = "commands are sent one at a time, which does not show how many the drive \
-     takes into a queue of its own";
+/// The reason for which the depth of the drive's own queue is unknown.
+const ONE_COMMAND: &str =
+    "commands are sent one at a time, which does not show how many the drive queues";
 
-/// How the value of a key was found; `None` for keys that no measurement is about.
-pub(super) fn of(key: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
+/// Returns the provenance of the value of a key; `None` for keys that no measurement is about.
+fn provenance(key: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
     let findings = &checkpoint.findings;
     if let Some(how) = buffer(key, findings) {
         return Some(how);
@@ -116,9 +116,10 @@ pub(super) fn of(key: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
         return mechanics(name, checkpoint);
     }
     if let Some(name) = key.strip_prefix("overheads.") {
-        return match name.contains("write") {
-            false => reads(name, checkpoint),
-            true => writes(name, checkpoint),
+        return if name.contains("write") {
+            writes(name, checkpoint)
+        } else {
+            reads(name, checkpoint)
         };
     }
     match key {
@@ -142,9 +143,11 @@ fn geometry(name: &str, findings: &Findings) -> Option<Provenance> {
             let slips: usize = zones.iter().map(|zone| zone.slips.len()).sum();
             let defects: usize = zones.iter().map(|zone| zone.defects.len()).sum();
             let assumed = &chosen.found.assumed;
-            let unplaced = match assumed.iter().any(|assumed| assumed == timing::UNPLACED) {
-                true => " whose tracks are known but not their sectors",
-                false => "",
+            let is_unplaced = assumed.iter().any(|assumed| assumed == timing::UNPLACED);
+            let unplaced = if is_unplaced {
+                " whose tracks are known but not their sectors"
+            } else {
+                ""
             };
             Some(exact(&format!(
                 "{}: {} zones, {slips} slips{unplaced}, {defects} reallocations",
@@ -160,7 +163,7 @@ fn mechanics(name: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
     let findings = &checkpoint.findings;
     match name {
         "rotation" => findings.rotation.map(|rotation| Provenance::Measured {
-            method: "the line through the ends of reads of one block over their revolutions"
+            method: "linear fit of the completion times of repeated reads of one block"
                 .to_owned(),
             spread: Some(format!("{:.3} ns", rotation.uncertainty_ns)),
             samples: Some(rotation.samples),
@@ -181,8 +184,8 @@ fn mechanics(name: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
         }),
         "head_switch" => Some(match &findings.reads {
             Some(_) if is_switch_bounded(findings) => Provenance::Assumed(
-                "Transfers go on to the next track without a lost revolution, which a head switch \
-                 that took longer would not allow; it may take less."
+                "Transfers continue to the next track without a lost revolution, which rules out a \
+                 longer head switch; it may be shorter."
                     .to_owned(),
             ),
             Some(reads) => by(
@@ -194,13 +197,13 @@ fn mechanics(name: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
         "cylinder_settle" => cylinder_settle(findings),
         "track_settle" => Some(match findings.timing()?.settle_of_hits() {
             Some(lands) => by(
-                "writes that the drive takes in, whose arm settles although no miss is processed; \
-                 at most, as what misses take to come back to the bus is part of it",
+                "writes into the buffer, after which the arm settles without any miss overhead; an \
+                 upper bound, as it includes the time that misses take to reconnect to the bus",
                 &lands,
             ),
             None => Provenance::Assumed(
-                "The time to settle on the current track cannot be separated from the overhead \
-                 of commands, and is part of it unless another time were negative."
+                "The time to settle on the current track cannot be separated from the command \
+                 overhead, and is part of it unless another time would be negative."
                     .to_owned(),
             ),
         }),
@@ -213,31 +216,28 @@ fn mechanics(name: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
         }),
         "write_seek" => match &findings.write_seeks {
             Some(WriteSeeks::Own(seeks)) => Some(curve("pairs of writes", seeks)),
-            // They follow those of reads.
+            // They follow from the seeks before reads.
             _ => None,
         },
         _ => None,
     }
 }
 
-/// The time to settle before a request on another track of the cylinder, if any.
+/// Returns the provenance of the time to settle on another track of the cylinder, if it is not zero.
 fn cylinder_settle(findings: &Findings) -> Option<Provenance> {
-    let what = match is_switch_bounded(findings) {
-        true => {
-            "What pairs on two tracks of a cylinder take beyond the longest head switch with which \
-             transfers go on to the next track; at least that."
-        }
-        false => {
-            "What a request settles on another track of the cylinder cannot be separated from the \
-             head switch; it is taken to be as on the current track."
-        }
+    let what = if is_switch_bounded(findings) {
+        "The time by which pairs on two tracks of a cylinder exceed the longest head switch with \
+         which transfers continue to the next track; a lower bound."
+    } else {
+        "The time to settle on another track of the cylinder cannot be separated from the head \
+         switch; it is assumed to equal the time on the current track."
     };
     let settle = findings.mechanism()?.mechanics.cylinder_settle;
     (settle > Span::ZERO).then(|| Provenance::Assumed(what.to_owned()))
 }
 
-/// Whether the head switch is the longest with which transfers continue to the next track, which is
-/// shorter than what pairs need.
+/// Returns true if the head switch is the longest with which transfers continue to the next track,
+/// which is shorter than pairs of requests need.
 fn is_switch_bounded(findings: &Findings) -> bool {
     let found = findings.timing().zip(findings.mechanism());
     found.is_some_and(|(timing, found)| {
@@ -278,7 +278,7 @@ fn curve(by: &str, seeks: &Seeks) -> Provenance {
     }
 }
 
-/// Overheads that reads alone show.
+/// Provenance of overheads that reads alone show.
 fn reads(name: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
     let findings = &checkpoint.findings;
     Some(match name {
@@ -299,7 +299,7 @@ fn reads(name: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
     })
 }
 
-/// Overheads that need writes to be seen.
+/// Provenance of overheads that only writes show.
 fn writes(name: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
     let findings = &checkpoint.findings;
     let unknown =
@@ -309,7 +309,7 @@ fn writes(name: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
         let why = why_not("writes", checkpoint, "");
         return match name {
             _ if as_reads => Some(Provenance::Unknown(format!(
-                "{why}; taken to be as after a read"
+                "{why}; assumed to be as after a read"
             ))),
             "write_miss_after_read"
             | "write_miss_after_write"
@@ -319,7 +319,7 @@ fn writes(name: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
             _ => None,
         };
     };
-    let absorbed = "the drive took no write in before it was on the media";
+    let absorbed = "the drive completed no write before it was on the media";
     let hits = findings.write_hits.unwrap_or_default();
     let of_hits = |found: Option<Estimate>, method: &str, otherwise| match found {
         Some(found) => by(method, &found),
@@ -347,13 +347,13 @@ fn writes(name: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
             None => exact("pairs of writes of growing size"),
             Some(Unsure::SlowBus) => Provenance::Unknown(SLOW_BUS.to_owned()),
             Some(Unsure::More) => Provenance::Unknown(
-                "the media waited for all sectors of the largest write that was tried; they may \
-                 wait for more"
+                "the media waited for all sectors of the largest write tried; they may wait for \
+                 more"
                     .to_owned(),
             ),
             Some(Unsure::Missed) => Provenance::Unknown(
-                "writes of several sectors lose revolutions on the media, as on a drive with room \
-                 for few sectors, and do not tell for how many the media wait"
+                "writes of several sectors lose revolutions on the media, as on a drive with a very \
+                 small buffer, so the number of sectors that the media wait for does not show"
                     .to_owned(),
             ),
         },
@@ -361,13 +361,13 @@ fn writes(name: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
     })
 }
 
-/// A fact that was found by test vectors.
+/// Provenance of a fact found by test vectors.
 fn buffer(key: &str, findings: &Findings) -> Option<Provenance> {
     let facts = &findings.buffer.as_ref()?.facts;
     let fact = facts.iter().find(|fact| fact.key == key)?;
     Some(match &fact.finding {
         Finding::Found { agreed, trials, .. } => Provenance::Measured {
-            method: format!("test vectors, of which {agreed} of {trials} speak for it"),
+            method: format!("test vectors, {agreed} of {trials} in its favour"),
             spread: None,
             samples: Some(u64::from(*trials)),
         },
@@ -375,16 +375,19 @@ fn buffer(key: &str, findings: &Findings) -> Option<Provenance> {
     })
 }
 
-/// Why a wait for data does not tell the bus rate of writes.
-const SLOW_BUS: &str = "media that wait for more sectors and a bus that is slower than the media \
-     delay writes alike, and no pause between tracks tells them apart";
+/// The reason for which a wait for data does not show the bus rate of writes.
+const SLOW_BUS: &str = "media that wait for more sectors delay writes just like a bus that is slower \
+     than the media, and no pause between tracks distinguishes them";
 
 fn bus_of_reads(checkpoint: &Checkpoint) -> Provenance {
     let hits = checkpoint.findings.read_hits.unwrap_or_default();
     match (hits.sector, hits.slow_bus) {
-        (Some(sector), _) => by("reads from the buffer, of one sector and of more", &sector),
+        (Some(sector), _) => by(
+            "reads from the buffer of one and of several sectors",
+            &sector,
+        ),
         (None, Some(sector)) => by(
-            "reads from the media, which are faster than the bus, of one sector and of more",
+            "reads from the media, which are faster than the bus, of one and of several sectors",
             &sector,
         ),
         (None, None) => Provenance::Unknown(why_not(
@@ -399,7 +402,7 @@ fn bus_of_writes(checkpoint: &Checkpoint) -> Provenance {
     let findings = &checkpoint.findings;
     if let Some(sector) = findings.write_hits.and_then(|hits| hits.sector) {
         return by(
-            "writes that the drive took in, of one sector and of more",
+            "writes into the buffer of one and of several sectors",
             &sector,
         );
     }
@@ -408,21 +411,154 @@ fn bus_of_writes(checkpoint: &Checkpoint) -> Provenance {
         return match unsure {
             Some(Unsure::SlowBus) => Provenance::Unknown(SLOW_BUS.to_owned()),
             _ => by(
-                "pairs of writes of growing size, whose media wait for data",
+                "pairs of writes of growing size, where the media wait for data",
                 &sector,
             ),
         };
     }
     let why = why_not("writes", checkpoint, "no write shows it");
-    Provenance::Unknown(format!("{why}; taken to be that of reads"))
+    Provenance::Unknown(format!("{why}; assumed to equal the bus rate of reads"))
 }
 
-/// Why a measurement has not found something; `otherwise` if it was made.
-pub(super) fn why_not(measurement: &str, checkpoint: &Checkpoint, otherwise: &str) -> String {
+/// Returns the reason for which a measurement did not find something; `otherwise` if it was made.
+fn why_not(measurement: &str, checkpoint: &Checkpoint, otherwise: &str) -> String {
     match checkpoint.record(measurement).map(|record| &record.outcome) {
         Some(Outcome::Failed(error)) => format!("measuring {measurement} failed: {error}"),
         Some(Outcome::Skipped(why)) => why.clone(),
         Some(Outcome::Done) => otherwise.to_owned(),
         None => format!("{measurement} was not measured"),
+    }
+}
+/// A measured drive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeasuredDrive {
+    pub spec: Spec,
+    /// The provenance of its values, in the order of the manual.
+    pub values: Vec<MeasuredValue>,
+    /// The assumptions in the layout, a sentence each.
+    pub assumed: Vec<String>,
+}
+
+/// A value and its provenance.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MeasuredValue {
+    /// The path of the key.
+    pub key: &'static str,
+    /// The value as in a specification; `None` for curves, zones and texts.
+    pub value: Option<String>,
+    #[serde(rename = "how")]
+    pub provenance: Provenance,
+}
+
+impl MeasuredDrive {
+    /// Describes the drive that was measured in the run of `checkpoint`.
+    ///
+    /// # Errors
+    /// The rotation, layout or seeks are missing, or the findings are not consistent.
+    pub fn new(checkpoint: &Checkpoint, name: &str) -> Result<Self, String> {
+        let findings = &checkpoint.findings;
+        let needed = ["rotation", "layout", "idle", "seeks"];
+        let (Some(chosen), Some(mechanism)) = (&findings.layout, findings.mechanism()) else {
+            let why = needed.into_iter().find_map(|name| {
+                let why = why_not(name, checkpoint, "");
+                (!why.is_empty()).then_some(why)
+            });
+            return Err(format!(
+                "too little was found for a specification: {}",
+                why.unwrap_or_default()
+            ));
+        };
+        let mut spec = Spec {
+            name: name.to_owned(),
+            summary: format!("{}, measured over SCSI", checkpoint.identity.name()),
+            source: source(checkpoint, &chosen.found.assumed),
+            ..mechanism
+        };
+        if let Some(facts) = &findings.buffer {
+            facts.describe(&mut spec);
+        }
+        let refused = make_consistent(&mut spec)?;
+        let mut values: Vec<MeasuredValue> = Vec::new();
+        for key in Key::all() {
+            let clash = refused.iter().find(|(path, _)| *path == key.path);
+            let provenance = match clash {
+                Some((_, why)) => Some(Provenance::Unknown(why.clone())),
+                None => provenance(key.path, checkpoint),
+            };
+            if let Some(provenance) = provenance {
+                values.push(MeasuredValue {
+                    key: key.path,
+                    value: key.get(&spec).and_then(|value| format_value(key, &value)),
+                    provenance,
+                });
+            }
+        }
+        Ok(Self {
+            spec,
+            values,
+            assumed: chosen.found.assumed.clone(),
+        })
+    }
+
+    /// Returns the specification with a remark above each value.
+    pub fn text(&self) -> String {
+        diskarm_drives::text::specification(&self.spec, &|path| {
+            let found = self.values.iter().find(|found| found.key == path)?;
+            Some(found.provenance.to_string())
+        })
+    }
+}
+
+fn source(checkpoint: &Checkpoint, assumed: &[String]) -> Source {
+    let identity = &checkpoint.identity;
+    let serial = match identity.serial.as_str() {
+        "" => String::new(),
+        serial => format!(", serial number {serial}"),
+    };
+    let Options { effort, writes, .. } = checkpoint.options;
+    let writes = if writes { "with" } else { "without" };
+    Source {
+        origin: format!(
+            "Measured by diskarm extract through SCSI commands to {}{serial}, {effort} effort, \
+             {writes} writes.",
+            identity.name()
+        ),
+        choices: assumed.join(" "),
+        ..Source::default()
+    }
+}
+
+/// Resets values that others forbid to their defaults. Returns their keys with what was measured.
+fn make_consistent(spec: &mut Spec) -> Result<Vec<(String, String)>, String> {
+    let mut refused = Vec::new();
+    while let Some((path, expected)) = spec.contradiction() {
+        let key = Key::find(&path).filter(|key| {
+            let default = key.get(&Spec::default());
+            !key.required && default.is_some() && key.get(spec) != default
+        });
+        let (Some(key), true) = (key, refused.len() < 100) else {
+            return Err(format!(
+                "the findings are not consistent: {path}, expected {expected}"
+            ));
+        };
+        let found = key.get(spec).and_then(|value| format_value(key, &value));
+        let found = found.unwrap_or_default();
+        if let Some(default) = key.get(&Spec::default()) {
+            key.set(spec, default);
+        }
+        refused.push((
+            path,
+            format!("measured {found}, but other values require {expected}"),
+        ));
+    }
+    Ok(refused)
+}
+
+/// Formats a value as in a specification.
+fn format_value(key: &'static Key, value: &Value) -> Option<String> {
+    match value {
+        Value::SeekCurve(_) | Value::Zones(_) | Value::Text(_) => None,
+        Value::Time(time) => Some(format!("{} ms", milliseconds(*time))),
+        value => Some(key.toml(value).trim_matches('"').to_owned()),
     }
 }

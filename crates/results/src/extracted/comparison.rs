@@ -1,4 +1,4 @@
-//! Two specifications, value by value.
+//! The report on the comparison of two specifications.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -8,44 +8,43 @@ use diskarm_core::units::Span;
 use diskarm_extract::{Comparison, Difference, SeekDifference};
 use serde::Serialize;
 
-/// Times that differ by less than this, or by less than [`SHARE`], are equal within what
-/// measurements tell.
+/// Times that differ by less than this, or relatively by less than [`SHARE`], are equal within
+/// measurement accuracy.
 const TIME: Span = Span::from_ns(20_000);
 const SHARE: f64 = 0.01;
-/// Rotation periods are equal that differ by a smaller share.
+/// Rotation periods with a smaller relative difference are equal.
 const PERIOD: f64 = 1e-6;
 
-/// Two specifications compared, as it is printed.
+/// The comparison of two specifications, as printed.
 #[derive(Debug, Serialize)]
-pub struct Compared {
+pub struct ComparisonReport {
     first: String,
     second: String,
-    /// Whether all is equal within what measurements tell.
+    /// True if everything is equal within measurement accuracy.
     is_equal: bool,
-    values: Vec<Row>,
-    layout: Layout,
-    read_seeks: Seeks,
-    write_seeks: Seeks,
+    values: Vec<ValueRow>,
+    layout: LayoutRow,
+    read_seeks: SeekRow,
+    write_seeks: SeekRow,
     /// Sums of overheads of requests of one sector.
-    sums: Vec<Sum>,
+    sums: Vec<SumRow>,
 }
 
 #[derive(Debug, Serialize)]
-struct Row {
+struct ValueRow {
     key: &'static str,
     first: Option<String>,
     second: Option<String>,
-    /// Whether they are equal within what measurements tell.
     is_equal: bool,
-    /// Whether both are known: a measured specification says which values were not determined.
+    /// False if a measured specification calls the value not determined.
     is_determined: bool,
-    /// Whether it is a part of the sums.
+    /// True if the value is a part of the sums.
     #[serde(skip)]
     is_part: bool,
 }
 
 #[derive(Debug, Serialize)]
-struct Sum {
+struct SumRow {
     name: &'static str,
     first_ms: f64,
     second_ms: f64,
@@ -53,31 +52,31 @@ struct Sum {
 }
 
 #[derive(Debug, Serialize)]
-struct Layout {
+struct LayoutRow {
     blocks: u64,
     blocks_on_other_tracks: u64,
     largest_turn_revolutions: f64,
     first_block_elsewhere: Option<u64>,
-    /// By how much the second numbers all cylinders higher, if all else is equal.
+    /// The offset of the second specification's cylinder numbers, if all else is equal.
     cylinders_higher: Option<i64>,
 }
 
-impl Layout {
+impl LayoutRow {
     fn text(&self) -> String {
         let blocks = self.blocks;
         match (self.first_block_elsewhere, self.cylinders_higher) {
-            (None, _) => format!("layout: all {blocks} blocks at equal places\n"),
+            (None, _) => format!("layout: all {blocks} blocks at equal locations\n"),
             (Some(_), Some(by)) => {
                 let than = if by > 0 { "higher" } else { "lower" };
                 format!(
-                    "layout: all {blocks} blocks at equal places; the second numbers cylinders {} \
+                    "layout: all {blocks} blocks at equal locations; the second numbers cylinders {} \
                      {than}\n",
                     by.abs()
                 )
             }
             (Some(at), None) => format!(
-                "layout: of {blocks} blocks {} are on other tracks; the first that is elsewhere \
-                 is {at}\n",
+                "layout: {} of {blocks} blocks are on other tracks; the first difference is at block \
+                 {at}\n",
                 self.blocks_on_other_tracks
             ),
         }
@@ -85,7 +84,7 @@ impl Layout {
 }
 
 #[derive(Debug, Serialize)]
-struct Seeks {
+struct SeekRow {
     mean_difference_ms: f64,
     largest: Distance,
     largest_relative: Distance,
@@ -99,75 +98,81 @@ struct Distance {
     second_ms: f64,
 }
 
-/// What a comparison of `first` and `second` says, of which these keys have values that were not
-/// determined: they make no difference.
-pub fn compared(
-    first: &str,
-    second: &str,
-    comparison: &Comparison,
-    not_determined: &BTreeSet<&str>,
-) -> Compared {
-    let mut values: Vec<Row> = comparison.values.iter().map(Row::of).collect();
-    for row in &mut values {
-        row.is_determined = !not_determined.contains(row.key);
-    }
-    // Different words for the same places.
-    let same_places = comparison.layout.is_equal_up_to_numbering();
-    let of_layout = values
-        .iter_mut()
-        .filter(|row| row.key.starts_with("geometry."));
-    of_layout.for_each(|row| row.is_equal = same_places);
-    let sums: Vec<Sum> = comparison.sums.iter().map(Sum::of).collect();
-    // Different parts of the same sums.
-    if sums.iter().all(|sum| sum.is_equal) {
-        let parts = values.iter_mut().filter(|row| row.is_part);
-        parts.for_each(|row| row.is_equal = true);
-    }
-    let layout = Layout {
-        blocks: comparison.layout.blocks.0,
-        blocks_on_other_tracks: comparison.layout.other_track.0,
-        largest_turn_revolutions: comparison.layout.largest_turn,
-        first_block_elsewhere: comparison.layout.first_elsewhere.map(|at| at.0),
-        cylinders_higher: comparison.layout.cylinders_higher,
-    };
-    let [read_seeks, write_seeks] = [&comparison.reads, &comparison.writes].map(Seeks::of);
-    // Part of the seek times of writes.
-    let settle = values
-        .iter_mut()
-        .find(|row| row.key == "mechanics.write_settle");
-    if let Some(row) = settle {
-        row.is_equal = write_seeks.is_equal;
-    }
-    Compared {
-        first: first.to_owned(),
-        second: second.to_owned(),
-        is_equal: values.iter().all(|row| row.is_equal || !row.is_determined)
-            && same_places
-            && read_seeks.is_equal
-            && write_seeks.is_equal,
-        values,
-        layout,
-        read_seeks,
-        write_seeks,
-        sums,
-    }
-}
-
-impl Sum {
-    fn of((name, [first, second]): &(&'static str, [Span; 2])) -> Self {
+impl ComparisonReport {
+    /// Reports the comparison of `first` and `second`. Differences in the values of undetermined keys
+    /// are listed but do not count.
+    pub fn new(
+        first: &str,
+        second: &str,
+        comparison: &Comparison,
+        undetermined: &BTreeSet<&str>,
+    ) -> Self {
+        let mut values: Vec<ValueRow> = comparison.values.iter().map(ValueRow::new).collect();
+        for row in &mut values {
+            row.is_determined = !undetermined.contains(row.key);
+        }
+        // Different geometries may describe the same locations.
+        let same_places = comparison.layout.is_equal_up_to_numbering();
+        let of_layout = values
+            .iter_mut()
+            .filter(|row| row.key.starts_with("geometry."));
+        of_layout.for_each(|row| row.is_equal = same_places);
+        let sums: Vec<SumRow> = comparison
+            .sums
+            .iter()
+            .map(|(name, [first, second])| SumRow::new(name, *first, *second))
+            .collect();
+        // Different parts may have the same sums.
+        if sums.iter().all(|sum| sum.is_equal) {
+            let parts = values.iter_mut().filter(|row| row.is_part);
+            parts.for_each(|row| row.is_equal = true);
+        }
+        let layout = LayoutRow {
+            blocks: comparison.layout.blocks.0,
+            blocks_on_other_tracks: comparison.layout.other_track.0,
+            largest_turn_revolutions: comparison.layout.largest_turn,
+            first_block_elsewhere: comparison.layout.first_elsewhere.map(|at| at.0),
+            cylinders_higher: comparison.layout.cylinders_higher,
+        };
+        let [read_seeks, write_seeks] = [&comparison.reads, &comparison.writes].map(SeekRow::new);
+        // Part of the seek times of writes.
+        let settle = values
+            .iter_mut()
+            .find(|row| row.key == "mechanics.write_settle");
+        if let Some(row) = settle {
+            row.is_equal = write_seeks.is_equal;
+        }
         Self {
-            name,
-            first_ms: first.as_ms(),
-            second_ms: second.as_ms(),
-            is_equal: is_near(*first, *second),
+            first: first.to_owned(),
+            second: second.to_owned(),
+            is_equal: values.iter().all(|row| row.is_equal || !row.is_determined)
+                && same_places
+                && read_seeks.is_equal
+                && write_seeks.is_equal,
+            values,
+            layout,
+            read_seeks,
+            write_seeks,
+            sums,
         }
     }
 }
 
-impl Row {
-    fn of(difference: &Difference) -> Self {
+impl SumRow {
+    fn new(name: &'static str, first: Span, second: Span) -> Self {
+        Self {
+            name,
+            first_ms: first.as_ms(),
+            second_ms: second.as_ms(),
+            is_equal: is_near(first, second),
+        }
+    }
+}
+
+impl ValueRow {
+    fn new(difference: &Difference) -> Self {
         let Difference { key, first, second } = difference;
-        let shown = |value: &Option<Value>| value.as_ref().map(|value| shown(key, value));
+        let shown = |value: &Option<Value>| value.as_ref().map(|value| format_value(key, value));
         Self {
             key: key.path,
             first: shown(first),
@@ -185,7 +190,7 @@ impl Row {
     }
 }
 
-/// Whether a time is part of what requests of one sector show, which is sums.
+/// Returns true if a time is only observable as part of a sum over one-sector requests.
 fn is_overhead(path: &str) -> bool {
     path.starts_with("overheads.") || path == "mechanics.track_settle"
 }
@@ -195,15 +200,15 @@ fn is_near(first: Span, second: Span) -> bool {
     apart <= TIME.as_ns() || apart as f64 <= SHARE * first.as_ns().abs() as f64
 }
 
-fn shown(key: &Key, value: &Value) -> String {
+fn format_value(key: &Key, value: &Value) -> String {
     match value {
         Value::Time(time) => format!("{} ms", milliseconds(*time)),
         value => key.toml(value).trim_matches('"').to_owned(),
     }
 }
 
-impl Seeks {
-    fn of(difference: &SeekDifference) -> Self {
+impl SeekRow {
+    fn new(difference: &SeekDifference) -> Self {
         let distance = |(cylinders, [first, second]): (u32, [Span; 2])| Distance {
             cylinders,
             first_ms: first.as_ms(),
@@ -239,13 +244,13 @@ impl Seeks {
     }
 }
 
-impl Compared {
-    /// Whether all is equal within what measurements tell.
+impl ComparisonReport {
+    /// Returns true if everything is equal within measurement accuracy.
     pub fn is_equal(&self) -> bool {
         self.is_equal
     }
 
-    /// A table of the values that are determined, or of the others; empty if there are none.
+    /// Lists the differing values that are determined, or the others; empty if there are none.
     fn values_text(&self, heading: &str, are_determined: bool) -> String {
         let rows = self.values.iter();
         let mut rows = rows
@@ -257,9 +262,10 @@ impl Compared {
         }
         for row in rows {
             let value = |value: &Option<String>| value.clone().unwrap_or("-".to_owned());
-            let near = match row.is_equal && row.is_determined {
-                true => "  near",
-                false => "",
+            let near = if row.is_equal && row.is_determined {
+                "  near"
+            } else {
+                ""
             };
             let (first, second) = (value(&row.first), value(&row.second));
             let _ = writeln!(text, "{:<42} {first:>16} {second:>16}{near}", row.key);
@@ -268,11 +274,11 @@ impl Compared {
     }
 
     fn sums_text(&self) -> String {
-        let other: Vec<&Sum> = self.sums.iter().filter(|sum| !sum.is_equal).collect();
+        let other: Vec<&SumRow> = self.sums.iter().filter(|sum| !sum.is_equal).collect();
         if other.is_empty() {
-            return "sums of overheads that can be observed: near\n".to_owned();
+            return "observable sums of overheads: near\n".to_owned();
         }
-        let mut text = "sums of overheads that can be observed, and differ:\n".to_owned();
+        let mut text = "observable sums of overheads that differ:\n".to_owned();
         for sum in other {
             let _ = writeln!(
                 text,
@@ -283,7 +289,7 @@ impl Compared {
         text
     }
 
-    /// Readable text, at most 80 columns wide where values are short.
+    /// Returns the report as text, at most 80 columns wide unless values are long.
     pub fn text(&self) -> String {
         let (first, second) = (&self.first, &self.second);
         let mut text = format!("{first} and {second}\n\n");
@@ -297,9 +303,10 @@ impl Compared {
         text += &self.read_seeks.text("reads");
         text += &self.write_seeks.text("writes");
         text += &self.sums_text();
-        text += match self.is_equal {
-            true => "\nequal within what measurements tell\n",
-            false => "\ndifferent\n",
+        text += if self.is_equal {
+            "\nequal within measurement accuracy\n"
+        } else {
+            "\ndifferent\n"
         };
         text
     }

@@ -1,4 +1,4 @@
-//! The ways in which a drive answers, and in which its answers are seen.
+//! Scenarios: the commands that a drive answers, and the clock with which its answers are timed.
 
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Instant, Span};
@@ -8,10 +8,10 @@ use diskarm_extract::{
 use diskarm_wire::Sense;
 use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
 
-/// How a drive is measured.
-pub struct Way {
+/// A scenario of a run.
+pub struct Scenario {
     pub name: &'static str,
-    /// Operations that the drive does not know.
+    /// Operations that the drive does not support.
     unknown: &'static [u8],
     /// Standard deviation of the noise of the host's clock.
     noise: Span,
@@ -21,8 +21,8 @@ const SEND_DIAGNOSTIC: u8 = 0x1d;
 const MODE_SENSE: [u8; 2] = [0x1a, 0x5a];
 const READ_DEFECT_DATA: [u8; 2] = [0x37, 0xb7];
 
-/// What tells where blocks are.
-const TELLING: &[u8] = &[
+/// The source of block locations.
+const LOCATING: &[u8] = &[
     SEND_DIAGNOSTIC,
     MODE_SENSE[0],
     MODE_SENSE[1],
@@ -30,59 +30,59 @@ const TELLING: &[u8] = &[
     READ_DEFECT_DATA[1],
 ];
 
-/// All ways: the drive translates addresses; it tells its notches and cylinders (Quantum's way); it
-/// tells nothing; and the first and the last through a clock that is not exact.
-pub const WAYS: [Way; 5] = [
-    Way {
+/// All scenarios: the drive translates addresses; it reports notches and cylinders, like Quantum's
+/// drives; it reports nothing; and the first and the last with a noisy clock.
+pub const SCENARIOS: [Scenario; 5] = [
+    Scenario {
         name: "translate",
         unknown: &[],
         noise: Span::ZERO,
     },
-    Way {
+    Scenario {
         name: "notches",
         unknown: &[SEND_DIAGNOSTIC],
         noise: Span::ZERO,
     },
-    Way {
+    Scenario {
         name: "timing",
-        unknown: TELLING,
+        unknown: LOCATING,
         noise: Span::ZERO,
     },
-    Way {
+    Scenario {
         name: "translate-noise",
         unknown: &[],
         noise: NOISE,
     },
-    Way {
+    Scenario {
         name: "timing-noise",
-        unknown: TELLING,
+        unknown: LOCATING,
         noise: NOISE,
     },
 ];
 
 const NOISE: Span = Span::from_ns(100_000);
 
-/// The host between commands.
+/// The host's delay between commands.
 const HOST: HostDelay = HostDelay {
     min: Span::from_ns(50_000),
     max: Span::from_ns(150_000),
 };
 
-impl Way {
-    /// How much wider the bounds are.
-    pub fn wider(&self) -> f64 {
+impl Scenario {
+    /// Factor by which the bounds are wider.
+    pub fn tolerance_factor(&self) -> f64 {
         match self.noise {
             Span::ZERO => 1.0,
             _ => 3.0,
         }
     }
 
-    /// Whether nothing but times tells where blocks are.
+    /// Returns true if times alone determine block locations.
     pub fn is_by_timing(&self) -> bool {
-        self.unknown == TELLING
+        self.unknown == LOCATING
     }
 
-    /// A drive as `spec` describes it.
+    /// Creates the drive that `spec` describes.
     pub fn connect(&self, spec: &Spec, seed: u64) -> Result<Box<dyn Transport>, TransportError> {
         let drive = SimulatedDrive::new(spec, HOST, seed)
             .map_err(|error| TransportError::Lost(error.to_string()))?;
@@ -100,7 +100,7 @@ impl Way {
     }
 }
 
-/// A drive that does not know some operations.
+/// A drive that does not support some operations.
 struct Reticent {
     drive: Box<dyn Transport>,
     unknown: &'static [u8],

@@ -1,16 +1,16 @@
-//! The figures of the page.
+//! The charts of the page.
 
 use diskarm_core::units::Span;
 use diskarm_extract::mtbrc::Pair;
 use diskarm_extract::suite::{Findings, MtbrcFinding, WriteSeeks};
 use diskarm_plot::{Axis, Figure, Point, Series, rounded};
 
-use super::tables::{ms, table};
+use super::{ms, table};
 use crate::html::{Html, figure};
 
-/// Distances of the figure of short seeks, in cylinders.
+/// Maximum distance in the chart of short seeks, in cylinders.
 const SHORT: u32 = 100;
-/// Of how many kinds of pairs all are shown.
+/// Number of kinds of pairs with a scatter chart.
 const SCATTERS: usize = 3;
 
 /// Mean and maximum seek curves, full and short (figures 3 and 12 to 15).
@@ -24,7 +24,7 @@ pub fn seeks(findings: &Findings) -> Html {
         .flat_map(|line| &line.points)
         .map(|point| point.0)
         .max();
-    let shown = |title: &str, max: u32| Figure {
+    let chart = |title: &str, max: u32| Figure {
         title: title.to_owned(),
         note: String::new(),
         x: Axis::linear("Distance, cylinders"),
@@ -34,7 +34,7 @@ pub fn seeks(findings: &Findings) -> Html {
             .iter()
             .map(|line| Series {
                 label: line.label.to_owned(),
-                points: line.drawn(max),
+                points: line.points_up_to(max),
                 is_reference: line.is_reference,
                 ..Series::default()
             })
@@ -46,55 +46,43 @@ pub fn seeks(findings: &Findings) -> Html {
          maximum is the 95th percentile. SEEK is measured by that command; its maximum is the \
          slowest starting point.",
     )];
-    inside.push(drawn(
+    inside.push(draw(
         "seeks",
-        &shown("Seek curve", u32::MAX),
+        &chart("Seek curve", u32::MAX),
         numbers(&lines),
     ));
     if longest > Some(SHORT) {
-        inside.push(drawn(
+        inside.push(draw(
             "short-seeks",
-            &shown("Short seeks", SHORT),
+            &chart("Short seeks", SHORT),
             Html::default(),
         ));
     }
-    if let Some(Curves {
-        processing,
-        discarded,
-    }) = curves(findings)
-    {
-        inside.push(Html::element("p", format!(
-            "A SEEK takes {processing} ms besides its movement, which is subtracted. Of {} SEEKs \
-                 {} were left out: those more than 10 % off their median.",
-            discarded.1, discarded.0
-        )));
+    if let Some(curves) = &findings.seek_commands {
+        let processing = ms(curves.processing.value);
+        let (discarded, all) = curves.discarded;
+        inside.push(Html::element(
+            "p",
+            format!(
+                "A SEEK takes {processing} ms in addition to its movement, which is subtracted. \
+                 {discarded} of {all} SEEKs were discarded because they are more than 10 % off their \
+                 median."
+            ),
+        ));
     }
     inside.into_iter().collect()
 }
 
-struct Curves {
-    processing: String,
-    discarded: (u64, u64),
-}
-
-fn curves(findings: &Findings) -> Option<Curves> {
-    let curves = findings.seek_commands.as_ref()?;
-    Some(Curves {
-        processing: ms(curves.processing.value),
-        discarded: curves.discarded,
-    })
-}
-
 struct Line {
     label: &'static str,
-    /// Distance, time, and half its interval if known.
+    /// Distance, time, and half of its interval.
     points: Vec<(u32, Span, Option<Span>)>,
-    /// Drawn broad below the others, with which it should agree.
+    /// Drawn as a broad line below the others, with which it should agree.
     is_reference: bool,
 }
 
 impl Line {
-    fn drawn(&self, max: u32) -> Vec<Point> {
+    fn points_up_to(&self, max: u32) -> Vec<Point> {
         let points = self.points.iter().filter(|point| point.0 <= max);
         points
             .map(|(distance, time, _)| Point::new(f64::from(*distance), time.as_ms()))
@@ -159,7 +147,7 @@ fn lines(findings: &Findings) -> Vec<Line> {
     lines
 }
 
-/// The numbers of a figure of seeks.
+/// Returns the values of a seek chart as a table.
 fn numbers(lines: &[Line]) -> Html {
     let mut distances: Vec<u32> = lines
         .iter()
@@ -189,11 +177,11 @@ fn details(summary: &str, inside: Html) -> Html {
     Html::element("details", [Html::element("summary", summary), inside])
 }
 
-fn drawn(id: &str, plotted: &Figure, caption: Html) -> Html {
+fn draw(id: &str, plotted: &Figure, caption: Html) -> Html {
     figure(id, [&plotted.svg(), &plotted.narrow_svg()], caption)
 }
 
-/// Minimum times between completions (table 1), and the pairs that some rest on.
+/// Minimum times between completions (table 1), with scatter charts of some.
 pub fn mtbrcs(findings: &Findings) -> Html {
     let all = &findings.mtbrcs;
     if all.is_empty() {
@@ -223,12 +211,12 @@ pub fn mtbrcs(findings: &Findings) -> Html {
         "Distance, ms",
         "Pairs",
     ];
-    let about = "The time from the end of X to that of Y if Y just catches its first sector: the \
-                 mean of three zones, and the largest of their percentiles. The distance is from \
-                 the pass of X's first sector to that of Y's.";
+    let about = "The time between the completions of X and Y if Y just catches its first \
+                 sector: the mean of three zones, and the largest of their percentiles. The \
+                 distance is from the pass of X's first sector to the pass of Y's first sector.";
     let mut inside = vec![Html::element("p", about), table(&heads, rows)];
     for (number, between) in all.iter().take(SCATTERS).enumerate() {
-        inside.push(drawn(
+        inside.push(draw(
             &format!("pairs-{}", number + 1),
             &scatter(between),
             Html::default(),
@@ -237,7 +225,7 @@ pub fn mtbrcs(findings: &Findings) -> Html {
     inside.into_iter().collect()
 }
 
-/// All pairs of a kind, and the thresholds.
+/// Charts all pairs of a kind and the thresholds.
 fn scatter(between: &MtbrcFinding) -> Figure {
     let (half, max) = between.mtbrc.distances;
     let longest = between
@@ -255,14 +243,14 @@ fn scatter(between: &MtbrcFinding) -> Figure {
         let pairs = between.pairs.iter().filter(|pair| pair.caught == caught);
         Series {
             label: label.to_owned(),
-            points: pairs.flat_map(apart).collect(),
+            points: pairs.flat_map(separate_point).collect(),
             ..Series::default()
         }
     };
     Figure {
         title: format!("Pairs of {}", between.name),
         note: "mean of three zones; each pair narrows the threshold down".to_owned(),
-        x: Axis::linear("Distance from the first sector of X to that of Y, ms"),
+        x: Axis::linear("Distance between the first sectors of X and Y, ms"),
         y: Axis::linear("Time between the ends of X and Y, ms"),
         lines: String::new(),
         series: vec![
@@ -274,8 +262,8 @@ fn scatter(between: &MtbrcFinding) -> Figure {
     }
 }
 
-/// A pair as a point that is not connected to the next one.
-fn apart(pair: &Pair) -> [Point; 2] {
+/// Returns a pair as a point that is not connected to the next one.
+fn separate_point(pair: &Pair) -> [Point; 2] {
     let gap = Point::new(f64::NAN, f64::NAN);
     [Point::new(pair.distance.as_ms(), pair.between.as_ms()), gap]
 }

@@ -1,30 +1,30 @@
-//! Seek times that were found beside those that were given.
+//! Compares seek times and sequential response times of the measured and the given drive.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::Op;
 use diskarm_core::spec::{Mechanics, SeekCurve, Spec};
-use diskarm_core::units::{Cylinder, Lbn, Span};
-use diskarm_extract::ObservableTimes;
+use diskarm_core::units::{Cylinder, Lbn, SectorCount, Span};
 use diskarm_extract::seek::Seeks;
+use diskarm_extract::{ObservableTimes, mean_sequential_response};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde::Serialize;
 
-/// Where two seek curves differ most.
+/// The largest difference of two seek curves.
 #[derive(Debug, Serialize)]
-pub struct Seek {
-    /// The difference as a multiple of what is allowed: 1 % or 0.02 ms; or where the arm's arrival
-    /// scatters, three times the uncertainty of the mean, if that is more.
+pub struct SeekDifference {
+    /// The difference as a multiple of the allowed one: 1 % or 0.02 ms, or, where the arrival of the
+    /// arm scatters, three times the uncertainty of the mean if that is more.
     pub multiple: f64,
-    /// Over how many cylinders.
+    /// Its distance in cylinders.
     pub distance: u32,
     pub error_ms: f64,
-    /// The largest multiple within a zone, where places of blocks were compared.
+    /// The largest multiple within a zone, if block locations were compared.
     pub within_zones: Option<f64>,
 }
 
-impl Seek {
+impl SeekDifference {
     const NONE: Self = Self {
         multiple: 0.0,
         distance: 0,
@@ -33,13 +33,12 @@ impl Seek {
     };
 }
 
-/// Compares the leads of requests that need a seek with those of requests that need none, over all
-/// distances in both directions.
-pub fn compared(given: &Spec, found: &Spec, measured: &Seeks, op: Op) -> Seek {
+/// Compares the additional leads of requests with a seek, over all distances in both directions.
+pub fn compare_seeks(given: &Spec, found: &Spec, measured: &Seeks, op: Op) -> SeekDifference {
     let both = [given, found].map(ObservableTimes::new);
     let scatter = scatter(given, op);
     let cylinders = given.geometry.cylinders;
-    let mut max = Seek::NONE;
+    let mut max = SeekDifference::NONE;
     let still = both
         .each_ref()
         .map(|one| one.lead(op, (Cylinder(0), Cylinder(0))));
@@ -52,7 +51,7 @@ pub fn compared(given: &Spec, found: &Spec, measured: &Seeks, op: Op) -> Seek {
             let allowed = allowed(was, uncertain);
             let multiple = error_ms.abs() / allowed;
             if multiple > max.multiple {
-                max = Seek {
+                max = SeekDifference {
                     multiple,
                     distance,
                     error_ms,
@@ -64,15 +63,20 @@ pub fn compared(given: &Spec, found: &Spec, measured: &Seeks, op: Op) -> Seek {
     max
 }
 
-/// How far a seek may be off, in milliseconds.
+/// The allowed difference of a seek, in milliseconds.
 fn allowed(seek: Span, uncertain: Option<f64>) -> f64 {
     let share = 0.01 * seek.as_ms();
     0.02f64.max(share).max(uncertain.unwrap_or(0.0))
 }
 
-/// The same between the places of random pairs of blocks, for layouts that number cylinders in
-/// other ways. The distance is that of the drive.
-pub fn compared_between_blocks(given: &Spec, found: &Spec, measured: &Seeks, op: Op) -> Seek {
+/// Like [`compare_seeks`], but between the locations of random pairs of blocks, for layouts that number
+/// cylinders differently. The distance is that of the given drive.
+pub fn compare_seeks_between_blocks(
+    given: &Spec,
+    found: &Spec,
+    measured: &Seeks,
+    op: Op,
+) -> SeekDifference {
     let both = [given, found];
     let sums = both.map(ObservableTimes::new);
     let layouts = both.map(|spec| Layout::new(&spec.geometry).expect("it was checked"));
@@ -83,7 +87,7 @@ pub fn compared_between_blocks(given: &Spec, found: &Spec, measured: &Seeks, op:
     let still = sums
         .each_ref()
         .map(|one| one.lead(op, (Cylinder(0), Cylinder(0))));
-    let (mut max, mut within) = (Seek::NONE, 0.0);
+    let (mut max, mut within) = (SeekDifference::NONE, 0.0);
     for _ in 0..PAIRS {
         let blocks = [block(), block()];
         let [from, to] = blocks.map(|at| zone(given, layouts[0].extent(at).cylinder));
@@ -104,7 +108,7 @@ pub fn compared_between_blocks(given: &Spec, found: &Spec, measured: &Seeks, op:
             within = f64::max(within, multiple);
         }
         if multiple > max.multiple {
-            max = Seek {
+            max = SeekDifference {
                 multiple,
                 distance,
                 error_ms,
@@ -116,16 +120,16 @@ pub fn compared_between_blocks(given: &Spec, found: &Spec, measured: &Seeks, op:
     max
 }
 
-/// Which zone a cylinder is in.
+/// Returns the zone of a cylinder.
 fn zone(spec: &Spec, at: Cylinder) -> usize {
     let zones = &spec.geometry.zones;
     zones.partition_point(|zone| zone.first_cylinder <= at.0)
 }
 
-/// How many pairs of blocks are compared; also the seed.
+/// Number of compared pairs of blocks; also the seed.
 const PAIRS: u64 = 100_000;
 
-/// By how much arrivals scatter, if they do.
+/// The scatter of arrivals.
 fn scatter(given: &Spec, op: Op) -> Option<SeekTimes> {
     let Mechanics {
         seek_scatter,
@@ -143,8 +147,7 @@ fn scatter(given: &Spec, op: Op) -> Option<SeekTimes> {
     Some(SeekTimes::new(&mechanics, given.geometry.cylinders))
 }
 
-/// Three times the uncertainty of the points on both sides, in milliseconds, if arrivals scatter
-/// there.
+/// Three times the uncertainty of the points on both sides, in milliseconds, if arrivals scatter there.
 fn uncertainty(measured: &Seeks, distance: u32, scatter: Option<&SeekTimes>) -> Option<f64> {
     let scatter = scatter?;
     let points = &measured.points;
@@ -156,4 +159,47 @@ fn uncertainty(measured: &Seeks, distance: u32, scatter: Option<&SeekTimes>) -> 
     });
     let [a, b] = near.map(|point| point.mean.uncertainty.as_ms());
     scatters.then(|| 3.0 * a.max(b))
+}
+
+/// Sequential requests of one kind and size.
+#[derive(Debug, Serialize)]
+pub struct Sequence {
+    pub op: &'static str,
+    pub kib: u64,
+    /// Mean response time, given and measured.
+    pub mean_ms: [f64; 2],
+}
+
+/// Returns the allowed error of a mean: like a seek, 1 % or 0.02 ms, whichever is more.
+const SEQUENCE_SHARE: f64 = 0.01;
+const SEQUENCE_MIN_MS: f64 = 0.02;
+
+const SIZES: [u64; 2] = [8, 64];
+
+/// Compares reads and writes of both sizes.
+pub fn compare_sequences(given: &Spec, found: &Spec) -> Vec<Sequence> {
+    let mut all = Vec::new();
+    for (name, op) in [("reads", Op::Read), ("writes", Op::Write)] {
+        for kib in SIZES {
+            let sectors = SectorCount((kib * 1024 / u64::from(given.geometry.sector_bytes)).max(1));
+            let mean_ms = [given, found].map(|spec| {
+                let mean = mean_sequential_response(spec, op, sectors).expect("it was checked");
+                mean.as_ms()
+            });
+            all.push(Sequence {
+                op: name,
+                kib,
+                mean_ms,
+            });
+        }
+    }
+    all
+}
+
+impl Sequence {
+    /// The error of the measured mean as a multiple of the allowed one.
+    pub fn multiple(&self) -> f64 {
+        let [was, is] = self.mean_ms;
+        (is - was).abs() / SEQUENCE_MIN_MS.max(SEQUENCE_SHARE * was)
+    }
 }
