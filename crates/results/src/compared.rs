@@ -190,7 +190,7 @@ const HEADING: &str =
        requests      _ms       _ms      _ms      %     _ms     _ms         _ms
 ";
 const RESIDUALS: &str = "                                          measured simulated  demerit
-from the end of the one before   requests      _ms       _ms      _ms
+from the previous request's end  requests      _ms       _ms      _ms
 ";
 
 /// Two tables for each trace, at most 80 columns wide.

@@ -363,8 +363,8 @@ fn a_run_that_is_too_short_to_tell_says_so() {
     ]);
     assert_narrow(&text);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let expected = "as fast as fcfs, by mean response; this run is too short to tell whether that \
-                    is chance";
+    let expected = "as fast as fcfs, by mean response; this run is too short to rule out \
+                    chance";
     assert!(text.ends_with(expected), "{text}");
 }
 
