@@ -308,12 +308,12 @@ echo END
     assert!(shown.contains(";reads;0;0;"), "{shown}");
     let served = server.stop();
     assert!(served["reads"].as_u64().unwrap() > 20, "{served}");
-    let printed = Command::new("debugfs")
+    let output = Command::new("debugfs")
         .args(["-R", "cat /answer"])
         .arg(&disk)
         .output()
         .unwrap();
-    assert_eq!(printed.stdout, b"hello from the guest\n");
+    assert_eq!(output.stdout, b"hello from the guest\n");
     let sums = folder.join("sums");
     let [disk, into] = [&disk, &sums].map(|path| path.to_str().unwrap());
     printed(&["scan", disk, "--checksums", into]);
