@@ -2,7 +2,7 @@
 
 use diskarm_core::text::quantity;
 use diskarm_queueing::declustering::comparison::{self, Parameters};
-use diskarm_queueing::declustering::{Disks, MAX_DISKS};
+use diskarm_queueing::declustering::{DiskSet, MAX_DISKS};
 use diskarm_results::declustering;
 use diskarm_results::output_file::Files;
 use diskarm_results::prose;
@@ -142,7 +142,7 @@ fn parameters(args: &Args) -> Result<Parameters, Error> {
     Ok(Parameters {
         disks,
         cluster,
-        failed: args.failed.iter().copied().collect::<Disks>(),
+        failed: args.failed.iter().copied().collect::<DiskSet>(),
         read_share: args.reads.unwrap_or(2.0 / 3.0),
         mttf_h: args.mttf,
         mttr_h: args.mttr,

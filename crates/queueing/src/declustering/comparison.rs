@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{DataLoss, Disks, Kind, Layout, LayoutError, Load, Loads, Survival, equations};
+use super::{DataLoss, DiskSet, Layout, LayoutError, LayoutKind, Load, Loads, Survival, equations};
 
 /// The disks, their failures and the requests.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub struct Parameters {
     /// The disks of a cluster; a divisor of `disks`.
     pub cluster: usize,
     /// The failed disks, by number from 0.
-    pub failed: Disks,
+    pub failed: DiskSet,
     /// The share of reads, from 0 to 1.
     pub read_share: f64,
     /// The mean time to failure of a disk, in hours.
@@ -115,12 +115,12 @@ impl FailureCount {
 /// If the clusters do not divide the disks, or for numbers that no layout allows.
 pub fn compare(parameters: &Parameters) -> Result<Comparison, LayoutError> {
     let cluster = parameters.cluster;
-    Layout::new(Kind::Interleaved { cluster }, parameters.disks)?;
+    Layout::new(LayoutKind::Interleaved { cluster }, parameters.disks)?;
     let kinds = [
-        Kind::Basic,
-        Kind::Interleaved { cluster },
-        Kind::Chained,
-        Kind::GroupRotate { cluster },
+        LayoutKind::Basic,
+        LayoutKind::Interleaved { cluster },
+        LayoutKind::Chained,
+        LayoutKind::GroupRotate { cluster },
     ];
     let (mut layouts, mut notes) = (Vec::new(), Vec::new());
     for kind in kinds {
@@ -160,7 +160,7 @@ fn loads(layout: &Layout, parameters: &Parameters) -> Vec<DiskLoad> {
         let nothing = || vec![None; layout.disks()];
         layout.loads(failed).unwrap_or_else(nothing)
     };
-    let both = of(Disks::NONE).into_iter().zip(of(parameters.failed));
+    let both = of(DiskSet::NONE).into_iter().zip(of(parameters.failed));
     both.enumerate()
         .map(|(disk, (normal, degraded))| {
             let normal = normal.unwrap_or_default();

@@ -1,38 +1,32 @@
-//! Members that fail for good while a pair or an array works, and the rebuilding of what the first
-//! of them had on a spare.
-
-#[cfg(test)]
-pub(crate) mod shadow;
+//! Permanent failures of members, and the rebuild of the first failed member on a spare.
 
 use std::collections::VecDeque;
 
-pub use crate::device::Failure;
-
-use crate::device::{Lost, Part, RedundancyWork, Work};
+use crate::device::{Failure, Lost, Part, RedundancyWork, Work};
 use crate::units::{Instant, Lbn, Span};
 
-/// The failures of the members of a pair or an array, and what they did.
+/// The failures of the members of an array, and their consequences.
 #[derive(Default)]
-pub(crate) struct Failures {
-    /// Those to come, in their order.
+pub struct Failures {
+    /// Future failures, in their order.
     to_come: VecDeque<Failure>,
-    /// Those that have been.
+    /// Past failures.
     pub been: Vec<Failure>,
-    /// What they have lost. Nothing is served from then on.
+    /// The data that they have lost. Nothing is served from then on.
     pub lost: Option<Lost>,
-    /// The share of the time that a rebuild takes; `None` without a spare.
+    /// The share of the time that the rebuild takes; `None` without a spare.
     share: Option<f64>,
     pub rebuild: Option<Rebuild>,
 }
 
-/// What is to be done at an instant.
-pub(crate) enum Due {
+/// An action that is due.
+pub enum Due {
     Failure(Failure),
     Rebuild(Instant),
 }
 
 impl Failures {
-    /// Of failures in any order, with a spare if there is a share of the time for a rebuild.
+    /// Takes failures in any order; there is a spare if the rebuild has a share of the time.
     ///
     /// # Panics
     /// When a member fails twice, or there is a rebuild where none fails.
@@ -52,24 +46,24 @@ impl Failures {
         }
     }
 
-    /// Whether members have failed or will.
+    /// Returns true if members have failed or will.
     pub fn are_any(&self) -> bool {
         !self.been.is_empty() || !self.to_come.is_empty()
     }
 
-    /// Whether a member has failed.
+    /// Returns true if a member has failed.
     pub fn has(&self, member: usize) -> bool {
         self.at(member).is_some()
     }
 
-    /// When a member failed, if it has.
+    /// Returns when a member failed, if it has.
     pub fn at(&self, member: usize) -> Option<Instant> {
         let mut been = self.been.iter();
         let failure = been.find(|failure| failure.member == member);
         failure.map(|failure| failure.at)
     }
 
-    /// Notes that data are lost, which ends a rebuild that pauses.
+    /// Records that data are lost, which ends a rebuild that pauses.
     pub fn lose(&mut self, lost: Lost) {
         self.lost = Some(lost);
         if let Some(rebuild) = &mut self.rebuild {
@@ -77,23 +71,23 @@ impl Failures {
         }
     }
 
-    /// When a member fails or the rebuild continues.
+    /// Returns when a member fails or the rebuild continues.
     pub fn next_event(&self) -> Option<Instant> {
         let failure = self.to_come.front().map(|failure| failure.at);
         failure.into_iter().chain(self.pause_end()).min()
     }
 
-    /// When the rebuild continues, if it pauses.
+    /// Returns when the rebuild continues, if it pauses.
     fn pause_end(&self) -> Option<Instant> {
         self.rebuild.as_ref()?.next
     }
 
-    /// Takes the next failure, if it is due.
+    /// Removes the next failure if it is due.
     pub fn fail_by(&mut self, now: Instant) -> Option<Failure> {
         self.to_come.pop_front_if(|failure| failure.at <= now)
     }
 
-    /// What is to be done by `now` and before the members' next `event`.
+    /// Returns the action that is due by `now` and before the next `event` of the members.
     pub fn due(&mut self, now: Instant, event: Option<Instant>) -> Option<Due> {
         let next = event.into_iter().chain(self.pause_end()).min();
         let next = next.unwrap_or(now).min(now);
@@ -106,8 +100,8 @@ impl Failures {
             .then_some(Due::Rebuild(pause_end))
     }
 
-    /// Begins to rebuild what has failed in `steps` steps, if there is a spare: at once, or with
-    /// the first request if nothing has happened yet.
+    /// Begins the rebuild in `steps` steps, if there is a spare: at once, or with the first request if
+    /// the run has not begun.
     pub fn begin_rebuild(&mut self, now: Instant, steps: u64) {
         self.rebuild = self.share.map(|share| Rebuild::new(share, steps));
         if now > Instant::START {
@@ -115,7 +109,7 @@ impl Failures {
         }
     }
 
-    /// Lets the rebuild begin, if it has not: a request has come.
+    /// Begins the rebuild with a request that has arrived, if it has not begun.
     #[inline]
     pub fn wake(&mut self, now: Instant) {
         if let Some(rebuild) = &mut self.rebuild
@@ -125,7 +119,7 @@ impl Failures {
         }
     }
 
-    /// Notes that a request has completed.
+    /// Records that a request has completed.
     #[inline]
     pub fn served(&mut self) {
         if let Some(rebuild) = &mut self.rebuild {
@@ -133,12 +127,12 @@ impl Failures {
         }
     }
 
-    /// How far the rebuild is, if any.
+    /// Returns the progress of the rebuild, if there is one.
     pub fn progress(&self) -> Option<Progress> {
         Some(self.rebuild.as_ref()?.progress)
     }
 
-    /// What failures did, if any.
+    /// Reports the failures and the rebuild, if there are any.
     pub fn part(&self) -> Option<Part> {
         if !self.are_any() {
             return None;
@@ -164,28 +158,28 @@ impl Failures {
     }
 }
 
-/// How far a rebuild is.
+/// The progress of a rebuild.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
     /// The steps that have ended: rows of stripe units, or runs of blocks of a pair.
     pub steps: u64,
     /// The steps of the whole rebuild.
     pub of: u64,
-    /// When it began: with the first request.
+    /// The time at which it began.
     pub began: Option<Instant>,
-    /// How many steps there were when a request last completed, and until when the last of them and
-    /// the pause behind it take.
+    /// The number of steps when a request last completed, and the end of the last of them and its
+    /// pause.
     pub under_load: (u64, Option<Instant>),
-    /// When it ended, whether or not the spare has everything.
+    /// The time at which it ended, whether or not the spare has everything.
     pub ended: Option<Instant>,
-    /// The block that could not be read, or the first of its row if that was parity: the rebuild
-    /// has stopped there.
+    /// The block that could not be read, or the first of its row if that was parity, where the
+    /// rebuild has stopped.
     pub stopped: Option<Lbn>,
 }
 
 impl Progress {
-    /// From the beginning until all is rebuilt, at the rate until a request last completed;
-    /// `None` if no step had ended by then.
+    /// Returns the time from the beginning until everything is rebuilt, at the rate until a request
+    /// last completed; `None` if no step had ended by then.
     pub fn projected(&self) -> Option<Span> {
         let (steps, until) = self.under_load;
         let took = (until? - self.began?).as_ns() as f64;
@@ -195,21 +189,21 @@ impl Progress {
 }
 
 /// A rebuild, step by step.
-pub(crate) struct Rebuild {
-    /// The share of the time in which it is under way, above 0 and at most 1.
+pub struct Rebuild {
+    /// The share of the time in which it is in progress, above 0 and at most 1.
     share: f64,
     pub progress: Progress,
-    /// When it continues with the next step; `None` while it is under way.
+    /// The time of the next step; `None` during a step.
     pub next: Option<Instant>,
-    /// When the step under way was begun; `None` before the first.
+    /// The beginning of the current step; `None` before the first.
     begun: Option<Instant>,
-    /// When the pause behind the last step so far ends; without it each step would have one but the
-    /// last, and few steps would seem faster than many.
+    /// The end of the pause after the last step. Without it each step but the last would have a pause,
+    /// and few steps would seem faster than many.
     until: Option<Instant>,
 }
 
 impl Rebuild {
-    /// Of `of` steps, which has not begun.
+    /// Creates a rebuild of `of` steps that has not begun.
     pub fn new(share: f64, of: u64) -> Self {
         assert!(share > 0.0 && share <= 1.0, "a share of {share}");
         Self {
@@ -228,7 +222,7 @@ impl Rebuild {
         }
     }
 
-    /// Begins at the first request.
+    /// Begins the rebuild, if it has not begun.
     #[inline]
     pub fn wake(&mut self, now: Instant) {
         if self.begun.is_none() {
@@ -237,23 +231,24 @@ impl Rebuild {
         }
     }
 
-    /// Notes that a request has completed.
+    /// Records that a request has completed.
     pub fn served(&mut self) {
         self.progress.under_load = (self.progress.steps, self.until);
     }
 
+    /// Begins a step.
     pub fn begin(&mut self, now: Instant) {
         (self.next, self.begun) = (None, Some(now));
     }
 
-    /// Notes that a block could not be read, or not be written.
+    /// Records a block that could not be read or written.
     pub fn fail(&mut self, block: Lbn) {
         let before = self.progress.stopped;
         self.progress.stopped = Some(before.map_or(block, |before| before.min(block)));
     }
 
-    /// Ends the step, and pauses such that the share of the time is kept. Whether the spare has it:
-    /// if not, the rebuild ends.
+    /// Ends the step, and pauses to keep the share of the time. Returns true if the spare has the
+    /// blocks of the step: if not, the rebuild ends.
     pub fn end_step(&mut self, now: Instant) -> bool {
         if self.progress.stopped.is_some() {
             self.progress.ended = Some(now);
@@ -304,8 +299,8 @@ mod tests {
         Instant::from_ns(ms * 1_000_000)
     }
 
-    /// What is projected by a quarter of the time for steps of 10 ms, from 7 ms on, when a request
-    /// completes during this many steps of four.
+    /// Returns the projection for steps of 10 ms that take a quarter of the time, from 7 ms on, when a
+    /// request completes after this many of four steps.
     fn projected_ms(steps: u64) -> Option<f64> {
         let mut rebuild = Rebuild::new(0.25, 4);
         rebuild.wake(ms(7));
@@ -319,10 +314,10 @@ mod tests {
         rebuild.progress.projected().map(Span::as_ms)
     }
 
-    /// Each step takes 10 ms and is followed by a pause of 30 ms but the last, behind which nothing
-    /// comes: four take 130 ms, and at the rate of those before, 160 ms.
+    /// Each step takes 10 ms, and all but the last are followed by a pause of 30 ms: four take 130 ms,
+    /// and at the rate of those before, 160 ms.
     #[test]
-    fn the_pause_behind_the_last_step_counts_in_a_projection() {
+    fn a_projection_counts_the_pause_after_the_last_step() {
         assert_eq!(projected_ms(0), None);
         for steps in 1..4 {
             assert_eq!(projected_ms(steps), Some(160.0), "{steps}");

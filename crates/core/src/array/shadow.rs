@@ -1,52 +1,28 @@
-//! Pairs and arrays with two copies of all data on real bytes: devices that end commands after
-//! random times, and what would have been read and written.
+//! Arrays with two copies of all data on real bytes: devices that end commands after random times,
+//! and a model of the data that were read and written.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Failure;
+use super::{Array, Part, Placement, blocks_of, overlaps, part_of};
 use crate::device::slow::Log;
-use crate::device::{Completion, Device, Lost, Work};
+use crate::device::{Completion, Device, Failure, Lost, Work};
 use crate::random::{Generator, Purpose, below, generator};
 use crate::request::{Op, Ordering, Request};
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
-/// What a test sees of a pair or an array with copies.
-pub(crate) trait Copies: Device {
-    /// Of each command that waits or is inside the request, by what of its id names it; `None` if
-    /// it is of a rebuild.
-    fn commands(&self) -> BTreeMap<u64, Option<Request>>;
+/// What a test must know about the placement of an array with copies.
+pub(crate) trait Copies: Placement {
+    /// Returns true if the device in the slot `member` has the copy of the block at `start`.
+    fn has(array: &Array<Self>, member: usize, start: u64) -> bool;
 
-    /// What names the request of a command.
-    fn key(command: u64) -> u64;
-
-    /// The numbers of the devices in the places, the number of the spare being the last.
-    fn numbers(&self) -> Vec<usize>;
-
-    /// The block at a place of the device in the place `member`, if it is one of the array.
-    fn block(&self, member: usize, place: u64) -> Option<Lbn>;
-
-    /// Whether the device in the place `member` has the copy of the block at a place.
-    fn has(&self, member: usize, place: u64) -> bool;
-
-    fn has_lost_data(&self) -> bool;
-
-    /// Serves also what waits for more to come.
-    fn empty(&mut self, _now: Instant) {}
-
-    /// Whether nothing is inside.
-    fn is_empty(&self) -> bool;
-
-    /// Whether requests wait for others before they begin.
-    fn has_held(&self) -> bool;
-
-    /// The steps of the rebuild that have ended, and all.
-    fn steps(&self) -> Option<(u64, u64)>;
+    /// Serves also requests that wait for more to arrive.
+    fn empty(_array: &mut Array<Self>, _now: Instant) {}
 }
 
-/// What random runs have met.
+/// Counts over random runs.
 #[derive(Debug, Default)]
 pub(crate) struct Met {
-    /// Blocks that have been read.
+    /// Blocks that were read.
     pub checked: u64,
     pub rebuilt: u64,
     pub lost: u64,
@@ -54,53 +30,59 @@ pub(crate) struct Met {
 }
 
 /// An array of slow devices.
-pub(crate) struct Made<C> {
-    pub array: C,
+pub(crate) struct Made<P: Placement> {
+    pub array: Array<P>,
     pub members: usize,
-    /// Whether there is a spare behind them.
     pub has_spare: bool,
     pub sectors: SectorCount,
     pub failures: Vec<Failure>,
 }
 
-/// An array and what is on its devices: for each block which request wrote it.
-struct Shadow<C> {
-    array: C,
+/// An array and the contents of its devices: for each block the request that wrote it.
+struct Shadow<P: Placement> {
+    array: Array<P>,
     log: Log,
     members: usize,
     devices: Vec<Vec<u64>>,
     failures: Vec<Failure>,
-    /// Those that have been.
+    /// The number of past failures.
     failed: usize,
-    /// The places of the spare that the rebuild has written in steps that have ended.
+    /// The blocks of the spare that the rebuild has written in steps that have ended.
     restored: BTreeSet<u64>,
-    /// Those of the step that is under way: a part of a step is of no use.
+    /// The blocks that the current step has written: a part of a step is of no use.
     restoring: BTreeSet<u64>,
     steps: Option<(u64, u64)>,
     lost: Option<Lost>,
-    /// What the steps of the rebuild have read, by block of the array.
+    /// The data that the rebuild has read, by block of the array.
     read: BTreeMap<Lbn, u64>,
-    commands: BTreeMap<u64, Option<Request>>,
+    /// The request of each part; `None` for the rebuild.
+    requests: BTreeMap<u64, Option<Request>>,
     /// The writes to each block, in order.
     history: Vec<Vec<u64>>,
-    /// Of each block, the number of the last write that was acknowledged.
+    /// The number of the last acknowledged write of each block.
     settled: Vec<usize>,
-    /// The same when a read was submitted, for its blocks.
+    /// The value of `settled` for the blocks of a request when it was submitted.
     settled_before: BTreeMap<u64, Vec<usize>>,
     /// The requests that have not completed.
     inside: BTreeMap<u64, Request>,
-    /// The blocks of each read that have been read for it.
+    /// The blocks that have been read for each read.
     found: BTreeMap<u64, BTreeSet<Lbn>>,
     checked: u64,
 }
 
-/// None, or some before the requests or among them, each of another one of `members`.
-pub(crate) fn random_failures(members: usize, dice: &mut Generator) -> Vec<Failure> {
-    let count = [0, 1, 1, 2][below(dice, 4) as usize];
+/// Returns failures of different members, before the requests or among them. `counts` are possible
+/// numbers of failures, and `pauses_ns` possible times between them.
+pub(crate) fn random_failures(
+    members: usize,
+    counts: &[usize],
+    pauses_ns: [u64; 4],
+    dice: &mut Generator,
+) -> Vec<Failure> {
+    let count = counts[below(dice, counts.len() as u64) as usize];
     let mut failures: Vec<Failure> = Vec::new();
     let mut at = 0;
     while failures.len() < count {
-        at += [0, 300, 5_000, 40_000][below(dice, 4) as usize];
+        at += pauses_ns[below(dice, 4) as usize];
         let failure = Failure {
             member: below(dice, members as u64) as usize,
             at: Instant::from_ns(at + u64::from(at > 0) * below(dice, 1_000)),
@@ -112,12 +94,13 @@ pub(crate) fn random_failures(members: usize, dice: &mut Generator) -> Vec<Failu
     failures
 }
 
-fn overlap(one: &Request, other: &Request) -> bool {
-    one.start.0 < other.end().0 && other.start.0 < one.end().0
+/// Returns up to two failures of a pair or an array with two copies.
+pub(crate) fn random_failures_of_copies(members: usize, dice: &mut Generator) -> Vec<Failure> {
+    random_failures(members, &[0, 1, 1, 2], [0, 300, 5_000, 40_000], dice)
 }
 
-/// What an array says that failures have lost.
-pub(crate) fn told(array: &impl Device) -> Option<Lost> {
+/// Returns the data that an array reports as lost.
+pub(crate) fn reported_loss(array: &impl Device) -> Option<Lost> {
     let mut parts = array.parts(Instant::START).into_iter();
     parts.find_map(|part| match part.work {
         Work::Redundancy(work) => work.lost,
@@ -125,9 +108,9 @@ pub(crate) fn told(array: &impl Device) -> Option<Lost> {
     })
 }
 
-impl<C: Copies> Shadow<C> {
-    /// Of an array whose devices write `log`.
-    fn new(made: Made<C>, log: Log) -> Self {
+impl<P: Copies> Shadow<P> {
+    /// Follows an array whose devices write `log`.
+    fn new(made: Made<P>, log: Log) -> Self {
         let Made {
             array,
             members,
@@ -150,7 +133,7 @@ impl<C: Copies> Shadow<C> {
             steps: None,
             lost: None,
             read: BTreeMap::new(),
-            commands: BTreeMap::new(),
+            requests: BTreeMap::new(),
             history: vec![vec![0]; blocks],
             settled: vec![0; blocks],
             settled_before: BTreeMap::new(),
@@ -162,7 +145,7 @@ impl<C: Copies> Shadow<C> {
         shadow
     }
 
-    /// Lets those devices fail that do by now, and notes what no other has.
+    /// Lets devices fail that are due, and records the blocks that no other has.
     fn fail_by(&mut self, now: Instant) {
         let due = |failure: &&Failure| failure.at <= now;
         while let Some(failure) = self.failures.get(self.failed).filter(due) {
@@ -176,20 +159,18 @@ impl<C: Copies> Shadow<C> {
         failed.iter().any(|failure| failure.member == device)
     }
 
-    /// The blocks that no device has which is left: a spare has what was rebuilt.
+    /// Returns the blocks that no remaining device has: a spare has the rebuilt ones.
     fn lost(&self, at: Instant) -> Option<Lost> {
         let mut left = BTreeSet::new();
         for (device, stored) in self.devices.iter().enumerate() {
             let is_spare = device == self.members;
-            let member = match is_spare {
-                true => self.failures[0].member,
-                false => device,
+            let (member, has_failed) = match is_spare {
+                true => (self.failures[0].member, false),
+                false => (device, self.has_failed(device)),
             };
-            let places = (0..stored.len() as u64).filter(|place| match is_spare {
-                true => self.restored.contains(place),
-                false => !self.has_failed(device),
-            });
-            left.extend(places.filter_map(|place| self.array.block(member, place)));
+            let blocks = (0..stored.len() as u64)
+                .filter(|start| !has_failed && (!is_spare || self.restored.contains(start)));
+            left.extend(blocks.filter_map(|start| self.block(member, start)));
         }
         let blocks = SectorCount(self.array.capacity().0 - left.len() as u64);
         let mut all = (0..self.array.capacity().0).map(Lbn);
@@ -197,12 +178,12 @@ impl<C: Copies> Shadow<C> {
         Some(Lost { at, first, blocks })
     }
 
-    /// Submits a request, unless it is a write to blocks that are being written: its sender could
-    /// not know which is the last.
+    /// Submits a request, unless it is a write to blocks that are being written: the order of the two
+    /// would be undefined.
     fn submit(&mut self, now: Instant, request: Request) {
         if request.op == Op::Write {
             let mut writes = self.inside.values().filter(|other| other.op == Op::Write);
-            if writes.any(|other| overlap(&request, other)) {
+            if writes.any(|other| overlaps(&blocks_of(&request), &blocks_of(other))) {
                 return;
             }
             for block in request.start.0..request.end().0 {
@@ -214,20 +195,38 @@ impl<C: Copies> Shadow<C> {
         self.settled_before.insert(request.id, settled);
         self.inside.insert(request.id, request);
         assert_eq!(self.array.submit(now, request), Ok(()));
-        self.commands = self.array.commands();
+        self.requests = self.requests();
+    }
+
+    /// Returns the request of each part; `None` for the rebuild.
+    fn requests(&self) -> BTreeMap<u64, Option<Request>> {
+        let parents = &self.array.parents;
+        let request = |part: &Part| Some(parents.get(part.parent?)?.request);
+        let parts = self.array.parts.iter();
+        parts.map(|(id, part)| (id, request(part))).collect()
+    }
+
+    fn block(&self, member: usize, start: u64) -> Option<Lbn> {
+        P::block_at(&self.array, member, Lbn(start))
+    }
+
+    /// Returns the steps of the rebuild that have ended, and all.
+    fn steps(&self) -> Option<(u64, u64)> {
+        let progress = self.array.rebuilt()?;
+        Some((progress.steps, progress.of))
     }
 
     /// Continues to the next event.
     fn step(&mut self, at: Instant) {
         self.fail_by(at);
-        let numbers = self.array.numbers();
+        let numbers = self.array.slots.numbers();
         let done = self.array.advance(at);
         let ended = std::mem::take(&mut *self.log.lock().expect("no other has failed"));
         for (device, command) in ended {
             self.carry_out(&numbers, device, &command);
         }
-        self.commands = self.array.commands();
-        let steps = self.array.steps();
+        self.requests = self.requests();
+        let steps = self.steps();
         if std::mem::replace(&mut self.steps, steps) != steps {
             self.restored.append(&mut self.restoring);
         }
@@ -264,24 +263,23 @@ impl<C: Copies> Shadow<C> {
         );
         let member = numbers.iter().position(|number| *number == device);
         let member = member.expect("a device in its place");
-        let request = self.commands[&C::key(command.id)];
-        for place in command.start.0..command.end().0 {
-            let block = self.array.block(member, place);
-            let block = block.expect("a block of the array");
-            let stored = self.devices[device][place as usize];
+        let request = self.requests[&part_of(command.id).0];
+        for start in command.start.0..command.end().0 {
+            let block = self.block(member, start).expect("a block of the array");
+            let stored = self.devices[device][start as usize];
             let Some(request) = request else {
                 if command.op == Op::Read {
                     self.read.insert(block, stored);
                 } else {
                     assert_eq!(device, self.members, "the spare");
-                    self.restoring.insert(place);
-                    self.devices[device][place as usize] = self.read[&block];
+                    self.restoring.insert(start);
+                    self.devices[device][start as usize] = self.read[&block];
                 }
                 continue;
             };
             assert!((request.start..request.end()).contains(&block));
             if command.op == Op::Write {
-                self.devices[device][place as usize] = request.id;
+                self.devices[device][start as usize] = request.id;
                 continue;
             }
             let settled = &self.settled_before[&request.id];
@@ -293,13 +291,13 @@ impl<C: Copies> Shadow<C> {
         }
     }
 
-    /// What is on the devices in the end: the last write of each block.
+    /// Checks the final contents of the devices: the last write of each block.
     fn check_all(&self) {
-        for (member, number) in self.array.numbers().into_iter().enumerate() {
+        for (member, number) in self.array.slots.numbers().into_iter().enumerate() {
             let stored = self.devices[number].iter();
-            for (place, stored) in (0..).zip(stored) {
-                let block = self.array.block(member, place);
-                if let Some(block) = block.filter(|_| self.array.has(member, place)) {
+            for (start, stored) in (0..).zip(stored) {
+                let block = self.block(member, start);
+                if let Some(block) = block.filter(|_| P::has(&self.array, member, start)) {
                     let last = self.history[block.0 as usize].last();
                     assert_eq!(Some(stored), last, "{block:?} of {member}");
                 }
@@ -308,15 +306,14 @@ impl<C: Copies> Shadow<C> {
     }
 }
 
-/// Runs as many arrays, whole, degraded, while a member fails and while it is rebuilt, under
-/// requests that overlap: reads find what was acknowledged or is being written, and in the end each
-/// member has the last write of each block. Each request completes once, a read with all its
-/// blocks, and no device ends anything after it has failed. Requests fail only where a second
-/// failure has lost data, which are what no device has that is left, and then nothing is served any
-/// more.
+/// Runs arrays, whole, degraded, while a member fails and while it is rebuilt, under requests that
+/// overlap: reads find data that were acknowledged or are being written, and in the end each member
+/// has the last write of each block. Each request completes once, a read with all its blocks, and no
+/// device completes anything after it has failed. Requests fail only after a second failure has lost
+/// data, which are the blocks that no remaining device has, and then nothing is served.
 ///
-/// `random` makes an array of devices that write a log.
-pub(crate) fn check<C: Copies>(runs: u64, random: impl Fn(&mut Generator, &Log) -> Made<C>) -> Met {
+/// `random` creates an array of devices that write a log.
+pub(crate) fn check<P: Copies>(runs: u64, random: impl Fn(&mut Generator, &Log) -> Made<P>) -> Met {
     let mut met = Met::default();
     for seed in 0..runs {
         let dice = &mut generator(seed, 0, Purpose::Requests);
@@ -325,13 +322,13 @@ pub(crate) fn check<C: Copies>(runs: u64, random: impl Fn(&mut Generator, &Log) 
         let mut shadow = Shadow::new(made, log);
         run(&mut shadow, dice, &mut met);
         met.checked += shadow.checked;
-        assert_eq!(told(&shadow.array), shadow.lost, "seed {seed}");
+        assert_eq!(reported_loss(&shadow.array), shadow.lost, "seed {seed}");
         assert_eq!(shadow.array.has_lost_data(), shadow.lost.is_some());
         if shadow.array.has_lost_data() {
             met.lost += 1;
             continue;
         }
-        if let Some((steps, all)) = shadow.array.steps() {
+        if let Some((steps, all)) = shadow.steps() {
             assert_eq!(steps, all);
             met.rebuilt += 1;
         }
@@ -341,7 +338,7 @@ pub(crate) fn check<C: Copies>(runs: u64, random: impl Fn(&mut Generator, &Log) 
 }
 
 /// Random requests, until all have completed and the rebuild has ended.
-fn run<C: Copies>(shadow: &mut Shadow<C>, dice: &mut Generator, met: &mut Met) {
+fn run<P: Copies>(shadow: &mut Shadow<P>, dice: &mut Generator, met: &mut Met) {
     let blocks = shadow.array.capacity().0;
     let pause = [1, 300, 3_000][below(dice, 3) as usize];
     let mut at = Instant::START;
@@ -359,12 +356,13 @@ fn run<C: Copies>(shadow: &mut Shadow<C>, dice: &mut Generator, met: &mut Met) {
             request.ordering = Ordering::Ordered;
         }
         shadow.submit(at, request);
-        met.held += u64::from(shadow.array.has_held());
+        met.held += u64::from(!shadow.array.held.is_empty());
     }
-    shadow.array.empty(at);
+    P::empty(&mut shadow.array, at);
     while let Some(event) = shadow.array.next_event() {
         shadow.step(event);
     }
-    assert!(shadow.array.is_empty() && !shadow.array.has_held());
+    let array = &shadow.array;
+    assert!(array.parents.is_empty() && array.parts.is_empty() && array.held.is_empty());
     assert!(shadow.inside.is_empty(), "{:?}", shadow.inside);
 }
