@@ -2,7 +2,7 @@
 
 use diskarm_core::spec::{Key, Kind, Spec, Value};
 
-use crate::{code, table};
+use crate::markdown::{code, table};
 
 const PAGE: &str = include_str!("../../../../docs/specification.md");
 
