@@ -13,7 +13,6 @@ pub mod hits;
 pub mod idle;
 pub mod layout;
 mod line;
-mod logistic;
 pub mod mtbrc;
 pub mod overheads;
 mod pairs;
