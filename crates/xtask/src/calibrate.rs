@@ -38,7 +38,7 @@ pub fn run(arguments: &[String]) -> ExitCode {
 fn all(root: &Path) -> Result<(), String> {
     // Built once before all fits, as each fit changes a source of the binary.
     let binary = binary::build()?;
-    let left = Mutex::new(DRIVES.iter().map(|drive| drive.name));
+    let left = Mutex::new(DRIVES.iter().map(|drive| drive.name.as_str()));
     // Releases the lock after each call; a loop over the guard would hold it during a fit.
     let next = || left.lock().ok().and_then(|mut left| left.next());
     let work = || -> Result<(), String> {

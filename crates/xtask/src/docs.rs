@@ -1,9 +1,8 @@
 //! Generates the validation page from the command line and the reference data.
 //!
 //! All numbers come from the built command line, with the commands that the page shows, or from
-//! `disksim.toml`. Texts and published numbers are in [`drives`] and [`causes`].
+//! `disksim.toml`. Texts and published numbers are in `drives.toml` and `disksim.toml`.
 
-mod causes;
 mod changes;
 mod drives;
 mod halves;

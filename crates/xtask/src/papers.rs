@@ -80,13 +80,13 @@ fn write(root: &Path) -> Result<Vec<String>, String> {
     let unexplained = unexplained(&checked);
     let papers: Vec<(&Paper, Vec<Section<'_>>)> = PAPERS
         .iter()
-        .map(|paper| (paper, sections(paper.name, &studies, &checked)))
+        .map(|paper| (paper, sections(&paper.name, &studies, &checked)))
         .collect();
     write_file(root, PAGE, &page::index(&papers))?;
     for (paper, sections) in &papers {
         let claims = sections.iter().flat_map(|(_, study)| &study.claims);
         let beside = Beside::all(claims);
-        let drawn = match paper.illustrated {
+        let drawn = match &paper.illustrated {
             Some(_) => figures(root, &binary, &results, sections)?,
             None => Vec::new(),
         };
@@ -97,7 +97,7 @@ fn write(root: &Path) -> Result<Vec<String>, String> {
             &page::page(paper, sections, &beside, &drawn),
         )?;
         if !beside.is_empty() {
-            write_file(root, &at("svg"), &figure::drawn(paper.name, &beside))?;
+            write_file(root, &at("svg"), &figure::drawn(&paper.name, &beside))?;
         }
     }
     Ok(unexplained)
@@ -251,16 +251,18 @@ mod tests {
         }
     }
 
-    const PAPER: Paper = Paper {
-        name: "paper",
-        title: "A Paper",
-        illustrated: None,
-        conclusions: &[paper::Conclusion {
-            says: "So it is.",
-            place: "abstract",
-            claims: &[("one", "b")],
-        }],
-    };
+    fn paper() -> Paper {
+        Paper {
+            name: "paper".to_owned(),
+            title: "A Paper".to_owned(),
+            illustrated: None,
+            conclusions: vec![paper::Conclusion {
+                says: "So it is.".to_owned(),
+                place: "abstract".to_owned(),
+                claims: vec![("one".to_owned(), "b".to_owned())],
+            }],
+        }
+    }
 
     #[test]
     fn the_page_counts_verdicts_and_lists_reasons() {
@@ -288,9 +290,10 @@ mod tests {
             claims,
         }];
         let studies = [listed()];
+        let paper = paper();
         assert!(sections("other", &studies, &checked).is_empty());
         let sections = sections("paper", &studies, &checked);
-        let page = page::page(&PAPER, &sections, &[], &[]);
+        let page = page::page(&paper, &sections, &[], &[]);
         for expected in [
             "6 claims, 5 of them with bounds that the paper gives and 1 with bounds of our own,",
             "- 1 hold\n",
@@ -313,7 +316,7 @@ mod tests {
         }
         let left = ["one: fails: a | b", "one: not_measured: a | b"];
         assert_eq!(unexplained(&checked), left);
-        let index = page::index(&[(&PAPER, sections)]);
+        let index = page::index(&[(&paper, sections)]);
         for expected in [
             "6 claims:",
             "| [paper](papers/paper.md) | 6 | 1 | 1 | 2 | 1 |",
@@ -365,9 +368,9 @@ mod tests {
     #[test]
     fn every_conclusion_has_claims() {
         let folder = crate::root().join("crates/study/studies");
-        for paper in &PAPERS {
-            for conclusion in paper.conclusions {
-                for (name, words) in conclusion.claims {
+        for paper in PAPERS.iter() {
+            for conclusion in &paper.conclusions {
+                for (name, words) in &conclusion.claims {
                     let text = fs::read_to_string(folder.join(format!("{name}.toml"))).unwrap();
                     let study: toml::Table = toml::from_str(&text).unwrap();
                     let claims = study["claim"].as_array().unwrap().iter();
@@ -376,13 +379,13 @@ mod tests {
                         ..claim("holds", None)
                     });
                     let checked = Checked {
-                        study: (*name).to_owned(),
+                        study: name.clone(),
                         claims: claims.collect(),
                     };
                     let listed = listed();
                     let sections = [(&listed, &checked)];
                     assert!(
-                        !of_conclusion(&[(name, words)], &sections).is_empty(),
+                        !of_conclusion(&[(name.clone(), words.clone())], &sections).is_empty(),
                         "{name}: {words}"
                     );
                 }

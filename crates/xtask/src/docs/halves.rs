@@ -26,7 +26,7 @@ pub fn section(root: &Path) -> Result<String, String> {
     let mut demerits = Vec::new();
     let mut predicted = Vec::new();
     let mut of_drives = String::new();
-    for drive in &DRIVES {
+    for drive in DRIVES.iter() {
         demerits.push(demerits_of(root, drive)?);
         let single = single::of(root, drive)?;
         of_drives += &of_drive(root, drive, &single)?;
@@ -79,16 +79,16 @@ const HEAD: [&str; 11] = [
 ];
 
 fn demerits_of(root: &Path, drive: &Drive) -> Result<Vec<String>, String> {
-    let trace = trace(drive.name);
-    let rows = format!("{}..", middle(root, drive.name)?);
+    let trace = trace(&drive.name);
+    let rows = format!("{}..", middle(root, &drive.name)?);
     let with = |name: &str| {
         model::run::<Report>(
             root,
             &["validate", "--drive", name, "--rows", &rows, &trace],
         )
     };
-    let (given, fitted) = (with(drive.name)?, with(&calibrated(drive.name))?);
-    let disksim = reference::second_half_ms(drive.name)?;
+    let (given, fitted) = (with(&drive.name)?, with(&calibrated(&drive.name))?);
+    let disksim = reference::second_half_ms(&drive.name)?;
     Ok(row(drive, &given, &fitted, disksim))
 }
 
@@ -96,7 +96,7 @@ fn row(drive: &Drive, given: &Report, fitted: &Report, disksim_ms: Option<f64>) 
     let bound_ms = drive.half_bound_us / 1e3;
     let demerit = |of: &Report| format!("{:.4} ± {:.4}", of.demerit_ms, of.demerit_sd_ms);
     vec![
-        format!("[{}](#{})", drive.name, calibrated(drive.name)),
+        format!("[{}](#{})", drive.name, calibrated(&drive.name)),
         fitted.requests.to_string(),
         format!("{:.3}", fitted.measured_mean_ms),
         format!("{:.3}", given.simulated_mean_ms),
@@ -121,9 +121,9 @@ What the calibration changed; times in ms, keys as `diskarm drives show --json` 
 
 {}
 {}",
-        calibrated(drive.name),
+        calibrated(&drive.name),
         drive.cause,
-        changes::of_drive(root, drive.name)?,
+        changes::of_drive(root, &drive.name)?,
         single::of_drive(single)
     ))
 }

@@ -57,10 +57,10 @@ struct Class {
 /// The section, with all drives in order; writes the plots.
 pub fn section(root: &Path) -> Result<String, String> {
     let mut reports = Vec::new();
-    for drive in &DRIVES {
-        let trace = trace(drive.name);
+    for drive in DRIVES.iter() {
+        let trace = trace(&drive.name);
         let plot = format!("{PLOTS}/{}.svg", drive.name);
-        let arguments = ["validate", "--drive", drive.name, &trace, "--plot", &plot];
+        let arguments = ["validate", "--drive", &drive.name, &trace, "--plot", &plot];
         reports.push((drive, model::run::<Report>(root, &arguments)?));
     }
     let summary: Vec<Vec<String>> = reports.iter().map(|(d, r)| summary(d, r)).collect();
@@ -159,7 +159,7 @@ pub fn verdict(demerit_ms: f64, bound_ms: f64) -> String {
 }
 
 fn of_drive(drive: &Drive, report: &Report) -> String {
-    let (name, remains) = (drive.name, drive.remains);
+    let (name, remains) = (&drive.name, &drive.remains);
     let sides = [("reads", &report.reads), ("writes", &report.writes)].map(|(side, of)| {
         vec![
             side.to_owned(),

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::causes::CAUSES;
 use super::reference::{self, Load, Run};
 use super::{model, table};
 use crate::estimate::{Estimate, estimate};
@@ -215,10 +214,8 @@ fn causes(cells: &[Cell]) -> String {
             if loads.is_empty() {
                 continue;
             }
-            let cause = CAUSES
-                .iter()
-                .find(|cause| (cause.policy, cause.quantity) == (policy, quantity));
-            let cause = cause.map_or("not explained yet.", |cause| cause.text);
+            let cause = reference::cause(policy, quantity);
+            let cause = cause.unwrap_or_else(|| "not explained yet.".to_owned());
             let loads = loads.join(",\n  ");
             // Writing to a string cannot fail.
             let _ = writeln!(

@@ -12,6 +12,17 @@ const DISKSIM: &str = include_str!("disksim.toml");
 struct Disksim {
     second_half_demerit_ms: BTreeMap<String, f64>,
     random: Vec<Run>,
+    cause: Vec<Cause>,
+}
+
+/// A known cause of differences, for any load.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cause {
+    policy: String,
+    /// One of the means: `response`, `service`, `seek`, `rotational wait`.
+    quantity: String,
+    text: String,
 }
 
 /// One run on the random workload.
@@ -47,6 +58,13 @@ impl Run {
 /// All runs on the random workload, in the order of the file.
 pub fn runs() -> Result<Vec<Run>, String> {
     Ok(figures()?.random)
+}
+
+/// Returns the known cause of differences in a mean of a policy.
+pub fn cause(policy: &str, quantity: &str) -> Option<String> {
+    let causes = figures().ok()?.cause.into_iter();
+    let mut same = causes.filter(|cause| cause.policy == policy && cause.quantity == quantity);
+    same.next().map(|cause| cause.text)
 }
 
 /// The demerit on the second half of a measured drive's trace; `None` if it could not be run.

@@ -60,9 +60,9 @@ impl Predicted {
 
 /// Predicts, and plots the errors if the trace has a clock.
 pub fn of(root: &Path, drive: &'static Drive) -> Result<Predicted, String> {
-    let trace = trace(drive.name);
-    let rows = format!("{}..", middle(root, drive.name)?);
-    let fitted = calibrated(drive.name);
+    let trace = trace(&drive.name);
+    let rows = format!("{}..", middle(root, &drive.name)?);
+    let fitted = calibrated(&drive.name);
     let with = |name: &str, also: &[&str]| {
         let mut arguments = vec![
             "validate", "--locked", "--drive", name, "--rows", &rows, &trace,
@@ -70,7 +70,7 @@ pub fn of(root: &Path, drive: &'static Drive) -> Result<Predicted, String> {
         arguments.extend(also);
         model::run::<Report>(root, &arguments)
     };
-    let given = with(drive.name, &[])?;
+    let given = with(&drive.name, &[])?;
     let plot = format!("{PLOTS}/{}", plot_of(drive));
     let with_plot = ["--plot", &plot];
     let also = if given.clock.as_deref() == Some("unbroken") {
@@ -86,7 +86,7 @@ pub fn of(root: &Path, drive: &'static Drive) -> Result<Predicted, String> {
 }
 
 fn plot_of(drive: &Drive) -> String {
-    format!("{}-errors.svg", calibrated(drive.name))
+    format!("{}-errors.svg", calibrated(&drive.name))
 }
 
 const HEAD: [&str; 9] = [
@@ -105,7 +105,10 @@ const HEAD: [&str; 9] = [
 pub fn section(all: &[Predicted]) -> String {
     let (clocked, others): (Vec<_>, Vec<_>) = all.iter().partition(|one| one.has_clock());
     let rows = |of: &[&Predicted]| of.iter().flat_map(|one| rows(one)).collect::<Vec<_>>();
-    let names = others.iter().map(|one| one.drive.name).collect::<Vec<_>>();
+    let names = others
+        .iter()
+        .map(|one| one.drive.name.as_str())
+        .collect::<Vec<_>>();
     format!(
         "\
 ### Single requests
@@ -165,7 +168,7 @@ fn rows(one: &Predicted) -> [Vec<String>; 3] {
     let (given, fitted) = (&one.given, &one.fitted);
     [
         row(
-            drive.name,
+            &drive.name,
             "as given",
             given.phase_concentration,
             &given.all.model,
@@ -193,6 +196,8 @@ fn figures(accuracy: &Accuracy) -> [String; 4] {
 }
 
 /// The required accuracy of predictions of single requests.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Bound {
     pub same_revolution_rate: f64,
     /// The maximum, if one is required.
@@ -247,7 +252,7 @@ without knowing the angle):
 {}
 ",
         table(2, &head, &classes),
-        name = calibrated(one.drive.name),
+        name = calibrated(&one.drive.name),
         plot = plot_of(one.drive),
         unlocked = one.fitted.unlocked,
         all = one.fitted.all.requests,

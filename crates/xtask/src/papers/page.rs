@@ -121,7 +121,7 @@ pub fn page(
     let mut page = format!(
         "# {}\n\n{}.\n\n",
         paper.name,
-        filled(paper.title, MAX_COLUMNS)
+        filled(&paper.title, MAX_COLUMNS)
     );
     let to_docs = "../".repeat(paper.page().matches('/').count());
     let _ = writeln!(
@@ -150,9 +150,9 @@ pub fn page(
     }
     page +=
         "\n## What it concludes\n\n| conclusion | where | verdict | claims |\n|---|---|---|---|\n";
-    for conclusion in paper.conclusions {
-        let claims = of_conclusion(conclusion.claims, sections);
-        let (says, place) = (conclusion.says, conclusion.place);
+    for conclusion in &paper.conclusions {
+        let claims = of_conclusion(&conclusion.claims, sections);
+        let (says, place) = (&conclusion.says, &conclusion.place);
         let (verdict, count) = (concluded(&claims), claims.len());
         let _ = writeln!(page, "| {says} | {place} | {verdict} | {count} |");
     }
@@ -169,13 +169,13 @@ pub fn page(
 
 /// The claims that check a conclusion.
 pub fn of_conclusion<'a>(
-    conclusion: &[(&str, &str)],
+    conclusion: &[(String, String)],
     sections: &'a [Section<'a>],
 ) -> Vec<&'a Claim> {
     let claims = conclusion.iter().flat_map(|(name, words)| {
         let study = sections.iter().filter(move |(_, s)| s.study == *name);
         let claims = study.flat_map(|(_, study)| &study.claims);
-        claims.filter(move |claim| one_line(&claim.says).contains(words))
+        claims.filter(move |claim| one_line(&claim.says).contains(words.as_str()))
     });
     claims.collect()
 }
@@ -215,8 +215,8 @@ fn numbers(paper: &Paper, beside: &[Beside<'_>]) -> String {
     if beside.is_empty() {
         return String::new();
     }
-    let name = paper.name;
-    let file = paper.illustrated.unwrap_or(name);
+    let name = &paper.name;
+    let file = paper.illustrated.as_ref().unwrap_or(name);
     let mut text = format!(
         "\n## Printed numbers beside ours\n\n\
          ![The printed numbers of {name} and ours]({file}.svg)\n\n\
