@@ -7,7 +7,6 @@ mod changes;
 mod drives;
 mod halves;
 mod measured;
-pub mod model;
 mod random;
 mod reference;
 mod single;

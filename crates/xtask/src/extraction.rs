@@ -13,9 +13,10 @@ mod spec;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{ExitCode, Stdio};
 
 use crate::papers::{MAX_COLUMNS, filled};
+use crate::program;
 use run::Run;
 
 /// The page, from the root of the workspace.
@@ -81,11 +82,9 @@ fn wrapped(page: &str) -> String {
     text
 }
 
-/// Where the example writes what it finds.
+/// Creates the folder of the specifications that the example finds.
 fn folder(root: &Path) -> Result<PathBuf, String> {
-    let target = std::env::var_os("CARGO_TARGET_DIR");
-    let target = root.join(target.as_deref().map_or(Path::new("target"), Path::new));
-    let folder = target.join("extraction");
+    let folder = program::target_folder(root).join("extraction");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     Ok(folder)
 }
@@ -97,8 +96,7 @@ fn found(folder: &Path, drive: &str, way: &str) -> PathBuf {
 
 /// Runs the example, built for release.
 fn measured(root: &Path, folder: &Path, names: &[String]) -> Result<Vec<Run>, String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
+    let output = program::cargo(root)
         .args([
             "run",
             "--release",
@@ -109,7 +107,6 @@ fn measured(root: &Path, folder: &Path, names: &[String]) -> Result<Vec<Run>, St
         .args(["--example", "closed_loop", "--"])
         .arg(folder)
         .args(names)
-        .current_dir(root)
         .stderr(Stdio::inherit())
         .output()
         .map_err(|error| format!("cargo: {error}"))?;

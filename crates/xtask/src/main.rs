@@ -1,14 +1,13 @@
 //! Checks and generated documents of the workspace, run as `cargo xtask <command>`.
 
-mod binary;
 mod calibrate;
 mod digests;
 mod docs;
-mod estimate;
 mod extraction;
 mod fuzz;
 mod mutants;
 mod papers;
+mod program;
 mod speed;
 mod tidy;
 mod traces;

@@ -11,9 +11,9 @@ mod paper;
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 
-use crate::binary;
+use crate::program;
 use checked::{Checked, Listed};
 use figure::Beside;
 use page::{Drawn, Section};
@@ -63,19 +63,18 @@ pub fn run(arguments: &[String]) -> ExitCode {
 
 /// Writes the pages; returns what [`unexplained`] finds.
 fn write(root: &Path) -> Result<Vec<String>, String> {
-    let binary = binary::build()?;
-    let studies: Vec<Listed> = output_of(root, &binary, &["study", "list", "--json"])?;
-    let results = binary.with_file_name("results");
+    let studies: Vec<Listed> = program::json(root, &["study", "list"])?;
+    let results = program::build()?.with_file_name("results");
     let results = results.to_string_lossy();
-    let arguments = ["study", "check", "--all", "--json", "--output", &results];
-    let mut checked: Vec<Checked> = output_of(root, &binary, &arguments)?;
-    let mut arguments = vec!["study", "check", "--json", "--output", &results];
+    let arguments = ["study", "check", "--all", "--output", &results];
+    let mut checked: Vec<Checked> = program::json(root, &arguments)?;
+    let mut arguments = vec!["study", "check", "--output", &results];
     for trace in TRACES {
         arguments.extend(["--trace", trace]);
     }
     let with_traces = studies.iter().filter(|study| study.takes_traces);
     arguments.extend(with_traces.map(|study| study.name.as_str()));
-    checked.extend(output_of::<Vec<Checked>>(root, &binary, &arguments)?);
+    checked.extend(program::json::<Vec<Checked>>(root, &arguments)?);
     checked.sort_by(|a, b| a.study.cmp(&b.study));
     let unexplained = unexplained(&checked);
     let papers: Vec<(&Paper, Vec<Section<'_>>)> = PAPERS
@@ -87,7 +86,7 @@ fn write(root: &Path) -> Result<Vec<String>, String> {
         let claims = sections.iter().flat_map(|(_, study)| &study.claims);
         let beside = Beside::all(claims);
         let drawn = match &paper.illustrated {
-            Some(_) => figures(root, &binary, &results, sections)?,
+            Some(_) => figures(root, &results, sections)?,
             None => Vec::new(),
         };
         let at = |end: &str| format!("docs/{}.{end}", paper.page());
@@ -104,20 +103,11 @@ fn write(root: &Path) -> Result<Vec<String>, String> {
 }
 
 /// Copies the figures of studies that were run to `docs`.
-fn figures(
-    root: &Path,
-    binary: &Path,
-    results: &str,
-    sections: &[Section<'_>],
-) -> Result<Vec<Drawn>, String> {
+fn figures(root: &Path, results: &str, sections: &[Section<'_>]) -> Result<Vec<Drawn>, String> {
     let mut drawn = Vec::new();
     for (listed, _) in sections {
         let study = &listed.name;
-        printed(
-            root,
-            binary,
-            &["study", "report", "--output", results, study],
-        )?;
+        program::output(root, &["study", "report", "--output", results, study])?;
         let folder = Path::new(results).join(study).join("figures");
         let error = |error: std::io::Error| format!("{}: {error}", folder.display());
         // There is no folder if the study draws nothing.
@@ -172,35 +162,6 @@ fn unexplained(checked: &[Checked]) -> Vec<String> {
     });
     left.map(|(study, claim)| format!("{study}: {}: {}", claim.verdict, claim.says))
         .collect()
-}
-
-/// The JSON that the command line prints. Failing claims are not an error here: the page shows
-/// them.
-fn output_of<T: serde::de::DeserializeOwned>(
-    root: &Path,
-    binary: &Path,
-    arguments: &[&str],
-) -> Result<T, String> {
-    let output = printed(root, binary, arguments)?;
-    serde_json::from_slice(&output).map_err(|error| error.to_string())
-}
-
-/// What the command line prints.
-fn printed(root: &Path, binary: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
-    let output = Command::new(binary)
-        .args(arguments)
-        .current_dir(root)
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| format!("{}: {error}", binary.display()))?;
-    match output.status.code() {
-        Some(0 | 1) => Ok(output.stdout),
-        _ => Err(format!(
-            "diskarm {}: {}",
-            arguments.join(" "),
-            output.status
-        )),
-    }
 }
 
 #[cfg(test)]

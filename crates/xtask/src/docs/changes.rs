@@ -5,7 +5,8 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{model, table};
+use super::table;
+use crate::program;
 use crate::traces::calibrated;
 
 /// The output of `diskarm drives show --json`, as far as a trace determines it.
@@ -43,7 +44,7 @@ const REDUNDANT: [&str; 2] = ["revolution_ms", "write_seek_curve_of_its_own"];
 
 /// A table of the differences between a drive's parameter set as given and its fitted variant.
 pub fn of_drive(root: &Path, drive: &str) -> Result<String, String> {
-    let sheet = |name: &str| model::run::<Sheet>(root, &["drives", "show", name]);
+    let sheet = |name: &str| program::json::<Sheet>(root, &["drives", "show", name]);
     let (given, fitted) = (sheet(drive)?, sheet(&calibrated(drive))?);
     let changed = changed(&given, &fitted);
     Ok(format!(

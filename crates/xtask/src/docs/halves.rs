@@ -7,7 +7,8 @@ use serde::Deserialize;
 
 use super::drives::{DRIVES, Drive};
 use super::measured::verdict;
-use super::{changes, model, reference, single, table};
+use super::{changes, reference, single, table};
+use crate::program;
 use crate::traces::{MEASUREMENTS, calibrated, middle, trace};
 
 /// The output of `diskarm validate --json`, as far as it is shown.
@@ -82,7 +83,7 @@ fn demerits_of(root: &Path, drive: &Drive) -> Result<Vec<String>, String> {
     let trace = trace(&drive.name);
     let rows = format!("{}..", middle(root, &drive.name)?);
     let with = |name: &str| {
-        model::run::<Report>(
+        program::json::<Report>(
             root,
             &["validate", "--drive", name, "--rows", &rows, &trace],
         )

@@ -5,7 +5,8 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::drives::{DRIVES, Drive};
-use super::{PLOTS, model, table};
+use super::{PLOTS, table};
+use crate::program;
 use crate::traces::{MEASUREMENTS, trace};
 
 /// The output of `diskarm validate --json`, as far as it is shown.
@@ -61,7 +62,7 @@ pub fn section(root: &Path) -> Result<String, String> {
         let trace = trace(&drive.name);
         let plot = format!("{PLOTS}/{}.svg", drive.name);
         let arguments = ["validate", "--drive", &drive.name, &trace, "--plot", &plot];
-        reports.push((drive, model::run::<Report>(root, &arguments)?));
+        reports.push((drive, program::json::<Report>(root, &arguments)?));
     }
     let summary: Vec<Vec<String>> = reports.iter().map(|(d, r)| summary(d, r)).collect();
     let of_drives: String = reports.iter().map(|(d, r)| of_drive(d, r)).collect();

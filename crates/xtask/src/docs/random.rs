@@ -6,8 +6,8 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::reference::{self, Load, Run};
-use super::{model, table};
-use crate::estimate::{Estimate, estimate};
+use super::table;
+use crate::program;
 
 const DRIVE: &str = "hp-c2247";
 const REQUESTS: &str = "250000";
@@ -94,7 +94,7 @@ fn simulate(root: &Path, run: &Run) -> Result<[Estimate; QUANTITIES.len()], Stri
     };
     let mut means: [Vec<f64>; QUANTITIES.len()] = Default::default();
     for seed in SEEDS {
-        let report: Report = model::run(
+        let report: Report = program::json(
             root,
             &[
                 "simulate",
@@ -230,6 +230,28 @@ fn causes(cells: &[Cell]) -> String {
     format!("### Differences over {FLAGGED_PERCENT} %\n\n{text}")
 }
 
+/// 0.975 quantiles of Student's t by number of values, which is one more than the degrees of
+/// freedom.
+const T95: [(usize, f64); 2] = [(5, 2.776_445), (20, 2.093_024)];
+
+/// A mean and half the width of its 95 % confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Estimate {
+    mean: f64,
+    ci95: f64,
+}
+
+/// The estimate from five or twenty independent values; for other numbers the interval is NaN.
+fn estimate(values: &[f64]) -> Estimate {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let quantile = T95.iter().find(|(n, _)| *n == values.len());
+    let quantile = quantile.map_or(f64::NAN, |&(_, t)| t);
+    let ci95 = quantile * (squares / (count - 1.0) / count).sqrt();
+    Estimate { mean, ci95 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,5 +273,13 @@ mod tests {
         let line = "* FCFS, mean seek:\n  64 outstanding (+4.00 %).\n  Cause: not explained yet.\n";
         assert!(flagged.ends_with(line), "{flagged}");
         assert!(of_quantity(2, &[cell(104.0)]).contains("**+4.00 (cause: see below)** |"));
+    }
+
+    #[test]
+    fn intervals_match_the_textbook() {
+        // Deviations -2, -1, 0, 1, 2: variance 10 / 4, of the mean 0.5.
+        let five = estimate(&[8.0, 9.0, 10.0, 11.0, 12.0]);
+        assert_eq!(five.mean, 10.0);
+        assert!((five.ci95 - 2.776_445 * 0.5f64.sqrt()).abs() < 1e-12);
     }
 }

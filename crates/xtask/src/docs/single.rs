@@ -5,7 +5,8 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::drives::Drive;
-use super::{PLOTS, model, table};
+use super::{PLOTS, table};
+use crate::program;
 use crate::traces::{calibrated, middle, trace};
 
 /// The output of `diskarm validate --locked --json`, as far as it is shown.
@@ -68,7 +69,7 @@ pub fn of(root: &Path, drive: &'static Drive) -> Result<Predicted, String> {
             "validate", "--locked", "--drive", name, "--rows", &rows, &trace,
         ];
         arguments.extend(also);
-        model::run::<Report>(root, &arguments)
+        program::json::<Report>(root, &arguments)
     };
     let given = with(&drive.name, &[])?;
     let plot = format!("{PLOTS}/{}", plot_of(drive));

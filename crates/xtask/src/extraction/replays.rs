@@ -6,7 +6,8 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::run::Run;
-use crate::docs::{model, table};
+use crate::docs::table;
+use crate::program;
 use crate::traces::{MEASUREMENTS, trace};
 
 /// Drives of the paper's kind that have a measured trace.
@@ -57,7 +58,7 @@ pub fn section(root: &Path, folder: &Path, runs: &[Run]) -> Result<String, Strin
         let trace = trace(drive);
         let replayed = |name: &str| -> Result<Figures, String> {
             let arguments = ["validate", "--drive", name, &trace];
-            model::run(root, &arguments)
+            program::json(root, &arguments)
         };
         let given = replayed(drive)?;
         for way in ways {
