@@ -7,7 +7,8 @@ use serde::Deserialize;
 
 use super::drives::{DRIVES, Drive};
 use super::measured::verdict;
-use super::{changes, reference, single, table};
+use super::{changes, reference, single};
+use crate::docs::table;
 use crate::program;
 use crate::traces::{MEASUREMENTS, calibrated, middle, trace};
 

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use super::PLOTS;
 use super::drives::Drive;
-use super::{PLOTS, table};
+use crate::docs::table;
 use crate::program;
 use crate::traces::{calibrated, middle, trace};
 

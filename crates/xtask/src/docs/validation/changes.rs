@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::table;
+use crate::docs::table;
 use crate::program;
 use crate::traces::calibrated;
 

@@ -1,4 +1,4 @@
-//! `cargo xtask papers`: every claim of the papers' studies with its verdict, on a page for each
+//! `cargo xtask docs papers`: every claim of the papers' studies with its verdict, on a page for each
 //! paper, and the index `docs/papers.md`.
 //!
 //! Runs all studies in full with the built command line. The runs are stored in `results/` below
@@ -11,13 +11,11 @@ mod paper;
 
 use std::fs;
 use std::path::Path;
-use std::process::ExitCode;
 
 use crate::program;
 use checked::{Checked, Listed};
 use figure::Beside;
 use page::{Drawn, Section};
-pub use page::{MAX_COLUMNS, filled};
 use paper::{PAPERS, Paper};
 
 /// The index, from the root of the workspace.
@@ -32,37 +30,28 @@ const TRACES: [&str; 2] = [
     "../shared/traces/websearch-60s.mqsim",
 ];
 
-/// Writes the pages, unless the traces are absent. Fails if a claim that does not hold has no
-/// reason.
-pub fn run(arguments: &[String]) -> ExitCode {
-    if !arguments.is_empty() {
-        eprintln!("usage: cargo xtask papers");
-        return ExitCode::from(crate::USAGE);
-    }
-    let root = crate::root();
+/// Writes the pages, unless the traces are absent.
+///
+/// # Errors
+/// If a claim that does not hold has no reason; the pages are written nevertheless.
+pub fn write(root: &Path) -> Result<(), String> {
     if TRACES.iter().any(|trace| !root.join(trace).is_file()) {
-        println!("papers: the traces of ../shared are absent: {PAGE} stays as it is");
-        return ExitCode::SUCCESS;
+        println!("docs: the traces of ../shared are absent: {PAGE} stays as it is");
+        return Ok(());
     }
-    match write(&root) {
-        Ok(unexplained) if unexplained.is_empty() => {
-            println!("papers: wrote {PAGE}");
-            ExitCode::SUCCESS
-        }
-        Ok(unexplained) => {
-            eprintln!("papers: wrote {PAGE}; these give no reason (`known`):");
-            unexplained.iter().for_each(|claim| eprintln!("  {claim}"));
-            ExitCode::FAILURE
-        }
-        Err(error) => {
-            eprintln!("papers: {error}");
-            ExitCode::FAILURE
-        }
+    let unexplained = write_pages(root)?;
+    println!("docs: wrote {PAGE}");
+    if unexplained.is_empty() {
+        return Ok(());
     }
+    let claims = unexplained.join("\n  ");
+    Err(format!(
+        "these claims give no reason (`known`):\n  {claims}"
+    ))
 }
 
 /// Writes the pages; returns what [`unexplained`] finds.
-fn write(root: &Path) -> Result<Vec<String>, String> {
+fn write_pages(root: &Path) -> Result<Vec<String>, String> {
     let studies: Vec<Listed> = program::json(root, &["study", "list"])?;
     let results = program::build()?.with_file_name("results");
     let results = results.to_string_lossy();
@@ -169,16 +158,6 @@ mod tests {
     use super::*;
     use checked::{Claim, Known, Number};
     use page::of_conclusion;
-
-    #[test]
-    fn prose_is_wrapped() {
-        let ab = ["ab"; 33].join(" ");
-        assert_eq!(
-            filled(&format!("{ab}\nc d"), MAX_COLUMNS),
-            format!("{ab} c\nd")
-        );
-        assert_eq!(filled("a\n b", MAX_COLUMNS), "a b");
-    }
 
     fn claim(verdict: &str, known: Option<&str>) -> Claim {
         Claim {

@@ -1,4 +1,4 @@
-//! `cargo xtask extraction`: measures every drive of the catalogue from nothing but commands, in
+//! `cargo xtask docs extraction`: measures every drive of the catalogue from nothing but commands, in
 //! several ways, and writes how near that comes to [`PAGE`].
 //!
 //! An example of `extract` measures, on all processors, and compares; the built command line
@@ -13,9 +13,9 @@ mod spec;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, Stdio};
+use std::process::Stdio;
 
-use crate::papers::{MAX_COLUMNS, filled};
+use super::{MAX_COLUMNS, filled};
 use crate::program;
 use run::Run;
 
@@ -25,32 +25,16 @@ const PAGE: &str = "docs/extraction.md";
 /// The ways whose specifications are replayed and compared with the paper.
 const BEST: &str = "translate";
 
-/// Writes the page. Arguments are names of drives: then it is printed instead, for these alone.
-pub fn run(arguments: &[String]) -> ExitCode {
-    if arguments.iter().any(|argument| argument.starts_with('-')) {
-        eprintln!("usage: cargo xtask extraction [DRIVE...]");
-        return ExitCode::from(crate::USAGE);
+/// Writes the page; with the names of drives, prints it for these alone.
+pub fn write(root: &Path, drives: &[String]) -> Result<(), String> {
+    let text = page(root, drives)?;
+    if drives.is_empty() {
+        fs::write(root.join(PAGE), text).map_err(|error| format!("{PAGE}: {error}"))?;
+        println!("docs: wrote {PAGE}");
+    } else {
+        print!("{text}");
     }
-    let root = crate::root();
-    match page(&root, arguments) {
-        Ok(text) if arguments.is_empty() => match fs::write(root.join(PAGE), text) {
-            Ok(()) => {
-                println!("extraction: wrote {PAGE}");
-                ExitCode::SUCCESS
-            }
-            Err(error) => failed(&format!("{PAGE}: {error}")),
-        },
-        Ok(text) => {
-            print!("{text}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => failed(&error),
-    }
-}
-
-fn failed(error: &str) -> ExitCode {
-    eprintln!("extraction: {error}");
-    ExitCode::FAILURE
+    Ok(())
 }
 
 fn page(root: &Path, names: &[String]) -> Result<String, String> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::reference::{self, Load, Run};
-use super::table;
+use crate::docs::table;
 use crate::program;
 
 const DRIVE: &str = "hp-c2247";
