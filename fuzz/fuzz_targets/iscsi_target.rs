@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use diskarm_core::units::{Bytes, SectorCount};
 use diskarm_fuzz::Connections;
-use diskarm_serve::iscsi::{Accounts, Connection, Iscsi, IscsiDesk, target_name};
+use diskarm_serve::iscsi::{Accounts, Connection, Iscsi, IscsiTarget, target_name};
 use diskarm_serve::store::SparseStore;
-use diskarm_serve::{Clients, Desk, Entry, Export, Facts, Session as _, Step, Waker};
+use diskarm_serve::{Clients, Service, Handshake, Export, Facts, Session as _, HandshakeStep, Waker};
 use diskarm_wire::iscsi::text::Writer;
 use diskarm_wire::iscsi::{Lengths, LoginRequest, Message, Serial, Tag, padded, stage};
 use libfuzzer_sys::fuzz_target;
@@ -59,10 +59,10 @@ fn enter(mut data: &[u8], accounts: Option<Accounts>) {
         login.received(&part[..part.len().min(login.room())]);
         loop {
             match login.step(&[facts()], false) {
-                Step::Wait if login.output().is_empty() => break,
-                Step::Wait => {}
-                Step::Close | Step::Agreed(..) => return,
-                Step::Secure => panic!("iSCSI knows no TLS"),
+                HandshakeStep::Wait if login.output().is_empty() => break,
+                HandshakeStep::Wait => {}
+                HandshakeStep::Close | HandshakeStep::Agreed(..) => return,
+                HandshakeStep::StartTls => panic!("iSCSI knows no TLS"),
             }
             let count = login.output().len();
             assert!(count < 1 << 20);
@@ -104,7 +104,7 @@ fn connection(target: &Iscsi, name: &str, tsih: u16) -> Box<Connection> {
     let header = Message::LoginRequest(request).emit(Lengths::of_data(length));
     login.received(&[&header, &data[..padded(length)]].concat());
     match login.step(&[facts()], false) {
-        Step::Agreed(_, connection) => connection,
+        HandshakeStep::Agreed(_, connection) => connection,
         _ => panic!("a login that is valid failed"),
     }
 }
@@ -119,7 +119,7 @@ fn serve(mut data: &[u8]) {
         power: None,
     };
     let (waker, _woken) = Waker::new().expect("a socket");
-    let mut desk = IscsiDesk::new(export, waker).expect("a desk");
+    let mut desk = IscsiTarget::new(export, waker).expect("a desk");
     let target = Iscsi::new(None);
     // Two connections of one session, and one of another.
     let three = [("a", 0), ("a", 1), ("b", 0)];

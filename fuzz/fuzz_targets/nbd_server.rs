@@ -8,10 +8,10 @@ use std::time::Instant;
 
 use diskarm_core::units::{Bytes, SectorCount};
 use diskarm_fuzz::Connections;
-use diskarm_serve::nbd::{Agreed, Encryption, Handshake, Nbd, Session};
+use diskarm_serve::nbd::{Agreed, Encryption, NbdHandshake, Nbd, Session};
 use diskarm_serve::store::SparseStore;
 use diskarm_serve::{
-    Clients, Desk, Entry, Export, Facts, Protocol as _, Session as _, Step, Waker,
+    Clients, Service, Handshake, Export, Facts, Protocol as _, Session as _, HandshakeStep, Waker,
 };
 use diskarm_wire::nbd::Headers;
 use diskarm_wire::nbd::reply::{Chunk, Simple};
@@ -45,21 +45,21 @@ fn next<'a>(data: &mut &'a [u8]) -> Option<(usize, &'a [u8])> {
 
 /// Sends anything to a server that has just greeted; returns what comes of it, if anything.
 fn enter(data: &mut &[u8], encryption: Encryption, facts: &Facts) -> Option<Box<Session>> {
-    let mut handshake = Handshake::new(encryption);
+    let mut handshake = NbdHandshake::new(encryption);
     while let Some((_, part)) = next(data) {
-        assert!(Entry::room(&handshake) >= part.len());
-        Entry::received(&mut handshake, part);
+        assert!(Handshake::room(&handshake) >= part.len());
+        Handshake::received(&mut handshake, part);
         loop {
-            match Entry::step(&mut handshake, std::slice::from_ref(facts), false) {
-                Step::Wait if Entry::output(&handshake).is_empty() => break,
-                Step::Wait => {}
-                Step::Agreed(_, session) => return Some(session),
+            match Handshake::step(&mut handshake, std::slice::from_ref(facts), false) {
+                HandshakeStep::Wait if Handshake::output(&handshake).is_empty() => break,
+                HandshakeStep::Wait => {}
+                HandshakeStep::Agreed(_, session) => return Some(session),
                 // What follows is for TLS.
-                Step::Secure | Step::Close => return None,
+                HandshakeStep::StartTls | HandshakeStep::Close => return None,
             }
-            let count = Entry::output(&handshake).len();
+            let count = Handshake::output(&handshake).len();
             assert!(count < 1 << 16);
-            Entry::sent(&mut handshake, count);
+            Handshake::sent(&mut handshake, count);
         }
     }
     None
@@ -97,7 +97,7 @@ fn serve(
         power: None,
     };
     let (waker, _woken) = Waker::new().expect("a socket");
-    let mut desk = Nbd::default().desk(export, waker).expect("a desk");
+    let mut desk = Nbd::default().serve(export, waker).expect("a desk");
     // What has come with the last of a handshake is there already.
     let mut sent = Some((0, &[][..]));
     while let Some((number, part)) = sent {

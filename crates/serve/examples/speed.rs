@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use diskarm_core::units::{Bytes, Span};
 use diskarm_serve::nbd::Nbd;
-use diskarm_serve::store::StoreChoice;
-use diskarm_serve::{Address, ExportFigures, Listener, Pace, Server, Setting, Speed};
+use diskarm_serve::store::StoreSpec;
+use diskarm_serve::{Address, ExportSpec, ExportStatistics, Listener, Pace, Server, Speed};
 use diskarm_wire::nbd::option::{AnswerHeader, Choice, OptionHeader, answer, code};
 use diskarm_wire::nbd::reply::Simple;
 use diskarm_wire::nbd::{Command, Greeting, Headers, Request};
@@ -91,14 +91,14 @@ fn served(
     speed: Option<Speed>,
     spins: bool,
     client: &mut dyn FnMut(&Path) -> Outcome<()>,
-) -> Outcome<ExportFigures> {
-    let setting = Setting {
+) -> Outcome<ExportStatistics> {
+    let setting = ExportSpec {
         name: String::new(),
         drive: "quantum-atlas-10k".to_owned(),
         changes: Vec::new(),
         policy: "fcfs".to_owned(),
         size: Some(format!("{SIZE} B")),
-        store: StoreChoice::Memory,
+        store: StoreSpec::Memory,
         is_read_only: false,
         record: None,
         bound: None,
@@ -114,7 +114,7 @@ fn served(
     client(socket)?;
     server.stopper()?.stop();
     let served = server.wait();
-    Ok(setting.figures(pace, Bytes(SIZE), &served[0]))
+    Ok(setting.statistics(pace, Bytes(SIZE), &served[0]))
 }
 
 /// nbdkit, once it listens.

@@ -7,14 +7,14 @@ mod command;
 mod powered;
 mod socket;
 
-pub use command::{Command, Named};
-pub use powered::Powered;
-pub use socket::{Controller, Remote, ask};
+pub use command::{Command, ExportCommand};
+pub use powered::PowerControl;
+pub use socket::{ControlServer, ExportHandle, ask};
 
 use serde::Serialize;
 
-use crate::figures::Served;
-use crate::power::{Injected, Lost, Unwritten};
+use crate::figures::Statistics;
+use crate::power::{InjectedFault, Losses, PendingWrite};
 
 /// What a command is answered.
 #[derive(Clone, Debug)]
@@ -22,13 +22,13 @@ pub enum Reply {
     /// It is done.
     Done,
     /// The power is off.
-    Cut(Lost),
+    PowerCut(Losses),
     /// What can be lost.
     Pending(Pending),
     /// The blocks that fail.
-    Errors(Vec<Injected>),
+    Errors(Vec<InjectedFault>),
     /// What has been served.
-    Served(Box<Served>),
+    Statistics(Box<Statistics>),
 }
 
 /// What is not on the media.
@@ -37,7 +37,7 @@ pub struct Pending {
     /// Whether the power is on.
     pub is_powered: bool,
     /// The writes that are not on the media, in the order in which they arrived.
-    pub pending: Vec<Unwritten>,
+    pub pending: Vec<PendingWrite>,
     /// What the last power cut has taken.
-    pub last_cut: Option<Lost>,
+    pub last_cut: Option<Losses>,
 }

@@ -4,7 +4,7 @@ use diskarm_core::device::Device;
 use diskarm_core::units::{Bytes, SectorCount};
 
 use crate::clock::Speed;
-use crate::power::Power;
+use crate::power::PowerConfig;
 use crate::store::Store;
 
 /// A disk to serve.
@@ -16,7 +16,7 @@ pub struct Export<D = Box<dyn Device>> {
     /// How long requests take; without it they take no time.
     pub timing: Option<Timing<D>>,
     /// What is needed to cut its power, if that may be asked for.
-    pub power: Option<Power<D>>,
+    pub power: Option<PowerConfig<D>>,
 }
 
 /// What clients are told about an export.

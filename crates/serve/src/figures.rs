@@ -6,11 +6,11 @@ use diskarm_core::stats::Histogram;
 use diskarm_core::units::Span;
 use serde::Serialize;
 
-use crate::recording::Recorded;
+use crate::recording::RecordingSummary;
 
 /// What an export has served.
 #[derive(Clone, Debug, Default)]
-pub struct Served {
+pub struct Statistics {
     /// Connections that got beyond the handshake.
     pub connections: u64,
     /// Requests, those that failed included.
@@ -21,7 +21,7 @@ pub struct Served {
     pub late: Span,
 }
 
-impl Served {
+impl Statistics {
     /// A reply has left, this much later than it was due.
     pub fn left_late(&mut self, late: Span) {
         self.lateness.record(late);
@@ -125,7 +125,7 @@ impl Counts {
 
 /// What an export has served, for output.
 #[derive(Clone, Debug, Serialize)]
-pub struct ExportFigures {
+pub struct ExportStatistics {
     /// Its name.
     pub export: String,
     /// The drive, or the tower.
@@ -146,7 +146,7 @@ pub struct ExportFigures {
     /// How late replies were; `None` if none took time.
     pub lateness: Option<Lateness>,
     /// The trace of what clients did; `None` if none was recorded.
-    pub recording: Option<Recorded>,
+    pub recording: Option<RecordingSummary>,
 }
 
 /// How late replies left, in microseconds.
@@ -172,7 +172,7 @@ pub struct Lateness {
 
 impl Lateness {
     /// The mean and the quantiles; `None` if no reply was late or in time.
-    pub fn of(served: &Served, bound: Span) -> Option<Self> {
+    pub fn of(served: &Statistics, bound: Span) -> Option<Self> {
         let lateness = &served.lateness;
         let us = |fraction| Some(lateness.quantile(fraction)?.as_ms() * 1e3);
         let p99 = lateness.quantile(0.99)?;
@@ -193,7 +193,7 @@ impl Lateness {
 /// What is said of a host that is too slow.
 pub const TOO_SLOW: &str = "this host cannot keep this drive's time";
 
-impl ExportFigures {
+impl ExportStatistics {
     /// Lines for people.
     pub fn text(&self) -> String {
         let mut text = self.line() + "\n";
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn the_verdict_is_about_99_in_a_hundred() {
         let verdict = |late_ones: usize| {
-            let mut served = Served::default();
+            let mut served = Statistics::default();
             for number in 0..1000 {
                 let us = if number < late_ones { 500.0 } else { 10.0 };
                 served.left_late(Span::from_us(us));
@@ -252,6 +252,6 @@ mod tests {
             found.keeps_time
         };
         assert!(verdict(0) && verdict(10) && !verdict(11));
-        assert_eq!(Lateness::of(&Served::default(), Span::ZERO), None);
+        assert_eq!(Lateness::of(&Statistics::default(), Span::ZERO), None);
     }
 }

@@ -32,11 +32,11 @@ use std::sync::Arc;
 
 pub use chap::{Account, Accounts};
 pub use connection::Connection;
-pub use desk::IscsiDesk;
-pub use disk::{Disk, Instantly};
+pub use desk::IscsiTarget;
+pub use disk::{Disk, InstantDevice};
 pub use keys::{MAX_CONNECTIONS, MAX_RECEIVE};
 pub use login::Login;
-pub use media::Blocks;
+pub use media::UnitStore;
 pub use window::MAX_COST;
 
 use self::register::Register;
@@ -102,14 +102,14 @@ impl Iscsi {
 
 impl Protocol for Iscsi {
     type Device = Disk;
-    type Entry = Login;
-    type Desk = IscsiDesk;
+    type Handshake = Login;
+    type Service = IscsiTarget;
 
     fn greet(&self, stream: &Stream) -> Login {
         self.login(stream.local_address())
     }
 
-    fn desk(&self, export: Export<Disk>, waker: Waker) -> io::Result<IscsiDesk> {
-        IscsiDesk::new(export, waker)
+    fn serve(&self, export: Export<Disk>, waker: Waker) -> io::Result<IscsiTarget> {
+        IscsiTarget::new(export, waker)
     }
 }

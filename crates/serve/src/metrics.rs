@@ -9,7 +9,7 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use crate::figures::{ExportFigures, Lateness};
+use crate::figures::{ExportStatistics, Lateness};
 
 /// The most that a request may have before its empty line, in bytes.
 const HEAD: u64 = 8 << 10;
@@ -23,7 +23,7 @@ struct Family {
     kind: &'static str,
     help: &'static str,
     /// Labels and values of an export, each after the name with this suffix.
-    samples: fn(&ExportFigures) -> Vec<Sample>,
+    samples: fn(&ExportStatistics) -> Vec<Sample>,
 }
 
 /// A suffix of the name, further labels, and a value.
@@ -101,7 +101,7 @@ fn quantiles(late: &Lateness) -> Vec<Sample> {
 }
 
 /// What the exports have served, as OpenMetrics.
-pub fn open_metrics(exports: &[ExportFigures]) -> String {
+pub fn open_metrics(exports: &[ExportStatistics]) -> String {
     let mut text = String::new();
     for family in &FAMILIES {
         let Family {
@@ -186,12 +186,12 @@ mod tests {
     use diskarm_core::units::Span;
 
     use super::*;
-    use crate::figures::{Counts, Served};
+    use crate::figures::{Counts, Statistics};
 
-    fn figures() -> ExportFigures {
-        let mut served = Served::default();
+    fn figures() -> ExportStatistics {
+        let mut served = Statistics::default();
         served.left_late(Span::from_us(20.0));
-        ExportFigures {
+        ExportStatistics {
             export: "a\"b".to_owned(),
             drive: "hp-c2247".to_owned(),
             policy: None,

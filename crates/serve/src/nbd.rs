@@ -13,12 +13,12 @@ use std::io;
 use diskarm_core::device::Device;
 
 use crate::export::{Export, Facts};
-use crate::server::{self, Entry, Protocol};
+use crate::server::{self, Handshake, Protocol};
 use crate::sockets::Waker;
 use crate::stream::Stream;
 use crate::tls::Tls;
-use desk::NbdDesk;
-pub use handshake::{Agreed, Encryption, Handshake, Step};
+use desk::NbdExport;
+pub use handshake::{Agreed, Encryption, NbdHandshake, Step};
 pub use job::{Job, Kind};
 pub(crate) use session::failure_of;
 pub use session::{MAX_OUTSTANDING, MAX_PAYLOAD, Next, Session};
@@ -32,11 +32,11 @@ pub struct Nbd {
 
 impl Protocol for Nbd {
     type Device = Box<dyn Device>;
-    type Entry = Handshake;
-    type Desk = NbdDesk;
+    type Handshake = NbdHandshake;
+    type Service = NbdExport;
 
-    fn greet(&self, _: &Stream) -> Handshake {
-        Handshake::new(match &self.tls {
+    fn greet(&self, _: &Stream) -> NbdHandshake {
+        NbdHandshake::new(match &self.tls {
             None => Encryption::Off,
             Some(tls) if tls.is_required => Encryption::Required,
             Some(_) => Encryption::Offered,
@@ -47,12 +47,12 @@ impl Protocol for Nbd {
         self.tls.as_ref()
     }
 
-    fn desk(&self, export: Export, waker: Waker) -> io::Result<NbdDesk> {
-        NbdDesk::new(export, waker)
+    fn serve(&self, export: Export, waker: Waker) -> io::Result<NbdExport> {
+        NbdExport::new(export, waker)
     }
 }
 
-impl Entry for Handshake {
+impl Handshake for NbdHandshake {
     type Session = Session;
 
     fn room(&self) -> usize {
@@ -71,15 +71,15 @@ impl Entry for Handshake {
         Self::sent(self, count);
     }
 
-    fn step(&mut self, exports: &[Facts], is_full: bool) -> server::Step<Session> {
+    fn step(&mut self, exports: &[Facts], is_full: bool) -> server::HandshakeStep<Session> {
         match Self::step(self, exports, is_full) {
-            Step::Wait => server::Step::Wait,
-            Step::Secure => server::Step::Secure,
-            Step::Close => server::Step::Close,
+            Step::Wait => server::HandshakeStep::Wait,
+            Step::Secure => server::HandshakeStep::StartTls,
+            Step::Close => server::HandshakeStep::Close,
             Step::Agreed(agreed) => {
                 let facts = exports[agreed.export].clone();
                 let session = Session::new(facts, &agreed, Self::output(self));
-                server::Step::Agreed(agreed.export, Box::new(session))
+                server::HandshakeStep::Agreed(agreed.export, Box::new(session))
             }
         }
     }

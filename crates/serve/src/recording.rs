@@ -111,26 +111,26 @@ impl Drop for Seen {
 }
 
 /// A device that a tap can watch.
-pub trait Tapped {
+pub trait Tappable {
     /// The same device, watched by `tap`.
     #[must_use]
-    fn tapped(self, tap: Tap) -> Self;
+    fn with_tap(self, tap: Tap) -> Self;
 }
 
-impl Tapped for Box<dyn Device> {
-    fn tapped(self, tap: Tap) -> Self {
+impl Tappable for Box<dyn Device> {
+    fn with_tap(self, tap: Tap) -> Self {
         Box::new(Observed::new(self, tap))
     }
 }
 
 /// Writes what a tap sees.
 pub struct Recorder {
-    thread: JoinHandle<Result<Recorded, TraceError>>,
+    thread: JoinHandle<Result<RecordingSummary, TraceError>>,
 }
 
 /// What was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Recorded {
+pub struct RecordingSummary {
     /// The file.
     pub file: String,
     /// Its format.
@@ -168,10 +168,10 @@ impl Recorder {
         blocks: Blocks,
     ) -> Result<(Self, Tap), TraceError> {
         let writer = Writer::new(io::BufWriter::new(output), name, format)?;
-        let recorded = Recorded {
+        let recorded = RecordingSummary {
             file: name.to_owned(),
             format: format.to_owned(),
-            ..Recorded::default()
+            ..RecordingSummary::default()
         };
         let (to, from) = sync_channel(WAITING);
         let thread = thread::spawn(move || {
@@ -196,7 +196,7 @@ impl Recorder {
     ///
     /// # Panics
     /// If its thread panicked.
-    pub fn finish(self) -> Result<Recorded, TraceError> {
+    pub fn finish(self) -> Result<RecordingSummary, TraceError> {
         let written = self.thread.join();
         written.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
@@ -207,8 +207,8 @@ fn write(
     from: &Receiver<Event>,
     mut writer: Writer<io::BufWriter<File>>,
     blocks: Blocks,
-    mut recorded: Recorded,
-) -> Result<Recorded, TraceError> {
+    mut recorded: RecordingSummary,
+) -> Result<RecordingSummary, TraceError> {
     let mut forced = 0_u64;
     let mut first = None;
     for (event, row) in from.iter().zip(1..) {
@@ -257,7 +257,7 @@ fn write(
     Ok(recorded)
 }
 
-impl Recorded {
+impl RecordingSummary {
     /// Adds what a device does not see of the requests of clients.
     pub fn add_requests(&mut self, counts: &Counts) {
         self.trims = counts.trims;
@@ -296,10 +296,10 @@ mod tests {
 
     #[test]
     fn the_line_counts_what_is_left_out() {
-        let mut recorded = Recorded {
+        let mut recorded = RecordingSummary {
             file: "w.csv".to_owned(),
             requests: 41,
-            ..Recorded::default()
+            ..RecordingSummary::default()
         };
         assert_eq!(recorded.line(), "w.csv: 41 requests recorded");
         (recorded.flushes, recorded.trims) = (1, 2);

@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 
-use crate::control::Remote;
+use crate::control::ExportHandle;
 use crate::export::{Export, Facts};
-use crate::figures::Served;
-use crate::service::{Connection, Desk, Handle, Session};
-use crate::sockets::{Listener, Waker, Woken, wait};
+use crate::figures::Statistics;
+use crate::service::{Connection, Service, Session, WorkerHandle};
+use crate::sockets::{Listener, WakeReceiver, Waker, wait};
 use crate::stream::Stream;
 use crate::tls::Tls;
 use crate::watch::Watcher;
 
 /// How many connections may be beyond their handshakes, unless somebody says otherwise.
-pub const CONNECTIONS: usize = 64;
+pub const DEFAULT_MAX_CONNECTIONS: usize = 64;
 /// How many handshakes may be under way; with one more, the oldest ends.
 const HANDSHAKES: usize = 64;
 /// How long a handshake may take.
@@ -29,14 +29,14 @@ pub trait Protocol: Send + 'static {
     /// What stands behind an export.
     type Device;
     /// How a connection begins.
-    type Entry: Entry<Session = <Self::Desk as Desk>::Session>;
+    type Handshake: Handshake<Session = <Self::Service as Service>::Session>;
     /// Who serves an export.
-    type Desk: Desk;
+    type Service: Service;
 
     /// Begins with a connection that was just accepted.
-    fn greet(&self, stream: &Stream) -> Self::Entry;
+    fn greet(&self, stream: &Stream) -> Self::Handshake;
 
-    /// How connections are encrypted whose [`Entry`] asks for it.
+    /// How connections are encrypted whose [`Handshake`] asks for it.
     fn tls(&self) -> Option<&Tls> {
         None
     }
@@ -45,11 +45,11 @@ pub trait Protocol: Send + 'static {
     ///
     /// # Errors
     /// Those of the operating system.
-    fn desk(&self, export: Export<Self::Device>, waker: Waker) -> io::Result<Self::Desk>;
+    fn serve(&self, export: Export<Self::Device>, waker: Waker) -> io::Result<Self::Service>;
 }
 
 /// The beginning of a connection, until its client has chosen an export.
-pub trait Entry: Send + 'static {
+pub trait Handshake: Send + 'static {
     /// What it becomes.
     type Session: Session;
 
@@ -67,18 +67,18 @@ pub trait Entry: Send + 'static {
 
     /// Answers the next message, if it is there and the answer before has been sent. `is_full` says
     /// that no connection may go beyond its beginning.
-    fn step(&mut self, exports: &[Facts], is_full: bool) -> Step<Self::Session>;
+    fn step(&mut self, exports: &[Facts], is_full: bool) -> HandshakeStep<Self::Session>;
 }
 
 /// What has become of the beginning of a connection.
-pub enum Step<S> {
+pub enum HandshakeStep<S> {
     /// It needs more input, or its output has to be sent first.
     Wait,
     /// The client has chosen the export at this place of the list; the session has what is to be
     /// sent and what has arrived.
     Agreed(usize, Box<S>),
     /// What follows is encrypted, once the output has been sent.
-    Secure,
+    StartTls,
     /// The connection ends, once the output has been sent.
     Close,
 }
@@ -86,8 +86,8 @@ pub enum Step<S> {
 /// Exports that are being served.
 pub struct Server {
     stopper: Stopper,
-    remotes: Arc<[Remote]>,
-    thread: JoinHandle<Vec<Served>>,
+    remotes: Arc<[ExportHandle]>,
+    thread: JoinHandle<Vec<Statistics>>,
 }
 
 /// Ends a server.
@@ -150,7 +150,7 @@ impl Server {
         let facts: Vec<Facts> = exports.iter().map(|export| export.facts.clone()).collect();
         let services = exports.into_iter().map(|export| {
             let spins = export.timing.as_ref().is_some_and(|timing| timing.spins);
-            Handle::start(spins, |waker| protocol.desk(export, waker))
+            WorkerHandle::start(spins, |waker| protocol.serve(export, waker))
         });
         let services: Vec<_> = services.collect::<io::Result<_>>()?;
         let named = services.iter().zip(&facts);
@@ -176,7 +176,7 @@ impl Server {
     }
 
     /// What hands commands to the exports, in their order.
-    pub fn remotes(&self) -> Arc<[Remote]> {
+    pub fn remotes(&self) -> Arc<[ExportHandle]> {
         Arc::clone(&self.remotes)
     }
 
@@ -198,7 +198,7 @@ impl Server {
     ///
     /// # Panics
     /// If one of its threads panicked.
-    pub fn wait(self) -> Vec<Served> {
+    pub fn wait(self) -> Vec<Statistics> {
         let served = self.thread.join();
         served.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
@@ -207,11 +207,11 @@ impl Server {
 struct Front<P: Protocol> {
     protocol: P,
     facts: Vec<Facts>,
-    services: Vec<Handle<<P::Desk as Desk>::Session>>,
+    services: Vec<WorkerHandle<<P::Service as Service>::Session>>,
     listeners: Vec<Listener>,
-    stopped: Woken,
+    stopped: WakeReceiver,
     /// Handshakes under way, the oldest first.
-    greeted: Vec<Greeted<P::Entry>>,
+    greeted: Vec<Greeted<P::Handshake>>,
     /// How many connections are beyond their handshakes.
     used: Arc<AtomicUsize>,
     max: usize,
@@ -235,7 +235,7 @@ enum Then {
 }
 
 impl<P: Protocol> Front<P> {
-    fn run(mut self) -> Vec<Served> {
+    fn run(mut self) -> Vec<Statistics> {
         loop {
             let ready = self.sleep();
             if ready.is_stopped {
@@ -262,7 +262,7 @@ impl<P: Protocol> Front<P> {
         for service in &self.services {
             service.stop();
         }
-        self.services.into_iter().map(Handle::join).collect()
+        self.services.into_iter().map(WorkerHandle::join).collect()
     }
 
     fn sleep(&mut self) -> Ready {
@@ -278,7 +278,7 @@ impl<P: Protocol> Front<P> {
             sockets.push(PollFd::new(&greeted.stream, flags));
         }
         // Of what has been read and decrypted the socket says nothing.
-        let has_more = |greeted: &Greeted<P::Entry>| greeted.stream.has_input();
+        let has_more = |greeted: &Greeted<P::Handshake>| greeted.stream.has_input();
         let until = match self.greeted.iter().any(has_more) {
             true => Some(Instant::now()),
             false => self.greeted.iter().map(|greeted| greeted.until).min(),
@@ -317,7 +317,7 @@ impl<P: Protocol> Front<P> {
     }
 
     /// Continues with a handshake; `None` if it has ended.
-    fn advance(&self, mut greeted: Greeted<P::Entry>) -> Option<Greeted<P::Entry>> {
+    fn advance(&self, mut greeted: Greeted<P::Handshake>) -> Option<Greeted<P::Handshake>> {
         greeted.stream.flush().ok()?;
         let mut data = [0; 1 << 12];
         let room = greeted.handshake.room().min(data.len());
@@ -348,11 +348,13 @@ impl<P: Protocol> Front<P> {
             }
             let is_full = self.used.load(Ordering::Relaxed) >= self.max;
             match greeted.handshake.step(&self.facts, is_full) {
-                Step::Wait if greeted.handshake.output().is_empty() => return Some(greeted),
-                Step::Wait => {}
-                Step::Secure => greeted.then = Then::Secure,
-                Step::Close => greeted.then = Then::Close,
-                Step::Agreed(export, session) => {
+                HandshakeStep::Wait if greeted.handshake.output().is_empty() => {
+                    return Some(greeted);
+                }
+                HandshakeStep::Wait => {}
+                HandshakeStep::StartTls => greeted.then = Then::Secure,
+                HandshakeStep::Close => greeted.then = Then::Close,
+                HandshakeStep::Agreed(export, session) => {
                     let permit = Permit::new(&self.used);
                     let connection = Connection::new(greeted.stream, *session, permit);
                     self.services[export].connect(connection);

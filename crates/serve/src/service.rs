@@ -1,6 +1,6 @@
 //! The thread that serves an export, whatever the protocol.
 //!
-//! It alone has the [`Desk`], with the device and the store. It sleeps until a request or a
+//! It alone has the [`Service`], with the device and the store. It sleeps until a request or a
 //! completion is due, so a reply leaves without passing from thread to thread, and no client can
 //! hold another up: sockets never block, and each connection has buffers of its own.
 
@@ -14,12 +14,12 @@ use std::time::{Duration, Instant as Wall};
 
 use rustix::event::{PollFd, PollFlags};
 
-use crate::control::{Command, Remote, Reply};
-use crate::figures::Served;
-use crate::sockets::{Waker, Woken, wait};
+use crate::control::{Command, ExportHandle, Reply};
+use crate::figures::Statistics;
+use crate::sockets::{WakeReceiver, Waker, wait};
 pub use connection::Connection;
 use desk::Connections;
-pub use desk::{Broken, Clients, Desk, Session};
+pub use desk::{Broken, Clients, Service, Session};
 
 /// How long before something is due the thread stops sleeping and watches the clock: longer than it
 /// takes most machines to wake up. At a hundred replies per second that is 2 % of a processor.
@@ -40,25 +40,25 @@ enum Message<S> {
 }
 
 /// The other side of a service.
-pub struct Handle<S> {
+pub struct WorkerHandle<S> {
     messages: Sender<Message<S>>,
     waker: Waker,
-    thread: JoinHandle<Served>,
+    thread: JoinHandle<Statistics>,
 }
 
-impl<S: Session> Handle<S> {
+impl<S: Session> WorkerHandle<S> {
     /// Begins to serve what `make` makes, which may wake the thread by the waker. With `spins` it
     /// never sleeps while requests are under way.
     ///
     /// # Errors
     /// Those of the operating system.
-    pub fn start<D: Desk<Session = S>>(
+    pub fn start<D: Service<Session = S>>(
         spins: bool,
         make: impl FnOnce(Waker) -> io::Result<D>,
     ) -> io::Result<Self> {
         let (waker, woken) = Waker::new()?;
         let (messages, inbox) = channel();
-        let service = Service {
+        let service = Worker {
             desk: make(waker.another()?)?,
             spins,
             inbox,
@@ -84,13 +84,16 @@ impl<S: Session> Handle<S> {
     ///
     /// # Errors
     /// Those of the operating system.
-    pub fn remote(&self, name: &str) -> io::Result<Remote> {
+    pub fn remote(&self, name: &str) -> io::Result<ExportHandle> {
         let (messages, waker) = (self.messages.clone(), self.waker.another()?);
-        Ok(Remote::new(name.to_owned(), move |command, answer| {
-            // If it has ended, nobody answers.
-            let _ = messages.send(Message::Control(command, answer));
-            waker.wake();
-        }))
+        Ok(ExportHandle::new(
+            name.to_owned(),
+            move |command, answer| {
+                // If it has ended, nobody answers.
+                let _ = messages.send(Message::Control(command, answer));
+                waker.wake();
+            },
+        ))
     }
 
     /// Lets it take no more requests, and end when all are answered.
@@ -108,7 +111,7 @@ impl<S: Session> Handle<S> {
     ///
     /// # Panics
     /// If it panicked.
-    pub fn join(self) -> Served {
+    pub fn join(self) -> Statistics {
         let served = self.thread.join();
         served.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
@@ -121,18 +124,18 @@ struct Ready {
     is_gone: bool,
 }
 
-struct Service<D: Desk> {
+struct Worker<D: Service> {
     desk: D,
     spins: bool,
     inbox: Receiver<Message<D::Session>>,
-    woken: Woken,
+    woken: WakeReceiver,
     connections: Connections<D::Session>,
     /// When it ends whatever is under way, once it has been stopped.
     stopping: Option<Wall>,
 }
 
-impl<D: Desk> Service<D> {
-    fn run(mut self) -> Served {
+impl<D: Service> Worker<D> {
+    fn run(mut self) -> Statistics {
         set_timer_slack();
         loop {
             let ready = self.sleep();

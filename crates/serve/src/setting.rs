@@ -10,14 +10,14 @@ use diskarm_simulate::{Error, Model, changed_name, queued};
 
 use crate::clock::Speed;
 use crate::export::{Export, Facts, Timing};
-use crate::figures::{ExportFigures, Lateness, Served};
+use crate::figures::{ExportStatistics, Lateness, Statistics};
 use crate::iscsi::Disk;
-use crate::power::{Maker, Power};
-use crate::store::StoreChoice;
+use crate::power::{DeviceFactory, PowerConfig};
+use crate::store::StoreSpec;
 
 /// What to serve under one name.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Setting {
+pub struct ExportSpec {
     /// The name; empty for the default.
     pub name: String,
     /// The drive, or the tower.
@@ -29,7 +29,7 @@ pub struct Setting {
     /// The size, if it is not that of the file or the drive.
     pub size: Option<String>,
     /// Where the data are.
-    pub store: StoreChoice,
+    pub store: StoreSpec,
     /// Whether writes are refused.
     pub is_read_only: bool,
     /// Where what its clients do is recorded as a trace, if it is.
@@ -60,9 +60,9 @@ impl Pace {
 }
 
 /// The policy if nothing else is said.
-pub const POLICY: &str = "fcfs";
+pub const DEFAULT_POLICY: &str = "fcfs";
 
-impl Setting {
+impl ExportSpec {
     /// Parses `NAME(drive=..., policy=..., size=..., store=..., read-only=yes, record=FILE,
     /// bound=TIME)`, of which only the drive is required; errors call it `field`.
     ///
@@ -75,7 +75,7 @@ impl Setting {
         let drive = args.need("drive", "a drive or a tower", text)?;
         let policy = args.maybe("policy", "a policy", text)?;
         let size = args.maybe("size", "a size", text)?;
-        let store = args.maybe("store", StoreChoice::EXPECTED, StoreChoice::parse)?;
+        let store = args.maybe("store", StoreSpec::EXPECTED, StoreSpec::parse)?;
         let is_read_only = args.maybe_yes("read-only")?;
         let record = args.maybe("record", "a file", text)?;
         let bound = args.maybe("bound", Pace::BOUND, Pace::parse_bound)?;
@@ -84,9 +84,9 @@ impl Setting {
             name: call.name.to_owned(),
             drive,
             changes: Vec::new(),
-            policy: policy.unwrap_or_else(|| POLICY.to_owned()),
+            policy: policy.unwrap_or_else(|| DEFAULT_POLICY.to_owned()),
             size,
-            store: store.unwrap_or(StoreChoice::Memory),
+            store: store.unwrap_or(StoreSpec::Memory),
             is_read_only: is_read_only.unwrap_or(false),
             record,
             bound,
@@ -115,7 +115,7 @@ impl Setting {
     /// # Errors
     /// See [`Self::build`].
     pub fn build_unit(&self, pace: Pace, seed: u64) -> Result<Export<Disk>, Error> {
-        let is_fcfs = self.policy == POLICY;
+        let is_fcfs = self.policy == DEFAULT_POLICY;
         self.build_over(pace, move |model, policy, sectors| {
             let is_whole = model.tower.is_none() && sectors == model.sectors;
             if is_whole && is_fcfs {
@@ -170,14 +170,14 @@ impl Setting {
             device.unwrap_or_else(|error| panic!("it was built before: {error}"))
         };
         let power = match &timing {
-            None => Some(Power {
+            None => Some(PowerConfig {
                 capacity,
                 device: None,
             }),
             Some(_) => {
                 let tells = make().landed(Instant::START).is_some();
-                let device: Maker<D> = Box::new(make);
-                tells.then_some(Power {
+                let device: DeviceFactory<D> = Box::new(make);
+                tells.then_some(PowerConfig {
                     capacity,
                     device: Some(device),
                 })
@@ -230,8 +230,8 @@ impl Setting {
     }
 
     /// What was served, for output.
-    pub fn figures(&self, pace: Pace, bytes: Bytes, served: &Served) -> ExportFigures {
-        ExportFigures {
+    pub fn statistics(&self, pace: Pace, bytes: Bytes, served: &Statistics) -> ExportStatistics {
+        ExportStatistics {
             export: self.name.clone(),
             drive: changed_name(&self.drive, &self.changes),
             policy: pace.speed.map(|_| self.policy.clone()),
@@ -257,14 +257,14 @@ mod tests {
     };
 
     fn built(text: &str) -> Result<Export, Error> {
-        Setting::parse(text, "--export")?.build(PACE, 1)
+        ExportSpec::parse(text, "--export")?.build(PACE, 1)
     }
 
     #[test]
     fn an_export_is_written_as_a_call() {
         let tower = "throttle(rate=10/s, drive=hp-c2247)";
         let text = format!("db(drive={tower}, policy=fcfs, size=1 MiB, read-only=yes)");
-        let setting = Setting::parse(&text, "--export").expect("a setting");
+        let setting = ExportSpec::parse(&text, "--export").expect("a setting");
         assert_eq!((&*setting.name, &*setting.drive), ("db", tower));
         let export = setting.build(PACE, 1).expect("an export");
         assert_eq!(export.facts.bytes(), Bytes(1 << 20));
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn its_drive_has_the_values_that_are_set() {
         let physical = |change: &str| {
-            let mut setting = Setting::parse("x(drive=wd-blue-wd10jpvx)", "--export").unwrap();
+            let mut setting = ExportSpec::parse("x(drive=wd-blue-wd10jpvx)", "--export").unwrap();
             setting.changes = vec![Edit::parse(change, "--set").unwrap()];
             setting.build(PACE, 1).map(|export| export.facts)
         };
@@ -287,9 +287,9 @@ mod tests {
         assert_eq!(larger.physical, Bytes(1024));
         let name = "wd-blue-wd10jpvx with geometry.physical_sector = \"1 KiB\"";
         assert_eq!(larger.description, name);
-        let mut setting = Setting::parse("x(drive=hp-c2247)", "--export").unwrap();
+        let mut setting = ExportSpec::parse("x(drive=hp-c2247)", "--export").unwrap();
         setting.changes = vec![Edit::parse("queue.depth=1", "--set").unwrap()];
-        let figures = setting.figures(PACE, Bytes(512), &Served::default());
+        let figures = setting.statistics(PACE, Bytes(512), &Statistics::default());
         assert_eq!(figures.drive, "hp-c2247 with queue.depth = 1");
         let error = physical("geometry.physical_sector=3 KiB")
             .unwrap_err()
@@ -299,21 +299,21 @@ mod tests {
 
     #[test]
     fn an_export_has_a_bound_of_its_own() {
-        let mut served = Served::default();
+        let mut served = Statistics::default();
         served.left_late(Span::from_us(300.0));
         let late = |text| {
-            let setting = Setting::parse(text, "--export").expect("a setting");
+            let setting = ExportSpec::parse(text, "--export").expect("a setting");
             let pace = Pace {
                 bound: Span::from_us(200.0),
                 ..PACE
             };
-            let figures = setting.figures(pace, Bytes(512), &served);
+            let figures = setting.statistics(pace, Bytes(512), &served);
             let late = figures.lateness.expect("a reply was late");
             (late.bound_us, late.keeps_time)
         };
         assert_eq!(late("x(drive=hp-c2247)"), (200.0, false));
         assert_eq!(late("x(drive=hp-c2247, bound=1 ms)"), (1000.0, true));
-        let setting = Setting::parse("x(drive=hp-c2247, bound=1ms)", "--export");
+        let setting = ExportSpec::parse("x(drive=hp-c2247, bound=1ms)", "--export");
         let pace = Pace {
             speed: None,
             ..PACE

@@ -253,11 +253,11 @@ impl Waker {
     ///
     /// # Errors
     /// Those of the operating system.
-    pub fn new() -> io::Result<(Self, Woken)> {
+    pub fn new() -> io::Result<(Self, WakeReceiver)> {
         let (waker, woken) = UnixStream::pair()?;
         waker.set_nonblocking(true)?;
         woken.set_nonblocking(true)?;
-        Ok((Self(waker), Woken(woken)))
+        Ok((Self(waker), WakeReceiver(woken)))
     }
 
     /// The same waker for somebody else.
@@ -275,16 +275,16 @@ impl Waker {
 }
 
 /// The thread's side of a [`Waker`].
-pub struct Woken(UnixStream);
+pub struct WakeReceiver(UnixStream);
 
-impl Woken {
+impl WakeReceiver {
     /// Takes all that woke it.
     pub fn clear(&mut self) {
         while matches!(self.0.read(&mut [0; 64]), Ok(64)) {}
     }
 }
 
-impl AsFd for Woken {
+impl AsFd for WakeReceiver {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }

@@ -68,7 +68,7 @@ pub struct Extent {
 
 /// A store as somebody wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StoreChoice {
+pub enum StoreSpec {
     /// `memory`: all data are gone when the server ends.
     Memory,
     /// `file:PATH`: a file, which is made if there is none.
@@ -77,7 +77,7 @@ pub enum StoreChoice {
     Snapshot(String),
 }
 
-impl StoreChoice {
+impl StoreSpec {
     /// What is expected of the text.
     pub const EXPECTED: &str = "memory, file:PATH or snapshot:PATH";
 
@@ -132,7 +132,7 @@ impl StoreChoice {
     }
 }
 
-impl fmt::Display for StoreChoice {
+impl fmt::Display for StoreSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Memory => f.write_str("memory"),

@@ -10,7 +10,7 @@ use diskarm_emulate::{Backing, Response, Unit};
 use crate::clock::{Clock, Speed};
 
 /// Something of the model that ends what it is given at instants that it computes.
-pub trait Timed {
+pub trait EventSource {
     /// What it has ended.
     type Ended;
 
@@ -24,7 +24,7 @@ pub trait Timed {
     fn at(ended: &Self::Ended) -> Instant;
 }
 
-impl Timed for Box<dyn Device> {
+impl EventSource for Box<dyn Device> {
     type Ended = Completion;
 
     fn next_event(&self) -> Option<Instant> {
@@ -40,7 +40,7 @@ impl Timed for Box<dyn Device> {
     }
 }
 
-impl<D: Backing> Timed for Unit<D> {
+impl<D: Backing> EventSource for Unit<D> {
     type Ended = Response;
 
     fn next_event(&self) -> Option<Instant> {
@@ -61,7 +61,7 @@ impl<D: Backing> Timed for Unit<D> {
 /// Time begins when it is first given something that takes time, so that a trace of requests begins
 /// at its start, too. What it is given enters it at the time of the clock, and is due at the time
 /// that it computes. Nothing here waits: whoever holds it looks again at [`Self::next`].
-pub struct Timeline<T: Timed> {
+pub struct Timeline<T: EventSource> {
     timed: T,
     speed: Speed,
     /// `None` before time begins.
@@ -74,7 +74,7 @@ pub struct Timeline<T: Timed> {
     done: VecDeque<T::Ended>,
 }
 
-impl<T: Timed> Timeline<T> {
+impl<T: EventSource> Timeline<T> {
     /// Runs `timed`, with its time that fast.
     pub fn new(timed: T, speed: Speed) -> Self {
         Self {

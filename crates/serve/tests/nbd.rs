@@ -2,7 +2,7 @@
 
 use diskarm_core::units::{Bytes, SectorCount};
 use diskarm_serve::nbd::{
-    Agreed, Encryption, Handshake, Kind, MAX_OUTSTANDING, Next, Session, Step,
+    Agreed, Encryption, Kind, MAX_OUTSTANDING, NbdHandshake, Next, Session, Step,
 };
 use diskarm_serve::store::{SparseStore, Store};
 use diskarm_serve::{Facts, Session as _};
@@ -52,8 +52,8 @@ fn queries(name: &str, queries: &[&str]) -> Vec<u8> {
 }
 
 /// A handshake after its greeting and flags.
-fn greeted() -> Handshake {
-    let mut handshake = Handshake::new(Encryption::Off);
+fn greeted() -> NbdHandshake {
+    let mut handshake = NbdHandshake::new(Encryption::Off);
     assert_eq!(handshake.output(), b"NBDMAGICIHAVEOPT\0\x03");
     handshake.sent(18);
     handshake.received(&[0, 0, 0, 3]);
@@ -64,7 +64,7 @@ fn greeted() -> Handshake {
 type Answer = (u32, Vec<u8>);
 
 /// The answers in the output, each to `option`.
-fn answers(handshake: &mut Handshake, option: u32) -> Vec<Answer> {
+fn answers(handshake: &mut NbdHandshake, option: u32) -> Vec<Answer> {
     let output = handshake.output().to_vec();
     handshake.sent(output.len());
     let mut left = &output[..];
@@ -80,7 +80,7 @@ fn answers(handshake: &mut Handshake, option: u32) -> Vec<Answer> {
 }
 
 /// What the server answers to an option, and what becomes of the handshake.
-fn ask(handshake: &mut Handshake, number: u32, data: &[u8]) -> (Vec<Answer>, Step) {
+fn ask(handshake: &mut NbdHandshake, number: u32, data: &[u8]) -> (Vec<Answer>, Step) {
     handshake.received(&option(number, data));
     let step = handshake.step(&exports(), false);
     (answers(handshake, number), step)
@@ -180,11 +180,11 @@ fn contexts_are_listed_and_chosen() {
         [(1, true)]
     );
     // The choice is for one export.
-    let go = |handshake: &mut Handshake, name| match ask(handshake, code::GO, &choice(name, &[])).1
-    {
-        Step::Agreed(agreed) => agreed,
-        step => panic!("{step:?}"),
-    };
+    let go =
+        |handshake: &mut NbdHandshake, name| match ask(handshake, code::GO, &choice(name, &[])).1 {
+            Step::Agreed(agreed) => agreed,
+            step => panic!("{step:?}"),
+        };
     let agreed = go(&mut handshake, "");
     assert_eq!((agreed.export, agreed.headers), (0, Headers::Structured));
     assert!(agreed.has_status);
@@ -194,7 +194,7 @@ fn contexts_are_listed_and_chosen() {
 }
 
 /// A choice that fails takes back the one before.
-fn found_none(handshake: &mut Handshake) -> u32 {
+fn found_none(handshake: &mut NbdHandshake) -> u32 {
     let data = queries("none", &["base:allocation"]);
     only(&ask(handshake, code::SET_CONTEXTS, &data))
 }
@@ -202,7 +202,7 @@ fn found_none(handshake: &mut Handshake) -> u32 {
 #[test]
 fn an_export_can_be_chosen_the_old_way() {
     for (flags, length) in [(1, 134), (3, 10)] {
-        let mut handshake = Handshake::new(Encryption::Off);
+        let mut handshake = NbdHandshake::new(Encryption::Off);
         handshake.sent(18);
         handshake.received(&[0, 0, 0, flags]);
         handshake.received(&option(code::EXPORT_NAME, b"timed"));
@@ -225,7 +225,7 @@ fn connections_beyond_the_limit_and_unknown_flags_are_refused() {
     handshake.received(&option(code::GO, &choice("", &[])));
     assert_eq!(handshake.step(&exports(), true), Step::Wait);
     assert_eq!(answers(&mut handshake, code::GO)[0].0, answer::POLICY);
-    let mut handshake = Handshake::new(Encryption::Off);
+    let mut handshake = NbdHandshake::new(Encryption::Off);
     handshake.sent(18);
     handshake.received(&[0, 0, 0, 4]);
     assert_eq!(handshake.step(&exports(), false), Step::Close);

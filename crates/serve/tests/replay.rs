@@ -15,8 +15,8 @@ use diskarm_extract::{Data, Transport as _};
 use diskarm_initiator::Session;
 use diskarm_serve::iscsi::{Iscsi, target_name};
 use diskarm_serve::nbd::Nbd;
-use diskarm_serve::store::StoreChoice;
-use diskarm_serve::{Address, Listener, Pace, Recorder, Server, Setting, Speed, Tapped};
+use diskarm_serve::store::StoreSpec;
+use diskarm_serve::{Address, ExportSpec, Listener, Pace, Recorder, Server, Speed, Tappable};
 use diskarm_simulate::{Blocks, Input, Model, Simulation, Sink, Traced, keep_on, policy, queued};
 use diskarm_wire::command::{Blocks as Range, Caching, Command as Scsi, Size};
 use diskarm_wire::nbd::option::{OptionHeader, code};
@@ -48,7 +48,7 @@ impl Trace {
         let blocks = Blocks::of(&Model::find(self.drive).expect("a drive")).expect("blocks");
         let begun = Recorder::start(file, self.name(), format, blocks);
         let (recorder, tap) = begun.expect("a format");
-        (recorder, device.tapped(tap))
+        (recorder, device.with_tap(tap))
     }
 
     fn replayed(&self, format: &str, by: &str) -> Vec<Row> {
@@ -193,14 +193,14 @@ fn a_recorded_session_is_replayed_to_the_served_times() {
 }
 
 /// An export of a whole drive.
-fn setting(drive: &str, policy: &str) -> Setting {
-    Setting {
+fn setting(drive: &str, policy: &str) -> ExportSpec {
+    ExportSpec {
         name: String::new(),
         drive: drive.to_owned(),
         changes: Vec::new(),
         policy: policy.to_owned(),
         size: None,
-        store: StoreChoice::Memory,
+        store: StoreSpec::Memory,
         is_read_only: false,
         record: None,
         bound: None,
@@ -253,7 +253,7 @@ fn a_recorded_session_over_iscsi_is_replayed_to_the_served_times() {
         let blocks = Blocks::of(&Model::find(DRIVE).expect("a drive")).expect("blocks");
         let begun = Recorder::start(file, trace.name(), "msr", blocks);
         let (recorder, tap) = begun.expect("a format");
-        timing.device = timing.device.tapped(tap);
+        timing.device = timing.device.with_tap(tap);
         export.timing = Some(timing);
         let address = Address::parse("127.0.0.1:0").expect("an address");
         let listener = Listener::bind(&address).expect("a port");

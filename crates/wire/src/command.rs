@@ -143,10 +143,6 @@ pub enum Asked {
 
 /// A command to a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(
-    missing_docs,
-    reason = "fields are named as in the standard's command blocks"
-)]
 pub enum Command {
     /// Whether it is ready (SPC-4).
     TestUnitReady,

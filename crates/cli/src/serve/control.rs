@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use diskarm_serve::control::Controller;
+use diskarm_serve::control::ControlServer;
 use diskarm_serve::{Address, Listener, Server};
 
 use super::live::Exports;
@@ -21,11 +21,11 @@ pub fn socket(path: &Path) -> Result<Listener, Error> {
 /// Lets a server take commands at `listener`.
 pub fn start(server: &Server, listener: Listener, exports: &Exports) -> std::io::Result<()> {
     let exports = exports.clone();
-    let controller = Controller {
+    let controller = ControlServer {
         remotes: server.remotes(),
         figures: Box::new(move |number, served| {
             let setting = &exports.settings[number];
-            setting.figures(exports.pace, exports.sizes[number], served)
+            setting.statistics(exports.pace, exports.sizes[number], served)
         }),
     };
     controller.listen(listener)

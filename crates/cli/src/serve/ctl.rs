@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use diskarm_core::units::Lbn;
 use diskarm_core::wrap::{Affected, BadBlocks};
-use diskarm_serve::control::{self, Command, Named};
-use diskarm_serve::power::{Cut, Injected, Strike, When};
+use diskarm_serve::control::{self, Command, ExportCommand};
+use diskarm_serve::power::{InjectedFault, PowerCut, Trigger, TriggerEvent};
 use serde_json::Value;
 
 use crate::error::Error;
@@ -81,12 +81,12 @@ struct CutArgs {
 struct StrikeArgs {
     /// When the request (flush or write) has arrived: the drive does not get it
     #[arg(long, value_name = "REQUEST", value_parser = before, allow_hyphen_values = true)]
-    before: Option<When>,
+    before: Option<TriggerEvent>,
 
     /// When the request (flush or write) has been answered, or after a time, such as 2.5s
     #[arg(long, value_name = "REQUEST|TIME", value_parser = after)]
     #[arg(allow_hyphen_values = true)]
-    after: Option<When>,
+    after: Option<TriggerEvent>,
 
     /// At which flush or write from now on [default: 1]
     #[arg(long, value_name = "N")]
@@ -101,12 +101,12 @@ struct StrikeArgs {
 struct RangeArgs {
     /// The first sector [default: 0]
     #[arg(long, value_name = "N")]
-    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=Injected::ALL.0 - 1))]
+    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=InjectedFault::ALL.0 - 1))]
     first: Option<u64>,
 
     /// How many sectors [default: all that follow]
     #[arg(long, value_name = "N")]
-    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(1..=Injected::ALL.0))]
+    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(1..=InjectedFault::ALL.0))]
     sectors: Option<u64>,
 }
 
@@ -134,8 +134,8 @@ enum Affects {
 }
 
 impl CutArgs {
-    fn cut(&self) -> Cut {
-        Cut {
+    fn cut(&self) -> PowerCut {
+        PowerCut {
             torn: self.torn,
             worst: self.worst,
             seed: self.seed,
@@ -143,16 +143,16 @@ impl CutArgs {
     }
 }
 
-fn before(text: &str) -> Result<When, String> {
-    When::parse_before(text).ok_or_else(|| format!("expected {}", When::BEFORE))
+fn before(text: &str) -> Result<TriggerEvent, String> {
+    TriggerEvent::parse_before(text).ok_or_else(|| format!("expected {}", TriggerEvent::BEFORE))
 }
 
-fn after(text: &str) -> Result<When, String> {
-    When::parse_after(text).ok_or_else(|| format!("expected {}", When::AFTER))
+fn after(text: &str) -> Result<TriggerEvent, String> {
+    TriggerEvent::parse_after(text).ok_or_else(|| format!("expected {}", TriggerEvent::AFTER))
 }
 
 impl StrikeArgs {
-    fn strike(&self) -> Result<Strike, Error> {
+    fn strike(&self) -> Result<Trigger, Error> {
         let Some(when) = self.before.or(self.after) else {
             unreachable!("one of them is required");
         };
@@ -161,7 +161,7 @@ impl StrikeArgs {
             None => when,
         };
         let cut = self.cut.cut();
-        Ok(Strike { when, cut })
+        Ok(Trigger { when, cut })
     }
 }
 
@@ -174,7 +174,7 @@ impl RangeArgs {
     /// One past the last sector.
     fn end(&self) -> Lbn {
         self.sectors
-            .map_or(Injected::ALL, |sectors| Lbn(self.first().0 + sectors))
+            .map_or(InjectedFault::ALL, |sectors| Lbn(self.first().0 + sectors))
     }
 }
 
@@ -184,8 +184,8 @@ impl Asked {
             Self::PowerCut(args) => Command::PowerCut(args.cut()),
             Self::PowerRestore => Command::PowerRestore,
             Self::Pending => Command::Pending,
-            Self::Strike(args) => Command::Strike(args.strike()?),
-            Self::Inject(args) => Command::Inject(Injected {
+            Self::Strike(args) => Command::Trigger(args.strike()?),
+            Self::Inject(args) => Command::Inject(InjectedFault {
                 blocks: BadBlocks {
                     first: args.range.first(),
                     end: args.range.end(),
@@ -203,14 +203,14 @@ impl Asked {
                 end: range.end(),
             },
             Self::Errors => Command::Errors,
-            Self::Figures => Command::Figures,
+            Self::Figures => Command::Statistics,
         })
     }
 }
 
 /// Sends the command, and prints the answer.
 pub fn run(args: Args) -> Result<(), Error> {
-    let named = Named {
+    let named = ExportCommand {
         export: args.export,
         command: args.command.command()?,
     };

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
-use diskarm_serve::{ExportFigures, Lateness, Stopper, TOO_SLOW};
+use diskarm_serve::{ExportStatistics, Lateness, Stopper, TOO_SLOW};
 use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::crossterm::execute;
@@ -42,11 +42,11 @@ fn show(live: &Live, stopper: &Stopper, end: &Receiver<()>) -> io::Result<()> {
     // Some terminals have one screen only, with what was there before.
     execute!(io::stderr(), EnterAlternateScreen, Clear(ClearType::All))?;
     let mut terminal = Terminal::new(CrosstermBackend::new(io::stderr()))?;
-    let mut before: Option<(Instant, Vec<ExportFigures>)> = None;
+    let mut before: Option<(Instant, Vec<ExportStatistics>)> = None;
     let mut status = KEYS;
     while end.try_recv() == Err(TryRecvError::Empty) {
         let now = Instant::now();
-        let Some(figures) = live.figures() else {
+        let Some(figures) = live.statistics() else {
             break;
         };
         let rates = match &before {
@@ -74,12 +74,12 @@ fn asks_for_the_end(event: &Event) -> bool {
 }
 
 /// All requests of an export.
-fn requests(figures: &ExportFigures) -> u64 {
+fn requests(figures: &ExportStatistics) -> u64 {
     figures.counts.kinds().iter().map(|(_, count)| count).sum()
 }
 
 /// Requests per second of each export.
-fn rates(before: &[ExportFigures], now: &[ExportFigures], passed: Duration) -> Vec<f64> {
+fn rates(before: &[ExportStatistics], now: &[ExportStatistics], passed: Duration) -> Vec<f64> {
     let pairs = before.iter().zip(now);
     let more = pairs.map(|(before, now)| requests(now).saturating_sub(requests(before)));
     let seconds = passed.as_secs_f64().max(1e-9);
@@ -99,7 +99,7 @@ const HEADER: [&str; 9] = [
 ];
 
 /// Draws a row for each export, and the verdict on each.
-fn draw(frame: &mut Frame<'_>, exports: &[ExportFigures], rates: &[f64], status: &str) {
+fn draw(frame: &mut Frame<'_>, exports: &[ExportStatistics], rates: &[f64], status: &str) {
     let verdicts: Vec<Line<'_>> = exports.iter().filter_map(verdict).collect();
     let rows = exports.len() as u16 + 3;
     let areas = [Constraint::Length(rows), Constraint::Min(0)];
@@ -140,7 +140,7 @@ fn aligned(cells: [String; HEADER.len()]) -> Vec<Text<'static>> {
     cells
 }
 
-fn name(figures: &ExportFigures) -> &str {
+fn name(figures: &ExportStatistics) -> &str {
     match &*figures.export {
         "" => &figures.drive,
         name => name,
@@ -148,7 +148,7 @@ fn name(figures: &ExportFigures) -> &str {
 }
 
 /// What is to be said of an export that has answered something.
-fn verdict(figures: &ExportFigures) -> Option<Line<'static>> {
+fn verdict(figures: &ExportStatistics) -> Option<Line<'static>> {
     let late = figures.lateness.as_ref()?;
     let name = name(figures);
     Some(match late.keeps_time {
@@ -171,13 +171,13 @@ fn time(us: f64) -> String {
 #[cfg(test)]
 mod tests {
     use diskarm_core::units::{Bytes, Span};
-    use diskarm_serve::{Pace, Served, Setting, Speed};
+    use diskarm_serve::{ExportSpec, Pace, Speed, Statistics};
     use ratatui::backend::TestBackend;
 
     use super::*;
 
-    fn figures(text: &str, late: &[f64]) -> ExportFigures {
-        let setting = Setting::parse(text, "--export").expect("a setting");
+    fn figures(text: &str, late: &[f64]) -> ExportStatistics {
+        let setting = ExportSpec::parse(text, "--export").expect("a setting");
         let pace = Pace {
             speed: Some(Speed::REAL),
             spins: false,
@@ -185,13 +185,13 @@ mod tests {
         };
         let mut served = Served {
             connections: 2,
-            ..Served::default()
+            ..Statistics::default()
         };
         for us in late {
             served.left_late(Span::from_us(*us));
         }
         served.counts.reads = late.len() as u64;
-        setting.figures(pace, Bytes(1 << 20), &served)
+        setting.statistics(pace, Bytes(1 << 20), &served)
     }
 
     #[test]

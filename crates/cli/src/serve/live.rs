@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use diskarm_core::units::Bytes;
 use diskarm_serve::{
-    Address, ExportFigures, Pace, Served, Setting, Stopper, Watcher, open_metrics, serve_metrics,
+    Address, ExportSpec, ExportStatistics, Pace, Statistics, Stopper, Watcher, open_metrics,
+    serve_metrics,
 };
 
 #[cfg(feature = "dashboard")]
@@ -32,7 +33,7 @@ pub fn give_back_screen() {
 /// What is served, for output.
 #[derive(Clone)]
 pub struct Exports {
-    pub settings: Vec<Setting>,
+    pub settings: Vec<ExportSpec>,
     /// Their sizes.
     pub sizes: Vec<Bytes>,
     pub pace: Pace,
@@ -40,10 +41,10 @@ pub struct Exports {
 
 impl Exports {
     /// The figures of each.
-    pub fn figures(&self, served: &[Served]) -> Vec<ExportFigures> {
+    pub fn statistics(&self, served: &[Statistics]) -> Vec<ExportStatistics> {
         let exports = self.settings.iter().zip(&self.sizes).zip(served);
         let figures =
-            exports.map(|((setting, bytes), served)| setting.figures(self.pace, *bytes, served));
+            exports.map(|((setting, bytes), served)| setting.statistics(self.pace, *bytes, served));
         figures.collect()
     }
 }
@@ -57,14 +58,14 @@ pub struct Live {
 
 impl Live {
     /// The figures until now; `None` once the server has ended.
-    pub fn figures(&self) -> Option<Vec<ExportFigures>> {
-        let served = self.watcher.served()?;
-        Some(self.exports.figures(&served))
+    pub fn statistics(&self) -> Option<Vec<ExportStatistics>> {
+        let served = self.watcher.statistics()?;
+        Some(self.exports.statistics(&served))
     }
 
     /// Answers at `listener` what has been served.
     pub fn serve_metrics(self, listener: TcpListener) -> io::Result<()> {
-        let text = move || Some(open_metrics(&self.figures()?));
+        let text = move || Some(open_metrics(&self.statistics()?));
         serve_metrics(listener, text)
     }
 
@@ -80,10 +81,10 @@ impl Live {
         let thread = thread::spawn(move || {
             let mut last = String::new();
             while end.recv_timeout(LINE) == Err(RecvTimeoutError::Timeout) {
-                let Some(figures) = self.figures() else {
+                let Some(figures) = self.statistics() else {
                     break;
                 };
-                let text: String = figures.iter().map(ExportFigures::text).collect();
+                let text: String = figures.iter().map(ExportStatistics::text).collect();
                 if text != last {
                     let _ = write!(io::stderr(), "{text}");
                     last = text;

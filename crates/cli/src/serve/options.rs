@@ -8,10 +8,10 @@ use std::thread;
 
 use diskarm_core::units::Span;
 use diskarm_results::prose;
-use diskarm_serve::store::StoreChoice;
+use diskarm_serve::store::StoreSpec;
 use diskarm_serve::{
-    Address, CONNECTIONS, Export, ExportFigures, Listener, POLICY, Pace, Protocol, Server, Setting,
-    Speed, Stopper, Tapped,
+    Address, DEFAULT_MAX_CONNECTIONS, DEFAULT_POLICY, Export, ExportSpec, ExportStatistics,
+    Listener, Pace, Protocol, Server, Speed, Stopper, Tappable,
 };
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -39,7 +39,7 @@ pub struct Options {
     changes: Changes,
 
     /// Scheduling policy of the queue in front of the drive; `diskarm policies` lists them
-    #[arg(long, default_value = POLICY)]
+    #[arg(long, default_value = DEFAULT_POLICY)]
     policy: String,
 
     /// Size of the export, in sectors, B, KiB, MiB or GiB [default: that of the file, or of the
@@ -50,7 +50,7 @@ pub struct Options {
     /// Where the data are: memory, file:PATH or snapshot:PATH
     #[arg(long, value_name = "STORE", default_value = "memory", value_parser = store)]
     #[arg(long_help = prose::flowing(STORE))]
-    store: StoreChoice,
+    store: StoreSpec,
 
     /// Refuse writes
     #[arg(long)]
@@ -76,7 +76,7 @@ pub struct Options {
     export: Vec<String>,
 
     /// Allow this many connections at once
-    #[arg(long, value_name = "N", default_value_t = CONNECTIONS)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_CONNECTIONS)]
     #[arg(allow_negative_numbers = true, value_parser = whole::<usize>(1..=1000))]
     connections: usize,
 
@@ -143,8 +143,8 @@ Times are those of the drive, from its first request on. Traces have reads and w
 succeeded. What else there was is counted at the end: a flush among other requests delays them, \
 which a replay does not know.";
 
-fn store(text: &str) -> Result<StoreChoice, String> {
-    StoreChoice::parse(text).ok_or_else(|| format!("expected {}", StoreChoice::EXPECTED))
+fn store(text: &str) -> Result<StoreSpec, String> {
+    StoreSpec::parse(text).ok_or_else(|| format!("expected {}", StoreSpec::EXPECTED))
 }
 
 fn address(text: &str) -> Result<Address, &'static str> {
@@ -163,7 +163,7 @@ fn time(text: &str) -> Result<Span, String> {
 /// What was served.
 #[derive(Serialize)]
 struct Served {
-    exports: Vec<ExportFigures>,
+    exports: Vec<ExportStatistics>,
 }
 
 impl Options {
@@ -177,13 +177,13 @@ impl Options {
     }
 
     /// The exports, that of `--drive` first.
-    pub fn settings(&self) -> Result<Vec<Setting>, Error> {
+    pub fn settings(&self) -> Result<Vec<ExportSpec>, Error> {
         let changes = self.changes.edits().map_err(Error::Input)?;
         if let (Some(change), None) = (changes.first(), &self.drive) {
             let expected = "--drive, whose specification it changes";
             return Err(Error::flag("--set", change.to_string(), expected));
         }
-        let first = self.drive.as_ref().map(|drive| Setting {
+        let first = self.drive.as_ref().map(|drive| ExportSpec {
             name: String::new(),
             drive: drive.clone(),
             changes,
@@ -194,9 +194,9 @@ impl Options {
             record: self.record.clone(),
             bound: None,
         });
-        let mut settings: Vec<Setting> = first.into_iter().collect();
+        let mut settings: Vec<ExportSpec> = first.into_iter().collect();
         for text in &self.export {
-            let setting = Setting::parse(text, "--export");
+            let setting = ExportSpec::parse(text, "--export");
             let setting = setting.map_err(|error| error.in_argument("--export"))?;
             if settings.iter().any(|other| other.name == setting.name) {
                 let expected = "a name of its own for each export";
@@ -208,13 +208,13 @@ impl Options {
     }
 
     /// Serves what `build` makes of `settings` until a signal comes. `uri` tells where each is.
-    pub fn serve<P: Protocol<Device: Tapped + 'static>>(
+    pub fn serve<P: Protocol<Device: Tappable + 'static>>(
         &self,
         protocol: P,
-        settings: &[Setting],
-        build: impl Fn(&Setting, Pace, u64) -> Result<Export<P::Device>, diskarm_simulate::Error>,
+        settings: &[ExportSpec],
+        build: impl Fn(&ExportSpec, Pace, u64) -> Result<Export<P::Device>, diskarm_simulate::Error>,
         listen: impl FnOnce() -> Result<Vec<Listener>, Error>,
-        uri: impl Fn(&Listener, &Setting) -> String,
+        uri: impl Fn(&Listener, &ExportSpec) -> String,
     ) -> Result<(), Error> {
         let pace = self.pace();
         let mut files = record::inputs(settings)?;
@@ -274,12 +274,17 @@ impl Options {
         if let Some(path) = &self.control {
             let _ = std::fs::remove_file(path);
         }
-        let mut exports = what.figures(&served);
+        let mut exports = what.statistics(&served);
         let ended = record::finish(recordings, &mut exports);
         if self.json {
             output::print_json(&Served { exports })?;
         } else {
-            output::print(&exports.iter().map(ExportFigures::text).collect::<String>())?;
+            output::print(
+                &exports
+                    .iter()
+                    .map(ExportStatistics::text)
+                    .collect::<String>(),
+            )?;
         }
         ended
     }
@@ -290,7 +295,7 @@ impl Options {
         server: Server,
         what: &Exports,
         metrics: Option<TcpListener>,
-    ) -> io::Result<Vec<diskarm_serve::Served>> {
+    ) -> io::Result<Vec<diskarm_serve::Statistics>> {
         let live = Live {
             exports: what.clone(),
             watcher: server.watcher(),

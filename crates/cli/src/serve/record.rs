@@ -1,7 +1,7 @@
 //! The recordings of `diskarm serve`.
 
 use diskarm_results::place::{Files, Part};
-use diskarm_serve::{Export, ExportFigures, Recorder, Setting, Tapped};
+use diskarm_serve::{Export, ExportSpec, ExportStatistics, Recorder, Tappable};
 use diskarm_simulate::{Blocks, Model};
 
 use crate::error::Error;
@@ -14,8 +14,8 @@ pub struct Recording {
 
 /// Begins the recording that `setting` asks for, if it does, in `format`; returns the export, whose
 /// device is watched then. Inputs of the command are among `files`.
-pub fn begin<D: Tapped + 'static>(
-    setting: &Setting,
+pub fn begin<D: Tappable + 'static>(
+    setting: &ExportSpec,
     mut export: Export<D>,
     format: &str,
     files: &mut Files,
@@ -34,14 +34,14 @@ pub fn begin<D: Tapped + 'static>(
     let file = file.map_err(|source| part.failed(source))?;
     let (recorder, tap) = Recorder::start(file, path, format, blocks)?;
     let again = tap.clone();
-    export.power = export.power.map(|power| power.watched(again));
-    timing.device = timing.device.tapped(tap);
+    export.power = export.power.map(|power| power.with_tap(again));
+    timing.device = timing.device.with_tap(tap);
     export.timing = Some(timing);
     Ok((export, Some(Recording { part, recorder })))
 }
 
 /// The files that `settings` have the command read.
-pub fn inputs(settings: &[Setting]) -> Result<Files, Error> {
+pub fn inputs(settings: &[ExportSpec]) -> Result<Files, Error> {
     let mut files = Files::default();
     for setting in settings {
         let model = Model::assemble(&setting.drive)?;
@@ -60,7 +60,7 @@ pub fn inputs(settings: &[Setting]) -> Result<Files, Error> {
 /// export say what is in them. One without requests does not replace an earlier file.
 pub fn finish(
     recordings: Vec<Option<Recording>>,
-    exports: &mut [ExportFigures],
+    exports: &mut [ExportStatistics],
 ) -> Result<(), Error> {
     let mut ended = Ok(());
     for (recording, figures) in recordings.into_iter().zip(exports) {

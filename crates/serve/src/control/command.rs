@@ -7,22 +7,24 @@ use diskarm_core::units::{Lbn, Span};
 use diskarm_core::wrap::{Affected, BadBlocks};
 
 use crate::figures::Access;
-use crate::power::{AFFECTED, Cut, Injected, Side, Strike, When, affected_name};
+use crate::power::{
+    AFFECTED, InjectedFault, PowerCut, Trigger, TriggerEvent, TriggerSide, affected_name,
+};
 
 /// What an export is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// `power-cut(torn=yes, worst=yes, seed=N)`
-    PowerCut(Cut),
+    PowerCut(PowerCut),
     /// `power-restore`
     PowerRestore,
     /// `pending`: what is not on the media.
     Pending,
     /// `strike(before=write, nth=N, ...)`, `after=flush` or `after=TIME`, with what `power-cut`
     /// takes.
-    Strike(Strike),
+    Trigger(Trigger),
     /// `inject(first=N, sectors=N, affects=reads, times=N)`: blocks fail.
-    Inject(Injected),
+    Inject(InjectedFault),
     /// `heal(first=N, sectors=N)`, or all: they fail no more.
     Heal {
         /// The first sector.
@@ -33,12 +35,12 @@ pub enum Command {
     /// `errors`: which blocks fail, and how often they will.
     Errors,
     /// `figures`: what has been served.
-    Figures,
+    Statistics,
 }
 
 /// A command and the export that it is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
+pub struct ExportCommand {
     /// The export; empty for the unnamed one.
     pub export: String,
     /// What it is to do.
@@ -49,9 +51,9 @@ const COMMANDS: &str =
     "one of power-cut, power-restore, pending, strike, inject, heal, errors and figures";
 
 /// The end of a range if nothing is said.
-const ALL: Lbn = Injected::ALL;
+const ALL: Lbn = InjectedFault::ALL;
 
-impl Named {
+impl ExportCommand {
     /// Parses a line.
     ///
     /// # Errors
@@ -65,7 +67,7 @@ impl Named {
             "power-cut" => Command::PowerCut(cut(&mut args)?),
             "power-restore" => Command::PowerRestore,
             "pending" => Command::Pending,
-            "strike" => Command::Strike(strike(&mut args)?),
+            "strike" => Command::Trigger(strike(&mut args)?),
             "inject" => {
                 args.count("first", 0..=ALL.0 - 1)?;
                 let (first, end) = range(&mut args)?;
@@ -78,14 +80,14 @@ impl Named {
                     affected,
                     retries: 0,
                 };
-                Command::Inject(Injected { blocks, left })
+                Command::Inject(InjectedFault { blocks, left })
             }
             "heal" => {
                 let (first, end) = range(&mut args)?;
                 Command::Heal { first, end }
             }
             "errors" => Command::Errors,
-            "figures" => Command::Figures,
+            "figures" => Command::Statistics,
             other => return Err(InputError::new("command", other, COMMANDS)),
         };
         args.finish()?;
@@ -96,16 +98,16 @@ impl Named {
     }
 }
 
-fn cut(args: &mut Args<'_, ()>) -> Result<Cut, InputError> {
+fn cut(args: &mut Args<'_, ()>) -> Result<PowerCut, InputError> {
     let torn = args.maybe_yes("torn")?.unwrap_or(false);
     let worst = args.maybe_yes("worst")?.unwrap_or(false);
     let seed = args.maybe_count("seed", 0..=u64::MAX)?.unwrap_or(1);
-    Ok(Cut { torn, worst, seed })
+    Ok(PowerCut { torn, worst, seed })
 }
 
-fn strike(args: &mut Args<'_, ()>) -> Result<Strike, InputError> {
-    let before = args.maybe("before", When::BEFORE, When::parse_before)?;
-    let after = args.maybe("after", When::AFTER, When::parse_after)?;
+fn strike(args: &mut Args<'_, ()>) -> Result<Trigger, InputError> {
+    let before = args.maybe("before", TriggerEvent::BEFORE, TriggerEvent::parse_before)?;
+    let after = args.maybe("after", TriggerEvent::AFTER, TriggerEvent::parse_after)?;
     let nth = args.maybe_count("nth", 1..=u64::MAX)?;
     let when = match (before, after) {
         (Some(when), None) | (None, Some(when)) => when,
@@ -119,10 +121,10 @@ fn strike(args: &mut Args<'_, ()>) -> Result<Strike, InputError> {
         None => when,
     };
     let cut = cut(args)?;
-    Ok(Strike { when, cut })
+    Ok(Trigger { when, cut })
 }
 
-impl When {
+impl TriggerEvent {
     /// What is expected of what a cut may come after.
     pub const AFTER: &str = "flush, write, or a time up to an hour, such as \"2.5s\"";
 
@@ -131,12 +133,12 @@ impl When {
 
     /// What a cut comes before: a request, the next of its kind.
     pub fn parse_before(text: &str) -> Option<Self> {
-        access(text).map(|access| Self::next(Side::Before, access))
+        access(text).map(|access| Self::next(TriggerSide::Before, access))
     }
 
     /// What a cut comes after: a request, the next of its kind, or a time.
     pub fn parse_after(text: &str) -> Option<Self> {
-        let request = access(text).map(|access| Self::next(Side::After, access));
+        let request = access(text).map(|access| Self::next(TriggerSide::After, access));
         request.or_else(|| {
             let time = quantity::span(text).filter(|span| *span >= Span::ZERO);
             time.map(Self::Time)
@@ -157,7 +159,7 @@ impl When {
         }
     }
 
-    const fn next(side: Side, access: Access) -> Self {
+    const fn next(side: TriggerSide, access: Access) -> Self {
         let nth = 1;
         Self::Request { side, access, nth }
     }
@@ -184,7 +186,7 @@ fn affected(text: &str) -> Option<Affected> {
     named.map(|(affected, _)| *affected)
 }
 
-impl fmt::Display for Named {
+impl fmt::Display for ExportCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut given = Vec::new();
         if !self.export.is_empty() {
@@ -201,12 +203,12 @@ impl fmt::Display for Named {
             }
             Command::PowerRestore => "power-restore",
             Command::Pending => "pending",
-            Command::Strike(strike) => {
+            Command::Trigger(strike) => {
                 match strike.when {
-                    When::Request { side, access, nth } => {
+                    TriggerEvent::Request { side, access, nth } => {
                         let side = match side {
-                            Side::Before => "before",
-                            Side::After => "after",
+                            TriggerSide::Before => "before",
+                            TriggerSide::After => "after",
                         };
                         let access = match access {
                             Access::Flush => "flush",
@@ -215,12 +217,12 @@ impl fmt::Display for Named {
                         given.push(format!("{side}={access}"));
                         given.push(format!("nth={nth}"));
                     }
-                    When::Time(span) => given.push(format!("after={}ns", span.as_ns())),
+                    TriggerEvent::Time(span) => given.push(format!("after={}ns", span.as_ns())),
                 }
                 given.extend(given_of(&strike.cut));
                 "strike"
             }
-            Command::Inject(Injected { blocks, left }) => {
+            Command::Inject(InjectedFault { blocks, left }) => {
                 given.extend(range(blocks.first, blocks.end).into_iter().flatten());
                 given.push(format!("affects={}", affected_name(blocks.affected)));
                 given.extend(left.map(|left| format!("times={left}")));
@@ -231,7 +233,7 @@ impl fmt::Display for Named {
                 "heal"
             }
             Command::Errors => "errors",
-            Command::Figures => "figures",
+            Command::Statistics => "figures",
         };
         match given.is_empty() {
             true => f.write_str(name),
@@ -240,7 +242,7 @@ impl fmt::Display for Named {
     }
 }
 
-fn given_of(cut: &Cut) -> Vec<String> {
+fn given_of(cut: &PowerCut) -> Vec<String> {
     let yes = |is: bool, name: &str| is.then(|| format!("{name}=yes"));
     let given = [yes(cut.torn, "torn"), yes(cut.worst, "worst")];
     let seed = Some(format!("seed={}", cut.seed));
@@ -267,7 +269,7 @@ mod tests {
             "heal(first=0)",
             "figures",
         ] {
-            let named = Named::parse(line).unwrap_or_else(|error| panic!("{error}"));
+            let named = ExportCommand::parse(line).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(named.to_string(), line);
         }
     }
@@ -307,7 +309,7 @@ mod tests {
             ),
         ];
         for (line, expected) in cases {
-            let found = Named::parse(line).expect_err(line).to_string();
+            let found = ExportCommand::parse(line).expect_err(line).to_string();
             assert!(found.starts_with(expected), "{found}");
         }
     }

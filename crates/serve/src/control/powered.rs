@@ -5,13 +5,13 @@ use std::time::Instant as Wall;
 
 use super::{Command, Pending, Reply};
 use crate::export::Facts;
-use crate::figures::Served;
-use crate::power::{Cut, Injected, Lost, Switch, Unwritten};
+use crate::figures::Statistics;
+use crate::power::{InjectedFault, Losses, PendingWrite, PowerCut, PowerSwitch};
 
 /// An export with a switch.
-pub trait Powered {
+pub trait PowerControl {
     /// The switch.
-    fn switch(&mut self) -> &mut Switch;
+    fn switch(&mut self) -> &mut PowerSwitch;
 
     /// What is served.
     fn facts(&self) -> &Facts;
@@ -20,28 +20,28 @@ pub trait Powered {
     fn can_lose(&self) -> bool;
 
     /// The writes that are not on the media now.
-    fn unwritten(&mut self) -> Vec<Unwritten>;
+    fn unwritten(&mut self) -> Vec<PendingWrite>;
 
     /// Takes back what does not survive, and what is under way: it ends without replies. The device
     /// is as it is after it has been switched on.
     ///
     /// # Errors
     /// Those of the store.
-    fn lose(&mut self, cut: &Cut) -> io::Result<Lost>;
+    fn lose(&mut self, cut: &PowerCut) -> io::Result<Losses>;
 
     /// What has been served.
-    fn served(&mut self) -> &mut Served;
+    fn served(&mut self) -> &mut Statistics;
 
     /// Cuts the power.
     ///
     /// # Errors
     /// Why too much has survived.
-    fn cut(&mut self, cut: &Cut) -> Result<Reply, String> {
+    fn cut(&mut self, cut: &PowerCut) -> Result<Reply, String> {
         let lost = self.lose(cut);
         let taken = lost.as_ref().copied().unwrap_or_default();
         self.switch().went_off(taken);
         let lost = lost.map_err(|error| format!("the store failed: {error}"))?;
-        Ok(Reply::Cut(lost))
+        Ok(Reply::PowerCut(lost))
     }
 
     /// Cuts the power if that is due. Returns whether it is off: then all connections have to end.
@@ -60,7 +60,7 @@ pub trait Powered {
     fn obey(&mut self, command: &Command) -> Result<Reply, String> {
         let needs_power = matches!(
             command,
-            Command::PowerCut(_) | Command::Pending | Command::Strike(_)
+            Command::PowerCut(_) | Command::Pending | Command::Trigger(_)
         );
         if needs_power && !self.can_lose() {
             return Err(format!(
@@ -71,7 +71,7 @@ pub trait Powered {
         }
         let is_on = self.switch().is_on();
         match command {
-            Command::PowerCut(_) | Command::Strike(_) if !is_on => {
+            Command::PowerCut(_) | Command::Trigger(_) if !is_on => {
                 return Err("the power is off".to_owned());
             }
             Command::PowerCut(cut) => return self.cut(cut),
@@ -85,14 +85,14 @@ pub trait Powered {
                     last_cut: self.switch().lost(),
                 }));
             }
-            Command::Strike(strike) => self.switch().arm(*strike, Wall::now()),
+            Command::Trigger(strike) => self.switch().arm(*strike, Wall::now()),
             Command::Inject(injected) => {
                 is_within(injected, self.facts())?;
                 self.switch().injections().inject(*injected);
             }
             Command::Heal { first, end } => self.switch().injections().heal(*first, *end),
             Command::Errors => return Ok(Reply::Errors(self.switch().injections().list())),
-            Command::Figures => return Ok(Reply::Served(Box::new(self.served().clone()))),
+            Command::Statistics => return Ok(Reply::Statistics(Box::new(self.served().clone()))),
         }
         Ok(Reply::Done)
     }
@@ -100,15 +100,15 @@ pub trait Powered {
 
 /// # Errors
 /// If some of the sectors that are to fail are not there.
-fn is_within(injected: &Injected, facts: &Facts) -> Result<(), String> {
+fn is_within(injected: &InjectedFault, facts: &Facts) -> Result<(), String> {
     let (first, end) = (injected.blocks.first.0, injected.blocks.end);
     let sectors = facts.sectors.0;
     let within = |last: u64| last < sectors;
-    if within(first) && (end == Injected::ALL || within(end.0 - 1)) {
+    if within(first) && (end == InjectedFault::ALL || within(end.0 - 1)) {
         return Ok(());
     }
     let last = match end {
-        Injected::ALL => String::new(),
+        InjectedFault::ALL => String::new(),
         end => format!(" to {}", end.0 - 1),
     };
     Err(format!(

@@ -10,8 +10,8 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use super::{Command, Named, Reply};
-use crate::figures::{ExportFigures, Served};
+use super::{Command, ExportCommand, Reply};
+use crate::figures::{ExportStatistics, Statistics};
 use crate::sockets::Listener;
 
 /// How long a line may be, in bytes.
@@ -22,7 +22,7 @@ const CLIENTS: usize = 16;
 
 /// An export, to which commands can be given.
 #[derive(Clone)]
-pub struct Remote {
+pub struct ExportHandle {
     name: String,
     send: Arc<dyn Fn(Command, Sender<Answer>) + Send + Sync>,
 }
@@ -30,7 +30,7 @@ pub struct Remote {
 /// What an export answers.
 pub type Answer = Result<Reply, String>;
 
-impl Remote {
+impl ExportHandle {
     /// The export called `name`; `send` hands it a command, and where its answer goes.
     pub fn new(
         name: String,
@@ -49,17 +49,17 @@ impl Remote {
 }
 
 /// What makes output of what an export has served, by its number.
-pub type Figures = Box<dyn Fn(usize, &Served) -> ExportFigures + Send + Sync>;
+pub type Figures = Box<dyn Fn(usize, &Statistics) -> ExportStatistics + Send + Sync>;
 
 /// What stands behind a control socket.
-pub struct Controller {
+pub struct ControlServer {
     /// The exports.
-    pub remotes: Arc<[Remote]>,
+    pub remotes: Arc<[ExportHandle]>,
     /// What they have served, for output.
     pub figures: Figures,
 }
 
-impl Controller {
+impl ControlServer {
     /// Listens in threads of its own, as long as the program runs.
     ///
     /// # Errors
@@ -105,16 +105,17 @@ impl Controller {
     }
 
     fn answer(&self, line: &str) -> Result<Value, String> {
-        let Named { export, command } = Named::parse(line).map_err(|error| error.to_string())?;
+        let ExportCommand { export, command } =
+            ExportCommand::parse(line).map_err(|error| error.to_string())?;
         let mut remotes = self.remotes.iter();
         let number = remotes.position(|remote| remote.name == export);
         let number = number.ok_or_else(|| format!("there is no export {export:?}"))?;
         Ok(match self.remotes[number].ask(command)? {
             Reply::Done => json!({}),
-            Reply::Cut(lost) => json!(lost),
+            Reply::PowerCut(lost) => json!(lost),
             Reply::Pending(pending) => json!(pending),
             Reply::Errors(errors) => json!({ "errors": errors }),
-            Reply::Served(served) => json!((self.figures)(number, &served)),
+            Reply::Statistics(served) => json!((self.figures)(number, &served)),
         })
     }
 }
@@ -123,7 +124,7 @@ impl Controller {
 ///
 /// # Errors
 /// Those of the operating system.
-pub fn ask(path: &Path, command: &Named) -> io::Result<String> {
+pub fn ask(path: &Path, command: &ExportCommand) -> io::Result<String> {
     let mut stream = UnixStream::connect(path)?;
     stream.write_all(format!("{command}\n").as_bytes())?;
     let mut line = String::new();

@@ -10,7 +10,7 @@ use diskarm_wire::iscsi::{self, DataOut, Lengths, Message, Tag, reject_reason};
 use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense};
 
-use super::desk::{Clients, IscsiDesk, sense_bytes};
+use super::desk::{Clients, IscsiTarget, sense_bytes};
 use super::messages::By;
 use super::task::{Further, Task, WrongData};
 use super::window::MAX_COST;
@@ -91,7 +91,7 @@ impl Meaning {
     }
 }
 
-impl IscsiDesk {
+impl IscsiTarget {
     pub(super) fn command(
         &mut self,
         by: By,

@@ -89,7 +89,7 @@ impl Connection {
             let frame = match digests.first(self.input.bytes(), MAX_RECEIVE) {
                 Ok(Some(frame)) => frame,
                 Ok(None) => return Ok(None),
-                Err(Unframed::Lost) => return Err(Broken),
+                Err(Unframed::Losses) => return Err(Broken),
                 Err(Unframed::DataDigest(header)) => {
                     // Without recovery from errors the session ends.
                     self.reject(reject_reason::DATA_DIGEST, header);

@@ -12,7 +12,7 @@ use diskarm_wire::sense::Key;
 
 use super::connection::Connection;
 use super::disk::Disk;
-use super::media::Blocks;
+use super::media::UnitStore;
 use super::messages::By;
 use super::register::Name;
 use super::session::Session;
@@ -20,9 +20,9 @@ use super::target_name;
 use super::task::State;
 use crate::clock::Speed;
 use crate::export::{Export, Facts};
-use crate::figures::{Access, Served};
-use crate::power::{Data, Maker, Power, Side, Switch};
-use crate::service::{self, Broken, Desk};
+use crate::figures::{Access, Statistics};
+use crate::power::{Data, DeviceFactory, PowerConfig, PowerSwitch, TriggerSide};
+use crate::service::{self, Broken, Service};
 use crate::slots::Slots;
 use crate::sockets::Waker;
 use crate::syncer::Syncer;
@@ -31,14 +31,14 @@ use crate::timeline::Timeline;
 pub(super) type Clients<'a> = dyn service::Clients<Connection> + 'a;
 
 /// See the module.
-pub struct IscsiDesk {
+pub struct IscsiTarget {
     pub(super) facts: Facts,
     pub(super) timeline: Timeline<Unit<Disk>>,
     is_timed: bool,
-    pub(super) blocks: Blocks,
-    pub(super) power: Switch,
+    pub(super) blocks: UnitStore,
+    pub(super) power: PowerSwitch,
     /// Makes the disk anew; without it requests take no time, or the power cannot be cut.
-    pub(super) make_disk: Option<Maker<Disk>>,
+    pub(super) make_disk: Option<DeviceFactory<Disk>>,
     /// Commands are waiting in their sessions until less is kept of what writes replace.
     is_holding: bool,
     /// Without it the store has nothing to synchronise.
@@ -52,7 +52,7 @@ pub struct IscsiDesk {
     /// Initiators that the unit knows.
     initiators: Vec<Initiator>,
     next_initiator: u64,
-    pub(super) served: Served,
+    pub(super) served: Statistics,
 }
 
 /// An initiator: its name, and its part of the name of the session.
@@ -69,7 +69,7 @@ struct Syncing {
     due: Option<Wall>,
 }
 
-impl IscsiDesk {
+impl IscsiTarget {
     /// Serves `export`.
     ///
     /// # Errors
@@ -85,15 +85,15 @@ impl IscsiDesk {
         let is_timed = export.timing.is_some();
         let data = Data::new(export.store, facts.sector);
         let (data, make_disk) = match export.power {
-            Some(Power { capacity, device }) => (data.losing(capacity, is_timed), device),
+            Some(PowerConfig { capacity, device }) => (data.losing(capacity, is_timed), device),
             None => (data, None),
         };
-        let blocks = Blocks::new(data, facts.sector.0, facts.bytes().0);
+        let blocks = UnitStore::new(data, facts.sector.0, facts.bytes().0);
         let disk = match export.timing {
             Some(timing) => timing.device,
             None => Disk::instantly(facts.sectors, facts.sector),
         };
-        let power = Switch::default();
+        let power = PowerSwitch::default();
         let disk = disk.failing(power.injections().clone());
         let identity = Identity {
             product: facts.description.to_uppercase(),
@@ -119,7 +119,7 @@ impl IscsiDesk {
             touched: Vec::new(),
             initiators: Vec::new(),
             next_initiator: NOBODY + 1,
-            served: Served::default(),
+            served: Statistics::default(),
         })
     }
 
@@ -133,7 +133,7 @@ impl IscsiDesk {
             && let Some(task) = session.next_to_begin()
         {
             task.state = State::Begun;
-            if self.power.passes(Side::Before, task.access) {
+            if self.power.passes(TriggerSide::Before, task.access) {
                 return;
             }
             let data = std::mem::take(&mut task.data);
@@ -189,7 +189,7 @@ impl IscsiDesk {
             && let Some(task) = session.task(Tag(response.id as u32))
         {
             self.served.counts.written_bytes += task.writes_bytes;
-            self.power.passes(Side::After, task.access);
+            self.power.passes(TriggerSide::After, task.access);
         }
         let Response {
             id,
@@ -330,7 +330,7 @@ fn serial(name: &str) -> String {
     format!("{:08X}", name.bytes().fold(0x811c_9dc5, mix))
 }
 
-impl Desk for IscsiDesk {
+impl Service for IscsiTarget {
     type Session = Connection;
 
     fn opened(&mut self, number: usize, clients: &mut Clients<'_>) -> Vec<usize> {
@@ -417,7 +417,7 @@ impl Desk for IscsiDesk {
         self.timeline.timed().tasks() == 0
     }
 
-    fn end(self) -> Served {
+    fn end(self) -> Statistics {
         // What was written without a flush is kept, too, if that can be done.
         if let Some(file) = &self.file {
             let _ = file.sync_all();
@@ -426,7 +426,7 @@ impl Desk for IscsiDesk {
     }
 }
 
-impl IscsiDesk {
+impl IscsiTarget {
     /// Lets answers to these initiators' tasks go nowhere, so that none is taken for that of a
     /// newer task with the same name. Those that wait for the file keep their places there.
     pub(super) fn forget_answers(&mut self, of: impl Fn(u64, u64) -> bool) {

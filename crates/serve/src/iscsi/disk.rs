@@ -11,15 +11,15 @@ use diskarm_core::text::InputError;
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount};
 use diskarm_emulate::{Backing, Single};
 
-use crate::power::Injections;
-use crate::recording::{Tap, Tapped};
+use crate::power::InjectedFaults;
+use crate::recording::{Tap, Tappable};
 
 /// A device behind a unit, which may show fewer blocks than it has.
 pub struct Disk {
     device: Kind,
     sectors: SectorCount,
     tap: Option<Tap>,
-    injections: Injections,
+    injections: InjectedFaults,
 }
 
 enum Kind {
@@ -35,7 +35,7 @@ impl Disk {
             sectors: drive.capacity(),
             device: Kind::Drive(Box::new(drive)),
             tap: None,
-            injections: Injections::default(),
+            injections: InjectedFaults::default(),
         }
     }
 
@@ -45,17 +45,17 @@ impl Disk {
             device: Kind::Any(device),
             sectors,
             tap: None,
-            injections: Injections::default(),
+            injections: InjectedFaults::default(),
         }
     }
 
     /// One whose requests take no time.
     pub fn instantly(sectors: SectorCount, sector: Bytes) -> Self {
-        Self::any(Box::new(Instantly::new(sectors, sector)), sectors)
+        Self::any(Box::new(InstantDevice::new(sectors, sector)), sectors)
     }
 
     /// The same with blocks that fail.
-    pub(super) fn failing(self, injections: Injections) -> Self {
+    pub(super) fn failing(self, injections: InjectedFaults) -> Self {
         Self { injections, ..self }
     }
 
@@ -126,8 +126,8 @@ impl Device for Disk {
     }
 }
 
-impl Tapped for Disk {
-    fn tapped(self, tap: Tap) -> Self {
+impl Tappable for Disk {
+    fn with_tap(self, tap: Tap) -> Self {
         Self {
             tap: Some(tap),
             ..self
@@ -173,13 +173,13 @@ impl Backing for Disk {
 }
 
 /// A device whose requests take no time.
-pub struct Instantly {
+pub struct InstantDevice {
     sectors: SectorCount,
     sector: Bytes,
     done: VecDeque<Completion>,
 }
 
-impl Instantly {
+impl InstantDevice {
     /// One with this many blocks of this size.
     pub fn new(sectors: SectorCount, sector: Bytes) -> Self {
         Self {
@@ -190,7 +190,7 @@ impl Instantly {
     }
 }
 
-impl Device for Instantly {
+impl Device for InstantDevice {
     fn capacity(&self) -> SectorCount {
         self.sectors
     }

@@ -24,7 +24,7 @@ pub struct Frame<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unframed {
     /// It is longer than the other side may send, or its header cannot be trusted.
-    Lost,
+    Losses,
     /// The digest of its data is wrong.
     DataDigest([u8; Message::LENGTH]),
 }
@@ -48,9 +48,9 @@ impl Digests {
         let Some((header, _)) = input.split_first_chunk::<{ Message::LENGTH }>() else {
             return Ok(None);
         };
-        let lengths = Lengths::parse(header).map_err(|_| Unframed::Lost)?;
+        let lengths = Lengths::parse(header).map_err(|_| Unframed::Losses)?;
         if lengths.data_length as usize > max {
-            return Err(Unframed::Lost);
+            return Err(Unframed::Losses);
         }
         let headers = Message::LENGTH + lengths.ahs();
         let data_at = headers + if self.header { Digest::LENGTH } else { 0 };
@@ -61,7 +61,7 @@ impl Digests {
             return Ok(None);
         };
         if self.header && all[headers..data_at] != Digest::of(&all[..headers]).bytes() {
-            return Err(Unframed::Lost);
+            return Err(Unframed::Losses);
         }
         let padded = &all[data_at..data_end];
         if has_data_digest && all[data_end..] != Digest::of(padded).bytes() {
@@ -135,7 +135,7 @@ mod tests {
                 let partly = digests.first(&room[..length - 1], 5);
                 assert!(partly.expect("a message").is_none());
                 if !text.is_empty() {
-                    assert_eq!(digests.first(&room, 4).err(), Some(Unframed::Lost));
+                    assert_eq!(digests.first(&room, 4).err(), Some(Unframed::Losses));
                 }
             }
         }
@@ -154,7 +154,7 @@ mod tests {
             wrong[at] ^= 1;
             // A wrong length makes it another message, which has not arrived as a whole.
             let found = digests.first(&wrong, 1 << 20);
-            let is_lost = matches!(found, Err(Unframed::Lost) | Ok(None));
+            let is_lost = matches!(found, Err(Unframed::Losses) | Ok(None));
             let is_of_data = matches!(found, Err(Unframed::DataDigest(_)));
             assert!(if at < 52 { is_lost } else { is_of_data }, "{at}");
         }

@@ -5,11 +5,11 @@ use std::time::Instant as Wall;
 use diskarm_wire::iscsi::Serial;
 
 use super::connection::Connection;
-use super::desk::{Clients, IscsiDesk};
+use super::desk::{Clients, IscsiTarget};
 use super::session::{Joined, Session};
 use super::task::State;
 
-impl IscsiDesk {
+impl IscsiTarget {
     /// A connection begins a session. If that was there before, it takes the place of the old one
     /// (RFC 7143, "Session Reinstatement"), whose connections are returned.
     pub(super) fn begin_session(

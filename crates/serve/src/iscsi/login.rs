@@ -16,7 +16,7 @@ use super::register::{Member, Name};
 use super::security::{Claims, Security};
 use super::{PORTAL_GROUP, Settings, WINDOW, target_name};
 use crate::export::Facts;
-use crate::server::{Entry, Step};
+use crate::server::{Handshake, HandshakeStep};
 
 /// The longest data of a message of a login (RFC 7143: the default of MaxRecvDataSegmentLength).
 pub const MAX_DATA: usize = 8192;
@@ -97,9 +97,14 @@ impl Login {
     }
 
     /// Answers a request of the login.
-    fn answer(&mut self, frame: &Frame<'_>, exports: &[Facts], is_full: bool) -> Step<Connection> {
+    fn answer(
+        &mut self,
+        frame: &Frame<'_>,
+        exports: &[Facts],
+        is_full: bool,
+    ) -> HandshakeStep<Connection> {
         let Ok(Message::LoginRequest(request)) = Message::parse(&frame.header) else {
-            return Step::Close;
+            return HandshakeStep::Close;
         };
         match self.go_on(&request, frame.data, exports, is_full) {
             Ok(reply) => {
@@ -112,7 +117,7 @@ impl Login {
                 } else {
                     request.current
                 });
-                Step::Wait
+                HandshakeStep::Wait
             }
             Err(result) => {
                 let reply = Reply {
@@ -122,7 +127,7 @@ impl Login {
                     text: Vec::new(),
                 };
                 self.send(&request, result, &reply);
-                Step::Close
+                HandshakeStep::Close
             }
         }
     }
@@ -334,26 +339,26 @@ impl Login {
     }
 
     /// The login has succeeded.
-    fn begin(&mut self, request: &LoginRequest, exports: &[Facts]) -> Step<Connection> {
+    fn begin(&mut self, request: &LoginRequest, exports: &[Facts]) -> HandshakeStep<Connection> {
         let export = self.export(exports);
         let Some(export) = export.filter(|_| !self.is_discovery) else {
             let parameters = self.parameters;
             let discovery = Discovery::new(parameters, self.status, request.command);
             self.discovery = Some(discovery);
-            return Step::Wait;
+            return HandshakeStep::Wait;
         };
         let Some(member) = self.member.take() else {
-            return Step::Close;
+            return HandshakeStep::Close;
         };
         let (address, status) = (self.address.clone(), self.status);
         let first = self.joins.is_none().then_some(request.command);
         let mut connection = Connection::new(member, address, self.parameters, status, first);
         connection.preload(&self.input, &self.output);
-        Step::Agreed(export, Box::new(connection))
+        HandshakeStep::Agreed(export, Box::new(connection))
     }
 }
 
-impl Entry for Login {
+impl Handshake for Login {
     type Session = Connection;
 
     fn room(&self) -> usize {
@@ -377,9 +382,9 @@ impl Entry for Login {
         self.output.drain(..count);
     }
 
-    fn step(&mut self, exports: &[Facts], is_full: bool) -> Step<Connection> {
+    fn step(&mut self, exports: &[Facts], is_full: bool) -> HandshakeStep<Connection> {
         if !self.output.is_empty() {
-            return Step::Wait;
+            return HandshakeStep::Wait;
         }
         let input = std::mem::take(&mut self.input);
         let digests = self
@@ -390,14 +395,18 @@ impl Entry for Login {
             Ok(Some(frame)) => frame,
             Ok(None) => {
                 self.input = input;
-                return Step::Wait;
+                return HandshakeStep::Wait;
             }
-            Err(_) => return Step::Close,
+            Err(_) => return HandshakeStep::Close,
         };
         self.input = input[frame.length..].to_vec();
         if let Some(discovery) = &mut self.discovery {
             let is_over = discovery.answer(&frame, &self.address, exports, &mut self.output);
-            return if is_over { Step::Close } else { Step::Wait };
+            return if is_over {
+                HandshakeStep::Close
+            } else {
+                HandshakeStep::Wait
+            };
         }
         self.answer(&frame, exports, is_full)
     }

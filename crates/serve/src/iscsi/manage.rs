@@ -4,11 +4,11 @@ use std::time::Instant as Wall;
 
 use diskarm_wire::iscsi::{Message, Serial, TaskRequest, TaskResponse, function, task_response};
 
-use super::desk::{Clients, IscsiDesk};
+use super::desk::{Clients, IscsiTarget};
 use super::messages::By;
 use super::task::State;
 
-impl IscsiDesk {
+impl IscsiTarget {
     /// Executes a task management function.
     pub(super) fn manage(
         &mut self,

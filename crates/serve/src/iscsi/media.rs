@@ -9,12 +9,12 @@ use diskarm_core::request::{Op, Request};
 use diskarm_core::units::Lbn;
 use diskarm_emulate::Unavailable;
 
-use crate::power::{Cut, Data, Lost, Write};
+use crate::power::{Data, Losses, PowerCut, Write};
 use crate::store::Store;
 
 /// The data, of which the unit has a handle and the target another.
 #[derive(Clone)]
-pub struct Blocks(Arc<Mutex<Media>>);
+pub struct UnitStore(Arc<Mutex<Media>>);
 
 pub(super) struct Media {
     pub data: Data,
@@ -40,7 +40,7 @@ enum Under {
     Flush(u64),
 }
 
-impl Blocks {
+impl UnitStore {
     /// Those in `data`.
     pub fn new(data: Data, sector: u64, bytes: u64) -> Self {
         Self(Arc::new(Mutex::new(Media {
@@ -57,7 +57,7 @@ impl Blocks {
     ///
     /// # Errors
     /// Those of the store, in which then too much has survived.
-    pub fn cut(&self, cut: &Cut) -> io::Result<Lost> {
+    pub fn cut(&self, cut: &PowerCut) -> io::Result<Losses> {
         let mut media = self.media();
         media.under.clear();
         media.early.clear();
@@ -134,7 +134,7 @@ impl Media {
     }
 }
 
-impl diskarm_emulate::Store for Blocks {
+impl diskarm_emulate::Store for UnitStore {
     fn read(&mut self, at: Lbn, data: &mut [u8]) -> Result<(), Unavailable> {
         let mut media = self.media();
         let offset = at.0 * media.sector;

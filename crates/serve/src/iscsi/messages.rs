@@ -8,7 +8,7 @@ use diskarm_wire::iscsi::{
 };
 
 use super::connection::Connection;
-use super::desk::{Clients, IscsiDesk};
+use super::desk::{Clients, IscsiTarget};
 use super::discovery::targets;
 use super::reply::PIECE;
 use super::session::{Joined, Session};
@@ -27,7 +27,7 @@ pub struct By {
 /// Before the numbers of a message are filled in.
 const UNSET: Serial = Serial(0);
 
-impl IscsiDesk {
+impl IscsiTarget {
     /// Takes a message that has arrived, and those that have waited for it.
     ///
     /// # Errors

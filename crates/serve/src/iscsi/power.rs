@@ -4,14 +4,14 @@
 use std::io;
 use std::time::Instant as Wall;
 
-use super::desk::IscsiDesk;
+use super::desk::IscsiTarget;
 use super::disk::Disk;
-use crate::control::Powered;
+use crate::control::PowerControl;
 use crate::export::Facts;
-use crate::figures::Served;
-use crate::power::{Cut, Lost, Switch, Unwritten};
+use crate::figures::Statistics;
+use crate::power::{Losses, PendingWrite, PowerCut, PowerSwitch};
 
-impl IscsiDesk {
+impl IscsiTarget {
     /// Hears what has reached the media by now.
     fn note_landings(&mut self) {
         let (unit, at) = self.timeline.at(Wall::now());
@@ -19,8 +19,8 @@ impl IscsiDesk {
     }
 }
 
-impl Powered for IscsiDesk {
-    fn switch(&mut self) -> &mut Switch {
+impl PowerControl for IscsiTarget {
+    fn switch(&mut self) -> &mut PowerSwitch {
         &mut self.power
     }
 
@@ -32,12 +32,12 @@ impl Powered for IscsiDesk {
         self.blocks.media().data.can_lose()
     }
 
-    fn unwritten(&mut self) -> Vec<Unwritten> {
+    fn unwritten(&mut self) -> Vec<PendingWrite> {
         self.note_landings();
         self.blocks.media().data.unwritten()
     }
 
-    fn lose(&mut self, cut: &Cut) -> io::Result<Lost> {
+    fn lose(&mut self, cut: &PowerCut) -> io::Result<Losses> {
         self.note_landings();
         let lost = self.blocks.cut(cut);
         self.forget_answers(|_, _| true);
@@ -51,7 +51,7 @@ impl Powered for IscsiDesk {
         lost
     }
 
-    fn served(&mut self) -> &mut Served {
+    fn served(&mut self) -> &mut Statistics {
         &mut self.served
     }
 }

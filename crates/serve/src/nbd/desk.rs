@@ -11,9 +11,9 @@ use diskarm_wire::nbd::Error;
 use super::active::Active;
 use super::{Job, Kind, Next, Session, failure_of};
 use crate::export::{Export, Facts};
-use crate::figures::Served;
-use crate::power::{Data, Maker, Power, Side, Switch, Write};
-use crate::service::{self, Broken, Desk};
+use crate::figures::Statistics;
+use crate::power::{Data, DeviceFactory, PowerConfig, PowerSwitch, TriggerSide, Write};
+use crate::service::{self, Broken, Service};
 use crate::slots::Slots;
 use crate::sockets::Waker;
 use crate::store::Store as _;
@@ -22,7 +22,7 @@ use crate::timeline::Timeline;
 
 type Clients<'a> = dyn service::Clients<Session> + 'a;
 
-pub struct NbdDesk {
+pub struct NbdExport {
     pub(super) facts: Facts,
     pub(super) data: Data,
     /// Without it requests take no time.
@@ -33,15 +33,15 @@ pub struct NbdDesk {
     pub(super) jobs: Slots<Active>,
     /// Jobs with further parts, where parts take no time.
     pub(super) unfinished: Vec<usize>,
-    pub(super) power: Switch,
+    pub(super) power: PowerSwitch,
     /// Builds the device anew.
-    pub(super) device: Option<Maker<Box<dyn Device>>>,
+    pub(super) device: Option<DeviceFactory<Box<dyn Device>>>,
     /// Requests are waiting in their connections until less is kept of what writes replace.
     is_holding: bool,
-    pub(super) served: Served,
+    pub(super) served: Statistics,
 }
 
-impl NbdDesk {
+impl NbdExport {
     /// Serves `export`.
     ///
     /// # Errors
@@ -53,7 +53,7 @@ impl NbdDesk {
         };
         let data = Data::new(export.store, export.facts.sector);
         let (data, device) = match export.power {
-            Some(Power { capacity, device }) => {
+            Some(PowerConfig { capacity, device }) => {
                 (data.losing(capacity, export.timing.is_some()), device)
             }
             None => (data, None),
@@ -68,10 +68,10 @@ impl NbdDesk {
             syncer,
             jobs: Slots::default(),
             unfinished: Vec::new(),
-            power: Switch::default(),
+            power: PowerSwitch::default(),
             device,
             is_holding: false,
-            served: Served::default(),
+            served: Statistics::default(),
         };
         desk.watch_landings();
         Ok(desk)
@@ -128,7 +128,8 @@ impl NbdDesk {
         let number = active.connection?;
         clients.get_mut(number)?.reply(active.job, active.error);
         if active.error.is_none() {
-            self.power.passes(Side::After, active.job.kind.access());
+            self.power
+                .passes(TriggerSide::After, active.job.kind.access());
         }
         if let Some(due) = active.due {
             clients.due(number, due);
@@ -156,7 +157,7 @@ impl NbdDesk {
     fn begin(&mut self, number: usize, job: Job, now: Wall, clients: &mut Clients<'_>) {
         let access = job.kind.access();
         self.served.counts.count(access, job.length);
-        if self.power.passes(Side::Before, access) {
+        if self.power.passes(TriggerSide::Before, access) {
             return;
         }
         let has_file = self.syncer.is_some();
@@ -187,7 +188,7 @@ impl NbdDesk {
         }
         if !takes_time && !syncs {
             match job.kind {
-                _ if error.is_none() => _ = self.power.passes(Side::After, access),
+                _ if error.is_none() => _ = self.power.passes(TriggerSide::After, access),
                 Kind::Refused(..) => {}
                 _ => self.served.counts.failed += 1,
             }
@@ -282,7 +283,7 @@ impl NbdDesk {
     }
 }
 
-impl Desk for NbdDesk {
+impl Service for NbdExport {
     type Session = Session;
 
     fn take(
@@ -386,7 +387,7 @@ impl Desk for NbdDesk {
         self.jobs.len() == 0
     }
 
-    fn end(self) -> Served {
+    fn end(self) -> Statistics {
         // What was written without a flush is kept, too, if that can be done.
         if let Some(file) = self.data.to_sync() {
             let _ = file.sync_all();

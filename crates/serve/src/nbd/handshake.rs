@@ -13,7 +13,7 @@ use crate::export::Facts;
 const MAX_OPTION: usize = 1 << 16;
 
 /// A handshake under way. It holds at most one option, and the answer to one.
-pub struct Handshake {
+pub struct NbdHandshake {
     state: State,
     encryption: Encryption,
     /// What has arrived and was not looked at.
@@ -76,7 +76,7 @@ pub struct Agreed {
     pub rest: Vec<u8>,
 }
 
-impl Handshake {
+impl NbdHandshake {
     /// The beginning of a connection in plain text.
     pub fn new(encryption: Encryption) -> Self {
         let greeting = Greeting {

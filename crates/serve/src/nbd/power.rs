@@ -8,14 +8,14 @@ use diskarm_core::units::{Instant, Lbn, SectorCount};
 use diskarm_wire::nbd::Error;
 
 use super::active::Active;
-use super::desk::NbdDesk;
+use super::desk::NbdExport;
 use super::{Job, Kind};
-use crate::control::Powered;
+use crate::control::PowerControl;
 use crate::export::Facts;
-use crate::figures::Served;
-use crate::power::{Cut, Lost, Switch, Unwritten, Write};
+use crate::figures::Statistics;
+use crate::power::{Losses, PendingWrite, PowerCut, PowerSwitch, Write};
 
-impl NbdDesk {
+impl NbdExport {
     /// Begins to hear what has reached the media.
     pub(super) fn watch_landings(&mut self) {
         if let Some(timeline) = &mut self.timeline
@@ -89,8 +89,8 @@ impl NbdDesk {
     }
 }
 
-impl Powered for NbdDesk {
-    fn switch(&mut self) -> &mut Switch {
+impl PowerControl for NbdExport {
+    fn switch(&mut self) -> &mut PowerSwitch {
         &mut self.power
     }
 
@@ -102,12 +102,12 @@ impl Powered for NbdDesk {
         self.data.can_lose()
     }
 
-    fn unwritten(&mut self) -> Vec<Unwritten> {
+    fn unwritten(&mut self) -> Vec<PendingWrite> {
         self.note_landings(Wall::now());
         self.data.unwritten()
     }
 
-    fn lose(&mut self, cut: &Cut) -> io::Result<Lost> {
+    fn lose(&mut self, cut: &PowerCut) -> io::Result<Losses> {
         self.note_landings(Wall::now());
         let lost = self.data.cut(cut);
         self.unfinished.clear();
@@ -129,7 +129,7 @@ impl Powered for NbdDesk {
         lost
     }
 
-    fn served(&mut self) -> &mut Served {
+    fn served(&mut self) -> &mut Statistics {
         &mut self.served
     }
 }

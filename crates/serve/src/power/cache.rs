@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::cut::{Choice, Cut, Fate, Lost};
+use super::cut::{Choice, Fate, Losses, PowerCut};
 
 /// Writes in the order in which they arrived, and what their sectors held before.
 ///
@@ -71,7 +71,7 @@ impl Write {
 
 /// A write that is not on the media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Unwritten {
+pub struct PendingWrite {
     /// Its first sector.
     pub first_sector: u64,
     /// How many it has.
@@ -301,9 +301,9 @@ impl Cache {
     }
 
     /// The writes that are not on the media, in the order in which they arrived.
-    pub fn unwritten(&self) -> Vec<Unwritten> {
+    pub fn unwritten(&self) -> Vec<PendingWrite> {
         let left = self.writes.values().filter(|written| written.left > 0);
-        left.map(|written| Unwritten {
+        left.map(|written| PendingWrite {
             first_sector: written.first,
             sectors: written.sectors,
             landed_sectors: written.sectors - written.left,
@@ -314,7 +314,7 @@ impl Cache {
 
     /// Cuts the power: what sectors hold that do not keep their newest data. Afterwards it is
     /// empty.
-    pub fn cut(&mut self, cut: &Cut) -> (Vec<(u64, Before)>, Lost) {
+    pub fn cut(&mut self, cut: &PowerCut) -> (Vec<(u64, Before)>, Losses) {
         let fates = self.fates(cut);
         let mut reverted = Vec::new();
         let mut harmed = BTreeSet::new();
@@ -331,7 +331,7 @@ impl Cache {
         let lost_writes = acknowledged.count() as u64;
         let under_way = self.writes.values();
         let under_way = under_way.filter(|written| written.acknowledged.is_none());
-        let lost = Lost {
+        let lost = Losses {
             lost_writes,
             unfinished_writes: under_way.count() as u64,
             reverted_sectors: reverted.len() as u64,
@@ -350,7 +350,7 @@ impl Cache {
     }
 
     /// What becomes of each write, where chance decides.
-    fn fates(&self, cut: &Cut) -> BTreeMap<u64, Fate> {
+    fn fates(&self, cut: &PowerCut) -> BTreeMap<u64, Fate> {
         let mut fates = BTreeMap::new();
         let mut choice = Choice::new(cut.seed);
         if cut.worst {
@@ -370,7 +370,7 @@ impl Cache {
         sector: u64,
         versions: &[Version],
         fates: &BTreeMap<u64, Fate>,
-        cut: &Cut,
+        cut: &PowerCut,
     ) -> usize {
         let mut kept = 0;
         for (index, version) in versions.iter().enumerate() {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// A power cut. By default every write survives that is on the media as a whole, and no other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cut {
+pub struct PowerCut {
     /// Of the write in progress the sectors survive that are on the media; where requests take no
     /// time, a part of the oldest write that is not, at random.
     pub torn: bool,
@@ -18,7 +18,7 @@ pub struct Cut {
 
 /// What a power cut has taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Lost {
+pub struct Losses {
     /// Writes that had been acknowledged and are not there, or only in part.
     pub lost_writes: u64,
     /// Writes that had not been acknowledged.

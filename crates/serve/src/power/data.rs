@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::io;
 
-use super::cache::{Cache, Unwritten, Write};
-use super::cut::{Cut, Lost};
+use super::cache::{Cache, PendingWrite, Write};
+use super::cut::{Losses, PowerCut};
 use crate::store::{Extent, Store};
 use diskarm_core::device::Landed;
 use diskarm_core::units::{Bytes, SectorCount};
@@ -170,7 +170,7 @@ impl Data {
     }
 
     /// The writes that are not on the media.
-    pub fn unwritten(&self) -> Vec<Unwritten> {
+    pub fn unwritten(&self) -> Vec<PendingWrite> {
         self.cache.as_ref().map_or_else(Vec::new, Cache::unwritten)
     }
 
@@ -178,13 +178,13 @@ impl Data {
     ///
     /// # Errors
     /// Those of the store, in which then too much has survived.
-    pub fn cut(&mut self, cut: &Cut) -> io::Result<Lost> {
+    pub fn cut(&mut self, cut: &PowerCut) -> io::Result<Losses> {
         // What is on the media of writes under way belongs there.
         for write in self.cache.as_ref().map_or_else(Vec::new, Cache::planned) {
             self.carry_out(write)?;
         }
         let Some(cache) = &mut self.cache else {
-            return Ok(Lost::default());
+            return Ok(Losses::default());
         };
         let (reverted, lost) = cache.cut(cut);
         for (sector, before) in reverted {

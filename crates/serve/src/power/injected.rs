@@ -9,14 +9,14 @@ use serde::{Serialize, Serializer};
 
 /// Consecutive blocks that fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Injected {
+pub struct InjectedFault {
     /// Which, and for which transfers.
     pub blocks: BadBlocks,
     /// How many more requests fail; `None` if nothing but healing ends that.
     pub left: Option<u64>,
 }
 
-impl Injected {
+impl InjectedFault {
     /// The end of a range that ends with the disk: no disk has this many sectors.
     pub const ALL: Lbn = Lbn(1 << 48);
 }
@@ -35,7 +35,7 @@ pub fn affected_name(affected: Affected) -> &'static str {
     named.map_or("both", |(_, name)| name)
 }
 
-impl Serialize for Injected {
+impl Serialize for InjectedFault {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         struct Shown {
@@ -63,18 +63,18 @@ impl Serialize for Injected {
 
 /// The blocks of a disk that fail. A clone is of the same disk.
 #[derive(Clone, Debug, Default)]
-pub struct Injections(Arc<Mutex<Vec<Injected>>>);
+pub struct InjectedFaults(Arc<Mutex<Vec<InjectedFault>>>);
 
-impl Injections {
+impl InjectedFaults {
     /// Lets blocks fail.
-    pub fn inject(&self, injected: Injected) {
+    pub fn inject(&self, injected: InjectedFault) {
         self.all().push(injected);
     }
 
     /// Lets blocks of `[first, end)` fail no more. What is left of a range on either side of them
     /// fails as often as the range would have.
     pub fn heal(&self, first: Lbn, end: Lbn) {
-        let rest = |injected: Injected| {
+        let rest = |injected: InjectedFault| {
             let bad = injected.blocks;
             let before = BadBlocks {
                 end: bad.end.min(first),
@@ -86,14 +86,14 @@ impl Injections {
             };
             let parts = [before, after].into_iter();
             let parts = parts.filter(|blocks| blocks.first < blocks.end);
-            parts.map(move |blocks| Injected { blocks, ..injected })
+            parts.map(move |blocks| InjectedFault { blocks, ..injected })
         };
         let mut all = self.all();
         *all = all.drain(..).flat_map(rest).collect();
     }
 
     /// The blocks that fail, in the order in which they were injected.
-    pub fn list(&self) -> Vec<Injected> {
+    pub fn list(&self) -> Vec<InjectedFault> {
         self.all().clone()
     }
 
@@ -113,7 +113,7 @@ impl Injections {
         Some(block)
     }
 
-    fn all(&self) -> MutexGuard<'_, Vec<Injected>> {
+    fn all(&self) -> MutexGuard<'_, Vec<InjectedFault>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -125,24 +125,24 @@ mod tests {
 
     use super::*;
 
-    fn injected(first: u64, end: u64, left: Option<u64>) -> Injected {
+    fn injected(first: u64, end: u64, left: Option<u64>) -> InjectedFault {
         let blocks = BadBlocks {
             first: Lbn(first),
             end: Lbn(end),
             affected: Affected::Reads,
             retries: 0,
         };
-        Injected { blocks, left }
+        InjectedFault { blocks, left }
     }
 
-    fn read(all: &Injections, first: u64, sectors: u64) -> Option<u64> {
+    fn read(all: &InjectedFaults, first: u64, sectors: u64) -> Option<u64> {
         let request = Request::new(0, Op::Read, Lbn(first), SectorCount(sectors));
         all.fails(&request).map(|block| block.0)
     }
 
     #[test]
     fn a_range_fails_as_often_as_it_should() {
-        let all = Injections::default();
+        let all = InjectedFaults::default();
         all.inject(injected(8, 10, Some(2)));
         all.inject(injected(9, 12, None));
         // Only the range of the first bad block counts; writes and other blocks do not.
@@ -162,13 +162,13 @@ mod tests {
 
     #[test]
     fn what_is_left_of_a_range_fails_as_often() {
-        let all = Injections::default();
+        let all = InjectedFaults::default();
         all.inject(injected(8, 12, Some(3)));
         assert_eq!(read(&all, 9, 1), Some(9));
         all.heal(Lbn(9), Lbn(11));
         let rest = [injected(8, 9, Some(2)), injected(11, 12, Some(2))];
         assert_eq!(all.list(), rest);
-        all.heal(Lbn(0), Injected::ALL);
+        all.heal(Lbn(0), InjectedFault::ALL);
         assert_eq!(all.list(), []);
     }
 }

@@ -2,25 +2,25 @@
 
 use diskarm_core::units::Span;
 
-use super::Cut;
+use super::PowerCut;
 use crate::figures::Access;
 
 /// The power is cut when something happens, counted from when this is armed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Strike {
+pub struct Trigger {
     /// When it strikes.
-    pub when: When,
+    pub when: TriggerEvent,
     /// What survives.
-    pub cut: Cut,
+    pub cut: PowerCut,
 }
 
-/// What a [`Strike`] waits for.
+/// What a [`Trigger`] waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
+pub enum TriggerEvent {
     /// The n-th request of a kind.
     Request {
         /// Before or after it.
-        side: Side,
+        side: TriggerSide,
         /// Flushes, or writes; zeroes are writes.
         access: Access,
         /// At which, at least the first.
@@ -32,16 +32,16 @@ pub enum When {
 
 /// Before or after a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum TriggerSide {
     /// When it has arrived, with its data: the drive does not get it.
     Before,
     /// When it has been answered.
     After,
 }
 
-impl When {
+impl TriggerEvent {
     /// A request has got to `at`; returns whether this was what it waits for.
-    pub fn passes(&mut self, at: Side, found: Access) -> bool {
+    pub fn passes(&mut self, at: TriggerSide, found: Access) -> bool {
         let Self::Request { side, access, nth } = self else {
             return false;
         };

@@ -2,24 +2,24 @@
 
 use std::time::{Duration, Instant as Wall};
 
-use super::{Cut, Injections, Lost, Side, Strike, When};
+use super::{InjectedFaults, Losses, PowerCut, Trigger, TriggerEvent, TriggerSide};
 use crate::figures::Access;
 
 /// See the module.
 #[derive(Clone, Debug)]
-pub struct Switch {
+pub struct PowerSwitch {
     is_on: bool,
-    strike: Option<Strike>,
+    strike: Option<Trigger>,
     /// When the strike comes, if it waits for a time.
     strikes_at: Option<Wall>,
     /// A cut that comes when what has been answered is on its way.
-    due: Option<Cut>,
+    due: Option<PowerCut>,
     /// What the last cut has taken.
-    lost: Option<Lost>,
-    injections: Injections,
+    lost: Option<Losses>,
+    injections: InjectedFaults,
 }
 
-impl Default for Switch {
+impl Default for PowerSwitch {
     fn default() -> Self {
         Self {
             is_on: true,
@@ -27,12 +27,12 @@ impl Default for Switch {
             strikes_at: None,
             due: None,
             lost: None,
-            injections: Injections::default(),
+            injections: InjectedFaults::default(),
         }
     }
 }
 
-impl Switch {
+impl PowerSwitch {
     /// Whether the power is on.
     pub fn is_on(&self) -> bool {
         self.is_on
@@ -44,7 +44,7 @@ impl Switch {
     }
 
     /// A request has got to `side`. Returns whether the power goes now.
-    pub fn passes(&mut self, side: Side, access: Access) -> bool {
+    pub fn passes(&mut self, side: TriggerSide, access: Access) -> bool {
         let Some(strike) = &mut self.strike else {
             return false;
         };
@@ -57,10 +57,12 @@ impl Switch {
     }
 
     /// Lets `strike` wait from now on; another that waits is forgotten.
-    pub fn arm(&mut self, strike: Strike, now: Wall) {
+    pub fn arm(&mut self, strike: Trigger, now: Wall) {
         self.strikes_at = match strike.when {
-            When::Time(span) => Some(now + Duration::from_nanos(span.as_ns().unsigned_abs())),
-            When::Request { .. } => None,
+            TriggerEvent::Time(span) => {
+                Some(now + Duration::from_nanos(span.as_ns().unsigned_abs()))
+            }
+            TriggerEvent::Request { .. } => None,
         };
         self.strike = Some(strike);
     }
@@ -71,7 +73,7 @@ impl Switch {
     }
 
     /// The cut that is due by now.
-    pub fn take_due(&mut self, now: Wall) -> Option<Cut> {
+    pub fn take_due(&mut self, now: Wall) -> Option<PowerCut> {
         if self.strikes_at.is_some_and(|at| at <= now) {
             self.due = self.strike.map(|strike| strike.cut);
             self.forget_strike();
@@ -85,14 +87,14 @@ impl Switch {
     }
 
     /// The power is off.
-    pub fn went_off(&mut self, lost: Lost) {
+    pub fn went_off(&mut self, lost: Losses) {
         self.is_on = false;
         self.forget_strike();
         self.lost = Some(lost);
     }
 
     /// What the last cut has taken.
-    pub fn lost(&self) -> Option<Lost> {
+    pub fn lost(&self) -> Option<Losses> {
         self.lost
     }
 
@@ -102,7 +104,7 @@ impl Switch {
     }
 
     /// The blocks that fail.
-    pub fn injections(&self) -> &Injections {
+    pub fn injections(&self) -> &InjectedFaults {
         &self.injections
     }
 }
@@ -113,21 +115,21 @@ mod tests {
 
     use super::*;
 
-    fn strike(when: When, seed: u64) -> Strike {
-        let cut = Cut {
+    fn strike(when: TriggerEvent, seed: u64) -> Trigger {
+        let cut = PowerCut {
             torn: false,
             worst: false,
             seed,
         };
-        Strike { when, cut }
+        Trigger { when, cut }
     }
 
     #[test]
     fn a_strike_waits_for_its_time() {
         let now = Wall::now();
         let ms = Duration::from_millis;
-        let mut switch = Switch::default();
-        switch.arm(strike(When::Time(Span::from_ms(20.0)), 1), now);
+        let mut switch = PowerSwitch::default();
+        switch.arm(strike(TriggerEvent::Time(Span::from_ms(20.0)), 1), now);
         assert_eq!(switch.strikes_at(), Some(now + ms(20)));
         assert_eq!(switch.take_due(now + ms(19)), None);
         let cut = switch.take_due(now + ms(20)).expect("a cut");
@@ -139,23 +141,23 @@ mod tests {
     fn a_strike_takes_the_place_of_one_that_waits() {
         let now = Wall::now();
         let later = now + Duration::from_secs(1);
-        let flush = When::Request {
-            side: Side::Before,
+        let flush = TriggerEvent::Request {
+            side: TriggerSide::Before,
             access: Access::Flush,
             nth: 1,
         };
-        let time = When::Time(Span::from_ms(20.0));
-        let mut switch = Switch::default();
+        let time = TriggerEvent::Time(Span::from_ms(20.0));
+        let mut switch = PowerSwitch::default();
         switch.arm(strike(time, 1), now);
         switch.arm(strike(flush, 2), now);
         assert_eq!(switch.take_due(later), None);
-        assert!(switch.passes(Side::Before, Access::Flush));
+        assert!(switch.passes(TriggerSide::Before, Access::Flush));
         assert_eq!(switch.take_due(now).map(|cut| cut.seed), Some(2));
         switch.arm(strike(flush, 3), now);
         switch.arm(strike(time, 4), now);
-        assert!(!switch.passes(Side::Before, Access::Flush));
+        assert!(!switch.passes(TriggerSide::Before, Access::Flush));
         // Nor does a time strike that a cut came before.
-        switch.went_off(Lost::default());
+        switch.went_off(Losses::default());
         assert_eq!(switch.take_due(later), None);
     }
 }

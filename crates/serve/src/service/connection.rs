@@ -5,8 +5,8 @@ use std::time::Instant as Wall;
 
 use diskarm_core::units::Span;
 
-use super::{Desk, Session};
-use crate::figures::Served;
+use super::{Service, Session};
+use crate::figures::Statistics;
 use crate::server::Permit;
 use crate::stream::Stream;
 
@@ -59,7 +59,7 @@ impl<S: Session> Connection<S> {
     ///
     /// # Errors
     /// If the connection is gone, or has to be closed.
-    pub fn send(&mut self, desk: &mut impl Desk<Session = S>) -> io::Result<bool> {
+    pub fn send(&mut self, desk: &mut impl Service<Session = S>) -> io::Result<bool> {
         let mut has_sent = false;
         self.stream.flush()?;
         let mut left = Wall::now();
@@ -84,7 +84,7 @@ impl<S: Session> Connection<S> {
 }
 
 /// Records how late replies that were `due` left.
-fn record(due: &mut Vec<Wall>, left: Wall, served: &mut Served) {
+fn record(due: &mut Vec<Wall>, left: Wall, served: &mut Statistics) {
     for due in due.drain(..) {
         let late = left.saturating_duration_since(due).as_nanos();
         served.left_late(Span::from_ns(late as i64));

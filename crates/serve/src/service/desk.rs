@@ -3,8 +3,8 @@
 use std::time::Instant as Wall;
 
 use super::Connection;
-use crate::control::Powered;
-use crate::figures::Served;
+use crate::control::PowerControl;
+use crate::figures::Statistics;
 use crate::slots::Slots;
 
 /// The sessions of a service, by their numbers.
@@ -69,7 +69,7 @@ pub trait Session: Send + 'static {
 }
 
 /// The requests of all clients of an export.
-pub trait Desk: Powered + Send + 'static {
+pub trait Service: PowerControl + Send + 'static {
     /// Its side of a connection.
     type Session: Session;
 
@@ -117,5 +117,5 @@ pub trait Desk: Powered + Send + 'static {
     fn is_idle(&self) -> bool;
 
     /// The service has ended.
-    fn end(self) -> Served;
+    fn end(self) -> Statistics;
 }

@@ -158,10 +158,10 @@ fn a_file_is_served_once_and_has_the_size_of_its_export() {
 #[test]
 fn stores_are_parsed() {
     for text in ["memory", "file:a", "snapshot:/a:b"] {
-        let parsed = StoreChoice::parse(text).expect("a store");
+        let parsed = StoreSpec::parse(text).expect("a store");
         assert_eq!(parsed.to_string(), text);
     }
     for wrong in ["", "file", "file:", "memory:", "disk:a"] {
-        assert_eq!(StoreChoice::parse(wrong), None, "{wrong}");
+        assert_eq!(StoreSpec::parse(wrong), None, "{wrong}");
     }
 }

@@ -3,10 +3,11 @@
 use std::time::Instant;
 
 use diskarm_core::units::Span;
-use diskarm_serve::iscsi::{Accounts, Connection, Iscsi, IscsiDesk, Login, target_name};
-use diskarm_serve::store::StoreChoice;
+use diskarm_serve::iscsi::{Accounts, Connection, Iscsi, IscsiTarget, Login, target_name};
+use diskarm_serve::store::StoreSpec;
 use diskarm_serve::{
-    Clients, Desk, Entry, Facts, POLICY, Pace, Session as _, Setting, Step, Waker, Woken,
+    Clients, DEFAULT_POLICY, ExportSpec, Facts, Handshake, HandshakeStep, Pace, Service,
+    Session as _, WakeReceiver, Waker,
 };
 use diskarm_wire::iscsi::text::Writer;
 use diskarm_wire::iscsi::{
@@ -57,14 +58,14 @@ pub fn value<'a>(data: &'a [u8], key: &str) -> Option<&'a str> {
         .map(|(_, value)| value)
 }
 
-pub fn setting(name: &str) -> Setting {
-    Setting {
+pub fn setting(name: &str) -> ExportSpec {
+    ExportSpec {
         name: name.to_owned(),
         drive: "hp-c2247".to_owned(),
         changes: Vec::new(),
-        policy: POLICY.to_owned(),
+        policy: DEFAULT_POLICY.to_owned(),
         size: Some("1 MiB".to_owned()),
-        store: StoreChoice::Memory,
+        store: StoreSpec::Memory,
         is_read_only: name == "fixed",
         record: None,
         bound: None,
@@ -139,11 +140,11 @@ impl Entering {
         let mut output = Vec::new();
         loop {
             match self.login.step(&self.facts, is_full) {
-                Step::Wait if self.login.output().is_empty() => break,
-                Step::Wait => {}
-                Step::Secure => panic!("iSCSI has no TLS"),
-                Step::Close => self.is_closed = true,
-                Step::Agreed(_, session) => self.session = Some(session),
+                HandshakeStep::Wait if self.login.output().is_empty() => break,
+                HandshakeStep::Wait => {}
+                HandshakeStep::StartTls => panic!("iSCSI has no TLS"),
+                HandshakeStep::Close => self.is_closed = true,
+                HandshakeStep::Agreed(_, session) => self.session = Some(session),
             }
             if let Some(session) = &mut self.session {
                 let count = session.output().len();
@@ -197,11 +198,11 @@ impl Clients<Connection> for Sessions {
 /// A target with its sessions.
 pub struct Target {
     pub iscsi: Iscsi,
-    pub desk: IscsiDesk,
+    pub desk: IscsiTarget,
     pub sessions: Sessions,
     /// Connections for which there was something to do.
     touched: Vec<usize>,
-    _woken: Woken,
+    _woken: WakeReceiver,
 }
 
 /// The initiator's side of a session.
@@ -218,7 +219,7 @@ impl Target {
     pub fn new(name: &str) -> Self {
         let (waker, woken) = Waker::new().expect("a socket");
         let export = setting(name).build_unit(PACE, 1).expect("an export");
-        let desk = IscsiDesk::new(export, waker).expect("a desk");
+        let desk = IscsiTarget::new(export, waker).expect("a desk");
         Self {
             iscsi: Iscsi::new(None),
             desk,

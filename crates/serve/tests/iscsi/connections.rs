@@ -1,7 +1,7 @@
 //! Sessions of several connections (RFC 7143): how they join, whose answer goes where, and what is
 //! left when one of them ends.
 
-use diskarm_serve::control::Powered as _;
+use diskarm_serve::control::PowerControl as _;
 use diskarm_wire::iscsi::{
     Command, LoginRequest, LogoutRequest, Message, Serial, Tag, TaskRequest, function,
     login_status, logout_reason, logout_response, stage, task_response,

@@ -3,7 +3,7 @@
 use diskarm_extract::{Data, Transport as _};
 use diskarm_initiator::{Address as Place, Session};
 use diskarm_serve::iscsi::{Iscsi, MAX_COST, target_name};
-use diskarm_serve::{Address, Listener, Server, Setting};
+use diskarm_serve::{Address, ExportSpec, Listener, Server};
 use diskarm_wire::Sense;
 use diskarm_wire::command::{Blocks, Caching, Command, Size};
 use diskarm_wire::sense::{Code, Key};
@@ -51,7 +51,7 @@ fn a_command_that_alone_takes_too_much_memory_is_refused() {
     let name = format!("diskarm-{}-iscsi-long.toml", std::process::id());
     let path = std::env::temp_dir().join(name);
     std::fs::write(&path, text).expect("a file");
-    let setting = Setting {
+    let setting = ExportSpec {
         drive: path.to_str().expect("UTF-8").to_owned(),
         size: Some("128 MiB".to_owned()),
         ..setting("")

@@ -1,7 +1,7 @@
 //! Commands and their data, task management, and how sessions end.
 
-use diskarm_serve::control::Powered as _;
-use diskarm_serve::{Desk, Session as _};
+use diskarm_serve::control::PowerControl as _;
+use diskarm_serve::{Service, Session as _};
 use diskarm_wire::iscsi::{
     DataOut, Lengths, LogoutRequest, Lun, Message, NopIn, NopOut, Response, Serial, Tag,
     TaskRequest, TextRequest, attribute, function, logout_reason, reject_reason, segment,

@@ -7,8 +7,8 @@ use diskarm_core::device::{Completion, Device, Landed, Refused};
 use diskarm_core::request::Request;
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount};
 use diskarm_emulate::{Attribute, Status, Store as _, Task, Unit};
-use diskarm_serve::iscsi::{Blocks, Disk};
-use diskarm_serve::power::{Cut, Data};
+use diskarm_serve::iscsi::{Disk, UnitStore};
+use diskarm_serve::power::{Data, PowerCut};
 use diskarm_serve::store::SparseStore;
 use diskarm_wire::command::{Blocks as Range, Caching, Command, Size};
 
@@ -70,7 +70,7 @@ impl Bench {
     fn new() -> Self {
         let store = SparseStore::empty(SECTORS * SECTOR);
         let data = Data::new(Box::new(store), Bytes(SECTOR)).losing(SectorCount(1 << 20), true);
-        let blocks = Blocks::new(data, SECTOR, SECTORS * SECTOR);
+        let blocks = UnitStore::new(data, SECTOR, SECTORS * SECTOR);
         let is_shut = Arc::default();
         let gated = Gated {
             drive: maker("sata-4tb-7200", "fcfs")(),
@@ -155,7 +155,7 @@ impl Bench {
 
     fn cut(&mut self) {
         self.unit.follow(self.now);
-        self.blocks.cut(&Cut::default()).expect("memory");
+        self.blocks.cut(&PowerCut::default()).expect("memory");
     }
 }
 

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use diskarm_core::units::Span;
-use diskarm_serve::control::{Controller, Named, ask};
+use diskarm_serve::control::{ControlServer, ExportCommand, ask};
 use diskarm_serve::nbd::Nbd;
-use diskarm_serve::{Address, CONNECTIONS, Export, Listener, Pace, Server, Setting, Speed};
+use diskarm_serve::{
+    Address, DEFAULT_MAX_CONNECTIONS, Export, ExportSpec, Listener, Pace, Server, Speed,
+};
 use diskarm_wire::nbd::option::{AnswerHeader, Choice, OptionHeader, answer, code};
 use diskarm_wire::nbd::reply::Simple;
 use diskarm_wire::nbd::{Command, Greeting, Headers, Request};
@@ -41,7 +43,7 @@ pub fn serve_so(
     (socket, control): (&Path, &Path),
     change: impl FnOnce(Export) -> Export,
 ) -> Server {
-    let setting = Setting::parse(text, "--export").expect("a setting");
+    let setting = ExportSpec::parse(text, "--export").expect("a setting");
     let pace = Pace {
         speed: speed.map(|factor| Speed::new(factor).expect("a speed")),
         spins: false,
@@ -51,10 +53,15 @@ pub fn serve_so(
     let bytes = export.facts.bytes();
     let bind = |path: &Path| Listener::bind(&Address::Unix(path.to_owned())).expect("a socket");
     let listeners = vec![bind(socket)];
-    let server = Server::start_controlled(Nbd::default(), vec![export], listeners, CONNECTIONS);
+    let server = Server::start_controlled(
+        Nbd::default(),
+        vec![export],
+        listeners,
+        DEFAULT_MAX_CONNECTIONS,
+    );
     let server = server.expect("a server");
-    let figures = move |_, served: &_| setting.figures(pace, bytes, served);
-    let controller = Controller {
+    let figures = move |_, served: &_| setting.statistics(pace, bytes, served);
+    let controller = ControlServer {
         remotes: server.remotes(),
         figures: Box::new(figures),
     };
@@ -102,7 +109,7 @@ impl Running {
 
 /// What a control socket answers.
 pub fn ask_at(control: &Path, line: &str) -> Value {
-    let named = Named::parse(line).expect("a command");
+    let named = ExportCommand::parse(line).expect("a command");
     let answer = ask(control, &named).expect("a server");
     serde_json::from_str(&answer).expect("JSON")
 }

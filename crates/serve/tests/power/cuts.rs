@@ -7,9 +7,9 @@ use diskarm_core::device::{Device, Landed, Status};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_rewrite::Edit;
-use diskarm_serve::power::{Cut, Data, Write};
+use diskarm_serve::power::{Data, PowerCut, Write};
 use diskarm_serve::store::{SparseStore, Store};
-use diskarm_serve::{Pace, Setting, Speed};
+use diskarm_serve::{ExportSpec, Pace, Speed};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -51,7 +51,7 @@ pub fn deferring(room: u64, in_gaps: bool) -> Make {
 
 fn changed(drive: &str, policy: &str, changes: Vec<Edit>) -> Make {
     let text = format!("x(drive={drive}, policy={policy})");
-    let mut setting = Setting::parse(&text, "--export").expect("a setting");
+    let mut setting = ExportSpec::parse(&text, "--export").expect("a setting");
     setting.changes = changes;
     let pace = Pace {
         speed: Some(Speed::REAL),
@@ -205,7 +205,7 @@ impl Bench {
     }
 
     /// Cuts the power; returns what every sector holds.
-    fn cut(&mut self, cut: &Cut) -> Vec<u8> {
+    fn cut(&mut self, cut: &PowerCut) -> Vec<u8> {
         self.data.cut(cut).expect("memory");
         assert_eq!(self.data.kept(), 0);
         self.under.clear();
@@ -243,7 +243,7 @@ const DRIVES: [(&str, &str); 5] = [
 
 /// Checks cuts of drives against the model; returns how many sectors held older data than the
 /// newest.
-fn check(cut: &Cut, overlaps: bool, expected: impl Fn(&Model, u64, u8)) -> usize {
+fn check(cut: &PowerCut, overlaps: bool, expected: impl Fn(&Model, u64, u8)) -> usize {
     let mut reverted = 0;
     let drives = DRIVES.map(|(drive, policy)| maker(drive, policy));
     let deferring =
@@ -255,7 +255,7 @@ fn check(cut: &Cut, overlaps: bool, expected: impl Fn(&Model, u64, u8)) -> usize
             for round in 0..3 {
                 let (requests, longest_us) = (1 + bench.below(20), 1 + bench.below(30_000));
                 bench.run(requests, longest_us);
-                let held = bench.cut(&Cut {
+                let held = bench.cut(&PowerCut {
                     seed: seed + round,
                     ..*cut
                 });
@@ -272,7 +272,7 @@ fn check(cut: &Cut, overlaps: bool, expected: impl Fn(&Model, u64, u8)) -> usize
 
 #[test]
 fn what_is_on_the_media_as_a_whole_survives_and_nothing_else() {
-    let reverted = check(&Cut::default(), false, |model, sector, held| {
+    let reverted = check(&PowerCut::default(), false, |model, sector, held| {
         assert_eq!(held, model.after_plain(sector), "sector {sector}");
     });
     assert!(reverted > 1000, "{reverted}");
@@ -280,9 +280,9 @@ fn what_is_on_the_media_as_a_whole_survives_and_nothing_else() {
 
 #[test]
 fn torn_writes_survive_sector_by_sector() {
-    let torn = Cut {
+    let torn = PowerCut {
         torn: true,
-        ..Cut::default()
+        ..PowerCut::default()
     };
     let differ = std::cell::Cell::new(0);
     let reverted = check(&torn, false, |model, sector, held| {
@@ -297,9 +297,9 @@ fn torn_writes_survive_sector_by_sector() {
 
 #[test]
 fn the_worst_cut_takes_only_what_was_not_safe() {
-    let worst = Cut {
+    let worst = PowerCut {
         worst: true,
-        ..Cut::default()
+        ..PowerCut::default()
     };
     let reordered = std::cell::Cell::new(0);
     let reverted = check(&worst, true, |model, sector, held| {
@@ -321,11 +321,11 @@ fn the_worst_cut_takes_only_what_was_not_safe() {
 /// A drive may write those in any order, but what was flushed stays.
 #[test]
 fn writes_of_the_same_sectors_may_be_under_way_at_once() {
-    let torn = Cut {
+    let torn = PowerCut {
         torn: true,
-        ..Cut::default()
+        ..PowerCut::default()
     };
-    for cut in [Cut::default(), torn] {
+    for cut in [PowerCut::default(), torn] {
         check(&cut, true, |model, sector, held| {
             let allowed = model.allowed(sector);
             assert!(
@@ -342,7 +342,7 @@ fn equal_seeds_choose_equally() {
     let held = |seed| {
         let mut bench = Bench::new(&make, 7);
         bench.run(30, 2000);
-        let worst = Cut {
+        let worst = PowerCut {
             worst: true,
             torn: true,
             seed,
@@ -387,7 +387,7 @@ fn a_drive_keeps_no_more_than_its_buffer_holds() {
         }
         // The last two writes of four sectors.
         assert_eq!(data.kept(), 8);
-        let lost = data.cut(&Cut::default()).expect("memory");
+        let lost = data.cut(&PowerCut::default()).expect("memory");
         assert_eq!(lost.lost_writes, if is_timed { 0 } else { 2 });
     }
 }
@@ -417,15 +417,15 @@ fn a_trim_takes_effect_after_the_writes_before_it() {
     write(&mut data, 2);
     // The first write lands, and the trim with it.
     data.landed(&landed);
-    data.cut(&Cut::default()).expect("memory");
+    data.cut(&PowerCut::default()).expect("memory");
     assert_eq!(byte(&mut data), 0);
     write(&mut data, 3);
     data.trim(0, SECTOR).expect("memory");
-    data.cut(&Cut::default()).expect("memory");
+    data.cut(&PowerCut::default()).expect("memory");
     assert_eq!(byte(&mut data), 0);
     write(&mut data, 4);
     data.landed(&landed);
     write(&mut data, 5);
-    data.cut(&Cut::default()).expect("memory");
+    data.cut(&PowerCut::default()).expect("memory");
     assert_eq!(byte(&mut data), 4);
 }

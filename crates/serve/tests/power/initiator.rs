@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use diskarm_core::units::Span;
 use diskarm_extract::{Broken, Data, Transport as _};
 use diskarm_initiator::{Address as Place, Session};
-use diskarm_serve::control::Controller;
+use diskarm_serve::control::ControlServer;
 use diskarm_serve::iscsi::{Disk, Iscsi, target_name};
-use diskarm_serve::{Address, CONNECTIONS, Export, Listener, Pace, Server, Setting, Speed};
+use diskarm_serve::{
+    Address, DEFAULT_MAX_CONNECTIONS, Export, ExportSpec, Listener, Pace, Server, Speed,
+};
 use diskarm_wire::Sense;
 use diskarm_wire::command::{Blocks, Caching, Command, Size};
 use diskarm_wire::sense::{Code, Key};
@@ -39,7 +41,7 @@ impl Running {
         change: impl FnOnce(Export<Disk>) -> Export<Disk>,
     ) -> Self {
         let text = format!("db(drive={drive}, size=1 MiB)");
-        let setting = Setting::parse(&text, "--export").expect("a setting");
+        let setting = ExportSpec::parse(&text, "--export").expect("a setting");
         let pace = Pace {
             speed: speed.map(|factor| Speed::new(factor).expect("a speed")),
             spins: false,
@@ -51,11 +53,16 @@ impl Running {
         let listener = Listener::bind(&address).expect("a port");
         let port = listener.tcp_address().expect("TCP").port();
         let target = Iscsi::new(None);
-        let server = Server::start_controlled(target, vec![export], vec![listener], CONNECTIONS);
+        let server = Server::start_controlled(
+            target,
+            vec![export],
+            vec![listener],
+            DEFAULT_MAX_CONNECTIONS,
+        );
         let server = server.expect("a server");
-        let controller = Controller {
+        let controller = ControlServer {
             remotes: server.remotes(),
-            figures: Box::new(move |_, served| setting.figures(pace, bytes, served)),
+            figures: Box::new(move |_, served| setting.statistics(pace, bytes, served)),
         };
         let control = name_of(&format!("target-{name}"));
         let socket = Listener::bind(&Address::Unix(control.clone())).expect("a socket");

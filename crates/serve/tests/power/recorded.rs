@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use diskarm_serve::{Recorder, Tap, Tapped as _};
+use diskarm_serve::{Recorder, Tap, Tappable as _};
 use diskarm_simulate::{Blocks, Model};
 use diskarm_wire::nbd::Command;
 
@@ -37,7 +37,7 @@ fn a_recording_goes_on_after_a_power_cut() {
         let again = tap.clone();
         export.power = export.power.map(|power| power.watched(again));
         let mut timing = export.timing.expect("a drive");
-        timing.device = timing.device.tapped(tap);
+        timing.device = timing.device.with_tap(tap);
         export.timing = Some(timing);
         export
     });
@@ -69,7 +69,7 @@ fn a_command_that_fails_by_an_injected_error_is_recorded() {
     let (path, recorder, tap) = record("recorded-target.spc");
     let running = target::Running::start_so("recorded", DRIVE, Some(1000.0), |mut export| {
         let mut timing = export.timing.expect("a drive");
-        timing.device = timing.device.tapped(tap);
+        timing.device = timing.device.with_tap(tap);
         export.timing = Some(timing);
         export
     });

@@ -7,8 +7,8 @@ use diskarm_core::device::{Completion, Device, Landed, Refused};
 use diskarm_core::request::Request;
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_emulate::{Attribute, Status, Store as _, Task, Unit};
-use diskarm_serve::iscsi::{Blocks, Disk};
-use diskarm_serve::power::{Cut, Data};
+use diskarm_serve::iscsi::{Disk, UnitStore};
+use diskarm_serve::power::{Data, PowerCut};
 use diskarm_serve::store::SparseStore;
 use diskarm_wire::command::{Blocks as Range, Caching, Command, Size};
 use rand_core::{Rng, SeedableRng};
@@ -96,7 +96,7 @@ impl Bench {
             Bytes(SECTOR),
         );
         let data = data.losing(SectorCount(1 << 20), true);
-        let blocks = Blocks::new(data, SECTOR, SECTORS * SECTOR);
+        let blocks = UnitStore::new(data, SECTOR, SECTORS * SECTOR);
         let disk = disk(make, &landed);
         Self {
             make: make.clone(),
@@ -291,7 +291,7 @@ impl Bench {
     }
 
     /// Cuts the power; returns what every sector holds.
-    fn cut(&mut self, cut: &Cut) -> Vec<u8> {
+    fn cut(&mut self, cut: &PowerCut) -> Vec<u8> {
         self.unit.follow(self.now);
         self.blocks.cut(cut).expect("memory");
         self.landed.lock().expect("sound").clear();
@@ -327,7 +327,7 @@ const DRIVES: [(&str, &str); 3] = [
 
 /// Checks cuts of units against the model; returns how many sectors held older data than the
 /// newest, and how many commands were aborted.
-fn check(cut: &Cut, expected: impl Fn(&Model, u64, u8)) -> (usize, usize) {
+fn check(cut: &PowerCut, expected: impl Fn(&Model, u64, u8)) -> (usize, usize) {
     let (mut reverted, mut aborted) = (0, 0);
     let drives = DRIVES.map(|(drive, policy)| maker(drive, policy));
     for make in drives.into_iter().chain([deferring(24, true)]) {
@@ -337,7 +337,7 @@ fn check(cut: &Cut, expected: impl Fn(&Model, u64, u8)) -> (usize, usize) {
                 let (commands, longest_us) = (1 + bench.below(20), 1 + bench.below(30_000));
                 bench.run(commands, longest_us);
                 let seed = seed + round;
-                let held = bench.cut(&Cut { seed, ..*cut });
+                let held = bench.cut(&PowerCut { seed, ..*cut });
                 for (sector, held) in (0..).zip(&held) {
                     expected(&bench.model, sector, *held);
                     reverted += usize::from(bench.model.after(sector, |_| true) != *held);
@@ -353,7 +353,7 @@ fn check(cut: &Cut, expected: impl Fn(&Model, u64, u8)) -> (usize, usize) {
 
 #[test]
 fn of_a_unit_survives_what_is_on_the_media_as_a_whole_and_nothing_else() {
-    let (reverted, aborted) = check(&Cut::default(), |model, sector, held| {
+    let (reverted, aborted) = check(&PowerCut::default(), |model, sector, held| {
         assert_eq!(held, model.after_plain(sector), "sector {sector}");
     });
     assert!(reverted > 1000 && aborted > 50, "{reverted} {aborted}");
@@ -361,9 +361,9 @@ fn of_a_unit_survives_what_is_on_the_media_as_a_whole_and_nothing_else() {
 
 #[test]
 fn of_a_unit_torn_writes_survive_sector_by_sector() {
-    let torn = Cut {
+    let torn = PowerCut {
         torn: true,
-        ..Cut::default()
+        ..PowerCut::default()
     };
     let differ = std::cell::Cell::new(0);
     let (reverted, _) = check(&torn, |model, sector, held| {
@@ -376,9 +376,9 @@ fn of_a_unit_torn_writes_survive_sector_by_sector() {
 
 #[test]
 fn of_a_unit_the_worst_cut_takes_only_what_was_not_safe() {
-    let worst = Cut {
+    let worst = PowerCut {
         worst: true,
-        ..Cut::default()
+        ..PowerCut::default()
     };
     let older = std::cell::Cell::new(0);
     check(&worst, |model, sector, held| {

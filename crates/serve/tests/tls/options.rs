@@ -2,7 +2,7 @@
 
 use diskarm_core::units::{Bytes, SectorCount};
 use diskarm_serve::Facts;
-use diskarm_serve::nbd::{Encryption, Handshake, Step};
+use diskarm_serve::nbd::{Encryption, NbdHandshake, Step};
 use diskarm_wire::nbd::option::{AnswerHeader, Choice, OptionHeader, Queries, answer, code};
 use diskarm_wire::nbd::{Greeting, Headers};
 
@@ -40,20 +40,20 @@ fn contexts() -> Vec<u8> {
 }
 
 /// A handshake after its greeting and `flags`.
-fn flagged(encryption: Encryption, flags: u8) -> (Handshake, Step) {
-    let mut handshake = Handshake::new(encryption);
+fn flagged(encryption: Encryption, flags: u8) -> (NbdHandshake, Step) {
+    let mut handshake = NbdHandshake::new(encryption);
     handshake.sent(Greeting::LENGTH);
     handshake.received(&[0, 0, 0, flags]);
     let step = handshake.step(&exports(), false);
     (handshake, step)
 }
 
-fn greeted(encryption: Encryption) -> Handshake {
+fn greeted(encryption: Encryption) -> NbdHandshake {
     flagged(encryption, 3).0
 }
 
 /// The last answer to an option, and what becomes of the handshake.
-fn ask(handshake: &mut Handshake, number: u32, data: &[u8]) -> (Option<u32>, Step) {
+fn ask(handshake: &mut NbdHandshake, number: u32, data: &[u8]) -> (Option<u32>, Step) {
     handshake.received(&option(number, data));
     let step = handshake.step(&exports(), false);
     let output = handshake.output().to_vec();

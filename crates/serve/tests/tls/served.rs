@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use diskarm_core::units::Span;
 use diskarm_serve::nbd::Nbd;
-use diskarm_serve::store::StoreChoice;
-use diskarm_serve::{Address, Listener, POLICY, Pace, Served, Server, Setting, Tls};
+use diskarm_serve::store::StoreSpec;
+use diskarm_serve::{Address, DEFAULT_POLICY, ExportSpec, Listener, Pace, Server, Statistics, Tls};
 use diskarm_wire::nbd::option::{AnswerHeader, answer, code};
 use diskarm_wire::nbd::reply::Simple;
 use diskarm_wire::nbd::{Command, Greeting, Headers, Request};
@@ -42,13 +42,13 @@ impl Running {
         let folder = authority.folder(name, &["server"]);
         let tls = Tls::load(folder.path(), verifies_clients).expect("certificates");
         let path = folder.path().with_extension("socket");
-        let setting = Setting {
+        let setting = ExportSpec {
             name: String::new(),
             drive: "hp-c2247".to_owned(),
             changes: Vec::new(),
-            policy: POLICY.to_owned(),
+            policy: DEFAULT_POLICY.to_owned(),
             size: Some("1 MiB".to_owned()),
-            store: StoreChoice::Memory,
+            store: StoreSpec::Memory,
             is_read_only: false,
             record: None,
             bound: None,
@@ -69,7 +69,7 @@ impl Running {
         }
     }
 
-    pub fn stop(self) -> Served {
+    pub fn stop(self) -> Statistics {
         self.server.stopper().expect("a stopper").stop();
         self.server.wait().remove(0)
     }
