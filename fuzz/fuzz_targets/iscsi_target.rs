@@ -61,7 +61,7 @@ fn enter(mut data: &[u8], accounts: Option<Accounts>) {
             match login.step(&[facts()], false) {
                 HandshakeStep::Wait if login.output().is_empty() => break,
                 HandshakeStep::Wait => {}
-                HandshakeStep::Close | HandshakeStep::Agreed(..) => return,
+                HandshakeStep::Close | HandshakeStep::Chosen(..) => return,
                 HandshakeStep::StartTls => panic!("iSCSI knows no TLS"),
             }
             let count = login.output().len();
@@ -104,7 +104,7 @@ fn connection(target: &Iscsi, name: &str, tsih: u16) -> Box<Connection> {
     let header = Message::LoginRequest(request).emit(Lengths::of_data(length));
     login.received(&[&header, &data[..padded(length)]].concat());
     match login.step(&[facts()], false) {
-        HandshakeStep::Agreed(_, connection) => connection,
+        HandshakeStep::Chosen(_, connection) => connection,
         _ => panic!("a login that is valid failed"),
     }
 }
@@ -119,7 +119,7 @@ fn serve(mut data: &[u8]) {
         power: None,
     };
     let (waker, _woken) = Waker::new().expect("a socket");
-    let mut desk = IscsiTarget::new(export, waker).expect("a desk");
+    let mut service = IscsiTarget::new(export, waker).expect("a service");
     let target = Iscsi::new(None);
     // Two connections of one session, and one of another.
     let three = [("a", 0), ("a", 1), ("b", 0)];
@@ -127,7 +127,7 @@ fn serve(mut data: &[u8]) {
     let mut sessions = Connections(three);
     let mut expected = [[0, 0, 0, 1]; COUNT];
     for number in 0..COUNT {
-        assert!(desk.opened(number, &mut sessions).is_empty());
+        assert!(service.open(number, &mut sessions).is_empty());
     }
     while let [how, length, ..] = *data {
         data = &data[2..];
@@ -155,13 +155,13 @@ fn serve(mut data: &[u8]) {
         session.filled(message.len());
         let mut is_open = true;
         loop {
-            let taken = desk.take(number, &mut sessions, Instant::now());
-            desk.serve_due(&mut sessions);
+            let taken = service.handle_next(number, &mut sessions, Instant::now());
+            service.serve_due(&mut sessions);
             for number in 0..COUNT {
                 let Some(session) = sessions.get_mut(number) else {
                     continue;
                 };
-                while desk.fill(session).is_ok() && !session.output().is_empty() {
+                while service.fill(session).is_ok() && !session.output().is_empty() {
                     let count = session.output().len();
                     if let Some(next) = check(session.output()) {
                         expected[number] = next;
@@ -176,10 +176,10 @@ fn serve(mut data: &[u8]) {
         }
         let is_over = sessions
             .get_mut(number)
-            .is_some_and(|session| session.is_over());
+            .is_some_and(|session| session.has_ended());
         if !is_open || is_over {
             let session = sessions.0[number].take();
-            desk.closed(number, *session.expect("a session"));
+            service.close(number, *session.expect("a session"));
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use diskarm_core::units::{Bytes, SectorCount};
 use diskarm_fuzz::Connections;
-use diskarm_serve::nbd::{Agreed, Encryption, NbdHandshake, Nbd, Session};
+use diskarm_serve::nbd::{NegotiatedExport, Encryption, NbdHandshake, Nbd, NbdSession};
 use diskarm_serve::store::SparseStore;
 use diskarm_serve::{
     Clients, Service, Handshake, Export, Facts, Protocol as _, Session as _, HandshakeStep, Waker,
@@ -44,7 +44,7 @@ fn next<'a>(data: &mut &'a [u8]) -> Option<(usize, &'a [u8])> {
 }
 
 /// Sends anything to a server that has just greeted; returns what comes of it, if anything.
-fn enter(data: &mut &[u8], encryption: Encryption, facts: &Facts) -> Option<Box<Session>> {
+fn enter(data: &mut &[u8], encryption: Encryption, facts: &Facts) -> Option<Box<NbdSession>> {
     let mut handshake = NbdHandshake::new(encryption);
     while let Some((_, part)) = next(data) {
         assert!(Handshake::room(&handshake) >= part.len());
@@ -53,7 +53,7 @@ fn enter(data: &mut &[u8], encryption: Encryption, facts: &Facts) -> Option<Box<
             match Handshake::step(&mut handshake, std::slice::from_ref(facts), false) {
                 HandshakeStep::Wait if Handshake::output(&handshake).is_empty() => break,
                 HandshakeStep::Wait => {}
-                HandshakeStep::Agreed(_, session) => return Some(session),
+                HandshakeStep::Chosen(_, session) => return Some(session),
                 // What follows is for TLS.
                 HandshakeStep::StartTls | HandshakeStep::Close => return None,
             }
@@ -87,7 +87,7 @@ fn check(mut bytes: &[u8], headers: Headers) {
 fn serve(
     mut data: &[u8],
     facts: Facts,
-    mut clients: Connections<Session, COUNT>,
+    mut clients: Connections<NbdSession, COUNT>,
     headers: [Option<Headers>; 2],
 ) {
     let export = Export {
@@ -97,7 +97,7 @@ fn serve(
         power: None,
     };
     let (waker, _woken) = Waker::new().expect("a socket");
-    let mut desk = Nbd::default().serve(export, waker).expect("a desk");
+    let mut service = Nbd::default().serve(export, waker).expect("a service");
     // What has come with the last of a handshake is there already.
     let mut sent = Some((0, &[][..]));
     while let Some((number, part)) = sent {
@@ -111,18 +111,18 @@ fn serve(
         session.filled(part.len());
         let mut output = Vec::new();
         let is_open = loop {
-            let taken = desk.take(number, &mut clients, Instant::now());
-            desk.serve_due(&mut clients);
-            desk.go_on(&mut clients);
+            let taken = service.handle_next(number, &mut clients, Instant::now());
+            service.serve_due(&mut clients);
+            service.continue_work(&mut clients);
             let session = clients.get_mut(number).expect("it is there");
-            while desk.fill(session).is_ok() && !session.output().is_empty() {
+            while service.fill(session).is_ok() && !session.output().is_empty() {
                 let count = session.output().len();
                 output.extend_from_slice(session.output());
                 session.sent(count);
             }
             match taken {
                 Err(_) => break false,
-                Ok(false) if desk.next().is_none() => break !session.is_over(),
+                Ok(false) if service.next_due().is_none() => break !session.has_ended(),
                 Ok(_) => {}
             }
         };
@@ -130,28 +130,28 @@ fn serve(
             check(&output, headers);
         }
         let session = clients.get_mut(number).expect("it is there");
-        assert!(!is_open || desk.is_answered(number, session));
+        assert!(!is_open || service.is_answered(number, session));
         if !is_open {
             let session = clients.0[number].take();
-            desk.closed(number, *session.expect("it is there"));
+            service.close(number, *session.expect("it is there"));
         }
     }
     for number in clients.numbers() {
         let session = clients.0[number].take();
-        desk.closed(number, *session.expect("it is there"));
+        service.close(number, *session.expect("it is there"));
     }
-    assert!(desk.is_idle());
+    assert!(service.is_idle());
 }
 
 /// A connection that has chosen the export.
-fn chosen(facts: &Facts, headers: Headers) -> Option<Box<Session>> {
-    let agreed = Agreed {
+fn chosen(facts: &Facts, headers: Headers) -> Option<Box<NbdSession>> {
+    let agreed = NegotiatedExport {
         export: 0,
         headers,
         has_status: headers > Headers::Simple,
         rest: Vec::new(),
     };
-    Some(Box::new(Session::new(facts.clone(), &agreed, b"")))
+    Some(Box::new(NbdSession::new(facts.clone(), &agreed, b"")))
 }
 
 fuzz_target!(|data: &[u8]| {

@@ -1,32 +1,29 @@
-//! NBD without sockets: what a client sends goes in, and what it is to be sent comes out.
+//! NBD without sockets: turns the bytes of clients into replies.
 
-mod active;
-mod desk;
+mod export;
 mod handshake;
 mod job;
-mod power;
+mod reply;
 mod session;
-mod writer;
 
 use std::io;
 
 use diskarm_core::device::Device;
 
 use crate::export::{Export, Facts};
-use crate::server::{self, Handshake, Protocol};
-use crate::sockets::Waker;
-use crate::stream::Stream;
+use crate::nonblocking::Waker;
+use crate::server::{self, HandshakeStep, Protocol};
+use crate::sockets::Stream;
 use crate::tls::Tls;
-use desk::NbdExport;
-pub use handshake::{Agreed, Encryption, NbdHandshake, Step};
-pub use job::{Job, Kind};
-pub(crate) use session::failure_of;
-pub use session::{MAX_OUTSTANDING, MAX_PAYLOAD, Next, Session};
+use export::NbdExport;
+pub use handshake::{Encryption, NbdHandshake, NbdStep, NegotiatedExport};
+pub use job::{Job, JobKind, MAX_PAYLOAD, Refusal};
+pub use session::{Input, MAX_OUTSTANDING, NbdSession};
 
-/// NBD as the protocol of a server.
+/// The NBD protocol of a server.
 #[derive(Clone, Debug, Default)]
 pub struct Nbd {
-    /// How connections are encrypted, if clients may ask for that.
+    /// The TLS configuration, if clients may encrypt.
     pub tls: Option<Tls>,
 }
 
@@ -35,7 +32,7 @@ impl Protocol for Nbd {
     type Handshake = NbdHandshake;
     type Service = NbdExport;
 
-    fn greet(&self, _: &Stream) -> NbdHandshake {
+    fn accept(&self, _: &Stream) -> NbdHandshake {
         NbdHandshake::new(match &self.tls {
             None => Encryption::Off,
             Some(tls) if tls.is_required => Encryption::Required,
@@ -52,8 +49,8 @@ impl Protocol for Nbd {
     }
 }
 
-impl Handshake for NbdHandshake {
-    type Session = Session;
+impl server::Handshake for NbdHandshake {
+    type Session = NbdSession;
 
     fn room(&self) -> usize {
         Self::room(self)
@@ -71,15 +68,15 @@ impl Handshake for NbdHandshake {
         Self::sent(self, count);
     }
 
-    fn step(&mut self, exports: &[Facts], is_full: bool) -> server::HandshakeStep<Session> {
+    fn step(&mut self, exports: &[Facts], is_full: bool) -> HandshakeStep<NbdSession> {
         match Self::step(self, exports, is_full) {
-            Step::Wait => server::HandshakeStep::Wait,
-            Step::Secure => server::HandshakeStep::StartTls,
-            Step::Close => server::HandshakeStep::Close,
-            Step::Agreed(agreed) => {
-                let facts = exports[agreed.export].clone();
-                let session = Session::new(facts, &agreed, Self::output(self));
-                server::HandshakeStep::Agreed(agreed.export, Box::new(session))
+            NbdStep::Wait => HandshakeStep::Wait,
+            NbdStep::StartTls => HandshakeStep::StartTls,
+            NbdStep::Close => HandshakeStep::Close,
+            NbdStep::Negotiated(negotiated) => {
+                let facts = exports[negotiated.export].clone();
+                let session = NbdSession::new(facts, &negotiated, Self::output(self));
+                HandshakeStep::Chosen(negotiated.export, Box::new(session))
             }
         }
     }

@@ -22,8 +22,8 @@ pub fn socket(path: &Path) -> Result<Listener, Error> {
 pub fn start(server: &Server, listener: Listener, exports: &Exports) -> std::io::Result<()> {
     let exports = exports.clone();
     let controller = ControlServer {
-        remotes: server.remotes(),
-        figures: Box::new(move |number, served| {
+        handles: server.handles(),
+        statistics: Box::new(move |number, served| {
             let setting = &exports.settings[number];
             setting.statistics(exports.pace, exports.sizes[number], served)
         }),

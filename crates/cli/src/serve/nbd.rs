@@ -109,12 +109,12 @@ impl Args {
 /// Certificates cannot be used.
 fn refused(error: TlsError) -> Error {
     match error {
-        TlsError::Unread { path, source } => Error::Io {
+        TlsError::Unreadable { path, source } => Error::Io {
             doing: "read",
             path: path.display().to_string(),
             source,
         },
-        TlsError::Unsound {
+        TlsError::Invalid {
             path,
             found,
             expected,

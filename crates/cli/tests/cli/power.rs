@@ -90,7 +90,7 @@ fn a_server_takes_commands_at_its_control_socket() {
     );
     assert_eq!(
         ask(&["--export", "db", "power-cut"]),
-        "raid0(disks=2, drive=hp-c2247) does not tell when data reach the media: only the power \
+        "raid0(disks=2, drive=hp-c2247) does not report when data reach the media: only the power \
          of a single drive with nothing in front of it can be cut, not that of an array, a pair or \
          a cache"
     );

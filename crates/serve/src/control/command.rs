@@ -1,4 +1,4 @@
-//! Commands as text.
+//! Control commands and their text form.
 
 use std::fmt;
 
@@ -6,58 +6,52 @@ use diskarm_core::text::{Args, Call, InputError, quantity};
 use diskarm_core::units::{Lbn, Span};
 use diskarm_core::wrap::{Affected, BadBlocks};
 
-use crate::figures::Access;
 use crate::power::{
     AFFECTED, InjectedFault, PowerCut, Trigger, TriggerEvent, TriggerSide, affected_name,
 };
+use crate::statistics::Access;
 
-/// What an export is to do.
+/// A command to an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// `power-cut(torn=yes, worst=yes, seed=N)`
     PowerCut(PowerCut),
     /// `power-restore`
     PowerRestore,
-    /// `pending`: what is not on the media.
+    /// `pending`: lists writes that have not reached the media.
     Pending,
-    /// `strike(before=write, nth=N, ...)`, `after=flush` or `after=TIME`, with what `power-cut`
-    /// takes.
+    /// `strike(before=write, nth=N, ...)`, `after=flush` or `after=TIME`, with the arguments of
+    /// `power-cut`: cuts the power when that happens.
     Trigger(Trigger),
-    /// `inject(first=N, sectors=N, affects=reads, times=N)`: blocks fail.
+    /// `inject(first=N, sectors=N, affects=reads, times=N)`: injects bad blocks.
     Inject(InjectedFault),
-    /// `heal(first=N, sectors=N)`, or all: they fail no more.
+    /// `heal(first=N, sectors=N)`: repairs injected bad blocks, by default all.
     Heal {
-        /// The first sector.
         first: Lbn,
-        /// One past the last.
+        /// The end of the range, exclusive.
         end: Lbn,
     },
-    /// `errors`: which blocks fail, and how often they will.
+    /// `errors`: lists the injected bad blocks and how often they will still fail.
     Errors,
-    /// `figures`: what has been served.
+    /// `figures`: returns the statistics.
     Statistics,
 }
 
-/// A command and the export that it is for.
+/// A command with the name of its export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExportCommand {
-    /// The export; empty for the unnamed one.
+    /// Empty for the unnamed export.
     pub export: String,
-    /// What it is to do.
     pub command: Command,
 }
 
 const COMMANDS: &str =
     "one of power-cut, power-restore, pending, strike, inject, heal, errors and figures";
 
-/// The end of a range if nothing is said.
+/// The default end of a range.
 const ALL: Lbn = InjectedFault::ALL;
 
 impl ExportCommand {
-    /// Parses a line.
-    ///
-    /// # Errors
-    /// If it is no command.
     pub fn parse(line: &str) -> Result<Self, InputError> {
         let call = Call::read(line, "command")?;
         let mut args = Args::of(&call, ());
@@ -125,18 +119,18 @@ fn strike(args: &mut Args<'_, ()>) -> Result<Trigger, InputError> {
 }
 
 impl TriggerEvent {
-    /// What is expected of what a cut may come after.
+    /// The "expected" part of the message about `after`.
     pub const AFTER: &str = "flush, write, or a time up to an hour, such as \"2.5s\"";
 
-    /// What is expected of what a cut may come before.
+    /// The "expected" part of the message about `before`.
     pub const BEFORE: &str = "flush or write";
 
-    /// What a cut comes before: a request, the next of its kind.
+    /// Parses `before=`: the next request of a kind.
     pub fn parse_before(text: &str) -> Option<Self> {
         access(text).map(|access| Self::next(TriggerSide::Before, access))
     }
 
-    /// What a cut comes after: a request, the next of its kind, or a time.
+    /// Parses `after=`: the next request of a kind, or a time.
     pub fn parse_after(text: &str) -> Option<Self> {
         let request = access(text).map(|access| Self::next(TriggerSide::After, access));
         request.or_else(|| {
@@ -145,10 +139,8 @@ impl TriggerEvent {
         })
     }
 
-    /// The same at the `nth` request of its kind.
-    ///
-    /// # Errors
-    /// If it waits for a time; reported for `field`.
+    /// Sets the ordinal number of the request. Reports an error for `field` if the trigger is a
+    /// time.
     pub fn with_nth(self, nth: u64, field: &str) -> Result<Self, InputError> {
         match self {
             Self::Request { side, access, .. } => Ok(Self::Request { side, access, nth }),
@@ -235,9 +227,10 @@ impl fmt::Display for ExportCommand {
             Command::Errors => "errors",
             Command::Statistics => "figures",
         };
-        match given.is_empty() {
-            true => f.write_str(name),
-            false => write!(f, "{name}({})", given.join(", ")),
+        if given.is_empty() {
+            f.write_str(name)
+        } else {
+            write!(f, "{name}({})", given.join(", "))
         }
     }
 }
@@ -254,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_are_read_as_they_are_written() {
+    fn commands_round_trip_through_text() {
         for line in [
             "power-cut(export=db, torn=yes, worst=yes, seed=7)",
             "power-cut(seed=1)",
@@ -275,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_what_is_wrong() {
+    fn errors_name_the_invalid_argument() {
         let cases = [
             ("cut", "command: found \"cut\", expected one of power-cut"),
             ("strike", "strike: found \"neither\", expected before or"),

@@ -1,10 +1,10 @@
-//! Every store against plain bytes.
+//! Compares each store with a plain array of bytes.
 
 use std::path::PathBuf;
 
 use super::*;
 
-/// Four chunks of the sparse store, and a part of one.
+/// Four chunks of the sparse store, and a partial one.
 const BYTES: u64 = (4 << 16) + 512;
 
 /// A temporary file, removed in the end.
@@ -27,7 +27,7 @@ impl Drop for Temporary {
     }
 }
 
-/// Numbers from a seed (xorshift, Marsaglia 2003).
+/// Random numbers (xorshift, Marsaglia 2003).
 struct Numbers(u64);
 
 impl Numbers {
@@ -39,7 +39,7 @@ impl Numbers {
     }
 }
 
-/// Random operations on the store and on the bytes that it begins with.
+/// Applies random operations to the store and to its initial bytes.
 fn agrees(store: &mut dyn Store, mut bytes: Vec<u8>, seed: u64) {
     let mut numbers = Numbers(seed);
     for step in 0..400_u64 {
@@ -80,7 +80,7 @@ fn agrees(store: &mut dyn Store, mut bytes: Vec<u8>, seed: u64) {
 }
 
 #[test]
-fn memory_is_what_was_written() {
+fn memory_reads_back_writes() {
     for seed in 1..20 {
         agrees(
             &mut SparseStore::empty(BYTES),
@@ -91,7 +91,7 @@ fn memory_is_what_was_written() {
 }
 
 #[test]
-fn a_file_is_what_was_written() {
+fn a_file_reads_back_writes() {
     let file = Temporary::new("file");
     for seed in 1..5 {
         let mut store = FileStore::open(file.path(), BYTES, false).expect("a file");
@@ -102,7 +102,7 @@ fn a_file_is_what_was_written() {
 }
 
 #[test]
-fn a_snapshot_leaves_its_file_alone() {
+fn a_snapshot_does_not_change_its_file() {
     let file = Temporary::new("snapshot");
     let mut bytes: Vec<u8> = (0..BYTES).map(|at| (at / 100) as u8).collect();
     bytes[70_000..200_000].fill(0);
@@ -111,7 +111,7 @@ fn a_snapshot_leaves_its_file_alone() {
         let mut store = SparseStore::over(file.path(), BYTES).expect("a file");
         agrees(&mut store, bytes.clone(), seed);
     }
-    // Whole chunks, which hide those of the file.
+    // Whole chunks that hide those of the file.
     let mut store = SparseStore::over(file.path(), BYTES).expect("a file");
     store.zero(100, BYTES - 100, true).expect("zeroed");
     let mut data = vec![0xaa; BYTES as usize];
@@ -121,7 +121,7 @@ fn a_snapshot_leaves_its_file_alone() {
 }
 
 #[test]
-fn a_file_without_data_is_a_hole_until_it_is_written() {
+fn an_empty_file_is_a_hole_until_written() {
     let file = Temporary::new("hole");
     let mut store = FileStore::open(file.path(), BYTES, false).expect("a file");
     let hole = Extent {
@@ -142,7 +142,7 @@ fn a_file_without_data_is_a_hole_until_it_is_written() {
 const CHUNK_AND_MORE: u64 = (1 << 16) + 4096;
 
 #[test]
-fn a_file_is_served_once_and_has_the_size_of_its_export() {
+fn a_file_is_served_once_and_must_match_the_size() {
     let file = Temporary::new("lock");
     let store = FileStore::open(file.path(), BYTES, false).expect("a file");
     let why = |opened: io::Result<FileStore>| opened.err().map(|error| error.to_string());
@@ -156,7 +156,7 @@ fn a_file_is_served_once_and_has_the_size_of_its_export() {
 }
 
 #[test]
-fn stores_are_parsed() {
+fn store_specifications_are_parsed() {
     for text in ["memory", "file:a", "snapshot:/a:b"] {
         let parsed = StoreSpec::parse(text).expect("a store");
         assert_eq!(parsed.to_string(), text);

@@ -144,7 +144,7 @@ impl Entering {
                 HandshakeStep::Wait => {}
                 HandshakeStep::StartTls => panic!("iSCSI has no TLS"),
                 HandshakeStep::Close => self.is_closed = true,
-                HandshakeStep::Agreed(_, session) => self.session = Some(session),
+                HandshakeStep::Chosen(_, session) => self.session = Some(session),
             }
             if let Some(session) = &mut self.session {
                 let count = session.output().len();
@@ -186,7 +186,7 @@ impl Clients<Connection> for Sessions {
         self.0.get_mut(number)?.as_deref_mut()
     }
 
-    fn due(&mut self, _: usize, _: Instant) {}
+    fn record_due(&mut self, _: usize, _: Instant) {}
 
     fn numbers(&self) -> Vec<usize> {
         (0..self.0.len())
@@ -198,7 +198,7 @@ impl Clients<Connection> for Sessions {
 /// A target with its sessions.
 pub struct Target {
     pub iscsi: Iscsi,
-    pub desk: IscsiTarget,
+    pub service: IscsiTarget,
     pub sessions: Sessions,
     /// Connections for which there was something to do.
     touched: Vec<usize>,
@@ -219,10 +219,10 @@ impl Target {
     pub fn new(name: &str) -> Self {
         let (waker, woken) = Waker::new().expect("a socket");
         let export = setting(name).build_unit(PACE, 1).expect("an export");
-        let desk = IscsiTarget::new(export, waker).expect("a desk");
+        let service = IscsiTarget::new(export, waker).expect("a service");
         Self {
             iscsi: Iscsi::new(None),
-            desk,
+            service,
             sessions: Sessions::default(),
             touched: Vec::new(),
             _woken: woken,
@@ -270,7 +270,7 @@ impl Target {
     pub fn open(&mut self, connection: Box<Connection>) -> usize {
         self.sessions.0.push(Some(connection));
         let number = self.sessions.0.len() - 1;
-        for other in self.desk.opened(number, &mut self.sessions) {
+        for other in self.service.open(number, &mut self.sessions) {
             self.close(other);
         }
         number
@@ -279,12 +279,12 @@ impl Target {
     /// Whether a connection is there, and continues.
     pub fn is_open(&mut self, number: usize) -> bool {
         let connection = self.sessions.get_mut(number);
-        connection.is_some_and(|connection| !connection.is_over())
+        connection.is_some_and(|connection| !connection.has_ended())
     }
 
     pub fn close(&mut self, number: usize) {
         if let Some(session) = self.sessions.0[number].take() {
-            self.desk.closed(number, *session);
+            self.service.close(number, *session);
         }
     }
 
@@ -302,10 +302,14 @@ impl Target {
             session.filled(part.len());
             loop {
                 let now = Instant::now();
-                let taken = self.desk.take(number, &mut self.sessions, now).ok()?;
-                self.touched.extend(self.desk.serve_due(&mut self.sessions));
+                let taken = self
+                    .service
+                    .handle_next(number, &mut self.sessions, now)
+                    .ok()?;
+                self.touched
+                    .extend(self.service.serve_due(&mut self.sessions));
                 let session = self.sessions.get_mut(number)?;
-                self.desk.fill(session).ok()?;
+                self.service.fill(session).ok()?;
                 let count = session.output().len();
                 output.extend_from_slice(session.output());
                 session.sent(count);

@@ -240,8 +240,8 @@ fn the_loss_of_a_connection_leaves_the_others() {
     };
     assert_eq!(read.tag, waits.tag);
     assert_eq!(read.max_command.since(read.expected_command), 63);
-    assert_eq!(target.desk.served().counts.writes, 1);
-    assert_eq!(target.desk.served().counts.written_bytes, 0);
+    assert_eq!(target.service.statistics().counts.writes, 1);
+    assert_eq!(target.service.statistics().counts.written_bytes, 0);
     // Another may join in its place, and the last one ends the session.
     let joined = target.enter(joining(initiator.tsih, 1), "a", &[]);
     let (_, third) = joined.expect("a connection");

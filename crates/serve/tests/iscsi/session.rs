@@ -452,7 +452,7 @@ fn pings_logouts_and_what_is_not_supported() {
     };
     assert_eq!((answer.tag, &data[..]), (Tag(3), &b"hello"[..]));
     // The target's own ping has the number of the next response and does not use it up.
-    assert!(target.session(number).ask());
+    assert!(target.session(number).ping());
     let said = target.send(number, &[]);
     let [(Message::NopIn(ping), _)] = said[..] else {
         panic!("{said:?}");
@@ -484,7 +484,7 @@ fn pings_logouts_and_what_is_not_supported() {
     };
     let said = target.send(number, &bytes(&Message::LogoutRequest(logout), &[]));
     assert!(matches!(said[..], [(Message::LogoutResponse(_), _)]));
-    assert!(target.session(number).is_over());
+    assert!(target.session(number).has_ended());
 }
 
 /// A second login of the same session takes the place of the first; persistent reservations last.
@@ -530,7 +530,7 @@ fn refused_writes_are_no_bytes_written() {
         let command = initiator.command(&block, 512, true);
         let message = bytes(&Message::Command(command), &[7; 512]);
         let said = target.send(initiator.number, &message);
-        let counts = target.desk.served().counts;
+        let counts = target.service.statistics().counts;
         (
             response(&said).0.scsi_status,
             counts.writes,
@@ -581,7 +581,7 @@ fn digests_guard_headers_and_data() {
     let number = log_in(&mut target);
     let output = target.exchange(number, &ping(Some(53))).expect("an answer");
     assert_eq!((output[0], output[2]), (0x3f, reject_reason::DATA_DIGEST));
-    assert!(target.session(number).is_over());
+    assert!(target.session(number).has_ended());
 }
 
 #[test]
@@ -611,13 +611,13 @@ fn a_client_that_takes_no_replies_is_not_heard_for_ever() {
         session.filled(count);
         sent += 1;
         while target
-            .desk
-            .take(number, &mut target.sessions, std::time::Instant::now())
+            .service
+            .handle_next(number, &mut target.sessions, std::time::Instant::now())
             .expect("sound")
         {
             let session = diskarm_serve::Clients::get_mut(&mut target.sessions, number);
             target
-                .desk
+                .service
                 .fill(session.expect("a session"))
                 .expect("sound");
         }

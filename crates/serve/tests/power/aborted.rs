@@ -8,7 +8,7 @@ use diskarm_core::request::Request;
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount};
 use diskarm_emulate::{Attribute, Status, Store as _, Task, Unit};
 use diskarm_serve::iscsi::{Disk, UnitStore};
-use diskarm_serve::power::{Data, PowerCut};
+use diskarm_serve::power::{PowerCut, VolatileStore};
 use diskarm_serve::store::SparseStore;
 use diskarm_wire::command::{Blocks as Range, Caching, Command, Size};
 
@@ -61,7 +61,7 @@ impl Device for Gated {
 
 struct Bench {
     unit: Unit<Disk>,
-    blocks: Blocks,
+    blocks: UnitStore,
     is_shut: Arc<AtomicBool>,
     now: Instant,
 }
@@ -69,14 +69,14 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let store = SparseStore::empty(SECTORS * SECTOR);
-        let data = Data::new(Box::new(store), Bytes(SECTOR)).losing(SectorCount(1 << 20), true);
-        let blocks = UnitStore::new(data, SECTOR, SECTORS * SECTOR);
+        let data = VolatileStore::new(Box::new(store), Bytes(SECTOR), SectorCount(1 << 20), true);
+        let blocks = UnitStore::new(Box::new(data), SECTOR, SECTORS * SECTOR);
         let is_shut = Arc::default();
         let gated = Gated {
             drive: maker("sata-4tb-7200", "fcfs")(),
             is_shut: Arc::clone(&is_shut),
         };
-        let disk = Disk::any(Box::new(gated), SectorCount(SECTORS));
+        let disk = Disk::from_device(Box::new(gated), SectorCount(SECTORS));
         let mut bench = Self {
             unit: Unit::with_store(disk, Box::new(blocks.clone())),
             blocks,

@@ -62,8 +62,8 @@ pub fn serve_so(
     let server = server.expect("a server");
     let figures = move |_, served: &_| setting.statistics(pace, bytes, served);
     let controller = ControlServer {
-        remotes: server.remotes(),
-        figures: Box::new(figures),
+        handles: server.handles(),
+        statistics: Box::new(figures),
     };
     controller.listen(bind(control)).expect("a thread");
     server

@@ -35,7 +35,7 @@ fn a_recording_goes_on_after_a_power_cut() {
     // A hundredth of its speed: a request lasts longer than it takes to cut the power.
     let running = Running::start_so("recorded", DRIVE, Some(0.01), |mut export| {
         let again = tap.clone();
-        export.power = export.power.map(|power| power.watched(again));
+        export.power = export.power.map(|power| power.with_tap(again));
         let mut timing = export.timing.expect("a drive");
         timing.device = timing.device.with_tap(tap);
         export.timing = Some(timing);

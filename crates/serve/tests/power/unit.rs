@@ -8,7 +8,7 @@ use diskarm_core::request::Request;
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_emulate::{Attribute, Status, Store as _, Task, Unit};
 use diskarm_serve::iscsi::{Disk, UnitStore};
-use diskarm_serve::power::{Data, PowerCut};
+use diskarm_serve::power::{PowerCut, VolatileStore};
 use diskarm_serve::store::SparseStore;
 use diskarm_wire::command::{Blocks as Range, Caching, Command, Size};
 use rand_core::{Rng, SeedableRng};
@@ -77,7 +77,7 @@ enum Under {
 struct Bench {
     make: Make,
     unit: Unit<Disk>,
-    blocks: Blocks,
+    blocks: UnitStore,
     landed: Arc<Mutex<Vec<Landed>>>,
     model: Model,
     under: BTreeMap<u64, Under>,
@@ -91,12 +91,9 @@ struct Bench {
 impl Bench {
     fn new(make: &Make, seed: u64) -> Self {
         let landed = Arc::default();
-        let data = Data::new(
-            Box::new(SparseStore::empty(SECTORS * SECTOR)),
-            Bytes(SECTOR),
-        );
-        let data = data.losing(SectorCount(1 << 20), true);
-        let blocks = UnitStore::new(data, SECTOR, SECTORS * SECTOR);
+        let store = Box::new(SparseStore::empty(SECTORS * SECTOR));
+        let data = VolatileStore::new(store, Bytes(SECTOR), SectorCount(1 << 20), true);
+        let blocks = UnitStore::new(Box::new(data), SECTOR, SECTORS * SECTOR);
         let disk = disk(make, &landed);
         Self {
             make: make.clone(),
@@ -315,7 +312,7 @@ fn disk(make: &Make, landed: &Arc<Mutex<Vec<Landed>>>) -> Disk {
         device: make(),
         landed: Arc::clone(landed),
     };
-    Disk::any(Box::new(told), SectorCount(SECTORS))
+    Disk::from_device(Box::new(told), SectorCount(SECTORS))
 }
 
 /// Drives without a write cache, and with one.

@@ -146,8 +146,8 @@ fn files_that_are_no_certificates_are_named() {
     let folder = authority.folder("files", &["server"]);
     let error = || match Tls::load(folder.path(), true) {
         Ok(_) => panic!("it was loaded"),
-        Err(error @ TlsError::Unread { .. }) => error.to_string(),
-        Err(TlsError::Unsound { path, expected, .. }) => {
+        Err(error @ TlsError::Unreadable { .. }) => error.to_string(),
+        Err(TlsError::Invalid { path, expected, .. }) => {
             let name = path.file_name().expect("a name").display().to_string();
             format!("{name}: {expected}")
         }
