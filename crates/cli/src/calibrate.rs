@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use diskarm_calibrate::{Progress as Stage, calibrate};
+use diskarm_fit::calibrate::{Progress as Stage, calibrate};
 use diskarm_results::calibrated::{self, FitNames};
 use diskarm_results::place::Files;
 use diskarm_simulate::Model;

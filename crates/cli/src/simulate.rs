@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::SectorCount;
-use diskarm_rewrite::{Edit, Value};
+use diskarm_drives::text::{Edit, Value};
 use diskarm_simulate::{
     Choices, Input, Issue, MakePolicy, Model, Run, Simulation, Sink, Traced, doubts, keep_on,
 };

@@ -6,9 +6,9 @@ use std::ops::Range;
 use diskarm_core::predict::Continuity;
 use diskarm_core::request::Op;
 use diskarm_core::units::Span;
+use diskarm_fit::validate::{Accuracy, Judged, Locked, LockedFigures, Served, Sizes};
 use diskarm_simulate::measured::{self, Rows, Taken};
 use diskarm_simulate::{Error, Model, Reading};
-use diskarm_validate::{Accuracy, Judged, Locked, LockedFigures, Served, Sizes};
 use serde::Serialize;
 
 use crate::compared::op_name;

@@ -4,8 +4,8 @@ use diskarm_core::device::Device;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::text::{Args, Call, InputError, quantity};
 use diskarm_core::units::{Angle, Bytes, Instant, SectorCount, Span};
+use diskarm_drives::text::Edit;
 use diskarm_emulate::Single;
-use diskarm_rewrite::Edit;
 use diskarm_simulate::{Error, Model, changed_name, queued};
 
 use crate::export::{DeviceFactory, Export, Facts, PowerConfig, Timing};

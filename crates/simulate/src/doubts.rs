@@ -4,7 +4,7 @@
 use diskarm_core::device::{Part, RedundancyWork, Work};
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Instant, Span};
-use diskarm_validate::Measured;
+use diskarm_fit::validate::Measured;
 
 /// Doubts about the responses of `rows` on a drive of `spec`, one line each.
 ///

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use diskarm_core::engine::Step;
 use diskarm_core::units::{Instant, Span};
+use diskarm_fit::validate::Measured;
 use diskarm_trace::{Reader, Record, TraceError};
-use diskarm_validate::Measured;
 
 use crate::blocks::Blocks;
 use crate::doubts;

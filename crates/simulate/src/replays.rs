@@ -1,7 +1,7 @@
 //! The replays of a validation, on several threads.
 
 use diskarm_core::engine::Rejected;
-use diskarm_validate::{Replayed, Validation, Variant};
+use diskarm_fit::validate::{Replayed, Validation, Variant};
 
 use crate::parallel;
 
@@ -25,7 +25,7 @@ mod tests {
     use diskarm_core::engine::Step;
     use diskarm_core::request::{Op, Request};
     use diskarm_core::units::{Lbn, SectorCount, Span};
-    use diskarm_validate::{Figures, Measured};
+    use diskarm_fit::validate::{Figures, Measured};
 
     use super::*;
     use crate::Model;
