@@ -38,7 +38,7 @@ class Server:
         self.disk, self.control = f"{folder}/disk.sock", f"{folder}/disk.ctl"
         beside = Path(sys.executable).with_name("diskarm")
         program = str(beside) if beside.exists() else shutil.which("diskarm") or "diskarm"
-        arguments = ["--no-time", "--listen", f"unix:{self.disk}", "--control", self.control]
+        arguments = ["--instant", "--listen", f"unix:{self.disk}", "--control", self.control]
         drive = ["--drive", "sata-4tb-7200", "--size", "16 MiB"]
         self.child = subprocess.Popen(
             [program, "serve", "nbd", *drive, *arguments],
@@ -212,7 +212,7 @@ def failure(server: Server, synchronous: str, seed: int) -> str | None:
     connection.execute(f"PRAGMA synchronous = {synchronous}")
     torn = "yes" if seed % 2 else "no"
     nth = 20 + seed * 13 % 100
-    server.ask(f"strike(before=write, nth={nth}, worst=yes, torn={torn}, seed={seed})")
+    server.ask(f"trigger(before=write, nth={nth}, worst=yes, torn={torn}, seed={seed})")
     committed = 0
     try:
         for number in itertools.count(1):

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-pub use diskarm_results::place::Files;
-use diskarm_results::place::{Place, unnumbered};
+pub use diskarm_results::output_file::Files;
+use diskarm_results::output_file::{OutputFile, unnumbered};
 
 use crate::error::StudyError;
 
@@ -34,7 +34,7 @@ impl Folder {
     pub fn new(path: &Path, field: &'static str, inputs: Files) -> Result<Self, StudyError> {
         let mut files = inputs.clone();
         for name in NAMES {
-            files.place(field, path.join(name))?;
+            files.output(field, path.join(name))?;
         }
         let path = path.to_owned();
         Ok(Self {
@@ -53,9 +53,9 @@ impl Folder {
     ///
     /// # Errors
     /// If the study reads it.
-    pub(crate) fn place(&self, name: impl AsRef<Path>) -> Result<Place, StudyError> {
+    pub(crate) fn place(&self, name: impl AsRef<Path>) -> Result<OutputFile, StudyError> {
         let mut files = self.inputs.clone();
-        Ok(files.place(self.field, self.path.join(name))?)
+        Ok(files.output(self.field, self.path.join(name))?)
     }
 
     /// Writes a file completely or not at all.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use diskarm_core::workload::replication_seeds;
-use diskarm_results::place::Files;
+use diskarm_results::output_file::Files;
 use diskarm_simulate::parallel;
 
 use crate::axis::describe;

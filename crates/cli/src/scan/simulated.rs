@@ -3,7 +3,7 @@
 use diskarm_core::freeblock::Delivered;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::Bytes;
-use diskarm_results::place::Files;
+use diskarm_results::output_file::Files;
 use diskarm_results::scanned::{Names, Scanned, Unreadable};
 use diskarm_scan::live::Size;
 use diskarm_scan::{Account, OnPredicted, OnProgress, Requests, Scan, Scanned as Ran};
@@ -146,7 +146,7 @@ fn run_disks(
 fn drive(args: &Args, name: &str) -> Result<Model, Error> {
     let found = Model::assemble(name).map_err(|error| error.calling("URL"))?;
     let drive = args.changes.of(found)?;
-    if args.inside && drive.is_one_drive() {
+    if args.in_firmware && drive.is_one_drive() {
         drive.alone("URL")?;
     }
     if args.depth > drive.spec.queue.depth as usize {

@@ -1,6 +1,6 @@
 //! The recordings of `diskarm serve`.
 
-use diskarm_results::place::{Files, Part};
+use diskarm_results::output_file::{Files, PartialFile};
 use diskarm_serve::{Export, ExportSpec, ExportStatistics, Recorder, Tappable};
 use diskarm_simulate::{Blocks, Model};
 
@@ -8,7 +8,7 @@ use crate::error::Error;
 
 /// A trace that is being recorded.
 pub struct Recording {
-    part: Part,
+    part: PartialFile,
     recorder: Recorder,
 }
 
@@ -24,12 +24,12 @@ pub fn begin<D: Tappable + 'static>(
         return Ok((export, None));
     };
     let Some(mut timing) = export.timing else {
-        let expected = "no --no-time, without which there is no drive that answers";
+        let expected = "no --instant, without which there is no drive that answers";
         return Err(Error::flag("--record", path, expected));
     };
     let model = setting.model()?;
     let blocks = Blocks::of(&model)?;
-    let part = files.place("--record", path)?.begin()?;
+    let part = files.output("--record", path)?.begin()?;
     let file = part.file().try_clone();
     let file = file.map_err(|source| part.failed(source))?;
     let (recorder, tap) = Recorder::start(file, path, format, blocks)?;

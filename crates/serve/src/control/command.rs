@@ -20,7 +20,7 @@ pub enum Command {
     PowerRestore,
     /// `pending`: lists writes that have not reached the media.
     Pending,
-    /// `strike(before=write, nth=N, ...)`, `after=flush` or `after=TIME`, with the arguments of
+    /// `trigger(before=write, nth=N, ...)`, `after=flush` or `after=TIME`, with the arguments of
     /// `power-cut`: cuts the power when that happens.
     Trigger(Trigger),
     /// `inject(first=N, sectors=N, affects=reads, times=N)`: injects bad blocks.
@@ -33,7 +33,7 @@ pub enum Command {
     },
     /// `errors`: lists the injected bad blocks and how often they will still fail.
     Errors,
-    /// `figures`: returns the statistics.
+    /// `stats`: returns the statistics.
     Statistics,
 }
 
@@ -46,7 +46,7 @@ pub struct ExportCommand {
 }
 
 const COMMANDS: &str =
-    "one of power-cut, power-restore, pending, strike, inject, heal, errors and figures";
+    "one of power-cut, power-restore, pending, trigger, inject, heal, errors and stats";
 
 /// The default end of a range.
 const ALL: Lbn = InjectedFault::ALL;
@@ -61,7 +61,8 @@ impl ExportCommand {
             "power-cut" => Command::PowerCut(cut(&mut args)?),
             "power-restore" => Command::PowerRestore,
             "pending" => Command::Pending,
-            "strike" => Command::Trigger(strike(&mut args)?),
+            // `strike` and `figures` are the names until 0.1.
+            "trigger" | "strike" => Command::Trigger(trigger(&mut args)?),
             "inject" => {
                 args.count("first", 0..=ALL.0 - 1)?;
                 let (first, end) = range(&mut args)?;
@@ -81,7 +82,7 @@ impl ExportCommand {
                 Command::Heal { first, end }
             }
             "errors" => Command::Errors,
-            "figures" => Command::Statistics,
+            "stats" | "figures" => Command::Statistics,
             other => return Err(InputError::new("command", other, COMMANDS)),
         };
         args.finish()?;
@@ -99,7 +100,7 @@ fn cut(args: &mut Args<'_, ()>) -> Result<PowerCut, InputError> {
     Ok(PowerCut { torn, worst, seed })
 }
 
-fn strike(args: &mut Args<'_, ()>) -> Result<Trigger, InputError> {
+fn trigger(args: &mut Args<'_, ()>) -> Result<Trigger, InputError> {
     let before = args.maybe("before", TriggerEvent::BEFORE, TriggerEvent::parse_before)?;
     let after = args.maybe("after", TriggerEvent::AFTER, TriggerEvent::parse_after)?;
     let nth = args.maybe_count("nth", 1..=u64::MAX)?;
@@ -107,11 +108,11 @@ fn strike(args: &mut Args<'_, ()>) -> Result<Trigger, InputError> {
         (Some(when), None) | (None, Some(when)) => when,
         (before, _) => {
             let found = if before.is_some() { "both" } else { "neither" };
-            return Err(InputError::new("strike", found, "before or after"));
+            return Err(InputError::new("trigger", found, "before or after"));
         }
     };
     let when = match nth {
-        Some(nth) => when.with_nth(nth, "strike.nth")?,
+        Some(nth) => when.with_nth(nth, "trigger.nth")?,
         None => when,
     };
     let cut = cut(args)?;
@@ -145,7 +146,7 @@ impl TriggerEvent {
         match self {
             Self::Request { side, access, .. } => Ok(Self::Request { side, access, nth }),
             Self::Time(_) => {
-                let expected = "none after a time";
+                let expected = "a request to count, not a time";
                 Err(InputError::new(field, &nth.to_string(), expected))
             }
         }
@@ -195,8 +196,8 @@ impl fmt::Display for ExportCommand {
             }
             Command::PowerRestore => "power-restore",
             Command::Pending => "pending",
-            Command::Trigger(strike) => {
-                match strike.when {
+            Command::Trigger(trigger) => {
+                match trigger.when {
                     TriggerEvent::Request { side, access, nth } => {
                         let side = match side {
                             TriggerSide::Before => "before",
@@ -211,8 +212,8 @@ impl fmt::Display for ExportCommand {
                     }
                     TriggerEvent::Time(span) => given.push(format!("after={}ns", span.as_ns())),
                 }
-                given.extend(given_of(&strike.cut));
-                "strike"
+                given.extend(given_of(&trigger.cut));
+                "trigger"
             }
             Command::Inject(InjectedFault { blocks, left }) => {
                 given.extend(range(blocks.first, blocks.end).into_iter().flatten());
@@ -225,7 +226,7 @@ impl fmt::Display for ExportCommand {
                 "heal"
             }
             Command::Errors => "errors",
-            Command::Statistics => "figures",
+            Command::Statistics => "stats",
         };
         if given.is_empty() {
             f.write_str(name)
@@ -253,14 +254,14 @@ mod tests {
             "power-cut(seed=1)",
             "power-restore",
             "pending(export=db)",
-            "strike(before=write, nth=3, torn=yes, seed=1)",
-            "strike(after=flush, nth=1, worst=yes, seed=18446744073709551615)",
-            "strike(after=2500000000ns, torn=yes, seed=1)",
+            "trigger(before=write, nth=3, torn=yes, seed=1)",
+            "trigger(after=flush, nth=1, worst=yes, seed=18446744073709551615)",
+            "trigger(after=2500000000ns, torn=yes, seed=1)",
             "inject(first=8, sectors=2, affects=both)",
             "inject(first=0, affects=reads, times=3)",
             "errors",
             "heal(first=0)",
-            "figures",
+            "stats",
         ] {
             let named = ExportCommand::parse(line).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(named.to_string(), line);
@@ -271,18 +272,18 @@ mod tests {
     fn errors_name_the_invalid_argument() {
         let cases = [
             ("cut", "command: found \"cut\", expected one of power-cut"),
-            ("strike", "strike: found \"neither\", expected before or"),
+            ("trigger", "trigger: found \"neither\", expected before or"),
             (
-                "strike(before=read)",
-                "strike.before: found \"read\", expected flush or write",
+                "trigger(before=read)",
+                "trigger.before: found \"read\", expected flush or write",
             ),
             (
-                "strike(after=-1s)",
-                "strike.after: found \"-1s\", expected flush, write, or a time ",
+                "trigger(after=-1s)",
+                "trigger.after: found \"-1s\", expected flush, write, or a time ",
             ),
             (
-                "strike(after=1s, nth=2)",
-                "strike.nth: found \"2\", expected none after a time",
+                "trigger(after=1s, nth=2)",
+                "trigger.nth: found \"2\", expected a request to count, not a time",
             ),
             (
                 "power-cut(torn=maybe)",

@@ -230,12 +230,12 @@ fn an_initiator_keeps_what_was_flushed_or_had_fua_and_nothing_else() {
 }
 
 #[test]
-fn strikes_come_before_or_after_a_command() {
+fn triggers_fire_before_or_after_a_command() {
     for speed in [None, Some(1000.0)] {
-        let running = Running::start("strike", DRIVE, speed);
+        let running = Running::start("trigger", DRIVE, speed);
         let mut initiator = running.log_in();
         assert_eq!(initiator.write(0, 1, 1, true), Ok(None));
-        running.ask("strike(export=db, before=flush, nth=2)");
+        running.ask("trigger(export=db, before=flush, nth=2)");
         assert_eq!(initiator.flush(), Ok(None));
         assert_eq!(initiator.write(0, 1, 2, true), Ok(None));
         assert!(initiator.flush().is_err());
@@ -243,7 +243,7 @@ fn strikes_come_before_or_after_a_command() {
         let mut initiator = running.log_in();
         assert_eq!(initiator.bytes(&[0]), [2]);
         // The second write is answered, and was not flushed.
-        running.ask("strike(export=db, after=write, nth=2, worst=yes, seed=1)");
+        running.ask("trigger(export=db, after=write, nth=2, worst=yes, seed=1)");
         assert_eq!(initiator.write(1, 1, 3, true), Ok(None));
         assert_eq!(initiator.write(2, 1, 4, true), Ok(None));
         assert!(initiator.read(0, 1).is_err());
@@ -251,11 +251,11 @@ fn strikes_come_before_or_after_a_command() {
         let mut initiator = running.log_in();
         assert_eq!(initiator.bytes(&[1, 2]), [3, 4]);
         // What the drive did not get is not there.
-        running.ask("strike(export=db, before=write)");
+        running.ask("trigger(export=db, before=write)");
         assert!(initiator.write(0, 1, 5, true).is_err());
         running.ask("power-restore(export=db)");
         assert_eq!(running.log_in().bytes(&[0]), [2]);
-        running.ask("strike(export=db, after=1ms)");
+        running.ask("trigger(export=db, after=1ms)");
         while running.ask("pending(export=db)")["is_powered"] == true {}
         running.ask("power-restore(export=db)");
         assert_eq!(running.log_in().bytes(&[0]), [2]);

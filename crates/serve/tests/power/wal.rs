@@ -204,7 +204,7 @@ fn round(running: &Running, bug: Bug, seed: u64) -> Result<(), String> {
     let side = ["before", "after"][seed as usize % 2];
     let torn = ["yes", "no"][seed as usize / 2 % 2];
     running.ask(&format!(
-        "strike(export=db, {side}=write, nth={nth}, worst=yes, torn={torn}, seed={seed})"
+        "trigger(export=db, {side}=write, nth={nth}, worst=yes, torn={torn}, seed={seed})"
     ));
     let committed = database.run(&mut Load::new(seed));
     running.ask("power-restore(export=db)");
