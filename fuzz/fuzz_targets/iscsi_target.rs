@@ -1,5 +1,6 @@
-//! Any bytes are sent to an iSCSI target, by one who logs in, or by two who have, one of them by
-//! two connections: it answers in messages, and keeps a bounded part of what it was sent.
+//! Sends arbitrary bytes to an iSCSI target, from an initiator that logs in, or from two that have
+//! logged in, one of them with two connections: the target answers in messages and keeps a bounded
+//! part of the input.
 
 #![no_main]
 
@@ -15,7 +16,7 @@ use diskarm_wire::iscsi::{Lengths, LoginRequest, Message, Serial, Tag, padded, s
 use libfuzzer_sys::fuzz_target;
 
 const SECTORS: u64 = 1 << 12;
-/// How many connections there are.
+/// Number of connections.
 const COUNT: usize = 3;
 
 fn facts() -> Facts {
@@ -37,7 +38,7 @@ fn take<'a>(data: &mut &'a [u8], count: usize) -> &'a [u8] {
     taken
 }
 
-/// All of the bytes are messages; returns the number of the next command that the last one tells.
+/// Checks that all bytes are messages; returns the next command number in the last one.
 fn check(mut bytes: &[u8]) -> Option<[u8; 4]> {
     let mut expected = None;
     while !bytes.is_empty() {
@@ -49,7 +50,7 @@ fn check(mut bytes: &[u8]) -> Option<[u8; 4]> {
     expected
 }
 
-/// Sends anything to one who has not logged in.
+/// Sends arbitrary bytes before the login.
 fn enter(mut data: &[u8], accounts: Option<Accounts>) {
     let mut login = Iscsi::new(accounts).login("127.0.0.1:3260".to_owned());
     while let [count, ..] = *data {
@@ -71,7 +72,7 @@ fn enter(mut data: &[u8], accounts: Option<Accounts>) {
     }
 }
 
-/// A connection of an initiator called `name`, which joins a session if its number is not zero.
+/// A connection of the initiator `name`, which joins a session if `tsih` is not zero.
 fn connection(target: &Iscsi, name: &str, tsih: u16) -> Box<Connection> {
     let mut login = target.login(String::new());
     let request = LoginRequest {
@@ -109,8 +110,8 @@ fn connection(target: &Iscsi, name: &str, tsih: u16) -> Box<Connection> {
     }
 }
 
-/// Sends messages by several connections: which, whether the number of the command is right, how
-/// long the data are, and then these.
+/// Sends messages on several connections. The input selects the connection, whether the command
+/// number is correct, the length of the data, and the data.
 fn serve(mut data: &[u8]) {
     let export = Export {
         facts: facts(),

@@ -1,6 +1,5 @@
-//! Any bytes are sent to an NBD server, by one who negotiates, or by two whose export is chosen: it
-//! answers every request that has arrived, in messages, and keeps a bounded part of what it was
-//! sent.
+//! Sends arbitrary bytes to an NBD server, from a client that negotiates, or from two that have chosen
+//! the export: the server answers every request, in messages, and keeps a bounded part of the input.
 
 #![no_main]
 
@@ -19,7 +18,7 @@ use libfuzzer_sys::fuzz_target;
 
 /// So few that a reply of all of them fits into what a session sends at once.
 const SECTORS: u64 = 1 << 8;
-/// How many connections there are.
+/// Number of connections.
 const COUNT: usize = 2;
 
 fn facts(is_read_only: bool) -> Facts {
@@ -34,7 +33,7 @@ fn facts(is_read_only: bool) -> Facts {
     }
 }
 
-/// The next bytes and the connection that they are sent by; a byte says both.
+/// The next bytes and their connection; one byte selects the length and the connection.
 fn next<'a>(data: &mut &'a [u8]) -> Option<(usize, &'a [u8])> {
     let (how, rest) = data.split_first()?;
     let count = usize::from(how & 0x7f) * 8;
@@ -43,7 +42,7 @@ fn next<'a>(data: &mut &'a [u8]) -> Option<(usize, &'a [u8])> {
     Some((usize::from(how >> 7), part))
 }
 
-/// Sends anything to a server that has just greeted; returns what comes of it, if anything.
+/// Sends arbitrary bytes after the greeting; returns the session that is negotiated.
 fn enter(data: &mut &[u8], encryption: Encryption, facts: &Facts) -> Option<Box<NbdSession>> {
     let mut handshake = NbdHandshake::new(encryption);
     while let Some((_, part)) = next(data) {
@@ -66,7 +65,7 @@ fn enter(data: &mut &[u8], encryption: Encryption, facts: &Facts) -> Option<Box<
 }
 
 /// All of the bytes are replies, with the chunks that these headers have. Those without chunks do
-/// not say how long their data are.
+/// not state the length of their data.
 fn check(mut bytes: &[u8], headers: Headers) {
     while !bytes.is_empty() {
         let length = match Simple::parse(bytes) {
@@ -98,7 +97,7 @@ fn serve(
     };
     let (waker, _woken) = Waker::new().expect("a socket");
     let mut service = Nbd::default().serve(export, waker).expect("a service");
-    // What has come with the last of a handshake is there already.
+    // Input may have arrived with the end of the handshake.
     let mut sent = Some((0, &[][..]));
     while let Some((number, part)) = sent {
         sent = next(&mut data);
@@ -144,7 +143,7 @@ fn serve(
 }
 
 /// A connection that has chosen the export.
-fn chosen(facts: &Facts, headers: Headers) -> Option<Box<NbdSession>> {
+fn negotiated_session(facts: &Facts, headers: Headers) -> Option<Box<NbdSession>> {
     let agreed = NegotiatedExport {
         export: 0,
         headers,
@@ -171,13 +170,13 @@ fuzz_target!(|data: &[u8]| {
                 _ => Encryption::On,
             };
             if let Some(session) = enter(&mut data, encryption, &facts) {
-                let other = chosen(&facts, Headers::Simple);
+                let other = negotiated_session(&facts, Headers::Simple);
                 let clients = Connections([Some(session), other]);
                 serve(data, facts, clients, [None, Some(Headers::Simple)]);
             }
             return;
         }
     };
-    let clients = Connections([chosen(&facts, headers), chosen(&facts, headers)]);
+    let clients = Connections([negotiated_session(&facts, headers), negotiated_session(&facts, headers)]);
     serve(data, facts, clients, [Some(headers); 2]);
 });

@@ -66,7 +66,7 @@ fn opened(
         connection,
         agreed,
         numbers,
-        lun: Lun::of(address.lun),
+        lun: Lun::new(address.lun),
         tag: 0,
         writes: false,
         over: None,

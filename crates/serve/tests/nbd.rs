@@ -8,7 +8,8 @@ use diskarm_serve::nbd::{
 use diskarm_serve::store::{SparseStore, Store};
 use diskarm_serve::{Facts, Session as _};
 use diskarm_wire::nbd::option::{
-    AnswerHeader, Choice, Context, ExportInfo, Listed, OptionHeader, Queries, answer, code, info,
+    AnswerHeader, Choice, Context, ExportInfo, ListedExport, OptionHeader, Queries, answer, code,
+    info,
 };
 use diskarm_wire::nbd::reply::{Chunk, Extent, Failure, LongExtent, Simple, kind};
 use diskarm_wire::nbd::{Command, Error, Greeting, Headers, Request, TransmissionFlags};
@@ -80,7 +81,7 @@ fn answers(handshake: &mut NbdHandshake, option: u32) -> Vec<Answer> {
     answers
 }
 
-/// What the server answers to an option, and what becomes of the handshake.
+/// The answers to an option, and the state of the handshake.
 fn ask(handshake: &mut NbdHandshake, number: u32, data: &[u8]) -> (Vec<Answer>, NbdStep) {
     handshake.received(&option(number, data));
     let step = handshake.step(&exports(), false);
@@ -103,7 +104,12 @@ fn exports_are_listed_and_described() {
     let (list, _) = ask(&mut handshake, code::LIST, b"");
     let names: Vec<String> = list[..3]
         .iter()
-        .map(|(_, data)| Listed::parse(data).expect("an export").name.to_owned())
+        .map(|(_, data)| {
+            ListedExport::parse(data)
+                .expect("an export")
+                .name
+                .to_owned()
+        })
         .collect();
     assert_eq!(names, ["", "fixed", "timed"]);
     assert_eq!(list[3], (answer::ACK, vec![]));
@@ -194,7 +200,7 @@ fn contexts_are_listed_and_chosen() {
     assert!(!go(&mut handshake, "").has_status);
 }
 
-/// A choice that fails takes back the one before.
+/// A choice that fails revokes the previous one.
 fn found_none(handshake: &mut NbdHandshake) -> u32 {
     let data = queries("none", &["base:allocation"]);
     only(&ask(handshake, code::SET_CONTEXTS, &data))
@@ -352,7 +358,7 @@ impl Client {
         if is_simple(left) {
             let reply = Simple::parse(left).expect("a reply");
             assert_eq!(reply.cookie, 7);
-            got.error = Error::of(reply.error);
+            got.error = Error::from_code(reply.error);
             assert!(self.headers == Headers::Simple || command != Command::Read);
             assert!(self.headers < Headers::Extended);
             got.data = left[Simple::LENGTH..].to_vec();
@@ -415,7 +421,7 @@ fn payload(headers: Headers) -> u16 {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn reads_return_written_data() {
     for headers in HEADERS {
         let mut client = Client::new("", headers);
         let data: Vec<u8> = (0..600_064_u32).map(|at| (at / 7) as u8).collect();
@@ -497,7 +503,7 @@ fn requests_are_refused_with_their_errors() {
 }
 
 #[test]
-fn block_status_tells_of_holes() {
+fn block_status_reports_holes() {
     for headers in [Headers::Structured, Headers::Extended] {
         let mut client = Client::new("", headers);
         let flags = payload(headers);
@@ -592,7 +598,7 @@ fn random_requests_are_answered() {
                 _ => numbers.below(20) * 256,
             };
             let (offset, mut length) = (number(), number());
-            let command = Command::of(numbers.below(9) as u16);
+            let command = Command::from_number(numbers.below(9) as u16);
             let command = match command {
                 Command::Disconnect => Command::Cache,
                 other => other,

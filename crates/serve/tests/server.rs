@@ -125,7 +125,7 @@ fn reply(stream: &mut UnixStream, count: usize) -> (u64, Option<Error>, Vec<u8>)
     let header = exact(stream, Simple::LENGTH);
     let header = Simple::parse(&header).expect("a reply");
     assert_eq!(header.magic, Simple::MAGIC);
-    let error = Error::of(header.error);
+    let error = Error::from_code(header.error);
     let data = match error {
         None => exact(stream, count),
         Some(_) => Vec::new(),
@@ -143,7 +143,7 @@ fn works(stream: &mut UnixStream) {
     assert_eq!(reply(stream, 512), (2, None, vec![7; 512]));
 }
 
-/// Whether the server has closed the connection.
+/// Returns true if the server has closed the connection.
 fn has_ended(stream: &mut UnixStream) -> bool {
     match stream.read(&mut [0; 1]) {
         Ok(count) => count == 0,
@@ -156,7 +156,7 @@ fn requests_are_served_in_the_time_of_the_drive() {
     let running = started("timed", Some(10.0), StoreSpec::Memory, 4);
     let mut stream = running.client();
     works(&mut stream);
-    // A flush waits for the drive, zeroes for as many commands as they need.
+    // A flush waits for the drive, zeroes for all commands that they need.
     for (cookie, command) in [(3, Command::Flush), (4, Command::Trim)] {
         let range = if command == Command::Flush {
             (0, 0)
@@ -248,7 +248,7 @@ fn connections_beyond_the_limit_are_refused_until_one_ends() {
     let (second, refused) = running.choose();
     assert_eq!(refused, answer::POLICY);
     first.shutdown(Shutdown::Both).expect("open until now");
-    // The server hears of that when it looks.
+    // The server notices that when it polls.
     let ended = (0..10_000).any(|_| running.choose().1 == answer::ACK);
     assert!(ended);
     drop(second);

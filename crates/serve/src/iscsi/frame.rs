@@ -59,11 +59,11 @@ impl Digests {
         let Some(all) = input.get(..length) else {
             return Ok(None);
         };
-        if self.header && all[headers..data_at] != Digest::of(&all[..headers]).bytes() {
+        if self.header && all[headers..data_at] != Digest::new(&all[..headers]).bytes() {
             return Err(FrameError::Corrupt);
         }
         let padded = &all[data_at..data_end];
-        if has_data_digest && all[data_end..] != Digest::of(padded).bytes() {
+        if has_data_digest && all[data_end..] != Digest::new(padded).bytes() {
             return Err(FrameError::DataDigest(*header));
         }
         Ok(Some(Frame {
@@ -94,12 +94,12 @@ impl Digests {
         };
         put(&header);
         if self.header {
-            put(&Digest::of(&header).bytes());
+            put(&Digest::new(&header).bytes());
         }
         put(data);
         put(&[0; 3][..padded(data.len()) - data.len()]);
         if self.data && !data.is_empty() {
-            put(&Digest::of(data).bytes());
+            put(&Digest::new(data).bytes());
         }
         at
     }

@@ -1,8 +1,8 @@
 //! The handshake: a client chooses an export and the format of replies.
 
 use diskarm_wire::nbd::option::{
-    AnswerHeader, BlockSizes, Choice, Context, ExportInfo, Listed, OptionHeader, Queries, answer,
-    code, info,
+    AnswerHeader, BlockSizes, Choice, Context, ExportInfo, ListedExport, OptionHeader, Queries,
+    answer, code, info,
 };
 use diskarm_wire::nbd::{ClientFlags, ExportReply, Greeting, Headers, TransmissionFlags};
 
@@ -260,7 +260,7 @@ impl NbdHandshake {
 
     fn list(&mut self, exports: &[Facts]) {
         for facts in exports {
-            let listed = Listed {
+            let listed = ListedExport {
                 name: &facts.name,
                 description: &facts.description,
             };

@@ -1,30 +1,16 @@
 //! Compares each store with a plain array of bytes.
 
-use std::path::PathBuf;
+use tempfile::TempDir;
 
 use super::*;
 
 /// Four chunks of the sparse store, and a partial one.
 const BYTES: u64 = (4 << 16) + 512;
 
-/// A temporary file, removed in the end.
-struct Temporary(PathBuf);
-
-impl Temporary {
-    fn new(name: &str) -> Self {
-        let name = format!("diskarm-{}-store-{name}", std::process::id());
-        Self(std::env::temp_dir().join(name))
-    }
-
-    fn path(&self) -> &str {
-        self.0.to_str().expect("a path in UTF-8")
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
+/// The path of a file that does not exist yet, in a temporary folder.
+fn temporary_path(folder: &TempDir) -> String {
+    let path = folder.path().join("store");
+    path.to_str().expect("a path in UTF-8").to_owned()
 }
 
 /// Random numbers (xorshift, Marsaglia 2003).
@@ -92,38 +78,41 @@ fn memory_reads_back_writes() {
 
 #[test]
 fn a_file_reads_back_writes() {
-    let file = Temporary::new("file");
+    let folder = TempDir::new().expect("a temporary folder");
+    let path = temporary_path(&folder);
     for seed in 1..5 {
-        let mut store = FileStore::open(file.path(), BYTES, false).expect("a file");
+        let mut store = FileStore::open(&path, BYTES, false).expect("a file");
         agrees(&mut store, vec![0; BYTES as usize], seed);
         drop(store);
-        std::fs::remove_file(&file.0).expect("the file made above");
+        std::fs::remove_file(&path).expect("the file made above");
     }
 }
 
 #[test]
 fn a_snapshot_does_not_change_its_file() {
-    let file = Temporary::new("snapshot");
+    let folder = TempDir::new().expect("a temporary folder");
+    let path = temporary_path(&folder);
     let mut bytes: Vec<u8> = (0..BYTES).map(|at| (at / 100) as u8).collect();
     bytes[70_000..200_000].fill(0);
-    std::fs::write(&file.0, &bytes).expect("a file");
+    std::fs::write(&path, &bytes).expect("a file");
     for seed in 1..10 {
-        let mut store = SparseStore::over(file.path(), BYTES).expect("a file");
+        let mut store = SparseStore::over(&path, BYTES).expect("a file");
         agrees(&mut store, bytes.clone(), seed);
     }
-    // Whole chunks that hide those of the file.
-    let mut store = SparseStore::over(file.path(), BYTES).expect("a file");
+    // Whole chunks that hide the file's chunks.
+    let mut store = SparseStore::over(&path, BYTES).expect("a file");
     store.zero(100, BYTES - 100, true).expect("zeroed");
     let mut data = vec![0xaa; BYTES as usize];
     store.read(0, &mut data).expect("read");
     assert!(data[..100] == bytes[..100] && data[100..].iter().all(|byte| *byte == 0));
-    assert!(std::fs::read(&file.0).expect("a file") == bytes);
+    assert!(std::fs::read(&path).expect("a file") == bytes);
 }
 
 #[test]
 fn an_empty_file_is_a_hole_until_written() {
-    let file = Temporary::new("hole");
-    let mut store = FileStore::open(file.path(), BYTES, false).expect("a file");
+    let folder = TempDir::new().expect("a temporary folder");
+    let path = temporary_path(&folder);
+    let mut store = FileStore::open(&path, BYTES, false).expect("a file");
     let hole = Extent {
         length: BYTES,
         is_hole: true,
@@ -143,14 +132,15 @@ const CHUNK_AND_MORE: u64 = (1 << 16) + 4096;
 
 #[test]
 fn a_file_is_served_once_and_must_match_the_size() {
-    let file = Temporary::new("lock");
-    let store = FileStore::open(file.path(), BYTES, false).expect("a file");
+    let folder = TempDir::new().expect("a temporary folder");
+    let path = temporary_path(&folder);
+    let store = FileStore::open(&path, BYTES, false).expect("a file");
     let why = |opened: io::Result<FileStore>| opened.err().map(|error| error.to_string());
-    let again = FileStore::open(file.path(), BYTES, false);
+    let again = FileStore::open(&path, BYTES, false);
     let expected = "another program serves or locks it";
     assert_eq!(why(again).as_deref(), Some(expected));
     drop(store);
-    let other = FileStore::open(file.path(), BYTES - 512, false);
+    let other = FileStore::open(&path, BYTES - 512, false);
     let expected = "found a file of 262656 bytes, expected 262144";
     assert_eq!(why(other).as_deref(), Some(expected));
 }

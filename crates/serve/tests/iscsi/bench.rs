@@ -78,7 +78,7 @@ pub const PACE: Pace = Pace {
     bound: Span::ZERO,
 };
 
-/// What a login asks for: the stage and whether to continue, and the text.
+/// A login request in a stage, which proposes the next stage.
 pub fn login_request(current: u8, next: Option<u8>) -> LoginRequest {
     LoginRequest {
         transit: next.is_some(),
@@ -96,7 +96,7 @@ pub fn login_request(current: u8, next: Option<u8>) -> LoginRequest {
     }
 }
 
-/// What names an initiator and a target.
+/// The keys that name an initiator and a target.
 pub fn names(initiator: &str, target: &str) -> Vec<(String, String)> {
     vec![
         (
@@ -117,11 +117,10 @@ pub struct Entering {
 
 impl Entering {
     pub fn new(accounts: Option<Accounts>) -> Self {
-        Self::of(&Iscsi::new(accounts))
+        Self::with_target(&Iscsi::new(accounts))
     }
 
-    /// Begins with a target.
-    pub fn of(target: &Iscsi) -> Self {
+    pub fn with_target(target: &Iscsi) -> Self {
         let facts = ["", "fixed"].map(|name| {
             let export = setting(name).build_unit(PACE, 1).expect("an export");
             export.facts
@@ -255,7 +254,7 @@ impl Target {
         initiator: &str,
         pairs: &[(&str, &str)],
     ) -> Result<(u16, usize), u16> {
-        let mut entering = Entering::of(&self.iscsi);
+        let mut entering = Entering::with_target(&self.iscsi);
         let names = names(initiator, "");
         let mut all: Vec<(&str, &str)> = names.iter().map(|(k, v)| (&**k, &**v)).collect();
         all.extend_from_slice(pairs);
@@ -276,7 +275,7 @@ impl Target {
         number
     }
 
-    /// Whether a connection is there, and continues.
+    /// Returns true if a connection exists and has not ended.
     pub fn is_open(&mut self, number: usize) -> bool {
         let connection = self.sessions.get_mut(number);
         connection.is_some_and(|connection| !connection.has_ended())
@@ -321,9 +320,12 @@ impl Target {
         Some(output)
     }
 
-    /// What the target has to say to a connection that has not just sent something.
+    /// The messages of the target to a connection that has not just sent something.
     pub fn heard(&mut self, number: usize) -> Vec<Said> {
-        assert!(self.touched.contains(&number), "nobody would send it");
+        assert!(
+            self.touched.contains(&number),
+            "the service would not send it"
+        );
         self.touched.clear();
         self.send(number, &[])
     }
@@ -351,7 +353,7 @@ impl Initiator {
             reads: !writes && length > 0,
             writes,
             attribute: attribute::SIMPLE,
-            lun: Lun::of(0),
+            lun: Lun::new(0),
             tag: Tag(self.tag),
             length,
             command: self.command,

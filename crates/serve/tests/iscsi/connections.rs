@@ -64,7 +64,7 @@ fn connections_join_as_far_as_was_negotiated() {
     assert_eq!(target.enter(joining(first.tsih, 3), "a", &[]), full);
 }
 
-/// What the session has agreed holds for all its connections; the longest data of a message that
+/// The session's parameters apply to all its connections; the longest data of a message that
 /// the initiator takes are each connection's own.
 #[test]
 fn a_connection_that_joins_has_the_keys_of_the_session() {
@@ -140,7 +140,7 @@ fn data_of_a_command_that_comes_early_are_kept() {
     assert_eq!(said[0].1, [[4; 512], [5; 512]].concat());
 }
 
-/// Of what comes early no more is kept than all commands may have under way.
+/// Early messages are limited to the data that all commands may have in progress.
 #[test]
 fn early_data_are_bounded() {
     let mut target = Target::new("");

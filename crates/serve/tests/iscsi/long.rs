@@ -76,7 +76,7 @@ fn a_command_that_alone_takes_too_much_memory_is_refused() {
     for is_write in [true, false] {
         assert_eq!(run(&mut session, is_write, &mut data), refusal);
     }
-    // Nothing of it was written, and it takes nothing of the session any more.
+    // Nothing was written, and the session has its memory back.
     let max = &mut data[..MAX_COST];
     assert_eq!(run(&mut session, false, max), None);
     assert!(max.iter().all(|byte| *byte == 0));

@@ -122,7 +122,7 @@ impl Bench {
         self.submit(id, &command, &data);
     }
 
-    /// Lets all happen that happens without further input; what has ended.
+    /// Runs the unit without further input; returns what has ended.
     fn ended(&mut self) -> Vec<(u64, Status)> {
         let mut all = Vec::new();
         while let Some(next) = self.unit.next_event() {
@@ -159,7 +159,7 @@ impl Bench {
     }
 }
 
-/// What one aborted command has left must not be taken for the data of the next: it is flushed, so
+/// Data of an aborted command must not be mistaken for those of the next: it is flushed, so
 /// that a power cut leaves it alone.
 #[test]
 fn what_follows_an_aborted_command_is_safe_after_a_flush() {
@@ -180,7 +180,7 @@ fn what_follows_an_aborted_command_is_safe_after_a_flush() {
     }
 }
 
-/// Of two that have changed the same block the second is aborted: it is that one's change that
+/// Two commands change the same block and the second is aborted: it is its change that
 /// stays, whatever becomes of the first.
 #[test]
 fn of_two_that_wait_the_aborted_one_is_left_over() {

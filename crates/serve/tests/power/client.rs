@@ -31,12 +31,12 @@ pub fn name_of(name: &str) -> PathBuf {
     std::env::temp_dir().join(name)
 }
 
-/// Serves what `text` says at `socket`, with these seconds of the drive for one of the wall.
+/// Serves the export `text` at `socket`, at `speed`.
 pub fn serve(text: &str, speed: Option<f64>, socket: &Path, control: &Path) -> Server {
     serve_so(text, speed, (socket, control), |export| export)
 }
 
-/// The same with an export that `change` has changed.
+/// Like [`serve`], with an export modified by `change`.
 pub fn serve_so(
     text: &str,
     speed: Option<f64>,
@@ -75,7 +75,7 @@ impl Running {
         Self::start_so(name, drive, speed, |export| export)
     }
 
-    /// The same with an export that `change` has changed.
+    /// Like [`serve`], with an export modified by `change`.
     pub fn start_so(
         name: &str,
         drive: &str,
@@ -91,7 +91,7 @@ impl Running {
         }
     }
 
-    /// What the control socket answers.
+    /// The answer of the control socket.
     pub fn ask(&self, line: &str) -> Value {
         ask_at(&self.control, line)
     }
@@ -107,7 +107,7 @@ impl Running {
     }
 }
 
-/// What a control socket answers.
+/// The answer of a control socket.
 pub fn ask_at(control: &Path, line: &str) -> Value {
     let named = ExportCommand::parse(line).expect("a command");
     let answer = ask(control, &named).expect("a server");
@@ -137,7 +137,7 @@ impl Client {
     /// Connects to the export `db`.
     pub fn connect(socket: &Path) -> io::Result<Self> {
         let mut client = Self(UnixStream::connect(socket)?);
-        // A server that hangs must not let the test hang. After 30 seconds the server looks at
+        // A server that hangs must not hang the test. After 30 seconds the server checks
         // silent clients, by which what it has missed would come to light.
         client.0.set_read_timeout(Some(Duration::from_secs(25)))?;
         client.exact(Greeting::LENGTH)?;

@@ -34,7 +34,7 @@ pub type Make = Rc<dyn Fn() -> Box<dyn Device>>;
 
 /// Makes a drive again and again.
 pub fn maker(drive: &str, policy: &str) -> Make {
-    changed(drive, policy, Vec::new())
+    with_changes(drive, policy, Vec::new())
 }
 
 /// A drive whose cache chooses among what it holds, with room for this many sectors, and may write
@@ -46,10 +46,10 @@ pub fn deferring(room: u64, in_gaps: bool) -> Make {
         format!("buffer.destage_in_gaps={in_gaps}"),
     ];
     let changes = changes.map(|change| Edit::parse(&change, "a change").expect("a change"));
-    changed("sata-4tb-7200", "fcfs", changes.to_vec())
+    with_changes("sata-4tb-7200", "fcfs", changes.to_vec())
 }
 
-fn changed(drive: &str, policy: &str, changes: Vec<Edit>) -> Make {
+fn with_changes(drive: &str, policy: &str, changes: Vec<Edit>) -> Make {
     let text = format!("x(drive={drive}, policy={policy})");
     let mut setting = ExportSpec::parse(&text, "--export").expect("a setting");
     setting.changes = changes;
@@ -156,7 +156,7 @@ impl Bench {
             while let Some(completion) = self.device.advance(at) {
                 ended.push(completion);
             }
-            let landed = self.device.landed(at).expect("a drive tells");
+            let landed = self.device.landed(at).expect("a drive reports");
             self.data.mark_persisted(&landed);
             self.model.landed(&landed);
             for completion in ended {
@@ -188,14 +188,14 @@ impl Bench {
                 for number in under.before {
                     let write = &mut self.model.writes[number];
                     let is_there = write.is_on_media() || self.overlaps;
-                    assert!(is_there, "a flush left a write behind");
+                    assert!(is_there, "a flush missed a write");
                     write.is_safe = true;
                 }
             }
         }
     }
 
-    /// Lets random requests arrive for a while.
+    /// Submits random requests for a while.
     fn run(&mut self, requests: u64, longest_us: u64) {
         for _ in 0..requests {
             self.submit();

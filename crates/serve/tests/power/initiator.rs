@@ -28,7 +28,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Serves a drive of a megabyte in memory, with these seconds of the drive for one of the wall.
+    /// Serves a drive of a megabyte in memory, at `speed`.
     fn start(name: &str, drive: &str, speed: Option<f64>) -> Self {
         Self::start_so(name, drive, speed, |export| export)
     }
@@ -75,7 +75,7 @@ impl Running {
         }
     }
 
-    /// What the control socket answers.
+    /// The answer of the control socket.
     pub fn ask(&self, line: &str) -> Value {
         ask_at(&self.control, line)
     }
@@ -103,7 +103,7 @@ impl Running {
 pub struct Initiator(Session);
 
 impl Initiator {
-    /// What a command is answered: its sense data unless it ends well.
+    /// The result of a command: its sense data unless it succeeds.
     fn run(&mut self, command: &Command, data: Data<'_>) -> Result<Option<Sense>, Broken> {
         let mut block = [0; 16];
         let length = command.emit(&mut block);

@@ -12,7 +12,7 @@ use super::initiator as target;
 
 const DRIVE: &str = "hp-c2247";
 
-/// Begins to record into a file.
+/// Starts to record into a file.
 fn record(name: &str) -> (PathBuf, Recorder, Tap) {
     let path = name_of(name);
     let file = File::create(&path).expect("a file");
@@ -22,7 +22,7 @@ fn record(name: &str) -> (PathBuf, Recorder, Tap) {
     (path, recorder, tap)
 }
 
-/// Where the requests of a trace begin.
+/// The first sectors of the requests in a trace.
 fn places(path: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(path).expect("a trace");
     let places = text.lines().filter_map(|row| row.split(',').nth(1));

@@ -20,16 +20,16 @@ use super::model::Model;
 const SECTOR: u64 = 512;
 /// Few sectors, so that commands often write what others have written.
 const SECTORS: u64 = 96;
-/// What ORWRITE leaves, and nothing else.
+/// The result of ORWRITE, which no other command writes.
 const ONES: u8 = 0xff;
 
-/// A device that also tells the test what has reached the media.
-struct Told {
+/// A device that also reports to the test what has reached the media.
+struct ReportingDevice {
     device: Box<dyn Device>,
     landed: Arc<Mutex<Vec<Landed>>>,
 }
 
-impl Device for Told {
+impl Device for ReportingDevice {
     fn capacity(&self) -> SectorCount {
         self.device.capacity()
     }
@@ -65,7 +65,7 @@ impl Device for Told {
     }
 }
 
-/// What a command under way does.
+/// A command in progress.
 enum Under {
     /// It writes: the model's number, and whether no power cut undoes it once it is answered.
     Writes(usize, bool),
@@ -113,7 +113,7 @@ impl Bench {
         self.chance.next_u64() % bound
     }
 
-    /// Submits a random command, or aborts one, unless its blocks are those of one under way.
+    /// Submits a random command unless it overlaps one in progress, or aborts one.
     fn submit(&mut self) {
         let id = self.next;
         self.next += 1;
@@ -308,11 +308,11 @@ impl Bench {
 }
 
 fn disk(make: &Make, landed: &Arc<Mutex<Vec<Landed>>>) -> Disk {
-    let told = Told {
+    let device = ReportingDevice {
         device: make(),
         landed: Arc::clone(landed),
     };
-    Disk::from_device(Box::new(told), SectorCount(SECTORS))
+    Disk::from_device(Box::new(device), SectorCount(SECTORS))
 }
 
 /// Drives without a write cache, and with one.

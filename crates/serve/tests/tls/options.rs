@@ -85,7 +85,7 @@ fn nothing_else_is_answered_where_tls_is_required() {
     ] {
         assert_eq!(ask(&mut handshake, number, &data), required, "{number}");
     }
-    // Data that are too long leave nothing behind.
+    // Data that are too long leave no state.
     assert_eq!(ask(&mut handshake, code::LIST, b""), required);
     let started = ask(&mut handshake, code::START_TLS, b"");
     assert_eq!(started, (Some(answer::ACK), NbdStep::StartTls));
@@ -148,11 +148,11 @@ fn tls_begins_once_and_with_nothing_behind_its_option() {
     ask(&mut handshake, code::START_TLS, b"");
     let again = ask(&mut handshake, code::START_TLS, b"");
     assert_eq!(again, (Some(answer::INVALID), NbdStep::Wait));
-    // An option behind it in plain text would be taken for one that was encrypted.
-    let behind = option(code::STRUCTURED_REPLY, b"");
-    for count in 1..=behind.len() {
+    // A following option in plain text would be mistaken for an encrypted one.
+    let following = option(code::STRUCTURED_REPLY, b"");
+    for count in 1..=following.len() {
         let mut handshake = greeted(Encryption::Required);
-        let sent = [option(code::START_TLS, b""), behind[..count].to_vec()].concat();
+        let sent = [option(code::START_TLS, b""), following[..count].to_vec()].concat();
         handshake.received(&sent);
         assert_eq!(handshake.step(&exports(), false), NbdStep::Close);
         assert_eq!(handshake.output(), b"");
