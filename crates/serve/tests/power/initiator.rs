@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use diskarm_core::units::Span;
-use diskarm_extract::{Broken, Data, Transport as _};
-use diskarm_initiator::{Address as Place, Session};
 use diskarm_serve::control::ControlServer;
 use diskarm_serve::iscsi::{Disk, Iscsi, target_name};
 use diskarm_serve::{
     Address, DEFAULT_MAX_CONNECTIONS, Export, ExportSpec, Listener, Pace, Server, Speed,
 };
+use diskarm_transport::iscsi::{Address as Place, Session};
+use diskarm_transport::{Data, Transport as _, TransportError};
 use diskarm_wire::Sense;
 use diskarm_wire::command::{Blocks, Caching, Command, Size};
 use diskarm_wire::sense::{Code, Key};
@@ -104,7 +104,7 @@ pub struct Initiator(Session);
 
 impl Initiator {
     /// The result of a command: its sense data unless it succeeds.
-    fn run(&mut self, command: &Command, data: Data<'_>) -> Result<Option<Sense>, Broken> {
+    fn run(&mut self, command: &Command, data: Data<'_>) -> Result<Option<Sense>, TransportError> {
         let mut block = [0; 16];
         let length = command.emit(&mut block);
         let reply = self.0.execute(&block[..length], data)?;
@@ -113,7 +113,13 @@ impl Initiator {
     }
 
     /// Fills blocks with a byte.
-    fn write(&mut self, at: u64, count: u32, fill: u8, fua: bool) -> Result<Option<Sense>, Broken> {
+    fn write(
+        &mut self,
+        at: u64,
+        count: u32,
+        fill: u8,
+        fua: bool,
+    ) -> Result<Option<Sense>, TransportError> {
         let write = Command::Write {
             size: Size::Ten,
             blocks: Blocks { at, count },
@@ -126,7 +132,7 @@ impl Initiator {
         self.run(&write, Data::Out(&data))
     }
 
-    fn flush(&mut self) -> Result<Option<Sense>, Broken> {
+    fn flush(&mut self) -> Result<Option<Sense>, TransportError> {
         let flush = Command::SynchronizeCache {
             size: Size::Ten,
             blocks: Blocks { at: 0, count: 0 },
