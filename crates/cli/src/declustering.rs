@@ -1,7 +1,7 @@
 //! `diskarm declustering`: layouts of two copies on an array of disks.
 
 use diskarm_core::text::quantity;
-use diskarm_results::declustering::{self, Asked, Disks, MAX_DISKS};
+use diskarm_results::declustering::{self, Asked, DiskSet, MAX_DISKS};
 use diskarm_results::output_file::Files;
 use diskarm_results::prose;
 
@@ -135,7 +135,7 @@ fn asked(args: &Args) -> Result<Asked, Error> {
     Ok(Asked {
         disks,
         cluster,
-        failed: args.failed.iter().copied().collect::<Disks>(),
+        failed: args.failed.iter().copied().collect::<DiskSet>(),
         read_share: args.reads.unwrap_or(2.0 / 3.0),
         mttf_h: args.mttf,
         mttr_h: args.mttr,

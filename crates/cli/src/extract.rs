@@ -8,7 +8,7 @@ use std::path::Path;
 
 use diskarm_extract::suite::{self, MeasuredDrive, Options, RunError};
 use diskarm_extract::{Comparison, Effort, TransportError};
-use diskarm_results::extracted::{Extracted, compared};
+use diskarm_results::extracted::{ComparisonReport, ExtractionReport};
 use diskarm_simulate::Model;
 
 use crate::error::Error;
@@ -127,7 +127,7 @@ fn compare(first: &str, second: &str, json: bool) -> Result<(), Error> {
     let mut open = suite::undetermined_keys(&one.text)?;
     open.extend(suite::undetermined_keys(&other.text)?);
     let comparison = Comparison::new(&one.spec, &other.spec)?;
-    let compared = compared(first, second, &comparison, &open);
+    let compared = ComparisonReport::new(first, second, &comparison, &open);
     match json {
         true => output::print_json(&compared)?,
         false => output::print(&compared.text())?,
@@ -174,7 +174,7 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
         place.write(&described.text())?;
         written.splice(..0, file.map(str::to_owned));
     }
-    let extracted = Extracted {
+    let extracted = ExtractionReport {
         checkpoint: &checkpoint,
         described: &described,
         written: &written,

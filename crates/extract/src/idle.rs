@@ -221,11 +221,7 @@ pub(crate) fn zones(layout: &Layout) -> [Track; 3] {
 
 /// The track with the first blocks of a cylinder, if it has blocks.
 pub(crate) fn beginning(layout: &Layout, cylinder: u32) -> Option<Track> {
-    if cylinder >= layout.cylinders() {
-        return None;
-    }
-    let tracks = (0..layout.surfaces()).filter_map(|head| Track::find(layout, cylinder, head));
-    tracks.min_by_key(Track::first)
+    Track::first_in_cylinder(layout, cylinder)
 }
 
 /// At how many different shares of a sector of `outer` the sectors of `inner` begin. If there is

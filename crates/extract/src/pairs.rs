@@ -15,12 +15,11 @@ use diskarm_core::units::{Lbn, SectorCount, Span};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::alike::EquivalentCylinders;
 use crate::clock::Clock;
 use crate::idle::Rests;
 use crate::rotation::{Rotation, warm_up};
 use crate::threshold::{Found, Threshold, span};
-use crate::track::Track;
+use crate::track::{EquivalentCylinders, Track};
 use crate::{CommandTimes, Disk, Error};
 
 /// What a command does.

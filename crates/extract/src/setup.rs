@@ -1,4 +1,4 @@
-//! What the measurements of mechanics and overheads build on.
+//! Prerequisites of measurements of mechanics and overheads.
 
 use diskarm_core::geometry::Layout;
 
@@ -7,14 +7,12 @@ use crate::pairs::Pairs;
 use crate::rotation::Rotation;
 use crate::{Disk, Error};
 
-/// What must be known of a drive before its seeks and overheads are measured.
+/// The properties that measurements of seeks and overheads need.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'a> {
-    /// Where its blocks are.
     pub layout: &'a Layout,
-    /// How it turns.
     pub rotation: Rotation,
-    /// When its arm is free after a read.
+    /// The time after a read until the arm is free.
     pub idle: Idle,
 }
 

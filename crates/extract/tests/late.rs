@@ -72,7 +72,7 @@ impl Observer for Patient {
     }
 }
 
-fn measured(given: &Spec, seed: u64) -> Checkpoint {
+fn measure(given: &Spec, seed: u64) -> Checkpoint {
     let mut connect = |of: u64| -> Result<Box<dyn Transport>, TransportError> {
         let of = of ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Ok(Box::new(Late {
@@ -97,7 +97,7 @@ fn measured(given: &Spec, seed: u64) -> Checkpoint {
 fn a_host_that_is_late_finds_a_whole_specification() {
     let given = spec::parse(SMALL, "guest.toml").unwrap();
     for seed in 1..=4 {
-        let checkpoint = measured(&given, seed);
+        let checkpoint = measure(&given, seed);
         for record in &checkpoint.records {
             let is_over = !matches!(record.outcome, Outcome::Failed(_));
             assert!(is_over, "seed {seed}: {record:?}");

@@ -14,7 +14,9 @@ mod loads;
 mod survival;
 
 pub use data_loss::DataLoss;
-pub use diskarm_core::declustered::{Disks, Kind, Layout, LayoutError, MAX_DISKS, Place};
+pub use diskarm_core::declustered::{
+    CopyDisks, DiskSet, Layout, LayoutError, LayoutKind, MAX_DISKS,
+};
 pub use loads::{Load, Loads};
 pub use survival::Survival;
 

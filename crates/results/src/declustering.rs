@@ -5,8 +5,10 @@ mod table;
 
 pub use table::table;
 
-use diskarm_queueing::declustering::{DataLoss, Kind, Layout, Load, Loads, Survival, equations};
-pub use diskarm_queueing::declustering::{Disks, LayoutError, MAX_DISKS};
+use diskarm_queueing::declustering::{
+    DataLoss, Layout, LayoutKind, Load, Loads, Survival, equations,
+};
+pub use diskarm_queueing::declustering::{DiskSet, LayoutError, MAX_DISKS};
 use serde::Serialize;
 
 /// What is asked.
@@ -17,7 +19,7 @@ pub struct Asked {
     /// The disks of a cluster; a divisor of `disks`.
     pub cluster: usize,
     /// The failed disks, by number from 0.
-    pub failed: Disks,
+    pub failed: DiskSet,
     /// The share of reads, from 0 to 1.
     pub read_share: f64,
     /// The mean time to failure of a disk, in hours.
@@ -120,12 +122,12 @@ impl Survived {
 /// If the clusters do not divide the disks, or for numbers that no layout allows.
 pub fn compare(asked: &Asked) -> Result<Compared, LayoutError> {
     let cluster = asked.cluster;
-    Layout::new(Kind::Interleaved { cluster }, asked.disks)?;
+    Layout::new(LayoutKind::Interleaved { cluster }, asked.disks)?;
     let kinds = [
-        Kind::Basic,
-        Kind::Interleaved { cluster },
-        Kind::Chained,
-        Kind::GroupRotate { cluster },
+        LayoutKind::Basic,
+        LayoutKind::Interleaved { cluster },
+        LayoutKind::Chained,
+        LayoutKind::GroupRotate { cluster },
     ];
     let (mut layouts, mut notes) = (Vec::new(), Vec::new());
     for kind in kinds {
@@ -164,7 +166,7 @@ fn loads(layout: &Layout, asked: &Asked) -> Vec<Shared> {
         let nothing = || vec![None; layout.disks()];
         layout.loads(failed).unwrap_or_else(nothing)
     };
-    let both = of(Disks::NONE).into_iter().zip(of(asked.failed));
+    let both = of(DiskSet::NONE).into_iter().zip(of(asked.failed));
     both.enumerate()
         .map(|(disk, (normal, degraded))| {
             let normal = normal.unwrap_or_default();

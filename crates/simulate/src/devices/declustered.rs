@@ -1,6 +1,8 @@
 //! Declustered mirroring in a tower.
 
-use diskarm_core::declustered::{Declustered, Declustering, Kind, Layout, LayoutError, MAX_DISKS};
+use diskarm_core::declustered::{
+    Declustered, DeclusteredConfig, Layout, LayoutError, LayoutKind, MAX_DISKS,
+};
 use diskarm_core::request::Request;
 use diskarm_core::sched::{Knowledge, PolicyConfig};
 use diskarm_core::text::{Args, InputError, quantity};
@@ -65,7 +67,7 @@ const LAYOUTS: &[&str] = &["basic", "interleaved", "chained", "group-rotate"];
 const STRIPE_BYTES: u64 = 64 << 10;
 
 #[derive(Debug)]
-struct Array(Declustering);
+struct Array(DeclusteredConfig);
 
 fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
     let disks = args.count("disks", 2..=MAX_DISKS as u64)? as usize;
@@ -73,7 +75,7 @@ fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
     let failures = failures(disks, args)?;
     let rebuild_share = rebuild(&failures, args)?;
     let policy = args.maybe_read("policy", PolicyConfig::parse)?;
-    Ok(Box::new(Array(Declustering {
+    Ok(Box::new(Array(DeclusteredConfig {
         layout,
         failures,
         rebuild_share,
@@ -102,16 +104,16 @@ fn layout(args: &mut Args<'_, &Model>, disks: usize) -> Result<Layout, InputErro
         (_, cluster) => cluster.unwrap_or(0) as usize,
     };
     let kind = match name {
-        "basic" => Kind::Basic,
-        "interleaved" => Kind::Interleaved { cluster },
-        "chained" => Kind::Chained,
-        _ => Kind::GroupRotate { cluster },
+        "basic" => LayoutKind::Basic,
+        "interleaved" => LayoutKind::Interleaved { cluster },
+        "chained" => LayoutKind::Chained,
+        _ => LayoutKind::GroupRotate { cluster },
     };
     Layout::new(kind, disks).map_err(|error| misfit(error, kind, args))
 }
 
 /// The error with the parameter that does not fit.
-fn misfit(error: LayoutError, kind: Kind, args: &Args<'_, &Model>) -> InputError {
+fn misfit(error: LayoutError, kind: LayoutKind, args: &Args<'_, &Model>) -> InputError {
     let (key, found, expected) = match error {
         LayoutError::Disks(disks) => ("disks", disks, format!("2 to {MAX_DISKS}")),
         LayoutError::Pairs(disks) => {
@@ -124,7 +126,7 @@ fn misfit(error: LayoutError, kind: Kind, args: &Args<'_, &Model>) -> InputError
         }
         LayoutError::Clusters(cluster, disks) | LayoutError::PairsOfClusters(cluster, disks) => {
             let expected = match kind {
-                Kind::GroupRotate { .. } => format!(
+                LayoutKind::GroupRotate { .. } => format!(
                     "a number that divides disks={disks} into pairs of clusters, for \
                      layout=group-rotate"
                 ),
@@ -155,7 +157,7 @@ impl Front for Array {
     fn build(&self, behind: &Behind<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
         let members = (0..self.members() as u64).map(|index| behind.member(index));
         let members = members.collect::<Result<Vec<_>, _>>()?;
-        let declustering = Declustering {
+        let declustering = DeclusteredConfig {
             seed,
             ..self.0.clone()
         };

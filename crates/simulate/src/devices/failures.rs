@@ -1,6 +1,6 @@
 //! The parameters of failures and of a rebuild, which pairs and arrays share.
 
-use diskarm_core::redundancy::Failure;
+use diskarm_core::device::Failure;
 use diskarm_core::text::{Args, InputError, quantity};
 use diskarm_core::units::Instant;
 

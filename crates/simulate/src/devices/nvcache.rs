@@ -1,7 +1,9 @@
 //! A non-volatile write cache in a tower.
 
-use diskarm_core::mirror::{BatchOrder, Destaging, Mirror, Mirroring, Reads, Rebuilding, Scheme};
-use diskarm_core::nvcache::{Behind as Stored, Caching, NvCache};
+use diskarm_core::mirror::{
+    BatchOrder, DestageConfig, DestageScheme, Mirror, MirrorConfig, ReadDispatch, RebuildConfig,
+};
+use diskarm_core::nvcache::{CacheBacking, NvCache, NvCacheConfig};
 use diskarm_core::sched::{Knowledge, PolicyConfig};
 use diskarm_core::text::{Args, Call, InputError, nearest, quantity};
 use diskarm_core::tower::BoxedDevice;
@@ -77,9 +79,9 @@ const BYTES: u64 = 8 << 20;
 
 #[derive(Debug)]
 struct Cache {
-    caching: Caching,
+    caching: NvCacheConfig,
     /// The pair behind it; `None` if it stands in front of any device.
-    pair: Option<Mirroring>,
+    pair: Option<MirrorConfig>,
 }
 
 fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
@@ -97,19 +99,19 @@ fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
             };
             return Err(InputError::new(args.field("destage"), "at-once", expected));
         }
-        Some(destaging) => Some(Mirroring {
+        Some(destaging) => Some(MirrorConfig {
             policy: match policy {
                 Some(policy) => policy,
                 None => usual_policy(destaging.scheme)?,
             },
-            reads: Reads::Shared,
+            reads: ReadDispatch::Shared,
             destaging: Some(destaging),
             failures,
-            rebuild: rebuild.map(|share_fraction| Rebuilding {
+            rebuild: rebuild.map(|share_fraction| RebuildConfig {
                 share_fraction,
                 unit: rebuilt_at_once(args.context),
             }),
-            ..Mirroring::default()
+            ..MirrorConfig::default()
         }),
     };
     let min = destaging.map_or(1, |destaging| destaging.batch as u64);
@@ -125,7 +127,7 @@ fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
     let usual = SectorCount((BYTES / disk.sector.0).clamp(min.min(max), max));
     let merge = args.maybe_read("merge", |text, field| largest(field, text, disk))?;
     let battery = args.maybe_time("battery_fails")?;
-    let caching = Caching {
+    let caching = NvCacheConfig {
         size: size.unwrap_or(usual),
         merge,
         battery_fails: battery.map(|after| Instant::START + after),
@@ -134,16 +136,16 @@ fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
 }
 
 /// The order of reads in the thesis.
-fn usual_policy(scheme: Scheme) -> Result<PolicyConfig, InputError> {
+fn usual_policy(scheme: DestageScheme) -> Result<PolicyConfig, InputError> {
     let name = match scheme {
-        Scheme::Alternating => "fcfs",
-        Scheme::Conditional { .. } => "satf",
+        DestageScheme::Alternating => "fcfs",
+        DestageScheme::Conditional { .. } => "satf",
     };
     PolicyConfig::parse(name, "policy")
 }
 
 /// A scheme of destaging; `None` for none.
-fn destaging(text: &str, field: &str) -> Result<Option<Destaging>, InputError> {
+fn destaging(text: &str, field: &str) -> Result<Option<DestageConfig>, InputError> {
     let call = Call::read(text, field)?;
     let mut args = Args::of(&call, ());
     let scheme = match call.name {
@@ -151,11 +153,11 @@ fn destaging(text: &str, field: &str) -> Result<Option<Destaging>, InputError> {
             args.finish()?;
             return Ok(None);
         }
-        "adu" => Scheme::Alternating,
+        "adu" => DestageScheme::Alternating,
         "ad-cp" => {
             let reads = args.maybe_count("tr", 1..=1_000_000)?;
             let reads = reads.map_or(THRESHOLD, |reads| reads as usize);
-            Scheme::Conditional { reads }
+            DestageScheme::Conditional { reads }
         }
         other => {
             let near = nearest(other, DESTAGES);
@@ -167,9 +169,9 @@ fn destaging(text: &str, field: &str) -> Result<Option<Destaging>, InputError> {
     let batch = args.maybe_count("tw", 1..=100_000)?;
     let batch = batch.map_or(THRESHOLD, |batch| batch as usize);
     let usual = match scheme {
-        Scheme::Alternating => BatchOrder::Ascending,
-        Scheme::Conditional { .. } if batch < MAX_OPTIMAL => BatchOrder::Optimal,
-        Scheme::Conditional { .. } => BatchOrder::Nearest,
+        DestageScheme::Alternating => BatchOrder::Ascending,
+        DestageScheme::Conditional { .. } if batch < MAX_OPTIMAL => BatchOrder::Optimal,
+        DestageScheme::Conditional { .. } => BatchOrder::Nearest,
     };
     let order = args.maybe("order", ORDERS, |text| match text {
         "ascending" => Some(BatchOrder::Ascending),
@@ -184,7 +186,7 @@ fn destaging(text: &str, field: &str) -> Result<Option<Destaging>, InputError> {
         return Err(InputError::shown(args.field("tw"), batch, expected));
     }
     args.finish()?;
-    Ok(Some(Destaging {
+    Ok(Some(DestageConfig {
         scheme,
         batch,
         order,
@@ -194,16 +196,16 @@ fn destaging(text: &str, field: &str) -> Result<Option<Destaging>, InputError> {
 impl Front for Cache {
     fn build(&self, behind: &Behind<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
         let stored = match &self.pair {
-            None => Stored::Device(behind.device()?),
+            None => CacheBacking::Device(behind.device()?),
             Some(mirroring) => {
                 let members = [behind.member(0)?, behind.member(1)?];
-                let mirroring = Mirroring {
+                let mirroring = MirrorConfig {
                     seed,
                     ..mirroring.clone()
                 };
                 let spare = mirroring.rebuild.map(|_| behind.member(2));
                 let pair = Mirror::with_spare(members, spare.transpose()?, &mirroring);
-                Stored::Pair(Box::new(pair.map_err(|unknown| behind.refused(&unknown))?))
+                CacheBacking::Pair(Box::new(pair.map_err(|unknown| behind.refused(&unknown))?))
             }
         };
         Ok(BoxedDevice::opaque(NvCache::new(stored, self.caching)))
