@@ -21,7 +21,6 @@ pub mod rotation;
 pub mod seek;
 pub mod seek_command;
 mod serial;
-mod setup;
 mod simulated;
 pub mod suite;
 mod threshold;
@@ -37,6 +36,6 @@ pub use diskarm_transport::{
     TransportError,
 };
 pub use estimate::{Effort, Estimate};
+pub use idle::Setup;
 pub use pairs::Access;
-pub use setup::Setup;
 pub use simulated::{HostDelay, NoisyTransport, SimulatedDrive};

@@ -1,4 +1,4 @@
-//! An export as somebody wrote it.
+//! Parses the specification of an export (`--export`) and builds the export.
 
 use diskarm_core::device::Device;
 use diskarm_core::sched::PolicyConfig;
@@ -8,66 +8,57 @@ use diskarm_drives::text::Edit;
 use diskarm_emulate::Single;
 use diskarm_simulate::{Error, Model, changed_name, queued};
 
-use crate::clock::Speed;
-use crate::export::{Export, Facts, Timing};
-use crate::figures::{ExportFigures, Lateness, Served};
+use crate::export::{DeviceFactory, Export, Facts, PowerConfig, Timing};
 use crate::iscsi::Disk;
-use crate::power::{Maker, Power};
-use crate::store::StoreChoice;
+use crate::statistics::{ExportStatistics, Lateness, Statistics};
+use crate::store::StoreSpec;
+use crate::timeline::Speed;
 
-/// What to serve under one name.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Setting {
-    /// The name; empty for the default.
+pub struct ExportSpec {
+    /// The name; empty for the default export.
     pub name: String,
-    /// The drive, or the tower.
+    /// The drive, or the device stack.
     pub drive: String,
-    /// What is set in the drive's specification.
+    /// Changes to the drive's specification.
     pub changes: Vec<Edit>,
-    /// The policy of the queue in front of it.
+    /// Policy of the queue in front of the device.
     pub policy: String,
-    /// The size, if it is not that of the file or the drive.
+    /// Size, unless it is the size of the file or the drive.
     pub size: Option<String>,
-    /// Where the data are.
-    pub store: StoreChoice,
-    /// Whether writes are refused.
+    pub store: StoreSpec,
     pub is_read_only: bool,
-    /// Where what its clients do is recorded as a trace, if it is.
+    /// Path of the trace in which client requests are recorded.
     pub record: Option<String>,
-    /// How late one reply in a hundred may be, if that is not the same for all exports.
+    /// Lateness limit of the 99th percentile, unless it is [`Pace::bound`].
     pub bound: Option<Span>,
 }
 
-/// How the time of all exports passes.
+/// Time settings that all exports share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pace {
-    /// How fast; `None` if requests take no time.
+    /// `None` if requests take no time.
     pub speed: Option<Speed>,
-    /// Whether to stay awake while requests are under way.
+    /// Never sleep while requests are in progress.
     pub spins: bool,
-    /// How late one reply in a hundred may be, where an export does not say.
+    /// Default lateness limit of the 99th percentile.
     pub bound: Span,
 }
 
 impl Pace {
-    /// What is expected of a bound.
+    /// The "expected" part of the message about an invalid bound.
     pub const BOUND: &str = "a time above 0, up to an hour, with its unit, such as \"100 us\"";
 
-    /// Parses a bound.
     pub fn parse_bound(text: &str) -> Option<Span> {
         quantity::span(text).filter(|span| *span > Span::ZERO)
     }
 }
 
-/// The policy if nothing else is said.
-pub const POLICY: &str = "fcfs";
+pub const DEFAULT_POLICY: &str = "fcfs";
 
-impl Setting {
+impl ExportSpec {
     /// Parses `NAME(drive=..., policy=..., size=..., store=..., read-only=yes, record=FILE,
-    /// max-lateness=TIME)`, of which only the drive is required; errors call it `field`.
-    ///
-    /// # Errors
-    /// If it is no such text.
+    /// max-lateness=TIME)`; only the drive is required. Errors name the argument `field`.
     pub fn parse(text: &str, field: &str) -> Result<Self, InputError> {
         let call = Call::read(text, field)?;
         let mut args = Args::of(&call, ());
@@ -75,7 +66,7 @@ impl Setting {
         let drive = args.need("drive", "a drive or a tower", text)?;
         let policy = args.maybe("policy", "a policy", text)?;
         let size = args.maybe("size", "a size", text)?;
-        let store = args.maybe("store", StoreChoice::EXPECTED, StoreChoice::parse)?;
+        let store = args.maybe("store", StoreSpec::EXPECTED, StoreSpec::parse)?;
         let is_read_only = args.maybe_yes("read-only")?;
         let record = args.maybe("record", "a file", text)?;
         let bound = args.maybe("max-lateness", Pace::BOUND, Pace::parse_bound)?;
@@ -86,45 +77,39 @@ impl Setting {
             name: call.name.to_owned(),
             drive,
             changes: Vec::new(),
-            policy: policy.unwrap_or_else(|| POLICY.to_owned()),
+            policy: policy.unwrap_or_else(|| DEFAULT_POLICY.to_owned()),
             size,
-            store: store.unwrap_or(StoreChoice::Memory),
+            store: store.unwrap_or(StoreSpec::Memory),
             is_read_only: is_read_only.unwrap_or(false),
             record,
             bound: bound.or(old_bound),
         })
     }
 
-    /// The drive with its changes, or the tower.
-    ///
-    /// # Errors
-    /// If there is no such drive, or a change does not fit it.
+    /// The model of the drive with its changes, or of the device stack.
     pub fn model(&self) -> Result<Model, Error> {
         Model::assemble(&self.drive)?.changed(&self.changes, "--set")
     }
 
-    /// Builds the export; `seed` is for what the device does at random.
+    /// Builds the export; `seed` seeds the device's random behaviour.
     ///
     /// # Errors
-    /// If a part of it is not valid, or its file cannot be opened.
+    /// If a part is invalid, or the file cannot be opened.
     pub fn build(&self, pace: Pace, seed: u64) -> Result<Export, Error> {
         self.build_over(pace, move |model, policy, _| queued(model, policy, seed))
     }
 
-    /// The same with a logical unit in mind: a whole drive with nothing in front of it tells of
-    /// itself what a drive tells.
-    ///
-    /// # Errors
-    /// See [`Self::build`].
+    /// Like [`Self::build`], for a logical unit: a whole drive without a queue in front of it
+    /// reports its own specification and layout.
     pub fn build_unit(&self, pace: Pace, seed: u64) -> Result<Export<Disk>, Error> {
-        let is_fcfs = self.policy == POLICY;
+        let is_fcfs = self.policy == DEFAULT_POLICY;
         self.build_over(pace, move |model, policy, sectors| {
             let is_whole = model.tower.is_none() && sectors == model.sectors;
             if is_whole && is_fcfs {
                 let drive = Single::new(&model.spec, Angle::ZERO, seed)?;
-                return Ok(Disk::drive(drive));
+                return Ok(Disk::from_drive(drive));
             }
-            Ok(Disk::any(queued(model, policy, seed)?, sectors))
+            Ok(Disk::from_device(queued(model, policy, seed)?, sectors))
         })
     }
 
@@ -172,14 +157,14 @@ impl Setting {
             device.unwrap_or_else(|error| panic!("it was built before: {error}"))
         };
         let power = match &timing {
-            None => Some(Power {
+            None => Some(PowerConfig {
                 capacity,
                 device: None,
             }),
             Some(_) => {
                 let tells = make().landed(Instant::START).is_some();
-                let device: Maker<D> = Box::new(make);
-                tells.then_some(Power {
+                let device: DeviceFactory<D> = Box::new(make);
+                tells.then_some(PowerConfig {
                     capacity,
                     device: Some(device),
                 })
@@ -195,7 +180,7 @@ impl Setting {
         })
     }
 
-    /// How many sectors it has: as many as were asked for, or as the file has, or the drive.
+    /// The number of sectors: as specified, or that of the file, or that of the drive.
     fn sectors(&self, model: &Model) -> Result<SectorCount, Error> {
         let disk = model.disk();
         let (sectors, bytes) = (disk.sectors.0, disk.sector.0);
@@ -231,18 +216,22 @@ impl Setting {
         }
     }
 
-    /// What was served, for output.
-    pub fn figures(&self, pace: Pace, bytes: Bytes, served: &Served) -> ExportFigures {
-        ExportFigures {
+    pub fn statistics(
+        &self,
+        pace: Pace,
+        bytes: Bytes,
+        statistics: &Statistics,
+    ) -> ExportStatistics {
+        ExportStatistics {
             export: self.name.clone(),
             drive: changed_name(&self.drive, &self.changes),
             policy: pace.speed.map(|_| self.policy.clone()),
             bytes: bytes.0,
             store: self.store.to_string(),
             speed: pace.speed.map(Speed::factor),
-            connections: served.connections,
-            counts: served.counts,
-            lateness: Lateness::of(served, self.bound.unwrap_or(pace.bound)),
+            connections: statistics.connections,
+            counts: statistics.counts,
+            lateness: Lateness::new(statistics, self.bound.unwrap_or(pace.bound)),
             recording: None,
         }
     }
@@ -259,40 +248,40 @@ mod tests {
     };
 
     fn built(text: &str) -> Result<Export, Error> {
-        Setting::parse(text, "--export")?.build(PACE, 1)
+        ExportSpec::parse(text, "--export")?.build(PACE, 1)
     }
 
     #[test]
-    fn an_export_is_written_as_a_call() {
+    fn an_export_is_specified_as_a_call() {
         let tower = "throttle(rate=10/s, drive=hp-c2247)";
         let text = format!("db(drive={tower}, policy=fcfs, size=1 MiB, read-only=yes)");
-        let setting = Setting::parse(&text, "--export").expect("a setting");
+        let setting = ExportSpec::parse(&text, "--export").expect("a specification");
         assert_eq!((&*setting.name, &*setting.drive), ("db", tower));
         let export = setting.build(PACE, 1).expect("an export");
         assert_eq!(export.facts.bytes(), Bytes(1 << 20));
         assert!(export.facts.is_read_only && export.facts.is_timed);
-        // Without a size it has that of the drive.
+        // The default size is the drive's.
         let whole = built("x(drive=hp-c2247)").expect("an export").facts;
         let model = Model::find("hp-c2247").expect("a drive");
         assert_eq!(whole.sectors, model.sectors);
     }
 
     #[test]
-    fn its_drive_has_the_values_that_are_set() {
+    fn changes_apply_to_the_specification_of_the_drive() {
         let physical = |change: &str| {
-            let mut setting = Setting::parse("x(drive=wd-blue-wd10jpvx)", "--export").unwrap();
+            let mut setting = ExportSpec::parse("x(drive=wd-blue-wd10jpvx)", "--export").unwrap();
             setting.changes = vec![Edit::parse(change, "--set").unwrap()];
             setting.build(PACE, 1).map(|export| export.facts)
         };
-        // A multiple of 4096 as it is.
+        // The default is 4096.
         let larger = physical("geometry.physical_sector=1 KiB").unwrap();
         assert_eq!(larger.physical, Bytes(1024));
         let name = "wd-blue-wd10jpvx with geometry.physical_sector = \"1 KiB\"";
         assert_eq!(larger.description, name);
-        let mut setting = Setting::parse("x(drive=hp-c2247)", "--export").unwrap();
+        let mut setting = ExportSpec::parse("x(drive=hp-c2247)", "--export").unwrap();
         setting.changes = vec![Edit::parse("queue.depth=1", "--set").unwrap()];
-        let figures = setting.figures(PACE, Bytes(512), &Served::default());
-        assert_eq!(figures.drive, "hp-c2247 with queue.depth = 1");
+        let statistics = setting.statistics(PACE, Bytes(512), &Statistics::default());
+        assert_eq!(statistics.drive, "hp-c2247 with queue.depth = 1");
         let error = physical("geometry.physical_sector=3 KiB")
             .unwrap_err()
             .to_string();
@@ -300,22 +289,22 @@ mod tests {
     }
 
     #[test]
-    fn an_export_has_a_bound_of_its_own() {
-        let mut served = Served::default();
-        served.left_late(Span::from_us(300.0));
+    fn an_export_can_override_the_lateness_bound() {
+        let mut statistics = Statistics::default();
+        statistics.record_lateness(Span::from_us(300.0));
         let late = |text| {
-            let setting = Setting::parse(text, "--export").expect("a setting");
+            let setting = ExportSpec::parse(text, "--export").expect("a setting");
             let pace = Pace {
                 bound: Span::from_us(200.0),
                 ..PACE
             };
-            let figures = setting.figures(pace, Bytes(512), &served);
-            let late = figures.lateness.expect("a reply was late");
+            let statistics = setting.statistics(pace, Bytes(512), &statistics);
+            let late = statistics.lateness.expect("a reply was late");
             (late.bound_us, late.keeps_time)
         };
         assert_eq!(late("x(drive=hp-c2247)"), (200.0, false));
         assert_eq!(late("x(drive=hp-c2247, max-lateness=1 ms)"), (1000.0, true));
-        let setting = Setting::parse("x(drive=hp-c2247, bound=1ms)", "--export");
+        let setting = ExportSpec::parse("x(drive=hp-c2247, bound=1ms)", "--export");
         let pace = Pace {
             speed: None,
             ..PACE
@@ -327,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_what_is_wrong() {
+    fn errors_name_the_invalid_argument() {
         let error = |text| built(text).err().map(|error| error.to_string());
         let cases = [
             ("x", "x.drive: found nothing, expected a drive or a tower"),

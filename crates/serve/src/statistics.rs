@@ -1,4 +1,4 @@
-//! What was served, and how late.
+//! Request counts and reply lateness of an export, and the summary of its recorded trace.
 
 use std::fmt::Write;
 
@@ -6,24 +6,21 @@ use diskarm_core::stats::Histogram;
 use diskarm_core::units::Span;
 use serde::Serialize;
 
-use crate::recording::Recorded;
-
-/// What an export has served.
 #[derive(Clone, Debug, Default)]
-pub struct Served {
-    /// Connections that got beyond the handshake.
+pub struct Statistics {
+    /// Connections that completed the handshake.
     pub connections: u64,
-    /// Requests, those that failed included.
+    /// Requests, including failed ones.
     pub counts: Counts,
-    /// How late replies were handed to their sockets, of requests that take time.
+    /// Lateness of the replies to requests that take time: from due to sent.
     pub lateness: Histogram,
-    /// How late all of them together.
+    /// Sum of the lateness.
     pub late: Span,
 }
 
-impl Served {
-    /// A reply has left, this much later than it was due.
-    pub fn left_late(&mut self, late: Span) {
+impl Statistics {
+    /// Records a reply that left `late` after it was due.
+    pub fn record_lateness(&mut self, late: Span) {
         self.lateness.record(late);
         self.late += late;
     }
@@ -32,55 +29,46 @@ impl Served {
 /// Requests by what they do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// Reads.
     pub reads: u64,
-    /// Writes.
     pub writes: u64,
-    /// Flushes.
     pub flushes: u64,
-    /// Trims.
     pub trims: u64,
     /// Writes of zeroes.
     pub zeroes: u64,
-    /// Block status.
+    /// Block status requests.
     pub status: u64,
-    /// Commands that do not touch data.
+    /// Commands that do not access data.
     pub others: u64,
-    /// Requests that were refused: they are not valid.
+    /// Invalid requests.
     pub refused: u64,
-    /// Requests that failed: by the device, or by the store.
+    /// Requests that failed in the device or the store.
     pub failed: u64,
-    /// Requests that were taken back because their client was gone.
+    /// Requests that were aborted because their client had disconnected.
     pub aborted: u64,
-    /// Data that reads asked for, in bytes.
+    /// Bytes requested by reads.
     pub read_bytes: u64,
-    /// Data that were written, in bytes.
+    /// Bytes written.
     pub written_bytes: u64,
 }
 
-/// What a request does to the data of an export.
+/// The type of a request's access to the data of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Reads data.
     Read,
-    /// Writes data.
     Write,
-    /// Flushes what was written.
     Flush,
-    /// Trims.
     Trim,
     /// Writes zeroes.
     Zero,
-    /// Asks for the status of blocks.
     Status,
-    /// Nothing: it is about the disk itself.
+    /// A command about the disk itself.
     Other,
-    /// Nothing: it is refused.
+    /// An invalid request.
     Refused,
 }
 
 impl Counts {
-    /// Requests by what they do.
+    /// Requests by type.
     pub const fn kinds(&self) -> [(&'static str, u64); 7] {
         [
             ("reads", self.reads),
@@ -93,7 +81,7 @@ impl Counts {
         ]
     }
 
-    /// Requests that did not succeed, by why.
+    /// Unsuccessful requests by outcome.
     pub const fn unsuccessful(&self) -> [(&'static str, u64); 3] {
         [
             ("refused", self.refused),
@@ -102,7 +90,7 @@ impl Counts {
         ]
     }
 
-    /// Counts a request for this many bytes.
+    /// Counts a request for `bytes`.
     pub fn count(&mut self, access: Access, bytes: u64) {
         match access {
             Access::Read => {
@@ -123,63 +111,55 @@ impl Counts {
     }
 }
 
-/// What an export has served, for output.
+/// The statistics of an export with its description, for output.
 #[derive(Clone, Debug, Serialize)]
-pub struct ExportFigures {
-    /// Its name.
+pub struct ExportStatistics {
     pub export: String,
-    /// The drive, or the tower.
+    /// The drive, or the device stack.
     pub drive: String,
-    /// The policy of the queue in front of it; `None` if requests took no time.
+    /// Policy of the queue in front of the device; `None` if requests took no time.
     pub policy: Option<String>,
-    /// Its size.
     pub bytes: u64,
-    /// Where its data are.
     pub store: String,
-    /// Seconds of the drive for each second of the wall; `None` if requests took no time.
+    /// Seconds of drive time for each second of wall-clock time; `None` if requests took no time.
     pub speed: Option<f64>,
-    /// Connections that got beyond the handshake.
     pub connections: u64,
-    /// Requests.
     #[serde(flatten)]
     pub counts: Counts,
-    /// How late replies were; `None` if none took time.
+    /// `None` if no request took time.
     pub lateness: Option<Lateness>,
-    /// The trace of what clients did; `None` if none was recorded.
-    pub recording: Option<Recorded>,
+    /// The trace of the client requests, if one was recorded.
+    pub recording: Option<RecordingSummary>,
 }
 
-/// How late replies left, in microseconds.
+/// Lateness of replies, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Lateness {
-    /// How many replies.
     pub replies: u64,
-    /// Their mean.
     pub mean_us: f64,
-    /// Half of them were no later.
+    /// Median.
     pub p50_us: f64,
-    /// The same of 99 in a hundred.
+    /// 99th percentile.
     pub p99_us: f64,
-    /// The same of 999 in a thousand.
+    /// 99.9th percentile.
     pub p999_us: f64,
-    /// The latest.
     pub max_us: f64,
-    /// How late one in a hundred may be.
+    /// The limit of the 99th percentile.
     pub bound_us: f64,
-    /// Whether 99 in a hundred were within the bound.
+    /// True if the 99th percentile is within the limit.
     pub keeps_time: bool,
 }
 
 impl Lateness {
-    /// The mean and the quantiles; `None` if no reply was late or in time.
-    pub fn of(served: &Served, bound: Span) -> Option<Self> {
-        let lateness = &served.lateness;
+    /// The mean and the quantiles; `None` if no reply was timed.
+    pub fn new(statistics: &Statistics, bound: Span) -> Option<Self> {
+        let lateness = &statistics.lateness;
         let us = |fraction| Some(lateness.quantile(fraction)?.as_ms() * 1e3);
         let p99 = lateness.quantile(0.99)?;
         let replies = lateness.count();
         Some(Self {
             replies,
-            mean_us: served.late.as_ms() * 1e3 / replies as f64,
+            mean_us: statistics.late.as_ms() * 1e3 / replies as f64,
             p50_us: us(0.5)?,
             p99_us: us(0.99)?,
             p999_us: us(0.999)?,
@@ -190,11 +170,11 @@ impl Lateness {
     }
 }
 
-/// What is said of a host that is too slow.
+/// The message about a host that is too slow.
 pub const TOO_SLOW: &str = "this host cannot keep this drive's time";
 
-impl ExportFigures {
-    /// Lines for people.
+impl ExportStatistics {
+    /// The statistics as lines of text, with the notes of the recording.
     pub fn text(&self) -> String {
         let mut text = self.line() + "\n";
         if let Some(recorded) = &self.recording {
@@ -206,7 +186,7 @@ impl ExportFigures {
         text
     }
 
-    /// What was served, and how late.
+    /// The statistics as one line of text.
     pub fn line(&self) -> String {
         let name = match &*self.export {
             "" => &self.drive,
@@ -233,6 +213,60 @@ impl ExportFigures {
     }
 }
 
+/// The content of a recorded trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RecordingSummary {
+    pub file: String,
+    pub format: String,
+    /// Reads and writes in the trace.
+    pub requests: u64,
+    /// Flushes, which are not in the trace.
+    pub flushes: u64,
+    /// Trims, which are not in the trace and take the drive no time.
+    pub trims: u64,
+    /// Reads and writes that failed or were aborted, which are not in the trace.
+    pub failed: u64,
+    /// Power cuts, which are not in the trace.
+    pub power_cuts: u64,
+    /// Differences between a replay and the recorded run.
+    pub notes: Vec<String>,
+}
+
+impl RecordingSummary {
+    /// Adds the requests that the device does not see.
+    pub fn add_requests(&mut self, counts: &Counts) {
+        self.trims = counts.trims;
+        if counts.zeroes > 0 {
+            let zeroes = counts.zeroes;
+            let note = format!("writes of zeroes are plain writes in a trace: {zeroes}");
+            self.notes.push(note);
+        }
+    }
+
+    /// The file and its content as one line of text.
+    pub fn line(&self) -> String {
+        let mut line = format!("{}: {} requests recorded", self.file, self.requests);
+        let left_out = [
+            (self.flushes, "flush", "flushes"),
+            (self.trims, "trim", "trims"),
+            (self.failed, "failed request", "failed requests"),
+            (self.power_cuts, "power cut", "power cuts"),
+        ];
+        let left_out: Vec<String> = left_out
+            .iter()
+            .filter(|(count, ..)| *count > 0)
+            .map(|(count, one, several)| match count {
+                1 => format!("1 {one}"),
+                _ => format!("{count} {several}"),
+            })
+            .collect();
+        if !left_out.is_empty() {
+            line += &format!("; left out: {}", left_out.join(", "));
+        }
+        line
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -240,18 +274,31 @@ mod tests {
     #[test]
     fn the_verdict_is_about_99_in_a_hundred() {
         let verdict = |late_ones: usize| {
-            let mut served = Served::default();
+            let mut statistics = Statistics::default();
             for number in 0..1000 {
                 let us = if number < late_ones { 500.0 } else { 10.0 };
-                served.left_late(Span::from_us(us));
+                statistics.record_lateness(Span::from_us(us));
             }
-            let found = Lateness::of(&served, Span::from_us(100.0)).expect("replies");
+            let found = Lateness::new(&statistics, Span::from_us(100.0)).expect("replies");
             assert_eq!(found.replies, 1000);
             let expected = 10.0 + 490.0 * late_ones as f64 / 1000.0;
             assert!((found.mean_us - expected).abs() < 1e-9, "{found:?}");
             found.keeps_time
         };
         assert!(verdict(0) && verdict(10) && !verdict(11));
-        assert_eq!(Lateness::of(&Served::default(), Span::ZERO), None);
+        assert_eq!(Lateness::new(&Statistics::default(), Span::ZERO), None);
+    }
+
+    #[test]
+    fn the_line_counts_omitted_requests() {
+        let mut recorded = RecordingSummary {
+            file: "w.csv".to_owned(),
+            requests: 41,
+            ..RecordingSummary::default()
+        };
+        assert_eq!(recorded.line(), "w.csv: 41 requests recorded");
+        (recorded.flushes, recorded.trims) = (1, 2);
+        let line = "w.csv: 41 requests recorded; left out: 1 flush, 2 trims";
+        assert_eq!(recorded.line(), line);
     }
 }

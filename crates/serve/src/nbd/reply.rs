@@ -1,41 +1,40 @@
-//! Replies as bytes.
+//! Formats replies.
 
 use std::io;
 
 use diskarm_wire::nbd::reply::{Chunk, Extent, Failure, LongExtent, Simple, kind};
 use diskarm_wire::nbd::{Error, ExtentFlags, Headers};
 
-use super::job::{Job, Kind};
-use super::session::{ALLOCATION, failure_of};
-use crate::buffer::Buffer;
-use crate::service::Broken;
+use super::job::{ALLOCATION, Job, JobKind, Refusal, store_error};
+use crate::nonblocking::ByteQueue;
+use crate::service::ConnectionError;
 use crate::store::Store;
 
-/// The longest data of a chunk.
-const PIECE: u64 = 128 << 10;
-/// The most extents of a reply to block status.
+/// Longest data of a chunk, in bytes.
+const MAX_CHUNK: u64 = 128 << 10;
+/// Maximum number of extents of a block status reply.
 const MAX_EXTENTS: usize = 1 << 10;
-/// The most that the store is asked for one such reply.
-const MAX_LOOKS: usize = 1 << 14;
+/// Maximum number of extents read from the store for such a reply.
+const MAX_LOOKUPS: usize = 1 << 14;
 
-/// A reply, which may have been sent in part.
+/// A reply, which may be partly sent.
 pub(super) struct Reply {
     pub job: Job,
-    pub error: Option<(Error, &'static str)>,
-    /// How many bytes of data have gone to the output.
+    pub error: Option<Refusal>,
+    /// Number of data bytes written to the output.
     pub done: u64,
 }
 
-pub(super) struct Writer<'a> {
+pub(super) struct ReplyWriter<'a> {
     pub headers: Headers,
-    pub output: &'a mut Buffer,
+    pub output: &'a mut ByteQueue,
     pub store: &'a mut dyn Store,
 }
 
-impl Writer<'_> {
-    /// Returns whether all of the reply has gone to the output.
-    pub fn write(&mut self, reply: &mut Reply) -> Result<bool, Broken> {
-        // Any message without data fits here, with the longest error.
+impl ReplyWriter<'_> {
+    /// Writes the reply to the output; returns false if there is no room for all of it.
+    pub fn write(&mut self, reply: &mut Reply) -> Result<bool, ConnectionError> {
+        // Enough for any message without data, with the longest error.
         if self.output.room_len() < 256 {
             return Ok(false);
         }
@@ -44,9 +43,9 @@ impl Writer<'_> {
             return Ok(true);
         }
         match (reply.job.kind, self.headers) {
-            (Kind::Read, Headers::Simple) => self.simple_read(reply),
-            (Kind::Read, _) => Ok(self.chunked_read(reply)),
-            (Kind::Status, _) => Ok(self.status(&reply.job)),
+            (JobKind::Read, Headers::Simple) => self.simple_read(reply),
+            (JobKind::Read, _) => Ok(self.chunked_read(reply)),
+            (JobKind::Status, _) => Ok(self.status(&reply.job)),
             _ => {
                 self.success(&reply.job);
                 Ok(true)
@@ -97,9 +96,9 @@ impl Writer<'_> {
         self.output.added(data.len());
     }
 
-    fn simple_read(&mut self, reply: &mut Reply) -> Result<bool, Broken> {
+    fn simple_read(&mut self, reply: &mut Reply) -> Result<bool, ConnectionError> {
         let job = reply.job;
-        // While nothing has been sent an error can still be told.
+        // Errors can be reported until the header has been sent.
         let room = self.output.room_len() - Simple::LENGTH;
         let count = (job.length - reply.done).min(room as u64) as usize;
         let begins = if reply.done == 0 { Simple::LENGTH } else { 0 };
@@ -115,11 +114,11 @@ impl Writer<'_> {
             }
             Ok(()) => {}
             Err(error) if begins > 0 => {
-                let (error, message) = failure_of(&error);
+                let (error, message) = store_error(&error);
                 self.error(&job, error, message);
                 return Ok(true);
             }
-            Err(_) => return Err(Broken),
+            Err(_) => return Err(ConnectionError),
         }
         self.output.added(begins + count);
         reply.done += count as u64;
@@ -129,20 +128,20 @@ impl Writer<'_> {
     fn chunked_read(&mut self, reply: &mut Reply) -> bool {
         const OFFSET: usize = 8;
         let job = reply.job;
-        if job.is_undivided && job.length > PIECE {
+        if job.is_undivided && job.length > MAX_CHUNK {
             self.error(&job, Error::Overflow, "too long for one chunk");
             return true;
         }
         let header = Chunk::header_length(self.headers) + OFFSET;
         while reply.done < job.length {
-            let count = (job.length - reply.done).min(PIECE);
+            let count = (job.length - reply.done).min(MAX_CHUNK);
             if self.output.room_len() < header + count as usize {
                 return false;
             }
             let at = job.offset + reply.done;
             let data = &mut self.output.room()[header..][..count as usize];
             if let Err(error) = self.store.read(at, data) {
-                let (error, message) = failure_of(&error);
+                let (error, message) = store_error(&error);
                 self.error(&job, error, message);
                 return true;
             }
@@ -169,7 +168,7 @@ impl Writer<'_> {
         let extents = match extents(self.store, job, is_long) {
             Ok(extents) => extents,
             Err(error) => {
-                let (error, message) = failure_of(&error);
+                let (error, message) = store_error(&error);
                 self.error(job, error, message);
                 return true;
             }
@@ -201,7 +200,7 @@ impl Writer<'_> {
     }
 }
 
-/// What is known of the blocks of `job`: the length of each extent, and whether it is a hole.
+/// The extents of the blocks of `job`: the length of each, and whether it is a hole.
 fn extents(store: &mut dyn Store, job: &Job, is_long: bool) -> io::Result<Vec<(u64, bool)>> {
     // The longest whole number of sectors in 32 bits.
     let max = if is_long {
@@ -212,7 +211,7 @@ fn extents(store: &mut dyn Store, job: &Job, is_long: bool) -> io::Result<Vec<(u
     let limit = if job.is_undivided { 1 } else { MAX_EXTENTS };
     let mut extents: Vec<(u64, bool)> = Vec::new();
     let (mut at, end) = (job.offset, job.offset + job.length.min(max));
-    for _ in 0..MAX_LOOKS {
+    for _ in 0..MAX_LOOKUPS {
         if at == end {
             break;
         }

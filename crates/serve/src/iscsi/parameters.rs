@@ -1,5 +1,5 @@
-//! What both sides of a connection negotiate by keys (RFC 7143, "Login/Text Operational Text
-//! Keys").
+//! Names of targets, and the negotiation of the parameters of connections and sessions (RFC 7143,
+//! "Login/Text Operational Text Keys").
 
 use std::fmt::Display;
 
@@ -7,31 +7,57 @@ use diskarm_wire::iscsi::text;
 
 use super::frame::Digests;
 
-/// The longest data of a message that the target takes, in bytes.
+/// The number of the only portal group.
+pub const PORTAL_GROUP: u16 = 1;
+
+/// Number of unanswered commands that an initiator may send.
+pub const WINDOW: u32 = 64;
+
+/// Longest name (RFC 7143, "iSCSI Names"), in bytes.
+pub const MAX_NAME: usize = 223;
+
+/// The name of the default target, and the prefix of all others. RFC 2606 reserves `example.com`.
+pub const TARGET: &str = "iqn.2026-01.com.example.diskarm";
+
+/// The name of the target that serves the export `name`.
+pub fn target_name(name: &str) -> String {
+    match name {
+        "" => TARGET.to_owned(),
+        name => format!("{TARGET}:{name}"),
+    }
+}
+
+/// Returns true if `name` can be part of a target name (RFC 7143, "iSCSI Name Encoding").
+pub fn is_target_name(name: &str) -> bool {
+    let is_of_name =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.:".contains(&byte);
+    name.bytes().all(is_of_name) && target_name(name).len() <= MAX_NAME
+}
+
+/// Longest data of a message that the target takes, in bytes.
 pub const MAX_RECEIVE: usize = 128 << 10;
-/// How many connections a session may have.
+/// Maximum number of connections in a session.
 pub const MAX_CONNECTIONS: u16 = 4;
-/// The longest sequence of data, in bytes.
+/// Longest data sequence, in bytes.
 const MAX_BURST: u32 = 1 << 20;
-/// The longest unsolicited data of a command, in bytes.
+/// Longest unsolicited data of a command, in bytes.
 const FIRST_BURST: u32 = 256 << 10;
 
-/// What holds for a connection and its session.
+/// The negotiated parameters of a connection and its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
-    /// Which parts of messages of the connection have digests.
+    /// The digests of messages of the connection.
     pub digests: Digests,
-    /// How many connections the session may have.
     pub max_connections: u16,
-    /// The initiator sends no data beyond immediate ones unless asked.
+    /// The initiator sends no data except immediate data unless asked.
     pub initial_r2t: bool,
-    /// Commands may come with data.
+    /// Commands may carry data.
     pub immediate_data: bool,
-    /// The longest data of a message of the connection that the initiator takes, in bytes.
+    /// Longest data of a message that the initiator takes on this connection, in bytes.
     pub max_send: u32,
-    /// The longest sequence of data, in bytes.
+    /// Longest data sequence, in bytes.
     pub max_burst: u32,
-    /// The longest unsolicited data of a command, in bytes.
+    /// Longest unsolicited data of a command, in bytes.
     pub first_burst: u32,
 }
 
@@ -49,20 +75,20 @@ impl Default for Parameters {
     }
 }
 
-/// What the target says to a key.
+/// The target's answer to a key.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Answer {
     Value(String),
-    /// Nothing: the initiator only tells.
+    /// The key is a declaration and needs no answer.
     Silence,
 }
 
 impl Parameters {
-    /// Takes what the initiator proposes. Keys of a session mean nothing in one for discovery or in
-    /// one that is joined; `is_of_commands` says that it is neither.
+    /// Negotiates a key that the initiator proposes. Some keys are irrelevant in discovery sessions
+    /// and in connections that join a session; `is_of_commands` is false for both.
     pub fn negotiate(&mut self, key: &str, value: &str, is_of_commands: bool) -> Answer {
         if !is_of_commands && IRRELEVANT.contains(&key) {
-            return said(text::IRRELEVANT);
+            return answer(text::IRRELEVANT);
         }
         match key {
             "HeaderDigest" => self.digest(value, |digests| &mut digests.header),
@@ -72,7 +98,7 @@ impl Parameters {
                     self.max_send = length;
                     Answer::Silence
                 }
-                None => said(text::REJECT),
+                None => answer(text::REJECT),
             },
             "MaxBurstLength" => length(value, MAX_BURST, &mut self.max_burst),
             "FirstBurstLength" => length(value, FIRST_BURST, &mut self.first_burst),
@@ -85,23 +111,23 @@ impl Parameters {
                 yes
             }),
             "DataPDUInOrder" | "DataSequenceInOrder" => boolean(value, |_| true),
-            "MaxConnections" => within(value, 1, 65_535, |max| {
+            "MaxConnections" => in_range(value, 1, 65_535, |max| {
                 self.max_connections = MAX_CONNECTIONS.min(max as u16);
                 self.max_connections.into()
             }),
-            "MaxOutstandingR2T" => within(value, 1, 65_535, |_| 1),
-            "DefaultTime2Wait" => within(value, 0, 3600, |seconds| seconds.max(2)),
-            "DefaultTime2Retain" => within(value, 0, 3600, |_| 0),
-            "ErrorRecoveryLevel" => within(value, 0, 2, |_| 0),
-            "iSCSIProtocolLevel" => within(value, 0, 31, |level| level.min(1)),
+            "MaxOutstandingR2T" => in_range(value, 1, 65_535, |_| 1),
+            "DefaultTime2Wait" => in_range(value, 0, 3600, |seconds| seconds.max(2)),
+            "DefaultTime2Retain" => in_range(value, 0, 3600, |_| 0),
+            "ErrorRecoveryLevel" => in_range(value, 0, 2, |_| 0),
+            "iSCSIProtocolLevel" => in_range(value, 0, 31, |level| level.min(1)),
             "TaskReporting" => one_of(value, &["RFC3720"]),
             "IFMarker" | "OFMarker" => boolean(value, |_| false),
-            "IFMarkInt" | "OFMarkInt" => said(text::IRRELEVANT),
-            _ => said(text::NOT_UNDERSTOOD),
+            "IFMarkInt" | "OFMarkInt" => answer(text::IRRELEVANT),
+            _ => answer(text::NOT_UNDERSTOOD),
         }
     }
 
-    /// The same for a connection that joins a session with these.
+    /// Takes the session's parameters for a connection that joins it.
     pub fn joining(self, session: Self) -> Self {
         Self {
             digests: self.digests,
@@ -110,19 +136,19 @@ impl Parameters {
         }
     }
 
-    /// After all keys: what one of them says of another.
+    /// Applies the constraints between keys once all have been negotiated.
     pub fn settle(&mut self) {
         self.first_burst = self.first_burst.min(self.max_burst);
     }
 
     fn digest(&mut self, value: &str, which: fn(&mut Digests) -> &mut bool) -> Answer {
-        let answer = one_of(value, &["None", "CRC32C"]);
-        *which(&mut self.digests) = answer == said("CRC32C");
-        answer
+        let choice = one_of(value, &["None", "CRC32C"]);
+        *which(&mut self.digests) = choice == answer("CRC32C");
+        choice
     }
 }
 
-/// Keys that mean something only in the first login of a session with commands.
+/// Keys that are relevant only in the first login of a normal session.
 const IRRELEVANT: [&str; 8] = [
     "MaxConnections",
     "InitialR2T",
@@ -134,52 +160,52 @@ const IRRELEVANT: [&str; 8] = [
     "DataSequenceInOrder",
 ];
 
-fn said(value: impl Display) -> Answer {
+fn answer(value: impl Display) -> Answer {
     Answer::Value(value.to_string())
 }
 
 /// The first of the initiator's values that the target knows.
 pub fn one_of(value: &str, known: &[&str]) -> Answer {
     let found = value.split(',').find(|value| known.contains(value));
-    said(found.unwrap_or(text::REJECT))
+    answer(found.unwrap_or(text::REJECT))
 }
 
 fn number(value: &str, min: u32, max: u32) -> Option<u32> {
     text::number(value).filter(|number| (min..=max).contains(number))
 }
 
-fn within(value: &str, min: u32, max: u32, answer: impl FnOnce(u32) -> u32) -> Answer {
+fn in_range(value: &str, min: u32, max: u32, choose: impl FnOnce(u32) -> u32) -> Answer {
     match number(value, min, max) {
-        Some(number) => said(answer(number)),
-        None => said(text::REJECT),
+        Some(number) => answer(choose(number)),
+        None => answer(text::REJECT),
     }
 }
 
-/// The smaller of both lengths holds.
+/// The smaller length applies.
 fn length(value: &str, own: u32, held: &mut u32) -> Answer {
     match number(value, 512, (1 << 24) - 1) {
         Some(number) => {
             *held = number.min(own);
-            said(*held)
+            answer(*held)
         }
-        None => said(text::REJECT),
+        None => answer(text::REJECT),
     }
 }
 
-fn boolean(value: &str, answer: impl FnOnce(bool) -> bool) -> Answer {
+fn boolean(value: &str, choose: impl FnOnce(bool) -> bool) -> Answer {
     let found = match value {
-        "Yes" => answer(true),
-        "No" => answer(false),
-        _ => return said(text::REJECT),
+        "Yes" => choose(true),
+        "No" => choose(false),
+        _ => return answer(text::REJECT),
     };
-    said(if found { "Yes" } else { "No" })
+    answer(if found { "Yes" } else { "No" })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Each key with a proposal, and what RFC 7143 makes of it and the target's own value.
+    /// Each key with a proposal, and the result that RFC 7143 specifies given the target's value.
     #[test]
     fn keys_are_negotiated_by_their_rules() {
         let mut parameters = Parameters::default();
@@ -209,13 +235,16 @@ mod tests {
         for (key, value, expected) in cases {
             assert_eq!(
                 parameters.negotiate(key, value, true),
-                said(expected),
+                answer(expected),
                 "{key}"
             );
         }
         let key = "MaxRecvDataSegmentLength";
         assert_eq!(parameters.negotiate(key, "65536", true), Answer::Silence);
-        assert_eq!(parameters.negotiate(key, "16777216", true), said("Reject"));
+        assert_eq!(
+            parameters.negotiate(key, "16777216", true),
+            answer("Reject")
+        );
         let expected = Parameters {
             digests: Digests {
                 header: true,
@@ -233,6 +262,9 @@ mod tests {
         parameters.settle();
         assert_eq!(parameters.first_burst, 1024);
         let key = "MaxBurstLength";
-        assert_eq!(parameters.negotiate(key, "512", false), said("Irrelevant"));
+        assert_eq!(
+            parameters.negotiate(key, "512", false),
+            answer("Irrelevant")
+        );
     }
 }
