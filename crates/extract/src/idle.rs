@@ -343,7 +343,7 @@ fn has(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64, rest: Span) -> Result
     pairs.send(Access::Read, first, 1)?;
     pairs.rest(rest);
     let read = pairs.disk.read(at, 1)?;
-    pairs.saw(Access::Read, at, 1, &read);
+    pairs.record(Access::Read, at, 1, &read);
     let end = read.ended.as_ns() as f64;
     let off = pairs.clock.off(end, &pairs.layout.extent(at));
     Ok(off.abs() > pairs.clock.tolerance())

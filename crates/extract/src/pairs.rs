@@ -146,7 +146,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
             Access::Write => self.disk.write_media(at, sectors)?,
         };
         let before = self.last.access;
-        self.saw(access, at, sectors, &timed);
+        self.record(access, at, sectors, &timed);
         if sectors == 1 {
             let extent = self.layout.extent(at);
             self.clock.see(access, before, timed.ended, &extent);
@@ -154,8 +154,8 @@ impl<'a, 'd> Pairs<'a, 'd> {
         Ok(timed)
     }
 
-    /// Takes note of a command.
-    pub fn saw(&mut self, access: Access, at: Lbn, sectors: u16, timed: &CommandTimes) {
+    /// Records a command.
+    pub fn record(&mut self, access: Access, at: Lbn, sectors: u16, timed: &CommandTimes) {
         let host = timed.sent.as_ns() as f64 - self.last.ended - self.last.rested;
         // The first command follows none that was timed.
         let is_first = self.last.ended == 0.0;
