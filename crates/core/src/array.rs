@@ -388,7 +388,7 @@ impl<P: Placement> Array<P> {
         };
         let own = &mut self.members[member];
         if pending.request.is_simple_transfer() && own.is_free(&pending.request) {
-            own.queue.passed(&pending.request, &own.device);
+            own.queue.note_bypass(&pending.request, &own.device);
             self.send(member, now, &pending.request);
             self.note_event(member);
         } else {

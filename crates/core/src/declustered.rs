@@ -173,7 +173,7 @@ impl TwoCopies {
         }
         let share = self.layout.primary_share(disks, missing);
         let both = first.is_some() && other.is_some();
-        if first.is_none() || both && !Chance::of(share).hits(&mut self.random) {
+        if first.is_none() || both && !Chance::new(share).hits(&mut self.random) {
             (first, other) = (other, first);
         }
         let sectors = blocks.end - blocks.start;

@@ -414,7 +414,7 @@ impl Mirror {
             && (self.placement.destaging.is_none() || request.op.is_read())
         {
             let Member { device, queue, .. } = &mut self.members[member];
-            queue.passed(&request, device);
+            queue.note_bypass(&request, device);
             self.placement.sides[member].load += 1;
             self.send(member, now, &request);
             return self.note_event(member);

@@ -237,7 +237,7 @@ impl WriteQueue {
                 oldest.sort_by_cached_key(access);
                 Fcfs.policy(device)
             }
-            BatchOrder::Nearest => Satf.policy(device),
+            BatchOrder::Nearest => Satf::default().policy(device),
             BatchOrder::Optimal => OatBatch { n: count }.policy(device),
         };
         for pending in oldest {
