@@ -95,9 +95,10 @@ pub fn measure(
     let mut ahead = [SectorCount(0); 3];
     for (place, ahead) in places.iter().zip(&mut ahead) {
         *ahead = read_ahead(pairs, place)?;
-        let share = match ahead.0 == 0 || is_over(pairs, place, ahead.0)? {
-            true => COVERED,
-            false => 1.0,
+        let share = if ahead.0 == 0 || is_over(pairs, place, ahead.0)? {
+            COVERED
+        } else {
+            1.0
         };
         longest = longest.max(period * turns(place, ahead.0, share));
     }
@@ -265,10 +266,7 @@ fn overlaps(pairs: &mut Pairs<'_, '_>, outer: &Track, inner: &Track) -> Result<b
             break;
         }
     }
-    let apart = match pairs.scatters {
-        true => sector / LATE,
-        false => 0.0,
-    };
+    let apart = if pairs.scatters { sector / LATE } else { 0.0 };
     Ok(threshold.contradictions(apart) > CONTRADICTIONS)
 }
 
@@ -343,8 +341,30 @@ fn has(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64, rest: Span) -> Result
     pairs.send(Access::Read, first, 1)?;
     pairs.rest(rest);
     let read = pairs.disk.read(at, 1)?;
-    pairs.saw(Access::Read, at, 1, &read);
+    pairs.record(Access::Read, at, 1, &read);
     let end = read.ended.as_ns() as f64;
     let off = pairs.clock.off(end, &pairs.layout.extent(at));
     Ok(off.abs() > pairs.clock.tolerance())
+}
+
+/// The properties that measurements of seeks and overheads need.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup<'a> {
+    pub layout: &'a Layout,
+    pub rotation: Rotation,
+    /// The time after a read until the arm is free.
+    pub idle: Idle,
+}
+
+impl<'a> Setup<'a> {
+    pub(crate) fn pairs<'d>(
+        &self,
+        disk: &'a mut Disk<'d>,
+        seed: u64,
+    ) -> Result<Pairs<'a, 'd>, Error> {
+        let mut pairs = Pairs::new(disk, self.layout, &self.rotation, seed)?;
+        pairs.idle = self.idle.rest;
+        pairs.rests = self.idle.rests(self.layout);
+        Ok(pairs)
+    }
 }

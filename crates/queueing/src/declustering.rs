@@ -8,6 +8,7 @@
 //! Disks are numbered from 0. Blocks are striped over all disks, so that each has as many primary
 //! copies as any other, and as many secondary ones.
 
+pub mod comparison;
 mod data_loss;
 pub mod equations;
 mod loads;

@@ -26,7 +26,7 @@ type Cache = Metric<CacheWork>;
 type Buffer = Metric<BufferWork>;
 type Redundancy = Metric<RedundancyWork>;
 
-/// Of the response times of requests of one kind.
+/// Response times of a class of requests.
 pub const RESPONSE: &[Response] = &[
     Response::new("mean", |r| Some(r.mean_ms))
         .line("response, mean", "ms")
@@ -58,7 +58,7 @@ pub const RESPONSE: &[Response] = &[
         .column("response_ms_max", "Longest response time, ms"),
 ];
 
-/// Of the service of requests of one kind.
+/// Service times of a class of requests.
 pub const SERVICE: &[Service] = &[
     Service::new("", |s| part(s, |b| b.queue)).column("queue_ms_mean", "Mean wait in queues, ms"),
     Service::new("mean", |s| s.mean_service().map(Span::as_ms))
@@ -86,7 +86,7 @@ pub const SERVICE: &[Service] = &[
         .column("bus_ms_mean", "Mean bus transfer not overlapped, ms"),
 ];
 
-/// Of the load of a device, which JSON and tables have by name.
+/// Load of a device, which JSON and tables have by name.
 pub const LOAD: &[Load] = &[
     Load::new("", Report::cache_hit_fraction)
         .column("cache_hit_rate", "Share of reads served from the buffer"),
@@ -103,7 +103,7 @@ pub const LOAD: &[Load] = &[
         .column("recovered", "Requests that succeeded after retries"),
 ];
 
-/// Of a disk that is part of a device. In studies the mean over all disks.
+/// Work of a disk that is part of a device; in studies the mean over all disks.
 pub const DISK: &[Disk] = &[
     Disk::new("reads", |d| Some(d.reads as f64)),
     Disk::new("writes", |d| Some(d.writes as f64)),
@@ -136,7 +136,7 @@ pub const DISK: &[Disk] = &[
     ),
 ];
 
-/// Of a non-volatile write cache. In studies the mean over all caches.
+/// Work of a non-volatile write cache; in studies the mean over all caches.
 pub const CACHE: &[Cache] = &[
     Cache::new("absorbed", |c| Some(c.absorbed as f64)),
     Cache::new("waited", |c| Some(c.waited as f64))
@@ -154,14 +154,14 @@ pub const CACHE: &[Cache] = &[
         .column("cache_dirty_max", "Largest number of blocks in the cache"),
 ];
 
-/// Of the buffer of a drive whose write cache chooses what it puts on the media.
+/// Work of the buffer of a drive with a deferred write cache.
 pub const BUFFER: &[Buffer] = &[
     Buffer::new("destaged_blocks", |b| Some(b.destaged.0 as f64)),
     Buffer::new("destaged_in_gaps_blocks", |b| Some(b.in_gaps.0 as f64)),
     Buffer::new("writes_in_gaps", |b| Some(b.writes_in_gaps as f64)),
 ];
 
-/// Of the failures of disks of an array, and its rebuild. In studies the mean over all arrays.
+/// Failures of disks of an array, and its rebuild; in studies the mean over all arrays.
 pub const REDUNDANCY: &[Redundancy] = &[
     Redundancy::new("failed_disks", |r| Some(r.failed as f64)),
     Redundancy::new("failed_at_s", |r| r.failed_at.map(since_start_s)),

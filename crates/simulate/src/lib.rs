@@ -3,7 +3,7 @@
 //! A [`Model`] is the drive, an [`Input`] the requests, and a [`Simulation`] combines both with the
 //! policy of the host's queue. Its result is a [`Run`], or one per replication. A callback
 //! follows its progress and may stop it ([`Progress`]); a [`Sink`] gets a row for each request.
-//! [`measured`] and [`replays`] compare drives with measurements.
+//! [`measured`] and [`replays`] compare drives with measurements, [`theory`] with formulas.
 //!
 //! ```
 //! use diskarm_core::sched::PolicyConfig;
@@ -42,9 +42,11 @@ mod tower;
 mod trace_rows;
 mod watched;
 
+pub mod fitted;
 pub mod measured;
 pub mod parallel;
 pub mod replays;
+pub mod theory;
 
 pub use adapt::{Fitting, TraceSelection};
 pub use arrivals::Arrivals;
@@ -57,7 +59,7 @@ pub use progress::{Progress, keep_on};
 pub use reading::{Reading, STANDARD_INPUT};
 pub use recorded::{recorded, records};
 pub use rows::{OUTCOMES, Sink, outcome};
-pub use run::{Replayed, Run, TracedFile, doubts, most_doubts, remarks};
+pub use run::{Replayed, Run, Speedup, TracedFile, doubts, most_doubts, remarks, speedup};
 pub use simulation::{MakePolicy, Simulation, over_disks, policy, queued};
 pub use tower::{Disk, Tower};
 pub use trace_rows::Origin;

@@ -1,10 +1,10 @@
-//! A screen that shows what is being served.
+//! A full screen with the statistics of a server.
 
 use std::io;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
-use diskarm_serve::{ExportFigures, Lateness, Stopper, TOO_SLOW};
+use diskarm_serve::{ExportStatistics, Lateness, Stopper, TOO_SLOW};
 use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::crossterm::execute;
@@ -18,44 +18,51 @@ use ratatui::text::{Line, Text};
 use ratatui::widgets::{Block, Paragraph, Row, Table};
 use ratatui::{Frame, Terminal};
 
-use super::live::Live;
-
-/// How often the screen changes.
+/// The time between two updates.
 const TICK: Duration = Duration::from_millis(500);
 
-/// Shows it until `end` says so, or the server has ended. The keys q and Ctrl-C end the server.
-pub fn run(live: &Live, stopper: &Stopper, end: &Receiver<()>) -> io::Result<()> {
+/// Shows `figures` until `end` is closed or the server has ended. The keys q and Ctrl-C stop the
+/// server.
+pub fn run(
+    statistics: impl Fn() -> Option<Vec<ExportStatistics>>,
+    stopper: &Stopper,
+    end: &Receiver<()>,
+) -> io::Result<()> {
     enable_raw_mode()?;
-    let shown = show(live, stopper, end);
+    let shown = show(statistics, stopper, end);
     restore();
     shown
 }
 
-/// Gives the terminal back.
+/// Restores the terminal.
 pub fn restore() {
-    // There is nothing better to do for a terminal that is gone.
+    // Errors of a closed terminal do not matter.
     let _ = execute!(io::stderr(), LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
 }
 
-fn show(live: &Live, stopper: &Stopper, end: &Receiver<()>) -> io::Result<()> {
-    // Some terminals have one screen only, with what was there before.
+fn show(
+    statistics: impl Fn() -> Option<Vec<ExportStatistics>>,
+    stopper: &Stopper,
+    end: &Receiver<()>,
+) -> io::Result<()> {
+    // Some terminals have only one screen, with earlier output.
     execute!(io::stderr(), EnterAlternateScreen, Clear(ClearType::All))?;
     let mut terminal = Terminal::new(CrosstermBackend::new(io::stderr()))?;
-    let mut before: Option<(Instant, Vec<ExportFigures>)> = None;
+    let mut previous: Option<(Instant, Vec<ExportStatistics>)> = None;
     let mut status = KEYS;
     while end.try_recv() == Err(TryRecvError::Empty) {
         let now = Instant::now();
-        let Some(figures) = live.figures() else {
+        let Some(statistics) = statistics() else {
             break;
         };
-        let rates = match &before {
-            None => vec![0.0; figures.len()],
-            Some((at, before)) => rates(before, &figures, now - *at),
+        let rates = match &previous {
+            None => vec![0.0; statistics.len()],
+            Some((at, previous)) => rates(previous, &statistics, now - *at),
         };
-        terminal.draw(|frame| draw(frame, &figures, &rates, status))?;
-        before = Some((now, figures));
-        if event::poll(TICK)? && asks_for_the_end(&event::read()?) {
+        terminal.draw(|frame| draw(frame, &statistics, &rates, status))?;
+        previous = Some((now, statistics));
+        if event::poll(TICK)? && is_stop_key(&event::read()?) {
             stopper.stop();
             status = "ending";
         }
@@ -65,7 +72,7 @@ fn show(live: &Live, stopper: &Stopper, end: &Receiver<()>) -> io::Result<()> {
 
 const KEYS: &str = "q ends the server";
 
-fn asks_for_the_end(event: &Event) -> bool {
+fn is_stop_key(event: &Event) -> bool {
     let Event::Key(key) = event else {
         return false;
     };
@@ -73,13 +80,17 @@ fn asks_for_the_end(event: &Event) -> bool {
     key.code == KeyCode::Char('q') || key.code == KeyCode::Char('c') && is_control
 }
 
-/// All requests of an export.
-fn requests(figures: &ExportFigures) -> u64 {
-    figures.counts.kinds().iter().map(|(_, count)| count).sum()
+fn requests(statistics: &ExportStatistics) -> u64 {
+    statistics
+        .counts
+        .kinds()
+        .iter()
+        .map(|(_, count)| count)
+        .sum()
 }
 
-/// Requests per second of each export.
-fn rates(before: &[ExportFigures], now: &[ExportFigures], passed: Duration) -> Vec<f64> {
+/// Returns the requests per second of each export.
+fn rates(before: &[ExportStatistics], now: &[ExportStatistics], passed: Duration) -> Vec<f64> {
     let pairs = before.iter().zip(now);
     let more = pairs.map(|(before, now)| requests(now).saturating_sub(requests(before)));
     let seconds = passed.as_secs_f64().max(1e-9);
@@ -99,18 +110,18 @@ const HEADER: [&str; 9] = [
 ];
 
 /// Draws a row for each export, and the verdict on each.
-fn draw(frame: &mut Frame<'_>, exports: &[ExportFigures], rates: &[f64], status: &str) {
+fn draw(frame: &mut Frame<'_>, exports: &[ExportStatistics], rates: &[f64], status: &str) {
     let verdicts: Vec<Line<'_>> = exports.iter().filter_map(verdict).collect();
     let rows = exports.len() as u16 + 3;
     let areas = [Constraint::Length(rows), Constraint::Min(0)];
     let [table, below] = Layout::vertical(areas).areas(frame.area());
-    let rows = exports.iter().zip(rates).map(|(figures, rate)| {
-        let late = figures.lateness.as_ref();
+    let rows = exports.iter().zip(rates).map(|(statistics, rate)| {
+        let late = statistics.lateness.as_ref();
         let us = |of: fn(&Lateness) -> f64| late.map_or_else(|| "-".into(), |late| time(of(late)));
         let cells = [
-            name(figures).to_owned(),
-            figures.connections.to_string(),
-            requests(figures).to_string(),
+            name(statistics).to_owned(),
+            statistics.connections.to_string(),
+            requests(statistics).to_string(),
             format!("{rate:.0}"),
             us(|late| late.p50_us),
             us(|late| late.p99_us),
@@ -124,7 +135,7 @@ fn draw(frame: &mut Frame<'_>, exports: &[ExportFigures], rates: &[f64], status:
     });
     let widths = [18, 11, 9, 7, 9, 9, 9, 9, 9].map(Constraint::Length);
     let block = Block::bordered()
-        .title(" diskarm serve: how late replies leave ")
+        .title(" diskarm serve: lateness of replies ")
         .title_bottom(Line::from(format!(" {status} ")).right_aligned());
     let all = Table::new(rows, widths)
         .header(Row::new(aligned(HEADER.map(str::to_owned))).bold())
@@ -133,24 +144,24 @@ fn draw(frame: &mut Frame<'_>, exports: &[ExportFigures], rates: &[f64], status:
     frame.render_widget(Paragraph::new(verdicts), below);
 }
 
-/// Names begin at the left, numbers end at the right.
+/// Aligns names to the left and numbers to the right.
 fn aligned(cells: [String; HEADER.len()]) -> Vec<Text<'static>> {
     let mut cells: Vec<_> = cells.map(|cell| Text::from(cell).right_aligned()).into();
     cells[0] = cells[0].clone().left_aligned();
     cells
 }
 
-fn name(figures: &ExportFigures) -> &str {
-    match &*figures.export {
-        "" => &figures.drive,
+fn name(statistics: &ExportStatistics) -> &str {
+    match &*statistics.export {
+        "" => &statistics.drive,
         name => name,
     }
 }
 
-/// What is to be said of an export that has answered something.
-fn verdict(figures: &ExportFigures) -> Option<Line<'static>> {
-    let late = figures.lateness.as_ref()?;
-    let name = name(figures);
+/// Returns the verdict on an export that has answered requests.
+fn verdict(statistics: &ExportStatistics) -> Option<Line<'static>> {
+    let late = statistics.lateness.as_ref()?;
+    let name = name(statistics);
     Some(match late.keeps_time {
         true => Line::from(format!("{name}: in time")).fg(Color::Green),
         false => Line::from(format!("{name}: {TOO_SLOW}"))
@@ -159,7 +170,7 @@ fn verdict(figures: &ExportFigures) -> Option<Line<'static>> {
     })
 }
 
-/// A time in the unit that suits it.
+/// Formats a time in a suitable unit.
 fn time(us: f64) -> String {
     match us {
         us if us < 1e3 => format!("{us:.1} us"),
@@ -171,38 +182,38 @@ fn time(us: f64) -> String {
 #[cfg(test)]
 mod tests {
     use diskarm_core::units::{Bytes, Span};
-    use diskarm_serve::{Pace, Served, Setting, Speed};
+    use diskarm_serve::{ExportSpec, Pace, Speed, Statistics};
     use ratatui::backend::TestBackend;
 
     use super::*;
 
-    fn figures(text: &str, late: &[f64]) -> ExportFigures {
-        let setting = Setting::parse(text, "--export").expect("a setting");
+    fn statistics(text: &str, late: &[f64]) -> ExportStatistics {
+        let setting = ExportSpec::parse(text, "--export").expect("a setting");
         let pace = Pace {
             speed: Some(Speed::REAL),
             spins: false,
             bound: Span::from_us(100.0),
         };
-        let mut served = Served {
+        let mut served = Statistics {
             connections: 2,
-            ..Served::default()
+            ..Statistics::default()
         };
         for us in late {
             served.left_late(Span::from_us(*us));
         }
         served.counts.reads = late.len() as u64;
-        setting.figures(pace, Bytes(1 << 20), &served)
+        setting.statistics(pace, Bytes(1 << 20), &served)
     }
 
     #[test]
     fn the_screen_has_a_row_and_a_verdict_for_each_export() {
         let before = [
-            figures("db(drive=hp-c2247)", &[]),
-            figures("log(drive=x)", &[]),
+            statistics("db(drive=hp-c2247)", &[]),
+            statistics("log(drive=x)", &[]),
         ];
         let now = [
-            figures("db(drive=hp-c2247)", &[5.0, 9.0, 20.0]),
-            figures("log(drive=x)", &[50.0, 2500.0]),
+            statistics("db(drive=hp-c2247)", &[5.0, 9.0, 20.0]),
+            statistics("log(drive=x)", &[50.0, 2500.0]),
         ];
         let rates = rates(&before, &now, TICK);
         let mut terminal = Terminal::new(TestBackend::new(100, 8)).expect("a screen");
@@ -222,7 +233,7 @@ mod tests {
     }
 
     const SCREEN: &str = "\
-┌ diskarm serve: how late replies leave ───────────────────────────────────────────────────────────┐
+┌ diskarm serve: lateness of replies ──────────────────────────────────────────────────────────────┐
 │export             connections  requests   per s      50 %      99 %    99.9 %       max     bound│
 │db                           2         3       6    9.0 us   20.0 us   20.0 us   20.0 us  100.0 us│
 │log                          2         2       4   50.0 us    2.5 ms    2.5 ms    2.5 ms  100.0 us│

@@ -28,7 +28,7 @@ use super::core::{Command, Core, Service};
 use super::ranges::{Blocks, Change, Ranges, Writes};
 use super::write::{Setup, Transfer};
 use crate::device::{Breakdown, BufferWork, Outcome};
-use crate::freeblock::Dirty;
+use crate::freeblock::DirtySearch;
 use crate::mechanics::Approach;
 use crate::request::{Op, Ordering, Request, Stroke};
 use crate::sched::{Pending, Policy};
@@ -335,7 +335,7 @@ impl Drive {
         if is_simple && self.core.defers(&request) && !self.queue.is_fenced() {
             deferred.incoming.push_back(pending);
         } else if is_simple && self.queue.is_empty() && self.may_begin(&deferred, &request, now) {
-            self.queue.passed(&request, &self.core);
+            self.queue.note_bypass(&request, &self.core);
             self.begin_command(&mut deferred, pending, now);
         } else if is_simple {
             self.queue.add(pending, &self.core);
@@ -372,7 +372,7 @@ impl Drive {
     fn begin_command(&mut self, deferred: &mut Deferred, command: Pending, at: Instant) {
         let request = &command.request;
         if !request.is_simple_transfer() {
-            self.queue.served(request, &self.core);
+            self.queue.note_served(request, &self.core);
         }
         let is_ordered = request.ordering == Ordering::Ordered;
         if is_ordered {
@@ -497,7 +497,7 @@ impl Deferred {
         let found = core.fill_gap(command, Op::Write, |gap| {
             let conservatism = core.rules.destage_conservatism;
             let ranges = self.ranges.blocks();
-            Dirty::new(&core.mechanism, ranges, gap, conservatism).fill(gap, WRITES)
+            DirtySearch::new(&core.mechanism, ranges, gap, conservatism).fill(gap, WRITES)
         });
         let Some((found, mut from)) = found else {
             return;

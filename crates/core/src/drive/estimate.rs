@@ -194,7 +194,7 @@ impl Outlook for View<'_> {
     }
 
     #[inline]
-    fn min(&self, distance: u32) -> Span {
+    fn min_seek(&self, distance: u32) -> Span {
         let nearer = distance.saturating_sub(self.apart);
         self.core.mechanism.seek.min(nearer)
     }
@@ -281,7 +281,7 @@ impl Rehearse for Rehearsal {
         if self.is_inside { self.open } else { self.over }
     }
 
-    fn over(&self) -> Instant {
+    fn completed_at(&self) -> Instant {
         self.over
     }
 }

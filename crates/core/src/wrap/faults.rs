@@ -427,8 +427,8 @@ impl<R: Rehearse> Rehearse for PausedRehearsal<R> {
         self.clock.outside(next)
     }
 
-    fn over(&self) -> Instant {
-        self.clock.outside(self.device.over())
+    fn completed_at(&self) -> Instant {
+        self.clock.outside(self.device.completed_at())
     }
 }
 
@@ -442,7 +442,7 @@ impl Random {
     fn new(seed: u64, kind: usize, share: f64) -> Self {
         Self {
             generator: generator(seed, kind, Purpose::Faults),
-            chance: Chance::of(share),
+            chance: Chance::new(share),
         }
     }
 

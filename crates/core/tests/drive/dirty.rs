@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use diskarm_core::freeblock::{Dirty, Find, Gap, Track};
+use diskarm_core::freeblock::{DirtySearch, Gap, GapTransfer, Track};
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::{Mechanism, Position};
 use diskarm_core::request::Op;
@@ -27,7 +27,7 @@ impl Case {
         (self.mechanism.seek).total(op, way, from.head != to.head)
     }
 
-    /// Returns the start and end of a write that fits in a gap which the head leaves by
+    /// When a write begins and ends, if it can be done in a gap from which the head is away by
     /// `late` after it must be.
     fn times(&self, gap: &Gap, blocks: (Lbn, Lbn), late: Span) -> Option<(Instant, Instant)> {
         let extent = self.mechanism.layout.extent(blocks.0);
@@ -56,7 +56,7 @@ impl Case {
             .flat_map(move |first| edges(first + 1).map(move |end| (Lbn(first), Lbn(end))))
     }
 
-    /// Returns the value of a write of a range, in nanoseconds.
+    /// What a write of a range is worth, in nanoseconds.
     fn worth(&self, range: (Lbn, Lbn), blocks: (Lbn, Lbn), passing: Span) -> i64 {
         let left = [range.0 < blocks.0, blocks.1 < range.1];
         let fewer = 1 - left.into_iter().filter(|is_left| *is_left).count() as i64;
@@ -74,14 +74,14 @@ impl Case {
         worths.max().unwrap_or(0).max(0)
     }
 
-    /// Checks that a single write fits in a gap and has the stated properties.
-    fn check(&self, gap: &Gap, find: &Find) -> Result<(), TestCaseError> {
+    /// Whether a write that was found alone can be done in a gap, and is what it is said to be.
+    fn check(&self, gap: &Gap, find: &GapTransfer) -> Result<(), TestCaseError> {
         let found = self.times(gap, blocks_of(find), ROUNDING);
         prop_assert_eq!(found, Some((find.begin, find.end)));
         self.check_worth(find)
     }
 
-    /// Checks that a write fits in the rest of a gap after others, the last of which left the
+    /// Whether a write can be done in a gap that others leave of theirs, the last of which left the
     /// head at the last of `places`. It was planned for an arm that comes from one of them. On the
     /// way over another it may arrive earlier, as the times of random seeks do not grow with the
     /// distance, and then its blocks may pass earlier.
@@ -89,7 +89,7 @@ impl Case {
         &self,
         places: &[Position],
         gap: &Gap,
-        find: &Find,
+        find: &GapTransfer,
     ) -> Result<(), TestCaseError> {
         let found = self.times(gap, blocks_of(find), ROUNDING);
         prop_assert!(found.is_some(), "{:?}", find);
@@ -117,8 +117,8 @@ impl Case {
         self.check_worth(find)
     }
 
-    /// Checks the stated properties of the rest of a write.
-    fn check_worth(&self, find: &Find) -> Result<(), TestCaseError> {
+    /// Whether the rest of a write that was found is what it is said to be.
+    fn check_worth(&self, find: &GapTransfer) -> Result<(), TestCaseError> {
         let blocks = blocks_of(find);
         let track = Track::of(&self.mechanism.layout.extent(find.first));
         prop_assert_eq!((find.track, find.gain), (track, find.sectors.0));
@@ -139,7 +139,7 @@ impl Case {
 }
 
 /// First and one past the last block of a write.
-fn blocks_of(find: &Find) -> (Lbn, Lbn) {
+fn blocks_of(find: &GapTransfer) -> (Lbn, Lbn) {
     (find.first, find.first + find.sectors)
 }
 
@@ -193,7 +193,7 @@ proptest! {
             ranges,
             conservatism: Span::from_ns(care * 1000),
         };
-        let dirty = || Dirty::new(&case.mechanism, case.ranges.clone(), &gap, case.conservatism);
+        let dirty = || DirtySearch::new(&case.mechanism, case.ranges.clone(), &gap, case.conservatism);
         let found = dirty().search(&gap);
         let worth = found.map_or(0, |find| find.worth as i64);
         prop_assert!(worth >= case.max(&gap, -ROUNDING), "{:?}", found);
@@ -218,7 +218,7 @@ proptest! {
             };
             rest = Gap { to, op, until, ..rest };
             case.check_behind(&places, &rest, find)?;
-            rest.from = find.left(Span::ZERO);
+            rest.from = find.position_after(Span::ZERO);
             places.push(rest.from);
         }
         let written = all.iter().map(blocks_of);

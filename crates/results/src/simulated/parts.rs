@@ -6,20 +6,20 @@ use diskarm_simulate::Run;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::table::{Table, decimals};
+use super::columns::{Table, decimals};
 use crate::metrics::{BUFFER, CACHE, DISK, Metric, REDUNDANCY};
 
 /// A part in one run, or in several the mean of each figure.
-pub struct PartFigures {
+pub struct PartMetrics {
     /// Its place; empty for the only one.
     part: String,
     kind: &'static str,
-    /// What a disk is beside the others, in the table.
+    /// The role of a disk in the table: failed or spare.
     role: &'static str,
     figures: Vec<(&'static str, Option<f64>)>,
 }
 
-impl PartFigures {
+impl PartMetrics {
     /// The parts of the device in all runs, which have the same.
     pub fn all(runs: &[Run]) -> Vec<Self> {
         let first = runs.first().map_or(&[][..], |run| &run.parts);
@@ -81,13 +81,13 @@ impl PartFigures {
         found.and_then(|(_, value)| *value)
     }
 
-    fn line<const N: usize>(&self, columns: [(&str, Shown); N], t: &mut Table) {
+    fn line<const N: usize>(&self, columns: [(&str, CellFormat); N], t: &mut Table) {
         let cells = columns.map(|(key, shown)| {
             let value = self.figure(key);
             match shown {
-                Shown::Count => value.map_or("-".to_owned(), |count| format!("{count:.0}")),
-                Shown::Percent => decimals(value.map(|share| share * 100.0)),
-                Shown::Number => decimals(value),
+                CellFormat::Count => value.map_or("-".to_owned(), |count| format!("{count:.0}")),
+                CellFormat::Percent => decimals(value.map(|share| share * 100.0)),
+                CellFormat::Number => decimals(value),
             }
         });
         let name = format!("{} {} {}", self.kind, self.part, self.role);
@@ -95,7 +95,7 @@ impl PartFigures {
     }
 }
 
-impl Serialize for PartFigures {
+impl Serialize for PartMetrics {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("part", &self.part)?;
@@ -107,8 +107,8 @@ impl Serialize for PartFigures {
     }
 }
 
-/// What a disk is among all `parts`: one that has failed, or is within a member that has; or the
-/// spare of a rebuild, which is its array's last member.
+/// Returns the role of a disk: failed, alone or with its member, or the spare of a rebuild, which is
+/// the last member of its array.
 fn role(disk: &ComponentReport, parts: &[ComponentReport]) -> &'static str {
     let Work::Disk(_) = disk.work else {
         return "";
@@ -130,7 +130,7 @@ fn role(disk: &ComponentReport, parts: &[ComponentReport]) -> &'static str {
     role
 }
 
-/// Which member of `array` a part is, or is within.
+/// Returns the number of the member of `array` that is or contains a part.
 fn member(part: &ComponentReport, array: &ComponentReport) -> Option<usize> {
     let place = match array.name.as_str() {
         "" => &part.name,
@@ -139,9 +139,9 @@ fn member(part: &ComponentReport, array: &ComponentReport) -> Option<usize> {
     place.split('.').next()?.parse().ok()
 }
 
-/// How a figure is shown in the table.
+/// The format of a metric in the table.
 #[derive(Clone, Copy)]
-enum Shown {
+enum CellFormat {
     Count,
     Percent,
     Number,
@@ -161,8 +161,8 @@ fn means<'p, T: 'static>(
     metrics.iter().map(|m| (m.key, mean(m))).collect()
 }
 
-/// What failures did to an array, and how far its rebuild is.
-fn redundancy(part: &PartFigures, t: &mut Table) {
+/// Adds the failures of an array, and the progress of its rebuild.
+fn redundancy(part: &PartMetrics, t: &mut Table) {
     // Blocks are counted in the part, which may be one of several.
     let (failed, of) = match part.part.as_str() {
         "" => ("disks failed".to_owned(), String::new()),
@@ -184,7 +184,7 @@ fn redundancy(part: &PartFigures, t: &mut Table) {
     line("  first failure at", some("failed_at_s"), 3, "s");
     let rebuilt = part.figure("rebuilt").map(|share| 100.0 * share);
     line("  rebuilt", rebuilt, 1, "% of the disk that failed first");
-    let unit = "s; it goes on after the last request";
+    let unit = "s; it continues after the last request";
     line("  rebuild took", part.figure("rebuild_s"), 3, unit);
     let projected = part.figure("rebuild_projected_s");
     let unit = "s if all of it were under this load";
@@ -201,8 +201,8 @@ fn redundancy(part: &PartFigures, t: &mut Table) {
 }
 
 /// A line for each part.
-pub fn lines(parts: &[PartFigures], t: &mut Table) {
-    let of = |kind| move |part: &&PartFigures| part.kind == kind;
+pub fn lines(parts: &[PartMetrics], t: &mut Table) {
+    let of = |kind| move |part: &&PartMetrics| part.kind == kind;
     if parts.iter().any(|part| part.kind == "disk") {
         t.cells(
             "",
@@ -211,11 +211,11 @@ pub fn lines(parts: &[PartFigures], t: &mut Table) {
     }
     for disk in parts.iter().filter(of("disk")) {
         let columns = [
-            ("reads", Shown::Count),
-            ("writes", Shown::Count),
-            ("reading", Shown::Percent),
-            ("writing", Shown::Percent),
-            ("waiting_mean", Shown::Number),
+            ("reads", CellFormat::Count),
+            ("writes", CellFormat::Count),
+            ("reading", CellFormat::Percent),
+            ("writing", CellFormat::Percent),
+            ("waiting_mean", CellFormat::Number),
         ];
         disk.line(columns, t);
     }
@@ -227,11 +227,11 @@ pub fn lines(parts: &[PartFigures], t: &mut Table) {
     }
     for cache in parts.iter().filter(of("cache")) {
         let columns = [
-            ("absorbed", Shown::Count),
-            ("waited", Shown::Count),
-            ("hits", Shown::Count),
-            ("destages", Shown::Count),
-            ("dirty_mean", Shown::Number),
+            ("absorbed", CellFormat::Count),
+            ("waited", CellFormat::Count),
+            ("hits", CellFormat::Count),
+            ("destages", CellFormat::Count),
+            ("dirty_mean", CellFormat::Number),
         ];
         cache.line(columns, t);
         if let Some(failed) = cache.figure("failed").filter(|failed| *failed > 0.0) {
@@ -248,9 +248,9 @@ pub fn lines(parts: &[PartFigures], t: &mut Table) {
     }
     for buffer in parts.iter().filter(of("buffer")) {
         let columns = [
-            ("destaged_blocks", Shown::Count),
-            ("destaged_in_gaps_blocks", Shown::Count),
-            ("writes_in_gaps", Shown::Count),
+            ("destaged_blocks", CellFormat::Count),
+            ("destaged_in_gaps_blocks", CellFormat::Count),
+            ("writes_in_gaps", CellFormat::Count),
         ];
         buffer.line(columns, t);
     }

@@ -7,8 +7,8 @@
 use std::ops::Range;
 
 use diskarm_core::units::{SectorCount, Span};
-use diskarm_results::predicted::judge;
 use diskarm_simulate::measured::Rows;
+use diskarm_simulate::replays::predict;
 use diskarm_simulate::{Input, Simulation};
 
 use super::{Figures, MeasureInfo, Stop};
@@ -68,7 +68,7 @@ pub(super) fn run(
     if stop().is_break() {
         return Ok(Figures::Stopped);
     }
-    let judged = judge(model, &traced.files[0], &traced.reading, Rows::default());
+    let judged = predict(model, &traced.files[0], &traced.reading, Rows::default());
     let locked = judged.map_err(|error| error.to_string())?.locked;
     let rows = locked.rows().iter().skip(warm_up);
     let rows = rows.filter(|row| sizes.contains(&row.predicted.request.sectors));

@@ -5,15 +5,15 @@
 
 use diskarm_core::freeblock::BlockSet;
 use diskarm_core::sched::PolicyConfig;
-use diskarm_results::scanned::{Names, Scanned};
-use diskarm_scan::{OnPredicted, OnProgress, Place, Requests, Scan};
+use diskarm_results::scanned::{ScanNames, ScanResults};
+use diskarm_scan::{OnPrediction, OnProgress, Requests, Scan, SchedulerLocation};
 use diskarm_simulate::{Arrivals, Error, Input, Simulation, over_disks, queued};
 
 use super::{Figures, MeasureInfo, Scanning, Stop};
 use crate::metric::Column;
 
 /// A column: its name, its title in figures, and its value.
-type Row = (&'static str, &'static str, fn(&Scanned) -> Option<f64>);
+type Row = (&'static str, &'static str, fn(&ScanResults) -> Option<f64>);
 
 const ROWS: &[Row] = &[
     (
@@ -129,7 +129,7 @@ const ROWS: &[Row] = &[
     ),
 ];
 
-fn read_share(scanned: &Scanned) -> f64 {
+fn read_share(scanned: &ScanResults) -> f64 {
     1.0 - scanned.blocks_left as f64 / scanned.blocks as f64
 }
 
@@ -157,7 +157,7 @@ pub(super) fn run(
         ));
     }
     let drive = simulation.model;
-    let is_inside_one = scanning.place == Place::Inside && drive.is_one_drive();
+    let is_inside_one = scanning.location == SchedulerLocation::InFirmware && drive.is_one_drive();
     if scanning.rebuild || is_inside_one {
         let alone = drive.alone("cell.drive");
         alone.map_err(|error| error.to_string())?;
@@ -180,12 +180,12 @@ pub(super) fn run(
         model: &model.spec,
         requests,
         policy,
-        place: scanning.place,
+        location: scanning.location,
         settings: scanning.settings,
         seed,
         max_requests,
         on_progress: OnProgress::default(),
-        on_predicted: OnPredicted::default(),
+        on_prediction: OnPrediction::default(),
     };
     if stop().is_break() {
         return Ok(Figures::Stopped);
@@ -202,14 +202,14 @@ pub(super) fn run(
         scan.run().map_err(Error::from)
     };
     let ran = ran.map_err(|error| error.to_string())?;
-    let names = Names {
+    let names = ScanNames {
         drive: &drive.name,
         model: &model.name,
         workload: None,
         trace: None,
         trace_changes: &[],
     };
-    let scanned = Scanned::of(&scan, &ran, names, Vec::new());
+    let scanned = ScanResults::of(&scan, &ran, names, Vec::new());
     let values = ROWS.iter().map(|(_, _, of)| of(&scanned));
     let values = values.map(|value| value.filter(|value| value.is_finite()));
     Ok(Figures::Measured(values.collect()))
