@@ -38,15 +38,15 @@ use crate::{Disk, Effort, Error, Estimate, Setup, idle};
 /// A kind of pairs of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
-    /// What X does, and Y.
+    /// Accesses of X and Y.
     pub accesses: (Access, Access),
-    /// Their sizes in sectors.
+    /// Sizes in sectors.
     pub sectors: (u16, u16),
-    /// Where Y is, seen from X.
+    /// Position of Y relative to X.
     pub to: To,
 }
 
-/// Where the second request is.
+/// The position of the second request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To {
     /// On the same track.
@@ -77,9 +77,9 @@ impl std::fmt::Display for Kind {
 /// A minimum time between request completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mtbrc {
-    /// Its 50th percentile.
+    /// 50th percentile.
     pub median: Estimate,
-    /// Its 95th percentile.
+    /// 95th percentile.
     pub upper: Span,
     /// The inter-request distances at the 50th and the 95th percentile: from the pass of X's first
     /// sector to that of Y's.
@@ -95,14 +95,14 @@ pub struct Pair {
     pub distance: Span,
     /// From the end of X, and the rest that followed, to that of Y.
     pub between: Span,
-    /// Whether Y caught that pass.
+    /// True if Y caught that pass.
     pub caught: bool,
 }
 
-/// Measures MTBRC(X, Y). Data are lost at random places if X or Y writes.
+/// Measures MTBRC(X, Y). Destroys data in random blocks if X or Y writes.
 ///
 /// # Errors
-/// A command failed; or there are no such pairs, or too few reads were served by the media.
+/// A command failed, there are no such pairs, or too few reads were served by the media.
 pub fn measure(
     disk: &mut Disk<'_>,
     setup: &Setup<'_>,
@@ -113,10 +113,10 @@ pub fn measure(
     Ok(scatter(disk, setup, kind, effort, seed)?.0)
 }
 
-/// As [`measure`], with all pairs.
+/// Like [`measure`], but also returns all pairs.
 ///
 /// # Errors
-/// As [`measure`].
+/// See [`measure`].
 pub fn scatter(
     disk: &mut Disk<'_>,
     setup: &Setup<'_>,
@@ -158,7 +158,7 @@ pub fn scatter(
     Ok((found, all))
 }
 
-/// The threshold of leads on one track, of one sector each, in nanoseconds.
+/// Measures the threshold of leads on one track, for one sector each, in nanoseconds.
 pub(crate) fn still(
     pairs: &mut Pairs<'_, '_>,
     accesses: (Access, Access),
@@ -172,7 +172,7 @@ pub(crate) fn still(
     Ok(threshold(pairs, kind, effort)?.value.as_ns() as f64)
 }
 
-/// The threshold of leads, the mean of three zones.
+/// Measures the threshold of leads as the mean of three zones.
 pub(crate) fn threshold(
     pairs: &mut Pairs<'_, '_>,
     kind: Kind,
@@ -192,7 +192,8 @@ pub(crate) fn threshold(
     })
 }
 
-/// Half an interval of leads that is narrow enough, in nanoseconds, and the most pairs for it.
+/// Returns the sufficient half-width of the interval of leads in nanoseconds, and the maximum
+/// number of pairs.
 pub(crate) fn precision(effort: Effort) -> (f64, u32) {
     match effort {
         Effort::Quick => (5e3, 60),
@@ -201,16 +202,17 @@ pub(crate) fn precision(effort: Effort) -> (f64, u32) {
     }
 }
 
-/// What a zone's pairs say. Times are in nanoseconds.
+/// The result of a zone. Times are in nanoseconds.
 pub(crate) struct Zone {
     pub search: Search,
     host: f64,
-    /// From a lead to the time between ends, and to the distance, with the host's mean delay.
+    /// Differences from a lead to the time between completions, and to the distance, with the mean
+    /// host delay.
     to_end: f64,
     to_pass: f64,
 }
 
-/// The pairs of a kind in the first, the middle or the last zone.
+/// Measures the pairs of a kind in the first, middle or last zone.
 pub(crate) fn in_zone(
     pairs: &mut Pairs<'_, '_>,
     kind: Kind,
@@ -242,12 +244,12 @@ pub(crate) fn in_zone(
     })
 }
 
-/// The track that X is sent to, and Y's.
+/// Returns the tracks of X and Y.
 fn route(pairs: &mut Pairs<'_, '_>, kind: Kind, place: &Track) -> Result<(Track, Track), Error> {
     let mut last = None;
     for _ in 0..20 {
         let from = pairs.equivalent.next(pairs.layout, place);
-        // Where the head is when Y comes.
+        // The position of the head when Y arrives.
         let rests = pairs.rests(kind.accesses.0, &from);
         let Some(rests) = rests else { continue };
         let to = match kind.to {

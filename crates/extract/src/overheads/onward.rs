@@ -1,9 +1,9 @@
 //! Transfers that continue to the next track.
 //!
 //! # Hypothesis
-//! A transfer that comes to the end of a track continues to the next track of the cylinder, and loses
-//! a revolution if the head is not there within the pause that the skew leaves it. That may take
-//! less than a request on another track does, before which the head settles.
+//! A transfer that comes to the end of a track continues to the next track of the cylinder, and
+//! loses a revolution if the head is not there within the pause that the skew leaves it. That may
+//! take less than a request on another track does, before which the head settles.
 //!
 //! # Test vector
 //! A request on a track, and one of the last sector of that track; the same, and one of two sectors
@@ -65,8 +65,8 @@ struct Place {
 }
 
 impl Leads<'_, '_> {
-    /// The shortest pause between two tracks of a cylinder within which requests continue that catch
-    /// a sector of the first track with this lead; `None` if there is none, or if no pause is
+    /// The shortest pause between two tracks of a cylinder within which requests continue that
+    /// catch a sector of the first track with this lead; `None` if there is none, or if no pause is
     /// shorter than the time to `switch` heads that pairs need, if that is known.
     pub(super) fn goes_on(
         &mut self,
