@@ -1,33 +1,33 @@
-//! When the arm is free after a read.
+//! The time until the arm is free after a read.
 //!
 //! # Hypothesis
-//! A drive that reads ahead either lets go of the media as soon as it has processed the next
-//! command, or finishes something first: the sector under the head, or a least amount of
-//! read-ahead. In the second case how long the next command takes depends on where the head happens
-//! to be, and seeks cannot be timed after a read unless read-ahead is over.
+//! A drive that reads ahead either leaves the media as soon as it has processed the next command,
+//! or finishes something first: the sector under the head, or a minimum amount of read-ahead. In
+//! the second case the next command depends on the position of the head, and seeks cannot be timed
+//! after a read until read-ahead has ended.
 //!
 //! # Test vector
 //! Pairs of reads from the first zone to the middle and the last one, the second sent at random
 //! around the time at which it just catches its sector. Sectors of two zones differ, so an arm that
-//! waits for the end of a sector is late by any share of one; unless as many, or a whole number, of
-//! sectors of the first zone pass in the time of one. Then, if the arm is not free at once, or no
-//! pairs tell, reads of a cylinder's first block, each followed after a long rest by a read of a
-//! block further on.
+//! waits for the end of a sector is late by any fraction of one; unless the same or a whole number
+//! of sectors of the first zone pass in the time of one. Then, if the arm is not free immediately
+//! or the pairs are inconclusive, reads of the first block of a cylinder, each followed after a
+//! long rest by a read of a later block.
 //!
 //! # Decision
-//! The arm is free at once if the pairs that caught and those that missed are separate, except for
-//! a few. Where ends scatter, commands may also reach the drive sooner or later than they seem to
-//! be sent: trials then count that contradict the others by more than a sixth of a sector, and an
-//! arm that waits for the end of a sector makes many. If the arm is not free at once, the farthest
-//! block that comes from the buffer, which does not end at the angle of its sector, is where
-//! read-ahead ends; where ends scatter, two reads must say so.
+//! The arm is free immediately if the pairs that caught and those that missed are separate, with
+//! few exceptions. If completion times are noisy, commands may also reach the drive earlier or
+//! later than they seem to be sent: then only contradictions by more than a sixth of a sector
+//! count, of which an arm that waits for the end of a sector causes many. If the arm is not free
+//! immediately, read-ahead ends at the farthest block that is served by the buffer, whose read does
+//! not end at the angle of its sector; if completion times are noisy, two reads must show that.
 //!
 //! # Confidence
-//! If the arm waits for the end of a sector, some ten pairs contradict the others. To take
-//! an arm for busy that is not costs time only.
+//! If the arm waits for the end of a sector, about ten pairs contradict the others. Treating a free
+//! arm as busy only costs time.
 //!
 //! # Cost
-//! 500 to 2000 commands, and about 150 with long rests if the arm is not free at once.
+//! 500 to 2000 commands, and about 150 with long rests if the arm is not free immediately.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Lbn, SectorCount, Span};

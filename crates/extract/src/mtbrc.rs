@@ -1,31 +1,32 @@
 //! The minimum time between request completions, MTBRC(X, Y) (worthington96 sections 5.1 and A.1).
 //!
 //! # Hypothesis
-//! Behind a request X, a request Y catches its first sector in this revolution if the sector is far
-//! enough away, and a revolution later if it is not. At the least distance that is enough, the time
-//! between their ends is made up of the host's delay, overheads, movements and transfers alone.
+//! After a request X, a request Y catches its first sector in this revolution if the sector is far
+//! enough away, and a revolution later otherwise. At the minimum sufficient distance, the time
+//! between their completions consists of host delay, overheads, movements and transfers only.
 //!
 //! # Test vector
-//! Pairs X, Y at three cylinders in each of the first, the middle and the last zone, X near the
-//! beginning of a track, so that read-ahead does not leave it. Reads have force unit access.
+//! Pairs X, Y at three cylinders in each of the first, the middle and the last zone, with X near
+//! the start of a track, so that read-ahead does not leave it. Reads have force unit access.
 //!
-//! The paper lengthens the distance by one sector at a time and counts how many Y miss at each.
-//! Here the sending of Y is timed, and each pair, caught or missed, narrows the *lead* from the
-//! sending of Y to the pass of its sector; the host rests for less than a sector where no sector is
-//! at the right distance. That gives the same thresholds in fewer pairs, and without the rounding
-//! up to whole sectors.
+//! The paper increases the distance by one sector at a time and counts how many Y miss at each.
+//! Here the sending of Y is timed, and each pair, caught or missed, bounds the *lead* from the
+//! sending of Y to the pass of its sector; the host rests for less than a sector if no sector is at
+//! the right distance. This finds the same thresholds with fewer pairs, and without rounding to
+//! whole sectors.
 //!
 //! # Decision
-//! Half of the pairs catch at the 50th percentile of the lead, and 95 in 100 at the 95th. To the
-//! lead are added the mean host delay, and what the distance and the time between the ends are
-//! beyond it. The 50th percentile is the mean of the three zones, the 95th the largest.
+//! Half of the pairs catch at the 50th percentile of the lead, and 95 in 100 at the 95th. Added to
+//! the lead are the mean host delay, and the differences of the distance and of the time between
+//! completions to the lead. The 50th percentile is the mean of the three zones, the 95th the
+//! maximum.
 //!
 //! # Confidence
-//! Half the interval between the leads that missed and those that caught; where these overlap, the
-//! 95 % interval of a logistic fit.
+//! Half the interval between the leads that missed and those that caught; if these overlap, the 95
+//! % interval of a logistic fit.
 //!
 //! # Cost
-//! Some 25 pairs in each zone.
+//! About 25 pairs in each zone.
 
 use diskarm_core::units::Span;
 use serde::{Deserialize, Serialize};

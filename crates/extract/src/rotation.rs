@@ -1,33 +1,33 @@
 //! The rotation period (worthington96 section 5.5).
 //!
 //! # Hypothesis
-//! The drive turns at a constant speed, and the same command for the same block, served by the
-//! media, ends at the same angle each time: the times between such ends are whole revolutions.
+//! The drive rotates at a constant speed, and the same command for the same block, served by the
+//! media, ends at the same angle each time: the times between completions are whole revolutions.
 //!
 //! # Test vector
-//! The paper writes one block again and again; this reads it, with force unit access, so that no
-//! data are lost. First at once, which tells the period to a microsecond or so, then after pauses
-//! that grow, as long as the number of revolutions in between is certain. The precision grows with
-//! the time from the first read to the last, not with the number of reads.
+//! The paper writes one block repeatedly; this reads it with force unit access, so that no data are
+//! lost. Reads without delay give the period to about a microsecond. Increasing pauses follow, as
+//! long as the number of revolutions in between is certain. The precision depends on the time from
+//! the first read to the last, not on the number of reads.
 //!
-//! A drive that owes some revolutions of read-ahead after each read seems to turn more slowly than
-//! it does, as long as it is read at once. After pauses its reads end at other angles; then reads
-//! after pauses at random tell the period.
+//! A drive that reads ahead for some revolutions after each read seems to rotate more slowly if it
+//! is read immediately. After pauses its reads end at other angles; then reads after random pauses
+//! give the period.
 //!
-//! Drives of 1992 may ignore force unit access. The reads then end at no fixed angle, as their data
-//! come from the buffer, or in less than three quarters of a revolution. Then other blocks are read
-//! in between, enough of them to push the block out of the buffer.
+//! Drives of 1992 may ignore force unit access. The reads then end at no fixed angle, as they are
+//! served by the buffer, or in less than three quarters of a revolution. Then enough other blocks
+//! are read in between to evict the block from the buffer.
 //!
 //! # Decision
-//! The largest period between 3 and 25 ms (20,000 and 2,400 revolutions a minute) at which the ends
-//! of the first reads have one phase; then the slope of a line through the ends over the count of
-//! revolutions.
+//! The largest period between 3 and 25 ms (20,000 and 2,400 revolutions a minute) at which the
+//! first completions have the same phase; then the slope of a line through the completions over the
+//! count of revolutions.
 //!
 //! # Confidence
-//! 95 % interval of the slope, from the scatter of the ends about the line.
+//! The 95 % interval of the slope, from the deviations of the completions from the line.
 //!
 //! # Cost
-//! Some 50 commands, and 600 on a drive whose completions scatter by more than a microsecond.
+//! About 50 commands, and 600 on a drive whose completions deviate by more than a microsecond.
 
 use diskarm_core::units::{Lbn, Span};
 use rand_core::{Rng, SeedableRng};

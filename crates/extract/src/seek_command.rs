@@ -1,34 +1,34 @@
 //! Seek times by the SEEK command (worthington96 section 5.3).
 //!
 //! # Hypothesis
-//! SEEK ends when the arm has arrived. It takes a fixed time to process, and a seek that depends on
-//! the distance and, on some drives, on the direction and on where the arm begins.
+//! SEEK ends when the arm has arrived. It takes a fixed processing time and a seek time, which
+//! depends on the distance and, on some drives, on the direction and the starting point.
 //!
 //! # Test vector
 //! For each distance of [`crate::seek`], five starting points spread evenly over the cylinders, and
-//! from each ten SEEKs inward and ten back outward. Longer distances leave starting points closer
-//! together; a full stroke leaves one. Where the curve bends, distances in between are added. SEEK
+//! from each ten SEEKs inward and ten back outward. Longer distances bring starting points closer
+//! together; a full stroke has one. If the curve bends, distances in between are added. SEEK
 //! addresses 2^32 blocks (SBC-2); on a larger drive the curve ends at the distances between these.
 //!
 //! # Decision
-//! Of the times from one starting point in one direction, those that are more than 10 % off their
-//! median are left out: retries, recalibrations, a host that was late. The others' mean stands for
-//! the starting point; the mean curve is the mean of starting points, the maximum curve the
-//! largest of them.
+//! Of the times from one starting point in one direction, those that deviate by more than 10 % from
+//! their median are discarded: retries, recalibrations, delays of the host. The mean of the others
+//! represents the starting point; the mean curve is the mean over starting points, the maximum
+//! curve their maximum.
 //!
-//! What a SEEK takes besides the movement is the difference between SEEKs of one cylinder and the
-//! movement over one cylinder, both inward. That is MTBRC(1-sector write, 1-sector read on the
-//! adjacent cylinder) less MTBRC(1-sector write, 1-sector read on the same track); with reads in
-//! place of the writes where these are not allowed.
+//! The overhead of a SEEK is the difference between SEEKs of one cylinder and the movement over one
+//! cylinder, both inward. The latter is MTBRC(1-sector write, 1-sector read on the adjacent
+//! cylinder) minus MTBRC(1-sector write, 1-sector read on the same track); with reads instead of
+//! writes if these are not allowed.
 //!
 //! # Confidence
-//! 95 % interval of the mean of starting points, with the uncertainty of the corrective value. A
-//! time to settle on the current track cannot be separated from the command overhead: whether a
-//! SEEK to the present track includes it is not known. If SEEK takes as long over any distance it
-//! ends before the arm arrives, and the curve is not determined.
+//! The 95 % interval of the mean of starting points, plus the uncertainty of the overhead. Settling
+//! on the current track cannot be separated from the command overhead: it is unknown whether a SEEK
+//! to the current track includes it. If SEEK takes the same time over any distance, it ends before
+//! the arm arrives, and the curve is not determined.
 //!
 //! # Cost
-//! 100 SEEKs a distance, about 8,000 in all; two MTBRCs.
+//! 100 SEEKs for each distance, about 8,000 in all; two MTBRCs.
 
 use std::collections::BTreeSet;
 

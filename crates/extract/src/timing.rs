@@ -1,32 +1,32 @@
-//! How long a drive takes for what: all that was measured of its mechanics and overheads, as the
-//! tables of a specification.
+//! Timing parameters of the drive: the measured mechanics and overheads as the tables of a
+//! specification.
 //!
 //! # What is observable
-//! Measured are sums: see [`crate::overheads`] and [`crate::hits`]. A specification wants their
-//! parts, and any division of the sums gives the same service times. This one is made so:
+//! Measurements yield sums: see [`crate::overheads`] and [`crate::hits`]. A specification needs
+//! their parts, and any split of the sums gives the same service times. This one is chosen as
+//! follows:
 //!
-//! * Of the completion overheads of reads and writes the smaller is zero (section A.2). All others
-//!   follow from it: command overheads are the leads less what reads take after the media.
-//! * Reselections, disconnections and data preparation are part of the overheads next to them, and
-//!   zero. If the end of a write depends on the command before, the difference is a reselection.
-//! * A time to settle on the track where the head is, or on another track of the cylinder, is part
-//!   of the command overheads and of the head switch. Seek times are shorter by the former. If a
-//!   head switch, or one with the time to settle before a write, were negative so, there is the
-//!   least time to settle with which it is not.
-//!   SEEK does not part them either: one to the present track may include the time to settle.
-//!   Writes that a cache takes in do: their arm settles, but no miss is processed.
-//! * A transfer that continues to the next track waits for the head switch, not for the time to
-//!   settle there. If it loses no revolution, the head switch is no longer than the pause between
-//!   the tracks, less the time to settle before a write. It is taken to be the longest with which
-//!   that is so, and a request on another track of the cylinder settles for the rest.
-//! * The bus rate of writes is that of reads unless writes show their own: if the media wait for
-//!   more than one sector, or if a write cache takes them in.
+//! * The smaller of the completion overheads of reads and writes is zero (section A.2). All others
+//!   follow: command overheads are the leads minus the time of reads after the media transfer.
+//! * Reselections, disconnections and data preparation are part of the adjacent overheads, and zero.
+//!   If the completion of a write depends on the previous command, the difference is a reselection.
+//! * Settling on the current track is part of the command overheads, and settling on another track of
+//! the cylinder part of the head switch. Seek times are shorter by the former. If a head switch,
+//! with or without settling for writes, would be negative, the minimum settling time that avoids
+//! this is used. SEEK does not separate them either: one to the current track may include settling.
+//! Absorbed writes do: their arm settles, but no miss is processed.
+//! * A transfer that continues on the next track waits for the head switch, but not for settling
+//!   there. If it loses no revolution, the head switch is no longer than the gap between the tracks
+//!   minus the settling time of writes. The longest such head switch is assumed, and a request on
+//!   another track of the cylinder settles for the rest.
+//! * The bus rate of writes is that of reads unless writes reveal their own: if the media wait for
+//!   more than one sector, or if a write cache absorbs them.
 //! * The overheads of read and write misses, and the completion of writes, are zero if they are
-//!   less than their uncertainty: a drive without them serves a request that follows the one before
-//!   without a gap in the same revolution, and the smallest overhead would cost it another.
-//! * Overheads of write hits are those of misses where no write cache took a write in.
-//! * If a write's data come later after a write, beyond the overhead, this is the duration of an
-//!   extra disconnect (worthington94 table A.4), whose other times are zero.
+//! below their uncertainty: a drive without them serves contiguous requests in the same revolution,
+//! and the smallest overhead would cost it another one.
+//! * Overheads of write hits are those of misses if no write was absorbed.
+//! * If the data of a write arrive later after a write, beyond the overhead, this is the duration of
+//!   an extra disconnect (worthington94 table A.4), whose other times are zero.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{
