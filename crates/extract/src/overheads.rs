@@ -21,7 +21,8 @@
 //!   arrived `D(n)` after the command: the bus time of the sectors that the drive waits for and, if
 //!   it waits for all of them, a minimum delay;
 //! * a write on another cylinder: `A + C`, the seek, and settling;
-//! * the time by which writes end later than reads after their sectors: the difference of their `C`.
+//! * the time by which writes end later than reads after their sectors: the difference of their
+//!   `C`.
 //!
 //! These sums are observable, their parts are not: as in the paper, the smaller of the completion
 //! overheads of reads and writes is set to zero ([`crate::timing`]).

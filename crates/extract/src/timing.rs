@@ -8,13 +8,14 @@
 //!
 //! * The smaller of the completion overheads of reads and writes is zero (section A.2). All others
 //!   follow: command overheads are the leads minus the time of reads after the media transfer.
-//! * Reselections, disconnections and data preparation are part of the adjacent overheads, and zero.
-//!   If the completion of a write depends on the previous command, the difference is a reselection.
-//! * Settling on the current track is part of the command overheads, and settling on another track of
-//! the cylinder part of the head switch. Seek times are shorter by the former. If a head switch,
-//! with or without settling for writes, would be negative, the minimum settling time that avoids
-//! this is used. SEEK does not separate them either: one to the current track may include settling.
-//! Absorbed writes do: their arm settles, but no miss is processed.
+//! * Reselections, disconnections and data preparation are part of the adjacent overheads, and
+//!   zero. If the completion of a write depends on the previous command, the difference is a
+//!   reselection.
+//! * Settling on the current track is part of the command overheads, and settling on another track
+//!   of the cylinder part of the head switch. Seek times are shorter by the former. If a head
+//!   switch, with or without settling for writes, would be negative, the minimum settling time that
+//!   avoids this is used. SEEK does not separate them either: one to the current track may include
+//!   settling. Absorbed writes do: their arm settles, but no miss is processed.
 //! * A transfer that continues on the next track waits for the head switch, but not for settling
 //!   there. If it loses no revolution, the head switch is no longer than the gap between the tracks
 //!   minus the settling time of writes. The longest such head switch is assumed, and a request on
@@ -22,11 +23,11 @@
 //! * The bus rate of writes is that of reads unless writes reveal their own: if the media wait for
 //!   more than one sector, or if a write cache absorbs them.
 //! * The overheads of read and write misses, and the completion of writes, are zero if they are
-//! below their uncertainty: a drive without them serves contiguous requests in the same revolution,
-//! and the smallest overhead would cost it another one.
+//!   below their uncertainty: a drive without them serves contiguous requests in the same
+//!   revolution, and the smallest overhead would cost it another one.
 //! * Overheads of write hits are those of misses if no write was absorbed.
-//! * If the data of a write arrive later after a write, beyond the overhead, this is the duration of
-//!   an extra disconnect (worthington94 table A.4), whose other times are zero.
+//! * If the data of a write arrive later after a write, beyond the overhead, this is the duration
+//!   of an extra disconnect (worthington94 table A.4), whose other times are zero.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{
