@@ -1,5 +1,5 @@
-//! Measures a disk drive over SCSI: sends it commands, times them, and concludes how the drive is
-//! built and how it behaves (worthington96).
+//! Measures a disk drive over SCSI: sends it commands, times them, and derives the layout,
+//! mechanics and buffer behaviour of the drive (worthington96).
 //!
 //! Measurements access a drive only through the commands of a [`Disk`], whose [`Transport`] records
 //! when each was sent and completed.
@@ -13,7 +13,6 @@ pub mod hits;
 pub mod idle;
 pub mod layout;
 mod line;
-mod logistic;
 pub mod mtbrc;
 pub mod overheads;
 mod pairs;
@@ -21,7 +20,6 @@ pub mod rotation;
 pub mod seek;
 pub mod seek_command;
 mod serial;
-mod setup;
 mod simulated;
 pub mod suite;
 mod threshold;
@@ -37,6 +35,6 @@ pub use diskarm_transport::{
     TransportError,
 };
 pub use estimate::{Effort, Estimate};
+pub use idle::Setup;
 pub use pairs::Access;
-pub use setup::Setup;
 pub use simulated::{HostDelay, NoisyTransport, SimulatedDrive};

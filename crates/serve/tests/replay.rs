@@ -13,8 +13,8 @@ use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 use diskarm_core::wrap::{Observed, Recording};
 use diskarm_serve::iscsi::{Iscsi, target_name};
 use diskarm_serve::nbd::Nbd;
-use diskarm_serve::store::StoreChoice;
-use diskarm_serve::{Address, Listener, Pace, Recorder, Server, Setting, Speed, Tapped};
+use diskarm_serve::store::StoreSpec;
+use diskarm_serve::{Address, ExportSpec, Listener, Pace, Recorder, Server, Speed, Tappable};
 use diskarm_simulate::{Blocks, Input, Model, Simulation, Sink, Traced, keep_on, policy, queued};
 use diskarm_transport::iscsi::Session;
 use diskarm_transport::{Data, Transport as _};
@@ -22,33 +22,39 @@ use diskarm_wire::command::{Blocks as Range, Caching, Command as Scsi, Size};
 use diskarm_wire::nbd::option::{OptionHeader, code};
 use diskarm_wire::nbd::reply::Simple;
 use diskarm_wire::nbd::{Command, Greeting, Headers, Request};
+use tempfile::TempDir;
 
 const DRIVE: &str = "hp-c2247";
 
-/// A file of this test alone, removed when it is dropped.
+/// The path of a trace in a temporary folder.
 struct Trace {
+    _folder: TempDir,
     path: PathBuf,
     drive: &'static str,
 }
 
 impl Trace {
     fn new(name: &str, drive: &'static str) -> Self {
-        let name = format!("diskarm-{}-replay-{name}-{drive}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        Self { path, drive }
+        let folder = TempDir::new().expect("a temporary folder");
+        let path = folder.path().join(name);
+        Self {
+            _folder: folder,
+            path,
+            drive,
+        }
     }
 
     fn name(&self) -> &str {
         self.path.to_str().expect("UTF-8")
     }
 
-    /// Begins to record into it what `device` does.
+    /// Starts to record the requests of `device`.
     fn record(&self, format: &str, device: Box<dyn Device>) -> (Recorder, Box<dyn Device>) {
         let file = File::create(&self.path).expect("a file");
         let blocks = Blocks::of(&Model::find(self.drive).expect("a drive")).expect("blocks");
         let begun = Recorder::start(file, self.name(), format, blocks);
         let (recorder, tap) = begun.expect("a format");
-        (recorder, device.tapped(tap))
+        (recorder, device.with_tap(tap))
     }
 
     fn replayed(&self, format: &str, by: &str) -> Vec<Row> {
@@ -56,7 +62,7 @@ impl Trace {
     }
 }
 
-/// What a simulation makes of the trace at `path`, in order of arrival.
+/// The results of a simulation of the trace at `path`, in order of arrival.
 fn replayed(path: &str, format: &str, drive: &str, by: &str) -> Vec<Row> {
     let model = Model::find(drive).expect("a drive");
     let policy = policy("policy", by).expect("a policy");
@@ -70,12 +76,6 @@ fn replayed(path: &str, format: &str, drive: &str, by: &str) -> Vec<Row> {
     all.0.iter().map(row).collect()
 }
 
-impl Drop for Trace {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
-    }
-}
-
 struct Completions(Vec<Completion>);
 
 impl Sink for Completions {
@@ -84,7 +84,7 @@ impl Sink for Completions {
     }
 }
 
-/// What a request asked, when, and how long it took.
+/// A request, its arrival and its duration.
 type Row = (Op, u64, u64, Instant, Span);
 
 fn row(completion: &Completion) -> Row {
@@ -184,7 +184,7 @@ fn session(stream: &mut UnixStream, rounds: u64, depth: usize) {
     }
 }
 
-/// Of drives that write at once, and that keep writes in their buffer.
+/// Drives that write at once, and drives that keep writes in their buffer.
 #[test]
 fn a_recorded_session_is_replayed_to_the_served_times() {
     for drive in [DRIVE, "seagate-cheetah-st39102lw"] {
@@ -193,14 +193,14 @@ fn a_recorded_session_is_replayed_to_the_served_times() {
 }
 
 /// An export of a whole drive.
-fn setting(drive: &str, policy: &str) -> Setting {
-    Setting {
+fn setting(drive: &str, policy: &str) -> ExportSpec {
+    ExportSpec {
         name: String::new(),
         drive: drive.to_owned(),
         changes: Vec::new(),
         policy: policy.to_owned(),
         size: None,
-        store: StoreChoice::Memory,
+        store: StoreSpec::Memory,
         is_read_only: false,
         record: None,
         bound: None,
@@ -242,7 +242,7 @@ fn replays_what_it_served(drive: &'static str) {
 /// must not begin before, with the login or with commands that take none.
 #[test]
 fn a_recorded_session_over_iscsi_is_replayed_to_the_served_times() {
-    // A whole drive, as a unit tells of itself, and one behind a policy.
+    // A whole drive, which reports its own properties, and one with a policy.
     for policy in ["fcfs", "look"] {
         let trace = Trace::new(&format!("iscsi-{policy}.csv"), DRIVE);
         let mut export = setting(DRIVE, policy)
@@ -253,7 +253,7 @@ fn a_recorded_session_over_iscsi_is_replayed_to_the_served_times() {
         let blocks = Blocks::of(&Model::find(DRIVE).expect("a drive")).expect("blocks");
         let begun = Recorder::start(file, trace.name(), "msr", blocks);
         let (recorder, tap) = begun.expect("a format");
-        timing.device = timing.device.tapped(tap);
+        timing.device = timing.device.with_tap(tap);
         export.timing = Some(timing);
         let address = Address::parse("127.0.0.1:0").expect("an address");
         let listener = Listener::bind(&address).expect("a port");

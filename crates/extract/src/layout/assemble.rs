@@ -97,9 +97,13 @@ fn schemes(maps: &[ZoneMap]) -> Vec<Scheme> {
 /// Returns the distances between gaps that end with cylinders.
 fn ranges(map: &ZoneMap) -> Vec<u32> {
     let cylinder = map.tracks.cylinder();
-    let gaps = map.gaps.iter().filter(|gap| gap.start > 0);
-    let ends = gaps.map(|gap| gap.end()).filter(|end| end % cylinder == 0);
-    let ends: Vec<u64> = ends.map(|end| end / cylinder).take(40).collect();
+    let ends: Vec<u64> = map
+        .gaps
+        .iter()
+        .filter(|gap| gap.start > 0 && gap.end() % cylinder == 0)
+        .map(|gap| gap.end() / cylinder)
+        .take(40)
+        .collect();
     let apart = ends.windows(2).map(|pair| (pair[1] - pair[0]) as u32);
     let first = ends.first().map(|&end| end as u32);
     let cylinders = map.end_cylinder() - map.tracks.first_cylinder;

@@ -199,19 +199,21 @@ fn rotation_to_index(geometry: &Geometry, pairs: &[SlipPair]) -> Option<f64> {
         return None;
     }
     let layout = Layout::new(geometry).ok()?;
-    let turns = pairs.iter().filter_map(|pair| {
-        if pair.listed.sector == WHOLE_TRACK {
-            return None;
-        }
-        let at = layout.address(pair.unit);
-        let (start, width) = layout
-            .angle(at)
-            .filter(|_| at.head.0 == u32::from(pair.listed.head))?;
-        let listed = f64::from(pair.listed.sector) * width.as_revolutions();
-        let turn = listed - start.as_revolutions();
-        Some(turn - turn.floor())
-    });
-    let turns: Vec<f64> = turns.collect();
+    let turns: Vec<f64> = pairs
+        .iter()
+        .filter_map(|pair| {
+            if pair.listed.sector == WHOLE_TRACK {
+                return None;
+            }
+            let at = layout.address(pair.unit);
+            let (start, width) = layout
+                .angle(at)
+                .filter(|_| at.head.0 == u32::from(pair.listed.head))?;
+            let listed = f64::from(pair.listed.sector) * width.as_revolutions();
+            let turn = listed - start.as_revolutions();
+            Some(turn - turn.floor())
+        })
+        .collect();
     // The first value close to most others, within half a sector of the shortest tracks.
     let near = |turn: f64| {
         let offs = turns.iter().map(move |other| {

@@ -32,13 +32,13 @@ pub(super) fn notches(disk: &mut Disk<'_>) -> Result<Vec<ReportedZone>, Error> {
     if count == 0 || count > NOTCHES_MAX {
         return Err(nominal(format!("the notch page reports {count} notches")));
     }
-    let reported = (1..=count).map(|active| read_notch(disk, active));
-    let reported = reported.collect::<Result<Vec<ReportedZone>, Error>>();
+    let result: Result<Vec<ReportedZone>, Error> =
+        (1..=count).map(|active| read_notch(disk, active)).collect();
     // Restore the active notch even if reading failed.
     activate(disk, before.active, before.logical)?;
-    let mut reported = reported?;
-    reported.sort_by_key(|notch| notch.cylinders);
-    Ok(reported)
+    let mut zones = result?;
+    zones.sort_by_key(|zone| zone.cylinders);
+    Ok(zones)
 }
 
 fn notch(disk: &mut Disk<'_>) -> Result<Notch, Error> {

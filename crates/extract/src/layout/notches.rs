@@ -172,9 +172,10 @@ impl NotchLocator<'_, '_> {
         positions.retain(|position| *position <= room);
         // Most likely all that its cylinder lacks is in front of it, or it begins a track.
         let whole = |position: &&u64| position.is_multiple_of(sectors);
-        let position = positions.iter().find(|position| **position == room);
-        let position = position.or_else(|| positions.iter().find(whole));
-        let position = position
+        let position = positions
+            .iter()
+            .find(|position| **position == room)
+            .or_else(|| positions.iter().find(whole))
             .or(positions.first())
             .copied()
             .ok_or_else(|| nominal(format!("block {first} is not on the tracks of its notch")))?;
@@ -198,10 +199,12 @@ impl NotchLocator<'_, '_> {
         let mut sorted = sizes.clone();
         sorted.sort_unstable();
         let max = sorted.chunk_by(|a, b| a == b).max_by_key(|same| same.len());
-        let usual = max.map_or(0, |same| same[0]);
-        let pair = sizes.windows(2).position(|pair| pair == [usual; 2]);
-        let usual = pair.or_else(|| sizes.iter().position(|size| *size == usual));
-        let usual = usual.unwrap_or(0);
+        let size = max.map_or(0, |same| same[0]);
+        let usual = sizes
+            .windows(2)
+            .position(|pair| pair == [size; 2])
+            .or_else(|| sizes.iter().position(|other| *other == size))
+            .unwrap_or(0);
         let first = if usual == 0 {
             zone.first
         } else {
@@ -217,11 +220,14 @@ impl NotchLocator<'_, '_> {
         }
         // The run that ends the cylinder is on its last track with blocks.
         let mut sum = first;
-        let last = runs.iter().position(|run| {
-            sum += run.blocks;
-            sum >= zone.ends[usual]
-        });
-        let last = last.unwrap_or(runs.len() - 1).min(surfaces as usize - 1);
+        let last = runs
+            .iter()
+            .position(|run| {
+                sum += run.blocks;
+                sum >= zone.ends[usual]
+            })
+            .unwrap_or(runs.len() - 1)
+            .min(surfaces as usize - 1);
         let pattern = Pattern::new(&runs, sectors, surfaces, zone.reported.cylinders.0, last);
         let mut tracks = pattern.tracks;
         tracks.insert_cylinders(usual as u32);

@@ -266,8 +266,9 @@ impl<'d, 't> TranslationLocator<'d, 't> {
                 (position(&tracks, *defect), 1)
             };
             let Some(first) = first else { continue };
-            let positions = (first..first + length).map_while(|at| Some((at, zone.block(at)?)));
-            let positions: Vec<(u64, u64)> = positions.collect();
+            let positions: Vec<(u64, u64)> = (first..first + length)
+                .map_while(|at| Some((at, zone.block(at)?)))
+                .collect();
             let Some(&(_, at)) = positions.first() else {
                 continue;
             };
@@ -319,9 +320,9 @@ fn mode<T: Copy + PartialEq>(values: impl Iterator<Item = T>) -> Option<T> {
 /// Returns the tracks that the first runs of a zone follow.
 fn pattern(runs: &[Run], before: Option<&Tracks>) -> Tracks {
     let wrapped = runs.iter().filter(|run| run.last < run.sector);
-    let sectors = mode(wrapped.map(|run| run.sector + run.blocks - 1 - run.last));
-    let whole = runs.iter().map(|run| run.last.max(run.sector) + 1).max();
-    let sectors = sectors.or(whole).unwrap_or(1);
+    let sectors = mode(wrapped.map(|run| run.sector + run.blocks - 1 - run.last))
+        .or_else(|| runs.iter().map(|run| run.last.max(run.sector) + 1).max())
+        .unwrap_or(1);
     let first = runs[0];
     let heads = runs.iter().map(|run| run.head + 1).max().unwrap_or(1);
     let surfaces = heads.max(before.map_or(0, |tracks| tracks.surfaces));

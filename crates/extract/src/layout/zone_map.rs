@@ -40,8 +40,8 @@ impl Tracks {
         let revolution = self.sectors as f64;
         let per_cylinder = self.track_skew * f64::from(self.surfaces - 1) + self.cylinder_skew;
         let first = track * self.sectors;
-        let turned = self.rotations.partition_point(|&(from, _)| from <= first);
-        let turned = turned.checked_sub(1).map_or(0, |at| self.rotations[at].1);
+        let count = self.rotations.partition_point(|&(from, _)| from <= first);
+        let turned = count.checked_sub(1).map_or(0, |at| self.rotations[at].1);
         // Reduced at each step so that whole skews stay exact.
         let angle = self.offset
             + (per_cylinder % revolution) * cylinder as f64
@@ -91,13 +91,13 @@ impl Tracks {
 
     /// Returns the track at a cylinder and head, counted from the first track of the zone.
     pub fn track(&self, cylinder: u32, head: u32) -> Option<u64> {
-        let cylinder = cylinder.checked_sub(self.first_cylinder)?;
+        let number = cylinder.checked_sub(self.first_cylinder)?;
         if head >= self.surfaces {
             return None;
         }
-        let down = self.begins_down != (self.alternates && cylinder % 2 == 1);
+        let down = self.begins_down != (self.alternates && number % 2 == 1);
         let within = if down { self.surfaces - 1 - head } else { head };
-        Some(u64::from(cylinder) * u64::from(self.surfaces) + u64::from(within))
+        Some(u64::from(number) * u64::from(self.surfaces) + u64::from(within))
     }
 
     /// One past the last position of the track that contains `position`.

@@ -541,8 +541,10 @@ fn make_consistent(spec: &mut Spec) -> Result<Vec<(String, String)>, String> {
                 "the findings are not consistent: {path}, expected {expected}"
             ));
         };
-        let found = key.get(spec).and_then(|value| format_value(key, &value));
-        let found = found.unwrap_or_default();
+        let found = key
+            .get(spec)
+            .and_then(|value| format_value(key, &value))
+            .unwrap_or_default();
         if let Some(default) = key.get(&Spec::default()) {
             key.set(spec, default);
         }
