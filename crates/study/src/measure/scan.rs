@@ -6,7 +6,7 @@
 use diskarm_core::freeblock::BlockSet;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_results::scanned::{ScanNames, ScanResults};
-use diskarm_scan::{OnPredicted, OnProgress, Place, Requests, Scan};
+use diskarm_scan::{OnPrediction, OnProgress, Requests, Scan, SchedulerLocation};
 use diskarm_simulate::{Arrivals, Error, Input, Simulation, over_disks, queued};
 
 use super::{Figures, MeasureInfo, Scanning, Stop};
@@ -157,7 +157,7 @@ pub(super) fn run(
         ));
     }
     let drive = simulation.model;
-    let is_inside_one = scanning.place == Place::Inside && drive.is_one_drive();
+    let is_inside_one = scanning.location == SchedulerLocation::InFirmware && drive.is_one_drive();
     if scanning.rebuild || is_inside_one {
         let alone = drive.alone("cell.drive");
         alone.map_err(|error| error.to_string())?;
@@ -180,12 +180,12 @@ pub(super) fn run(
         model: &model.spec,
         requests,
         policy,
-        place: scanning.place,
+        location: scanning.location,
         settings: scanning.settings,
         seed,
         max_requests,
         on_progress: OnProgress::default(),
-        on_predicted: OnPredicted::default(),
+        on_prediction: OnPrediction::default(),
     };
     if stop().is_break() {
         return Ok(Figures::Stopped);

@@ -5,14 +5,14 @@ use std::fmt::Display;
 
 use diskarm_core::text::quantity;
 use diskarm_core::units::Span;
-use diskarm_scan::{Place, Settings};
+use diskarm_scan::{BackgroundSettings, SchedulerLocation};
 use diskarm_simulate::Model;
 
 pub(crate) struct Scanning {
     /// The drive that the scheduler believes in, if it is another.
     pub believed: Option<Model>,
-    pub place: Place,
-    pub settings: Settings,
+    pub location: SchedulerLocation,
+    pub settings: BackgroundSettings,
     /// Whether a pair is rebuilt with what is read.
     pub rebuild: bool,
 }
@@ -43,9 +43,11 @@ impl Scanning {
             ));
         }
         let table = Table(table);
-        let place = table.place(drive)?;
-        let settings = Settings {
-            conservatism: table.time("conservatism")?.unwrap_or(place.conservatism()),
+        let location = table.location(drive)?;
+        let settings = BackgroundSettings {
+            conservatism: table
+                .time("conservatism")?
+                .unwrap_or(location.conservatism()),
             one_per_track: !table.flag("any_track")?,
             idle: table.time("idle")?,
             max_slowdown: table.take("max_slowdown", "a percentage such as \"2 %\"", |text| {
@@ -53,13 +55,13 @@ impl Scanning {
             })?,
         };
         let rebuild = table.flag("rebuild")?;
-        if rebuild && place == Place::Inside {
+        if rebuild && location == SchedulerLocation::InFirmware {
             return Err(wrong("rebuild", "true", "false, as it scans inside"));
         }
         Ok(Self {
             rebuild,
             believed: table.model(drive)?,
-            place,
+            location,
             settings,
         })
     }
@@ -94,11 +96,11 @@ impl Table<'_> {
         Ok(flag?.unwrap_or(false))
     }
 
-    fn place(&self, drive: &Model) -> Result<Place, String> {
+    fn location(&self, drive: &Model) -> Result<SchedulerLocation, String> {
         let depth = |text: &str| text.parse().ok().filter(|depth| (1..=2).contains(depth));
         let depth: Option<usize> = self.take("depth", "1 or 2", depth)?;
         match (self.flag("inside")?, depth) {
-            (true, None) => Ok(Place::Inside),
+            (true, None) => Ok(SchedulerLocation::InFirmware),
             (true, Some(depth)) => Err(wrong("depth", depth, "none, as it scans inside")),
             (false, depth) => {
                 let (depth, max) = (depth.unwrap_or(1), drive.spec.queue.depth);
@@ -106,7 +108,7 @@ impl Table<'_> {
                     let expected = format!("at most {max}, the depth of the drive's queue");
                     return Err(wrong("depth", depth, &expected));
                 }
-                Ok(Place::Outside(depth))
+                Ok(SchedulerLocation::Outside(depth))
             }
         }
     }

@@ -1,0 +1,191 @@
+//! The inbox in which reading threads leave their results.
+
+use std::collections::VecDeque;
+use std::ops::Deref;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant as HostInstant};
+
+use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount};
+
+use super::file::PageBuffer;
+use diskarm_transport::source::Lost;
+
+/// The results of reads of a source, and the clock that times them.
+pub struct Inbox {
+    shared: Mutex<Shared>,
+    changed: Condvar,
+}
+
+struct Shared {
+    start: HostInstant,
+    /// Number of reads that were sent.
+    sent: u64,
+    queue: VecDeque<ReadResult>,
+    /// The first block and the data of the completion that was taken last.
+    last: Option<(Lbn, Arc<PageBuffer>)>,
+    lost: Option<Lost>,
+    is_stopped: bool,
+}
+
+impl Default for Inbox {
+    fn default() -> Self {
+        Self {
+            shared: Mutex::new(Shared {
+                start: HostInstant::now(),
+                sent: 0,
+                queue: VecDeque::new(),
+                last: None,
+                lost: None,
+                is_stopped: false,
+            }),
+            changed: Condvar::new(),
+        }
+    }
+}
+
+impl Inbox {
+    /// Restarts the clock, and drops all results.
+    pub(super) fn restart(&self) {
+        let mut shared = self.lock();
+        shared.start = HostInstant::now();
+        shared.queue.clear();
+    }
+
+    /// Returns the current instant on the clock that times completions.
+    pub fn now(&self) -> Instant {
+        self.lock().now()
+    }
+
+    /// Returns a unique id for a read.
+    pub(super) fn next_id(&self) -> u64 {
+        let mut shared = self.lock();
+        shared.sent += 1;
+        shared.sent
+    }
+
+    /// Waits until a result is available, or until an instant.
+    pub fn wait(&self, until: Option<Instant>) {
+        let mut shared = self.lock();
+        while shared.queue.is_empty() && !shared.is_stopped {
+            let Some(until) = until else {
+                shared = self
+                    .changed
+                    .wait(shared)
+                    .unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let left = until.since_or_zero(shared.now()).as_ns() as u64;
+            if left == 0 {
+                return;
+            }
+            let waited = self
+                .changed
+                .wait_timeout(shared, Duration::from_nanos(left));
+            shared = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Ends the run as soon as possible; may be called from another thread.
+    pub fn stop(&self) {
+        self.lock().is_stopped = true;
+        self.changed.notify_all();
+    }
+
+    /// Returns true if [`Self::stop`] was called.
+    pub fn is_stopped(&self) -> bool {
+        self.lock().is_stopped
+    }
+
+    /// Returns the reason why the source no longer answers.
+    pub fn lost(&self) -> Option<Lost> {
+        self.lock().lost.clone()
+    }
+
+    /// Returns the data of blocks of the completion that was taken last.
+    ///
+    /// # Panics
+    /// When it did not read these blocks.
+    pub fn data(&self, first: Lbn, sectors: SectorCount, sector: Bytes) -> ReadData {
+        let last = self.lock().last.clone();
+        let Some((from, data)) = last else {
+            panic!("nothing was read");
+        };
+        let begin = ((first - from).0 * sector.0) as usize;
+        let end = begin + (sectors.0 * sector.0) as usize;
+        assert!(
+            end <= data.len(),
+            "{sectors:?} from {first:?} were not read"
+        );
+        ReadData { data, begin, end }
+    }
+
+    pub(super) fn put(&self, result: ReadResult) {
+        self.lock().queue.push_back(result);
+        self.changed.notify_all();
+    }
+
+    pub(super) fn next_at(&self) -> Option<Instant> {
+        self.lock().queue.front().map(|result| result.at)
+    }
+
+    pub(super) fn take(&self) -> Option<ReadResult> {
+        self.lock().queue.pop_front()
+    }
+
+    pub(super) fn keep(&self, first: Lbn, data: PageBuffer) {
+        self.lock().last = Some((first, Arc::new(data)));
+    }
+
+    pub(super) fn lose(&self, why: Lost) {
+        self.lock().lost.get_or_insert(why);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shared {
+    fn now(&self) -> Instant {
+        let passed = self.start.elapsed().as_nanos();
+        Instant::from_ns(u64::try_from(passed).unwrap_or(u64::MAX >> 1))
+    }
+}
+
+/// The data of some blocks of a read.
+#[derive(Clone)]
+pub struct ReadData {
+    data: Arc<PageBuffer>,
+    begin: usize,
+    end: usize,
+}
+
+impl Deref for ReadData {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.data[self.begin..self.end]
+    }
+}
+
+/// The result of a read.
+pub struct ReadResult {
+    pub id: u64,
+    pub first: Lbn,
+    pub sent: Instant,
+    /// When the read ended.
+    pub at: Instant,
+    pub data: PageBuffer,
+    pub end: ReadEnd,
+}
+
+/// The end of a read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadEnd {
+    /// All blocks were read.
+    Whole,
+    /// The block of this index is unreadable; those before it were read.
+    Unreadable(u64),
+    /// The source does not answer.
+    Lost(Lost),
+}
