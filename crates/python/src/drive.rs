@@ -31,7 +31,7 @@ impl Drive {
         Ok(Self::of(found))
     }
 
-    /// Its model, which must not have devices in front of it.
+    /// Returns its model, which must not have devices in front of it.
     pub fn alone(&self, py: Python<'_>) -> PyResult<Arc<Model>> {
         let alone = self
             .model
@@ -197,7 +197,7 @@ impl Drive {
     }
 }
 
-/// The argument `field`, read by `read`, which fails with what it expects.
+/// Parses the argument `field` with `read`, which returns a description of valid values on failure.
 fn by<T>(
     py: Python<'_>,
     field: &str,
@@ -207,7 +207,6 @@ fn by<T>(
     read(text).map_err(|expected| wrong(py, field, text, expected))
 }
 
-/// A time.
 fn time(text: &str) -> Result<Span, &'static str> {
     let span = quantity::span(text).filter(|span| *span >= Span::ZERO);
     span.ok_or("a time from 0 to an hour with its unit, such as \"8.5ms\"")

@@ -13,7 +13,7 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// The workload, parsed for `model`.
+    /// Parses the workload for `model`.
     pub fn meant(&self, model: &Model) -> Result<Meant, Error> {
         if !self.is_toml {
             return model.workload(&self.text);
