@@ -10,7 +10,7 @@ use diskarm_simulate::Model;
 use pyo3::prelude::*;
 
 use crate::convert::python;
-use crate::error::{raised, wrong, wrong_type};
+use crate::error::{py_error, wrong, wrong_type};
 
 /// A drive's model: a name in the catalogue, or the path of a specification that ends in .toml; or
 /// a drive with devices in front of it, such as throttle(rate=100/s, drive=hp-c2247).
@@ -27,7 +27,7 @@ impl Drive {
 
     /// The drive, or the devices in front of one, called by `name`.
     pub fn find(py: Python<'_>, name: &str) -> PyResult<Self> {
-        let found = Model::assemble(name).map_err(|error| raised(py, &error.calling("drive")))?;
+        let found = Model::assemble(name).map_err(|error| py_error(py, &error.calling("drive")))?;
         Ok(Self::of(found))
     }
 
@@ -36,7 +36,7 @@ impl Drive {
         let alone = self
             .model
             .alone("drive")
-            .map_err(|error| raised(py, &error));
+            .map_err(|error| py_error(py, &error));
         alone.map(|_| Arc::clone(&self.model))
     }
 }
@@ -53,7 +53,7 @@ impl Drive {
     #[staticmethod]
     #[pyo3(signature = (text, name="drive.toml"))]
     fn from_toml(py: Python<'_>, text: String, name: &str) -> PyResult<Self> {
-        let read = Model::read(text, name).map_err(|error| raised(py, &error))?;
+        let read = Model::read(text, name).map_err(|error| py_error(py, &error))?;
         Ok(Self::of(read))
     }
 
@@ -121,8 +121,8 @@ impl Drive {
             sectors: sectors.map(sizes).transpose()?,
         };
         let made = sheet.specification();
-        let (text, _) = made.map_err(|error| raised(py, &error.into()))?;
-        let read = Model::read(text, name).map_err(|error| raised(py, &error))?;
+        let (text, _) = made.map_err(|error| py_error(py, &error.into()))?;
+        let read = Model::read(text, name).map_err(|error| py_error(py, &error))?;
         Ok(Self::of(read))
     }
 
@@ -155,11 +155,12 @@ impl Drive {
         let text = rewrite(&model.text, &edits)
             .map_err(|error| wrong(py, "changes", &error.to_string(), "keys of a specification"))?;
         let name = name.unwrap_or_else(|| format!("{}, edited", model.name));
-        let read = Model::read(text, &name).and_then(|drive| match &model.tower {
-            Some(tower) => drive.with_tower(tower),
-            None => Ok(drive),
-        });
-        let read = read.map_err(|error| raised(py, &error))?;
+        let read = Model::read(text, &name)
+            .and_then(|drive| match &model.tower {
+                Some(tower) => drive.with_tower(tower),
+                None => Ok(drive),
+            })
+            .map_err(|error| py_error(py, &error))?;
         Ok(Self::of(Model { name, ..read }))
     }
 

@@ -1,6 +1,6 @@
 //! A workload, as an expression or in TOML.
 
-use diskarm_core::workload::Workload as Meant;
+use diskarm_core::workload::Workload as Parsed;
 use diskarm_simulate::{Error, Model};
 use pyo3::prelude::*;
 
@@ -14,11 +14,11 @@ pub struct Workload {
 
 impl Workload {
     /// Parses the workload for `model`.
-    pub fn meant(&self, model: &Model) -> Result<Meant, Error> {
+    pub fn parse(&self, model: &Model) -> Result<Parsed, Error> {
         if !self.is_toml {
             return model.workload(&self.text);
         }
-        Ok(Meant::parse_toml(
+        Ok(Parsed::parse_toml(
             &self.text,
             "workload.toml",
             model.disk(),
