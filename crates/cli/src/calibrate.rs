@@ -7,7 +7,7 @@ use diskarm_calibrate::{Progress as Stage, calibrate};
 use diskarm_results::calibrated::{self, FitNames};
 use diskarm_results::place::Files;
 use diskarm_simulate::Model;
-use diskarm_simulate::measured::{self, Rows, Taken};
+use diskarm_simulate::measured::{self, RowRange, MeasuredTrace};
 
 use crate::drive_arg::{self, Changes};
 use crate::error::Error;
@@ -42,9 +42,9 @@ pub struct Args {
 
     /// Fit only to these rows: half-open, from 0 (the first row below the header); 0..5000 is the
     /// first 5000 rows, and either end may be omitted
-    #[arg(long, value_name = "A..B", value_parser = Rows::parse)]
+    #[arg(long, value_name = "A..B", value_parser = RowRange::parse)]
     #[arg(allow_hyphen_values = true)]
-    rows: Option<Rows>,
+    rows: Option<RowRange>,
 
     #[command(flatten)]
     reading: Reading,
@@ -122,7 +122,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     };
     let taken = measured::read(&args.trace, &args.reading.meant(), names.rows, &drive)?;
     output::doubt(&taken.notes);
-    let Taken { rows, notes, .. } = taken;
+    let MeasuredTrace { rows, notes, .. } = taken;
     let mut progress: Option<Progress> = None;
     let show = |stage: Stage| {
         progress

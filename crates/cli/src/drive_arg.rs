@@ -3,7 +3,7 @@
 use diskarm_core::text::InputError;
 use diskarm_drives::CATALOGUE;
 use diskarm_rewrite::Edit;
-use diskarm_simulate::{Error, Model, devices};
+use diskarm_simulate::{Error, Model, System, devices};
 
 /// Changes to a drive's specification.
 #[derive(clap::Args)]
@@ -23,7 +23,15 @@ impl Changes {
     /// # Errors
     /// An unknown key, or a value that is wrong or does not fit the others.
     pub fn of(&self, model: Model) -> Result<Model, Error> {
-        model.changed(&self.edits()?, "--set")
+        model.with_edits(&self.edits()?, "--set")
+    }
+
+    /// Returns `system` with the changes to its drive.
+    ///
+    /// # Errors
+    /// The errors of [`Self::of`].
+    pub fn of_system(&self, system: System) -> Result<System, Error> {
+        system.with_edits(&self.edits()?, "--set")
     }
 
     /// What they set.

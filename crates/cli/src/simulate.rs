@@ -15,7 +15,7 @@ use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::SectorCount;
 use diskarm_rewrite::{Edit, Value};
 use diskarm_simulate::{
-    Choices, Input, Issue, MakePolicy, Model, Run, Simulation, Sink, Traced, doubts, keep_on,
+    ChoiceCounter, Input, Issue, MakePolicy, Run, Simulation, Sink, System, Traced, doubts, never_stop,
 };
 
 use crate::error::Error;
@@ -30,17 +30,17 @@ use rows::Rows;
 /// Runs the simulation and prints its figures.
 pub fn run(args: Args) -> Result<(), Error> {
     let setting = &args.setting;
-    let model = Model::assemble(&setting.drive)?;
-    let mut files = setting.files([&model]);
-    let model = setting.changes.of(model)?;
+    let system = System::parse(&setting.drive)?;
+    let mut files = setting.files([&system]);
+    let system = setting.changes.of_system(system)?;
     let policy = diskarm_simulate::policy("--policy", &args.policy)?;
-    let placed = Placed::new(setting.queue, &model, &policy)?;
-    let merge = merge(setting, &model)?;
+    let placed = Placed::new(setting.queue, &system, &policy)?;
+    let merge = merge(setting, &system)?;
     let mut results = Results::default();
     let rows = results.beside(&mut files, "--per-request", args.per_request.as_deref())?;
     let drawing = results.beside(&mut files, "--plot", setting.plot.as_deref())?;
-    let depth = model.spec.queue.depth;
-    let choices = Choices::new(&placed.host);
+    let depth = system.drive.spec.queue.depth;
+    let choices = ChoiceCounter::new(&placed.host);
     // Counted where the drive may leave the host's policy no choice.
     let orders_itself = setting.queue == Queue::Host && depth > 1;
     let host: &dyn MakePolicy = if orders_itself {
@@ -50,8 +50,8 @@ pub fn run(args: Args) -> Result<(), Error> {
     };
     let cell = Cell {
         setting,
-        name: &model.name,
-        model: &placed.model,
+        name: &system.name,
+        system: &placed.system,
         policy: &policy,
         host,
         merge,
@@ -61,7 +61,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     let simulated = simulate(cell)?;
     output::doubt(&doubts(&simulated.runs));
     if let Some(target) = drawing {
-        let title = format!("Response times of {}, {policy}", model.name);
+        let title = format!("Response times of {}, {policy}", system.name);
         let curves = plot::by_direction(&simulated.runs);
         let drawn = plot::responses(&title, &simulated.workload.sentence(), &curves);
         target.write(&drawn)?;
@@ -92,7 +92,7 @@ struct Cell<'a> {
     setting: &'a Setting,
     /// The name of the drive in results.
     name: &'a str,
-    model: &'a Model,
+    system: &'a System,
     policy: &'a PolicyConfig,
     /// The policy of the host's queue: the same, unless that is in the drive's.
     host: &'a dyn MakePolicy,
@@ -141,7 +141,7 @@ fn notes(notes: &[String]) -> String {
 /// A policy in one of two queues.
 struct Placed {
     /// The drive: as it was, or with the policy in its own queue.
-    model: Model,
+    system: System,
     /// The policy of the host's queue.
     host: PolicyConfig,
 }
@@ -149,18 +149,18 @@ struct Placed {
 impl Placed {
     /// # Errors
     /// If the drive has no queue of its own.
-    fn new(queue: Queue, model: &Model, policy: &PolicyConfig) -> Result<Self, Error> {
+    fn new(queue: Queue, system: &System, policy: &PolicyConfig) -> Result<Self, Error> {
         if queue == Queue::Host {
             return Ok(Self {
-                model: model.clone(),
+                system: system.clone(),
                 host: policy.clone(),
             });
         }
-        if model.spec.queue.depth == 1 {
+        if system.drive.spec.queue.depth == 1 {
             let expected = format!(
                 "a drive with a queue of its own, but {} takes one command at a time (--set \
                  queue.depth=32 changes that)",
-                model.name
+                system.name
             );
             return Err(Error::flag("--queue", "drive", expected));
         }
@@ -169,7 +169,7 @@ impl Placed {
             value: Value::Text(policy.to_string()),
         };
         Ok(Self {
-            model: model.with_values(&[edit], "--queue")?,
+            system: system.with_values(&[edit], "--queue")?,
             host: PolicyConfig::default(),
         })
     }
@@ -179,18 +179,18 @@ impl Placed {
 ///
 /// # Errors
 /// If that is not a valid size of a command.
-fn merge(setting: &Setting, model: &Model) -> Result<Option<SectorCount>, Error> {
-    let read = |text: &String| diskarm_simulate::size("--merge", text, model.disk());
+fn merge(setting: &Setting, system: &System) -> Result<Option<SectorCount>, Error> {
+    let read = |text: &String| diskarm_simulate::size("--merge", text, system.disk());
     Ok(setting.merge.as_ref().map(read).transpose()?)
 }
 
 /// Simulates once, or all replications.
 fn simulate(cell: Cell<'_>) -> Result<Simulated, Error> {
-    let Cell { setting, model, .. } = cell;
+    let Cell { setting, system, .. } = cell;
     let began = Instant::now();
     let (input, given) = match &setting.trace[..] {
         [] => {
-            let (generated, given) = workload::generated(setting, model)?;
+            let (generated, given) = workload::generated(setting, system)?;
             (Input::Generated(generated), Some(given))
         }
         files => (Input::Traced(traced(setting, files)?), None),
@@ -199,12 +199,12 @@ fn simulate(cell: Cell<'_>) -> Result<Simulated, Error> {
         merge: cell.merge,
         warm_up: setting.warmup,
         window: setting.window,
-        ..Simulation::new(model, cell.host, &input)
+        ..Simulation::new(system, cell.host, &input)
     };
     let runs = match setting.replications {
         Some(count) => {
             let progress = cell.progress(Some(count));
-            simulation.replications(&keep_on, |done| progress.at(done))?
+            simulation.replications(&never_stop, |done| progress.at(done))?
         }
         None => vec![run_once(cell, simulation)?],
     };
@@ -216,11 +216,11 @@ fn simulate(cell: Cell<'_>) -> Result<Simulated, Error> {
 }
 
 impl Setting {
-    /// The files that it names, with those of `models`.
-    fn files<'m>(&self, models: impl IntoIterator<Item = &'m Model>) -> Files {
+    /// The files that it names, with those of `systems`.
+    fn files<'m>(&self, systems: impl IntoIterator<Item = &'m System>) -> Files {
         let mut files = Files::default();
-        for model in models {
-            files = files.reading("--drive", model.drive_name());
+        for system in systems {
+            files = files.reading("--drive", system.drive_name());
         }
         if let Some(workload) = &self.workload {
             files = files.reading("--workload", workload);
@@ -259,7 +259,7 @@ fn named(cell: Cell<'_>, input: &Input, given: Option<Given>, runs: &[Run]) -> s
     let warmup = cell.setting.warmup;
     match (input, given, &runs[0].replayed) {
         (Input::Generated(generated), Some(given), _) => {
-            simulated::Workload::of_generated(generated, &given, cell.model.disk().sector, warmup)
+            simulated::Workload::of_generated(generated, &given, cell.system.disk().sector, warmup)
         }
         (Input::Traced(_), _, Some(replayed)) => simulated::Workload::of_trace(replayed, warmup),
         _ => panic!("requests that are neither generated nor traced"),

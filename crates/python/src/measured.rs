@@ -1,6 +1,6 @@
 //! Comparison of models with measurements of real drives.
 
-use diskarm_simulate::measured::Rows;
+use diskarm_simulate::measured::RowRange;
 use pyo3::prelude::*;
 
 use crate::convert::python;
@@ -20,7 +20,7 @@ pub fn validate<'py>(
     rows: &str,
     locked: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let model = drive.alone(py)?;
+    let model = drive.single_drive(py)?;
     let reading = reading.meant(py)?;
     let rows = range(py, rows)?;
     let judge = match locked {
@@ -42,17 +42,17 @@ pub fn calibrate<'py>(
     rows: &str,
     name: String,
 ) -> PyResult<(Drive, Bound<'py, PyAny>, Vec<String>)> {
-    let model = drive.alone(py)?;
+    let model = drive.single_drive(py)?;
     let reading = reading.meant(py)?;
     let rows = range(py, rows)?;
     let fit = move || diskarm_results::calibrated::calibrated(&model, &file, &reading, rows, &name);
     let fitted = wait::abandonable(py, fit)?;
     let fitted = fitted.map_err(|error| raised(py, &error))?;
     let figures = python(py, &fitted.figures)?;
-    Ok((Drive::of(fitted.model), figures, fitted.warnings))
+    Ok((Drive::new(fitted.model.into()), figures, fitted.warnings))
 }
 
-fn range(py: Python<'_>, rows: &str) -> PyResult<Rows> {
+fn range(py: Python<'_>, rows: &str) -> PyResult<RowRange> {
     let expected = |error: String| wrong(py, "rows", rows, error.trim_start_matches("expected "));
-    Rows::parse(rows).map_err(expected)
+    RowRange::parse(rows).map_err(expected)
 }

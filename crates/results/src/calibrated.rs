@@ -7,7 +7,7 @@ use diskarm_calibrate::{
     Calibration, Class, Clock, Fitted, Held, Kept, Quantity, ROWS_A_NUMBER, Unfit, calibrate, edits,
 };
 use diskarm_rewrite::{Edit, Value, rewrite};
-use diskarm_simulate::measured::{self, Rows, Taken};
+use diskarm_simulate::measured::{self, RowRange, MeasuredTrace};
 use diskarm_simulate::{Error, Model, Reading};
 use serde::Serialize;
 
@@ -24,7 +24,7 @@ pub struct FitNames<'a> {
     /// The name or the file of the fitted drive.
     pub output: &'a str,
     /// The rows to which it is fitted.
-    pub rows: Rows,
+    pub rows: RowRange,
 }
 
 #[derive(Serialize)]
@@ -545,7 +545,7 @@ pub fn calibrated(
     model: &Model,
     file: &str,
     reading: &Reading,
-    rows: Rows,
+    rows: RowRange,
     name: &str,
 ) -> Result<Calibrated, Error> {
     let names = FitNames {
@@ -554,7 +554,7 @@ pub fn calibrated(
         output: name,
         rows,
     };
-    let Taken { rows, notes, .. } = measured::read(file, reading, rows, model)?;
+    let MeasuredTrace { rows, notes, .. } = measured::read(file, reading, rows, model)?;
     let fitted = calibrate(&model.spec, model.layout(), &rows, |_| {});
     let fitted = fitted.map_err(|unfit| error(unfit, file, &model.name))?;
     let figures = crate::value(&json(names, rows.len(), &fitted, &notes));

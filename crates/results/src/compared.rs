@@ -7,7 +7,7 @@ pub use table::text;
 use diskarm_core::device::Outcome;
 use diskarm_core::request::Op;
 use diskarm_core::stats::Sorted;
-use diskarm_simulate::measured::{self, Rows};
+use diskarm_simulate::measured::{self, RowRange};
 use diskarm_simulate::{Error, Model, Reading, replays};
 use diskarm_validate::{
     ANGLES, Comparison, Distances, Figures, PHASE_SEEDS, Relation, Replayed, Residual, Residuals,
@@ -210,12 +210,12 @@ pub fn compare(
     drive: &Model,
     file: &str,
     reading: &Reading,
-    rows: Rows,
+    rows: RowRange,
     progress: impl Fn(u64) + Sync,
 ) -> Result<Compared, Error> {
     let taken = measured::read(file, reading, rows, drive)?;
     let validation = Validation::new(&drive.spec, drive.layout().clone(), taken.rows);
-    let replays = replays::all(&validation, progress)?;
+    let replays = measured::replays(&validation, progress)?;
     Ok(Compared {
         file: file.to_owned(),
         figures: Figures::of(&validation, &replays),

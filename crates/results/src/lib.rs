@@ -24,8 +24,8 @@ pub mod simulated;
 use std::time::Duration;
 
 use diskarm_core::units::SectorCount;
-use diskarm_simulate::measured::Rows;
-use diskarm_simulate::{Error, Input, Model, Reading, Run};
+use diskarm_simulate::measured::RowRange;
+use diskarm_simulate::{Error, Input, Model, Reading, Run, System};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -35,7 +35,7 @@ use crate::simulated::{Figures, Given, Inputs, Workload};
 #[derive(Clone, Copy)]
 pub struct Simulated<'a> {
     /// The drive.
-    pub model: &'a Model,
+    pub system: &'a System,
     /// The policy, as the user wrote it.
     pub policy: &'a str,
     /// The largest merged command, if any are merged.
@@ -57,14 +57,14 @@ pub fn simulated(simulated: Simulated<'_>, runs: &[Run], wall: Duration) -> Valu
     let (workload, seed) = match (simulated.input, &runs[0].replayed) {
         (Input::Traced(_), Some(replayed)) => (Workload::of_trace(replayed, warm_up), None),
         (Input::Generated(generated), _) => {
-            let (given, sector) = (Given::of(simulated.workload), simulated.model.disk().sector);
+            let (given, sector) = (Given::of(simulated.workload), simulated.system.disk().sector);
             let workload = Workload::of_generated(generated, &given, sector, warm_up);
             (workload, Some(generated.seed))
         }
         (Input::Traced(_), None) => panic!("a trace that was not replayed"),
     };
     let inputs = Inputs {
-        drive: simulated.model.name.clone(),
+        drive: simulated.system.name.clone(),
         policy: simulated.policy.to_owned(),
         is_in_drive: false,
         merge: simulated.merge,
@@ -88,7 +88,7 @@ pub fn policies() -> Value {
 ///
 /// # Errors
 /// If the trace is invalid.
-pub fn validated(model: &Model, file: &str, reading: &Reading, rows: Rows) -> Result<Value, Error> {
+pub fn validated(model: &Model, file: &str, reading: &Reading, rows: RowRange) -> Result<Value, Error> {
     let compared = compared::compare(model, file, reading, rows, |_| {})?;
     Ok(value(&compared::json(&model.name, &compared)))
 }
@@ -97,7 +97,7 @@ pub fn validated(model: &Model, file: &str, reading: &Reading, rows: Rows) -> Re
 ///
 /// # Errors
 /// If the trace is invalid.
-pub fn predicted(model: &Model, file: &str, reading: &Reading, rows: Rows) -> Result<Value, Error> {
+pub fn predicted(model: &Model, file: &str, reading: &Reading, rows: RowRange) -> Result<Value, Error> {
     let judged = predicted::judge(model, file, reading, rows)?;
     Ok(value(&predicted::json(&model.name, &judged)))
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use diskarm_core::predict::Continuity;
 use diskarm_core::request::Op;
 use diskarm_core::units::Span;
-use diskarm_simulate::measured::{self, Rows, Taken};
+use diskarm_simulate::measured::{self, RowRange, MeasuredTrace};
 use diskarm_simulate::{Error, Model, Reading};
 use diskarm_validate::{Accuracy, Judged, Locked, LockedFigures, Served, Sizes};
 use serde::Serialize;
@@ -32,7 +32,7 @@ pub struct Judgement {
 struct File<'a> {
     drive: &'a str,
     file: &'a str,
-    /// Rows that the model learned from and that are not judged.
+    /// RowRange that the model learned from and that are not judged.
     history: usize,
     /// The judged requests that were predicted without knowing the platter's angle.
     unlocked: u64,
@@ -159,9 +159,9 @@ fn served_name(served: Served) -> &'static str {
 ///
 /// # Panics
 /// If there are no rows to judge.
-pub fn judge(drive: &Model, file: &str, reading: &Reading, rows: Rows) -> Result<Judgement, Error> {
+pub fn judge(drive: &Model, file: &str, reading: &Reading, rows: RowRange) -> Result<Judgement, Error> {
     let taken = measured::read_with_history(file, reading, rows, drive)?;
-    let Taken { rows, range, notes } = taken;
+    let MeasuredTrace { rows, range, notes } = taken;
     let layout = drive.layout().clone();
     let locked = Locked::follow(&drive.spec, layout, &rows, Continuity::Unbroken)?;
     let Some(figures) = LockedFigures::of(&locked, range.clone()) else {

@@ -6,7 +6,7 @@ use diskarm_core::text::{Args, Call, InputError, quantity};
 use diskarm_core::units::{Angle, Bytes, Instant, SectorCount, Span};
 use diskarm_emulate::Single;
 use diskarm_rewrite::Edit;
-use diskarm_simulate::{Error, Model, changed_name, queued};
+use diskarm_simulate::{Error, System, changed_name};
 
 use crate::clock::Speed;
 use crate::export::{Export, Facts, Timing};
@@ -20,7 +20,7 @@ use crate::store::StoreChoice;
 pub struct Setting {
     /// The name; empty for the default.
     pub name: String,
-    /// The drive, or the tower.
+    /// The drive, or the stack of devices.
     pub drive: String,
     /// What is set in the drive's specification.
     pub changes: Vec<Edit>,
@@ -72,7 +72,7 @@ impl Setting {
         let call = Call::read(text, field)?;
         let mut args = Args::of(&call, ());
         let text = |value: &str| (!value.is_empty()).then(|| value.to_owned());
-        let drive = args.need("drive", "a drive or a tower", text)?;
+        let drive = args.need("drive", "a drive or a stack of devices", text)?;
         let policy = args.maybe("policy", "a policy", text)?;
         let size = args.maybe("size", "a size", text)?;
         let store = args.maybe("store", StoreChoice::EXPECTED, StoreChoice::parse)?;
@@ -93,12 +93,12 @@ impl Setting {
         })
     }
 
-    /// The drive with its changes, or the tower.
+    /// The drive with its changes, or the stack of devices.
     ///
     /// # Errors
     /// If there is no such drive, or a change does not fit it.
-    pub fn model(&self) -> Result<Model, Error> {
-        Model::assemble(&self.drive)?.changed(&self.changes, "--set")
+    pub fn system(&self) -> Result<System, Error> {
+        System::parse(&self.drive)?.with_edits(&self.changes, "--set")
     }
 
     /// Builds the export; `seed` is for what the device does at random.
@@ -106,7 +106,7 @@ impl Setting {
     /// # Errors
     /// If a part of it is not valid, or its file cannot be opened.
     pub fn build(&self, pace: Pace, seed: u64) -> Result<Export, Error> {
-        self.build_over(pace, move |model, policy, _| queued(model, policy, seed))
+        self.build_over(pace, move |system, policy, _| system.queued(policy, seed))
     }
 
     /// The same with a logical unit in mind: a whole drive with nothing in front of it tells of
@@ -116,40 +116,40 @@ impl Setting {
     /// See [`Self::build`].
     pub fn build_unit(&self, pace: Pace, seed: u64) -> Result<Export<Disk>, Error> {
         let is_fcfs = self.policy == POLICY;
-        self.build_over(pace, move |model, policy, sectors| {
-            let is_whole = model.tower.is_none() && sectors == model.sectors;
+        self.build_over(pace, move |system, policy, sectors| {
+            let is_whole = system.stack.is_none() && sectors == system.sectors;
             if is_whole && is_fcfs {
-                let drive = Single::new(&model.spec, Angle::ZERO, seed)?;
+                let drive = Single::new(&system.drive.spec, Angle::ZERO, seed)?;
                 return Ok(Disk::drive(drive));
             }
-            Ok(Disk::any(queued(model, policy, seed)?, sectors))
+            Ok(Disk::any(system.queued(policy, seed)?, sectors))
         })
     }
 
     fn build_over<D: Device>(
         &self,
         pace: Pace,
-        device: impl Fn(&Model, &PolicyConfig, SectorCount) -> Result<D, Error> + Send + 'static,
+        device: impl Fn(&System, &PolicyConfig, SectorCount) -> Result<D, Error> + Send + 'static,
     ) -> Result<Export<D>, Error> {
         if let (Some(bound), None) = (self.bound, pace.speed) {
             let found = format!("{} us", bound.as_ms() * 1e3);
             let expected = "no --no-time, with which nothing is late";
             return Err(Error::argument("bound", found, expected));
         }
-        let model = self.model()?;
+        let system = self.system()?;
         let policy = diskarm_simulate::policy("policy", &self.policy)?;
-        let sector = model.disk().sector;
+        let sector = system.disk().sector;
         if !sector.0.is_power_of_two() || !(512..=1 << 16).contains(&sector.0) {
             let found = format!("{} with sectors of {} bytes", self.drive, sector.0);
             let expected = "sectors of 512 bytes to 64 KiB, a power of two";
             return Err(Error::argument("drive", found, expected));
         }
-        let sectors = self.sectors(&model)?;
+        let sectors = self.sectors(&system)?;
         let facts = Facts {
             name: self.name.clone(),
-            description: model.name.clone(),
+            description: system.name.clone(),
             sector,
-            physical: Bytes(sector.0 * model.spec.geometry.physical_sector.0),
+            physical: Bytes(sector.0 * system.drive.spec.geometry.physical_sector.0),
             sectors,
             is_read_only: self.is_read_only,
             is_timed: pace.speed.is_some(),
@@ -157,16 +157,16 @@ impl Setting {
         let timing = match pace.speed {
             None => None,
             Some(speed) => Some(Timing {
-                device: device(&model, &policy, sectors)?,
+                device: device(&system, &policy, sectors)?,
                 speed,
                 spins: pace.spins,
             }),
         };
-        let buffer = &model.spec.buffer;
+        let buffer = &system.drive.spec.buffer;
         let segments = buffer.segment.0 * u64::from(buffer.segments);
         let capacity = SectorCount(segments + buffer.dirty_max.0);
         let make = move || {
-            let device = device(&model, &policy, sectors);
+            let device = device(&system, &policy, sectors);
             device.unwrap_or_else(|error| panic!("it was built before: {error}"))
         };
         let power = match &timing {
@@ -194,8 +194,8 @@ impl Setting {
     }
 
     /// How many sectors it has: as many as were asked for, or as the file has, or the drive.
-    fn sectors(&self, model: &Model) -> Result<SectorCount, Error> {
-        let disk = model.disk();
+    fn sectors(&self, system: &System) -> Result<SectorCount, Error> {
+        let disk = system.disk();
         let (sectors, bytes) = (disk.sectors.0, disk.sector.0);
         let is_sound = |size: &SectorCount| (1..=sectors).contains(&size.0);
         if let Some(text) = &self.size {
@@ -271,8 +271,8 @@ mod tests {
         assert!(export.facts.is_read_only && export.facts.is_timed);
         // Without a size it has that of the drive.
         let whole = built("x(drive=hp-c2247)").expect("an export").facts;
-        let model = Model::find("hp-c2247").expect("a drive");
-        assert_eq!(whole.sectors, model.sectors);
+        let system = System::parse("hp-c2247").expect("a drive");
+        assert_eq!(whole.sectors, system.sectors);
     }
 
     #[test]
@@ -328,7 +328,7 @@ mod tests {
     fn errors_name_what_is_wrong() {
         let error = |text| built(text).err().map(|error| error.to_string());
         let cases = [
-            ("x", "x.drive: found nothing, expected a drive or a tower"),
+            ("x", "x.drive: found nothing, expected a drive or a stack of devices"),
             (
                 "x(drive=none)",
                 "drive: found \"none\", expected a drive in",

@@ -17,7 +17,9 @@ use diskarm_serve::iscsi::{Iscsi, target_name};
 use diskarm_serve::nbd::Nbd;
 use diskarm_serve::store::StoreChoice;
 use diskarm_serve::{Address, Listener, Pace, Recorder, Server, Setting, Speed, Tapped};
-use diskarm_simulate::{Blocks, Input, Model, Simulation, Sink, Traced, keep_on, policy, queued};
+use diskarm_simulate::{
+    BlockConverter, Input, Simulation, Sink, System, Traced, never_stop, policy,
+};
 use diskarm_wire::command::{Blocks as Range, Caching, Command as Scsi, Size};
 use diskarm_wire::nbd::option::{OptionHeader, code};
 use diskarm_wire::nbd::reply::Simple;
@@ -45,7 +47,7 @@ impl Trace {
     /// Begins to record into it what `device` does.
     fn record(&self, format: &str, device: Box<dyn Device>) -> (Recorder, Box<dyn Device>) {
         let file = File::create(&self.path).expect("a file");
-        let blocks = Blocks::of(&Model::find(self.drive).expect("a drive")).expect("blocks");
+        let blocks = blocks(self.drive);
         let begun = Recorder::start(file, self.name(), format, blocks);
         let (recorder, tap) = begun.expect("a format");
         (recorder, device.tapped(tap))
@@ -58,14 +60,14 @@ impl Trace {
 
 /// What a simulation makes of the trace at `path`, in order of arrival.
 fn replayed(path: &str, format: &str, drive: &str, by: &str) -> Vec<Row> {
-    let model = Model::find(drive).expect("a drive");
+    let system = System::parse(drive).expect("a drive");
     let policy = policy("policy", by).expect("a policy");
     let mut traced = Traced::new(vec![path.to_owned()]);
     traced.reading.format = Some(format.to_owned());
     let input = Input::Traced(traced);
     let mut all = Completions(Vec::new());
-    let simulation = Simulation::new(&model, &policy, &input);
-    simulation.run(&keep_on, Some(&mut all)).expect("a replay");
+    let simulation = Simulation::new(&system, &policy, &input);
+    simulation.run(&never_stop, Some(&mut all)).expect("a replay");
     all.0.sort_by_key(|completion| completion.request.id);
     all.0.iter().map(row).collect()
 }
@@ -250,7 +252,7 @@ fn a_recorded_session_over_iscsi_is_replayed_to_the_served_times() {
             .expect("an export");
         let mut timing = export.timing.take().expect("a drive");
         let file = File::create(&trace.path).expect("a file");
-        let blocks = Blocks::of(&Model::find(DRIVE).expect("a drive")).expect("blocks");
+        let blocks = blocks(DRIVE);
         let begun = Recorder::start(file, trace.name(), "msr", blocks);
         let (recorder, tap) = begun.expect("a format");
         timing.device = timing.device.tapped(tap);
@@ -329,13 +331,13 @@ fn initiate(url: &str) {
 /// not depend on when it runs.
 #[test]
 fn every_format_holds_a_recording() {
-    let model = Model::find(DRIVE).expect("a drive");
+    let system = System::parse(DRIVE).expect("a drive");
     let by = policy("policy", "fcfs").expect("a policy");
     for (entry, _) in diskarm_trace::writable() {
         let format = entry.info.name;
         let trace = Trace::new(format, DRIVE);
         let seen = Arc::new(Mutex::new(Recording::default()));
-        let device = queued(&model, &by, 1).expect("a device");
+        let device = system.queued(&by, 1).expect("a device");
         let watched = Box::new(Observed::new(device, Arc::clone(&seen)));
         let (recorder, mut device) = trace.record(format, watched);
         let mut random = Random(2);
@@ -379,13 +381,13 @@ fn every_format_holds_a_recording() {
 /// Files of some formats cannot say that time began before the first request.
 #[test]
 fn a_late_first_request_is_noted_where_the_format_loses_it() {
-    let model = Model::find(DRIVE).expect("a drive");
+    let system = System::parse(DRIVE).expect("a drive");
     let by = policy("policy", "fcfs").expect("a policy");
     for (entry, _) in diskarm_trace::writable() {
         let format = entry.info.name;
         let trace = Trace::new(&format!("late-{format}"), DRIVE);
         let (recorder, mut device) =
-            trace.record(format, queued(&model, &by, 1).expect("a device"));
+            trace.record(format, system.queued(&by, 1).expect("a device"));
         let late = Instant::from_ns(5_000_000);
         let request = Asked::new(0, Op::Read, Lbn(100), SectorCount(8));
         device.submit(late, request).expect("an idle drive");
@@ -400,7 +402,7 @@ fn a_late_first_request_is_noted_where_the_format_loses_it() {
     }
 }
 
-/// The traces in `examples/` were recorded from databases on a served disk. The model still gives
+/// The traces in `examples/` were recorded from databases on a served disk. The system still gives
 /// the times that were served.
 #[test]
 fn recorded_examples_are_replayed_to_the_served_times() {

@@ -1,20 +1,20 @@
-//! Disk arrays in a tower.
+//! Disk arrays in a stack of devices.
 
 use diskarm_core::device::Work;
 use diskarm_core::sched::PolicyConfig;
-use diskarm_simulate::{Error, Generated, Input, Model, Run, Simulation, keep_on};
+use diskarm_simulate::{Error, Generated, Input, Run, Simulation, System, never_stop};
 
 const DRIVE: &str = "drive=hp-c2247";
 const LOAD: &str = "poisson(rate=200/s) uniform size=8KiB reads=67%";
 
 fn simulated(drive: &str, workload: &str) -> Result<Run, Error> {
-    let model = Model::assemble(drive)?;
+    let system = System::parse(drive)?;
     let generated = Generated {
         requests: Some(5_000),
-        ..Generated::new(model.workload(workload)?)
+        ..Generated::new(system.workload(workload)?)
     };
     let input = Input::Generated(generated);
-    Simulation::new(&model, &PolicyConfig::default(), &input).run(&keep_on, None)
+    Simulation::new(&system, &PolicyConfig::default(), &input).run(&never_stop, None)
 }
 
 fn run(drive: &str, workload: &str) -> Run {
@@ -27,7 +27,7 @@ fn mean_ms(run: &Run) -> f64 {
 }
 
 fn sectors(drive: &str) -> u64 {
-    Model::assemble(drive).expect("a tower").disk().sectors.0
+    System::parse(drive).expect("a stack").disk().sectors.0
 }
 
 #[test]
@@ -327,7 +327,7 @@ fn there_are_no_more_drives_than_disks() {
         ),
     ] {
         let enough = array.replace("DRIVES", &drives(disks));
-        assert!(Model::assemble(&enough).is_ok(), "{enough}");
+        assert!(System::parse(&enough).is_ok(), "{enough}");
         let name = array.split('(').next().unwrap_or_default();
         let found = disks + 1;
         let expected = format!(

@@ -7,7 +7,7 @@ use diskarm_results::place::Files;
 use diskarm_results::scanned::{Names, Scanned, Unreadable};
 use diskarm_scan::live::Size;
 use diskarm_scan::{Account, OnPredicted, OnProgress, Requests, Scan, Scanned as Ran};
-use diskarm_simulate::{Arrivals, Model, Traced, over_disks, policy, queued};
+use diskarm_simulate::{Arrivals, Model, System, Traced, policy};
 
 use super::Args;
 use super::keeper::{Outputs, Piece};
@@ -30,9 +30,10 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
     }
     let drive = drive(args, name)?;
     let believed = args.model.as_ref();
-    let believed = believed.map(|name| Model::instead_of(&drive, name, "--model"));
+    let believed = believed
+        .map(|name| Model::substitute(drive.drive.disk(), &drive.name, name, "--model"));
     let believed = believed.transpose()?;
-    let model = believed.as_ref().unwrap_or(&drive);
+    let model = believed.as_ref().unwrap_or(&drive.drive);
     let workload = args.workload.as_deref().unwrap_or(FOREGROUND);
     let generated = drive.workload(workload)?;
     let recorded = args
@@ -47,7 +48,7 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
     let progress = Progress::of_whole();
     let on_progress = |share| progress.at_share(share);
     let scan = Scan {
-        spec: &drive.spec,
+        spec: &drive.drive.spec,
         model: &model.spec,
         requests,
         policy: &policy("policy", &args.policy)?,
@@ -60,7 +61,7 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
     };
     let names = Names {
         drive: &drive.name,
-        model: &model.name,
+        model: believed.as_ref().map_or(&drive.name, |model| &model.name),
         workload: args.trace.is_none().then_some(workload),
         trace: args.trace.as_deref(),
         trace_changes: recorded.as_ref().map_or(&[], |recorded| &recorded.changes),
@@ -93,7 +94,7 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
 }
 
 /// The requests of the foreground's trace, with what is doubtful about them said.
-fn recorded(args: &Args, trace: &str, drive: &Model) -> Result<Arrivals, Error> {
+fn recorded(args: &Args, trace: &str, drive: &System) -> Result<Arrivals, Error> {
     let traced = Traced {
         reading: args.reading.meant(),
         selection: args.part.meant()?,
@@ -116,7 +117,7 @@ fn print(args: &Args, scanned: &Scanned) -> Result<(), Error> {
 fn run_disks(
     args: &Args,
     scan: &Scan<'_>,
-    drive: &Model,
+    drive: &System,
     names: Names<'_>,
     progress: &Progress,
 ) -> Result<(), Error> {
@@ -129,10 +130,10 @@ fn run_disks(
         return Err(Error::flag("--predictions", path, expected));
     }
     let ran = if args.rebuild {
-        drive.alone("URL")?;
+        drive.single_drive("URL")?;
         scan.rebuild()?
     } else {
-        scan.run_array(|disk| over_disks(drive, scan.seed, disk))?
+        scan.run_array(|disk| drive.over_disks(scan.seed, disk))?
     };
     progress.clear();
     print(args, &Scanned::of(scan, &ran, names, Vec::new()))?;
@@ -143,13 +144,13 @@ fn run_disks(
 }
 
 /// The drive, which may have faults, or the array.
-fn drive(args: &Args, name: &str) -> Result<Model, Error> {
-    let found = Model::assemble(name).map_err(|error| error.calling("URL"))?;
-    let drive = args.changes.of(found)?;
+fn drive(args: &Args, name: &str) -> Result<System, Error> {
+    let found = System::parse(name).map_err(|error| error.calling("URL"))?;
+    let drive = args.changes.of_system(found)?;
     if args.inside && drive.is_one_drive() {
-        drive.alone("URL")?;
+        drive.single_drive("URL")?;
     }
-    if args.depth > drive.spec.queue.depth as usize {
+    if args.depth > drive.drive.spec.queue.depth as usize {
         let expected = "1, as the drive takes one command at a time (--set queue.depth=2)";
         return Err(Error::flag("--depth", args.depth.to_string(), expected));
     }
@@ -160,7 +161,7 @@ fn drive(args: &Args, name: &str) -> Result<Model, Error> {
 fn kept(
     args: &Args,
     scan: &Scan<'_>,
-    drive: &Model,
+    drive: &System,
     outputs: Outputs,
 ) -> Result<(Account, Ran), Error> {
     let geometry = &scan.spec.geometry;
@@ -184,9 +185,9 @@ fn kept(
             false => Piece::Failed(first, sectors),
         });
     };
-    let ran = if drive.tower.is_some() {
+    let ran = if drive.stack.is_some() {
         let fcfs = PolicyConfig::default();
-        scan.run_in_front_of(|| queued(drive, &fcfs, scan.seed), left, sink)
+        scan.run_in_front_of(|| drive.queued(&fcfs, scan.seed), left, sink)
     } else {
         scan.run_for(left, sink)
             .map_err(diskarm_simulate::Error::from)

@@ -2,7 +2,7 @@
 
 use diskarm_results::place::{Files, Part};
 use diskarm_serve::{Export, ExportFigures, Recorder, Setting, Tapped};
-use diskarm_simulate::{Blocks, Model};
+use diskarm_simulate::{BlockConverter, System};
 
 use crate::error::Error;
 
@@ -27,8 +27,8 @@ pub fn begin<D: Tapped + 'static>(
         let expected = "no --no-time, without which there is no drive that answers";
         return Err(Error::flag("--record", path, expected));
     };
-    let model = setting.model()?;
-    let blocks = Blocks::of(&model)?;
+    let system = setting.system()?;
+    let blocks = BlockConverter::new(system.disk(), &system.name)?;
     let part = files.place("--record", path)?.begin()?;
     let file = part.file().try_clone();
     let file = file.map_err(|source| part.failed(source))?;
@@ -44,10 +44,10 @@ pub fn begin<D: Tapped + 'static>(
 pub fn inputs(settings: &[Setting]) -> Result<Files, Error> {
     let mut files = Files::default();
     for setting in settings {
-        let model = Model::assemble(&setting.drive)?;
-        files = files.reading("--drive", model.drive_name());
-        for other in model.others() {
-            files = files.reading("--drive", other.drive_name());
+        let system = System::parse(&setting.drive)?;
+        files = files.reading("--drive", system.drive_name());
+        for other in system.others() {
+            files = files.reading("--drive", &other.name);
         }
         if let Some(path) = setting.store.path() {
             files = files.reading_file("--store", path);

@@ -5,7 +5,7 @@ mod table;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::text;
 use diskarm_results::simulated::{Figures, faster};
-use diskarm_simulate::{Choices, Model, Run, doubts, most_doubts};
+use diskarm_simulate::{ChoiceCounter, Run, System, combined_doubts, doubts};
 use serde::Serialize;
 
 use super::args::{BEHIND_DRIVE, BESIDE_JSON, Queue, Setting};
@@ -45,7 +45,7 @@ const USAGE: &str = "diskarm compare [OPTIONS] --drive <NAME|FILE,...> --policie
 /// Runs the workload on each drive under each policy, and prints their figures side by side.
 pub fn run(args: Args) -> Result<(), Error> {
     let setting = &args.setting;
-    let drives = text::list(&setting.drive).into_iter().map(Model::assemble);
+    let drives = text::list(&setting.drive).into_iter().map(System::parse);
     let drives = drives.collect::<Result<Vec<_>, _>>()?;
     let mut files = setting.files(&drives);
     let policies = text::list(&args.policies).into_iter();
@@ -79,7 +79,7 @@ pub fn run(args: Args) -> Result<(), Error> {
         let name = format!("{of_drive}policy {}", one.policy);
         (name, doubts(&outcome.simulated.runs))
     });
-    output::doubt(&most_doubts(&named.collect::<Vec<_>>()));
+    output::doubt(&combined_doubts(&named.collect::<Vec<_>>()));
     if let Some(target) = drawing {
         let drive = (!several).then_some(&*contenders[0].drive);
         target.write(&drawn(drive, &labels, &outcomes))?;
@@ -117,12 +117,12 @@ pub fn run(args: Args) -> Result<(), Error> {
 /// Each of these drives, as `setting` changes it, with each policy.
 fn contenders(
     setting: &Setting,
-    drives: Vec<Model>,
+    drives: Vec<System>,
     policies: &[PolicyConfig],
 ) -> Result<Vec<Contender>, Error> {
     let mut contenders = Vec::new();
     for drive in drives {
-        let drive = setting.changes.of(drive)?;
+        let drive = setting.changes.of_system(drive)?;
         for policy in policies {
             contenders.push(Contender {
                 drive: drive.name.clone(),
@@ -167,17 +167,17 @@ impl Contender {
         Ok(Cell {
             setting,
             name: &self.drive,
-            model: &self.placed.model,
+            system: &self.placed.system,
             policy: &self.policy,
             host: &self.placed.host,
-            merge: merge(setting, &self.placed.model)?,
+            merge: merge(setting, &self.placed.system)?,
             rows: None,
             shows_progress: false,
         })
     }
 
     fn simulate(&self, setting: &Setting) -> Result<Outcome, Error> {
-        let choices = Choices::new(&self.placed.host);
+        let choices = ChoiceCounter::new(&self.placed.host);
         let cell = Cell {
             host: &choices,
             ..self.cell(setting)?
@@ -197,7 +197,7 @@ impl Contender {
             return None;
         }
         let waited = rows.iter().any(|row| row.figures.waiting_max() > 1);
-        let why = match self.placed.model.spec.queue.depth {
+        let why = match self.placed.system.drive.spec.queue.depth {
             _ if !waited => "two requests never waited at the same time".to_owned(),
             1 => "it takes requests as they arrive, and orders them itself".to_owned(),
             depth => format!(

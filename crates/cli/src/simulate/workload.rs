@@ -5,7 +5,7 @@ use diskarm_core::units::{SectorCount, Span};
 use diskarm_core::workload::arrivals::{Closed, Deterministic, Poisson};
 use diskarm_core::workload::{Arrivals, Disk, Pauses, Sizes, Stream, Workload, sizes};
 use diskarm_results::simulated::{FlagArrivals, Given};
-use diskarm_simulate::{Error, Generated, Model, size};
+use diskarm_simulate::{Error, Generated, System, size};
 
 use super::args::Setting;
 
@@ -16,14 +16,14 @@ const INTERARRIVAL: Span = Span::from_ns(31_200_000);
 /// The default size of a request.
 pub const SIZE: &str = "8 KiB";
 
-/// The requests that `setting` describes, on the drive `model`, and how they were specified.
+/// The requests that `setting` describes, on `system`, and how they were specified.
 ///
 /// # Errors
 /// If the workload is invalid or does not fit on the drive.
-pub fn generated(setting: &Setting, model: &Model) -> Result<(Generated, Given), Error> {
+pub fn generated(setting: &Setting, system: &System) -> Result<(Generated, Given), Error> {
     let (workload, given) = match &setting.workload {
-        Some(text) => (model.workload(text)?, Given::of(text)),
-        None => of_flags(setting, model.disk())?,
+        Some(text) => (system.workload(text)?, Given::of(text)),
+        None => of_flags(setting, system.disk())?,
     };
     let generated = Generated {
         workload,

@@ -3,7 +3,7 @@
 use diskarm_core::units::{Bytes, Instant, Span};
 use diskarm_results::predicted::{self, Judgement};
 use diskarm_simulate::Model;
-use diskarm_simulate::measured::Rows;
+use diskarm_simulate::measured::RowRange;
 use diskarm_validate::{FIRST, Followed, UNBROKEN_RATIO};
 
 use super::{Args, print_files};
@@ -15,7 +15,7 @@ use crate::plot;
 pub fn run(
     drive: &Model,
     args: &Args,
-    rows: Rows,
+    rows: RowRange,
     plot: Option<Target>,
     results: &Results,
 ) -> Result<(), Error> {

@@ -60,7 +60,7 @@ pub fn compare(
 ) -> Result<Compared, Error> {
     let done = &AtomicU64::new(0);
     let bench = &Bench::new(model, asked, Counter { done, on_each });
-    let theory = &Theory::new(&bench.model, asked)?;
+    let theory = &Theory::new(&bench.system.drive, asked)?;
     let largest = mg1::largest_rate(&theory.any.total);
     let default = LOADS.map(|load| Span::from_ms(1.0 / (load * largest)));
     let pauses = match &asked.pauses[..] {
@@ -71,7 +71,7 @@ pub fn compare(
     let alone = bench.closed("fcfs", 1)?;
     let mut groups = vec![
         distances(theory, &alone),
-        service(theory, &alone, &bench.model),
+        service(theory, &alone, &bench.system.drive),
     ];
     groups.push(in_order(theory, bench, &rates)?);
     if (0.0..1.0).contains(&asked.read_share) && asked.read_share > 0.0 {

@@ -11,7 +11,7 @@ use diskarm_core::units::{Angle, Lbn, SectorCount, Span};
 use diskarm_core::workload::arrivals::{Closed, Deterministic, Poisson};
 use diskarm_core::workload::{Arrivals, Pauses, Sizes, Stream, Workload, sizes};
 use diskarm_queueing::service::mechanism_alone;
-use diskarm_simulate::{Error, Generated, Input, Model, Run, Simulation, Sink, keep_on, parallel};
+use diskarm_simulate::{Error, Generated, Input, Model, Run, Simulation, Sink, System, never_stop, parallel};
 
 use super::Asked;
 
@@ -60,7 +60,7 @@ impl Counter<'_> {
 /// Simulates requests on one drive.
 pub struct Bench<'a> {
     /// The drive without what the theory leaves out.
-    pub model: Model,
+    pub system: System,
     asked: &'a Asked,
     counter: Counter<'a>,
     /// From 0 to 1.
@@ -105,7 +105,7 @@ impl<'a> Bench<'a> {
         };
         let read_share = asked.read_share;
         Self {
-            model,
+            system: model.into(),
             asked,
             counter,
             read_share,
@@ -115,9 +115,9 @@ impl<'a> Bench<'a> {
     /// The same with a mirrored pair of the drive, which is written with `parameters`, and other
     /// shares of reads.
     pub fn pair(&self, parameters: &str, read_share: f64) -> Result<Self, Error> {
-        let text = format!("mirror({parameters}, drive={})", self.model.name);
+        let text = format!("mirror({parameters}, drive={})", self.system.drive.name);
         Ok(Self {
-            model: self.model.clone().with_devices(&text)?,
+            system: System::with_devices(self.system.drive.clone(), &text)?,
             read_share,
             ..*self
         })
@@ -162,13 +162,13 @@ impl<'a> Bench<'a> {
                 seed,
                 ..generated.clone()
             });
-            let mut distance = SeekDistance::new(&self.model);
+            let mut distance = SeekDistance::new(&self.system.drive);
             let run = Simulation {
                 warm_up: self.asked.requests / 10,
                 max_waiting: Some(MAX_WAITING),
-                ..Simulation::new(&self.model, &policy, &input)
+                ..Simulation::new(&self.system, &policy, &input)
             };
-            Ok((run.run(&keep_on, Some(&mut distance))?, distance))
+            Ok((run.run(&never_stop, Some(&mut distance))?, distance))
         };
         let runs = parallel::map(seeds.len(), run, |_| self.counter.one_more());
         Ok(Runs(runs.into_iter().collect::<Result<_, Error>>()?))

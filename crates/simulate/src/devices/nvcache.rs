@@ -1,4 +1,4 @@
-//! A non-volatile write cache in a tower.
+//! A non-volatile write cache in a stack of devices.
 
 use diskarm_core::mirror::{BatchOrder, Destaging, Mirror, Mirroring, Reads, Rebuilding, Scheme};
 use diskarm_core::nvcache::{Behind as Stored, Caching, NvCache};
@@ -7,11 +7,10 @@ use diskarm_core::text::{Args, Call, InputError, nearest, quantity};
 use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::{Instant, SectorCount};
 
-use super::failures::{failures, rebuild};
+use super::members::{failures, rebuild};
 use super::mirror::rebuilt_at_once;
-use super::{DRIVE, DeviceInfo, Entry, Front};
-use crate::model::{Model, largest};
-use crate::tower::Behind;
+use crate::device::{Below, Config, DRIVE, DeviceInfo, Entry, Parameters};
+use crate::model::command_size;
 
 pub(super) const ENTRY: Entry = Entry {
     info: DeviceInfo {
@@ -82,7 +81,7 @@ struct Cache {
     pair: Option<Mirroring>,
 }
 
-fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
+fn read(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     let disk = args.context.disk();
     let destaging = args.maybe_read("destage", destaging)?.flatten();
     let policy = args.maybe_read("policy", PolicyConfig::parse)?;
@@ -123,7 +122,7 @@ fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
         size.filter(|size| (min..=max).contains(&size.0))
     })?;
     let usual = SectorCount((BYTES / disk.sector.0).clamp(min.min(max), max));
-    let merge = args.maybe_read("merge", |text, field| largest(field, text, disk))?;
+    let merge = args.maybe_read("merge", |text, field| command_size(field, text, disk))?;
     let battery = args.maybe_time("battery_fails")?;
     let caching = Caching {
         size: size.unwrap_or(usual),
@@ -191,19 +190,19 @@ fn destaging(text: &str, field: &str) -> Result<Option<Destaging>, InputError> {
     }))
 }
 
-impl Front for Cache {
-    fn build(&self, behind: &Behind<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
+impl Config for Cache {
+    fn build(&self, below: &Below<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
         let stored = match &self.pair {
-            None => Stored::Device(behind.device()?),
+            None => Stored::Device(below.device()?),
             Some(mirroring) => {
-                let members = [behind.member(0)?, behind.member(1)?];
+                let members = [below.member(0)?, below.member(1)?];
                 let mirroring = Mirroring {
                     seed,
                     ..mirroring.clone()
                 };
-                let spare = mirroring.rebuild.map(|_| behind.member(2));
+                let spare = mirroring.rebuild.map(|_| below.member(2));
                 let pair = Mirror::with_spare(members, spare.transpose()?, &mirroring);
-                Stored::Pair(Box::new(pair.map_err(|unknown| behind.refused(&unknown))?))
+                Stored::Pair(Box::new(pair.map_err(|unknown| below.refused(&unknown))?))
             }
         };
         Ok(BoxedDevice::opaque(NvCache::new(stored, self.caching)))

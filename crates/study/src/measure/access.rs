@@ -76,8 +76,8 @@ const ANGLES: usize = 24;
 
 pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures, String> {
     let generated = generated(simulation)?;
-    let disk = simulation.model.disk();
-    let Placed { drive, now, rest } = Placed::after(1, simulation.model, generated)?;
+    let disk = simulation.system.disk();
+    let Placed { drive, now, rest } = Placed::after(1, simulation.system, generated)?;
     let targets = match generated
         .workload
         .requests(disk, generated.seed)

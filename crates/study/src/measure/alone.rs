@@ -5,7 +5,7 @@ use diskarm_core::drive::Drive;
 use diskarm_core::request::Request;
 use diskarm_core::units::Instant;
 use diskarm_core::workload::Requests;
-use diskarm_simulate::{Generated, Input, Model, Simulation};
+use diskarm_simulate::{Generated, Input, Simulation, System};
 
 /// A drive that has just served the first request of a workload's first stream, or the first few.
 pub(super) struct Placed {
@@ -18,10 +18,10 @@ pub(super) struct Placed {
 
 impl Placed {
     /// After the first `served` requests of the first stream, one at a time.
-    pub(super) fn after(served: u64, model: &Model, generated: &Generated) -> Result<Self, String> {
+    pub(super) fn after(served: u64, system: &System, generated: &Generated) -> Result<Self, String> {
         let first = &generated.workload.streams[0];
-        let model = model
-            .alone("cell.drive")
+        let model = system
+            .single_drive("cell.drive")
             .map_err(|error| error.to_string())?;
         let mut drive = model.drive();
         let mut rest = first.requests(model.disk(), generated.seed);

@@ -39,7 +39,7 @@ pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures
         mut drive,
         now: begin,
         rest,
-    } = Placed::after(warm_up, simulation.model, generated)?;
+    } = Placed::after(warm_up, simulation.system, generated)?;
     let mut policy = simulation.policy.policy(&drive);
     let count = generated.requests_count() - warm_up;
     for request in rest.take(count as usize) {

@@ -7,7 +7,7 @@ use diskarm_core::freeblock::BlockSet;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_results::scanned::{Names, Scanned};
 use diskarm_scan::{OnPredicted, OnProgress, Place, Requests, Scan};
-use diskarm_simulate::{Arrivals, Error, Input, Simulation, over_disks, queued};
+use diskarm_simulate::{Arrivals, Error, Input, Simulation};
 
 use super::{Figures, MeasureInfo, Scanning, Stop};
 use crate::metric::Column;
@@ -156,13 +156,14 @@ pub(super) fn run(
             simulation.warm_up
         ));
     }
-    let drive = simulation.model;
+    let drive = simulation.system;
     let is_inside_one = scanning.place == Place::Inside && drive.is_one_drive();
     if scanning.rebuild || is_inside_one {
-        let alone = drive.alone("cell.drive");
+        let alone = drive.single_drive("cell.drive");
         alone.map_err(|error| error.to_string())?;
     }
-    let model = scanning.believed.as_ref().unwrap_or(drive);
+    let believed = scanning.believed.as_ref();
+    let model = believed.unwrap_or(&drive.drive);
     let (recorded, seed, max_requests);
     let requests = match simulation.input {
         Input::Generated(generated) => {
@@ -176,7 +177,7 @@ pub(super) fn run(
         }
     };
     let scan = Scan {
-        spec: &drive.spec,
+        spec: &drive.drive.spec,
         model: &model.spec,
         requests,
         policy,
@@ -194,17 +195,17 @@ pub(super) fn run(
     let ran = if scanning.rebuild {
         scan.rebuild().map_err(Error::from)
     } else if !drive.is_one_drive() {
-        scan.run_array(|disk| over_disks(drive, scan.seed, disk))
-    } else if drive.tower.is_some() {
+        scan.run_array(|disk| drive.over_disks(scan.seed, disk))
+    } else if drive.stack.is_some() {
         let all = BlockSet::all(drive.sectors);
-        scan.run_in_front_of(|| queued(drive, &fcfs, scan.seed), all, |_| {})
+        scan.run_in_front_of(|| drive.queued(&fcfs, scan.seed), all, |_| {})
     } else {
         scan.run().map_err(Error::from)
     };
     let ran = ran.map_err(|error| error.to_string())?;
     let names = Names {
         drive: &drive.name,
-        model: &model.name,
+        model: believed.map_or(&drive.name, |model| &model.name),
         workload: None,
         trace: None,
         trace_changes: &[],

@@ -6,7 +6,7 @@ use std::fmt::Display;
 use diskarm_core::text::quantity;
 use diskarm_core::units::Span;
 use diskarm_scan::{Place, Settings};
-use diskarm_simulate::Model;
+use diskarm_simulate::{Model, System};
 
 pub(crate) struct Scanning {
     /// The drive that the scheduler believes in, if it is another.
@@ -34,7 +34,7 @@ impl Scanning {
     ///
     /// # Errors
     /// What is wrong with it, in a line.
-    pub fn new(table: &BTreeMap<String, String>, drive: &Model) -> Result<Self, String> {
+    pub fn new(table: &BTreeMap<String, String>, drive: &System) -> Result<Self, String> {
         if let Some(stray) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
             return Err(wrong(
                 stray,
@@ -94,14 +94,14 @@ impl Table<'_> {
         Ok(flag?.unwrap_or(false))
     }
 
-    fn place(&self, drive: &Model) -> Result<Place, String> {
+    fn place(&self, drive: &System) -> Result<Place, String> {
         let depth = |text: &str| text.parse().ok().filter(|depth| (1..=2).contains(depth));
         let depth: Option<usize> = self.take("depth", "1 or 2", depth)?;
         match (self.flag("inside")?, depth) {
             (true, None) => Ok(Place::Inside),
             (true, Some(depth)) => Err(wrong("depth", depth, "none, as it scans inside")),
             (false, depth) => {
-                let (depth, max) = (depth.unwrap_or(1), drive.spec.queue.depth);
+                let (depth, max) = (depth.unwrap_or(1), drive.drive.spec.queue.depth);
                 if depth > max as usize {
                     let expected = format!("at most {max}, the depth of the drive's queue");
                     return Err(wrong("depth", depth, &expected));
@@ -111,11 +111,11 @@ impl Table<'_> {
         }
     }
 
-    fn model(&self, drive: &Model) -> Result<Option<Model>, String> {
+    fn model(&self, drive: &System) -> Result<Option<Model>, String> {
         let Some(name) = self.take("model", "", |text| Some(text.to_owned()))? else {
             return Ok(None);
         };
-        let model = Model::instead_of(drive, &name, "cell.scan.model");
+        let model = Model::substitute(drive.drive.disk(), &drive.name, &name, "cell.scan.model");
         model.map(Some).map_err(|error| error.to_string())
     }
 }

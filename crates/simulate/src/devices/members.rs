@@ -1,21 +1,21 @@
-//! The parameters of failures and of a rebuild, which pairs and arrays share.
+//! Parameters that pairs and arrays share: failures of members, their rebuild, and the stripe unit.
 
 use diskarm_core::redundancy::Failure;
-use diskarm_core::text::{Args, InputError, quantity};
-use diskarm_core::units::Instant;
+use diskarm_core::text::{InputError, quantity};
+use diskarm_core::units::{Instant, SectorCount};
 
-use crate::model::Model;
+use crate::device::Parameters;
 
 /// The latest failure: more than a rebuild takes with a thousandth of the time.
 const MAX_HOURS: f64 = 10_000.0;
-/// The least share of the time for a rebuild, which pauses 999 times as long as a step takes.
+/// The minimum share of the time for a rebuild, which then pauses 999 times as long as a step takes.
 const MIN_SHARE: f64 = 0.001;
 const REBUILD: &str = "a share of the time from 0.1 % to 100 %, such as \"50 %\"";
 
-/// The disks that fail, as `failed=3` or `failed=3@60s`, each at most once.
+/// Reads the disks that fail, as `failed=3` or `failed=3@60s`, each at most once.
 pub(super) fn failures(
     members: usize,
-    args: &mut Args<'_, &Model>,
+    args: &mut Parameters<'_>,
 ) -> Result<Vec<Failure>, InputError> {
     let last = members - 1;
     let expected = format!("a disk from 0 to {last}, such as \"{last}\" or \"{last}@60s\"");
@@ -56,17 +56,17 @@ pub(super) fn failures(
     }
 }
 
-/// When a disk fails.
+/// Parses the time of a failure.
 fn instant(text: &str) -> Option<Instant> {
     let at_s = quantity::time_s(text)?;
     let is_sound = (0.0..=MAX_HOURS * 3_600.0).contains(&at_s);
     is_sound.then(|| Instant::from_ns((at_s * 1e9).round() as u64))
 }
 
-/// The share of the time that a rebuild takes, for which a disk must fail.
+/// Reads the share of the time that a rebuild takes, for which a disk must fail.
 pub(super) fn rebuild(
     failures: &[Failure],
-    args: &mut Args<'_, &Model>,
+    args: &mut Parameters<'_>,
 ) -> Result<Option<f64>, InputError> {
     let rebuild = args.maybe("rebuild", REBUILD, |text| {
         let share = quantity::fraction(text)?;
@@ -77,4 +77,22 @@ pub(super) fn rebuild(
         return Err(InputError::missing(args.field("failed"), expected));
     }
     Ok(rebuild)
+}
+
+/// The default stripe unit, in bytes.
+const STRIPE_BYTES: u64 = 64 << 10;
+
+/// Reads the stripe unit of an array, at most `max` sectors.
+pub(super) fn stripe(args: &mut Parameters<'_>, max: u64) -> Result<SectorCount, InputError> {
+    let disk = args.context.disk();
+    let expected = format!(
+        "1 to {max} sectors of {} bytes, with a unit, such as \"64 KiB\"",
+        disk.sector.0
+    );
+    let unit = args.maybe("stripe", &expected, |text| {
+        let size = quantity::sectors(text, disk.sector);
+        size.filter(|size| (1..=max).contains(&size.0))
+    })?;
+    let default = (STRIPE_BYTES / disk.sector.0).clamp(1, max.max(1));
+    Ok(unit.unwrap_or(SectorCount(default)))
 }
