@@ -7,10 +7,6 @@ use diskarm_trace::{ArrivalEvent, OnError, Options, Reader, Record, TraceError};
 
 use crate::error::Error;
 
-use crate::adapt::{Fitting, TraceSelection};
-use crate::error::Error;
-use crate::reading::Reading;
-
 /// Default number of requests of a run.
 pub const REQUESTS: u64 = 100_000;
 
@@ -191,10 +187,6 @@ impl Default for Reading {
         }
     }
 }
-
-use crate::error::Error;
-use crate::reading::STANDARD_INPUT;
-use crate::trace_rows::check_disk;
 
 /// Which requests of a trace are used, and when they arrive.
 #[derive(Clone, Debug, Default)]

@@ -14,17 +14,6 @@ use crate::model::Model;
 use crate::parallel;
 use crate::trace_rows::BlockConverter;
 
-use diskarm_core::engine::Step;
-use diskarm_core::units::{Instant, Span};
-use diskarm_trace::{Reader, Record, TraceError};
-use diskarm_validate::Measured;
-
-use crate::blocks::Blocks;
-use crate::doubts;
-use crate::error::Error;
-use crate::model::Model;
-use crate::reading::Reading;
-
 /// A half-open range of rows, counted from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowRange {
@@ -236,8 +225,6 @@ fn bus_time(row: &Measured, spec: &Spec) -> Span {
     };
     sector * request.sectors.0
 }
-
-use crate::parallel;
 
 /// Runs all replays of a validation in the order of [`Validation::variants`], on every processor;
 /// `progress` is called with the number done.

@@ -9,10 +9,6 @@ use diskarm_core::report::{Disks, Report, Served, Windows};
 use diskarm_core::request::Request;
 use diskarm_core::units::Instant;
 
-use crate::backlog::Backlog;
-use crate::progress::ProgressCalls;
-use crate::rows::Sink;
-
 /// Observes a run for its report and the requested extras, and calls the progress function.
 pub struct RunObserver<'a> {
     pub report: Report,

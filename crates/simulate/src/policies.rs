@@ -41,14 +41,6 @@ pub fn policy(argument: &'static str, text: &str) -> Result<PolicyConfig, Error>
     PolicyConfig::parse(text, argument).map_err(|error| error.in_argument(argument).into())
 }
 
-use diskarm_core::drive::Drive;
-use diskarm_core::request::Request;
-use diskarm_core::sched::{Estimate, Pending, Policy};
-use diskarm_core::tower::{BoxedDevice, Unknown};
-use diskarm_core::units::Instant;
-
-use crate::simulation::MakePolicy;
-
 /// Makes policies, and counts how often they choose among several requests. A policy that never
 /// chooses serves in order of arrival, whatever its name.
 pub struct ChoiceCounter<'a> {

@@ -7,9 +7,6 @@ use diskarm_core::units::Instant;
 use crate::input::Issue;
 use crate::trace_rows::{Origin, TraceFile};
 
-use crate::input::Issue;
-use crate::trace_rows::Origin;
-
 /// The results of a run.
 #[derive(Debug)]
 pub struct Run {

@@ -11,12 +11,6 @@ use crate::error::Error;
 use crate::input::{Fitting, Issue, Traced, check_disk};
 use crate::system::System;
 
-use crate::blocks::Blocks;
-use crate::error::Error;
-use crate::input::{Issue, Traced};
-use crate::model::Model;
-use crate::run::TraceFile;
-
 /// An iterator over the requests of traces, with a disk for each device. It ends at the first
 /// invalid row, which [`Self::finish`] reports.
 pub struct TraceRows {
@@ -211,9 +205,6 @@ pub struct TraceFile {
     pub format: &'static str,
 }
 
-use crate::error::Error;
-use crate::model::Model;
-
 /// Size of a trace's block.
 const BLOCK_BYTES: u32 = 512;
 
@@ -306,12 +297,6 @@ impl BlockConverter {
     }
 }
 
-use crate::adapt::Fitting;
-use crate::error::Error;
-use crate::input::{Issue, Traced};
-use crate::model::Model;
-use crate::trace_rows::TraceRows;
-
 /// The requests of a trace for a single device, in order of their arrivals.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
@@ -362,10 +347,6 @@ impl Arrivals {
         })
     }
 }
-
-use crate::blocks::Blocks;
-use crate::error::Error;
-use crate::model::Model;
 
 /// Returns the reads and writes of a recording that succeeded, in order of arrival, with their responses.
 /// Traces have no flushes and no failures.

@@ -266,7 +266,9 @@ fn blocks_of_a_trace_are_in_larger_sectors() {
     let fcfs = policy("fcfs");
     let mut served = Served::default();
     let simulation = Simulation::new(&system, &fcfs, &input);
-    let run = simulation.run(&never_stop, Some(&mut served)).expect("sound");
+    let run = simulation
+        .run(&never_stop, Some(&mut served))
+        .expect("sound");
     let end = last / 8;
     assert_eq!(served.0, [(2, 1), (0, 2), (1, 1), (end, 1)]);
     let note = "3 requests widened to whole sectors of 4096 bytes";
@@ -277,7 +279,9 @@ fn blocks_of_a_trace_are_in_larger_sectors() {
     );
     let beyond = format!("0,{},512,R,0.0\n", last + 1);
     std::fs::write(&file, beyond).expect("a temporary file");
-    let error = simulation.run(&never_stop, None).expect_err("beyond the end");
+    let error = simulation
+        .run(&never_stop, None)
+        .expect_err("beyond the end");
     let expected = format!("expected at most {} blocks", last + 1);
     assert!(error.to_string().contains(&expected), "{error}");
     std::fs::remove_file(&file).expect("its file");
@@ -370,7 +374,8 @@ fn errors_tell_file_line_and_field() {
     let wrong = system.drive.text.replace("surfaces = 13", "surfaces = 0");
     assert_ne!(wrong, system.drive.text);
     let error = Model::read(wrong, "mine.toml").expect_err("no surfaces");
-    let line = 1 + system.drive
+    let line = 1 + system
+        .drive
         .text
         .lines()
         .take_while(|l| !l.starts_with("surfaces"))

@@ -5,7 +5,9 @@ use diskarm_core::report::Report;
 use diskarm_core::request::Op;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::Span;
-use diskarm_simulate::{Error, Generated, Input, Model, Run, Simulation, System, Traced, never_stop};
+use diskarm_simulate::{
+    Error, Generated, Input, Model, Run, Simulation, System, Traced, never_stop,
+};
 
 const OPEN: &str = "poisson(rate=60/s) uniform size=8KiB reads=67%";
 const CLOSED: &str = "closed(clients=16) uniform size=8KiB reads=67%";

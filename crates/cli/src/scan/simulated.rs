@@ -33,7 +33,11 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
     let believed = believed
         .map(|name| Model::substitute(drive.drive.disk(), &drive.name, name, "--model"));
     let believed = believed.transpose()?;
-    let model = believed.as_ref().unwrap_or(&drive.drive);
+    let own = Model {
+        name: drive.name.clone(),
+        ..drive.drive.clone()
+    };
+    let model = believed.as_ref().unwrap_or(&own);
     let workload = args.workload.as_deref().unwrap_or(FOREGROUND);
     let generated = drive.workload(workload)?;
     let recorded = args
@@ -61,7 +65,7 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
     };
     let names = Names {
         drive: &drive.name,
-        model: believed.as_ref().map_or(&drive.name, |model| &model.name),
+        model: &model.name,
         workload: args.trace.is_none().then_some(workload),
         trace: args.trace.as_deref(),
         trace_changes: recorded.as_ref().map_or(&[], |recorded| &recorded.changes),

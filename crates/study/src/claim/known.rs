@@ -3,8 +3,7 @@
 use diskarm_core::text::InputError;
 use serde::{Deserialize, Serialize};
 
-use super::bounds::Bounds;
-use super::{Number, Verdict};
+use super::check::{Bounds, Number, Verdict};
 use crate::axis::{Axis, Point};
 use crate::location::Location;
 use crate::select::Selection;
@@ -25,7 +24,7 @@ pub enum Cause {
     #[serde(rename = "other trace")]
     Trace,
     /// The model is not right yet, or the cause has not been found.
-    #[serde(rename = "ours to mend")]
+    #[serde(rename = "model-defect")]
     Model,
 }
 
@@ -46,7 +45,7 @@ impl Cause {
             Self::Workload => "other workload",
             Self::Paper => "the paper's own",
             Self::Trace => "other trace",
-            Self::Model => "ours to mend",
+            Self::Model => "model-defect",
         }
     }
 }

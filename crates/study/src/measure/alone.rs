@@ -18,7 +18,11 @@ pub(super) struct Placed {
 
 impl Placed {
     /// After the first `served` requests of the first stream, one at a time.
-    pub(super) fn after(served: u64, system: &System, generated: &Generated) -> Result<Self, String> {
+    pub(super) fn after(
+        served: u64,
+        system: &System,
+        generated: &Generated,
+    ) -> Result<Self, String> {
         let first = &generated.workload.streams[0];
         let model = system
             .single_drive("cell.drive")

@@ -68,7 +68,12 @@ pub(super) fn run(
     if stop().is_break() {
         return Ok(Figures::Stopped);
     }
-    let judged = judge(model, &traced.files[0], &traced.reading, RowRange::default());
+    let judged = judge(
+        model,
+        &traced.files[0],
+        &traced.reading,
+        RowRange::default(),
+    );
     let locked = judged.map_err(|error| error.to_string())?.locked;
     let rows = locked.rows().iter().skip(warm_up);
     let rows = rows.filter(|row| sizes.contains(&row.predicted.request.sectors));
