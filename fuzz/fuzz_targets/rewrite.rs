@@ -4,7 +4,7 @@
 
 #![no_main]
 
-use diskarm_rewrite::{Edit, Value, rewrite};
+use diskarm_drives::text::{Edit, Value, rewrite};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &str| {

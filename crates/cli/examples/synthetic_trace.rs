@@ -17,7 +17,7 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::spec;
 use diskarm_core::units::{Angle, Lbn, SectorCount, Span};
-use diskarm_validate::{Measured, Validation, Variant};
+use diskarm_fit::validate::{Measured, Validation, Variant};
 use rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution, Exp1, StandardNormal};
 use rand_pcg::Pcg64Mcg;

@@ -3,11 +3,11 @@
 use std::io;
 use std::path::Path;
 
-use diskarm_calibrate::{Progress as Stage, calibrate};
+use diskarm_fit::calibrate::{Progress as Stage, calibrate};
 use diskarm_results::calibrated::{self, FitNames};
 use diskarm_results::place::Files;
 use diskarm_simulate::Model;
-use diskarm_simulate::measured::{self, RowRange, MeasuredTrace};
+use diskarm_simulate::measured::{self, MeasuredTrace, RowRange};
 
 use crate::drive_arg::{self, Changes};
 use crate::error::Error;

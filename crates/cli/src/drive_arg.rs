@@ -2,7 +2,7 @@
 
 use diskarm_core::text::InputError;
 use diskarm_drives::CATALOGUE;
-use diskarm_rewrite::Edit;
+use diskarm_drives::text::Edit;
 use diskarm_simulate::{Error, Model, System, devices};
 
 /// Changes to a drive's specification.

@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::SectorCount;
-use diskarm_rewrite::{Edit, Value};
+use diskarm_drives::text::{Edit, Value};
 use diskarm_simulate::{
-    ChoiceCounter, Input, Issue, MakePolicy, Run, Simulation, Sink, System, Traced, doubts, never_stop,
+    ChoiceCounter, Input, Issue, MakePolicy, Run, Simulation, Sink, System, Traced, doubts,
+    never_stop,
 };
 
 use crate::error::Error;
@@ -186,7 +187,9 @@ fn merge(setting: &Setting, system: &System) -> Result<Option<SectorCount>, Erro
 
 /// Simulates once, or all replications.
 fn simulate(cell: Cell<'_>) -> Result<Simulated, Error> {
-    let Cell { setting, system, .. } = cell;
+    let Cell {
+        setting, system, ..
+    } = cell;
     let began = Instant::now();
     let (input, given) = match &setting.trace[..] {
         [] => {

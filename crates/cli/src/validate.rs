@@ -2,11 +2,12 @@
 
 mod locked;
 
+use diskarm_fit::validate::Validation;
+use diskarm_fit::validate::Validation;
 use diskarm_results::compared::{self, Compared};
 use diskarm_results::place::Files;
 use diskarm_simulate::Model;
 use diskarm_simulate::measured::RowRange;
-use diskarm_validate::Validation;
 use serde::Serialize;
 
 use crate::drive_arg::{self, Changes};

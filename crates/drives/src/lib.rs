@@ -1,10 +1,13 @@
-//! The catalogue of drive specifications, as data: one TOML file per drive, in `data/`.
+//! The catalogue of drive specifications, one TOML file per drive in `data/`, and [`text`], which
+//! edits and writes such files.
 //!
-//! This crate only carries the text; `diskarm-core` reads it. A new drive is one file and one
-//! line of [`CATALOGUE`]. Those named `-calibrated` are the drive of the same name without that
+//! `diskarm_core::spec` reads specifications. A new drive is one file and one line of
+//! [`CATALOGUE`]. Those named `-calibrated` are the drive of the same name without that
 //! suffix, fitted to the first half of a measured trace; `cargo xtask calibrate` writes them.
 
 #![warn(missing_docs)]
+
+pub mod text;
 
 /// A drive in the catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -29,7 +29,7 @@ pub(crate) mod geometry {
             },
             ..Spec::default()
         };
-        diskarm_rewrite::specification(&spec, &|_| None).serialize(to)
+        diskarm_drives::text::specification(&spec, &|_| None).serialize(to)
     }
 
     pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Geometry, D::Error> {

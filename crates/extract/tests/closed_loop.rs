@@ -63,7 +63,7 @@ fn what_is_extracted_is_what_the_drive_was_made_of() {
     for name in DRIVES {
         let given = catalogued(name);
         let (found, cost) = extracted(&given, 5).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let text = diskarm_rewrite::specification(&found, &|_| None);
+        let text = diskarm_drives::text::specification(&found, &|_| None);
         let read = spec::parse(&text, name).unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert_eq!(read, found, "{name}");
 

@@ -65,7 +65,9 @@ impl Device {
             Some(policy) => GivenPolicy::of(policy)?,
             None => GivenPolicy::named(py, FCFS)?,
         };
-        let device = system.queued(policy.maker(), seed).map_err(|error| raised(py, &error))?;
+        let device = system
+            .queued(policy.maker(), seed)
+            .map_err(|error| raised(py, &error))?;
         Ok(Self {
             device: Mutex::new(device),
             system,

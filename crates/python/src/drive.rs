@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use diskarm_core::text::quantity;
 use diskarm_core::units::Span;
-use diskarm_rewrite::{Datasheet, Edit, Sectors, Value, figure, rewrite};
+use diskarm_drives::text::{Datasheet, Edit, Sectors, Value, figure, rewrite};
 use diskarm_simulate::{Model, System};
 use pyo3::prelude::*;
 

@@ -3,11 +3,12 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use diskarm_calibrate::{
+use diskarm_drives::text::{Edit, Value, rewrite};
+use diskarm_drives::text::{Edit, Value, rewrite};
+use diskarm_fit::calibrate::{
     Calibration, Class, Clock, Fitted, Held, Kept, Quantity, ROWS_A_NUMBER, Unfit, calibrate, edits,
 };
-use diskarm_rewrite::{Edit, Value, rewrite};
-use diskarm_simulate::measured::{self, RowRange, MeasuredTrace};
+use diskarm_simulate::measured::{self, MeasuredTrace, RowRange};
 use diskarm_simulate::{Error, Model, Reading};
 use serde::Serialize;
 
@@ -570,7 +571,7 @@ mod tests {
     use diskarm_core::device::Outcome;
     use diskarm_core::request::Op;
     use diskarm_core::units::Span;
-    use diskarm_validate::Relation;
+    use diskarm_fit::validate::Relation;
 
     use super::*;
 

@@ -7,12 +7,14 @@ pub use table::text;
 use diskarm_core::device::Outcome;
 use diskarm_core::request::Op;
 use diskarm_core::stats::Sorted;
-use diskarm_simulate::measured::{self, RowRange};
-use diskarm_simulate::{Error, Model, Reading, replays};
-use diskarm_validate::{
+use diskarm_fit::validate::{
     ANGLES, Comparison, Distances, Figures, PHASE_SEEDS, Relation, Replayed, Residual, Residuals,
     Sizes, Validation,
 };
+use diskarm_simulate::measured::{self, RowRange};
+use diskarm_simulate::measured::{self, Rows};
+use diskarm_simulate::{Error, Model, Reading};
+use diskarm_simulate::{Error, Model, Reading};
 use serde::Serialize;
 
 /// One trace against the drive.

@@ -57,7 +57,10 @@ pub fn simulated(simulated: Simulated<'_>, runs: &[Run], wall: Duration) -> Valu
     let (workload, seed) = match (simulated.input, &runs[0].replayed) {
         (Input::Traced(_), Some(replayed)) => (Workload::of_trace(replayed, warm_up), None),
         (Input::Generated(generated), _) => {
-            let (given, sector) = (Given::of(simulated.workload), simulated.system.disk().sector);
+            let (given, sector) = (
+                Given::of(simulated.workload),
+                simulated.system.disk().sector,
+            );
             let workload = Workload::of_generated(generated, &given, sector, warm_up);
             (workload, Some(generated.seed))
         }
@@ -88,7 +91,12 @@ pub fn policies() -> Value {
 ///
 /// # Errors
 /// If the trace is invalid.
-pub fn validated(model: &Model, file: &str, reading: &Reading, rows: RowRange) -> Result<Value, Error> {
+pub fn validated(
+    model: &Model,
+    file: &str,
+    reading: &Reading,
+    rows: RowRange,
+) -> Result<Value, Error> {
     let compared = compared::compare(model, file, reading, rows, |_| {})?;
     Ok(value(&compared::json(&model.name, &compared)))
 }
@@ -97,7 +105,12 @@ pub fn validated(model: &Model, file: &str, reading: &Reading, rows: RowRange) -
 ///
 /// # Errors
 /// If the trace is invalid.
-pub fn predicted(model: &Model, file: &str, reading: &Reading, rows: RowRange) -> Result<Value, Error> {
+pub fn predicted(
+    model: &Model,
+    file: &str,
+    reading: &Reading,
+    rows: RowRange,
+) -> Result<Value, Error> {
     let judged = predicted::judge(model, file, reading, rows)?;
     Ok(value(&predicted::json(&model.name, &judged)))
 }

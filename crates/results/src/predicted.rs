@@ -6,9 +6,8 @@ use std::ops::Range;
 use diskarm_core::predict::Continuity;
 use diskarm_core::request::Op;
 use diskarm_core::units::Span;
-use diskarm_simulate::measured::{self, RowRange, MeasuredTrace};
+use diskarm_simulate::measured::{self, MeasuredTrace, RowRange};
 use diskarm_simulate::{Error, Model, Reading};
-use diskarm_validate::{Accuracy, Judged, Locked, LockedFigures, Served, Sizes};
 use serde::Serialize;
 
 use crate::compared::op_name;
@@ -159,7 +158,12 @@ fn served_name(served: Served) -> &'static str {
 ///
 /// # Panics
 /// If there are no rows to judge.
-pub fn judge(drive: &Model, file: &str, reading: &Reading, rows: RowRange) -> Result<Judgement, Error> {
+pub fn judge(
+    drive: &Model,
+    file: &str,
+    reading: &Reading,
+    rows: RowRange,
+) -> Result<Judgement, Error> {
     let taken = measured::read_with_history(file, reading, rows, drive)?;
     let MeasuredTrace { rows, range, notes } = taken;
     let layout = drive.layout().clone();

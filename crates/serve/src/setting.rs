@@ -4,8 +4,9 @@ use diskarm_core::device::Device;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::text::{Args, Call, InputError, quantity};
 use diskarm_core::units::{Angle, Bytes, Instant, SectorCount, Span};
+use diskarm_drives::text::Edit;
+use diskarm_drives::text::Edit;
 use diskarm_emulate::Single;
-use diskarm_rewrite::Edit;
 use diskarm_simulate::{Error, System, changed_name};
 
 use crate::clock::Speed;
@@ -328,7 +329,10 @@ mod tests {
     fn errors_name_what_is_wrong() {
         let error = |text| built(text).err().map(|error| error.to_string());
         let cases = [
-            ("x", "x.drive: found nothing, expected a drive or a stack of devices"),
+            (
+                "x",
+                "x.drive: found nothing, expected a drive or a stack of devices",
+            ),
             (
                 "x(drive=none)",
                 "drive: found \"none\", expected a drive in",

@@ -67,7 +67,9 @@ fn replayed(path: &str, format: &str, drive: &str, by: &str) -> Vec<Row> {
     let input = Input::Traced(traced);
     let mut all = Completions(Vec::new());
     let simulation = Simulation::new(&system, &policy, &input);
-    simulation.run(&never_stop, Some(&mut all)).expect("a replay");
+    simulation
+        .run(&never_stop, Some(&mut all))
+        .expect("a replay");
     all.0.sort_by_key(|completion| completion.request.id);
     all.0.iter().map(row).collect()
 }
@@ -386,8 +388,7 @@ fn a_late_first_request_is_noted_where_the_format_loses_it() {
     for (entry, _) in diskarm_trace::writable() {
         let format = entry.info.name;
         let trace = Trace::new(&format!("late-{format}"), DRIVE);
-        let (recorder, mut device) =
-            trace.record(format, system.queued(&by, 1).expect("a device"));
+        let (recorder, mut device) = trace.record(format, system.queued(&by, 1).expect("a device"));
         let late = Instant::from_ns(5_000_000);
         let request = Asked::new(0, Op::Read, Lbn(100), SectorCount(8));
         device.submit(late, request).expect("an idle drive");

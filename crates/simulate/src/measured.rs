@@ -5,8 +5,9 @@ use std::ops::Range;
 use diskarm_core::engine::{Rejected, Step};
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Instant, Span};
+use diskarm_fit::validate::Measured;
+use diskarm_fit::validate::{Measured, Replayed, Validation, Variant};
 use diskarm_trace::{Reader, Record, TraceError};
-use diskarm_validate::{Measured, Replayed, Validation, Variant};
 
 use crate::error::Error;
 use crate::input::Reading;
@@ -245,7 +246,7 @@ pub fn replays(
 mod tests {
     use diskarm_core::request::{Op, Request};
     use diskarm_core::units::{Lbn, SectorCount};
-    use diskarm_validate::Figures;
+    use diskarm_fit::validate::Figures;
 
     use super::*;
 

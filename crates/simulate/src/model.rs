@@ -13,7 +13,7 @@ use diskarm_core::spec::{Document, Spec};
 use diskarm_core::text::{InputError, quantity};
 use diskarm_core::units::{Angle, Bytes, SectorCount};
 use diskarm_core::workload::{Disk, Workload};
-use diskarm_rewrite::{Edit, rewrite};
+use diskarm_drives::text::{Edit, rewrite};
 
 use crate::error::Error;
 

@@ -8,7 +8,7 @@ use diskarm_core::host::Host;
 use diskarm_core::tower::{BoxedDevice, Unknown};
 use diskarm_core::units::{Bytes, SectorCount};
 use diskarm_core::workload::{Disk, Workload};
-use diskarm_rewrite::Edit;
+use diskarm_drives::text::Edit;
 
 use crate::device::MakeDisk;
 use crate::error::Error;

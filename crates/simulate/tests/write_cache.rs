@@ -5,7 +5,7 @@ use diskarm_core::request::Op;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::spec::WriteCache;
 use diskarm_core::units::SectorCount;
-use diskarm_rewrite::Edit;
+use diskarm_drives::text::Edit;
 use diskarm_simulate::{Generated, Input, Simulation, System, never_stop};
 
 const REQUESTS: u64 = 6_000;

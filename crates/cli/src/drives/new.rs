@@ -3,8 +3,8 @@
 mod asking;
 
 use diskarm_core::units::{Bytes, Span};
+use diskarm_drives::text::{Datasheet, Sectors, figure};
 use diskarm_results::prose;
-use diskarm_rewrite::{Datasheet, Sectors, figure};
 
 use crate::error::Error;
 use crate::output;

@@ -30,8 +30,8 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
     }
     let drive = drive(args, name)?;
     let believed = args.model.as_ref();
-    let believed = believed
-        .map(|name| Model::substitute(drive.drive.disk(), &drive.name, name, "--model"));
+    let believed =
+        believed.map(|name| Model::substitute(drive.drive.disk(), &drive.name, name, "--model"));
     let believed = believed.transpose()?;
     let own = Model {
         name: drive.name.clone(),

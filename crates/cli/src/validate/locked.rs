@@ -1,10 +1,11 @@
 //! `diskarm validate --locked`: each response predicted before it is seen.
 
 use diskarm_core::units::{Bytes, Instant, Span};
+use diskarm_fit::validate::{FIRST, Followed, UNBROKEN_RATIO};
+use diskarm_fit::validate::{FIRST, Followed, UNBROKEN_RATIO};
 use diskarm_results::predicted::{self, Judgement};
 use diskarm_simulate::Model;
 use diskarm_simulate::measured::RowRange;
-use diskarm_validate::{FIRST, Followed, UNBROKEN_RATIO};
 
 use super::{Args, print_files};
 use crate::error::Error;

@@ -114,7 +114,11 @@ fn cylinders_with_other_numbers_make_no_difference() {
         zone.end_cylinder += 1;
     }
     let other = folder("numbers").join("other.toml");
-    fs::write(&other, diskarm_rewrite::specification(&spec, &|_| None)).unwrap();
+    fs::write(
+        &other,
+        diskarm_drives::text::specification(&spec, &|_| None),
+    )
+    .unwrap();
     let shown = printed(&["extract", "--compare", "hp-c2247", text(&other)]);
     let expected =
         "layout: all 2054864 blocks at equal places; the second numbers cylinders 1 higher\n";
@@ -133,7 +137,11 @@ fn a_skew_is_a_difference_of_layouts() {
     let zone = spec.geometry.zones.last_mut().unwrap();
     zone.track_skew_sectors += 1.0;
     let other = folder("skew").join("other.toml");
-    fs::write(&other, diskarm_rewrite::specification(&spec, &|_| None)).unwrap();
+    fs::write(
+        &other,
+        diskarm_drives::text::specification(&spec, &|_| None),
+    )
+    .unwrap();
     let ended = diskarm(&["extract", "--compare", "hp-c2247", text(&other)]);
     assert_eq!(ended.status.code(), Some(1));
     let shown = String::from_utf8(ended.stdout).unwrap();

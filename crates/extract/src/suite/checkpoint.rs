@@ -71,7 +71,7 @@ impl Checkpoint {
     /// specifications, such as a file that was edited since, do not continue it.
     #[must_use]
     pub fn simulating(self, spec: &Spec) -> Self {
-        let text = diskarm_rewrite::specification(spec, &|_| None);
+        let text = diskarm_drives::text::specification(spec, &|_| None);
         let digest = Sha256::digest(text.as_bytes());
         let hex = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         Self {

@@ -81,7 +81,7 @@ impl Described {
 
     /// Its text, with a remark above each value.
     pub fn text(&self) -> String {
-        diskarm_rewrite::specification(&self.spec, &|path| {
+        diskarm_drives::text::specification(&self.spec, &|path| {
             let found = self.values.iter().find(|found| found.key == path)?;
             Some(found.how.to_string())
         })

@@ -41,7 +41,7 @@ const NOT_DETERMINED: &str = "Not determined: ";
 /// # Errors
 /// If `text` is not TOML.
 pub fn not_determined(text: &str) -> Result<BTreeSet<&'static str>, InputError> {
-    let remarks = diskarm_rewrite::remarks(text)?.into_iter();
+    let remarks = diskarm_drives::text::remarks(text)?.into_iter();
     let open = remarks.filter(|(_, remark)| remark.starts_with(NOT_DETERMINED));
     Ok(open.map(|(key, _)| key).collect())
 }

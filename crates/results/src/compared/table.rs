@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use diskarm_core::units::Span;
-use diskarm_validate::{ANGLES, Comparison, Figures, NEAR, Residual, Residuals};
+use diskarm_fit::validate::{ANGLES, Comparison, Figures, NEAR, Residual, Residuals};
 
 use super::{Compared, op_name, outcome_name, relation_name};
 

@@ -104,8 +104,8 @@ fn reads(theory: &Theory, bench: &Bench<'_>, rates: &[Rate]) -> Result<Group, Er
 /// Reads that go to either disk by their address.
 fn by_address(bench: &Bench<'_>, rates: &[Rate]) -> Result<Group, Error> {
     let reads = Reads {
-        spec: &bench.model.spec,
-        mechanism: &bench.model.mechanism,
+        spec: &bench.system.drive.spec,
+        mechanism: &bench.system.drive.mechanism,
         sectors: bench.sectors(),
     };
     let percent = |divided: &Divided| 100.0 * divided.share;

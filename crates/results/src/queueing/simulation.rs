@@ -11,7 +11,9 @@ use diskarm_core::units::{Angle, Lbn, SectorCount, Span};
 use diskarm_core::workload::arrivals::{Closed, Deterministic, Poisson};
 use diskarm_core::workload::{Arrivals, Pauses, Sizes, Stream, Workload, sizes};
 use diskarm_queueing::service::mechanism_alone;
-use diskarm_simulate::{Error, Generated, Input, Model, Run, Simulation, Sink, System, never_stop, parallel};
+use diskarm_simulate::{
+    Error, Generated, Input, Model, Run, Simulation, Sink, System, never_stop, parallel,
+};
 
 use super::Asked;
 

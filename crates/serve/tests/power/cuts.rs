@@ -6,7 +6,7 @@ use std::rc::Rc;
 use diskarm_core::device::{Device, Landed, Status};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
-use diskarm_rewrite::Edit;
+use diskarm_drives::text::Edit;
 use diskarm_serve::power::{Cut, Data, Write};
 use diskarm_serve::store::{SparseStore, Store};
 use diskarm_serve::{Pace, Setting, Speed};

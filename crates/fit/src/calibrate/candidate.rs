@@ -1,0 +1,341 @@
+//! A specification being fitted.
+
+use std::sync::Arc;
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::request::Op;
+use diskarm_core::spec::Spec;
+use diskarm_core::units::Span;
+
+use crate::calibrate::curve::Curve;
+use crate::calibrate::parameter::PARAMETERS;
+
+/// A specification, with its seek curves as corrections to the given ones.
+#[derive(Clone)]
+pub struct Candidate {
+    /// Everything except the seek curves.
+    pub spec: Spec,
+    /// The layout of its blocks.
+    pub layout: Arc<Layout>,
+    /// Seek times of reads, and of writes unless they have their own.
+    pub read_seek: Curve,
+    /// Seek times of writes, if they differ.
+    pub write_seek: Option<Curve>,
+}
+
+/// One number of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coordinate {
+    /// A key, by its index among the fitted keys.
+    Parameter(usize),
+    /// The correction to the seek time of reads, by knot.
+    ReadSeek(usize),
+    /// The same for writes.
+    WriteSeek(usize),
+}
+
+/// Scale of the penalty on a seek time that falls from one knot to the next, in milliseconds.
+const FALL_MS: f64 = 0.05;
+
+/// The overheads before the media access of a read and of a write.
+const READ_MISS: &[&str] = &[
+    "overheads.read_miss_after_read",
+    "overheads.read_miss_after_write",
+];
+const WRITE_MISS: &[&str] = &[
+    "overheads.write_miss_after_read",
+    "overheads.write_miss_after_write",
+];
+
+/// Keys that a trace shows as sums, so that neither can move alone, each with its factor. Where a
+/// bus rate moves, the overhead next to it compensates for a request of eight sectors.
+const TOGETHER: &[&[(&str, f64)]] = &[
+    &[
+        ("overheads.read_hit_after_read", 1.0),
+        ("overheads.read_hit_after_write", 1.0),
+        ("overheads.read_completion", -1.0),
+    ],
+    &[
+        ("overheads.read_miss_after_read", 1.0),
+        ("overheads.read_miss_after_write", 1.0),
+    ],
+    &[
+        ("overheads.write_hit_after_read", 1.0),
+        ("overheads.write_hit_after_write", 1.0),
+    ],
+    &[
+        ("overheads.write_hit_seek", 1.0),
+        ("overheads.write_hit_after_read", -1.0),
+        ("overheads.write_hit_after_write", -1.0),
+    ],
+    &[
+        ("overheads.write_hit_zone", 1.0),
+        ("overheads.write_hit_seek", -1.0),
+    ],
+    &[
+        ("overheads.write_miss_after_read", 1.0),
+        ("overheads.write_miss_after_write", 1.0),
+    ],
+    &[
+        ("mechanics.track_settle", 1.0),
+        ("mechanics.cylinder_settle", 1.0),
+    ],
+    &[
+        ("mechanics.cylinder_settle", 1.0),
+        ("mechanics.head_switch", -1.0),
+    ],
+    &[
+        ("bus.read_sector", 1.0),
+        ("overheads.read_completion", -8.0),
+    ],
+    &[
+        ("bus.write_sector", 1.0),
+        ("overheads.write_hit_after_read", -8.0),
+        ("overheads.write_hit_after_write", -8.0),
+    ],
+];
+
+/// Coordinates that move together, each by its factor times the distance.
+pub type Direction = Vec<(Coordinate, f64)>;
+
+/// Standard deviation of the seek time at a knot, in milliseconds.
+const SEEK_PRIOR_MS: f64 = 1.0;
+
+/// Standard deviation of its difference from one knot to the next.
+const SEEK_STEP_MS: f64 = 0.2;
+
+impl Candidate {
+    pub fn new(spec: &Spec, layout: Arc<Layout>) -> Self {
+        let cylinders = spec.geometry.cylinders;
+        let write = spec.mechanics.write_seek.is_some();
+        Self {
+            spec: spec.clone(),
+            layout,
+            read_seek: Curve::new(&spec.mechanics, Op::Read, cylinders),
+            write_seek: write.then(|| Curve::new(&spec.mechanics, Op::Write, cylinders)),
+        }
+    }
+
+    /// Where searches begin: as given, and with writes that wait for all of their data before they
+    /// go to the media. From one of these, small steps do not lead to the other.
+    pub fn starts(&self) -> Vec<Self> {
+        let mut waiting = self.clone();
+        let start = &mut waiting.spec.overheads.write_start;
+        let segment = self.spec.buffer.segment;
+        (start.small, start.large) = (segment, segment);
+        let mut starts = vec![self.clone()];
+        if waiting.spec != self.spec {
+            starts.push(waiting);
+        }
+        starts
+    }
+
+    /// Gives writes their own seek times, which start out as those of reads.
+    pub fn split_write_seek(&mut self) {
+        let mechanics = self.build().mechanics;
+        let cylinders = self.spec.geometry.cylinders;
+        self.write_seek = Some(Curve::new(&mechanics, Op::Write, cylinders));
+    }
+
+    /// The specification with all corrections.
+    pub fn build(&self) -> Spec {
+        let mut spec = self.spec.clone();
+        if self.read_seek.added_ms.iter().any(|&ms| ms != 0.0) {
+            spec.mechanics.seek = self.read_seek.corrected();
+        }
+        if let Some(write) = &self.write_seek
+            && (write.added_ms.iter().any(|&ms| ms != 0.0) || spec.mechanics.write_seek.is_none())
+        {
+            spec.mechanics.write_seek = Some(write.corrected());
+        }
+        self.keep_movements_positive(&mut spec);
+        spec
+    }
+
+    /// Prevents settle and unevenness from making the time of a movement negative.
+    fn keep_movements_positive(&self, spec: &mut Spec) {
+        let mechanics = &mut spec.mechanics;
+        let reads = self.read_seek.shortest();
+        let writes = self.write_seek.as_ref().map_or(reads, Curve::shortest);
+        let switch = match mechanics.head_switch {
+            Span::ZERO => writes,
+            switch => switch,
+        };
+        mechanics.write_settle = mechanics.write_settle.max(-writes.min(switch));
+        let even = reads.min(writes);
+        mechanics.inward_seek = mechanics.inward_seek.clamp(-even, even);
+    }
+
+    pub fn coordinates(&self) -> Vec<Coordinate> {
+        let has = |&i: &usize| PARAMETERS[i].get(&self.spec).is_some();
+        let parameters = (0..PARAMETERS.len()).filter(has).map(Coordinate::Parameter);
+        let reads = (0..self.read_seek.knots.len()).map(Coordinate::ReadSeek);
+        let writes = self
+            .write_seek
+            .iter()
+            .flat_map(|curve| 0..curve.knots.len());
+        parameters
+            .chain(reads)
+            .chain(writes.map(Coordinate::WriteSeek))
+            .collect()
+    }
+
+    /// The directions to search: each coordinate, and groups of them. An inward seek may be slower
+    /// at all distances except one cylinder, the move to the next track: then the shortest seeks
+    /// compensate for it. All seeks of a kind also move together.
+    pub fn directions(&self) -> Vec<Direction> {
+        let all = self.coordinates();
+        let named = |key: &str| {
+            let at = PARAMETERS.iter().position(|p| p.key.path == key);
+            at.map(Coordinate::Parameter)
+        };
+        let mut directions: Vec<Direction> = all.iter().map(|&at| vec![(at, 1.0)]).collect();
+        for group in TOGETHER {
+            let group = group.iter().map(|&(key, times)| Some((named(key)?, times)));
+            directions.extend(group.collect::<Option<Direction>>());
+        }
+        if let Some(inward) = named("mechanics.inward_seek") {
+            let mut first = vec![(inward, 1.0), (Coordinate::ReadSeek(0), -1.0)];
+            if self.write_seek.is_some() {
+                first.push((Coordinate::WriteSeek(0), -1.0));
+            }
+            directions.push(first);
+        }
+        // A range of distances, whose knots cannot move one by one.
+        for curve in [
+            Coordinate::ReadSeek as fn(usize) -> Coordinate,
+            Coordinate::WriteSeek,
+        ] {
+            let knots: Vec<_> = (0..).map(curve).take_while(|at| all.contains(at)).collect();
+            for three in knots.windows(3) {
+                directions.push(three.iter().map(|&at| (at, 1.0)).collect());
+            }
+        }
+        let whole = |is: fn(&Coordinate) -> bool| -> Direction {
+            all.iter().copied().filter(is).map(|at| (at, 1.0)).collect()
+        };
+        let reads = whole(|at| matches!(at, Coordinate::ReadSeek(_)));
+        let writes = whole(|at| matches!(at, Coordinate::WriteSeek(_)));
+        for (seeks, overheads) in [(reads, READ_MISS), (writes, WRITE_MISS)] {
+            if seeks.is_empty() {
+                continue;
+            }
+            // Overheads that are in the seek curve.
+            let mut moved: Direction = seeks.iter().map(|&(at, _)| (at, -1.0)).collect();
+            moved.extend(overheads.iter().filter_map(|key| Some((named(key)?, 1.0))));
+            directions.extend([seeks, moved]);
+        }
+        directions
+    }
+
+    /// The candidate `ms` further along a direction.
+    pub fn moved(&self, along: &Direction, ms: f64) -> Self {
+        let mut moved = self.clone();
+        for &(at, times) in along {
+            moved.set(at, self.get(at) + times * ms);
+        }
+        moved
+    }
+
+    /// A coordinate's value, in milliseconds.
+    pub fn get(&self, at: Coordinate) -> f64 {
+        match at {
+            Coordinate::Parameter(i) => PARAMETERS[i].get(&self.spec).unwrap_or(0.0),
+            Coordinate::ReadSeek(k) => self.read_seek.added_ms[k],
+            Coordinate::WriteSeek(k) => self.write_seek.as_ref().map_or(0.0, |c| c.added_ms[k]),
+        }
+    }
+
+    pub fn set(&mut self, at: Coordinate, ms: f64) {
+        match at {
+            Coordinate::Parameter(i) => PARAMETERS[i].set(&mut self.spec, ms),
+            Coordinate::ReadSeek(k) => self.read_seek.added_ms[k] = ms,
+            Coordinate::WriteSeek(k) => {
+                if let Some(curve) = &mut self.write_seek {
+                    curve.added_ms[k] = ms;
+                }
+            }
+        }
+    }
+
+    /// Prior standard deviation of a coordinate, in milliseconds.
+    pub fn prior_ms(at: Coordinate) -> f64 {
+        match at {
+            Coordinate::Parameter(i) => PARAMETERS[i].prior_ms,
+            Coordinate::ReadSeek(_) | Coordinate::WriteSeek(_) => SEEK_PRIOR_MS,
+        }
+    }
+
+    /// Standard deviation of a coordinate from its value in `given`, in milliseconds: that of the
+    /// prior of [`Self::ln_prior`], without how it ties seek times to their neighbours.
+    pub fn prior_from_ms(at: Coordinate, given: &Spec) -> f64 {
+        match at {
+            Coordinate::Parameter(i) => {
+                let parameter = &PARAMETERS[i];
+                parameter.prior_ms(parameter.get(given).unwrap_or(0.0))
+            }
+            Coordinate::ReadSeek(_) | Coordinate::WriteSeek(_) => SEEK_PRIOR_MS,
+        }
+    }
+
+    /// Logarithm of the prior density, up to a constant: values are near the `given` ones, and
+    /// corrections to seek times change little from knot to knot.
+    pub fn ln_prior(&self, given: &Spec) -> f64 {
+        let mut sum = 0.0;
+        for parameter in PARAMETERS.iter() {
+            if let (Some(ms), Some(was)) = (parameter.get(&self.spec), parameter.get(given)) {
+                sum += ((ms - was) / parameter.prior_ms(was)).powi(2);
+            }
+        }
+        for curve in std::iter::once(&self.read_seek).chain(&self.write_seek) {
+            let added = &curve.added_ms;
+            sum += added
+                .iter()
+                .map(|ms| (ms / SEEK_PRIOR_MS).powi(2))
+                .sum::<f64>();
+            let steps = added.windows(2).map(|two| (two[1] - two[0]) / SEEK_STEP_MS);
+            // Robust: a step that the data clearly show costs only its logarithm.
+            sum += steps.map(|step| 2.0 * (step * step).ln_1p()).sum::<f64>();
+        }
+        // A longer seek takes no less time, unless the trace clearly shows it: the RZ26 takes long
+        // to settle before writes after seeks of 160 to 700 cylinders, the Cheetah 4LP before any
+        // request after seeks of 50 to 400, and after no others.
+        for curve in std::iter::once(&self.read_seek).chain(&self.write_seek) {
+            let squares = curve.falls_ms().map(|ms| (ms / FALL_MS).powi(2));
+            sum += squares.map(|square| 2.0 * square.ln_1p()).sum::<f64>();
+        }
+        -0.5 * sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diskarm_core::spec;
+
+    /// A misspelt key would leave its group out without a word.
+    #[test]
+    fn groups_name_keys_that_are_fitted() {
+        let groups = TOGETHER.iter().copied().flatten().map(|&(key, _)| key);
+        for key in groups.chain(READ_MISS.iter().chain(WRITE_MISS).copied()) {
+            assert!(PARAMETERS.iter().any(|p| p.key.path == key), "{key}");
+        }
+    }
+
+    #[test]
+    fn searches_also_begin_with_writes_that_wait_for_all_their_data() {
+        let text = diskarm_drives::find("hp-c2247").expect("a drive").text;
+        let spec = spec::parse(text, "hp-c2247").expect("a specification");
+        let layout = Arc::new(Layout::new(&spec.geometry).expect("a layout"));
+        let given = Candidate::new(&spec, layout);
+        let starts = given.starts();
+        assert_eq!(starts.len(), 2);
+        assert_eq!(starts[0].spec, spec);
+        let start = starts[1].spec.overheads.write_start;
+        assert_eq!(
+            (start.small, start.large),
+            (spec.buffer.segment, spec.buffer.segment)
+        );
+        assert_eq!(starts[1].starts().len(), 1, "it waits already");
+    }
+}

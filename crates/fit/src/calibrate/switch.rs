@@ -1,0 +1,237 @@
+//! The behaviours that a fit tries.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use diskarm_core::geometry::Layout;
+use diskarm_core::spec::{
+    Buffer, Delivered, Key, Kind, ReadAhead, Spec, Value, Vary, WatermarkOf, WriteStart,
+};
+use diskarm_core::units::SectorCount;
+
+use crate::calibrate::candidate::Candidate;
+use crate::calibrate::parameter::VARIED;
+
+/// A behaviour that a drive may have instead of the given one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Behaviour {
+    /// The keys that it sets, and their values.
+    pub what: String,
+    /// Whether it only restores given values.
+    pub returns: bool,
+    spec: Spec,
+}
+
+/// Sizes, in sectors, at which drives are known to begin a transfer.
+const MARKS: [u64; 12] = [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 48];
+
+/// The smallest requests that drives are known to treat as large, in sectors.
+const LARGE: [u64; 6] = [16, 24, 32, 40, 48, 64];
+
+impl Behaviour {
+    /// All behaviours that differ from `spec` in one respect, and given values that have changed.
+    pub fn all(spec: &Spec, given: &Spec) -> Vec<Self> {
+        let mut all = Vec::new();
+        let returns = Cell::new(true);
+        let mut add = |what: String, change: &dyn Fn(&mut Spec)| {
+            let mut changed = spec.clone();
+            change(&mut changed);
+            if changed != *spec && changed.buffer.contradiction().is_none() {
+                all.push(Self {
+                    what,
+                    returns: returns.get(),
+                    spec: changed,
+                });
+            }
+        };
+        as_given(given, &mut add);
+        returns.set(false);
+        switches(spec, &mut add);
+        marks(spec, &mut add);
+        reading(spec, &mut add);
+        segments(spec, &mut add);
+        all
+    }
+
+    /// The candidate with this behaviour.
+    pub fn apply(&self, candidate: &Candidate) -> Candidate {
+        let mut changed = candidate.clone();
+        if self.spec.geometry != candidate.spec.geometry {
+            // A geometry that was valid with one value of a flag may be invalid with the other.
+            match Layout::new(&self.spec.geometry) {
+                Ok(layout) => changed.layout = Arc::new(layout),
+                Err(_) => return changed,
+            }
+        }
+        changed.spec = self.spec.clone();
+        changed
+    }
+}
+
+type Add<'a> = dyn FnMut(String, &dyn Fn(&mut Spec)) + 'a;
+
+/// Given values that no other behaviour restores.
+fn as_given(given: &Spec, add: &mut Add<'_>) {
+    add("overheads.write_start as given".to_owned(), &|s| {
+        s.overheads.write_start = given.overheads.write_start;
+    });
+    add("buffer.read_watermark as given".to_owned(), &|s| {
+        let of = (given.buffer.read_watermark, given.buffer.watermark_of);
+        (s.buffer.read_watermark, s.buffer.watermark_of) = of;
+    });
+    add("buffer segments as given".to_owned(), &|s| {
+        let Buffer {
+            segments,
+            segment,
+            read_ahead_max,
+            ..
+        } = given.buffer;
+        s.buffer.segments = segments;
+        (s.buffer.segment, s.buffer.read_ahead_max) = (segment, read_ahead_max);
+    });
+}
+
+/// Keys that can change alone.
+fn switches(spec: &Spec, add: &mut Add<'_>) {
+    for key in VARIED.iter().filter(|key| key.vary == Vary::Switch) {
+        let others: Vec<Value> = match (key.kind, key.get(spec)) {
+            (Kind::Word(words), _) => words.iter().copied().map(Value::Word).collect(),
+            (_, Some(Value::Flag(flag))) => vec![Value::Flag(!flag)],
+            _ => Vec::new(),
+        };
+        for value in others {
+            let what = format!("{} = {}", key.path, key.toml(&value));
+            add(what, &|spec| key.set(spec, value.clone()));
+        }
+    }
+}
+
+fn marks(spec: &Spec, add: &mut Add<'_>) {
+    let segment = spec.buffer.segment.0;
+    let mut watermark = |fraction: f64, of: WatermarkOf| {
+        add(
+            format!("buffer.read_watermark = {fraction} of {of:?}"),
+            &|s| {
+                let Buffer {
+                    read_watermark,
+                    watermark_of,
+                    ..
+                } = &mut s.buffer;
+                (*read_watermark, *watermark_of) = (fraction, of);
+            },
+        );
+    };
+    for fraction in [0.0, 0.25, 0.5, 0.75, 1.0] {
+        watermark(fraction, WatermarkOf::Request);
+    }
+    for &sectors in MARKS.iter().filter(|&&sectors| sectors < segment) {
+        watermark(mark(sectors as f64, segment), WatermarkOf::Segment);
+    }
+    let mut start = |what: &str, sectors: u64, set: fn(&mut WriteStart, SectorCount)| {
+        add(
+            format!("overheads.write_start.{what} = {sectors} sectors"),
+            &|s| {
+                set(&mut s.overheads.write_start, SectorCount(sectors));
+            },
+        );
+    };
+    for sectors in MARKS.into_iter().filter(|&s| s < segment).chain([segment]) {
+        start("sequential", sectors, |start, sectors| {
+            start.sequential = Some(sectors)
+        });
+        start("small", sectors, |start, sectors| start.small = sectors);
+        start("large", sectors, |start, sectors| start.large = sectors);
+        start("all", sectors, |start, sectors| {
+            (start.small, start.large) = (sectors, sectors)
+        });
+    }
+    for sectors in LARGE {
+        start("large_from", sectors, |start, sectors| {
+            start.large_from = sectors
+        });
+    }
+}
+
+/// The smallest fraction of a segment that rounds down to `sectors`: a percentage of at most four
+/// decimals, as it will be written.
+fn mark(sectors: f64, segment: u64) -> f64 {
+    let segment = segment as f64;
+    let steps = ((sectors / segment).min(1.0) * 1e6).ceil();
+    let fraction = |steps: f64| steps / 1e4 / 100.0;
+    // The product of a fraction that fits exactly may be just below a whole number of sectors.
+    if fraction(steps) * segment < sectors && steps < 1e6 {
+        return fraction(steps + 1.0);
+    }
+    fraction(steps)
+}
+
+/// Larger or smaller segments, or the same memory in fewer, larger ones or in more, smaller ones.
+fn segments(spec: &Spec, add: &mut Add<'_>) {
+    let Buffer {
+        segments, segment, ..
+    } = spec.buffer;
+    let physical = spec.geometry.physical_sector.0;
+    let mut set = |count: u32, sectors: u64| {
+        // A segment has whole sectors of the media.
+        let sectors = (sectors / physical * physical).max(physical);
+        add(
+            format!("buffer of {count} segments of {sectors} sectors"),
+            &|s| {
+                let b = &mut s.buffer;
+                let all = b.read_ahead_max == b.segment;
+                if b.watermark_of == WatermarkOf::Segment {
+                    b.read_watermark = mark(b.read_watermark * b.segment.0 as f64, sectors);
+                }
+                (b.segments, b.segment) = (count, SectorCount(sectors));
+                if all || b.read_ahead_max > b.segment {
+                    b.read_ahead_max = b.segment;
+                }
+            },
+        );
+    };
+    // A listed size may be smaller than what the drive reads ahead.
+    for (times, of) in [(2, 1), (4, 1), (3, 2), (1, 2), (3, 4)] {
+        set(segments, (segment.0 * times / of).max(1));
+    }
+    for times in [2, 4] {
+        if segments >= times {
+            set(segments / times, segment.0 * u64::from(times));
+        }
+        if segment.0 > 16 * u64::from(times) {
+            set(segments * times, segment.0 / u64::from(times));
+        }
+    }
+}
+
+/// All combinations of reading ahead and of using the data: none of them may improve the score
+/// alone.
+fn reading(spec: &Spec, add: &mut Add<'_>) {
+    let read_ahead = Key::find("buffer.read_ahead").expect("a key");
+    for &ahead in ReadAhead::WORDS {
+        for bits in 0..16 {
+            let [kept, on_hit, arriving, at_once] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
+            let what = format!(
+                "read-ahead {ahead}, kept {kept}, on hits {on_hit}, arriving hits {arriving}, \
+                 partial hits at once {at_once}"
+            );
+            let caching = spec.buffer.caching;
+            add(what, &|s| {
+                if caching {
+                    read_ahead.set(s, Value::Word(ahead));
+                }
+                let b = &mut s.buffer;
+                b.delivered = if kept {
+                    Delivered::Kept
+                } else {
+                    Delivered::Dropped
+                };
+                b.read_ahead_on_hit = on_hit;
+                b.arriving_hits = arriving;
+                b.partial_hits_at_once = at_once;
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
