@@ -3,7 +3,6 @@
 mod locked;
 
 use diskarm_fit::validate::Validation;
-use diskarm_fit::validate::Validation;
 use diskarm_results::compared::{self, Compared};
 use diskarm_results::place::Files;
 use diskarm_simulate::Model;

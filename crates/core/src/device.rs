@@ -14,7 +14,9 @@ pub(crate) mod slow;
 pub use children::Children;
 pub use completion::{Breakdown, Completion, Outcome, Status};
 pub use landed::Landed;
-pub use part::{BufferWork, CacheWork, DiskWork, Failure, Lost, Part, RedundancyWork, Work};
+pub use part::{
+    BufferWork, CacheWork, DiskWork, Failure, Lost, NamedWork, Part, RedundancyWork, Work,
+};
 
 use crate::request::{Op, Request};
 use crate::units::{Bytes, Instant, SectorCount};

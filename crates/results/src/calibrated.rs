@@ -4,7 +4,6 @@ use std::fmt::Write;
 use std::path::Path;
 
 use diskarm_drives::text::{Edit, Value, rewrite};
-use diskarm_drives::text::{Edit, Value, rewrite};
 use diskarm_fit::calibrate::{
     Calibration, Class, Clock, Fitted, Held, Kept, Quantity, ROWS_A_NUMBER, Unfit, calibrate, edits,
 };

@@ -12,8 +12,6 @@ use diskarm_fit::validate::{
     Sizes, Validation,
 };
 use diskarm_simulate::measured::{self, RowRange};
-use diskarm_simulate::measured::{self, Rows};
-use diskarm_simulate::{Error, Model, Reading};
 use diskarm_simulate::{Error, Model, Reading};
 use serde::Serialize;
 

@@ -6,6 +6,7 @@ use std::ops::Range;
 use diskarm_core::predict::Continuity;
 use diskarm_core::request::Op;
 use diskarm_core::units::Span;
+use diskarm_fit::validate::{Accuracy, Judged, Locked, LockedFigures, Served, Sizes};
 use diskarm_simulate::measured::{self, MeasuredTrace, RowRange};
 use diskarm_simulate::{Error, Model, Reading};
 use serde::Serialize;

@@ -5,7 +5,6 @@ use diskarm_core::sched::PolicyConfig;
 use diskarm_core::text::{Args, Call, InputError, quantity};
 use diskarm_core::units::{Angle, Bytes, Instant, SectorCount, Span};
 use diskarm_drives::text::Edit;
-use diskarm_drives::text::Edit;
 use diskarm_emulate::Single;
 use diskarm_simulate::{Error, System, changed_name};
 

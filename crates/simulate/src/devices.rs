@@ -1,6 +1,7 @@
 //! The table of devices that can stand in front of a drive.
 //!
-//! A device is a file with an [`Entry`], and a row of [`TABLE`].
+//! A device is a file with an [`Entry`], and a row of [`TABLE`]. If it reports metrics of its own,
+//! the file also has a [`PartKind`], which is a row of [`PART_KINDS`].
 
 mod declustered;
 mod faults;
@@ -15,6 +16,8 @@ use diskarm_core::text::{InputError, nearest};
 
 pub use crate::device::DeviceInfo;
 use crate::device::Entry;
+use crate::parts::BUFFER;
+pub use crate::parts::{CellFormat, PartKind, PartMetric};
 
 const TABLE: &[Entry] = &[
     host::ENTRY,
@@ -27,6 +30,14 @@ const TABLE: &[Entry] = &[
     nvcache::ENTRY,
     declustered::ENTRY,
 ];
+
+/// The kinds of parts that report metrics, in the order of tables and studies.
+const PART_KINDS: &[PartKind] = &[members::DISK, nvcache::CACHE, BUFFER, members::REDUNDANCY];
+
+/// Returns the kinds of parts that report metrics, in the order of tables and studies.
+pub fn part_kinds() -> &'static [PartKind] {
+    PART_KINDS
+}
 
 /// Returns the description of each device, in the order of the table.
 pub fn infos() -> impl ExactSizeIterator<Item = &'static DeviceInfo> {

@@ -31,6 +31,7 @@ pub mod measured;
 mod model;
 mod observer;
 pub mod parallel;
+mod parts;
 mod policies;
 mod run;
 mod simulation;

@@ -8,10 +8,10 @@ use serde::Serialize;
 use toml::Spanned;
 
 use crate::axis::{Axis, Point, describe, names};
-use crate::location::{Location, StudyText};
+use crate::expression::{Location, StudyText};
 use crate::measure::Measure;
-use crate::scalar::Scalar;
-use crate::template::{Names, fill};
+use crate::expression::Scalar;
+use crate::expression::{Names, fill};
 
 /// The keys of `[cell]`, as written in the file.
 pub(crate) type Keys = BTreeMap<String, Spanned<toml::Value>>;

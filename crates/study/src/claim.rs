@@ -17,10 +17,10 @@ use diskarm_core::text::InputError;
 use serde::{Deserialize, Serialize};
 
 use crate::axis::Axis;
-use crate::location::Location;
+use crate::expression::Location;
 use crate::metric::Column;
 use crate::results::Results;
-use crate::scalar::Scalar;
+use crate::expression::Scalar;
 use check::{Check, Finding, Keys};
 use known::RawKnown;
 

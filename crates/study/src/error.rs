@@ -1,7 +1,6 @@
-//! Errors of studies; each displays as one line.
+//! Errors of a study, and the version of the program that ran it.
 
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 use std::path::{Path, PathBuf};
 
 use diskarm_core::text::InputError;
@@ -86,7 +85,7 @@ impl fmt::Display for StudyError {
                 "{}:1: version: found {found:?}, expected {:?}, the version that runs (choose \
                  another folder with --output, or remove this one)",
                 path.display(),
-                crate::version::VERSION
+                crate::error::VERSION
             ),
             Self::Store { path, line, why } => write!(f, "{}:{line}: {why}", path.display()),
             Self::Io {
@@ -122,3 +121,17 @@ impl From<InputError> for StudyError {
         Self::File(error)
     }
 }
+
+/// The version of the program.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A digest of the sources that runs depend on: builds of one version may differ.
+pub const BUILD: &str = env!("DISKARM_SOURCES");
+
+/// The version and the build.
+pub const VERSION_AND_BUILD: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    " (sources ",
+    env!("DISKARM_SOURCES"),
+    ")"
+);

@@ -9,16 +9,16 @@ use toml::Spanned;
 use crate::axis::{Axis, AxisValue, Point, names, points};
 use crate::cell::{Cell, KEYS, Keys, Reader};
 use crate::claim::{Claim, JudgedClaim, RawClaim};
-use crate::density::{Density, RawDensity};
+use crate::figure::{Density, RawDensity};
 use crate::figure::{Figure, RawFigure, RawTable, Table};
-use crate::location::StudyText;
-use crate::map::{Map, RawMap};
+use crate::expression::StudyText;
+use crate::figure::{Map, RawMap};
 use crate::measure::Measure;
 use crate::metric::Column;
 use crate::results::Results;
-use crate::scalar::Scalar;
-use crate::select::places;
-use crate::template;
+use crate::expression::Scalar;
+use crate::axis::places;
+use crate::expression;
 
 /// Which form of a study is requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -257,7 +257,7 @@ impl<'a> Form<'a> {
         &self,
         kind: &str,
         raws: Vec<Spanned<R>>,
-        read: impl Fn(R, &[Axis], &[Column], &crate::location::Location) -> Result<T, InputError>,
+        read: impl Fn(R, &[Axis], &[Column], &crate::expression::Location) -> Result<T, InputError>,
     ) -> Vec<Result<T, InputError>> {
         let parts = raws.into_iter().enumerate().map(|(number, raw)| {
             let at = self.text.at(&raw.span(), format!("{kind}[{number}]"));
@@ -364,7 +364,7 @@ fn shorten(
         };
         for (name, values) in kept {
             let at = at.part(&name);
-            let number = crate::select::axis_of(&name, axes, &at)?;
+            let number = crate::axis::axis_of(&name, axes, &at)?;
             let axis = &mut axes[number];
             let places = places(&values, axis, &at)?;
             let all = std::mem::take(&mut axis.values).into_iter().enumerate();

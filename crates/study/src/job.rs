@@ -11,7 +11,6 @@ use std::sync::Arc;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::{SectorCount, Span};
 use diskarm_drives::text::{Edit, Value};
-use diskarm_drives::text::{Edit, Value};
 use diskarm_results::place::Files;
 use diskarm_simulate::{Fitting, Generated, Input, Issue, Simulation, System, Traced};
 use diskarm_trace::adapt::{Factor, parse_instant};
@@ -203,7 +202,7 @@ impl Job {
         };
         let text = serde_json::to_string(&identity).expect("plain data");
         let digest = hex(&Sha256::digest(text.as_bytes()));
-        format!("{}-{}", crate::version::BUILD, &digest[..32])
+        format!("{}-{}", crate::error::BUILD, &digest[..32])
     }
 }
 

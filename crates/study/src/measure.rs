@@ -18,7 +18,7 @@ use diskarm_core::units::SectorCount;
 use diskarm_simulate::Simulation;
 use serde::{Serialize, Serializer};
 
-use crate::location::Location;
+use crate::expression::Location;
 use crate::metric::Column;
 pub(crate) use scanning::Scanning;
 

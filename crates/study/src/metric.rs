@@ -2,8 +2,8 @@
 
 use diskarm_core::text::InputError;
 
-use crate::location::Location;
-use crate::template::{self, names};
+use crate::expression::Location;
+use crate::expression::{self, names};
 
 /// A column of the results.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,7 +103,7 @@ impl Column {
             false => number(name),
         };
         // Undefined where a field is not a number in this cell.
-        let factor = template::product(expression, number).unwrap_or(f64::NAN);
+        let factor = expression::product(expression, number).unwrap_or(f64::NAN);
         Some((*of, factor))
     }
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::error::StudyError;
-use crate::folder::{Folder, LOCK, RUNS};
+use crate::output::{Folder, LOCK, RUNS};
 use crate::verdicts::counted;
 
 /// A finished run.
@@ -195,7 +195,7 @@ fn cut(file: &mut File, end: u64) -> io::Result<u64> {
 }
 
 fn head() -> String {
-    let version = crate::version::VERSION.to_owned();
+    let version = crate::error::VERSION.to_owned();
     serde_json::to_string(&Head { version }).expect("plain data") + "\n"
 }
 
@@ -230,7 +230,7 @@ fn run_of(line: &str) -> Option<StoredRun> {
 
 /// Whether a line is that of another build, from before lines had a checksum.
 fn is_of_earlier_build(line: &str) -> bool {
-    let own = |run: &StoredRun| run.key.starts_with(&format!("{}-", crate::version::BUILD));
+    let own = |run: &StoredRun| run.key.starts_with(&format!("{}-", crate::error::BUILD));
     !line.contains(CHECKSUM) && serde_json::from_str(line).is_ok_and(|run| !own(&run))
 }
 
@@ -253,7 +253,7 @@ fn read(text: &str, path: &Path) -> Result<Contents, StudyError> {
             line,
             why: format!("found something else ({error}), expected the runs of a study"),
         })?;
-        if head.version != crate::version::VERSION {
+        if head.version != crate::error::VERSION {
             return Err(StudyError::OtherVersion {
                 path: path.to_owned(),
                 found: head.version,
@@ -270,7 +270,7 @@ fn read(text: &str, path: &Path) -> Result<Contents, StudyError> {
             continue;
         };
         match run.key.split_once('-') {
-            Some((crate::version::BUILD, _)) => {
+            Some((crate::error::BUILD, _)) => {
                 contents.known.insert(run.key, run.figures);
             }
             _ => contents.foreign += 1,
@@ -282,7 +282,7 @@ fn read(text: &str, path: &Path) -> Result<Contents, StudyError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::folder::Files;
+    use crate::output::Files;
 
     fn folder(name: &str) -> PathBuf {
         let folder =
@@ -296,7 +296,7 @@ mod tests {
     }
 
     fn key_of(name: &str) -> String {
-        format!("{}-{name}", crate::version::BUILD)
+        format!("{}-{name}", crate::error::BUILD)
     }
 
     fn run(key: &str, figure: f64) -> StoredRun {

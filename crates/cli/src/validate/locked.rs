@@ -2,7 +2,6 @@
 
 use diskarm_core::units::{Bytes, Instant, Span};
 use diskarm_fit::validate::{FIRST, Followed, UNBROKEN_RATIO};
-use diskarm_fit::validate::{FIRST, Followed, UNBROKEN_RATIO};
 use diskarm_results::predicted::{self, Judgement};
 use diskarm_simulate::Model;
 use diskarm_simulate::measured::RowRange;

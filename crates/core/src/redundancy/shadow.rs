@@ -121,7 +121,7 @@ pub(crate) fn told(array: &impl Device) -> Option<Lost> {
     let mut parts = array.parts(Instant::START).into_iter();
     parts.find_map(|part| match part.work {
         Work::Redundancy(work) => work.lost,
-        Work::Disk(_) | Work::Cache(_) | Work::Buffer(_) => None,
+        _ => None,
     })
 }
 

@@ -3,11 +3,11 @@
 
 use diskarm_core::device::{Part, Work};
 use diskarm_simulate::Run;
+use diskarm_simulate::devices::{CellFormat, PartKind, PartMetric, part_kinds};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::table::{Table, decimals};
-use crate::metrics::{BUFFER, CACHE, DISK, Metric, REDUNDANCY};
 
 /// A part in one run, or in several the mean of each figure.
 pub struct PartFigures {
@@ -33,42 +33,20 @@ impl PartFigures {
     }
 
     fn of(first: &Part, role: &'static str, runs: &[&Part]) -> Self {
-        let (kind, figures) = match &first.work {
-            Work::Disk(_) => (
-                "disk",
-                means(DISK, runs, |part| match &part.work {
-                    Work::Disk(work) => Some(work),
-                    _ => None,
-                }),
-            ),
-            Work::Cache(_) => (
-                "cache",
-                means(CACHE, runs, |part| match &part.work {
-                    Work::Cache(work) => Some(work),
-                    _ => None,
-                }),
-            ),
-            Work::Buffer(_) => (
-                "buffer",
-                means(BUFFER, runs, |part| match &part.work {
-                    Work::Buffer(work) => Some(work),
-                    _ => None,
-                }),
-            ),
-            Work::Redundancy(_) => (
-                "redundancy",
-                means(REDUNDANCY, runs, |part| match &part.work {
-                    Work::Redundancy(work) => Some(work),
-                    _ => None,
-                }),
-            ),
+        let name = first.work.kind();
+        let kind = part_kinds().iter().find(|kind| kind.name == name);
+        let kind = kind.unwrap_or_else(|| panic!("no metrics of a part of kind {name}"));
+        let mean = |metric: &PartMetric| {
+            let values = runs.iter().filter_map(|part| (metric.value)(&part.work));
+            let values: Vec<f64> = values.collect();
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            (metric.key, (!values.is_empty()).then_some(mean))
         };
-        let part = first.name.clone();
         Self {
-            part,
-            kind,
+            part: first.name.clone(),
+            kind: name,
             role,
-            figures,
+            figures: kind.metrics.iter().map(mean).collect(),
         }
     }
 
@@ -77,17 +55,18 @@ impl PartFigures {
         found.and_then(|(_, value)| *value)
     }
 
-    fn line<const N: usize>(&self, columns: [(&str, Shown); N], t: &mut Table) {
-        let cells = columns.map(|(key, shown)| {
-            let value = self.figure(key);
-            match shown {
-                Shown::Count => value.map_or("-".to_owned(), |count| format!("{count:.0}")),
-                Shown::Percent => decimals(value.map(|share| share * 100.0)),
-                Shown::Number => decimals(value),
-            }
+    fn line(&self, kind: &PartKind, t: &mut Table) {
+        let cells = kind.metrics.iter().filter_map(|metric| {
+            let (_, format) = metric.cell?;
+            let value = self.figure(metric.key);
+            Some(match format {
+                CellFormat::Count => value.map_or("-".to_owned(), |count| format!("{count:.0}")),
+                CellFormat::Percent => decimals(value.map(|share| share * 100.0)),
+                CellFormat::Decimals => decimals(value),
+            })
         });
         let name = format!("{} {} {}", self.kind, self.part, self.role);
-        t.cells(name.trim_end(), cells.each_ref().map(String::as_str));
+        t.cells(name.trim_end(), cells);
     }
 }
 
@@ -135,28 +114,6 @@ fn member(part: &Part, array: &Part) -> Option<usize> {
     place.split('.').next()?.parse().ok()
 }
 
-/// How a figure is shown in the table.
-#[derive(Clone, Copy)]
-enum Shown {
-    Count,
-    Percent,
-    Number,
-}
-
-/// The mean of each metric over the runs that have it.
-fn means<'p, T: 'static>(
-    metrics: &'static [Metric<T>],
-    runs: &[&'p Part],
-    of: impl Fn(&'p Part) -> Option<&'p T>,
-) -> Vec<(&'static str, Option<f64>)> {
-    let mean = |metric: &Metric<T>| {
-        let values = runs.iter().filter_map(|part| of(part).and_then(metric.of));
-        let values: Vec<f64> = values.collect();
-        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-    };
-    metrics.iter().map(|m| (m.key, mean(m))).collect()
-}
-
 /// What failures did to an array, and how far its rebuild is.
 fn redundancy(part: &PartFigures, t: &mut Table) {
     // Blocks are counted in the part, which may be one of several.
@@ -196,61 +153,32 @@ fn redundancy(part: &PartFigures, t: &mut Table) {
     line("  first block lost", part.figure("lost_from_block"), 0, &of);
 }
 
-/// A line for each part.
+/// Writes a line for each part, grouped by kinds.
 pub fn lines(parts: &[PartFigures], t: &mut Table) {
-    let of = |kind| move |part: &&PartFigures| part.kind == kind;
-    if parts.iter().any(|part| part.kind == "disk") {
-        t.cells(
-            "",
-            ["reads", "writes", "reading, %", "writing, %", "waiting"],
-        );
-    }
-    for disk in parts.iter().filter(of("disk")) {
-        let columns = [
-            ("reads", Shown::Count),
-            ("writes", Shown::Count),
-            ("reading", Shown::Percent),
-            ("writing", Shown::Percent),
-            ("waiting_mean", Shown::Number),
-        ];
-        disk.line(columns, t);
-    }
-    if parts.iter().any(|part| part.kind == "cache") {
-        t.cells(
-            "",
-            ["absorbed", "waited", "hits", "destages", "dirty, mean"],
-        );
-    }
-    for cache in parts.iter().filter(of("cache")) {
-        let columns = [
-            ("absorbed", Shown::Count),
-            ("waited", Shown::Count),
-            ("hits", Shown::Count),
-            ("destages", Shown::Count),
-            ("dirty_mean", Shown::Number),
-        ];
-        cache.line(columns, t);
-        if let Some(failed) = cache.figure("failed").filter(|failed| *failed > 0.0) {
-            t.row(
-                "",
-                Some(failed),
-                0,
-                "destages failed: what they held is lost",
-            );
+    for kind in part_kinds() {
+        let parts: Vec<_> = parts.iter().filter(|part| part.kind == kind.name).collect();
+        let heads = kind.metrics.iter().filter_map(|metric| metric.cell);
+        let heads: Vec<&str> = heads.map(|(head, _)| head).collect();
+        if !(parts.is_empty() || heads.is_empty()) {
+            t.cells("", heads);
+            for part in &parts {
+                part.line(kind, t);
+                if kind.name == "cache" {
+                    lost_destages(part, t);
+                }
+            }
+        }
+        if kind.name == "redundancy" {
+            for part in parts {
+                redundancy(part, t);
+            }
         }
     }
-    if parts.iter().any(|part| part.kind == "buffer") {
-        t.cells("", ["destaged", "in gaps", "gap writes"]);
-    }
-    for buffer in parts.iter().filter(of("buffer")) {
-        let columns = [
-            ("destaged_blocks", Shown::Count),
-            ("destaged_in_gaps_blocks", Shown::Count),
-            ("writes_in_gaps", Shown::Count),
-        ];
-        buffer.line(columns, t);
-    }
-    for part in parts.iter().filter(of("redundancy")) {
-        redundancy(part, t);
+}
+
+fn lost_destages(cache: &PartFigures, t: &mut Table) {
+    if let Some(failed) = cache.figure("failed").filter(|failed| *failed > 0.0) {
+        let label = "destages failed: what they held is lost";
+        t.row("", Some(failed), 0, label);
     }
 }

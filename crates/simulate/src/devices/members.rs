@@ -1,10 +1,13 @@
-//! Parameters that pairs and arrays share: failures of members, their rebuild, and the stripe unit.
+//! Parameters that pairs and arrays share (failures of members, their rebuild, the stripe unit), and
+//! the metrics of their disks.
 
+use diskarm_core::device::{DiskWork, RedundancyWork, Work};
 use diskarm_core::redundancy::Failure;
 use diskarm_core::text::{InputError, quantity};
-use diskarm_core::units::{Instant, SectorCount};
+use diskarm_core::units::{Instant, SectorCount, Span};
 
 use crate::device::Parameters;
+use crate::parts::{CellFormat, PartKind, PartMetric};
 
 /// The latest failure: more than a rebuild takes with a thousandth of the time.
 const MAX_HOURS: f64 = 10_000.0;
@@ -95,4 +98,98 @@ pub(super) fn stripe(args: &mut Parameters<'_>, max: u64) -> Result<SectorCount,
     })?;
     let default = (STRIPE_BYTES / disk.sector.0).clamp(1, max.max(1));
     Ok(unit.unwrap_or(SectorCount(default)))
+}
+
+/// A disk that is part of a device. In studies the mean over all disks.
+pub(super) const DISK: PartKind = PartKind {
+    name: "disk",
+    metrics: &[
+        PartMetric::new("reads", |w| Some(disk(w)?.reads as f64)).cell("reads", CellFormat::Count),
+        PartMetric::new("writes", |w| Some(disk(w)?.writes as f64))
+            .cell("writes", CellFormat::Count),
+        PartMetric::new("reading", |w| Some(disk(w)?.reading_fraction))
+            .cell("reading, %", CellFormat::Percent)
+            .column("disk_reading", "Share of time a disk spends on reads"),
+        PartMetric::new("writing", |w| Some(disk(w)?.writing_fraction))
+            .cell("writing, %", CellFormat::Percent)
+            .column("disk_writing", "Share of time a disk spends on writes"),
+        PartMetric::new("in_batches", |w| Some(disk(w)?.in_batches_fraction)).column(
+            "disk_in_batches",
+            "Share of time a disk spends on batches of writes",
+        ),
+        PartMetric::new("batches", |w| Some(disk(w)?.batches as f64)),
+        PartMetric::new("batch_ms_mean", |w| disk(w)?.batch_mean.map(Span::as_ms))
+            .column("batch_ms_mean", "Mean length of a batch of writes, ms"),
+        PartMetric::new("between_batches_ms_mean", |w| {
+            disk(w)?.between_batches_mean.map(Span::as_ms)
+        })
+        .column(
+            "between_batches_ms_mean",
+            "Mean time between batches of writes, ms",
+        ),
+        PartMetric::new("waiting_mean", |w| Some(disk(w)?.waiting_mean_count))
+            .cell("waiting", CellFormat::Decimals)
+            .column(
+                "disk_waiting_mean",
+                "Mean number of requests waiting for a disk",
+            ),
+        PartMetric::new("waiting_max", |w| Some(disk(w)?.waiting_max as f64)),
+        PartMetric::new("writes_waiting_mean", |w| {
+            Some(disk(w)?.writes_waiting_mean_count)
+        })
+        .column(
+            "disk_writes_waiting_mean",
+            "Mean number of writes waiting for a disk",
+        ),
+    ],
+};
+
+/// The failures of disks of an array, and its rebuild. In studies the mean over all arrays.
+pub(super) const REDUNDANCY: PartKind = PartKind {
+    name: "redundancy",
+    metrics: &[
+        PartMetric::new("failed_disks", |w| Some(redundancy(w)?.failed as f64)),
+        PartMetric::new("failed_at_s", |w| {
+            redundancy(w)?.failed_at.map(since_start_s)
+        }),
+        PartMetric::new("rebuilt", |w| redundancy(w)?.rebuilt_fraction)
+            .column("rebuilt", "Share of the failed disk that the spare has"),
+        PartMetric::new("rebuild_s", |w| redundancy(w)?.rebuild_time.map(Span::as_s))
+            .column("rebuild_s", "Time to rebuild, s"),
+        PartMetric::new("rebuild_projected_s", |w| {
+            redundancy(w)?.rebuild_projected.map(Span::as_s)
+        })
+        .column("rebuild_projected_s", "Time to rebuild under load, s"),
+        PartMetric::new("rebuild_stopped_at_block", |w| {
+            redundancy(w)?.stopped.map(|block| block.0 as f64)
+        }),
+        PartMetric::new("lost_blocks", |w| {
+            Some(redundancy(w)?.lost.map_or(0.0, |lost| lost.blocks.0 as f64))
+        })
+        .column("lost_blocks", "Blocks lost"),
+        PartMetric::new("lost_from_block", |w| {
+            redundancy(w)?.lost.map(|lost| lost.first.0 as f64)
+        }),
+        PartMetric::new("lost_at_s", |w| {
+            redundancy(w)?.lost.map(|lost| since_start_s(lost.at))
+        }),
+    ],
+};
+
+fn disk(work: &Work) -> Option<&DiskWork> {
+    match work {
+        Work::Disk(work) => Some(work),
+        _ => None,
+    }
+}
+
+fn redundancy(work: &Work) -> Option<&RedundancyWork> {
+    match work {
+        Work::Redundancy(work) => Some(work),
+        _ => None,
+    }
+}
+
+fn since_start_s(at: Instant) -> f64 {
+    (at - Instant::START).as_s()
 }

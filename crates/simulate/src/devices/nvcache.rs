@@ -1,5 +1,6 @@
 //! A non-volatile write cache in a stack of devices.
 
+use diskarm_core::device::{CacheWork, Work};
 use diskarm_core::mirror::{BatchOrder, Destaging, Mirror, Mirroring, Reads, Rebuilding, Scheme};
 use diskarm_core::nvcache::{Behind as Stored, Caching, NvCache};
 use diskarm_core::sched::{Knowledge, PolicyConfig};
@@ -11,6 +12,7 @@ use super::members::{failures, rebuild};
 use super::mirror::rebuilt_at_once;
 use crate::device::{Below, Config, DRIVE, DeviceInfo, Entry, Parameters};
 use crate::model::command_size;
+use crate::parts::{CellFormat, PartKind, PartMetric};
 
 pub(super) const ENTRY: Entry = Entry {
     info: DeviceInfo {
@@ -64,6 +66,41 @@ pub(super) const ENTRY: Entry = Entry {
     },
     read,
 };
+
+/// A non-volatile write cache. In studies the mean over all caches.
+pub(super) const CACHE: PartKind = PartKind {
+    name: "cache",
+    metrics: &[
+        PartMetric::new("absorbed", |w| Some(cache(w)?.absorbed as f64))
+            .cell("absorbed", CellFormat::Count),
+        PartMetric::new("waited", |w| Some(cache(w)?.waited as f64))
+            .cell("waited", CellFormat::Count)
+            .column("cache_waited", "Writes that waited for room in the cache"),
+        PartMetric::new("hits", |w| Some(cache(w)?.hits as f64))
+            .cell("hits", CellFormat::Count)
+            .column("cache_hits", "Reads served from the cache"),
+        PartMetric::new("overwritten_blocks", |w| Some(cache(w)?.overwritten as f64)).column(
+            "cache_overwritten_blocks",
+            "Blocks overwritten before they were destaged",
+        ),
+        PartMetric::new("destages", |w| Some(cache(w)?.destages as f64))
+            .cell("destages", CellFormat::Count)
+            .column("cache_destages", "Destages"),
+        PartMetric::new("failed", |w| Some(cache(w)?.failed as f64)),
+        PartMetric::new("dirty_mean", |w| Some(cache(w)?.dirty_mean_count))
+            .cell("dirty, mean", CellFormat::Decimals)
+            .column("cache_dirty_mean", "Mean number of blocks in the cache"),
+        PartMetric::new("dirty_max", |w| Some(cache(w)?.dirty_max as f64))
+            .column("cache_dirty_max", "Largest number of blocks in the cache"),
+    ],
+};
+
+fn cache(work: &Work) -> Option<&CacheWork> {
+    match work {
+        Work::Cache(work) => Some(work),
+        _ => None,
+    }
+}
 
 const DESTAGES: &[&str] = &["at-once", "adu", "ad-cp"];
 const ORDERS: &str = "ascending, satf, access-at-start or optimal";

@@ -7,7 +7,7 @@ use super::tally::{Load, Place, Tally};
 use crate::axis::{Axis, Point, describe_except, points};
 use crate::metric::Metric;
 use crate::results::{Estimate, Results};
-use crate::select::Selection;
+use crate::axis::Selection;
 
 /// The cells along an axis, in ascending order of its numbers.
 pub(super) struct Line {

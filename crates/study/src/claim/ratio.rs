@@ -12,7 +12,7 @@ use super::tally::{Place, Tally, farthest, interval_ends, quotient};
 use crate::axis::{Point, describe, describe_except, points};
 use crate::metric::Metric;
 use crate::results::{Estimate, Results};
-use crate::select::Selection;
+use crate::axis::Selection;
 
 pub(super) const RATIO: CheckInfo = CheckInfo {
     name: "ratio",

@@ -12,7 +12,7 @@ use super::tally::Load;
 use crate::axis::Point;
 use crate::metric::Metric;
 use crate::results::{Estimate, Outcome, Results};
-use crate::select::Selection;
+use crate::axis::Selection;
 
 pub(super) const SUSTAINS: CheckInfo = CheckInfo {
     name: "sustains",

@@ -10,7 +10,7 @@ use super::tally::{Place, Tally, quotient};
 use crate::axis::Point;
 use crate::metric::Metric;
 use crate::results::{Estimate, Outcome, Results};
-use crate::select::Selection;
+use crate::axis::Selection;
 
 pub(super) const VALUE: CheckInfo = CheckInfo {
     name: "value",

@@ -1,10 +1,11 @@
-//! The claims of a study with their verdicts.
+//! The claims of a report.
+
+use diskarm_results::html::Html;
 
 use crate::claim::JudgedClaim;
 use crate::file::Study;
 use crate::results::Results;
 use crate::verdicts::{Count, Shown};
-use diskarm_results::html::Html;
 
 /// The claims of a study, judged.
 pub struct Claims<'s>(Vec<JudgedClaim<'s>>);

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use diskarm_results::html::Html;
+
+use crate::studies;
 use crate::cell::{Cell, CellInput};
 use crate::error::StudyError;
 use crate::file::Study;
-use crate::job::{Job, Shared, cell_error};
+use crate::job::{cell_error, Job, Shared};
 use crate::results::Results;
-use crate::studies;
-use diskarm_results::html::Html;
 
 /// The inputs of a study that are not in its file, by name.
 #[derive(Debug, Default)]
@@ -72,7 +73,7 @@ impl Inputs {
             row("Command", code(&command(study))),
             row(
                 "Version",
-                code(&format!("diskarm {}", crate::version::VERSION_AND_BUILD)),
+                code(&format!("diskarm {}", crate::error::VERSION_AND_BUILD)),
             ),
             row("Drives' specifications", digests(&self.drives)),
         ];
