@@ -5,7 +5,6 @@ use std::ops::Range;
 use diskarm_core::engine::{Rejected, Step};
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Instant, Span};
-use diskarm_fit::validate::Measured;
 use diskarm_fit::validate::{Measured, Replayed, Validation, Variant};
 use diskarm_trace::{Reader, Record, TraceError};
 

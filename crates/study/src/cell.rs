@@ -8,10 +8,10 @@ use serde::Serialize;
 use toml::Spanned;
 
 use crate::axis::{Axis, Point, describe, names};
-use crate::expression::{Location, StudyText};
-use crate::measure::Measure;
 use crate::expression::Scalar;
+use crate::expression::{Location, StudyText};
 use crate::expression::{Names, fill};
+use crate::measure::Measure;
 
 /// The keys of `[cell]`, as written in the file.
 pub(crate) type Keys = BTreeMap<String, Spanned<toml::Value>>;

@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::axis::Axis;
 use crate::expression::Location;
+use crate::expression::Scalar;
 use crate::metric::Column;
 use crate::results::Results;
-use crate::expression::Scalar;
 use check::{Check, Finding, Keys};
 use known::RawKnown;
 

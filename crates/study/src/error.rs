@@ -1,7 +1,7 @@
 //! Errors of a study, and the version of the program that ran it.
 
-use std::{fmt, io};
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use diskarm_core::text::InputError;
 use diskarm_results::place::PlaceError;

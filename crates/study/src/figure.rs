@@ -3,7 +3,7 @@
 use diskarm_core::text::InputError;
 use serde::Deserialize;
 
-use crate::axis::{Axis, axis_of, Selection};
+use crate::axis::{Axis, Selection, axis_of};
 use crate::expression::Location;
 use crate::metric::{Column, Metric};
 

@@ -6,19 +6,19 @@ use diskarm_core::text::InputError;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::axis::places;
 use crate::axis::{Axis, AxisValue, Point, names, points};
 use crate::cell::{Cell, KEYS, Keys, Reader};
 use crate::claim::{Claim, JudgedClaim, RawClaim};
+use crate::expression;
+use crate::expression::Scalar;
+use crate::expression::StudyText;
 use crate::figure::{Density, RawDensity};
 use crate::figure::{Figure, RawFigure, RawTable, Table};
-use crate::expression::StudyText;
 use crate::figure::{Map, RawMap};
 use crate::measure::Measure;
 use crate::metric::Column;
 use crate::results::Results;
-use crate::expression::Scalar;
-use crate::axis::places;
-use crate::expression;
 
 /// Which form of a study is requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

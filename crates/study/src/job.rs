@@ -19,7 +19,8 @@ use sha2::{Digest, Sha256};
 
 use crate::cell::{CellInput, Inputs};
 use crate::error::StudyError;
-use crate::measure::{Figures, Measure, Scanning, Stop};
+use crate::measure::{Measure, Scanning};
+use crate::metric::{Figures, Stop};
 
 /// A cell prepared to run.
 pub(crate) struct Job {

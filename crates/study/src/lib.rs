@@ -40,4 +40,3 @@ pub use results::{Estimate, Results};
 pub use runner::{Runner, compute};
 pub use store::{Store, StoredRun};
 pub use verdicts::Count;
-

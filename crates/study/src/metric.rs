@@ -1,4 +1,6 @@
-//! Metrics: the columns of the results.
+//! Metrics: the columns of the results, and the interface of a measure, which fills them.
+
+use std::ops::ControlFlow;
 
 use diskarm_core::text::InputError;
 
@@ -119,4 +121,29 @@ impl Metric {
 
 fn known(columns: &[Column]) -> Vec<&str> {
     columns.iter().map(|column| column.name.as_str()).collect()
+}
+
+/// The description of a measure.
+#[derive(Clone, Copy, Debug)]
+pub struct MeasureInfo {
+    /// Its name, the value of `measure`.
+    pub name: &'static str,
+    /// What it measures, in one line.
+    pub summary: &'static str,
+    /// Its columns: names that end in their units, and titles in figures. `until_ci95` applies to
+    /// the first.
+    pub columns: fn() -> Vec<Column>,
+}
+
+/// Called now and then during a run; returns whether to continue.
+pub(crate) type Stop<'a> = &'a (dyn Fn() -> ControlFlow<()> + Sync);
+
+/// The outcome of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Figures {
+    /// A number for each column of the measure; `None` where it does not exist.
+    Measured(Vec<Option<f64>>),
+    /// Requests arrived faster than they were served.
+    Saturated,
+    Stopped,
 }

@@ -2,8 +2,8 @@
 
 pub use diskarm_results::place::Files;
 
-use std::fs;
 use std::fmt::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use diskarm_results::place::{Place, unnumbered};

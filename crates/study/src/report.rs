@@ -15,10 +15,10 @@ use crate::file::Study;
 use crate::output::{FIGURES, Folder};
 use crate::results::Results;
 use crate::verdicts::counted;
-use reproduction::Inputs;
+use charts::Names;
 use claims::Claims;
 use diskarm_results::html::{self, Html, Section, page};
-use charts::Names;
+use reproduction::Inputs;
 
 /// A report: an HTML page that needs no other file and no network, and the drawings in it. The same
 /// results give the same bytes.

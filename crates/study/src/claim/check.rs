@@ -7,11 +7,11 @@ use diskarm_core::text::InputError;
 use serde::Serialize;
 
 use crate::axis::{Axis, Point, points};
+use crate::axis::{Selection, axis_of};
 use crate::expression::Location;
+use crate::expression::Scalar;
 use crate::metric::{Column, Metric};
 use crate::results::{Estimate, Results};
-use crate::expression::Scalar;
-use crate::axis::{Selection, axis_of};
 
 /// The check of a claim.
 pub(super) trait Check: fmt::Debug + Send + Sync {

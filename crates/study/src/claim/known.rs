@@ -4,9 +4,9 @@ use diskarm_core::text::InputError;
 use serde::{Deserialize, Serialize};
 
 use super::check::{Bounds, Number, Verdict};
+use crate::axis::Selection;
 use crate::axis::{Axis, Point};
 use crate::expression::Location;
-use crate::axis::Selection;
 
 /// The cause of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -228,8 +228,8 @@ impl RawKnown {
 mod tests {
     use super::*;
     use crate::axis::AxisValue;
-    use crate::expression::StudyText;
     use crate::expression::Scalar;
+    use crate::expression::StudyText;
 
     fn traces(names: &[&str]) -> Vec<Axis> {
         let values = names.iter().map(|name| Scalar::Text((*name).to_owned()));

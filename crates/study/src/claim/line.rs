@@ -4,10 +4,10 @@ use diskarm_core::text::InputError;
 
 use super::check::{Bounds, Finding, Keys, is_endless};
 use super::tally::{Load, Place, Tally};
+use crate::axis::Selection;
 use crate::axis::{Axis, Point, describe_except, points};
 use crate::metric::Metric;
 use crate::results::{Estimate, Results};
-use crate::axis::Selection;
 
 /// The cells along an axis, in ascending order of its numbers.
 pub(super) struct Line {

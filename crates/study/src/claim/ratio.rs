@@ -9,10 +9,10 @@ use super::check::{
     is_endless,
 };
 use super::tally::{Place, Tally, farthest, interval_ends, quotient};
+use crate::axis::Selection;
 use crate::axis::{Point, describe, describe_except, points};
 use crate::metric::Metric;
 use crate::results::{Estimate, Results};
-use crate::axis::Selection;
 
 pub(super) const RATIO: CheckInfo = CheckInfo {
     name: "ratio",

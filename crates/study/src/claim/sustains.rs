@@ -10,9 +10,9 @@ use super::check::{
 use super::line::{Line, Reached, Search, along};
 use super::tally::Load;
 use crate::axis::Point;
+use crate::axis::Selection;
 use crate::metric::Metric;
 use crate::results::{Estimate, Outcome, Results};
-use crate::axis::Selection;
 
 pub(super) const SUSTAINS: CheckInfo = CheckInfo {
     name: "sustains",

@@ -7,11 +7,11 @@ use diskarm_core::text::InputError;
 use super::{CHECKS, Claim, Judged, RawClaim, Verdict};
 use crate::axis::{Axis, AxisValue, points};
 use crate::cell::{Cell, Keys, Reader};
+use crate::expression::Scalar;
 use crate::expression::StudyText;
 use crate::measure::Measure;
 use crate::metric::Column;
 use crate::results::{Replicated, Results};
-use crate::expression::Scalar;
 
 /// Policies a, b and c, and loads 1, 2 and 4.
 fn axes() -> Vec<Axis> {

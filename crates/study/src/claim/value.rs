@@ -8,9 +8,9 @@ use super::check::{
 use super::ratio::ratios;
 use super::tally::{Place, Tally, quotient};
 use crate::axis::Point;
+use crate::axis::Selection;
 use crate::metric::Metric;
 use crate::results::{Estimate, Outcome, Results};
-use crate::axis::Selection;
 
 pub(super) const VALUE: CheckInfo = CheckInfo {
     name: "value",

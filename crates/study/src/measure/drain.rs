@@ -7,9 +7,8 @@
 use diskarm_core::sched::Pending;
 use diskarm_simulate::Simulation;
 
-use super::alone::{Placed, generated, serve};
-use super::{Figures, MeasureInfo, Stop};
-use crate::metric::Column;
+use super::access::{Placed, generated, serve};
+use crate::metric::{Column, Figures, MeasureInfo, Stop};
 
 pub(super) const INFO: MeasureInfo = MeasureInfo {
     name: "drain",

@@ -5,8 +5,8 @@ use diskarm_core::report::Report;
 use diskarm_simulate::Simulation;
 use diskarm_simulate::devices::{PartMetric, part_kinds};
 
-use super::{Figures, MeasureInfo, Stop, responses};
-use crate::metric::Column;
+use super::responses;
+use crate::metric::{Column, Figures, MeasureInfo, Stop};
 
 pub(super) const INFO: MeasureInfo = MeasureInfo {
     name: "parts",

@@ -11,8 +11,7 @@ use diskarm_results::predicted::judge;
 use diskarm_simulate::measured::RowRange;
 use diskarm_simulate::{Input, Simulation};
 
-use super::{Figures, MeasureInfo, Stop};
-use crate::metric::Column;
+use crate::metric::{Column, Figures, MeasureInfo, Stop};
 
 /// The width of a bin.
 const BIN: Span = Span::from_ns(20_000);

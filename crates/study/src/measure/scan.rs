@@ -14,8 +14,7 @@ use diskarm_results::scanned::{Names, Scanned};
 use diskarm_scan::{OnPredicted, OnProgress, Place, Requests, Scan, Settings};
 use diskarm_simulate::{Arrivals, Error, Input, Model, Simulation, System};
 
-use crate::metric::Column;
-use super::{Figures, MeasureInfo, Stop};
+use crate::metric::{Column, Figures, MeasureInfo, Stop};
 
 /// A column: its name, its title in charts, and its value.
 type ScanColumn = (&'static str, &'static str, fn(&Scanned) -> Option<f64>);

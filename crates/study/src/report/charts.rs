@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use diskarm_plot::{Point, self as plot, Series, Side};
+use diskarm_plot::{self as plot, Point, Series, Side};
 use diskarm_results::html::Html;
 
+use super::tables::{self, Heads, Plane, grid};
 use crate::axis::Point as Cell;
 use crate::figure::{Across, Density, Figure, Map, Scale};
 use crate::file::Study;
 use crate::results::Results;
-use super::tables::{self, grid, Heads, Plane};
 
 /// A drawing of a figure or a map. All drawings of one figure have the same vertical axis.
 #[derive(Clone, Debug, PartialEq)]
@@ -329,7 +329,12 @@ fn draw_density(
 }
 
 /// The line for one value of the series axis; without points if its cell has no metrics.
-fn density_series(results: &Results<'_>, density: &Density, plane: &Plane<1>, line: usize) -> Series {
+fn density_series(
+    results: &Results<'_>,
+    density: &Density,
+    plane: &Plane<1>,
+    line: usize,
+) -> Series {
     let cell = plane.point([line]);
     let points = density.bins.iter().filter_map(|(middle, metric)| {
         let estimate = results.estimate(&cell, *metric)?;

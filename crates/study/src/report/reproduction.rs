@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use diskarm_results::html::Html;
 
-use crate::studies;
 use crate::cell::{Cell, CellInput};
 use crate::error::StudyError;
 use crate::file::Study;
-use crate::job::{cell_error, Job, Shared};
+use crate::job::{Job, Shared, cell_error};
 use crate::results::Results;
+use crate::studies;
 
 /// The inputs of a study that are not in its file, by name.
 #[derive(Debug, Default)]

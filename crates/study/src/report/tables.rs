@@ -3,7 +3,7 @@
 use diskarm_plot::rounded;
 use diskarm_results::html::{self, Html};
 
-use crate::axis::{Axis, Point, points, Selection};
+use crate::axis::{Axis, Point, Selection, points};
 use crate::file::Study;
 use crate::metric::Metric;
 use crate::results::Results;
