@@ -5,7 +5,7 @@
 #
 # The command runs in FOLDER/mnt. FOLDER gets the disk (disk.img, if it is not there yet), the trace
 # (work.csv), and what was served (served.txt). OPTIONS in the environment are for `diskarm serve`;
-# with OPTIONS=--no-time nothing is recorded. Debian has what this needs in the packages libnbd-bin,
+# with OPTIONS=--instant nothing is recorded. Debian has what this needs in the packages libnbd-bin,
 # python3-libnbd, fuse3 and e2fsprogs. Mounting needs root.
 set -eu
 folder=$(mkdir -p "$1" && cd "$1" && pwd)
@@ -17,7 +17,7 @@ if [ ! -e disk.img ]; then
 fi
 uri="nbd+unix:///?socket=$folder/disk.sock"
 options=${OPTIONS:-}
-case "$options" in *--no-time*) ;; *) options="$options --record work.csv" ;; esac
+case "$options" in *--instant*) ;; *) options="$options --record work.csv" ;; esac
 
 # Word by word: options are several.
 # shellcheck disable=SC2086

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs pgbench on PostgreSQL in the folder in which this is run, which root may write:
 #
-#     OPTIONS=--no-time SIZE=512M ./on_a_slow_disk.sh pg ./postgresql.sh begin
+#     OPTIONS=--instant SIZE=512M ./on_a_slow_disk.sh pg ./postgresql.sh begin
 #     ./on_a_slow_disk.sh pg ./postgresql.sh bench
 #
 # The first makes the database, the second runs pgbench for 20 seconds. It needs Debian's package

@@ -38,7 +38,7 @@ class Server:
         self.disk, self.control = f"{folder}/disk.sock", f"{folder}/disk.ctl"
         beside = Path(sys.executable).with_name("diskarm")
         program = str(beside) if beside.exists() else shutil.which("diskarm") or "diskarm"
-        arguments = ["--no-time", "--listen", f"unix:{self.disk}", "--control", self.control]
+        arguments = ["--instant", "--listen", f"unix:{self.disk}", "--control", self.control]
         drive = ["--drive", "sata-4tb-7200", "--size", "16 MiB"]
         self.child = subprocess.Popen(
             [program, "serve", "nbd", *drive, *arguments],

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use diskarm_fit::calibrate::{Progress as Stage, calibrate};
 use diskarm_results::calibrated::{self, FitNames};
-use diskarm_results::place::Files;
+use diskarm_results::output_file::Files;
 use diskarm_simulate::Model;
 use diskarm_simulate::measured::{self, MeasuredTrace, RowRange};
 

@@ -2,7 +2,7 @@
 
 use diskarm_core::text::quantity;
 use diskarm_results::declustering::{self, Asked, Disks, MAX_DISKS};
-use diskarm_results::place::Files;
+use diskarm_results::output_file::Files;
 use diskarm_results::prose;
 
 use crate::error::Error;

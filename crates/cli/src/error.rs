@@ -6,7 +6,7 @@ use std::io;
 use clap::CommandFactory;
 use diskarm_core::engine::Rejected;
 use diskarm_core::text::InputError;
-use diskarm_results::place::PlaceError;
+use diskarm_results::output_file::OutputError;
 use diskarm_study::StudyError;
 use diskarm_trace::TraceError;
 
@@ -155,11 +155,11 @@ impl From<InputError> for Error {
     }
 }
 
-impl From<PlaceError> for Error {
-    fn from(error: PlaceError) -> Self {
+impl From<OutputError> for Error {
+    fn from(error: OutputError) -> Self {
         match error {
-            PlaceError::Refused(error) => Self::Input(error),
-            PlaceError::Io { path, source } => Self::Io {
+            OutputError::Refused(error) => Self::Input(error),
+            OutputError::Io { path, source } => Self::Io {
                 doing: "write",
                 path: path.display().to_string(),
                 source,

@@ -66,8 +66,8 @@ pub struct Args {
     allow_writes: Option<String>,
 
     /// Write even if the drive holds data, such as a partition table or a file system
-    #[arg(long, requires = "allow_writes")]
-    over_content: bool,
+    #[arg(long, alias = "over-content", requires = "allow_writes")]
+    overwrite_data: bool,
 
     /// Log in to an iSCSI target with the names and secrets (CHAP) of file:PATH or env
     ///
@@ -207,7 +207,7 @@ fn html(text: &str) -> Result<String, &'static str> {
 
 /// What may be done to the data of a real drive.
 fn writes(args: &Args) -> Writes {
-    match (&args.allow_writes, args.over_content) {
+    match (&args.allow_writes, args.overwrite_data) {
         (None, _) => Writes::Forbidden,
         (Some(_), false) => Writes::Empty,
         (Some(_), true) => Writes::Any,

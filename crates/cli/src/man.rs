@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
-use diskarm_results::place::{Files, PlaceError};
+use diskarm_results::output_file::{Files, OutputError};
 
 use crate::error::Error;
 use crate::output;
@@ -43,7 +43,7 @@ fn write(command: &Command, folder: &Path, files: &mut Files) -> Result<usize, E
     let made = page.render(&mut text);
     made.map_err(|source| cannot_write(&path, source))?;
     let text = laid_out(&String::from_utf8_lossy(&text));
-    files.place("FOLDER", &path)?.write(text.as_bytes())?;
+    files.output("FOLDER", &path)?.write(text.as_bytes())?;
     Ok(count)
 }
 
@@ -82,9 +82,9 @@ fn laid_out(page: &str) -> String {
     text
 }
 
-fn cannot_write(path: &Path, source: std::io::Error) -> PlaceError {
+fn cannot_write(path: &Path, source: std::io::Error) -> OutputError {
     let path = path.to_owned();
-    PlaceError::Io { path, source }
+    OutputError::Io { path, source }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use diskarm_results::place::{Files, Part, Place};
+use diskarm_results::output_file::{Files, OutputFile, PartialFile};
 use serde::Serialize;
 
 use crate::color::{Look, on_errors};
@@ -79,7 +79,7 @@ impl Results {
                 self.taken = Some(flag);
                 Ok(Some(Target::Standard))
             }
-            (Some(path), _) => Ok(Some(Target::File(files.place(flag, path)?))),
+            (Some(path), _) => Ok(Some(Target::File(files.output(flag, path)?))),
             (None, _) => Ok(None),
         }
     }
@@ -111,7 +111,7 @@ impl Results {
 #[derive(Clone, Debug)]
 pub enum Target {
     /// To its place.
-    File(Place),
+    File(OutputFile),
     /// To standard output.
     Standard,
 }
@@ -149,7 +149,7 @@ impl Target {
 /// A file that is being written.
 pub struct Begun {
     /// `None` on standard output.
-    part: Option<Part>,
+    part: Option<PartialFile>,
     /// What is written so far.
     pub out: io::BufWriter<Box<dyn Write + Send>>,
 }

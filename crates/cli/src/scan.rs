@@ -81,7 +81,7 @@ pub struct Args {
     ///
     /// A real device needs one for a foreground, with --set if a value is another. Without a
     /// foreground it only tells the places of blocks that cannot be read.
-    #[arg(long, value_name = "NAME|FILE", conflicts_with = "inside")]
+    #[arg(long, value_name = "NAME|FILE", conflicts_with = "in_firmware")]
     model: Option<String>,
 
     /// Foreground: a workload expression, or a .toml file [default: none; of sim: that of the
@@ -101,8 +101,8 @@ pub struct Args {
     policy: String,
 
     /// Schedule and fill gaps in the drive's firmware, which knows positions and needs no commands
-    #[arg(long)]
-    inside: bool,
+    #[arg(long, alias = "inside")]
+    in_firmware: bool,
 
     /// Rebuild a mirrored pair of such drives, of which one is lost: what is read in the gaps of
     /// the other is written to a spare, and the foreground is that of the pair
@@ -110,32 +110,37 @@ pub struct Args {
     /// A block counts as read when the spare has it. Writes of the foreground go to both, the
     /// rebuild's to the spare when nothing else waits for it. The slowdown is that of the pair over
     /// the drive that is left alone.
-    #[arg(long, conflicts_with_all = ["inside", "checkpoint"])]
+    #[arg(long, conflicts_with_all = ["in_firmware", "checkpoint"])]
     rebuild: bool,
 
     /// Requests in the drive at one time, 1 or 2; 2 is for a drive that has a queue
-    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "inside")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        conflicts_with = "in_firmware"
+    )]
     #[arg(allow_negative_numbers = true, value_parser = whole::<usize>(1..=2))]
     depth: usize,
 
     /// Add this to the predicted time of each seek to a background read and behind it, with
-    /// --inside only of those to the foreground; in ns, us or ms [default: 0.3 ms; with --inside
+    /// --in-firmware only of those to the foreground; in ns, us or ms [default: 0.3 ms; with --in-firmware
     /// 0.4 ms]
     #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     conservatism: Option<Span>,
 
     /// Adjust conservatism so that the foreground is not slowed down by more than this; it is then
     /// also added to head switches
-    #[arg(long, value_name = "PERCENT", value_parser = share, conflicts_with = "inside")]
+    #[arg(long, value_name = "PERCENT", value_parser = share, conflicts_with = "in_firmware")]
     #[arg(allow_hyphen_values = true)]
     max_slowdown: Option<f64>,
 
     /// Allow several commands for a track in a gap, and reads on the one where it begins
-    #[arg(long, conflicts_with = "inside")]
+    #[arg(long, conflicts_with = "in_firmware")]
     any_track: bool,
 
     /// Also read when the drive has been idle for this long [default: never]
-    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "inside")]
+    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "in_firmware")]
     #[arg(allow_hyphen_values = true)]
     idle: Option<Span>,
 
@@ -164,7 +169,7 @@ pub struct Args {
     /// `diskarm validate --locked --plot`. Of the foreground without the scan nothing is written,
     /// and a scan that can be continued does not write this file.
     #[arg(long, value_name = "FILE", value_parser = predictions::file_name)]
-    #[arg(conflicts_with_all = ["checkpoint", "inside", "rebuild"])]
+    #[arg(conflicts_with_all = ["checkpoint", "in_firmware", "rebuild"])]
     predictions: Option<String>,
 
     /// Print JSON: one object; names end in their unit; null where a value cannot be computed
@@ -198,7 +203,7 @@ Example, a drive whose seeks scatter by 0.15 ms, with a bus of 80 MB/s:
 
 impl Args {
     fn place(&self) -> Place {
-        match self.inside {
+        match self.in_firmware {
             true => Place::Inside,
             false => Place::Outside(self.depth),
         }
@@ -232,7 +237,7 @@ pub fn run(args: &Args) -> Result<(), Error> {
             let expected = "sim:NAME, as a real spare would be overwritten";
             Err(Error::flag("URL", &args.url, expected))
         }
-        url::Target::Real(..) if args.inside => {
+        url::Target::Real(..) if args.in_firmware => {
             let expected = "sim:NAME, as the firmware of a device cannot be changed";
             Err(Error::flag("URL", &args.url, expected))
         }

@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::output::{self, Results, Target};
 use crate::plot;
 use crate::progress::Progress;
-use diskarm_results::place::Files;
+use diskarm_results::output_file::Files;
 use diskarm_results::prose;
 use diskarm_results::simulated::{self, Figures, Given, Inputs};
 use rows::Rows;

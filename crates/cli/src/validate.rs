@@ -4,7 +4,7 @@ mod locked;
 
 use diskarm_fit::validate::Validation;
 use diskarm_results::compared::{self, Compared};
-use diskarm_results::place::Files;
+use diskarm_results::output_file::Files;
 use diskarm_simulate::Model;
 use diskarm_simulate::measured::RowRange;
 use serde::Serialize;

@@ -26,7 +26,7 @@ impl Html {
     }
 
     /// A drawing or style sheet made by this program.
-    pub fn of_our_own(markup: &str) -> Self {
+    pub fn raw(markup: &str) -> Self {
         Self(markup.to_owned())
     }
 
@@ -93,12 +93,12 @@ pub fn page(title: &str, head: Html, sections: Vec<Section>) -> String {
         )
     });
     let head_of_page = Html::from([
-        Html::of_our_own(
+        Html::raw(
             "<meta charset=\"utf-8\"/>\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>",
         ),
         Html::element("title", title),
-        Html::element("style", Html::of_our_own(&style())),
+        Html::element("style", Html::raw(&style())),
     ]);
     let body = Html::from([head, links, sections.collect()]);
     let page = Html::with(
@@ -122,10 +122,7 @@ fn style() -> String {
 /// What lets figures respond. It is read as XML, too, in which `<` and `&` begin markup elsewhere.
 fn script() -> Html {
     let script = include_str!("script.js");
-    Html::element(
-        "script",
-        Html::of_our_own(&format!("//<![CDATA[\n{script}//]]>")),
-    )
+    Html::element("script", Html::raw(&format!("//<![CDATA[\n{script}//]]>")))
 }
 
 /// A table that may be wider than the page. It can be scrolled with the keyboard, too.
@@ -138,7 +135,7 @@ pub fn wide(table: Html) -> Html {
 pub fn figure(id: &str, [wide, narrow]: [&str; 2], caption: impl Into<Html>) -> Html {
     let drawn = [("wide", wide), ("narrow", narrow)].map(|(class, svg)| {
         let class = format!("drawn {class}");
-        Html::with("div", &[("class", &class)], Html::of_our_own(svg))
+        Html::with("div", &[("class", &class)], Html::raw(svg))
     });
     Html::with(
         "figure",

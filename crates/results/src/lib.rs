@@ -1,7 +1,7 @@
 //! Results: the JSON and tables that commands print, and the same as values for other languages, so
 //! that names and numbers agree everywhere.
 //!
-//! Nothing is printed here; [`place`] is where commands write files. Doubts about a trace are in
+//! Nothing is printed here; [`output_file`] is where commands write files. Doubts about a trace are in
 //! the notes of its results.
 
 #[cfg(feature = "calibrate")]
@@ -14,7 +14,7 @@ pub mod extracted;
 pub mod html;
 pub mod listed;
 pub mod metrics;
-pub mod place;
+pub mod output_file;
 pub mod predicted;
 pub mod prose;
 pub mod queueing;

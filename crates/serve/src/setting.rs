@@ -64,7 +64,7 @@ pub const POLICY: &str = "fcfs";
 
 impl Setting {
     /// Parses `NAME(drive=..., policy=..., size=..., store=..., read-only=yes, record=FILE,
-    /// bound=TIME)`, of which only the drive is required; errors call it `field`.
+    /// max-lateness=TIME)`, of which only the drive is required; errors call it `field`.
     ///
     /// # Errors
     /// If it is no such text.
@@ -78,7 +78,9 @@ impl Setting {
         let store = args.maybe("store", StoreChoice::EXPECTED, StoreChoice::parse)?;
         let is_read_only = args.maybe_yes("read-only")?;
         let record = args.maybe("record", "a file", text)?;
-        let bound = args.maybe("bound", Pace::BOUND, Pace::parse_bound)?;
+        let bound = args.maybe("max-lateness", Pace::BOUND, Pace::parse_bound)?;
+        // The name until 0.1.
+        let old_bound = args.maybe("bound", Pace::BOUND, Pace::parse_bound)?;
         args.finish()?;
         Ok(Self {
             name: call.name.to_owned(),
@@ -89,7 +91,7 @@ impl Setting {
             store: store.unwrap_or(StoreChoice::Memory),
             is_read_only: is_read_only.unwrap_or(false),
             record,
-            bound,
+            bound: bound.or(old_bound),
         })
     }
 
@@ -133,8 +135,8 @@ impl Setting {
     ) -> Result<Export<D>, Error> {
         if let (Some(bound), None) = (self.bound, pace.speed) {
             let found = format!("{} us", bound.as_ms() * 1e3);
-            let expected = "no --no-time, with which nothing is late";
-            return Err(Error::argument("bound", found, expected));
+            let expected = "no --instant, with which nothing is late";
+            return Err(Error::argument("max-lateness", found, expected));
         }
         let system = self.system()?;
         let policy = diskarm_simulate::policy("policy", &self.policy)?;
@@ -312,14 +314,14 @@ mod tests {
             (late.bound_us, late.keeps_time)
         };
         assert_eq!(late("x(drive=hp-c2247)"), (200.0, false));
-        assert_eq!(late("x(drive=hp-c2247, bound=1 ms)"), (1000.0, true));
+        assert_eq!(late("x(drive=hp-c2247, max-lateness=1 ms)"), (1000.0, true));
         let setting = Setting::parse("x(drive=hp-c2247, bound=1ms)", "--export");
         let pace = Pace {
             speed: None,
             ..PACE
         };
         let error = setting.expect("a setting").build(pace, 1).err();
-        let expected = "bound: found \"1000 us\", expected no --no-time, ";
+        let expected = "max-lateness: found \"1000 us\", expected no --instant, ";
         let error = error.expect("nothing is late").to_string();
         assert!(error.starts_with(expected), "{error}");
     }
@@ -357,8 +359,8 @@ mod tests {
                 "/no/file: cannot read: ",
             ),
             (
-                "x(drive=hp-c2247, bound=0 us)",
-                "x.bound: found \"0 us\", expected a time above 0, ",
+                "x(drive=hp-c2247, max-lateness=0 us)",
+                "x.max-lateness: found \"0 us\", expected a time above 0, ",
             ),
             (
                 "x(drive=hp-c2247, color=red)",

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
 use diskarm_core::text::InputError;
-use diskarm_results::place::PlaceError;
+use diskarm_results::output_file::OutputError;
 
 /// Why a study cannot be read, run or reported. Displays as one line.
 #[derive(Debug)]
@@ -107,11 +107,11 @@ impl std::error::Error for StudyError {
     }
 }
 
-impl From<PlaceError> for StudyError {
-    fn from(error: PlaceError) -> Self {
+impl From<OutputError> for StudyError {
+    fn from(error: OutputError) -> Self {
         match error {
-            PlaceError::Refused(error) => Self::File(error),
-            PlaceError::Io { path, source } => Self::cannot_write(&path, source),
+            OutputError::Refused(error) => Self::File(error),
+            OutputError::Io { path, source } => Self::cannot_write(&path, source),
         }
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::{SectorCount, Span};
 use diskarm_drives::text::{Edit, Value};
-use diskarm_results::place::Files;
+use diskarm_results::output_file::Files;
 use diskarm_simulate::{Fitting, Generated, Input, Issue, Simulation, System, Traced};
 use diskarm_trace::adapt::{Factor, parse_instant};
 use serde::Serialize;

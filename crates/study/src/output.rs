@@ -1,12 +1,12 @@
 //! The output folder of a study, and its results as CSV and JSON.
 
-pub use diskarm_results::place::Files;
+pub use diskarm_results::output_file::Files;
 
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use diskarm_results::place::{Place, unnumbered};
+use diskarm_results::output_file::{OutputFile, unnumbered};
 use serde::{Deserialize, Serialize};
 
 use crate::cell::{Inputs, Replications};
@@ -44,7 +44,7 @@ impl Folder {
     pub fn new(path: &Path, field: &'static str, inputs: Files) -> Result<Self, StudyError> {
         let mut files = inputs.clone();
         for name in NAMES {
-            files.place(field, path.join(name))?;
+            files.output(field, path.join(name))?;
         }
         let path = path.to_owned();
         Ok(Self {
@@ -63,9 +63,9 @@ impl Folder {
     ///
     /// # Errors
     /// If the study reads it.
-    pub(crate) fn place(&self, name: impl AsRef<Path>) -> Result<Place, StudyError> {
+    pub(crate) fn place(&self, name: impl AsRef<Path>) -> Result<OutputFile, StudyError> {
         let mut files = self.inputs.clone();
-        Ok(files.place(self.field, self.path.join(name))?)
+        Ok(files.output(self.field, self.path.join(name))?)
     }
 
     /// Writes a file completely or not at all.

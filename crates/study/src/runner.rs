@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use diskarm_core::workload::replication_seeds;
-use diskarm_results::place::Files;
+use diskarm_results::output_file::Files;
 use diskarm_simulate::parallel;
 
 use crate::axis::describe;
@@ -14,7 +14,7 @@ use crate::cell::Cell;
 use crate::error::StudyError;
 use crate::file::Study;
 use crate::job::{Job, Shared, cell_error};
-use crate::measure::Figures;
+use crate::metric::Figures;
 use crate::results::{Estimate, Replicated, Results};
 use crate::store::{Store, StoredRun, StoredRuns};
 

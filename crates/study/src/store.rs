@@ -10,7 +10,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use diskarm_results::place::Place;
+use diskarm_results::output_file::OutputFile;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -40,7 +40,7 @@ pub(crate) type StoredRuns = BTreeMap<String, Option<Vec<Option<f64>>>>;
 /// The runs in a folder, locked for this process.
 pub struct Store {
     path: PathBuf,
-    place: Place,
+    place: OutputFile,
     file: File,
     known: StoredRuns,
     /// The number of further runs in the file, made by another build.
@@ -65,7 +65,7 @@ impl Store {
         let cannot_write = |e| StudyError::cannot_write(&path, e);
         let mut file = opened(&path)?;
         // The runs may be on another disk, behind a link.
-        let place = folder.place(RUNS)?.behind_links();
+        let place = folder.place(RUNS)?.following_links();
         let bytes = fs::read(&path).map_err(|e| StudyError::cannot_read(&path, e))?;
         // Whatever follows the last line end is an incomplete line, even if it is the first line.
         let whole = bytes.iter().rposition(|byte| *byte == b'\n');

@@ -6,7 +6,7 @@ use std::process::exit;
 
 use diskarm_core::text::InputError;
 use diskarm_extract::suite::{Checkpoint, MEASUREMENTS, Observer, Outcome, Progress};
-use diskarm_results::place::{Files, Place};
+use diskarm_results::output_file::{Files, OutputFile};
 
 use crate::error::{Error, INTERRUPTED};
 use crate::progress;
@@ -14,7 +14,7 @@ use crate::progress;
 /// Keeps the checkpoint, and shows how the run goes.
 pub struct Keeper {
     /// `None` if the output is no file: then nothing is kept.
-    at: Option<(String, Place)>,
+    at: Option<(String, OutputFile)>,
     bar: progress::Steps,
 }
 
@@ -23,7 +23,7 @@ impl Keeper {
     pub fn new(output: Option<&str>, files: &mut Files) -> Result<Self, Error> {
         let at = output.map(|output| {
             let path = format!("{output}.partial");
-            let place = files.place("--output", &path)?;
+            let place = files.output("--output", &path)?;
             Ok::<_, Error>((path, place))
         });
         let at = at.transpose()?;

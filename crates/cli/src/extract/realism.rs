@@ -9,7 +9,7 @@ Parameters in parentheses make it more like a real drive and its host, \
 sim:hp-c2247(noise=0.1ms, places=notches):
 - noise: standard deviation of the instants at which commands are seen to end
 - places: how it tells where blocks are: translated, by TRANSLATE ADDRESS (the default); notches, \
-by notch pages and READ CAPACITY; untold, in no way
+by notch pages and READ CAPACITY; hidden, in no way
 - nominal=yes: its mode pages have nominal values, which are not its own
 - adaptive=yes: it chooses its buffer ratios itself";
 
@@ -26,11 +26,12 @@ pub fn of(url: &str) -> Result<(&str, Realism), InputError> {
     let call = format!("sim({parameters})");
     let call = Call::read(&call, "URL")?;
     let mut args = Args::of(&call, ());
-    let expected = "translated, notches or untold";
+    let expected = "translated, notches or hidden";
     let places = args.maybe("places", expected, |word| match word {
         "translated" => Some(Places::Translated),
         "notches" => Some(Places::Notches),
-        "untold" => Some(Places::Untold),
+        // The name until 0.1.
+        "hidden" | "untold" => Some(Places::Untold),
         _ => None,
     })?;
     let realism = Realism {
@@ -55,7 +56,7 @@ mod tests {
         for name in ["hp-c2247", "./a(1).toml"] {
             assert_eq!(of(name), Ok((name, Realism::default())));
         }
-        let (drive, realism) = of("./a.toml(noise=0.1ms, places=untold)").unwrap();
+        let (drive, realism) = of("./a.toml(noise=0.1ms, places=hidden)").unwrap();
         assert_eq!(drive, "./a.toml");
         assert_eq!(realism.noise, Span::from_us(100.0));
         assert_eq!(realism.places, Places::Untold);

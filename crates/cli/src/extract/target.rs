@@ -7,7 +7,7 @@ use diskarm_core::units::Span;
 use diskarm_emulate::Realism;
 use diskarm_extract::{Broken, Disk, Host, Identity, Simulated, Transport};
 use diskarm_initiator::{Address, Credentials, Session};
-use diskarm_results::place::Files;
+use diskarm_results::output_file::Files;
 use diskarm_sg::Sg;
 use diskarm_simulate::Model;
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use diskarm_core::freeblock::BlockSet;
 use diskarm_core::text::InputError;
 use diskarm_core::units::{Lbn, SectorCount};
-use diskarm_results::place::{Files, Place};
+use diskarm_results::output_file::{Files, OutputFile};
 use diskarm_scan::Account;
 use diskarm_scan::live::{Brought, Size};
 
@@ -26,9 +26,9 @@ const WAITING: usize = 256;
 /// The files that a scan writes while it continues.
 #[derive(Debug, Default)]
 pub struct Outputs {
-    checkpoint: Option<Place>,
+    checkpoint: Option<OutputFile>,
     checkpoint_path: String,
-    image: Option<Place>,
+    image: Option<OutputFile>,
     image_path: String,
 }
 
@@ -51,7 +51,7 @@ pub struct Keeper {
 struct Kept {
     name: String,
     account: Account,
-    checkpoint: Option<Place>,
+    checkpoint: Option<OutputFile>,
     image: Option<Image>,
 }
 
@@ -108,7 +108,7 @@ impl Outputs {
             return Ok(None);
         };
         let (bytes, path) = (size.sectors.0 * size.sector.0, &self.image_path);
-        let file = place.clone().in_place()?;
+        let file = place.clone().open_in_place()?;
         let length = file.metadata().map_err(failed("read", path))?.len();
         if continues && length != bytes {
             let message = format!(
@@ -159,7 +159,7 @@ impl Outputs {
 }
 
 /// The place of a file that a scan writes, which is no device.
-pub fn place(files: &mut Files, flag: &'static str, path: &str) -> Result<Place, Error> {
+pub fn place(files: &mut Files, flag: &'static str, path: &str) -> Result<OutputFile, Error> {
     if is_block_device(path) {
         return Err(Error::flag(
             flag,
@@ -167,7 +167,7 @@ pub fn place(files: &mut Files, flag: &'static str, path: &str) -> Result<Place,
             "a file, as a scan writes to no device",
         ));
     }
-    Ok(files.place(flag, path)?)
+    Ok(files.output(flag, path)?)
 }
 
 fn is_block_device(path: &str) -> bool {

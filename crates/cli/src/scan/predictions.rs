@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use diskarm_core::units::{Bytes, Span};
-use diskarm_results::place::Files;
+use diskarm_results::output_file::Files;
 use diskarm_scan::{OnPredicted, Predicted};
 use diskarm_simulate::Model;
 

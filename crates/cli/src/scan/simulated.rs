@@ -3,7 +3,7 @@
 use diskarm_core::freeblock::Delivered;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::Bytes;
-use diskarm_results::place::Files;
+use diskarm_results::output_file::Files;
 use diskarm_results::scanned::{Names, Scanned, Unreadable};
 use diskarm_scan::live::Size;
 use diskarm_scan::{Account, OnPredicted, OnProgress, Requests, Scan, Scanned as Ran};

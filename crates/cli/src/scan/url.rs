@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use diskarm_extract::{Broken, Transport};
 use diskarm_initiator::{Address, Session};
-use diskarm_results::place::Files;
+use diskarm_results::output_file::Files;
 use diskarm_scan::live::{FileSource, NbdSource, Source};
 use diskarm_sg::Sg;
 

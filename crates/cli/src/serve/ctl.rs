@@ -45,16 +45,18 @@ enum Asked {
     PowerRestore,
     /// List the writes that are not on the media
     Pending,
-    /// Cut the power at a flush or a write to come, or after a time
-    Strike(StrikeArgs),
+    /// Cut the power at a future flush or write, or after a time
+    #[command(alias = "strike")]
+    Trigger(TriggerArgs),
     /// Fail requests to a range of sectors
     Inject(InjectArgs),
     /// Stop failing requests to a range of sectors
     Heal(RangeArgs),
     /// List the sectors that fail, and how many more requests will
     Errors,
-    /// Print what has been served
-    Figures,
+    /// Print request counts and reply lateness
+    #[command(alias = "figures")]
+    Stats,
 }
 
 #[derive(clap::Args)]
@@ -78,7 +80,7 @@ struct CutArgs {
 
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("side").required(true).args(["before", "after"])))]
-struct StrikeArgs {
+struct TriggerArgs {
     /// When the request (flush or write) has arrived: the drive does not get it
     #[arg(long, value_name = "REQUEST", value_parser = before, allow_hyphen_values = true)]
     before: Option<When>,
@@ -151,8 +153,8 @@ fn after(text: &str) -> Result<When, String> {
     When::parse_after(text).ok_or_else(|| format!("expected {}", When::AFTER))
 }
 
-impl StrikeArgs {
-    fn strike(&self) -> Result<Strike, Error> {
+impl TriggerArgs {
+    fn trigger(&self) -> Result<Strike, Error> {
         let Some(when) = self.before.or(self.after) else {
             unreachable!("one of them is required");
         };
@@ -184,7 +186,7 @@ impl Asked {
             Self::PowerCut(args) => Command::PowerCut(args.cut()),
             Self::PowerRestore => Command::PowerRestore,
             Self::Pending => Command::Pending,
-            Self::Strike(args) => Command::Strike(args.strike()?),
+            Self::Trigger(args) => Command::Strike(args.trigger()?),
             Self::Inject(args) => Command::Inject(Injected {
                 blocks: BadBlocks {
                     first: args.range.first(),
@@ -203,7 +205,7 @@ impl Asked {
                 end: range.end(),
             },
             Self::Errors => Command::Errors,
-            Self::Figures => Command::Figures,
+            Self::Stats => Command::Figures,
         })
     }
 }

@@ -61,7 +61,7 @@ pub struct Options {
         long,
         value_name = "FILE",
         requires = "drive",
-        conflicts_with = "no_time"
+        conflicts_with = "instant"
     )]
     #[arg(long_help = prose::flowing(RECORD))]
     record: Option<String>,
@@ -71,7 +71,7 @@ pub struct Options {
     record_format: String,
 
     /// Serve another drive under a name: 'NAME(drive=..., policy=..., size=..., store=...,
-    /// read-only=yes, record=FILE, bound=TIME)'; may be repeated
+    /// read-only=yes, record=FILE, max-lateness=TIME)'; may be repeated
     #[arg(long, value_name = "EXPORT")]
     export: Vec<String>,
 
@@ -82,23 +82,23 @@ pub struct Options {
 
     /// Let the drive's time run faster, or slower: 10 is ten times as fast
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = speed)]
-    #[arg(allow_negative_numbers = true, conflicts_with = "no_time")]
+    #[arg(allow_negative_numbers = true, conflicts_with = "instant")]
     speed: Speed,
 
     /// Answer every request at once
-    #[arg(long)]
-    no_time: bool,
+    #[arg(long, alias = "no-time")]
+    instant: bool,
 
     /// Watch the clock as long as requests are under way, which takes a processor; otherwise it is
     /// for 200 us before each reply
-    #[arg(long, conflicts_with = "no_time")]
+    #[arg(long, conflicts_with = "instant")]
     spin: bool,
 
     /// How late one reply in a hundred may be before the host is too slow, where an export does
     /// not say
-    #[arg(long, value_name = "TIME", default_value = "100us", value_parser = time)]
-    #[arg(allow_hyphen_values = true, conflicts_with = "no_time")]
-    bound: Span,
+    #[arg(long, alias = "bound", value_name = "TIME", default_value = "100us")]
+    #[arg(value_parser = time, allow_hyphen_values = true, conflicts_with = "instant")]
+    max_lateness: Span,
 
     /// Seed of random faults and errors of the drive
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -170,9 +170,9 @@ impl Options {
     /// How the time of all exports passes.
     fn pace(&self) -> Pace {
         Pace {
-            speed: (!self.no_time).then_some(self.speed),
+            speed: (!self.instant).then_some(self.speed),
             spins: self.spin,
-            bound: self.bound,
+            bound: self.max_lateness,
         }
     }
 

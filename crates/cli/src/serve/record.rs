@@ -1,6 +1,6 @@
 //! The recordings of `diskarm serve`.
 
-use diskarm_results::place::{Files, Part};
+use diskarm_results::output_file::{Files, PartialFile};
 use diskarm_serve::{Export, ExportFigures, Recorder, Setting, Tapped};
 use diskarm_simulate::{BlockConverter, System};
 
@@ -8,7 +8,7 @@ use crate::error::Error;
 
 /// A trace that is being recorded.
 pub struct Recording {
-    part: Part,
+    part: PartialFile,
     recorder: Recorder,
 }
 
@@ -24,7 +24,7 @@ pub fn begin<D: Tapped + 'static>(
         return Ok((export, None));
     };
     let Some(mut timing) = export.timing else {
-        let expected = "no --no-time, without which there is no drive that answers";
+        let expected = "no --instant, without which there is no drive that answers";
         return Err(Error::flag("--record", path, expected));
     };
     let system = setting.system()?;

@@ -1,6 +1,6 @@
 //! `diskarm study new`.
 
-use diskarm_results::place::Files;
+use diskarm_results::output_file::Files;
 
 use crate::error::Error;
 use crate::output;
@@ -25,7 +25,7 @@ pub fn run(args: &New) -> Result<(), Error> {
         let expected = "a file that does not exist yet";
         return Err(Error::flag("FILE.toml", file, expected));
     }
-    let place = Files::default().place("FILE.toml", file)?;
+    let place = Files::default().output("FILE.toml", file)?;
     place.write(SMALL.replace("FILE.toml", file).as_bytes())?;
     output::print(&format!("wrote {file}; run it: diskarm study run {file}\n"))
 }

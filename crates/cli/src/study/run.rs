@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::slice;
 
-use diskarm_results::place::Files;
+use diskarm_results::output_file::Files;
 use diskarm_study::verdicts::{Shown, counted};
 use diskarm_study::{Count, Folder, Results, Runner, Store, Study, StudyError};
 use serde::Serialize;

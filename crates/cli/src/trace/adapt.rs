@@ -20,8 +20,8 @@ pub struct Adapt {
     renumber: bool,
 
     /// Size of the target disk, in sectors of 512 bytes, KiB, MiB or GiB
-    #[arg(long, value_name = "SIZE", value_parser = room)]
-    room: Option<SectorCount>,
+    #[arg(long, alias = "room", value_name = "SIZE", value_parser = size)]
+    target_size: Option<SectorCount>,
 
     #[command(flatten)]
     fitting: Fitting,
@@ -81,10 +81,10 @@ fn factor(text: &str) -> Result<Factor, &'static str> {
     Factor::parse(text).ok_or("expected a number above 0 with at most nine decimals, such as 1.5")
 }
 
-fn room(text: &str) -> Result<SectorCount, &'static str> {
+fn size(text: &str) -> Result<SectorCount, &'static str> {
     const BLOCK: Bytes = Bytes(512);
-    let room = quantity::sectors(text, BLOCK).filter(|room| room.0 > 0);
-    room.ok_or("expected a size with its unit, such as \"2054864 sectors\" or \"1 GiB\"")
+    let size = quantity::sectors(text, BLOCK).filter(|size| size.0 > 0);
+    size.ok_or("expected a size with its unit, such as \"2054864 sectors\" or \"1 GiB\"")
 }
 
 impl Adapt {
@@ -104,10 +104,14 @@ impl Adapt {
                 taken
             })
         };
-        match (self.room, self.fitting.meant()?) {
-            (Some(room), fitting) => Ok(fitting.fit(room, input.file(), taken)?),
+        match (self.target_size, self.fitting.meant()?) {
+            (Some(size), fitting) => Ok(fitting.fit(size, input.file(), taken)?),
             (None, diskarm_simulate::Fitting::Refuse) => Ok(taken()?),
-            (None, _) => Err(Error::flag("--room", "", "the size of the disk, for --fit")),
+            (None, _) => Err(Error::flag(
+                "--target-size",
+                "",
+                "the size of the disk, for --fit",
+            )),
         }
     }
 }

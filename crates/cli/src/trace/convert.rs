@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use diskarm_results::place::Files;
+use diskarm_results::output_file::Files;
 use diskarm_trace::adapt::Notes;
 use diskarm_trace::{Writer, writable};
 use serde::Serialize;
@@ -76,7 +76,7 @@ pub fn run(args: Args) -> Result<(), Error> {
         };
     }
     let mut files = Files::default().reading_trace("FILE", args.input.file());
-    let part = files.place("OUT", &args.out)?.begin()?;
+    let part = files.output("OUT", &args.out)?.begin()?;
     let written = copy(&args, part.file(), &args.out)?;
     part.finish()?;
     if args.json {

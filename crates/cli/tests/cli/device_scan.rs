@@ -494,7 +494,10 @@ fn what_would_lose_something_is_refused() {
             &["scan", &disk, "--requests", "5"],
             "--requests: found \"5\", expected none without --workload",
         ),
-        (&["scan", &disk, "--inside"], "the firmware of a device"),
+        (
+            &["scan", &disk, "--in-firmware"],
+            "the firmware of a device",
+        ),
         (
             &["scan", &sim, "--image", "x"],
             "a simulated drive has no data",

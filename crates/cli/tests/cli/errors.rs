@@ -525,3 +525,60 @@ fn a_bare_percentage_is_taken_where_it_is_clear() {
                     sign, such as";
     assert!(random(&["--reads", "0.67"]).starts_with(expected));
 }
+
+/// Both names of an option lead to the same message, which has the new one.
+#[test]
+fn renamed_options_keep_their_old_names() {
+    for (before, old, new, after) in [
+        (
+            &["extract", "sim:hp-c2247", "-o", "x.toml"][..],
+            "--over-content",
+            "--overwrite-data",
+            &[][..],
+        ),
+        (
+            &["scan", "sim:hp-c2247", "--rebuild"],
+            "--inside",
+            "--in-firmware",
+            &[],
+        ),
+        (&["serve", "nbd"], "--no-time", "--instant", &[]),
+        (&["serve", "nbd"], "--bound", "--max-lateness", &["x"]),
+        (
+            &["serve", "ctl", "x.ctl"],
+            "strike",
+            "trigger",
+            &["--nth", "0"],
+        ),
+        (
+            &["serve", "ctl", "x.ctl"],
+            "figures",
+            "stats",
+            &["--export", "x"],
+        ),
+        (
+            &["trace", "convert", "a", "b", "--to", "spc"],
+            "--room",
+            "--target-size",
+            &["x"],
+        ),
+        (
+            &["serve", "nbd", "--export"],
+            "x(drive=hp-c2247, bound=x)",
+            "x(drive=hp-c2247, max-lateness=x)",
+            &[],
+        ),
+    ] {
+        let message = |name| error(&[before, &[name], after].concat());
+        let renamed = message(new);
+        assert!(
+            !renamed.contains("unexpected") && !renamed.contains("unrecognized"),
+            "{renamed}"
+        );
+        assert_eq!(
+            message(old).replace("x.bound", "x.max-lateness"),
+            renamed,
+            "{old}"
+        );
+    }
+}

@@ -235,8 +235,8 @@ fn rows(page: &str) -> usize {
 
 #[test]
 fn drives_that_are_harder_to_measure_are_measured_too() {
-    let output = folder("untold").join("found.toml");
-    let url = "sim:hp-c2247(places=untold)";
+    let output = folder("hidden").join("found.toml");
+    let url = "sim:hp-c2247(places=hidden)";
     printed(&["extract", url, "-o", text(&output), "--quick"]);
     let written = fs::read_to_string(&output).unwrap();
     assert!(

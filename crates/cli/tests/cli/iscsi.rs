@@ -133,7 +133,7 @@ fn iscsi_perf_reads_in_the_time_of_the_drive() {
 /// none for that.
 #[test]
 fn libiscsi_tests_the_target() {
-    let server = Server::start(&["--drive", "hp-c2247", "--size", "64 MiB", "--no-time"]);
+    let server = Server::start(&["--drive", "hp-c2247", "--size", "64 MiB", "--instant"]);
     let arguments = [
         "iscsi-test-cu",
         "--dataloss",
@@ -193,7 +193,7 @@ fn only_those_connect_that_know_the_secret() {
 /// `diskarm extract` logs in as well, and finds that a plain store is no drive.
 #[test]
 fn the_initiator_reaches_the_target() {
-    let server = Server::start(&["--drive", "hp-c2247", "--chap", "env", "--no-time"]);
+    let server = Server::start(&["--drive", "hp-c2247", "--chap", "env", "--instant"]);
     let found = file_of("iscsi-found.toml", "");
     let accounts = |of_alice: &str| {
         let text = format!("initiator alice {of_alice}\ntarget disk secret-of-disk\n");
@@ -234,7 +234,7 @@ fn qemu_copies_an_image_to_a_target_and_back() {
     let data: Vec<u8> = (0..4 << 20).map(|at: u32| (at / 1000) as u8).collect();
     let [from, to] = ["from", "to"].map(|name| file_of(&format!("iscsi-{name}"), ""));
     std::fs::write(&from, &data).expect("a file");
-    let server = Server::start(&["--drive", "hp-c2247", "--size", "4 MiB", "--no-time"]);
+    let server = Server::start(&["--drive", "hp-c2247", "--size", "4 MiB", "--instant"]);
     let formats = Command::new("qemu-img")
         .args(["info", &server.uri])
         .output();

@@ -24,10 +24,10 @@ const CASES: [(&[&str], &str); 9] = [
         r#"{"is_powered":true,"pending":[],"last_cut":null}"#,
     ),
     (
-        &["strike", "--after", "flush", "--nth", "3", "--torn"],
+        &["trigger", "--after", "flush", "--nth", "3", "--torn"],
         "{}",
     ),
-    (&["strike", "--after", "1800s"], "{}"),
+    (&["trigger", "--after", "1800s"], "{}"),
     (&["inject", "--first", "8", "--affects", "both"], "{}"),
     (&["heal", "--first", "9", "--sectors", "2"], "{}"),
     (
@@ -80,12 +80,12 @@ fn a_server_takes_commands_at_its_control_socket() {
         let asked = [&["serve", "ctl", &control], arguments].concat();
         assert_eq!(printed(&asked).trim_end(), expected, "{arguments:?}");
     }
-    let figures = printed(&["serve", "ctl", &control, "figures"]);
+    let figures = printed(&["serve", "ctl", &control, "stats"]);
     assert!(figures.starts_with(r#"{"export":"","drive":"sata-4tb-7200","#));
     let ask = |arguments: &[&str]| error(&[&["serve", "ctl", &control], arguments].concat());
     assert_eq!(ask(&["power-restore"]), "the power is on");
     assert_eq!(
-        ask(&["strike", "--after", "2s", "--nth", "3"]),
+        ask(&["trigger", "--after", "2s", "--nth", "3"]),
         "--nth: found \"3\", expected none after a time"
     );
     assert_eq!(
@@ -142,7 +142,7 @@ fn check_ranges(control: &str) {
 #[test]
 fn qemu_logs_in_again_after_a_power_cut() {
     let control = name_of("qemu-control").display().to_string();
-    let arguments = ["--drive", "sata-4tb-7200", "--size", "1 MiB", "--no-time"];
+    let arguments = ["--drive", "sata-4tb-7200", "--size", "1 MiB", "--instant"];
     let server = iscsi::Server::start(&[&arguments[..], &["--control", &control]].concat());
     let io = ["qemu-io", "-t", "writeback", "-f", "raw", &server.uri];
     let run = |commands: &[&str]| {
@@ -159,7 +159,7 @@ fn qemu_logs_in_again_after_a_power_cut() {
         return;
     }
     assert!(first.status.success());
-    ask(&["strike", "--before", "flush"]);
+    ask(&["trigger", "--before", "flush"]);
     std::thread::scope(|scope| {
         let second = scope.spawn(|| run(&["write -P 6 0 32k"]));
         while !ask(&["pending"]).contains(r#""is_powered":false"#) {

@@ -149,8 +149,8 @@ fn a_recording_never_takes_the_place_of_an_input() {
     assert!(found.contains("which is written too"), "{found}");
     let found = error(&["--record", &twice, "--record-format", "alibaba"]);
     assert!(found.starts_with("error: --record-format: "), "{found}");
-    let found = error(&["--export", &other, "--no-time"]);
-    assert!(found.contains("expected no --no-time"), "{found}");
+    let found = error(&["--export", &other, "--instant"]);
+    assert!(found.contains("expected no --instant"), "{found}");
     assert!(!fs::exists(&twice).expect("a folder"));
     fs::remove_file(image).expect("a file");
 }

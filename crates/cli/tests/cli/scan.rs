@@ -14,7 +14,7 @@ fn a_drive_is_scanned_from_outside_and_inside() {
     let url = small("scanned");
     for more in [
         &[][..],
-        &["--inside"],
+        &["--in-firmware"],
         &["--any-track", "--policy", "sstf"],
         &["--max-slowdown", "1 %", "--conservatism", "0 ms"],
     ] {
@@ -139,7 +139,7 @@ fn what_cannot_be_scanned_is_refused() {
             &[
                 "scan",
                 "sim:faults(spikes=\"1% for 5ms\", drive=hp-c2247)",
-                "--inside",
+                "--in-firmware",
             ],
             "without devices in front of it",
         ),
@@ -349,7 +349,7 @@ fn predictions_are_refused_where_there_are_none() {
             "which is read and would be lost",
         ),
         (
-            &[&url, "--inside", "--predictions", "x.csv"],
+            &[&url, "--in-firmware", "--predictions", "x.csv"],
             "cannot be used with",
         ),
         (

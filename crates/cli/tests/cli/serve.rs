@@ -142,7 +142,7 @@ fn nbdcopy_copies_with_several_connections() {
     let data: Vec<u8> = (0..size).map(|at: u32| (at / 1000) as u8).collect();
     let [from, to] = ["from", "to"].map(|name| file_of(&format!("serve-{name}"), ""));
     std::fs::write(&from, &data).expect("a file");
-    let arguments = ["--drive", "hp-c2247", "--size", "8 MiB", "--no-time"];
+    let arguments = ["--drive", "hp-c2247", "--size", "8 MiB", "--instant"];
     let server = Server::start("copy", &arguments);
     let uri = server.uri("");
     let copy = |from, to| {
@@ -267,7 +267,7 @@ fn nbdsh_finds_the_server_by_socket_activation() {
 
 #[test]
 fn qemu_converts_and_verifies() {
-    let arguments = ["--drive", "hp-c2247", "--size", "16 MiB", "--no-time"];
+    let arguments = ["--drive", "hp-c2247", "--size", "16 MiB", "--instant"];
     let server = Server::start("qemu", &arguments);
     let uri = server.uri("");
     let io = [

@@ -24,7 +24,7 @@ impl Server {
     fn start(folder: &Path, arguments: &[&str]) -> Self {
         let mut program = Command::new(env!("CARGO_BIN_EXE_diskarm"));
         program.args(["serve", "nbd", "--json", "--drive", "hp-c2247"]);
-        program.args(["--size", "16 MiB", "--no-time", "--listen", "127.0.0.1:0"]);
+        program.args(["--size", "16 MiB", "--instant", "--listen", "127.0.0.1:0"]);
         program.arg("--tls-certificates").arg(folder);
         let running = Running::start(program.args(arguments));
         let uri = running.uri();

@@ -220,10 +220,10 @@ fn convert_adapts_on_request() {
          note: 1 request before 0.5 s removed; times are relative to it\n\
          note: times between requests divided by 0.5\n"
     );
-    let scale = ["--room", "40 sectors", "--fit", "scale"];
+    let scale = ["--target-size", "40 sectors", "--fit", "scale"];
     assert_eq!(convert(&scale), "0 0 32 8 1\n250 1 0 16 0\n750 0 32 8 1\n");
     let spread = [
-        "--room",
+        "--target-size",
         "40 sectors",
         "--fit",
         "spread",
@@ -235,7 +235,7 @@ fn convert_adapts_on_request() {
     assert_eq!(convert(&spread), "0 1 24 8 1\n250 2 0 16 0\n750 1 32 8 1\n");
     let out = format!("{path}.out");
     let fold = [
-        "--room",
+        "--target-size",
         "60 sectors",
         "--fit",
         "fold",
@@ -255,7 +255,7 @@ fn convert_adapts_on_request() {
         "-",
         "--to",
         "spc",
-        "--room",
+        "--target-size",
         "70 sectors",
     ]);
     let message = String::from_utf8(output.stderr).unwrap();

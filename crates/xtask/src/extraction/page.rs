@@ -19,7 +19,7 @@ What it finds is a specification, which is compared here with the one that the d
 The host takes 0.05 to 0.15 ms between commands.
 
 The runs are those of `cargo run --release -p diskarm-extract --example closed_loop`, with seed 1.
-`diskarm extract \"sim:NAME(noise=0.1ms, places=untold)\"` measures such drives too, with other
+`diskarm extract \"sim:NAME(noise=0.1ms, places=hidden)\"` measures such drives too, with other
 random numbers, so its figures differ somewhat.
 ";
 

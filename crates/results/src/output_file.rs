@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use diskarm_core::text::InputError;
 
-/// The files of one command. All that it writes goes through [`Files::place`].
+/// The files of one command. All that it writes goes through [`Files::output`].
 #[derive(Clone, Debug, Default)]
 pub struct Files {
     taken: Vec<Taken>,
@@ -24,7 +24,7 @@ struct Taken {
 
 /// A path at which the command may write.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct OutputFile {
     path: PathBuf,
     /// The other files of the command.
     files: Files,
@@ -32,7 +32,7 @@ pub struct Place {
 
 /// Why an output was not written. Displays as one line.
 #[derive(Debug)]
-pub enum PlaceError {
+pub enum OutputError {
     /// No file is named, or the one there is an input or another output.
     Refused(InputError),
     /// It cannot be written.
@@ -44,7 +44,7 @@ pub enum PlaceError {
     },
 }
 
-impl fmt::Display for PlaceError {
+impl fmt::Display for OutputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(error) => error.fmt(f),
@@ -53,7 +53,7 @@ impl fmt::Display for PlaceError {
     }
 }
 
-impl std::error::Error for PlaceError {
+impl std::error::Error for OutputError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Refused(error) => Some(error),
@@ -110,15 +110,15 @@ impl Files {
     /// If the path is empty or "-", which elsewhere means standard output, and is written "./-" if
     /// it is a file; if the file there is read by the command or is another output, under whatever
     /// name.
-    pub fn place(
+    pub fn output(
         &mut self,
         field: &'static str,
         path: impl AsRef<Path>,
-    ) -> Result<Place, PlaceError> {
+    ) -> Result<OutputFile, OutputError> {
         let path = path.as_ref();
         if ["", "-"].map(Path::new).contains(&path) {
             let (found, expected) = (path.to_string_lossy(), "the path of a file".to_owned());
-            return Err(PlaceError::Refused(InputError::new(
+            return Err(OutputError::Refused(InputError::new(
                 field, &found, expected,
             )));
         }
@@ -130,7 +130,7 @@ impl Files {
             let other = taken.path.to_string_lossy();
             let expected = format!("another file than {} {other:?}, {why}", taken.field);
             let found = path.to_string_lossy();
-            return Err(PlaceError::Refused(InputError::new(
+            return Err(OutputError::Refused(InputError::new(
                 field, &found, expected,
             )));
         }
@@ -141,7 +141,7 @@ impl Files {
             path: path.clone(),
             is_output: true,
         });
-        Ok(Place { path, files })
+        Ok(OutputFile { path, files })
     }
 
     /// Removes the remains of outputs that killed processes have left in `folder`: files called
@@ -227,18 +227,18 @@ fn is_one_file(_: &Metadata, _: &Metadata) -> bool {
 /// A file that is written under a temporary name next to its own, locked until it is renamed. A
 /// link, a device or a pipe is written directly: a renamed file would replace it (`/dev/stdout` is
 /// a link).
-pub struct Part {
+pub struct PartialFile {
     path: PathBuf,
     /// The temporary path, if any and it has not been renamed.
     beside: Option<PathBuf>,
     file: File,
 }
 
-impl Place {
+impl OutputFile {
     /// The same place; if it is a link to a regular file, the place of that file, so that it is
     /// replaced as a whole.
     #[must_use]
-    pub fn behind_links(self) -> Self {
+    pub fn following_links(self) -> Self {
         let is_file = fs::metadata(&self.path).is_ok_and(|found| found.is_file());
         let target = real(&self.path).filter(|_| is_file && self.path.is_symlink());
         Self {
@@ -251,7 +251,7 @@ impl Place {
     ///
     /// # Errors
     /// If it cannot be written there.
-    pub fn begin(self) -> Result<Part, PlaceError> {
+    pub fn begin(self) -> Result<PartialFile, OutputError> {
         let Self { path, files } = self;
         let is_replaceable = fs::symlink_metadata(&path).map_or(true, |found| found.is_file());
         let begun = match is_replaceable {
@@ -268,8 +268,8 @@ impl Place {
             false => File::create(&path).map(|file| (None, file)),
         };
         match begun {
-            Ok((beside, file)) => Ok(Part { path, beside, file }),
-            Err(source) => Err(PlaceError::Io { path, source }),
+            Ok((beside, file)) => Ok(PartialFile { path, beside, file }),
+            Err(source) => Err(OutputError::Io { path, source }),
         }
     }
 
@@ -278,9 +278,9 @@ impl Place {
     ///
     /// # Errors
     /// If it cannot be written there, is no regular file, or is written by another process.
-    pub fn in_place(self) -> Result<File, PlaceError> {
+    pub fn open_in_place(self) -> Result<File, OutputError> {
         let Self { path, .. } = self;
-        let failed = |source| PlaceError::Io {
+        let failed = |source| OutputError::Io {
             path: path.clone(),
             source,
         };
@@ -304,7 +304,7 @@ impl Place {
     /// # Errors
     /// If it cannot be written; the file there is then unchanged, unless it is a link, a device or
     /// a pipe.
-    pub fn write(self, bytes: &[u8]) -> Result<(), PlaceError> {
+    pub fn write(self, bytes: &[u8]) -> Result<(), OutputError> {
         let part = self.begin()?;
         let written = part.file().write_all(bytes);
         written.map_err(|source| part.failed(source))?;
@@ -326,7 +326,7 @@ pub fn unnumbered(left: &str) -> Option<&str> {
     is_number.then_some(name)
 }
 
-impl Part {
+impl PartialFile {
     /// The file to write to.
     pub fn file(&self) -> &File {
         &self.file
@@ -339,8 +339,8 @@ impl Part {
     }
 
     /// The error that it cannot be written.
-    pub fn failed(&self, source: io::Error) -> PlaceError {
-        PlaceError::Io {
+    pub fn failed(&self, source: io::Error) -> OutputError {
+        OutputError::Io {
             path: self.path.clone(),
             source,
         }
@@ -350,7 +350,7 @@ impl Part {
     ///
     /// # Errors
     /// If it cannot be renamed; the file of that name is then unchanged.
-    pub fn finish(mut self) -> Result<(), PlaceError> {
+    pub fn finish(mut self) -> Result<(), OutputError> {
         if let Some(beside) = &self.beside {
             // Otherwise a power failure could leave the new name on an empty file.
             let renamed = self.file.sync_all();
@@ -363,7 +363,7 @@ impl Part {
 }
 
 /// Removes the remains of a failure.
-impl Drop for Part {
+impl Drop for PartialFile {
     fn drop(&mut self) {
         if let Some(beside) = &self.beside {
             // The first error matters more than a leftover file.
@@ -379,7 +379,7 @@ mod tests {
     #[test]
     fn two_outputs_are_two_files() {
         let mut files = Files::default().reading("--drive", "hp-c2247");
-        let mut place = |flag, path| files.place(flag, path).err().map(|e| e.to_string());
+        let mut place = |flag, path| files.output(flag, path).err().map(|e| e.to_string());
         let error = "--b: found \"./no-such.csv\", expected another file than --a \
                      \"no-such.csv\", which is written too";
         assert_eq!(place("--a", "no-such.csv"), None);
@@ -394,7 +394,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("diskarm-{}-kept", std::process::id()));
         let part = || {
             Files::default()
-                .place("--a", &path)
+                .output("--a", &path)
                 .unwrap()
                 .begin()
                 .unwrap()
