@@ -25,7 +25,7 @@ pub(crate) type ReadParameters = fn(&mut Parameters<'_>) -> Result<Box<dyn Confi
 /// The parameters of a device as written, and what they may depend on.
 pub(crate) type Parameters<'a> = Args<'a, Context<'a>>;
 
-/// What the parameters of a device may depend on.
+/// The values that the parameters of a device may depend on.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     /// The drive at the bottom of the stack.
@@ -85,9 +85,10 @@ pub struct DeviceInfo {
     pub summary: &'static str,
     /// Its parameters as the user writes them, such as `rate=100/s`, and their meanings.
     pub parameters: &'static [(&'static str, &'static str)],
-    /// What it must know about the device below it.
+    /// The knowledge that it needs about the device below it.
     pub needs: Knowledge,
-    /// What policies in front of it can learn; `None` if that is what the device below provides.
+    /// The knowledge that it provides to policies in front of it; `None` if that is what the device
+    /// below
     pub provides: Option<Knowledge>,
     /// An example of a stack with it.
     pub example: &'static str,

@@ -1,4 +1,4 @@
-//! The table of devices that can stand in front of a drive.
+//! The table of devices that can be put in front of a drive.
 //!
 //! A device is a file with an [`Entry`], and a row of [`TABLE`]. If it reports metrics of its own,
 //! the file also has a [`PartKind`], which is a row of [`PART_KINDS`].

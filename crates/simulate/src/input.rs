@@ -99,13 +99,13 @@ impl Generated {
 pub struct Traced {
     /// The traces; several are merged.
     pub files: Vec<String>,
-    /// How they are read.
+    /// The options for reading them.
     pub reading: Reading,
-    /// Which requests are used, and when they arrive.
+    /// The selection of requests, and their pace.
     pub selection: TraceSelection,
-    /// How their blocks are mapped to the drive.
+    /// The mapping of their blocks to the drive.
     pub fitting: Fitting,
-    /// When they are issued.
+    /// The times at which they are issued.
     pub issue: Issue,
     /// The seed of everything random in a stack of devices.
     pub seed: u64,
@@ -125,7 +125,7 @@ impl Traced {
     }
 }
 
-/// When the requests of a trace are issued.
+/// The times at which the requests of a trace are issued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Issue {
     /// At their arrivals; as [`Self::Pauses`] if the trace has none.
@@ -188,7 +188,7 @@ impl Default for Reading {
     }
 }
 
-/// Which requests of a trace are used, and when they arrive.
+/// A selection of the requests of a trace, and their pace.
 #[derive(Clone, Debug, Default)]
 pub struct TraceSelection {
     /// The devices to keep; if empty, all of them.

@@ -187,8 +187,8 @@ impl Backlog {
         self.end
     }
 
-    /// Returns true if throughput stayed below 99 % of the arrival rate: the same requests took that
-    /// much longer to be served than to arrive.
+    /// Returns true if throughput stayed below 99 % of the arrival rate: the same requests took
+    /// that much longer to be served than to arrive.
     pub fn is_growing(&self) -> bool {
         let first = self.first.unwrap_or_default();
         let (came, served) = (self.last - first, self.end - first);
@@ -197,8 +197,8 @@ impl Backlog {
 }
 
 /// Called from time to time with the number of requests that a run has completed; returns whether
-/// to continue. Concurrent runs, such as replications, call it from their own threads, each with its
-/// own count.
+/// to continue. Concurrent runs, such as replications, call it from their own threads, each with
+/// its own count.
 pub type Progress<'a> = &'a (dyn Fn(u64) -> ControlFlow<()> + Sync);
 
 /// Ignores progress and never stops a run.
@@ -314,7 +314,7 @@ mod tests {
         assert!(is_growing(10_000, 1_020));
         assert!(!is_growing(50_000, 1_005));
         assert!(!is_growing(10_000, 990));
-        // Too few to tell from a burst.
+        // Too few to distinguish from a burst.
         assert!(!is_growing(50, 2_000));
     }
 }

@@ -38,7 +38,7 @@ pub struct Simulation<'a> {
     pub merge: Option<SectorCount>,
     /// The number of completions to leave out of the report, together with the time up to them.
     pub warm_up: u64,
-    /// The length of the time windows to report, if any.
+    /// The length of the time windows to report.
     pub window: Option<Span>,
     /// The largest number of requests that may wait under an open load. At the first
     /// completion with more (all that are outstanding, at all drives together, but one) the run

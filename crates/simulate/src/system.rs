@@ -23,7 +23,7 @@ pub struct System {
     pub name: String,
     /// The model of the drive, or of the first disk of an array.
     pub drive: Model,
-    /// The devices in front of the drive, if any.
+    /// The devices in front of the drive.
     pub stack: Option<Arc<DeviceStack>>,
     /// The blocks that requests may address.
     pub sectors: SectorCount,

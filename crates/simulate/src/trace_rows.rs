@@ -348,8 +348,8 @@ impl Arrivals {
     }
 }
 
-/// Returns the reads and writes of a recording that succeeded, in order of arrival, with their responses.
-/// Traces have no flushes and no failures.
+/// Returns the reads and writes of a recording that succeeded, in order of arrival, with their
+/// responses. Traces have no flushes and no failures.
 ///
 /// # Errors
 /// If the sectors of `system`, whose requests were recorded, are not blocks of a trace.

@@ -140,7 +140,7 @@ fn a_chain_without_failures_seeks_over_half_of_its_disks() {
     );
 }
 
-/// Whether each array is refused in one line that begins as expected.
+/// Checks that each array is refused in one line that begins as expected.
 fn check_refusals(cases: &[(&str, &str)]) {
     for (parameters, expected) in cases {
         let drive = format!("declustered({parameters}, drive=hp-c2247)");

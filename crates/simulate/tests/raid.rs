@@ -133,7 +133,7 @@ fn an_array_may_have_hundreds_of_disks() {
     }
 }
 
-/// Whether each tower is refused in one line that begins as expected.
+/// Checks that each stack is refused in one line that begins as expected.
 fn check_refusals(cases: &[(&str, &str)]) {
     for (tower, expected) in cases {
         let error = simulated(tower, LOAD).map(|run| run.seed);
@@ -197,8 +197,8 @@ fn wrong_stripes_are_refused_in_one_line() {
     ]);
 }
 
-/// The partner of a failed disk reads twice as much, and nobody else. About 5,000 / 8 reads go to
-/// each disk.
+/// The partner of a failed disk reads twice as much, and no other disk does. About 5,000 / 8 reads
+/// go to each disk.
 #[test]
 fn the_partner_of_a_failed_disk_does_its_work() {
     let reads = "poisson(rate=50/s) uniform size=8KiB reads=100%";

@@ -175,7 +175,7 @@ fn a_run_whose_queue_grows_beyond_the_most_ends_as_saturated() {
 }
 
 /// A client that waits for each request before it sends the next never meets a queue: what a drive
-/// still owes for the request before is no waiting for another client's.
+/// still has to do for the previous request does not count as waiting for another client's.
 #[test]
 fn one_client_never_waits_in_a_queue() {
     let fcfs = policy("fcfs");
@@ -428,7 +428,7 @@ fn a_trace_that_fails_is_reported() {
     let _ = std::fs::remove_file(file);
 }
 
-/// The HP C2247's short seeks fall from 4.65 to 4.52 ms, which says nothing.
+/// The HP C2247's short seeks fall from 4.65 to 4.52 ms, which raises no doubt.
 #[test]
 fn a_seek_curve_that_falls_far_is_doubtful() {
     let mut system = system();

@@ -239,7 +239,7 @@ fn policies_learn_no_positions_through_a_queue() {
     run(tower, "look", OPEN);
 }
 
-/// Whether each tower is refused in one line that begins as expected.
+/// Checks that each stack is refused in one line that begins as expected.
 fn check_refusals(cases: &[(&str, &str)]) {
     for (tower, expected) in cases {
         let found = refusal(tower, "fcfs");
@@ -415,7 +415,7 @@ fn a_pair_depends_on_its_seed_alone_and_each_option_matters() {
         "mirror(failed=1@2s, rebuild=100%, drive=hp-c2247)",
         "mirror(queue=shared, policy=satf, drive=mirror(queue=shared, drive=hp-c2247))",
     ];
-    // The policy in front of positions that a pair does not tell.
+    // The policy in front needs positions, which a pair does not provide.
     let (nested, plain) = towers.split_last().expect("several");
     let found = refusal(nested, "fcfs");
     assert!(found.contains("which mirror does not provide"), "{found}");

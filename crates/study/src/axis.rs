@@ -13,11 +13,11 @@ pub struct Axis {
     pub name: String,
     /// Its title in figures.
     pub title: String,
-    /// The unit of its numbers, if any.
+    /// The unit of its numbers.
     pub unit: Option<String>,
     /// Its values in the order of the file; at least one.
     pub values: Vec<AxisValue>,
-    /// Whether its values are traces that the command line gives.
+    /// True if its values are traces that the command line gives.
     pub is_given: bool,
     /// The values that the study's short form leaves out.
     pub left_out: Vec<AxisValue>,
@@ -26,7 +26,7 @@ pub struct Axis {
 /// One value of an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AxisValue {
-    /// What placeholders insert.
+    /// The value that placeholders insert.
     pub value: Scalar,
     /// Its label in figures and tables.
     pub label: String,
@@ -40,7 +40,7 @@ impl Axis {
         self.values.iter().position(|value| value.is(text))
     }
 
-    /// Whether the short form leaves out the value written as `text`.
+    /// Returns true if the short form leaves out the value written as `text`.
     pub fn leaves_out(&self, text: &str) -> bool {
         self.left_out.iter().any(|value| value.is(text))
     }
@@ -69,7 +69,7 @@ impl AxisValue {
         }
     }
 
-    /// Whether `text` is its label or its value.
+    /// Returns true if `text` is its label or its value.
     fn is(&self, text: &str) -> bool {
         self.label == text || self.value.to_string() == text
     }
@@ -151,14 +151,14 @@ impl Selection {
         Ok(Self(chosen))
     }
 
-    /// Whether the cell at `point` is selected.
+    /// Returns true if the cell at `point` is selected.
     pub fn has(&self, point: &Point) -> bool {
         self.0
             .iter()
             .all(|(axis, places)| places.contains(&point[*axis]))
     }
 
-    /// Whether a cell with the value at `place` on the axis can be selected.
+    /// Returns true if a cell with the value at `place` on the axis can be selected.
     pub fn keeps(&self, axis: usize, place: usize) -> bool {
         let named = self.0.iter().find(|(named, _)| *named == axis);
         named.is_none_or(|(_, places)| places.contains(&place))
@@ -180,12 +180,12 @@ impl Selection {
         self.0.iter().map(|(axis, _)| *axis)
     }
 
-    /// Whether it names no axis, so that every cell is selected.
+    /// Returns true if it names no axis, so that every cell is selected.
     pub fn is_everything(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether each named axis has one value.
+    /// Returns true if each named axis has one value.
     pub fn is_single(&self) -> bool {
         self.0.iter().all(|(_, places)| places.len() == 1)
     }
@@ -231,9 +231,10 @@ pub(crate) fn places(
             let places: Vec<usize> = kept
                 .map(|value| place(value, axis, at))
                 .collect::<Result<_, _>>()?;
-            match places.is_empty() {
-                true => Err(at.error(value.to_string(), "a value that the short form keeps")),
-                false => Ok(places),
+            if places.is_empty() {
+                Err(at.error(value.to_string(), "a value that the short form keeps"))
+            } else {
+                Ok(places)
             }
         }
         toml::Value::Table(range) => within(range, axis, at),
@@ -279,8 +280,9 @@ fn within(range: &toml::Table, axis: &Axis, at: &Location) -> Result<Vec<usize>,
         .filter(inside)
         .map(|(p, _)| p)
         .collect();
-    match places.is_empty() {
-        true => Err(wrong()),
-        false => Ok(places),
+    if places.is_empty() {
+        Err(wrong())
+    } else {
+        Ok(places)
     }
 }

@@ -1,4 +1,4 @@
-//! The claims of a study, as checks that anybody can repeat: one file per family of checks.
+//! The claims of a study, as checks that readers can repeat: one file per family of checks.
 
 mod check;
 mod known;
@@ -32,13 +32,13 @@ pub use known::{Cause, Evidence, Known};
 pub struct Claim {
     /// The claim, in a sentence.
     pub says: String,
-    /// Where the claim is made.
+    /// The place of the claim in the paper.
     pub source: String,
     /// The paper's own number or wording.
     pub theirs: String,
     /// The origin of the bounds.
     pub bounds: BoundsOf,
-    /// The lower bound of its check, if it has one.
+    /// The lower bound of its check.
     pub at_least: Option<f64>,
     /// The upper bound.
     pub at_most: Option<f64>,
@@ -46,7 +46,7 @@ pub struct Claim {
     pub model_check: bool,
     /// The reason why it fails, if that was investigated.
     pub known: Option<Known>,
-    /// The reason why it may not be measured, if there is one.
+    /// The reason why it may not be measured.
     pub not_measured: Option<String>,
     #[serde(skip)]
     check: Arc<dyn Check>,
@@ -103,8 +103,8 @@ pub struct JudgedClaim<'s> {
 }
 
 impl JudgedClaim<'_> {
-    /// Returns the reason why it does not hold, as far as the study gives one: the cause, its evidence
-    /// and an explanation.
+    /// Returns the reason why it does not hold, as far as the study gives one: the cause, its
+    /// evidence and an explanation.
     pub fn reason(&self) -> Option<String> {
         let known = self.claim.known.as_ref();
         let known = known.map(|known| format!("{}: {}", known.kind(), known.why));

@@ -6,7 +6,7 @@ use std::{fmt, io};
 use diskarm_core::text::InputError;
 use diskarm_results::output_file::OutputError;
 
-/// Why a study cannot be read, run or reported. Displays as one line.
+/// An error that prevents a study from being read, run or reported. Displays as one line.
 #[derive(Debug)]
 pub enum StudyError {
     /// The study file is wrong, or an output would replace an input.
@@ -15,7 +15,7 @@ pub enum StudyError {
     Cell {
         /// The study and the cell: `fig3.toml: policy = SSTF, rate = 40`.
         place: String,
-        /// What is wrong, in one line.
+        /// The problem, in one line.
         why: String,
     },
     /// It was stopped.
@@ -24,7 +24,7 @@ pub enum StudyError {
     Busy(PathBuf),
     /// The results folder was written by another version of the program.
     OtherVersion {
-        /// The file in it that says so.
+        /// The file in it that contains the version.
         path: PathBuf,
         /// The version that wrote it.
         found: String,
@@ -35,7 +35,7 @@ pub enum StudyError {
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The problem.
         why: String,
     },
     /// A file or folder cannot be read or written.

@@ -158,7 +158,7 @@ pub fn names(expression: &str) -> impl Iterator<Item = &str> {
 /// `text` with each placeholder replaced.
 ///
 /// # Errors
-/// What is expected of an expression without a value.
+/// The expectation for an expression without a value.
 pub fn fill(text: &str, known: &Names<'_>) -> Result<Scalar, String> {
     let mut filled = String::new();
     let mut rest = text;
@@ -189,7 +189,7 @@ fn evaluate(expression: &str, known: &Names<'_>) -> Result<Scalar, String> {
 /// one.
 ///
 /// # Errors
-/// What is expected of a name without a number, or of a result that is not finite.
+/// The expectation for a name without a number, or for a result that is not finite.
 pub fn product(expression: &str, number: impl Fn(&str) -> Option<f64>) -> Result<f64, String> {
     let mut value = 1.0;
     let mut divides = false;

@@ -20,7 +20,7 @@ pub enum Scale {
     Log10,
 }
 
-/// What the horizontal axis of a figure shows.
+/// The quantity on the horizontal axis of a chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Across {
     /// The numbers of the axis along which the lines go.
@@ -38,7 +38,7 @@ pub struct Figure {
     pub title: String,
     /// The axis along which the lines go.
     pub along: usize,
-    /// What is on the horizontal axis.
+    /// The quantity on the horizontal axis.
     pub x: Across,
     /// Its label.
     pub x_label: String,
@@ -156,7 +156,7 @@ impl RawFigure {
         })
     }
 
-    /// What is on the horizontal axis, and the axis along which the lines go.
+    /// Returns the quantity on the horizontal axis, and the axis along which the lines go.
     fn across(
         &self,
         axes: &[Axis],
@@ -233,7 +233,7 @@ pub struct Map {
     pub y_label: String,
     /// The number at the top of the vertical axis; it begins at 0.
     pub y_most: f64,
-    /// What the colours mean.
+    /// The meaning of the colours.
     pub values: String,
     /// The bounds between the colours, ascending.
     pub bounds: Vec<f64>,
@@ -300,7 +300,7 @@ impl RawMap {
     }
 }
 
-/// Whether the kept values of `axis` are two or more different numbers.
+/// Returns true if the kept values of `axis` are two or more different numbers.
 fn has_width(axis: &Axis, is_kept: impl Fn(usize) -> bool) -> bool {
     let kept = axis.values.iter().enumerate();
     let kept = kept.filter(|(place, _)| is_kept(*place));
@@ -321,7 +321,7 @@ pub struct Density {
     pub title: String,
     /// The middle of each bin, ascending, and its share of all that was observed.
     pub bins: Vec<(f64, Metric)>,
-    /// What the bins are bins of, with its unit.
+    /// The quantity of the bins, with its unit.
     pub x_label: String,
     /// The label of the vertical axis.
     pub y_label: String,

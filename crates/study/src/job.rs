@@ -30,7 +30,7 @@ pub(crate) struct Job {
     input: Input,
     scanning: Scanning,
     sizes: Range<SectorCount>,
-    /// The digest of its trace, if any.
+    /// The digest of its trace.
     trace: Option<Arc<str>>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Shared {
 
 impl Job {
     /// # Errors
-    /// What is wrong with the cell, in a line.
+    /// A problem of the cell, in one line.
     pub(crate) fn new(inputs: &Inputs, shared: &mut Shared) -> Result<Self, String> {
         let system = shared.system(inputs)?;
         let policy = PolicyConfig::parse(&inputs.policy, "cell.policy");
@@ -98,7 +98,7 @@ impl Job {
         hex(&hasher.finalize())
     }
 
-    /// The digest of its trace, if any.
+    /// The digest of its trace.
     pub(crate) fn trace_digest(&self) -> Option<&str> {
         self.trace.as_deref()
     }
@@ -106,7 +106,7 @@ impl Job {
     /// Measures one run, with the requests of `seed`.
     ///
     /// # Errors
-    /// What is wrong with it, in a line.
+    /// A problem of the cell, in one line.
     pub(crate) fn measure(&self, seed: u64, stop: Stop<'_>) -> Result<Figures, String> {
         let mut input = self.input.clone();
         match &mut input {
@@ -137,7 +137,7 @@ impl Job {
             /// Those of drives of other models.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             others: Vec<&'a str>,
-            /// What stands in front of the drive.
+            /// The devices in front of the drive.
             #[serde(skip_serializing_if = "Option::is_none")]
             tower: Option<String>,
             policy: String,
@@ -185,7 +185,7 @@ impl Job {
         let identity = Identity {
             specification: &self.system.drive.text,
             others: self
-                .model
+                .system
                 .others()
                 .iter()
                 .map(|other| &*other.text)

@@ -25,7 +25,7 @@ pub(crate) use scan::Scanning;
 pub enum Measure {
     /// Response times and their parts.
     Responses,
-    /// The same, and the disks and caches of the device.
+    /// Response times, and the disks and caches of the device.
     Parts,
     /// The time to reach blocks.
     Access,
@@ -72,7 +72,7 @@ impl Measure {
     /// at `scanning`, and only [`Self::Predictions`] at `sizes`.
     ///
     /// # Errors
-    /// Why the cell cannot be simulated, in a line.
+    /// The reason why the cell cannot be simulated, in one line.
     pub(crate) fn run(
         self,
         simulation: &Simulation<'_>,

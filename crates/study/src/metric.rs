@@ -41,7 +41,7 @@ impl Column {
         }
     }
 
-    /// The same column as that of a bin about `middle`.
+    /// Returns the column as that of a bin about `middle`.
     pub(crate) fn of_bin(self, middle: f64) -> Self {
         Self {
             middle: Some(middle),
@@ -128,7 +128,7 @@ fn known(columns: &[Column]) -> Vec<&str> {
 pub struct MeasureInfo {
     /// Its name, the value of `measure`.
     pub name: &'static str,
-    /// What it measures, in one line.
+    /// A description, in one line.
     pub summary: &'static str,
     /// Its columns: names that end in their units, and titles in figures. `until_ci95` applies to
     /// the first.

@@ -95,7 +95,7 @@ impl Study {
     /// Writes `results.csv` and `results.json` into `folder`, each completely or not at all.
     ///
     /// # Errors
-    /// When one cannot be written, or is an input of the study.
+    /// If one cannot be written, or is an input of the study.
     pub fn write(&self, results: &Results<'_>, folder: &Folder) -> Result<(), StudyError> {
         folder.write("results.csv", self.csv(results).as_bytes())?;
         folder.write("results.json", self.json(results).as_bytes())

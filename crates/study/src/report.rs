@@ -34,7 +34,7 @@ impl Report {
     /// The report of a study and its results.
     ///
     /// # Errors
-    /// When a drive's specification or a trace, whose digests it shows, can no longer be read.
+    /// If a drive's specification or a trace, whose digests it shows, can no longer be read.
     pub fn of(study: &Study, results: &Results<'_>) -> Result<Self, StudyError> {
         let inputs = Inputs::of(study, results)?;
         let claims = Claims::of(study, results);
@@ -69,7 +69,7 @@ impl Report {
     /// not at all.
     ///
     /// # Errors
-    /// When one cannot be written, or is an input of the study.
+    /// If one cannot be written, or is an input of the study.
     pub fn write(&self, folder: &Folder) -> Result<(), StudyError> {
         if !self.drawings.is_empty() {
             let figures = folder.path().join(FIGURES);

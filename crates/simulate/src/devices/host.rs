@@ -1,4 +1,4 @@
-//! A host queue inside a tower.
+//! A host queue inside a stack of devices.
 
 use diskarm_core::host::Host;
 use diskarm_core::sched::{Knowledge, PolicyConfig};

@@ -1,5 +1,5 @@
-//! Parameters that pairs and arrays share (failures of members, their rebuild, the stripe unit), and
-//! the metrics of their disks.
+//! Parameters that pairs and arrays share (failures of members, their rebuild, the stripe unit),
+//! and the metrics of their disks.
 
 use diskarm_core::device::{DiskWork, RedundancyWork, Work};
 use diskarm_core::redundancy::Failure;
@@ -11,7 +11,8 @@ use crate::parts::{CellFormat, PartKind, PartMetric};
 
 /// The latest failure: more than a rebuild takes with a thousandth of the time.
 const MAX_HOURS: f64 = 10_000.0;
-/// The minimum share of the time for a rebuild, which then pauses 999 times as long as a step takes.
+/// The minimum share of the time for a rebuild, which then pauses 999 times as long as a step
+/// takes.
 const MIN_SHARE: f64 = 0.001;
 const REBUILD: &str = "a share of the time from 0.1 % to 100 %, such as \"50 %\"";
 

@@ -93,7 +93,7 @@ const ROUTINGS: &[&str] = &[
 ];
 /// The size of the parts that keep their order, in bytes: several tracks.
 const UNIT_BYTES: u64 = 1 << 20;
-/// What a rebuild reads and writes at once, in bytes.
+/// The size of a step of a rebuild, in bytes.
 const REBUILT_BYTES: u64 = 64 << 10;
 
 #[derive(Debug)]
@@ -104,7 +104,7 @@ fn read(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     Ok(Box::new(Mirrored(mirroring(2, step, args)?)))
 }
 
-/// What a rebuild of a pair reads and writes at once.
+/// Returns the size of a step of a rebuild.
 pub(super) fn rebuilt_at_once(context: Context<'_>) -> SectorCount {
     let disk = context.disk();
     SectorCount((REBUILT_BYTES / disk.sector.0).clamp(1, disk.sectors.0))
@@ -237,13 +237,14 @@ fn pivot(text: &str, context: Context<'_>) -> Option<Lbn> {
 }
 
 fn expected_pivot(context: Context<'_>) -> &'static str {
-    match context.is_drive() {
-        true => PIVOT,
-        false => PIVOT_OF_ARRAY,
+    if context.is_drive() {
+        PIVOT
+    } else {
+        PIVOT_OF_ARRAY
     }
 }
 
-/// The first block behind the first half of the cylinders.
+/// Returns the first block after the first half of the cylinders.
 fn middle_cylinder(drive: &Model) -> Lbn {
     let layout = drive.layout();
     let half = layout.cylinders() / 2;
@@ -269,8 +270,8 @@ impl Config for Mirrored {
     }
 }
 
-/// Pair `index` of `pairs` pairs: its disks are consecutive, and its spare is behind
-/// all disks of pairs.
+/// Pair `index` of `pairs` pairs: its disks are consecutive, and its spare is behind Builds pair
+/// `index` of `pairs` pairs: its disks are consecutive, and its spare follows all disks of
 pub(super) fn pair(
     mirroring: &Mirroring,
     below: &Below<'_>,

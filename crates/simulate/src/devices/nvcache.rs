@@ -114,7 +114,7 @@ const BYTES: u64 = 8 << 20;
 #[derive(Debug)]
 struct Cache {
     caching: Caching,
-    /// The pair behind it; `None` if it stands in front of any device.
+    /// The pair below it; `None` if any other device is below it.
     pair: Option<Mirroring>,
 }
 

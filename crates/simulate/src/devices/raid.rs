@@ -1,4 +1,4 @@
-//! Disk arrays in a tower: stripes over what is behind them.
+//! Disk arrays in a stack of devices: stripes over the devices below.
 
 use diskarm_core::mirror::Mirroring;
 use diskarm_core::raid::{Level, Raid, Striping};

@@ -406,7 +406,7 @@ impl Subject {
 }
 
 /// Prefixes of metrics that grow with the queue: in a saturated cell they exceed those of any
-/// other. Saturation says nothing about other metrics, such as shares and parts of service.
+/// other. Saturation does not determine other metrics, such as shares and parts of service.
 const ENDLESS: &[&str] = &[
     "response_ms_",
     "reads_response_ms_",

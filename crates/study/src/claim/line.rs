@@ -18,8 +18,8 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Returns the estimates along it, with the numbers of the axis; `None` for a saturated cell if the
-    /// metric grows without bound. Other cells without the metric are left out.
+    /// Returns the estimates along it, with the numbers of the axis; `None` for a saturated cell if
+    /// the metric grows without bound. Other cells without the metric are left out.
     pub(super) fn estimates<'r>(
         &self,
         results: &'r Results<'_>,
@@ -145,7 +145,8 @@ pub(super) fn along(
     Some(between(mean, interval(low), interval(high)))
 }
 
-/// Returns the ends of the 95 % interval over `numbers`; if one number is infinite, so are both ends.
+/// Returns the ends of the 95 % interval over `numbers`; if one number is infinite, so are both
+/// ends.
 fn interval(numbers: Vec<f64>) -> [f64; 2] {
     if let Some(endless) = numbers.iter().find(|number| number.is_infinite()) {
         return [*endless; 2];

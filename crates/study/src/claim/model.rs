@@ -42,8 +42,8 @@ impl Check for Power {
     }
 }
 
-/// Returns the p that brings x^-p nearest to the metric over its value at x = 1, by least squares: the
-/// curve is fitted, not its logarithm (liu05 section 5.3.3, table 5.1).
+/// Returns the p that brings x^-p nearest to the metric over its value at x = 1, by least squares:
+/// the curve is fitted, not its logarithm (liu05 section 5.3.3, table 5.1).
 fn exponent(steps: &[(f64, Option<f64>)]) -> Option<Reached> {
     let (_, one) = steps.iter().find(|(x, _)| *x == 1.0)?;
     let one = (*one)?;
@@ -130,7 +130,8 @@ impl Check for BirthDeath {
     }
 }
 
-/// Returns the mean response time at `load`, in mean services of one request; `None` if it is saturated.
+/// Returns the mean response time at `load`, in mean services of one request; `None` if it is
+/// saturated.
 fn response(load: f64, power: f64) -> Option<f64> {
     birth_death::response(load, &birth_death::services(1.0, power))
 }

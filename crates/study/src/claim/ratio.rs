@@ -117,9 +117,9 @@ impl Check for Ratio {
     }
 }
 
-/// Returns the ratios of `of` to `to` in `cells`, matched on the axes that neither names. If the metric
-/// grows without bound in saturation, the ratio is infinite where only `of` is saturated, and 0
-/// where only `to` is. `None` where a metric is missing, or both are 0.
+/// Returns the ratios of `of` to `to` in `cells`, matched on the axes that neither names. If the
+/// metric grows without bound in saturation, the ratio is infinite where only `of` is saturated,
+/// and 0 where only `to` is. `None` where a metric is missing, or both are 0.
 pub(super) fn ratios(
     results: &Results<'_>,
     metric: Metric,
@@ -169,9 +169,9 @@ fn groups(all: Vec<(Point, Option<Estimate>)>, over: usize) -> Vec<Group> {
     groups
 }
 
-/// Returns the geometric mean of ratios, replication by replication. The mean of the reciprocals is its
-/// reciprocal, so that it does not matter which side is the base. `None` without any ratios, and
-/// where one is infinite and another is 0.
+/// Returns the geometric mean of ratios, replication by replication. The mean of the reciprocals is
+/// its reciprocal, so that it does not matter which side is the base. `None` without any ratios,
+/// and where one is infinite and another is 0.
 fn mean(all: &[&Estimate]) -> Option<Estimate> {
     let of_all = |value: &dyn Fn(&Estimate) -> f64| {
         let logarithms = all.iter().map(|estimate| value(estimate).ln());
@@ -389,7 +389,7 @@ struct Gain {
     subject: Subject,
     of: Selection,
     to: Selection,
-    /// Where the ratio is taken that those in `cells` are compared with.
+    /// The side of the reference ratio, with which those in `cells` are compared.
     than: Selection,
 }
 

@@ -69,9 +69,9 @@ impl Level {
     }
 }
 
-/// Returns the load at which the metric first reaches `level`; `None` is a saturated load, above every level. Between
-/// two loads the reciprocal is interpolated linearly, as that of a response time is linear near
-/// saturation. `None` without loads.
+/// Returns the load at which the metric first reaches `level`; `None` is a saturated load, above
+/// every level. Between two loads the reciprocal is interpolated linearly, as that of a response
+/// time is linear near saturation. `None` without loads.
 fn reached(steps: &[(f64, Option<f64>)], level: f64) -> Option<Reached> {
     let is_beyond = |(_, value): &(f64, Option<f64>)| value.is_none_or(|value| value >= level);
     let (last, _) = *steps.last()?;
@@ -122,8 +122,9 @@ fn overtaking(
         .map(|(x, difference)| (*x, Some(difference)));
     along(&steps.collect::<Vec<_>>(), overtaken)
 }
-/// Returns the amount by which the first is above the second. If the metric grows without bound, a saturated cell
-/// is above one that is not saturated by `f64::MAX`; two saturated cells cannot be compared.
+/// Returns the amount by which the first is above the second. If the metric grows without bound, a
+/// saturated cell is above one that is not saturated by `f64::MAX`; two saturated cells cannot be
+/// compared.
 fn difference([of, to]: [&Outcome; 2], metric: Metric, is_endless: bool) -> Option<Estimate> {
     let endless = |sign: f64, like: &Estimate| Estimate {
         mean: sign * f64::MAX,
@@ -148,8 +149,8 @@ fn difference([of, to]: [&Outcome; 2], metric: Metric, is_endless: bool) -> Opti
     }
 }
 
-/// Returns the load at which the difference becomes positive: interpolated, or between two loads if one of them is
-/// saturated. `None` if there are no differences.
+/// Returns the load at which the difference becomes positive: interpolated, or between two loads if
+/// one of them is saturated. `None` if there are no differences.
 fn overtaken(steps: &[(f64, Option<f64>)]) -> Option<Reached> {
     let known: Vec<(f64, f64)> = steps
         .iter()
@@ -209,8 +210,8 @@ impl Check for Saturates {
     }
 }
 
-/// Returns the limit: between the first saturated load and the load below it; unbounded if no load is
-/// saturated. `None` without loads.
+/// Returns the limit: between the first saturated load and the load below it; unbounded if no load
+/// is saturated. `None` without loads.
 fn kept_up(line: &Line, results: &Results<'_>) -> Option<Load> {
     let is_saturated = |(_, point): &(f64, Point)| results.at(point).is_saturated;
     let (last, _) = line.steps.last()?;

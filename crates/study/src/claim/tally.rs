@@ -158,8 +158,8 @@ impl<'b> Tally<'b> {
     }
 }
 
-/// Formats a number with two digits of its interval, `1.115 ± 0.010`, or with `text` if it has none.
-/// A number that differs from a bound by more than its interval differs in these digits, too.
+/// Formats a number with two digits of its interval, `1.115 ± 0.010`, or with `text` if it has
+/// none. A number that differs from a bound by more than its interval differs in these digits, too.
 pub(super) fn estimate_text(estimate: &Estimate, text: impl Fn(f64) -> String) -> String {
     let alone = text(estimate.mean);
     match estimate.half_width {

@@ -104,7 +104,7 @@ fn judge(claim: &str, means: [[&[f64]; 3]; 3]) -> Judged {
     judge_of("response_ms_mean", claim, means)
 }
 
-/// The same for another column; NaN stands for an absent value.
+/// Judges a claim about another column; NaN represents an absent value.
 fn judge_of(column: &str, claim: &str, means: [[&[f64]; 3]; 3]) -> Judged {
     let (axes, columns) = (axes(), columns());
     let cells = cells(&axes);

@@ -128,7 +128,7 @@ pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures
 /// A drive that has just served the first request of a workload's first stream, or the first few.
 pub(super) struct Placed {
     pub(super) drive: Drive,
-    /// When it finished them.
+    /// The time when it finished them.
     pub(super) now: Instant,
     /// The further requests of the first stream.
     pub(super) rest: Requests,

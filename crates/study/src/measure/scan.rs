@@ -225,7 +225,7 @@ pub(crate) struct Scanning {
     pub believed: Option<Model>,
     pub place: Place,
     pub settings: Settings,
-    /// Whether a pair is rebuilt with what is read.
+    /// True if a pair is rebuilt with what is read.
     pub rebuild: bool,
 }
 
@@ -245,7 +245,7 @@ impl Scanning {
     /// As the table says, with `drive`. A key whose value is `none` is as good as absent.
     ///
     /// # Errors
-    /// What is wrong with it, in a line.
+    /// A problem of the cell, in one line.
     pub fn new(table: &BTreeMap<String, String>, drive: &System) -> Result<Self, String> {
         if let Some(stray) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
             return Err(wrong(

@@ -20,7 +20,7 @@ pub struct Drawing {
     pub title: String,
     /// The drawing.
     pub svg: String,
-    /// The same for narrow pages.
+    /// The drawing for narrow pages.
     pub(super) narrow_svg: String,
     pub(super) numbers: Html,
 }

@@ -1,4 +1,4 @@
-//! How to reproduce a study: its command, version, inputs and file.
+//! Instructions to reproduce a study: its command, version, inputs and file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ pub struct Inputs {
 
 impl Inputs {
     /// # Errors
-    /// When a drive or a trace can no longer be read.
+    /// If a drive or a trace can no longer be read.
     pub fn of(study: &Study, results: &Results<'_>) -> Result<Self, StudyError> {
         let (mut inputs, mut shared) = (Self::default(), Shared::default());
         let mut seen = BTreeSet::new();

@@ -94,7 +94,7 @@ pub fn grid(rows: &Heads<'_>, columns: &Heads<'_>, cell: impl Fn(usize, usize) -
 
 /// Some cells of a study that lie in one plane, or along one axis.
 pub struct Plane<const N: usize> {
-    /// What they share: `Drive: HP C2247, ...`; empty if there are no other axes.
+    /// The values that they share: `Drive: HP C2247, ...`; empty without other axes.
     pub label: String,
     /// The labels of the values that they share.
     pub words: Vec<String>,
