@@ -151,7 +151,7 @@ fn run_disks(
 fn drive(args: &Args, name: &str) -> Result<System, Error> {
     let found = System::parse(name).map_err(|error| error.calling("URL"))?;
     let drive = args.changes.of_system(found)?;
-    if args.inside && drive.is_one_drive() {
+    if args.in_firmware && drive.is_one_drive() {
         drive.single_drive("URL")?;
     }
     if args.depth > drive.drive.spec.queue.depth as usize {

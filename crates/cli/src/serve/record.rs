@@ -29,7 +29,7 @@ pub fn begin<D: Tapped + 'static>(
     };
     let system = setting.system()?;
     let blocks = BlockConverter::new(system.disk(), &system.name)?;
-    let part = files.place("--record", path)?.begin()?;
+    let part = files.output("--record", path)?.begin()?;
     let file = part.file().try_clone();
     let file = file.map_err(|source| part.failed(source))?;
     let (recorder, tap) = Recorder::start(file, path, format, blocks)?;
