@@ -4,8 +4,8 @@ use std::env;
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
 
-use diskarm_initiator::Credentials;
 use diskarm_serve::iscsi::Accounts;
+use diskarm_transport::iscsi::Credentials;
 
 use crate::error::Error;
 

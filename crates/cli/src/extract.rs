@@ -6,8 +6,8 @@ mod target;
 
 use std::path::Path;
 
-use diskarm_extract::suite::{self, Described, Options, Stopped};
-use diskarm_extract::{Broken, Comparison, Effort};
+use diskarm_extract::suite::{self, MeasuredDrive, Options, RunError};
+use diskarm_extract::{Comparison, Effort, TransportError};
 use diskarm_results::extracted::{Extracted, compared};
 use diskarm_simulate::Model;
 
@@ -66,8 +66,8 @@ pub struct Args {
     allow_writes: Option<String>,
 
     /// Write even if the drive holds data, such as a partition table or a file system
-    #[arg(long, alias = "over-content", requires = "allow_writes")]
-    overwrite_data: bool,
+    #[arg(long, requires = "allow_writes")]
+    over_content: bool,
 
     /// Log in to an iSCSI target with the names and secrets (CHAP) of file:PATH or env
     ///
@@ -124,9 +124,9 @@ pub fn run(args: Args) -> Result<(), Error> {
 fn compare(first: &str, second: &str, json: bool) -> Result<(), Error> {
     let found = |name| Model::find(name).map_err(|error| error.calling("--compare"));
     let (one, other) = (found(first)?, found(second)?);
-    let mut open = suite::not_determined(&one.text)?;
-    open.extend(suite::not_determined(&other.text)?);
-    let comparison = Comparison::of(&one.spec, &other.spec)?;
+    let mut open = suite::undetermined_keys(&one.text)?;
+    open.extend(suite::undetermined_keys(&other.text)?);
+    let comparison = Comparison::new(&one.spec, &other.spec)?;
     let compared = compared(first, second, &comparison, &open);
     match json {
         true => output::print_json(&compared)?,
@@ -159,7 +159,7 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
         Ok(drive)
     };
     // A drive that may not be written to is refused before anything is measured.
-    connect(SEED).map_err(|broken: Broken| Error::Drive(broken.to_string()))?;
+    connect(SEED).map_err(|broken: TransportError| Error::Drive(broken.to_string()))?;
     let ended = suite::run(&mut connect, &mut checkpoint, &mut keeper);
     ended.map_err(|stopped| failed(url, &stopped, keeper.path()))?;
 
@@ -168,7 +168,7 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
         Some(stem) => stem.to_string_lossy().into_owned(),
         None => checkpoint.identity.name(),
     };
-    let described = Described::of(&checkpoint, &name);
+    let described = MeasuredDrive::new(&checkpoint, &name);
     let mut written: Vec<String> = path.iter().map(|path| (*path).to_owned()).collect();
     if let (Ok(described), Some(place)) = (&described, place) {
         place.write(&described.text())?;
@@ -207,7 +207,7 @@ fn html(text: &str) -> Result<String, &'static str> {
 
 /// What may be done to the data of a real drive.
 fn writes(args: &Args) -> Writes {
-    match (&args.allow_writes, args.overwrite_data) {
+    match (&args.allow_writes, args.over_content) {
         (None, _) => Writes::Forbidden,
         (Some(_), false) => Writes::Empty,
         (Some(_), true) => Writes::Any,
@@ -256,7 +256,7 @@ fn begun(url: &str, target: &Target, args: &Args) -> Result<suite::Checkpoint, E
 }
 
 /// The error of a run that ended early.
-fn failed(url: &str, stopped: &Stopped, kept: Option<&str>) -> Error {
+fn failed(url: &str, stopped: &RunError, kept: Option<&str>) -> Error {
     let kept = kept.filter(|path| Path::new(path).is_file());
     Error::Drive(match kept {
         Some(path) => {

@@ -16,13 +16,13 @@ const APART: usize = 7;
 /// Visits cylinders near a place with as many sectors a track, one after the other: each as often
 /// as any other.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Alike {
+pub(crate) struct EquivalentCylinders {
     /// The cylinders, by that of the place.
     around: BTreeMap<u32, Vec<u32>>,
     visits: usize,
 }
 
-impl Alike {
+impl EquivalentCylinders {
     /// The first track of the next cylinder.
     pub fn next(&mut self, layout: &Layout, place: &Track) -> Track {
         let cylinders = self
@@ -95,7 +95,7 @@ mod tests {
         for (at, count) in [(0, 61), (24 * 40, 61), (24 * 79, 41), (24 * 80 + 30, 20)] {
             let cylinder = layout.extent(Lbn(at)).cylinder.0;
             let place = idle::beginning(&layout, cylinder).unwrap();
-            let mut alike = Alike::default();
+            let mut alike = EquivalentCylinders::default();
             let mut visit = || alike.next(&layout, &place).cylinder();
             let visited: BTreeSet<u32> = (0..count).map(|_| visit()).collect();
             assert_eq!(visited.len(), count, "block {at}");

@@ -7,7 +7,7 @@ use diskarm_core::spec::{Key, Kind, Spec, Value};
 use diskarm_core::text::InputError;
 use diskarm_core::units::{Angle, Cylinder, Lbn, SectorCount, Span};
 
-use crate::Observable;
+use crate::ObservableTimes;
 
 /// How two specifications differ.
 #[derive(Clone, Debug)]
@@ -71,16 +71,16 @@ impl Comparison {
     ///
     /// # Errors
     /// A layout contradicts itself.
-    pub fn of(first: &Spec, second: &Spec) -> Result<Self, InputError> {
+    pub fn new(first: &Spec, second: &Spec) -> Result<Self, InputError> {
         let layouts = [
             Layout::new(&first.geometry)?,
             Layout::new(&second.geometry)?,
         ];
         Ok(Self {
             values: values(first, second),
-            layout: LayoutDifference::of(&layouts[0], &layouts[1]),
-            reads: SeekDifference::of(first, second, Op::Read),
-            writes: SeekDifference::of(first, second, Op::Write),
+            layout: LayoutDifference::new(&layouts[0], &layouts[1]),
+            reads: SeekDifference::new(first, second, Op::Read),
+            writes: SeekDifference::new(first, second, Op::Write),
             sums: sums(first, second),
         })
     }
@@ -88,8 +88,8 @@ impl Comparison {
 
 /// The sums that both have, in the order of the first.
 fn sums(first: &Spec, second: &Spec) -> Vec<(&'static str, [Span; 2])> {
-    let others = Observable::of(second).sums();
-    let both = Observable::of(first).sums().into_iter();
+    let others = ObservableTimes::new(second).sums();
+    let both = ObservableTimes::new(first).sums().into_iter();
     let both = both.filter_map(|(name, first)| {
         let (_, second) = others.iter().find(|(other, _)| *other == name)?;
         Some((name, [first, *second]))
@@ -116,7 +116,7 @@ fn values(first: &Spec, second: &Spec) -> Vec<Difference> {
 
 impl LayoutDifference {
     /// Walks both layouts, track by track.
-    pub fn of(first: &Layout, second: &Layout) -> Self {
+    pub fn new(first: &Layout, second: &Layout) -> Self {
         let blocks = first.sectors().min(second.sectors());
         let mut found = Self {
             blocks,
@@ -166,7 +166,7 @@ impl LayoutDifference {
     }
 
     /// The same except for the numbers of cylinders, which begin elsewhere.
-    pub fn is_equal_but_for_numbers(&self) -> bool {
+    pub fn is_equal_up_to_numbering(&self) -> bool {
         self.is_equal() || self.cylinders_higher.is_some()
     }
 }
@@ -178,7 +178,7 @@ fn turn(a: Angle, b: Angle) -> f64 {
 }
 
 impl SeekDifference {
-    fn of(first: &Spec, second: &Spec, op: Op) -> Self {
+    fn new(first: &Spec, second: &Spec, op: Op) -> Self {
         let cylinders = first.geometry.cylinders.min(second.geometry.cylinders);
         let times = [first, second].map(|spec| SeekTimes::new(&spec.mechanics, cylinders));
         let mut found = Self {

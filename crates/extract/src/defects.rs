@@ -32,31 +32,32 @@ use diskarm_wire::command::{AddressFormat, Size};
 use diskarm_wire::defect::{self, Address, Header10, Header12};
 use serde::{Deserialize, Serialize};
 
-use crate::{Disk, Error, Place};
+use crate::{Disk, Error, PhysicalAddress};
 
-/// The sector of a [`Place`] that stands for a whole track.
+/// The sector of a [`PhysicalAddress`] that stands for a whole track.
 pub const WHOLE_TRACK: u32 = u32::MAX;
 
 /// Lists of defects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Defects {
     /// Those known when the drive was made.
-    pub primary: Vec<Place>,
+    pub primary: Vec<PhysicalAddress>,
     /// Those found since.
-    pub grown: Vec<Place>,
+    pub grown: Vec<PhysicalAddress>,
 }
 
 impl Defects {
     /// All of them, each once, in ascending order.
-    pub fn all(&self) -> Vec<Place> {
-        let all: BTreeSet<Place> = self.primary.iter().chain(&self.grown).copied().collect();
+    pub fn all(&self) -> Vec<PhysicalAddress> {
+        let all: BTreeSet<PhysicalAddress> =
+            self.primary.iter().chain(&self.grown).copied().collect();
         all.into_iter().collect()
     }
 }
 
 /// What became of listed defects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fates {
+pub struct DefectCounts {
     /// Blocks skip them.
     pub slipped: u64,
     /// Their blocks are elsewhere.
@@ -88,7 +89,7 @@ pub fn read(disk: &mut Disk<'_>) -> Result<Defects, Error> {
 }
 
 /// One list, in the first format that the drive has.
-fn list(disk: &mut Disk<'_>, primary: bool) -> Result<Vec<Place>, Error> {
+fn list(disk: &mut Disk<'_>, primary: bool) -> Result<Vec<PhysicalAddress>, Error> {
     let mut refused = None;
     for format in [AddressFormat::PhysicalSector, AddressFormat::BytesFromIndex] {
         for size in [Size::Ten, Size::Twelve] {
@@ -107,7 +108,7 @@ fn in_format(
     disk: &mut Disk<'_>,
     primary: bool,
     (size, format): (Size, AddressFormat),
-) -> Result<Vec<Place>, Error> {
+) -> Result<Vec<PhysicalAddress>, Error> {
     let mut places = Vec::new();
     // The 10-byte command has no index: one look tells all.
     while places.len() < DEFECTS_MAX {
@@ -180,14 +181,14 @@ fn malformed(reason: String) -> Error {
     }
 }
 
-fn place(address: Address, sector_bytes: u64) -> Result<Place, Error> {
+fn place(address: Address, sector_bytes: u64) -> Result<PhysicalAddress, Error> {
     let (place, sector) = match address {
         Address::PhysicalSector(place) => (place, place.offset),
         Address::BytesFromIndex(place) if place.offset == WHOLE_TRACK => (place, WHOLE_TRACK),
         Address::BytesFromIndex(place) => (place, (u64::from(place.offset) / sector_bytes) as u32),
         _ => return Err(malformed("a block address".to_owned())),
     };
-    Ok(Place {
+    Ok(PhysicalAddress {
         cylinder: place.cylinder,
         head: place.head,
         sector,
@@ -198,11 +199,11 @@ fn place(address: Address, sector_bytes: u64) -> Result<Place, Error> {
 ///
 /// # Errors
 /// The geometry is none.
-pub fn fates(geometry: &Geometry, defects: &[Place]) -> Result<Fates, InputError> {
+pub fn count(geometry: &Geometry, defects: &[PhysicalAddress]) -> Result<DefectCounts, InputError> {
     let layout = Layout::new(geometry)?;
     let slipped: BTreeSet<Unit> = layout.slipped().collect();
     let reallocated: BTreeSet<Unit> = layout.reallocated().map(|(from, _)| from).collect();
-    let mut fates = Fates::default();
+    let mut fates = DefectCounts::default();
     let mut seen = BTreeSet::new();
     for defect in defects {
         let Some(at) = sector(&layout, *defect) else {
@@ -232,7 +233,7 @@ pub fn fates(geometry: &Geometry, defects: &[Place]) -> Result<Fates, InputError
 }
 
 /// The sector at a place, or the first one of the whole track; `None` if the layout has none there.
-pub(crate) fn sector(layout: &Layout, at: Place) -> Option<Pba> {
+pub(crate) fn sector(layout: &Layout, at: PhysicalAddress) -> Option<Pba> {
     let cylinder = Cylinder(at.cylinder);
     let sectors = layout.track_sectors(cylinder)?;
     let first = Pba {

@@ -41,7 +41,7 @@ use serde::{Deserialize, Serialize};
 use crate::pairs::{Access, Pairs};
 use crate::threshold::span;
 use crate::track::Track;
-use crate::{Disk, Effort, Error, Estimate, Setup, Timed, idle};
+use crate::{CommandTimes, Disk, Effort, Error, Estimate, Setup, idle};
 
 /// Services of reads from the buffer; nothing of what the buffer did not do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -257,7 +257,7 @@ impl<'a, 'd> Bench<'a, 'd> {
     /// The services of a command, repeated, if they agree.
     fn services(
         &mut self,
-        mut once: impl FnMut(&mut Self) -> Result<Timed, Error>,
+        mut once: impl FnMut(&mut Self) -> Result<CommandTimes, Error>,
     ) -> Result<Option<Services>, Error> {
         self.agreeing(|bench| Ok(once(bench)?.service()))
     }
@@ -281,7 +281,7 @@ impl<'a, 'd> Bench<'a, 'd> {
     /// Reads that the buffer serves, of one sector and of more.
     fn read_hits(
         &mut self,
-        mut once: impl FnMut(&mut Self, u16) -> Result<Timed, Error>,
+        mut once: impl FnMut(&mut Self, u16) -> Result<CommandTimes, Error>,
     ) -> Result<ReadHits, Error> {
         let mut found = ReadHits::default();
         let Some(one) = self.services(|bench| once(bench, 1))? else {
@@ -301,7 +301,7 @@ impl<'a, 'd> Bench<'a, 'd> {
     fn fresh(&mut self) -> Track {
         let layout = self.pairs.layout;
         let max = SectorCount(1 + u64::from(LARGE[0]));
-        let mut track = self.pairs.alike.next(layout, &self.places[0]);
+        let mut track = self.pairs.equivalent.next(layout, &self.places[0]);
         if track.first() + max > Lbn(layout.sectors().0) {
             // The disk's last cylinder, or one of its last few if cylinders are that small.
             track = self.places[0].clone();
@@ -311,7 +311,7 @@ impl<'a, 'd> Bench<'a, 'd> {
 
     /// A read of `sectors` blocks that read-ahead has brought, after a read or after a write
     /// elsewhere.
-    fn read_ahead_hit(&mut self, sectors: u16, behind_write: bool) -> Result<Timed, Error> {
+    fn read_ahead_hit(&mut self, sectors: u16, behind_write: bool) -> Result<CommandTimes, Error> {
         let first = self.fresh().first();
         self.pairs.send(Access::Read, first, 1)?;
         self.rest(LONG);
@@ -325,7 +325,7 @@ impl<'a, 'd> Bench<'a, 'd> {
     }
 
     /// A read of `sectors` blocks that have just been read.
-    fn reread_hit(&mut self, sectors: u16) -> Result<Timed, Error> {
+    fn reread_hit(&mut self, sectors: u16) -> Result<CommandTimes, Error> {
         let first = self.fresh().first();
         self.read(first, sectors)?;
         self.rest(Span::ZERO);
@@ -333,7 +333,7 @@ impl<'a, 'd> Bench<'a, 'd> {
     }
 
     /// A read of a block that has just been written.
-    fn written_hit(&mut self) -> Result<Timed, Error> {
+    fn written_hit(&mut self) -> Result<CommandTimes, Error> {
         let at = self.fresh().first();
         self.pairs.send(Access::Write, at, 1)?;
         self.rest(Span::ZERO);
@@ -347,7 +347,7 @@ impl<'a, 'd> Bench<'a, 'd> {
         self.pairs.rest(min + span(random));
     }
 
-    fn read(&mut self, at: Lbn, sectors: u16) -> Result<Timed, Error> {
+    fn read(&mut self, at: Lbn, sectors: u16) -> Result<CommandTimes, Error> {
         let timed = self.pairs.disk.read(at, sectors)?;
         self.pairs.saw(Access::Read, at, sectors, &timed);
         Ok(timed)
@@ -355,7 +355,11 @@ impl<'a, 'd> Bench<'a, 'd> {
 
     /// A write of `sectors` that may be taken in by the write cache, after a read from the media
     /// or a write that is there.
-    fn write_hit(&mut self, (before, sectors): (Access, u16), far: Far) -> Result<Timed, Error> {
+    fn write_hit(
+        &mut self,
+        (before, sectors): (Access, u16),
+        far: Far,
+    ) -> Result<CommandTimes, Error> {
         let from = self.fresh();
         let at = match far {
             Far::Here => from.clone(),
@@ -377,7 +381,7 @@ impl<'a, 'd> Bench<'a, 'd> {
         self.write(at, sectors)
     }
 
-    fn write(&mut self, at: Lbn, sectors: u16) -> Result<Timed, Error> {
+    fn write(&mut self, at: Lbn, sectors: u16) -> Result<CommandTimes, Error> {
         let timed = self.pairs.disk.write(at, sectors)?;
         self.pairs.saw(Access::Write, at, sectors, &timed);
         Ok(timed)

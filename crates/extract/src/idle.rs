@@ -206,7 +206,7 @@ impl Rests {
             }
         };
         let end = layout.extent(end.min(last));
-        Track::at(layout, end.cylinder.0, end.head.0)
+        Track::find(layout, end.cylinder.0, end.head.0)
     }
 }
 
@@ -224,7 +224,7 @@ pub(crate) fn beginning(layout: &Layout, cylinder: u32) -> Option<Track> {
     if cylinder >= layout.cylinders() {
         return None;
     }
-    let tracks = (0..layout.surfaces()).filter_map(|head| Track::at(layout, cylinder, head));
+    let tracks = (0..layout.surfaces()).filter_map(|head| Track::find(layout, cylinder, head));
     tracks.min_by_key(Track::first)
 }
 
@@ -338,7 +338,7 @@ fn enough_tied(chance: f64) -> u32 {
 /// Whether the buffer has the block `far` beyond the first of a cylinder like that of `place`,
 /// after a rest after a read of the first.
 fn has(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64, rest: Span) -> Result<bool, Error> {
-    let track = pairs.alike.next(pairs.layout, place);
+    let track = pairs.equivalent.next(pairs.layout, place);
     let first = track.first();
     let at = first + SectorCount(far);
     if at.0 >= pairs.layout.sectors().0 {

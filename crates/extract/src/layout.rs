@@ -34,7 +34,7 @@ mod walk;
 
 /// A layout, and what it leaves open.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Found {
+pub struct MeasuredLayout {
     /// The layout.
     #[serde(with = "crate::serial::geometry")]
     pub geometry: Geometry,
@@ -66,9 +66,9 @@ impl std::fmt::Display for Method {
 
 /// A layout, how it was found, and why not otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Chosen {
+pub struct LayoutFinding {
     /// The layout.
-    pub found: Found,
+    pub found: MeasuredLayout,
     /// The first way that led to one.
     pub method: Method,
     /// Why the ways before it did not, a sentence each.
@@ -84,7 +84,7 @@ pub struct Chosen {
 ///
 /// # Errors
 /// The transport failed, or no way leads to a layout: the reasons are told.
-pub fn measure(disk: &mut Disk<'_>, period_ns: f64, seed: u64) -> Result<Chosen, Error> {
+pub fn measure(disk: &mut Disk<'_>, period_ns: f64, seed: u64) -> Result<LayoutFinding, Error> {
     refuse_emulated(disk)?;
     let defects = reason(defects::read(disk))?;
     let listed = defects.as_ref().map(Defects::all).unwrap_or_default();
@@ -104,7 +104,7 @@ pub fn measure(disk: &mut Disk<'_>, period_ns: f64, seed: u64) -> Result<Chosen,
         });
         match reason(found)? {
             Ok(found) => {
-                return Ok(Chosen {
+                return Ok(LayoutFinding {
                     found,
                     method,
                     refused,
@@ -138,7 +138,7 @@ fn refuse_emulated(disk: &mut Disk<'_>) -> Result<(), Error> {
 /// The result, or the reason against it in words, unless nothing more can be measured.
 fn reason<T>(result: Result<T, Error>) -> Result<Result<T, String>, Error> {
     match result {
-        Err(error @ Error::Broken(_)) => Err(error),
+        Err(error @ Error::Transport(_)) => Err(error),
         result => Ok(result.map_err(|error| error.to_string())),
     }
 }

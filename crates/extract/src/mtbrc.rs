@@ -246,7 +246,7 @@ pub(crate) fn in_zone(
 fn route(pairs: &mut Pairs<'_, '_>, kind: Kind, place: &Track) -> Result<(Track, Track), Error> {
     let mut last = None;
     for _ in 0..20 {
-        let from = pairs.alike.next(pairs.layout, place);
+        let from = pairs.equivalent.next(pairs.layout, place);
         // Where the head is when Y comes.
         let rests = pairs.rests(kind.accesses.0, &from);
         let Some(rests) = rests else { continue };
@@ -254,8 +254,10 @@ fn route(pairs: &mut Pairs<'_, '_>, kind: Kind, place: &Track) -> Result<(Track,
             To::SameTrack => Some(rests.clone()),
             To::OtherTrack => (0..pairs.layout.surfaces())
                 .filter(|head| *head != rests.head())
-                .find_map(|head| Track::at(pairs.layout, rests.cylinder(), head)),
-            To::Cylinders(count) => Track::at(pairs.layout, rests.cylinder() + count, rests.head()),
+                .find_map(|head| Track::find(pairs.layout, rests.cylinder(), head)),
+            To::Cylinders(count) => {
+                Track::find(pairs.layout, rests.cylinder() + count, rests.head())
+            }
         };
         let Some(to) = to else { continue };
         let is_whole = from.is_whole() && to.is_whole();

@@ -4,17 +4,17 @@ use diskarm_core::units::{Instant, Span};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::{Broken, Data, Reply, Transport};
+use crate::{Data, Reply, Transport, TransportError};
 
 /// Sees the ends of commands late or early, by normal deviates: noise of a host's clock, for tests
 /// of what measurements make of it.
-pub struct Noisy<'a> {
+pub struct NoisyTransport<'a> {
     behind: Box<dyn Transport + 'a>,
     deviation: Span,
     generator: Pcg64Mcg,
 }
 
-impl<'a> Noisy<'a> {
+impl<'a> NoisyTransport<'a> {
     /// With so large a standard deviation. An end is never seen before its command was sent.
     pub fn new(behind: Box<dyn Transport + 'a>, deviation: Span, seed: u64) -> Self {
         Self {
@@ -32,8 +32,8 @@ impl<'a> Noisy<'a> {
     }
 }
 
-impl Transport for Noisy<'_> {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+impl Transport for NoisyTransport<'_> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         let mut reply = self.behind.execute(command, data)?;
         let late = Span::from_ns((self.normal() * self.deviation.as_ns() as f64) as i64);
         reply.ended = reply.ended.shifted(late).max(reply.sent);

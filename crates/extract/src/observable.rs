@@ -9,7 +9,7 @@ use diskarm_core::spec::{Spec, WriteCache};
 use diskarm_core::units::{Cylinder, Span};
 
 /// The observable sums of a specification.
-pub struct Observable<'a> {
+pub struct ObservableTimes<'a> {
     spec: &'a Spec,
     times: SeekTimes,
     /// From the end of the media transfer to the end of a read of one sector.
@@ -26,9 +26,9 @@ struct Command {
     data: Span,
 }
 
-impl<'a> Observable<'a> {
+impl<'a> ObservableTimes<'a> {
     /// Of a specification.
-    pub fn of(spec: &'a Spec) -> Self {
+    pub fn new(spec: &'a Spec) -> Self {
         let (o, bus) = (&spec.overheads, &spec.bus);
         let connects = |time| {
             if bus.never_disconnect {

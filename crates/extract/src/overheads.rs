@@ -251,7 +251,7 @@ impl<'a, 'd> Leads<'a, 'd> {
         let place = idle::zones(self.setup.layout)[0].clone();
         let mut threshold = Threshold::default();
         for _ in 0..max {
-            let track = self.pairs.alike.next(self.setup.layout, &place);
+            let track = self.pairs.equivalent.next(self.setup.layout, &place);
             self.pairs.send(Access::Write, track.first(), 1)?;
             let lead = threshold.aim(narrow, self.pairs.uniform());
             if let Some(trial) = self.pairs.catch_next(Access::Write, 1, lead.max(1e3))? {

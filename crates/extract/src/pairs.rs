@@ -15,13 +15,13 @@ use diskarm_core::units::{Lbn, SectorCount, Span};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::alike::Alike;
+use crate::alike::EquivalentCylinders;
 use crate::clock::Clock;
 use crate::idle::Rests;
 use crate::rotation::{Rotation, warm_up};
 use crate::threshold::{Found, Threshold, span};
 use crate::track::Track;
-use crate::{Disk, Error, Timed};
+use crate::{CommandTimes, Disk, Error};
 
 /// What a command does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub(crate) struct Pairs<'a, 'd> {
     /// Where the head is then, unless it stays on the track of the read.
     pub rests: Option<Rests>,
     /// Where commands go that must not meet what earlier ones left.
-    pub alike: Alike,
+    pub equivalent: EquivalentCylinders,
     /// Whether the ends of reads scatter.
     pub scatters: bool,
     /// The host's delay, about, and how far it is off that.
@@ -103,7 +103,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
             generator,
             idle: Span::ZERO,
             rests: None,
-            alike: Alike::default(),
+            equivalent: EquivalentCylinders::default(),
             scatters: rotation.scatter_ns > SCATTERS,
             delay: 0.0,
             jitter: 0.0,
@@ -141,7 +141,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
     }
 
     /// Reads or writes on the media.
-    pub fn send(&mut self, access: Access, at: Lbn, sectors: u16) -> Result<Timed, Error> {
+    pub fn send(&mut self, access: Access, at: Lbn, sectors: u16) -> Result<CommandTimes, Error> {
         let timed = match access {
             Access::Read => self.disk.read_media(at, sectors)?,
             Access::Write => self.disk.write_media(at, sectors)?,
@@ -156,7 +156,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
     }
 
     /// Takes note of a command.
-    pub fn saw(&mut self, access: Access, at: Lbn, sectors: u16, timed: &Timed) {
+    pub fn saw(&mut self, access: Access, at: Lbn, sectors: u16, timed: &CommandTimes) {
         let host = timed.sent.as_ns() as f64 - self.last.ended - self.last.rested;
         // The first command follows none that was timed.
         let is_first = self.last.ended == 0.0;
@@ -254,7 +254,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
     /// It failed otherwise, or too many did.
     pub fn is_unreadable<T>(&mut self, result: &Result<T, Error>) -> Result<bool, Error> {
         match result {
-            Err(error) if error.is_of_medium() && self.unreadable < UNREADABLE => {
+            Err(error) if error.is_medium_error() && self.unreadable < UNREADABLE => {
                 self.unreadable += 1;
                 Ok(true)
             }

@@ -105,7 +105,7 @@ pub(crate) fn warm_up(disk: &mut Disk<'_>, generator: &mut Pcg64Mcg) -> Result<(
     for _ in 0..20 {
         let at = random_block(disk, generator);
         match disk.read(at, 1) {
-            Err(error) if !error.is_of_medium() => return Err(error),
+            Err(error) if !error.is_medium_error() => return Err(error),
             _ => {}
         }
     }

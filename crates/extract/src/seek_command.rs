@@ -309,7 +309,7 @@ fn ends(layout: &Layout, outer: u32, distance: u32, last: u32) -> Option<(Lbn, L
     let there = shifts.flatten().filter(|at| at + distance <= last);
     let pairs = there.filter_map(|at| {
         let from = idle::beginning(layout, at)?;
-        let same = Track::at(layout, at + distance, from.head());
+        let same = Track::find(layout, at + distance, from.head());
         let is_same = same.is_some();
         let to = same.or_else(|| idle::beginning(layout, at + distance))?;
         Some((is_same, (from.first(), to.first())))

@@ -21,7 +21,11 @@ const PLACES: [u64; 3] = [1, 50, 95];
 ///
 /// # Panics
 /// If `sectors` is 0 or more than a thousandth of the disk.
-pub fn sequential(spec: &Spec, op: Op, sectors: SectorCount) -> Result<Span, InputError> {
+pub fn mean_sequential_response(
+    spec: &Spec,
+    op: Op,
+    sectors: SectorCount,
+) -> Result<Span, InputError> {
     let blocks = spec.geometry.sectors.0;
     assert!((1..=blocks / 1000).contains(&sectors.0), "{sectors:?}");
     let mut sum = Span::ZERO;

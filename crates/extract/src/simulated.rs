@@ -8,11 +8,11 @@ use diskarm_wire::Command;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::{Broken, Data, Reply, Transport};
+use crate::{Data, Reply, Transport, TransportError};
 
 /// How long the host takes between the end of a command and the sending of the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Host {
+pub struct HostDelay {
     /// At least.
     pub min: Span,
     /// At most; the delay is uniform between the two.
@@ -21,20 +21,20 @@ pub struct Host {
 
 /// A drive of the model behind a logical unit, in virtual time: a second of the drive takes far
 /// less than a second.
-pub struct Simulated {
+pub struct SimulatedDrive {
     unit: Unit<Single>,
     now: Instant,
-    host: Host,
+    host: HostDelay,
     generator: Pcg64Mcg,
     sent: u64,
 }
 
-impl Simulated {
+impl SimulatedDrive {
     /// A drive as `spec` describes it, which has turned by a random angle when the clock begins.
     ///
     /// # Errors
     /// The specification contradicts itself.
-    pub fn new(spec: &Spec, host: Host, seed: u64) -> Result<Self, InputError> {
+    pub fn new(spec: &Spec, host: HostDelay, seed: u64) -> Result<Self, InputError> {
         Self::realistic(spec, host, seed, Realism::default())
     }
 
@@ -44,7 +44,7 @@ impl Simulated {
     /// See [`Self::new`].
     pub fn realistic(
         spec: &Spec,
-        host: Host,
+        host: HostDelay,
         seed: u64,
         realism: Realism,
     ) -> Result<Self, InputError> {
@@ -93,8 +93,8 @@ impl Simulated {
     }
 }
 
-impl Transport for Simulated {
-    fn execute(&mut self, command: &[u8], mut data: Data<'_>) -> Result<Reply, Broken> {
+impl Transport for SimulatedDrive {
+    fn execute(&mut self, command: &[u8], mut data: Data<'_>) -> Result<Reply, TransportError> {
         let delay = self.delay();
         self.now += delay;
         let sent = self.now;

@@ -21,12 +21,12 @@ use diskarm_core::units::Span;
 use serde::{Deserialize, Serialize};
 
 pub use checkpoint::{Checkpoint, Outcome, Record};
-pub use described::{Described, Found};
-pub use findings::{Between, Findings, WriteSeeks};
-pub use how::{How, not_determined};
+pub use described::{MeasuredDrive, MeasuredValue};
+pub use findings::{Findings, MtbrcFinding, WriteSeeks};
+pub use how::{Provenance, undetermined_keys};
 pub use table::{MEASUREMENTS, Measurement};
 
-use crate::{Broken, Cost, Disk, Effort, Error, Identity, Transport};
+use crate::{Cost, Disk, Effort, Error, Identity, Transport, TransportError};
 use bench::Bench;
 use watched::Watched;
 
@@ -43,7 +43,7 @@ pub struct Options {
 
 /// Opens a connection to the drive. The seed is for what a simulated drive and its host do at
 /// random.
-pub type Connect<'a> = dyn FnMut(u64) -> Result<Box<dyn Transport>, Broken> + 'a;
+pub type Connect<'a> = dyn FnMut(u64) -> Result<Box<dyn Transport>, TransportError> + 'a;
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug)]
@@ -63,24 +63,24 @@ pub struct Progress {
 /// Who wants to know how a run goes.
 pub trait Observer {
     /// Called in the beginning of each measurement and after each command.
-    fn at(&mut self, progress: &Progress);
+    fn progressed(&mut self, progress: &Progress);
 
     /// Called after each measurement, to keep the checkpoint.
     ///
     /// # Errors
     /// It could not be kept; the run ends.
-    fn keep(&mut self, checkpoint: &Checkpoint) -> Result<(), String>;
+    fn save(&mut self, checkpoint: &Checkpoint) -> Result<(), String>;
 }
 
 /// Why a run ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stopped {
+pub enum RunError {
     /// The transport failed. The checkpoint has all measurements before this one.
     Transport {
         /// During which measurement; `None` in the beginning.
         during: Option<&'static str>,
         /// Why.
-        broken: Broken,
+        broken: TransportError,
     },
     /// The drive does not answer as a disk does.
     Drive(Error),
@@ -88,7 +88,7 @@ pub enum Stopped {
     Checkpoint(String),
 }
 
-impl std::fmt::Display for Stopped {
+impl std::fmt::Display for RunError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Transport { during, broken } => match during {
@@ -101,22 +101,22 @@ impl std::fmt::Display for Stopped {
     }
 }
 
-impl std::error::Error for Stopped {}
+impl std::error::Error for RunError {}
 
 /// Asks a drive who it is.
 ///
 /// # Errors
 /// The transport failed, or what answers is no disk.
-pub fn identity(connect: &mut Connect<'_>) -> Result<Identity, Stopped> {
-    let broken = |broken| Stopped::Transport {
+pub fn identity(connect: &mut Connect<'_>) -> Result<Identity, RunError> {
+    let broken = |broken| RunError::Transport {
         during: None,
         broken,
     };
     let mut transport = connect(0).map_err(broken)?;
-    let identity = Disk::new(&mut *transport).and_then(|mut disk| Identity::of(&mut disk));
+    let identity = Disk::new(&mut *transport).and_then(|mut disk| Identity::read(&mut disk));
     identity.map_err(|error| match error {
-        Error::Broken(error) => broken(error),
-        error => Stopped::Drive(error),
+        Error::Transport(error) => broken(error),
+        error => RunError::Drive(error),
     })
 }
 
@@ -128,7 +128,7 @@ pub fn run(
     connect: &mut Connect<'_>,
     checkpoint: &mut Checkpoint,
     observer: &mut dyn Observer,
-) -> Result<(), Stopped> {
+) -> Result<(), RunError> {
     for measurement in MEASUREMENTS {
         if checkpoint.record(measurement.name).is_some() {
             continue;
@@ -142,7 +142,7 @@ pub fn run(
             outcome,
             cost,
         });
-        observer.keep(checkpoint).map_err(Stopped::Checkpoint)?;
+        observer.save(checkpoint).map_err(RunError::Checkpoint)?;
     }
     Ok(())
 }
@@ -152,8 +152,8 @@ fn measure(
     connect: &mut Connect<'_>,
     checkpoint: &mut Checkpoint,
     observer: &mut dyn Observer,
-) -> Result<(Outcome, Cost), Stopped> {
-    let stopped = |broken| Stopped::Transport {
+) -> Result<(Outcome, Cost), RunError> {
+    let stopped = |broken| RunError::Transport {
         during: Some(measurement.name),
         broken,
     };
@@ -165,7 +165,7 @@ fn measure(
     let limits = budget::limits(checkpoint, measurement);
     let mut cost = Cost::default();
     let result = Disk::new(&mut watched).and_then(|disk| {
-        let mut disk = disk.limited(limits);
+        let mut disk = disk.with_limits(limits);
         let mut bench = Bench {
             disk: &mut disk,
             findings: &mut checkpoint.findings,
@@ -178,7 +178,7 @@ fn measure(
     });
     match result {
         Ok(()) => Ok((Outcome::Done, cost)),
-        Err(Error::Broken(broken @ Broken::Transport(_))) => Err(stopped(broken)),
+        Err(Error::Transport(broken @ TransportError::Lost(_))) => Err(stopped(broken)),
         Err(error) => Ok((Outcome::Failed(error.to_string()), cost)),
     }
 }

@@ -12,7 +12,7 @@ pub(crate) struct Track {
 
 impl Track {
     /// The track, if it holds blocks.
-    pub fn at(layout: &Layout, cylinder: u32, head: u32) -> Option<Self> {
+    pub fn find(layout: &Layout, cylinder: u32, head: u32) -> Option<Self> {
         let (cylinder, head) = (Cylinder(cylinder), Head(head));
         let pba = |sector| Pba {
             cylinder,
@@ -28,7 +28,7 @@ impl Track {
     }
 
     /// The track of which block `first` is the first.
-    pub fn of(layout: &Layout, first: Lbn) -> Self {
+    pub fn starting_at(layout: &Layout, first: Lbn) -> Self {
         let at = layout.extent(first);
         let is_here = |extent: &Extent| (extent.cylinder, extent.head) == (at.cylinder, at.head);
         Self::from(layout, first, is_here).expect("a block of its own")

@@ -6,12 +6,15 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{self, Key, Source, Spec, Value};
 use diskarm_core::units::{SectorCount, Span};
 use diskarm_extract::layout::translate;
-use diskarm_extract::suite::{self, Checkpoint, Described, How, Observer, Options, Progress};
+use diskarm_extract::suite::{
+    self, Checkpoint, MeasuredDrive, Observer, Options, Progress, Provenance,
+};
 use diskarm_extract::{
-    Broken, Comparison, Cost, Disk, Effort, Error, Host, Observable, Simulated, Transport, timing,
+    Comparison, Cost, Disk, Effort, Error, HostDelay, ObservableTimes, SimulatedDrive, Transport,
+    TransportError, timing,
 };
 
-const HOST: Host = Host {
+const HOST: HostDelay = HostDelay {
     min: Span::from_ns(50_000),
     max: Span::from_ns(150_000),
 };
@@ -37,7 +40,7 @@ fn catalogued(name: &str) -> Spec {
 
 /// The specification that commands to the drive yield, and what they cost.
 fn extracted(given: &Spec, seed: u64) -> Result<(Spec, Cost), Error> {
-    let mut drive = Simulated::new(given, HOST, seed).unwrap();
+    let mut drive = SimulatedDrive::new(given, HOST, seed).unwrap();
     let mut disk = Disk::new(&mut drive)?;
     let geometry = translate::measure(&mut disk, &[])?.geometry;
     let layout = Layout::new(&geometry).expect("what is found is a layout");
@@ -67,7 +70,7 @@ fn what_is_extracted_is_what_the_drive_was_made_of() {
         let read = spec::parse(&text, name).unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert_eq!(read, found, "{name}");
 
-        let compared = Comparison::of(&given, &read).unwrap();
+        let compared = Comparison::new(&given, &read).unwrap();
         assert_eq!(compared.layout.first_elsewhere, None, "{name}");
         assert_eq!(compared.layout.other_track, SectorCount(0), "{name}");
         assert_eq!(compared.layout.blocks, given.geometry.sectors, "{name}");
@@ -88,17 +91,17 @@ fn what_is_extracted_is_what_the_drive_was_made_of() {
 struct Patient;
 
 impl Observer for Patient {
-    fn at(&mut self, _: &Progress) {}
+    fn progressed(&mut self, _: &Progress) {}
 
-    fn keep(&mut self, _: &Checkpoint) -> Result<(), String> {
+    fn save(&mut self, _: &Checkpoint) -> Result<(), String> {
         Ok(())
     }
 }
 
 /// What the whole suite finds in a drive.
-fn described(given: &Spec, seed: u64) -> Described {
-    let mut connect = |seed| -> Result<Box<dyn Transport>, Broken> {
-        Ok(Box::new(Simulated::new(given, HOST, seed).unwrap()))
+fn described(given: &Spec, seed: u64) -> MeasuredDrive {
+    let mut connect = |seed| -> Result<Box<dyn Transport>, TransportError> {
+        Ok(Box::new(SimulatedDrive::new(given, HOST, seed).unwrap()))
     };
     let options = Options {
         effort: Effort::Quick,
@@ -108,7 +111,7 @@ fn described(given: &Spec, seed: u64) -> Described {
     let identity = suite::identity(&mut connect).unwrap();
     let mut checkpoint = Checkpoint::new(&given.name, identity, options);
     suite::run(&mut connect, &mut checkpoint, &mut Patient).unwrap();
-    Described::of(&checkpoint, "found").unwrap()
+    MeasuredDrive::new(&checkpoint, "found").unwrap()
 }
 
 /// Two drives, and the facts of their buffers that no command tells.
@@ -145,9 +148,9 @@ fn the_suite_finds_what_two_drives_do() {
         let given = catalogued(name);
         let described = described(&given, 1);
         let found = &described.spec;
-        let compared = Comparison::of(&given, found).unwrap();
+        let compared = Comparison::new(&given, found).unwrap();
         assert!(compared.layout.is_equal(), "{name}: {:?}", compared.layout);
-        let sums = [&given, found].map(|spec| Observable::of(spec).sums());
+        let sums = [&given, found].map(|spec| ObservableTimes::new(spec).sums());
         for ((what, was), (_, is)) in sums[0].iter().zip(&sums[1]) {
             // Those with a seek have one per cent of its time.
             let allowed = if what.starts_with("seek") { 0.1 } else { 0.02 };
@@ -162,12 +165,12 @@ fn the_suite_finds_what_two_drives_do() {
         for told in facts {
             let key = Key::find(told.key).unwrap();
             let [was, is] = [&given, found].map(|spec| key.get(spec));
-            match told.how {
-                How::Measured { .. } => {
+            match told.provenance {
+                Provenance::Measured { .. } => {
                     let same = agree(was.as_ref(), is.as_ref());
                     assert!(same, "{name}: {}: {is:?}, given {was:?}", told.key);
                 }
-                How::Assumed(_) | How::Unknown(_) => undetermined.push(key.name()),
+                Provenance::Assumed(_) | Provenance::Unknown(_) => undetermined.push(key.name()),
             }
         }
         assert_eq!(undetermined, *open, "{name}");

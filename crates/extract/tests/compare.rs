@@ -12,7 +12,7 @@ fn catalogued(name: &str) -> Spec {
 fn a_specification_equals_itself() {
     for name in ["hp-c2247", "seagate-st41601n", "quantum-atlas-10k"] {
         let spec = catalogued(name);
-        let compared = Comparison::of(&spec, &spec).unwrap();
+        let compared = Comparison::new(&spec, &spec).unwrap();
         assert!(compared.values.is_empty());
         assert!(compared.layout.is_equal());
         assert_eq!(compared.layout.blocks, spec.geometry.sectors);
@@ -27,7 +27,7 @@ fn changed_values_are_named() {
     let mut other = spec.clone();
     other.overheads.read_completion += Span::from_us(1.0);
     other.buffer.segments = 3;
-    let compared = Comparison::of(&spec, &other).unwrap();
+    let compared = Comparison::new(&spec, &other).unwrap();
     let keys: Vec<_> = compared.values.iter().map(|value| value.key.path).collect();
     assert_eq!(keys, ["buffer.segments", "overheads.read_completion"]);
 }
@@ -38,7 +38,7 @@ fn a_wider_skew_turns_all_later_tracks_of_its_zone() {
     let mut other = spec.clone();
     let zone = &mut other.geometry.zones[0];
     zone.track_skew_sectors += 1.0;
-    let compared = Comparison::of(&spec, &other).unwrap().layout;
+    let compared = Comparison::new(&spec, &other).unwrap().layout;
     assert_eq!(compared.other_track, SectorCount(0));
     // Block 0 follows 17 reserved tracks of 13 a cylinder: its track is the fifth of its cylinder,
     // so that the first block that is turned against it is on the next one.
@@ -55,7 +55,7 @@ fn a_slip_moves_all_later_blocks_of_its_zone() {
     // The second: before it the first one has moved the blocks already.
     let slip = zone.slips.remove(1);
     let tracks = u64::from((zone.end_cylinder - zone.first_cylinder) * 13) - 65;
-    let compared = Comparison::of(&spec, &other).unwrap().layout;
+    let compared = Comparison::new(&spec, &other).unwrap().layout;
     let blocks = (tracks - (slip - 1)) * 56;
     assert_eq!(compared.other_track, SectorCount(blocks));
 }
@@ -71,15 +71,15 @@ fn cylinders_with_other_numbers_are_at_equal_places() {
         zone.first_cylinder += 1;
         zone.end_cylinder += 1;
     }
-    let layout = |first: &Spec, second: &Spec| Comparison::of(first, second).unwrap().layout;
+    let layout = |first: &Spec, second: &Spec| Comparison::new(first, second).unwrap().layout;
     let compared = layout(&spec, &other);
     assert_eq!(compared.other_track, spec.geometry.sectors);
-    assert!(!compared.is_equal() && compared.is_equal_but_for_numbers());
+    assert!(!compared.is_equal() && compared.is_equal_up_to_numbering());
     assert_eq!(compared.cylinders_higher, Some(1));
     assert_eq!(layout(&other, &spec).cylinders_higher, Some(-1));
     assert_eq!(layout(&other, &other).cylinders_higher, None);
     other.geometry.zones[7].slips.remove(1);
-    assert!(!layout(&spec, &other).is_equal_but_for_numbers());
+    assert!(!layout(&spec, &other).is_equal_up_to_numbering());
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn seek_curves_are_compared_at_every_distance() {
         panic!("another form")
     };
     first[4] += Span::from_us(25.0);
-    let reads = Comparison::of(&spec, &other).unwrap().reads;
+    let reads = Comparison::new(&spec, &other).unwrap().reads;
     let times = [Span::from_us(4270.0), Span::from_us(4295.0)];
     assert_eq!(reads.largest, (5, times));
     assert_eq!(reads.largest_relative, (5, times));

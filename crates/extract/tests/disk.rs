@@ -3,13 +3,13 @@
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{self, Spec};
 use diskarm_core::units::{Lbn, Span};
-use diskarm_extract::{Disk, Host, Simulated, Transport};
+use diskarm_extract::{Disk, HostDelay, SimulatedDrive, Transport};
 
 fn catalogued(name: &str) -> Spec {
     spec::parse(diskarm_drives::find(name).unwrap().text, name).unwrap()
 }
 
-const PROMPT: Host = Host {
+const PROMPT: HostDelay = HostDelay {
     min: Span::from_ns(100_000),
     max: Span::from_ns(100_000),
 };
@@ -18,11 +18,11 @@ const PROMPT: Host = Host {
 fn places_are_those_of_the_layout() {
     let spec = catalogued("hp-c2247");
     let layout = Layout::new(&spec.geometry).unwrap();
-    let mut drive = Simulated::new(&spec, PROMPT, 1).unwrap();
+    let mut drive = SimulatedDrive::new(&spec, PROMPT, 1).unwrap();
     let mut disk = Disk::new(&mut drive).unwrap();
     assert_eq!(disk.sectors(), spec.geometry.sectors);
     for at in (0..spec.geometry.sectors.0).step_by(100_003) {
-        let place = disk.place(Lbn(at)).unwrap();
+        let place = disk.physical_address(Lbn(at)).unwrap();
         let pba = layout.pba(Lbn(at));
         assert_eq!(
             (place.cylinder, u32::from(place.head)),
@@ -34,7 +34,7 @@ fn places_are_those_of_the_layout() {
 #[test]
 fn a_block_read_again_from_the_media_takes_whole_revolutions() {
     let spec = catalogued("hp-c2247");
-    let mut drive = Simulated::new(&spec, PROMPT, 1).unwrap();
+    let mut drive = SimulatedDrive::new(&spec, PROMPT, 1).unwrap();
     let mut disk = Disk::new(&mut drive).unwrap();
     let mut last = disk.read_media(Lbn(1000), 1).unwrap();
     for _ in 0..5 {
@@ -47,11 +47,11 @@ fn a_block_read_again_from_the_media_takes_whole_revolutions() {
 
 #[test]
 fn a_delay_of_the_host_is_between_its_bounds() {
-    let host = Host {
+    let host = HostDelay {
         min: Span::from_us(50.0),
         max: Span::from_us(150.0),
     };
-    let mut drive = Simulated::new(&catalogued("hp-c2247"), host, 3).unwrap();
+    let mut drive = SimulatedDrive::new(&catalogued("hp-c2247"), host, 3).unwrap();
     let mut before = drive.now();
     let mut disk = Disk::new(&mut drive).unwrap();
     let mut delays = Vec::new();

@@ -6,16 +6,18 @@ use diskarm_core::spec::{self, Spec};
 use diskarm_core::units::{Instant, Span};
 use diskarm_extract::seek::SeekPoint;
 use diskarm_extract::suite::{
-    self, Checkpoint, Described, How, Observer, Options, Outcome, Progress,
+    self, Checkpoint, MeasuredDrive, Observer, Options, Outcome, Progress, Provenance,
 };
-use diskarm_extract::{Broken, Comparison, Data, Effort, Host, Reply, Simulated, Transport};
+use diskarm_extract::{
+    Comparison, Data, Effort, HostDelay, Reply, SimulatedDrive, Transport, TransportError,
+};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 /// The drive that the guest of the command line's tests measures.
 const SMALL: &str = include_str!("../../cli/tests/cli/guest.toml");
 
-const HOST: Host = Host {
+const HOST: HostDelay = HostDelay {
     min: Span::from_ns(50_000),
     max: Span::from_ns(100_000),
 };
@@ -23,7 +25,7 @@ const HOST: Host = Host {
 /// Commands reach the drive later than they are sent, and their ends are seen later than they come:
 /// by a fixed time and an exponential deviate, and one in 500 by milliseconds.
 struct Late {
-    drive: Simulated,
+    drive: SimulatedDrive,
     generator: Pcg64Mcg,
 }
 
@@ -41,7 +43,7 @@ impl Late {
 }
 
 impl Transport for Late {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         let (before, after) = (self.by(0.06, 0.07), self.by(0.04, 0.03));
         self.drive.rest(before);
         let mut reply = self.drive.execute(command, data)?;
@@ -63,18 +65,18 @@ impl Transport for Late {
 struct Patient;
 
 impl Observer for Patient {
-    fn at(&mut self, _: &Progress) {}
+    fn progressed(&mut self, _: &Progress) {}
 
-    fn keep(&mut self, _: &Checkpoint) -> Result<(), String> {
+    fn save(&mut self, _: &Checkpoint) -> Result<(), String> {
         Ok(())
     }
 }
 
 fn measured(given: &Spec, seed: u64) -> Checkpoint {
-    let mut connect = |of: u64| -> Result<Box<dyn Transport>, Broken> {
+    let mut connect = |of: u64| -> Result<Box<dyn Transport>, TransportError> {
         let of = of ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Ok(Box::new(Late {
-            drive: Simulated::new(given, HOST, of).unwrap(),
+            drive: SimulatedDrive::new(given, HOST, of).unwrap(),
             generator: Pcg64Mcg::seed_from_u64(of + 1),
         }))
     };
@@ -102,8 +104,8 @@ fn a_host_that_is_late_finds_a_whole_specification() {
         }
         assert!(checkpoint.cost().time < Span::from_s(90.0), "seed {seed}");
         assert_eq!(checkpoint.findings.idle.unwrap().rest, Span::ZERO);
-        let found = Described::of(&checkpoint, "found").unwrap();
-        let compared = Comparison::of(&given, &found.spec).unwrap();
+        let found = MeasuredDrive::new(&checkpoint, "found").unwrap();
+        let compared = Comparison::new(&given, &found.spec).unwrap();
         assert!(compared.layout.is_equal(), "seed {seed}");
         assert!(compared.reads.mean < Span::from_ms(0.05), "seed {seed}");
         let times = SeekTimes::new(&given.mechanics, given.geometry.cylinders);
@@ -117,7 +119,7 @@ fn a_host_that_is_late_finds_a_whole_specification() {
         let off = seeks.points.iter().filter(is_off).count();
         assert!(off <= seeks.points.len() / 10, "seed {seed}: {off}");
         for value in &found.values {
-            let is_measured = matches!(value.how, How::Measured { .. });
+            let is_measured = matches!(value.provenance, Provenance::Measured { .. });
             let is_of_buffer = value.key.starts_with("buffer.");
             let differs = compared.values.iter().any(|one| one.key.path == value.key);
             assert!(

@@ -3,13 +3,14 @@
 use diskarm_core::spec::{self, Spec};
 use diskarm_core::units::{Instant, Span};
 use diskarm_extract::suite::{
-    self, Checkpoint, Described, How, MEASUREMENTS, Observer, Options, Outcome, Progress, Stopped,
+    self, Checkpoint, MEASUREMENTS, MeasuredDrive, Observer, Options, Outcome, Progress,
+    Provenance, RunError,
 };
-use diskarm_extract::{Broken, Data, Effort, Host, Reply, Simulated, Transport};
+use diskarm_extract::{Data, Effort, HostDelay, Reply, SimulatedDrive, Transport, TransportError};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-const HOST: Host = Host {
+const HOST: HostDelay = HostDelay {
     min: Span::from_ns(50_000),
     max: Span::from_ns(150_000),
 };
@@ -25,8 +26,8 @@ fn catalogued(name: &str) -> Spec {
 }
 
 /// A connection to a new drive.
-fn connected(spec: &Spec, seed: u64) -> Result<Box<dyn Transport>, Broken> {
-    Ok(Box::new(Simulated::new(spec, HOST, seed).unwrap()))
+fn connected(spec: &Spec, seed: u64) -> Result<Box<dyn Transport>, TransportError> {
+    Ok(Box::new(SimulatedDrive::new(spec, HOST, seed).unwrap()))
 }
 
 /// Ends a run after some measurements.
@@ -36,9 +37,9 @@ struct Interrupted {
 }
 
 impl Observer for Interrupted {
-    fn at(&mut self, _: &Progress) {}
+    fn progressed(&mut self, _: &Progress) {}
 
-    fn keep(&mut self, checkpoint: &Checkpoint) -> Result<(), String> {
+    fn save(&mut self, checkpoint: &Checkpoint) -> Result<(), String> {
         self.kept = checkpoint.text();
         self.left = self.left.checked_sub(1).ok_or("interrupted")?;
         Ok(())
@@ -88,12 +89,12 @@ fn a_run_that_is_interrupted_everywhere_finds_the_same() {
             kept: String::new(),
         };
         let stopped = suite::run(&mut |seed| connected(&spec, seed), &mut part, &mut once);
-        assert_eq!(stopped, Err(Stopped::Checkpoint("interrupted".to_owned())));
+        assert_eq!(stopped, Err(RunError::Checkpoint("interrupted".to_owned())));
         text = once.kept;
         assert_eq!(Checkpoint::parse(&text).unwrap().records.len(), done);
     }
     assert_eq!(text, whole.text());
-    let described = |checkpoint| Described::of(checkpoint, "found").unwrap().text();
+    let described = |checkpoint| MeasuredDrive::new(checkpoint, "found").unwrap().text();
     let continued = Checkpoint::parse(&text).unwrap();
     assert_eq!(described(&continued), described(&whole));
 }
@@ -115,23 +116,23 @@ fn bounds_of_a_head_switch_are_not_called_measured() {
         let mut checkpoint = begun(&given, OPTIONS);
         let connect = &mut |seed| connected(&given, seed);
         suite::run(connect, &mut checkpoint, &mut mechanics).unwrap_err();
-        let found = Described::of(&checkpoint, "found").unwrap();
+        let found = MeasuredDrive::new(&checkpoint, "found").unwrap();
         let how = |key| {
             let mut values = found.values.iter();
             values
                 .find(|value| value.key == key)
-                .map(|value| value.how.clone())
+                .map(|value| value.provenance.clone())
         };
         let switch = how("mechanics.head_switch").unwrap();
         let settle = how("mechanics.cylinder_settle");
         if !is_bound {
-            assert!(matches!(switch, How::Measured { .. }), "{switch}");
+            assert!(matches!(switch, Provenance::Measured { .. }), "{switch}");
             assert_eq!(settle, None);
             continue;
         }
         let settle = settle.unwrap();
-        assert!(matches!(&switch, How::Assumed(what) if what.contains("may take less")));
-        assert!(matches!(&settle, How::Assumed(what) if what.contains("at least")));
+        assert!(matches!(&switch, Provenance::Assumed(what) if what.contains("may take less")));
+        assert!(matches!(&settle, Provenance::Assumed(what) if what.contains("at least")));
         let [was, is] = [&given, &found.spec].map(|spec| &spec.mechanics);
         let little = Span::from_us(20.0);
         assert!(was.head_switch <= is.head_switch + little, "{switch}");
@@ -169,7 +170,11 @@ struct Faulty {
 }
 
 impl Faulty {
-    fn connected(spec: &Spec, fault: Fault, seed: u64) -> Result<Box<dyn Transport>, Broken> {
+    fn connected(
+        spec: &Spec,
+        fault: Fault,
+        seed: u64,
+    ) -> Result<Box<dyn Transport>, TransportError> {
         Ok(Box::new(Self {
             drive: connected(spec, seed)?,
             fault,
@@ -186,17 +191,17 @@ impl Faulty {
 }
 
 impl Transport for Faulty {
-    fn execute(&mut self, command: &[u8], mut data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], mut data: Data<'_>) -> Result<Reply, TransportError> {
         self.commands += 1;
         let is_capacity = command[0] == 0x25;
         let sent = self.later;
         match self.fault {
             Fault::Dies(after) if self.commands > after => {
-                return Err(Broken::Transport("the cable is out".to_owned()));
+                return Err(TransportError::Lost("the cable is out".to_owned()));
             }
             Fault::Hangs(after) if self.commands > after => {
                 self.later += Span::from_s(30.0);
-                return Err(Broken::Command("no end in time".to_owned()));
+                return Err(TransportError::Unanswered("no end in time".to_owned()));
             }
             Fault::Dawdles(max) => self.delay(max),
             Fault::Crawls => self.later += Span::from_s(3600.0),
@@ -231,7 +236,7 @@ impl Transport for Faulty {
 }
 
 /// A run on a drive with a fault.
-fn faulty(fault: Fault, options: Options) -> (Checkpoint, Result<(), Stopped>) {
+fn faulty(fault: Fault, options: Options) -> (Checkpoint, Result<(), RunError>) {
     let spec = catalogued("hp-c2247");
     let mut checkpoint = begun(&spec, options);
     let mut connect = |seed| Faulty::connected(&spec, fault, seed);
@@ -243,7 +248,7 @@ fn faulty(fault: Fault, options: Options) -> (Checkpoint, Result<(), Stopped>) {
 fn a_transport_that_dies_leaves_what_was_found() {
     // More than the commands of the rotation and the layout, fewer than those of the seeks.
     let (checkpoint, stopped) = faulty(Fault::Dies(1_000), OPTIONS);
-    let Err(Stopped::Transport { during, broken }) = stopped else {
+    let Err(RunError::Transport { during, broken }) = stopped else {
         panic!("{stopped:?}");
     };
     assert_eq!(
@@ -288,7 +293,7 @@ fn measurements_that_fail_do_not_keep_others_from_being_made() {
         let expected = "needs layout, which failed".to_owned();
         assert_eq!(*outcome(name), Outcome::Skipped(expected), "{name}");
     }
-    let error = Described::of(&checkpoint, "found").unwrap_err();
+    let error = MeasuredDrive::new(&checkpoint, "found").unwrap_err();
     assert!(error.contains("measuring layout failed"), "{error}");
 }
 
@@ -307,7 +312,7 @@ fn without_writes_nothing_is_written_and_all_else_is_found() {
         };
         assert_eq!(*outcome, expected, "{}", measurement.name);
     }
-    let text = Described::of(&checkpoint, "found").unwrap().text();
+    let text = MeasuredDrive::new(&checkpoint, "found").unwrap().text();
     assert!(text.contains("# Not determined: needs writes."), "{text}");
 }
 
@@ -360,13 +365,13 @@ struct Timekeeper {
 }
 
 impl Observer for Timekeeper {
-    fn at(&mut self, progress: &Progress) {
+    fn progressed(&mut self, progress: &Progress) {
         self.said.get_or_insert(progress.left);
         assert!(progress.left >= Span::ZERO && progress.cost.time >= self.took);
         self.took = progress.cost.time;
     }
 
-    fn keep(&mut self, _: &Checkpoint) -> Result<(), String> {
+    fn save(&mut self, _: &Checkpoint) -> Result<(), String> {
         Ok(())
     }
 }

@@ -6,12 +6,13 @@ use diskarm_core::spec::{self, Spec};
 use diskarm_core::units::{Instant, Lbn, Span};
 use diskarm_extract::layout::{timing, translate};
 use diskarm_extract::{
-    Broken, Cost, Data, Disk, Effort, Error, Host, Reply, Simulated, Transport, rotation,
+    Cost, Data, Disk, Effort, Error, HostDelay, Reply, SimulatedDrive, Transport, TransportError,
+    rotation,
 };
 use diskarm_wire::Sense;
 use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
 
-const HOST: Host = Host {
+const HOST: HostDelay = HostDelay {
     min: Span::from_ns(100_000),
     max: Span::from_ns(100_000),
 };
@@ -19,10 +20,10 @@ const HOST: Host = Host {
 const BUSY: u8 = 0x08;
 const CHECK_CONDITION: u8 = 0x02;
 
-fn drive() -> Simulated {
+fn drive() -> SimulatedDrive {
     let name = "hp-c2247";
     let spec: Spec = spec::parse(diskarm_drives::find(name).unwrap().text, name).unwrap();
-    Simulated::new(&spec, HOST, 1).unwrap()
+    SimulatedDrive::new(&spec, HOST, 1).unwrap()
 }
 
 fn sense(key: Key, code: Code) -> Vec<u8> {
@@ -36,7 +37,7 @@ fn sense(key: Key, code: Code) -> Vec<u8> {
 
 /// A drive that answers some commands with another status.
 struct Troubled {
-    drive: Simulated,
+    drive: SimulatedDrive,
     /// Commands before the trouble begins.
     good: u64,
     /// The status and sense data of the following commands; the last one's for ever if so.
@@ -59,7 +60,7 @@ impl Troubled {
 }
 
 impl Transport for Troubled {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         if self.good > 0 || self.trouble.is_empty() {
             self.good = self.good.saturating_sub(1);
             return self.drive.execute(command, data);
@@ -199,13 +200,13 @@ fn what_was_hard_to_read_has_been_read() {
 
 /// A drive whose commands end when it likes: how long each takes, by its number.
 struct Lying {
-    drive: Simulated,
+    drive: SimulatedDrive,
     service: fn(u64) -> Span,
     sent: u64,
 }
 
 impl Transport for Lying {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         let reply = self.drive.execute(command, data)?;
         self.sent += 1;
         Ok(Reply {
@@ -255,12 +256,12 @@ fn a_drive_that_lies_about_time_has_no_layout() {
 }
 
 /// A transport that breaks after a number of commands.
-struct Breaks(Simulated, u64);
+struct Breaks(SimulatedDrive, u64);
 
 impl Transport for Breaks {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         if self.1 == 0 {
-            return Err(Broken::Transport("the cable is gone".to_owned()));
+            return Err(TransportError::Lost("the cable is gone".to_owned()));
         }
         self.1 -= 1;
         self.0.execute(command, data)
@@ -281,10 +282,10 @@ fn a_broken_transport_ends_a_measurement() {
         let mut broken = Breaks(drive(), good);
         let mut disk = Disk::new(&mut broken).unwrap();
         let result = translate::measure(&mut disk, &[]);
-        assert!(matches!(result, Err(Error::Broken(_))), "{result:?}");
+        assert!(matches!(result, Err(Error::Transport(_))), "{result:?}");
         let mut broken = Breaks(drive(), good);
         let mut disk = Disk::new(&mut broken).unwrap();
         let result = timing::measure(&mut disk, 11_092_626.0, 1);
-        assert!(matches!(result, Err(Error::Broken(_))), "{result:?}");
+        assert!(matches!(result, Err(Error::Transport(_))), "{result:?}");
     }
 }

@@ -8,8 +8,8 @@ use diskarm_core::spec::{self, Spec};
 use diskarm_core::units::{Cylinder, Instant, Lbn, Span};
 use diskarm_extract::layout::{self, Method, timing};
 use diskarm_extract::{
-    Access, Broken, Data, Disk, Effort, Host, Reply, Setup, Simulated, Transport, idle, rotation,
-    seek, seek_command,
+    Access, Data, Disk, Effort, HostDelay, Reply, Setup, SimulatedDrive, Transport, TransportError,
+    idle, rotation, seek, seek_command,
 };
 use diskarm_wire::Sense;
 use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
@@ -52,7 +52,7 @@ const UPSETS: [Upset; 3] = [
 
 /// A drive that is disturbed before commands.
 struct Disturbed {
-    drive: Simulated,
+    drive: SimulatedDrive,
     upset: Upset,
     due: Instant,
     cold: u32,
@@ -61,12 +61,12 @@ struct Disturbed {
 
 impl Disturbed {
     fn new(spec: &Spec, upset: Upset) -> Self {
-        let host = Host {
+        let host = HostDelay {
             min: Span::from_ns(50_000),
             max: upset.host,
         };
         Self {
-            drive: Simulated::new(spec, host, 1).unwrap(),
+            drive: SimulatedDrive::new(spec, host, 1).unwrap(),
             upset,
             due: Instant::START,
             cold: 0,
@@ -97,7 +97,7 @@ impl Disturbed {
 }
 
 impl Transport for Disturbed {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         let late = self.late();
         // The drive has the command, and does nothing for a while.
         self.drive.rest(late);
@@ -201,10 +201,10 @@ fn seeks_are_found_all_the_same() {
 }
 
 /// A drive that cannot read one block in a thousand.
-struct Worn(Simulated);
+struct Worn(SimulatedDrive);
 
 impl Transport for Worn {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         const READ_10: u8 = 0x28;
         let mut reply = self.0.execute(command, data)?;
         if command[0] == READ_10 {
@@ -234,11 +234,11 @@ impl Transport for Worn {
 fn a_few_unreadable_blocks_do_not_matter() {
     let spec = catalogued("hp-c3323a");
     let layout = Layout::new(&spec.geometry).unwrap();
-    let host = Host {
+    let host = HostDelay {
         min: Span::from_us(50.0),
         max: Span::from_us(150.0),
     };
-    let mut drive = Worn(Simulated::new(&spec, host, 1).unwrap());
+    let mut drive = Worn(SimulatedDrive::new(&spec, host, 1).unwrap());
     let mut disk = Disk::new(&mut drive).unwrap();
     let rotation = rotation::measure(&mut disk, Effort::Normal, 1).unwrap();
     let idle = idle::measure(&mut disk, &layout, &rotation, 1).unwrap();
@@ -260,7 +260,7 @@ fn a_few_unreadable_blocks_do_not_matter() {
     }
     // Where every block counts, the failure is told.
     let error = timing::measure(&mut disk, rotation.period_ns, 1).unwrap_err();
-    assert!(error.is_of_medium(), "{error}");
+    assert!(error.is_medium_error(), "{error}");
 }
 
 /// Noise of a tenth of a millisecond leaves translated layouts what they are; reads alone cannot
@@ -268,12 +268,12 @@ fn a_few_unreadable_blocks_do_not_matter() {
 #[test]
 fn noise_is_told_where_it_is_too_much() {
     let spec = catalogued("sas-10k-900gb");
-    let host = Host {
+    let host = HostDelay {
         min: Span::from_us(50.0),
         max: Span::from_us(150.0),
     };
     let mut drive = Noisy {
-        drive: Simulated::new(&spec, host, 1).unwrap(),
+        drive: SimulatedDrive::new(&spec, host, 1).unwrap(),
         generator: Pcg64Mcg::seed_from_u64(1),
     };
     let mut disk = Disk::new(&mut drive).unwrap();
@@ -292,12 +292,12 @@ fn noise_is_told_where_it_is_too_much() {
 
 /// Ends are seen late or early, evenly, with a standard deviation of a tenth of a millisecond.
 struct Noisy {
-    drive: Simulated,
+    drive: SimulatedDrive,
     generator: Pcg64Mcg,
 }
 
 impl Transport for Noisy {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         let mut reply = self.drive.execute(command, data)?;
         let late = (self.generator.next_u64() % 346_000) as i64 - 173_000;
         reply.ended = reply.ended.shifted(Span::from_ns(late)).max(reply.sent);

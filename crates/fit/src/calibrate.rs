@@ -3,30 +3,23 @@
 //! [`calibrate()`] searches for the specification that makes the responses of a trace most likely.
 //! A [`Predictor`] follows the trace with a candidate; `likelihood` computes how likely each
 //! response was; `search` moves the candidate's numbers ([`Coordinate`]: overheads, bus rates,
-//! corrections to the seek curves) and adopts behaviours that explain more (`switch`). What the
-//! trace does not determine stays as given, and the [`Calibration`] lists it. [`edits()`] lists
-//! what was found as edits of the given specification's text.
+//! corrections to the seek curves) and adopts behaviours that explain more (`switch`). Numbers that
+//! the trace does not determine stay as given, and the [`Calibration`] lists them. [`edits()`]
+//! expresses the result as edits of the given specification's text.
 //!
 //! There are two kinds of traces ([`Clock`]). If the times between requests were measured too, the
 //! completions give the platter's angle throughout, and every response shows whether the arm came
 //! before or after its sector. If they are nominal, the angle of each request is unknown: its wait
 //! is uniform over a revolution, and overheads and seek times show in the edges.
 //!
-//! Nothing here is random, and all of it runs on one thread: the same trace gives the same numbers.
+//! Nothing is random and everything runs on one thread: the same trace gives the same numbers.
 //!
 //! [`Predictor`]: diskarm_core::predict::Predictor
 
-mod brent;
 mod candidate;
 mod certainty;
-mod chance;
-mod classes;
-mod covariance;
-mod curve;
-mod edits;
 mod held;
 mod likelihood;
-mod means;
 mod objective;
 mod parameter;
 mod search;
@@ -45,12 +38,11 @@ use diskarm_drives::text::Edit;
 pub use candidate::Coordinate;
 use candidate::{Candidate, Direction};
 use certainty::Certainty;
-pub use certainty::{Fitted, Quantity};
-pub use classes::Class;
-pub use covariance::{Covariance, Pair};
-pub use edits::edits;
+pub use certainty::{Covariance, Fitted, Pair, Quantity};
 pub use held::{Held, Kept, ROWS_A_NUMBER};
+pub use objective::Class;
 use objective::Objective;
+pub use parameter::edits;
 use search::Search;
 use trace::Trace;
 
@@ -69,16 +61,16 @@ pub struct Calibration {
     pub fitted: Vec<Fitted>,
     /// The covariance of these numbers.
     pub covariance: Covariance,
-    /// Numbers that it does not determine: keys stay as given, seek times are as their neighbours
-    /// suggest.
+    /// Numbers that the trace does not determine: keys stay as given, seek times follow their
+    /// neighbours.
     pub left: Vec<Quantity>,
-    /// Share of the requests that the fitted drive explains: their responses are more likely to be
-    /// what it does, with the scatter of its errors, than outliers.
+    /// Share of the requests that the fitted drive explains: their responses are more likely under
+    /// its predictions, with the scatter of its errors, than as outliers.
     pub explained_fraction: f64,
-    /// The number of the others, in all classes.
+    /// The number of requests that it does not explain.
     pub unexplained_requests: u64,
-    /// The classes of requests of which it leaves many unexplained, the most first: at least ten
-    /// requests, and a tenth of the class.
+    /// The classes in which it leaves at least ten requests, and a tenth of the class, unexplained;
+    /// the largest number first.
     pub unexplained: Vec<Class>,
     /// The comparison with the given drive on rows that were held back; `None` if the trace is too
     /// short for that.
@@ -100,17 +92,17 @@ pub enum Clock {
         /// The number of times the angle was lost and found again.
         breaks: u64,
     },
-    /// They were not measured, or the layout is that of another drive: no angle is known.
+    /// They were not measured, or the layout belongs to another drive: no angle is known.
     Nominal {
         /// See [`Self::Unbroken`].
         concentration: f64,
     },
 }
 
-/// Why a drive cannot be fitted to a trace.
+/// The reason that a drive cannot be fitted to a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unfit {
-    /// It has fewer rows than the specification has numbers to fit.
+    /// The trace has fewer rows than the specification has numbers to fit.
     TooShort {
         /// The number of rows.
         rows: usize,
@@ -198,7 +190,7 @@ pub fn calibrate(
         Continuity::Unknown => Clock::Nominal { concentration },
     };
     let classes = search.objective.classes(&search.candidate);
-    let explained_fraction = classes::explained_fraction(&classes);
+    let explained_fraction = objective::explained_fraction(&classes);
     if explained_fraction < MIN_EXPLAINED {
         return Err(Unfit::OtherDrive { explained_fraction });
     }
@@ -215,13 +207,14 @@ pub fn calibrate(
         left: certainty.left,
         explained_fraction,
         unexplained_requests: classes.iter().map(Class::unexplained).sum(),
-        unexplained: classes::standing_out(classes),
+        unexplained: objective::standing_out(classes),
         held,
         evaluations,
     })
 }
 
-/// The specification found, and how certain its numbers are; if nothing is kept, the given one.
+/// Returns the specification found and the certainty of its numbers; the given one if nothing is
+/// kept.
 fn settle(search: &mut Search<'_>, keeps_nothing: bool) -> (Spec, Certainty) {
     if keeps_nothing {
         let given = &search.candidate;
@@ -233,7 +226,7 @@ fn settle(search: &mut Search<'_>, keeps_nothing: bool) -> (Spec, Certainty) {
     (spec, certainty)
 }
 
-/// Whether an edit sets a time, the period or a curve.
+/// Returns true if an edit sets a time, the period or a curve.
 fn is_number(edit: &Edit) -> bool {
     let kind = Key::find(&edit.key).map(|key| key.kind);
     matches!(
@@ -242,7 +235,7 @@ fn is_number(edit: &Edit) -> bool {
     )
 }
 
-/// The clock of the trace, how concentrated its angles are, and how often it breaks.
+/// Returns the clock of the trace, the concentration of its angles, and the number of its breaks.
 fn clock(given: &Spec, layout: &Arc<Layout>, rows: &[Measured]) -> (Continuity, f64, u64) {
     let nothing = (Continuity::Unknown, 0.0, 0);
     let layout = Arc::clone(layout);
@@ -295,8 +288,8 @@ fn finish(search: &mut Search<'_>) {
     refine(search);
 }
 
-/// Moves the keys by less and less: the likelihood of buffered requests has sharp edges, from which
-/// only small steps lead away.
+/// Moves the keys by ever smaller steps: the likelihood of buffered requests has sharp edges, from
+/// which only small steps lead away.
 fn refine(search: &mut Search<'_>) {
     for scale in [1.0, 0.3, 0.1, 0.03] {
         search.sweep(&only_parameters(&search.candidate), scale, 5, 6);
@@ -321,7 +314,7 @@ fn run<'t>(
         evaluations += search.objective.evaluations.get();
         search
     });
-    // Of equals the first, which begins as given.
+    // The first of equals, which starts from the given specification.
     let best = begun.reduce(|best, next| if next.score > best.score { next } else { best });
     let mut search = best.expect("a start");
     search.objective.evaluations.set(evaluations);

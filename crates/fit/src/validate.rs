@@ -9,12 +9,12 @@
 //! # The effect of chance
 //! A closed-loop replay forgets the initial angle at its first media access: from then on
 //! everything happens relative to the sector that was accessed. Replays at different angles hardly
-//! differ, and the demerit between them says little about how close a good model can come. What
-//! remains unknown is the platter's phase at each request: most measured pauses are nominal or come
-//! from a broken clock, and each small error of the model in a completion shifts the phase of the
-//! next request. Therefore there is a second set of replays, in which every pause is lengthened by
-//! a random part of a revolution: the demerit between two of these is what two measurements of the
-//! same drive would show if the phases were left to chance.
+//! differ, and the demerit between them is no measure of how close a good model can come. The
+//! platter's phase at each request remains unknown: most measured pauses are nominal or come from a
+//! broken clock, and each small error of the model in a completion shifts the phase of the next
+//! request. Therefore there is a second set of replays, in which every pause is lengthened by a
+//! random part of a revolution: the demerit between two of these is the distance between two
+//! measurements of the same drive with random phases.
 //!
 //! # Order of work
 //! A [`Validation`] lists its replays ([`Validation::variants`]); each is a separate unit of
@@ -26,166 +26,119 @@
 //! it will do next: [`Locked`] follows a trace in this way, and [`LockedFigures`] judges the
 //! predictions.
 
-mod figures;
 mod locked;
+mod replay;
 mod residuals;
 
-pub use figures::{Comparison, Figures};
 pub use locked::{
     Accuracy, FIRST, Followed, Judged, Locked, LockedFigures, Served, UNBROKEN_RATIO, follow,
 };
+pub use replay::{ANGLES, Measured, PHASE_SEEDS, Replayed, Validation, Variant};
 pub use residuals::{Distances, NEAR, Relation, Residual, Residuals, Sizes};
 
-use std::sync::Arc;
+use diskarm_core::request::Op;
+use diskarm_core::stats::{Sorted, demerit};
+use diskarm_core::units::Span;
+use residuals::{mean, moments};
 
-use rand_core::{Rng, SeedableRng};
-use rand_pcg::Pcg64Mcg;
+/// All results of a validation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Figures {
+    /// All requests.
+    pub all: Comparison,
+    /// The reads, if any.
+    pub reads: Option<Comparison>,
+    /// The writes, if any.
+    pub writes: Option<Comparison>,
+    /// The sources of the distance.
+    pub residuals: Residuals,
+}
 
-use diskarm_core::device::{Completion, Outcome};
-use diskarm_core::drive::Drive;
-use diskarm_core::engine::{self, Observer, Rejected, Replay, Step};
-use diskarm_core::geometry::Layout;
-use diskarm_core::mechanics::Mechanism;
-use diskarm_core::request::Request;
-use diskarm_core::spec::Spec;
-use diskarm_core::stats::Sorted;
-use diskarm_core::units::{Angle, Instant, Span};
-
-/// The number of evenly spaced initial angles that a validation replays.
-pub const ANGLES: u64 = 16;
-
-/// Seeds of the replays with lengthened pauses, one per replay.
-pub const PHASE_SEEDS: [u64; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
-
-/// One row of a measured trace.
+/// Measured and simulated response times of a set of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Measured {
-    /// The request, and the pause after its completion.
-    pub step: Step,
-    /// From issue to completion; not negative.
-    pub response: Span,
+pub struct Comparison {
+    /// The number of requests.
+    pub count: u64,
+    /// Mean response of the real drive.
+    pub measured_mean: Span,
+    /// Mean response of the model, over all initial angles.
+    pub simulated_mean: Span,
+    /// Mean over the initial angles of the demerit against the measurement.
+    pub demerit: Span,
+    /// Its standard deviation over the initial angles.
+    pub demerit_sd: Span,
+    /// Mean demerit between two of the model's own replays at different initial angles.
+    pub floor: Span,
+    /// Mean demerit between two of the model's own replays in which the platter's phase at each
+    /// request is random (see the module's documentation).
+    pub floor_phase: Span,
 }
 
-/// One of a validation's replays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Variant {
-    /// The platter starts at this angle.
-    From {
-        /// The angle.
-        angle: Angle,
-        /// The seed of what the drive does at random.
-        seed: u64,
-    },
-    /// Every pause is longer by a uniform random part of a revolution; the platter starts at
-    /// angle zero.
-    Phases {
-        /// The seed of these parts, and of what the drive does at random.
-        seed: u64,
-    },
+impl Comparison {
+    /// The demerit in percent of the measured mean; `None` if that is zero.
+    pub fn demerit_percent(&self) -> Option<f64> {
+        let mean = self.measured_mean.as_ns();
+        (mean > 0).then(|| 100.0 * self.demerit.as_ns() as f64 / mean as f64)
+    }
+
+    /// `None` if there are no requests.
+    fn of(measured: &Sorted, angles: &[Sorted], phases: &[Sorted]) -> Option<Self> {
+        let distances = moments(angles.iter().filter_map(|model| demerit(measured, model)));
+        let simulated = angles.iter().flat_map(|model| model.as_slice()).copied();
+        Some(Self {
+            count: measured.as_slice().len() as u64,
+            measured_mean: mean(measured.as_slice().iter().copied())?,
+            simulated_mean: mean(simulated)?,
+            demerit: distances.mean()?,
+            demerit_sd: distances.std()?,
+            floor: between(angles)?,
+            floor_phase: between(phases)?,
+        })
+    }
 }
 
-/// The results of one replay, in the order of the trace.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Replayed {
-    /// Response times of the model.
-    pub responses: Vec<Span>,
-    /// Outcomes in the model's buffer.
-    pub outcomes: Vec<Outcome>,
-}
-
-/// A drive and a measured trace.
-#[derive(Clone, Debug)]
-pub struct Validation<'a> {
-    spec: &'a Spec,
-    mechanism: Mechanism,
-    rows: Vec<Measured>,
-}
-
-impl<'a> Validation<'a> {
-    /// A validation of the drive of `spec` against `rows`.
+impl Figures {
+    /// Combines the replays of [`Validation::variants`], in that order.
     ///
     /// # Panics
-    /// If there are no rows.
-    pub fn new(spec: &'a Spec, layout: Arc<Layout>, rows: Vec<Measured>) -> Self {
-        assert!(!rows.is_empty(), "nothing was measured");
-        Self {
-            spec,
-            mechanism: Mechanism::new(spec, layout, Angle::ZERO),
-            rows,
-        }
-    }
-
-    /// The replays that [`Figures::of`] needs, in that order: [`ANGLES`] angles from zero up, then
-    /// [`PHASE_SEEDS`].
-    pub fn variants() -> impl Iterator<Item = Variant> {
-        let angles = (0..ANGLES).map(|i| Variant::From {
-            angle: Angle::of(i, ANGLES),
-            seed: i,
-        });
-        angles.chain(PHASE_SEEDS.map(|seed| Variant::Phases { seed }))
-    }
-
-    /// The measured rows.
-    pub fn rows(&self) -> &[Measured] {
-        &self.rows
-    }
-
-    /// The measured response times.
-    pub fn measured(&self) -> Sorted {
-        self.rows.iter().map(|row| row.response).collect()
-    }
-
-    /// Runs one replay.
-    ///
-    /// # Errors
-    /// If the drive refuses a request.
-    pub fn replay(&self, variant: Variant) -> Result<Replayed, Rejected> {
-        let steps = self.rows.iter().map(|row| row.step);
-        match variant {
-            Variant::From { angle, seed } => self.run(steps, angle, seed),
-            Variant::Phases { seed } => {
-                let mut generator = Pcg64Mcg::seed_from_u64(seed);
-                let period = self.spec.mechanics.period_ns.round() as u128;
-                let longer = move |step: Step| {
-                    // The high half of a product: uniform in `[0, period)`.
-                    let part = (u128::from(generator.next_u64()) * period) >> 64;
-                    let think = step.think + Span::from_ns(part as i64);
-                    Step { think, ..step }
-                };
-                self.run(steps.map(longer), Angle::ZERO, seed)
-            }
-        }
-    }
-
-    fn run(
-        &self,
-        steps: impl Iterator<Item = Step>,
-        origin: Angle,
-        seed: u64,
-    ) -> Result<Replayed, Rejected> {
-        let drive = Drive::with_mechanism(self.spec, self.mechanism.at_angle(origin));
-        let mut drive = drive.seeded(seed);
-        let mut seen = Replayed {
-            responses: Vec::with_capacity(self.rows.len()),
-            outcomes: Vec::with_capacity(self.rows.len()),
+    /// If these are not those replays.
+    pub fn of(validation: &Validation<'_>, replays: &[Replayed]) -> Self {
+        let rows = validation.rows();
+        assert_eq!(replays.len(), ANGLES as usize + PHASE_SEEDS.len());
+        assert!(replays.iter().all(|r| r.responses.len() == rows.len()));
+        let compare = |keep: fn(&Measured) -> bool| {
+            let measured = rows.iter().filter(|row| keep(row)).map(|row| row.response);
+            let sorted: Vec<Sorted> = replays.iter().map(|r| kept(rows, r, keep)).collect();
+            let (angles, phases) = sorted.split_at(ANGLES as usize);
+            Comparison::of(&measured.collect(), angles, phases)
         };
-        engine::run(
-            &mut drive,
-            &mut Replay::new(steps, Instant::START),
-            &mut seen,
-        )?;
-        Ok(seen)
+        let Some(all) = compare(|_| true) else {
+            panic!("a validation without rows");
+        };
+        Self {
+            all,
+            reads: compare(|row| row.step.request.op == Op::Read),
+            writes: compare(|row| row.step.request.op == Op::Write),
+            residuals: Residuals::of(rows, &validation.mechanism.layout, &replays[0]),
+        }
     }
 }
 
-/// One request at a time is outstanding: completions come in the order of the trace.
-impl Observer for Replayed {
-    fn arrived(&mut self, _: Instant, _: &Request) {}
+fn kept(rows: &[Measured], replay: &Replayed, keep: fn(&Measured) -> bool) -> Sorted {
+    let pairs = rows.iter().zip(&replay.responses);
+    pairs
+        .filter(|(row, _)| keep(row))
+        .map(|(_, &response)| response)
+        .collect()
+}
 
-    fn completed(&mut self, completion: &Completion) {
-        self.responses.push(completion.response());
-        self.outcomes.push(completion.outcome);
-    }
+/// Mean demerit over all pairs.
+fn between(samples: &[Sorted]) -> Option<Span> {
+    let pairs = samples
+        .iter()
+        .enumerate()
+        .flat_map(|(i, a)| samples[..i].iter().map(move |b| (a, b)));
+    mean(pairs.filter_map(|(a, b)| demerit(a, b)))
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@ use std::fmt::Write;
 
 use diskarm_extract::Cost;
 use diskarm_extract::suite::{
-    Checkpoint, Described, Found, How, MEASUREMENTS, Measurement, Outcome, Record,
+    Checkpoint, MEASUREMENTS, MeasuredDrive, MeasuredValue, Measurement, Outcome, Provenance,
+    Record,
 };
 use serde::Serialize;
 
@@ -21,7 +22,7 @@ pub struct Extracted<'a> {
     /// What was measured.
     pub checkpoint: &'a Checkpoint,
     /// What it says of the drive, or why that is too little.
-    pub described: &'a Result<Described, String>,
+    pub described: &'a Result<MeasuredDrive, String>,
     /// The files that were written.
     pub written: &'a [String],
 }
@@ -44,7 +45,7 @@ struct Printed<'a> {
     time_s: f64,
     /// Why there is no specification; `null` if there is one.
     no_specification: Option<&'a str>,
-    values: &'a [Found],
+    values: &'a [MeasuredValue],
     assumed: &'a [String],
     written: &'a [String],
 }
@@ -105,7 +106,7 @@ impl<'a> Extracted<'a> {
             })
     }
 
-    fn values(&self) -> &'a [Found] {
+    fn values(&self) -> &'a [MeasuredValue] {
         self.described
             .as_ref()
             .map_or(&[], |described| &described.values)
@@ -169,13 +170,13 @@ impl<'a> Extracted<'a> {
         let _ = writeln!(text, "\n{effort} effort, {writes} writes\n");
         self.costs(&mut text);
         self.measured_values(&mut text);
-        let why = |how: &How| match how {
-            How::Unknown(why) => Some(why.clone()),
+        let why = |provenance: &Provenance| match provenance {
+            Provenance::Unknown(why) => Some(why.clone()),
             _ => None,
         };
         list(&mut text, "not determined", grouped(self.values(), why));
-        let assumed = |how: &How| match how {
-            How::Assumed(what) => Some(what.clone()),
+        let assumed = |provenance: &Provenance| match provenance {
+            Provenance::Assumed(what) => Some(what.clone()),
             _ => None,
         };
         list(
@@ -230,10 +231,10 @@ impl<'a> Extracted<'a> {
         for found in self.values() {
             let (
                 Some(value),
-                How::Measured {
+                Provenance::Measured {
                     spread, samples, ..
                 },
-            ) = (&found.value, &found.how)
+            ) = (&found.value, &found.provenance)
             else {
                 continue;
             };
@@ -257,12 +258,14 @@ impl<'a> Extracted<'a> {
 
 /// The keys for which `why` has the same sentence, and the sentence.
 fn grouped(
-    values: &[Found],
-    why: impl Fn(&How) -> Option<String>,
+    values: &[MeasuredValue],
+    why: impl Fn(&Provenance) -> Option<String>,
 ) -> Vec<(String, Vec<&'static str>)> {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     for found in values {
-        let Some(why) = why(&found.how) else { continue };
+        let Some(why) = why(&found.provenance) else {
+            continue;
+        };
         match groups.iter_mut().find(|(other, _)| *other == why) {
             Some((_, keys)) => keys.push(found.key),
             None => groups.push((why, vec![found.key])),

@@ -11,8 +11,6 @@ use diskarm_core::device::{Completion, Device, Status};
 use diskarm_core::request::{Op, Request as Asked};
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 use diskarm_core::wrap::{Observed, Recording};
-use diskarm_extract::{Data, Transport as _};
-use diskarm_initiator::Session;
 use diskarm_serve::iscsi::{Iscsi, target_name};
 use diskarm_serve::nbd::Nbd;
 use diskarm_serve::store::StoreChoice;
@@ -20,10 +18,18 @@ use diskarm_serve::{Address, Listener, Pace, Recorder, Server, Setting, Speed, T
 use diskarm_simulate::{
     BlockConverter, Input, Simulation, Sink, System, Traced, never_stop, policy,
 };
+use diskarm_transport::iscsi::Session;
+use diskarm_transport::{Data, Transport as _};
 use diskarm_wire::command::{Blocks as Range, Caching, Command as Scsi, Size};
 use diskarm_wire::nbd::option::{OptionHeader, code};
 use diskarm_wire::nbd::reply::Simple;
 use diskarm_wire::nbd::{Command, Greeting, Headers, Request};
+
+/// Returns the conversion between the blocks of a trace and those of a drive.
+fn blocks(drive: &str) -> BlockConverter {
+    let system = System::parse(drive).expect("a drive");
+    BlockConverter::new(system.disk(), drive).expect("blocks")
+}
 
 const DRIVE: &str = "hp-c2247";
 
@@ -285,7 +291,7 @@ fn a_recorded_session_over_iscsi_is_replayed_to_the_served_times() {
 
 /// Sends commands for random blocks to the target at `url`, one at a time.
 fn initiate(url: &str) {
-    let place = diskarm_initiator::Address::parse(url).expect("an address");
+    let place = diskarm_transport::iscsi::Address::parse(url).expect("an address");
     let mut session = Session::open(&place, None).expect("a target");
     session.allow_writes(true).expect("no questions");
     let mut run = |command: &Scsi, data: Data<'_>| {

@@ -1,5 +1,5 @@
-//! Evidence in the measured traces for behaviours of the model: the counts in ARCHITECTURE.md,
-//! "Behaviours settled by measurement".
+//! Evidence in the measured traces for behaviours of the model: the counts in
+//! `docs/background/assumptions.md`, "Behaviours settled by measurement".
 
 use std::path::Path;
 

@@ -87,7 +87,7 @@ fn watch(path: String) {
 }
 
 impl Observer for Keeper {
-    fn at(&mut self, progress: &Progress) {
+    fn progressed(&mut self, progress: &Progress) {
         let cost = progress.cost;
         self.bar.at(progress.done as u64, || {
             format!(
@@ -100,7 +100,7 @@ impl Observer for Keeper {
         });
     }
 
-    fn keep(&mut self, checkpoint: &Checkpoint) -> Result<(), String> {
+    fn save(&mut self, checkpoint: &Checkpoint) -> Result<(), String> {
         let Some((_, place)) = &self.at else {
             return Ok(());
         };

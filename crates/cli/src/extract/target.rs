@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use diskarm_core::text::InputError;
 use diskarm_core::units::Span;
 use diskarm_emulate::Realism;
-use diskarm_extract::{Broken, Disk, Host, Identity, Simulated, Transport};
-use diskarm_initiator::{Address, Credentials, Session};
+use diskarm_extract::{HostDelay, SimulatedDrive};
 use diskarm_results::output_file::Files;
-use diskarm_sg::Sg;
 use diskarm_simulate::Model;
+use diskarm_transport::iscsi::{self, Address, Credentials, Session};
+use diskarm_transport::sg::{self, Sg};
+use diskarm_transport::{Disk, Identity, Transport, TransportError};
 
 use super::realism;
 use crate::chap;
@@ -35,7 +36,7 @@ nothing is lost.";
 const REAL: &str = "A real drive is only read, unless --allow-writes permits more.";
 
 /// The host between the commands to a simulated drive.
-const HOST: Host = Host {
+const HOST: HostDelay = HostDelay {
     min: Span::from_ns(50_000),
     max: Span::from_ns(150_000),
 };
@@ -107,28 +108,28 @@ impl Target {
 
     /// Opens a connection. A simulated drive begins anew, with the seed for its angle and the
     /// delays of its host.
-    pub fn connect(&self, writes: Writes, seed: u64) -> Result<Box<dyn Transport>, Broken> {
+    pub fn connect(&self, writes: Writes, seed: u64) -> Result<Box<dyn Transport>, TransportError> {
         match self {
             Self::Simulated(model, realism) => {
                 let realism = Realism { seed, ..*realism };
-                let drive = Simulated::realistic(&model.spec, HOST, seed, realism);
-                Ok(Box::new(
-                    drive.map_err(|error| Broken::Transport(error.to_string()))?,
-                ))
+                let drive = SimulatedDrive::realistic(&model.spec, HOST, seed, realism);
+                Ok(Box::new(drive.map_err(|error| {
+                    TransportError::Lost(error.to_string())
+                })?))
             }
             Self::Real(path) => {
-                let broken = |error: diskarm_sg::Error| Broken::Transport(error.to_string());
-                let mut drive = Sg::open(path).map_err(broken)?;
+                let lost = |error: sg::Error| TransportError::Lost(error.to_string());
+                let mut drive = Sg::open(path).map_err(lost)?;
                 if writes != Writes::Forbidden {
-                    drive.allow_writes(writes == Writes::Any).map_err(broken)?;
+                    drive.allow_writes(writes == Writes::Any).map_err(lost)?;
                 }
                 Ok(Box::new(drive))
             }
             Self::Iscsi(address, credentials) => {
-                let broken = |error: diskarm_initiator::Error| Broken::Transport(error.to_string());
-                let mut drive = Session::open(address, credentials.as_ref()).map_err(broken)?;
+                let lost = |error: iscsi::Error| TransportError::Lost(error.to_string());
+                let mut drive = Session::open(address, credentials.as_ref()).map_err(lost)?;
                 if writes != Writes::Forbidden {
-                    drive.allow_writes(writes == Writes::Any).map_err(broken)?;
+                    drive.allow_writes(writes == Writes::Any).map_err(lost)?;
                 }
                 Ok(Box::new(drive))
             }
@@ -137,12 +138,16 @@ impl Target {
 
     /// Whether a connection to a real drive is to the one that was asked before: drives get other
     /// paths when they come and go. A simulated drive cannot.
-    pub fn check(&self, drive: &mut dyn Transport, expected: &Identity) -> Result<(), Broken> {
+    pub fn check(
+        &self,
+        drive: &mut dyn Transport,
+        expected: &Identity,
+    ) -> Result<(), TransportError> {
         if self.is_simulated() {
             return Ok(());
         }
-        let found = Disk::new(drive).and_then(|mut disk| Identity::of(&mut disk));
-        let found = found.map_err(|error| Broken::Transport(error.to_string()))?;
+        let found = Disk::new(drive).and_then(|mut disk| Identity::read(&mut disk));
+        let found = found.map_err(|error| TransportError::Lost(error.to_string()))?;
         if found == *expected {
             return Ok(());
         }
@@ -150,7 +155,7 @@ impl Target {
             let (name, blocks) = (of.name(), of.sectors.0);
             format!("{name}, serial number {:?}, {blocks} blocks", of.serial)
         };
-        Err(Broken::Transport(format!(
+        Err(TransportError::Lost(format!(
             "found another drive ({}), expected {}",
             described(&found),
             described(expected)
@@ -160,7 +165,7 @@ impl Target {
 
 /// The error of a URL without a target: which ones there are.
 fn unnamed(url: &str, address: &Address, credentials: Option<&Credentials>) -> Error {
-    match diskarm_initiator::targets(address, credentials) {
+    match iscsi::targets(address, credentials) {
         Ok(targets) if targets.is_empty() => Error::Drive(format!("{url}: has no targets")),
         Ok(targets) => {
             let expected = format!("a URL with a target, such as one of {}", targets.join(", "));
@@ -179,7 +184,7 @@ mod tests {
         let simulated = |name: &str| Target::parse(&format!("sim:{name}"), None).unwrap();
         let drive = |name: &str| simulated(name).connect(Writes::Forbidden, 1).unwrap();
         let mut first = drive("hp-c2247");
-        let identity = Disk::new(&mut *first).and_then(|mut disk| Identity::of(&mut disk));
+        let identity = Disk::new(&mut *first).and_then(|mut disk| Identity::read(&mut disk));
         let identity = identity.unwrap();
         let real = Target::Real("/dev/sg0".into());
         assert_eq!(real.check(&mut *first, &identity), Ok(()));

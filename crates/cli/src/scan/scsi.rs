@@ -1,15 +1,15 @@
 //! Disks that take SCSI commands, as sources.
 
 use diskarm_core::units::{Lbn, Span};
-use diskarm_extract::{Broken, Data, Disk, Reply, Transport, retry};
 use diskarm_scan::live::{Fault, Lost, Reader, Size, Source};
+use diskarm_transport::{Data, Disk, MAX_ATTEMPTS, Reply, Transport, TransportError, retry_delay};
 use diskarm_wire::Sense;
 use diskarm_wire::command::{Blocks, Caching, Command, Size as Length};
 use diskarm_wire::sense::Key;
 use diskarm_wire::status;
 
 /// What opens a transport to the disk.
-type Connect = dyn Fn() -> Result<Box<dyn Transport + Send>, Broken> + Send + Sync;
+type Connect = dyn Fn() -> Result<Box<dyn Transport + Send>, TransportError> + Send + Sync;
 
 /// A disk that takes SCSI commands through a transport; each connection has one of its own.
 pub struct Scsi(pub Box<Connect>);
@@ -26,8 +26,8 @@ impl Source for Scsi {
     }
 }
 
-fn lost(broken: Broken) -> Lost {
-    Lost(broken.to_string())
+fn lost(error: TransportError) -> Lost {
+    Lost(error.to_string())
 }
 
 struct Opened {
@@ -66,9 +66,9 @@ impl Reader for Opened {
             // again.
             let pause = match is_deferred(&reply) {
                 true => Some(Span::ZERO),
-                false => retry::pause(&reply, false),
+                false => retry_delay(&reply, false),
             };
-            match pause.filter(|_| attempt < retry::MAX_ATTEMPTS) {
+            match pause.filter(|_| attempt < MAX_ATTEMPTS) {
                 Some(pause) => self.transport.rest(pause),
                 None => return judged(&reply, room.len()),
             }
@@ -133,7 +133,7 @@ mod tests {
     struct Same(Reply, Arc<Mutex<(u32, u32)>>);
 
     impl Transport for Same {
-        fn execute(&mut self, _: &[u8], _: Data<'_>) -> Result<Reply, Broken> {
+        fn execute(&mut self, _: &[u8], _: Data<'_>) -> Result<Reply, TransportError> {
             self.1.lock().expect("nobody panicked").0 += 1;
             Ok(self.0.clone())
         }
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn the_last_reply_of_a_disk_that_executes_no_read_is_told() {
-        let often = (retry::MAX_ATTEMPTS, retry::MAX_ATTEMPTS - 1);
+        let often = (MAX_ATTEMPTS, MAX_ATTEMPTS - 1);
         let becoming = Sense::new(Key::NotReady, Code::BECOMING_READY);
         let why = "NOT READY, LOGICAL UNIT IS IN PROCESS OF BECOMING READY";
         let reply = replied(status::CHECK_CONDITION, Some(becoming), 0);

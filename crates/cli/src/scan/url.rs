@@ -4,11 +4,11 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use diskarm_extract::{Broken, Transport};
-use diskarm_initiator::{Address, Session};
 use diskarm_results::output_file::Files;
 use diskarm_scan::live::{FileSource, NbdSource, Source};
-use diskarm_sg::Sg;
+use diskarm_transport::iscsi::{Address, Session};
+use diskarm_transport::sg::Sg;
+use diskarm_transport::{Transport, TransportError};
 
 use super::scsi::Scsi;
 use crate::drive_arg;
@@ -113,10 +113,10 @@ impl Target {
 
 fn boxed<T: Transport + Send + 'static>(
     opened: Result<T, impl std::fmt::Display>,
-) -> Result<Box<dyn Transport + Send>, Broken> {
+) -> Result<Box<dyn Transport + Send>, TransportError> {
     match opened {
         Ok(transport) => Ok(Box::new(transport)),
-        Err(error) => Err(Broken::Transport(error.to_string())),
+        Err(error) => Err(TransportError::Lost(error.to_string())),
     }
 }
 

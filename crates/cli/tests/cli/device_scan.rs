@@ -527,6 +527,6 @@ fn a_server_that_is_not_there_is_said_to_be_missing() {
     let output = diskarm(&["scan", "nbd+unix:///?socket=no-such.sock"]);
     let message = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success());
-    let expected = "no connection to the NBD server: No such file";
+    let expected = "cannot connect to the NBD server: No such file";
     assert!(message.contains(expected), "{message}");
 }

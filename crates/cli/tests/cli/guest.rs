@@ -372,7 +372,7 @@ echo END
     // The guest calibrates its clock when it boots.
     let apart = found.mechanics.period_ns / given.mechanics.period_ns - 1.0;
     assert!(apart.abs() < 1e-4, "{shown}");
-    let compared = Comparison::of(&given, &found).unwrap();
+    let compared = Comparison::new(&given, &found).unwrap();
     assert!(compared.layout.is_equal(), "{:?}", compared.layout);
     assert_eq!(compared.layout.blocks, given.geometry.sectors);
     assert_eq!(found.geometry, given.geometry);

@@ -1,5 +1,5 @@
-//! Evidence in the measured traces that needs the layouts of the drives: counts in ARCHITECTURE.md,
-//! "Behaviours settled by measurement".
+//! Evidence in the measured traces that needs the layouts of the drives: the counts in
+//! `docs/background/assumptions.md`, "Behaviours settled by measurement".
 
 use diskarm_core::geometry::{Extent, Layout};
 use diskarm_core::request::Op;

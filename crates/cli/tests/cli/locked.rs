@@ -207,7 +207,7 @@ fn figure_of_changes(drive: &str, figure: &str, changes: &[(&str, &str)]) -> (f6
     figures
 }
 
-/// ARCHITECTURE.md, "Behaviours settled by measurement": the three that only the angles of single
+/// docs/background/assumptions.md, "Behaviours settled by measurement": the three that only the angles of single
 /// completions show.
 #[test]
 fn what_single_completions_settle() {

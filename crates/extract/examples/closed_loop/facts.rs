@@ -1,7 +1,7 @@
 //! What was found of a buffer beside what was given.
 
 use diskarm_core::spec::{Key, Spec, Value};
-use diskarm_extract::suite::{Described, How};
+use diskarm_extract::suite::{MeasuredDrive, Provenance};
 use serde::Serialize;
 
 /// A fact of a buffer.
@@ -31,19 +31,23 @@ pub enum Verdict {
 }
 
 /// All facts that the suite tells of: those of the buffer, and rules of the bus.
-pub fn compared(given: &Spec, described: &Described) -> Vec<Fact> {
+pub fn compared(given: &Spec, described: &MeasuredDrive) -> Vec<Fact> {
     let is_fact = |key: &str| {
         let times = ["bus.read_sector", "bus.write_sector"];
         (key.starts_with("buffer.") || key.starts_with("bus.")) && !times.contains(&key)
     };
     let told = described.values.iter().filter(|told| is_fact(told.key));
-    let fact = |told: &diskarm_extract::suite::Found| {
+    let fact = |told: &diskarm_extract::suite::MeasuredValue| {
         let key = Key::find(told.key).expect("a key of the table");
         let [was, is] = [given, &described.spec].map(|spec| key.get(spec));
-        let (verdict, reason) = match &told.how {
-            How::Measured { .. } if agree(was.as_ref(), is.as_ref()) => (Verdict::Right, None),
-            How::Measured { .. } => (Verdict::Wrong, None),
-            How::Assumed(why) | How::Unknown(why) => (Verdict::NotDeterminable, Some(why.clone())),
+        let (verdict, reason) = match &told.provenance {
+            Provenance::Measured { .. } if agree(was.as_ref(), is.as_ref()) => {
+                (Verdict::Right, None)
+            }
+            Provenance::Measured { .. } => (Verdict::Wrong, None),
+            Provenance::Assumed(why) | Provenance::Unknown(why) => {
+                (Verdict::NotDeterminable, Some(why.clone()))
+            }
         };
         let shown =
             |value: Option<Value>| value.map_or("none".to_owned(), |value| key.toml(&value));

@@ -2,9 +2,9 @@
 
 use diskarm_core::request::Op;
 use diskarm_core::spec::Spec;
-use diskarm_extract::Observable;
+use diskarm_extract::ObservableTimes;
 use diskarm_extract::seek_command::Curves;
-use diskarm_extract::suite::{Checkpoint, Described, Outcome, WriteSeeks};
+use diskarm_extract::suite::{Checkpoint, MeasuredDrive, Outcome, WriteSeeks};
 use serde::Serialize;
 
 use crate::facts::{self, Fact, Verdict};
@@ -56,7 +56,7 @@ impl Run {
         given: &Spec,
         way: &Way,
         checkpoint: &Checkpoint,
-        described: Result<Described, String>,
+        described: Result<MeasuredDrive, String>,
     ) -> Self {
         let cost = checkpoint.cost();
         let failed = checkpoint.records.iter().filter_map(|record| {
@@ -95,7 +95,7 @@ impl Run {
 }
 
 impl Judged {
-    fn of(given: &Spec, way: &Way, described: &Described, checkpoint: &Checkpoint) -> Self {
+    fn of(given: &Spec, way: &Way, described: &MeasuredDrive, checkpoint: &Checkpoint) -> Self {
         let found = &described.spec;
         let findings = &checkpoint.findings;
         let commanded = findings.seek_commands.as_ref().map(Curves::mean);
@@ -109,7 +109,7 @@ impl Judged {
             true => seeks::compared_between_blocks,
             false => seeks::compared,
         };
-        let [was, is] = [given, found].map(|spec| Observable::of(spec).sums());
+        let [was, is] = [given, found].map(|spec| ObservableTimes::new(spec).sums());
         // A seek is judged with the curves; here it would count with one per cent of its time.
         let is_overhead = |name: &str| !name.starts_with("seek and ");
         let sums = was.into_iter().filter_map(|(name, was)| {

@@ -57,7 +57,7 @@ impl Counted {
 /// If one contradicts itself.
 pub fn compared(given: &Geometry, found: &Geometry) -> Compared {
     let layouts = [given, found].map(|one| Layout::new(one).expect("it was checked"));
-    let difference = LayoutDifference::of(&layouts[0], &layouts[1]);
+    let difference = LayoutDifference::new(&layouts[0], &layouts[1]);
     let [given_starts, found_starts] = layouts.each_ref().map(Starts::of);
     let given_defects = defects(given, &layouts[0]);
     let found_defects = defects(found, &layouts[1]);

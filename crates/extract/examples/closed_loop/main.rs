@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use diskarm_core::spec::{self, Spec};
 use diskarm_drives::CATALOGUE;
 use diskarm_extract::Effort;
-use diskarm_extract::suite::{self, Checkpoint, Described, Observer, Options, Progress};
+use diskarm_extract::suite::{self, Checkpoint, MeasuredDrive, Observer, Options, Progress};
 use rayon::prelude::*;
 
 use judged::Run;
@@ -86,22 +86,22 @@ fn measured(
     name: &str,
     given: &Spec,
     way: &Way,
-) -> Result<(Checkpoint, Result<Described, String>), String> {
+) -> Result<(Checkpoint, Result<MeasuredDrive, String>), String> {
     let mut connect = |seed| way.connect(given, seed);
-    let stopped = |stopped: suite::Stopped| format!("{name} {}: {stopped}", way.name);
+    let stopped = |stopped: suite::RunError| format!("{name} {}: {stopped}", way.name);
     let identity = suite::identity(&mut connect).map_err(stopped)?;
     let mut checkpoint = Checkpoint::new(name, identity, OPTIONS);
     suite::run(&mut connect, &mut checkpoint, &mut Patient).map_err(stopped)?;
-    let described = Described::of(&checkpoint, &format!("{name}-{}", way.name));
+    let described = MeasuredDrive::new(&checkpoint, &format!("{name}-{}", way.name));
     Ok((checkpoint, described))
 }
 
 struct Patient;
 
 impl Observer for Patient {
-    fn at(&mut self, _: &Progress) {}
+    fn progressed(&mut self, _: &Progress) {}
 
-    fn keep(&mut self, _: &Checkpoint) -> Result<(), String> {
+    fn save(&mut self, _: &Checkpoint) -> Result<(), String> {
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::Op;
 use diskarm_core::spec::{Mechanics, SeekCurve, Spec};
 use diskarm_core::units::{Cylinder, Lbn, Span};
-use diskarm_extract::Observable;
+use diskarm_extract::ObservableTimes;
 use diskarm_extract::seek::Seeks;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -36,7 +36,7 @@ impl Seek {
 /// Compares the leads of requests that need a seek with those of requests that need none, over all
 /// distances in both directions.
 pub fn compared(given: &Spec, found: &Spec, measured: &Seeks, op: Op) -> Seek {
-    let both = [given, found].map(Observable::of);
+    let both = [given, found].map(ObservableTimes::new);
     let scatter = scatter(given, op);
     let cylinders = given.geometry.cylinders;
     let mut max = Seek::NONE;
@@ -74,7 +74,7 @@ fn allowed(seek: Span, uncertain: Option<f64>) -> f64 {
 /// other ways. The distance is that of the drive.
 pub fn compared_between_blocks(given: &Spec, found: &Spec, measured: &Seeks, op: Op) -> Seek {
     let both = [given, found];
-    let sums = both.map(Observable::of);
+    let sums = both.map(ObservableTimes::new);
     let layouts = both.map(|spec| Layout::new(&spec.geometry).expect("it was checked"));
     let scatter = scatter(given, op);
     let blocks = layouts[0].sectors().min(layouts[1].sectors()).0;

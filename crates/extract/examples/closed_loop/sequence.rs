@@ -3,7 +3,7 @@
 use diskarm_core::request::Op;
 use diskarm_core::spec::Spec;
 use diskarm_core::units::SectorCount;
-use diskarm_extract::sequential;
+use diskarm_extract::mean_sequential_response;
 use serde::Serialize;
 
 /// Sequential requests of a kind.
@@ -28,7 +28,7 @@ pub fn compared(given: &Spec, found: &Spec) -> Vec<Sequence> {
         for kib in SIZES {
             let sectors = SectorCount((kib * 1024 / u64::from(given.geometry.sector_bytes)).max(1));
             let mean_ms = [given, found].map(|spec| {
-                let mean = sequential(spec, op, sectors).expect("it was checked");
+                let mean = mean_sequential_response(spec, op, sectors).expect("it was checked");
                 mean.as_ms()
             });
             all.push(Sequence {

@@ -2,7 +2,9 @@
 
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Instant, Span};
-use diskarm_extract::{Broken, Data, Host, Noisy, Reply, Simulated, Transport};
+use diskarm_extract::{
+    Data, HostDelay, NoisyTransport, Reply, SimulatedDrive, Transport, TransportError,
+};
 use diskarm_wire::Sense;
 use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
 
@@ -61,7 +63,7 @@ pub const WAYS: [Way; 5] = [
 const NOISE: Span = Span::from_ns(100_000);
 
 /// The host between commands.
-const HOST: Host = Host {
+const HOST: HostDelay = HostDelay {
     min: Span::from_ns(50_000),
     max: Span::from_ns(150_000),
 };
@@ -81,9 +83,9 @@ impl Way {
     }
 
     /// A drive as `spec` describes it.
-    pub fn connect(&self, spec: &Spec, seed: u64) -> Result<Box<dyn Transport>, Broken> {
-        let drive = Simulated::new(spec, HOST, seed)
-            .map_err(|error| Broken::Transport(error.to_string()))?;
+    pub fn connect(&self, spec: &Spec, seed: u64) -> Result<Box<dyn Transport>, TransportError> {
+        let drive = SimulatedDrive::new(spec, HOST, seed)
+            .map_err(|error| TransportError::Lost(error.to_string()))?;
         let mut drive: Box<dyn Transport> = Box::new(drive);
         if !self.unknown.is_empty() {
             drive = Box::new(Reticent {
@@ -92,7 +94,7 @@ impl Way {
             });
         }
         if self.noise > Span::ZERO {
-            drive = Box::new(Noisy::new(drive, self.noise, seed));
+            drive = Box::new(NoisyTransport::new(drive, self.noise, seed));
         }
         Ok(drive)
     }
@@ -107,7 +109,7 @@ struct Reticent {
 const CHECK_CONDITION: u8 = 2;
 
 impl Transport for Reticent {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         let is_known = |code| !self.unknown.contains(code);
         if command.first().is_none_or(is_known) {
             return self.drive.execute(command, data);

@@ -4,7 +4,7 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{Geometry, Sparing, TrackOrder, Zone};
 use diskarm_core::units::{Bytes, Lbn, SectorCount};
 
-use super::Found;
+use super::MeasuredLayout;
 use super::chart::{Gap, ZoneChart};
 use crate::Error;
 use regions::Regions;
@@ -19,7 +19,7 @@ pub(super) fn geometry(
     charts: &[ZoneChart],
     capacity: u64,
     sector_bytes: Bytes,
-) -> Result<Found, Error> {
+) -> Result<MeasuredLayout, Error> {
     let mut best: Option<(u64, Geometry)> = None;
     for scheme in schemes(charts) {
         let Some((cost, geometry)) = explain(charts, scheme, capacity, sector_bytes) else {
@@ -55,7 +55,7 @@ pub(super) fn geometry(
             lost.len()
         ));
     }
-    Ok(Found { geometry, assumed })
+    Ok(MeasuredLayout { geometry, assumed })
 }
 
 /// A sparing scheme, and the places in each of its regions; none for whole zones.

@@ -6,7 +6,7 @@ use diskarm_core::units::Lbn;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::Found;
+use super::MeasuredLayout;
 use super::pattern::IN_LINE;
 use super::phases::{Phases, apart};
 use crate::defects::{self, Defects};
@@ -59,8 +59,8 @@ pub(super) fn by_reads(
 
 /// Notes that a layout skips places which no list has, where the drive lists its defects: another
 /// layout may explain the same angles.
-pub(super) fn by_defects(found: &mut Found, defects: Option<&Defects>) {
-    let fates = defects.and_then(|listed| defects::fates(&found.geometry, &listed.all()).ok());
+pub(super) fn by_defects(found: &mut MeasuredLayout, defects: Option<&Defects>) {
+    let fates = defects.and_then(|listed| defects::count(&found.geometry, &listed.all()).ok());
     let unlisted = fates.map_or(0, |fates| fates.unlisted);
     if unlisted > 0 {
         found.assumed.push(format!(

@@ -57,7 +57,10 @@ pub(super) fn measure(
     seed: u64,
 ) -> Result<Option<Cylinders>, Error> {
     let mut pairs = Pairs::new(disk, layout, rotation, seed)?;
-    let tracks: Vec<Track> = tracks.iter().map(|at| Track::of(layout, *at)).collect();
+    let tracks: Vec<Track> = tracks
+        .iter()
+        .map(|at| Track::starting_at(layout, *at))
+        .collect();
     let steps = tracks.windows(2).map(|pair| (&pair[0], &pair[1]));
     if let Some(found) = times(&mut pairs, steps)?.and_then(|times| longer(&times)) {
         return Ok(Some(found));

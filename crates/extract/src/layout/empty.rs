@@ -46,7 +46,7 @@ pub struct Empty {
 
 impl Empty {
     /// Puts them into a layout that was found by timing.
-    pub(crate) fn apply(self, to: &mut super::Found) {
+    pub(crate) fn apply(self, to: &mut super::MeasuredLayout) {
         self.insert(&mut to.geometry);
         to.assumed.retain(|told| told != timing::CLOSED);
         to.assumed.extend(self.assumed);

@@ -34,8 +34,8 @@ use super::pattern::{IN_LINE, Pattern};
 use super::timing::Timed;
 use super::told::{Span, cylinder_ends, heads, nominal, notches, spans};
 use super::walk::{Looks, Walk};
-use super::{Found, assemble, orient};
-use crate::{Disk, Error, Place};
+use super::{MeasuredLayout, assemble, orient};
+use crate::{Disk, Error, PhysicalAddress};
 
 /// Finds the layout of a drive that answers the notch page and READ CAPACITY with PMI. `defects`
 /// are defective places that it has listed, if any.
@@ -46,9 +46,9 @@ use crate::{Disk, Error, Place};
 pub fn measure(
     disk: &mut Disk<'_>,
     period_ns: f64,
-    defects: &[Place],
+    defects: &[PhysicalAddress],
     seed: u64,
-) -> Result<Found, Error> {
+) -> Result<MeasuredLayout, Error> {
     let notches = notches(disk)?;
     let heads = heads(disk);
     let ends = cylinder_ends(disk)?;
@@ -113,7 +113,7 @@ pub fn measure(
 fn empty_in_front(
     span: &Span<'_>,
     chart: &ZoneChart,
-    (defects, is_last): (&[Place], bool),
+    (defects, is_last): (&[PhysicalAddress], bool),
 ) -> (u32, bool) {
     let empty = span.empty();
     if empty == 0 {

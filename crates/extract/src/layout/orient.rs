@@ -4,16 +4,16 @@
 use diskarm_core::geometry::{Layout, Unit};
 use diskarm_core::spec::{Geometry, Sparing, TrackOrder};
 
-use super::Found;
+use super::MeasuredLayout;
 use super::phases::Phases;
 use super::reallocated::Reallocated;
 use crate::defects::WHOLE_TRACK;
-use crate::{Error, Place};
+use crate::{Error, PhysicalAddress};
 
 /// A slipped unit of the layout that must be a listed defect: no other is on the cylinder.
 struct Pair {
     unit: Unit,
-    listed: Place,
+    listed: PhysicalAddress,
 }
 
 /// Chooses the order of heads with which most slips are where defects are listed, and rotates the
@@ -24,9 +24,9 @@ struct Pair {
 /// # Errors
 /// A read failed.
 pub(super) fn by_defects(
-    found: &mut Found,
+    found: &mut MeasuredLayout,
     phases: &mut Phases<'_, '_>,
-    defects: &[Place],
+    defects: &[PhysicalAddress],
 ) -> Result<(), Error> {
     let pairs = pairs(&found.geometry, defects);
     let with = |order: TrackOrder| Geometry {
@@ -83,7 +83,7 @@ pub(super) fn by_defects(
 const ASCENDING: &str = "Listed defects do not tell the order of heads: they are taken to ascend.";
 
 /// What is assumed where no listed sector is found among the slipped ones.
-fn unplaced(defects: &[Place]) -> String {
+fn unplaced(defects: &[PhysicalAddress]) -> String {
     let mut note = "Angles count from the first block: no listed sector tells more.".to_owned();
     if !defects.is_empty() {
         note += " Whether blocks at listed defects are reallocated is not known.";
@@ -104,7 +104,7 @@ impl Candidate {
         mut geometry: Geometry,
         pairs: &[Pair],
         phases: &mut Phases<'_, '_>,
-        defects: &[Place],
+        defects: &[PhysicalAddress],
     ) -> Result<Self, Error> {
         let turn = turn(&geometry, pairs);
         let mut reallocated = Reallocated::default();
@@ -157,7 +157,7 @@ fn distinct(geometry: &Geometry) -> Vec<TrackOrder> {
 }
 
 /// Slips and listed defects that are alone on a cylinder.
-fn pairs(geometry: &Geometry, defects: &[Place]) -> Vec<Pair> {
+fn pairs(geometry: &Geometry, defects: &[PhysicalAddress]) -> Vec<Pair> {
     let Ok(layout) = Layout::new(geometry) else {
         return Vec::new();
     };

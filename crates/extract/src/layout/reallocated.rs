@@ -26,7 +26,7 @@ use diskarm_core::units::{Angle, Lbn};
 use super::pattern::IN_LINE;
 use super::phases::Phases;
 use crate::defects::sector;
-use crate::{Error, Place};
+use crate::{Error, PhysicalAddress};
 
 /// What reads tell of the listed defects that are not slipped.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -47,7 +47,7 @@ impl Reallocated {
     pub fn measure(
         phases: &mut Phases<'_, '_>,
         layout: &Layout,
-        defects: &[Place],
+        defects: &[PhysicalAddress],
     ) -> Result<Self, Error> {
         let mut found = Self::default();
         let moved: BTreeSet<Unit> = layout.reallocated().map(|(from, _)| from).collect();

@@ -52,7 +52,7 @@ use super::levers::Sectors;
 use super::pattern::{self, IN_LINE, Pattern, Run};
 use super::phases::Phases;
 use super::walk::{Looks, Walk};
-use super::{Found, assemble};
+use super::{MeasuredLayout, assemble};
 use crate::{Disk, Error};
 
 mod coarse;
@@ -66,7 +66,7 @@ mod tracks;
 /// # Errors
 /// A command failed, the ends of reads scatter too much, or the angles of blocks follow no pattern
 /// of tracks.
-pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<Found, Error> {
+pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<MeasuredLayout, Error> {
     let capacity = disk.sectors().0;
     let sector_bytes = disk.sector_size();
     let mut looks = Timed::new(disk, period_ns, seed)?;

@@ -28,16 +28,16 @@ use diskarm_core::units::Lbn;
 
 use super::chart::{Tracks, ZoneChart};
 use super::walk::{Looks, Walk};
-use super::{Found, assemble};
+use super::{MeasuredLayout, assemble};
 use crate::defects::WHOLE_TRACK;
-use crate::{Disk, Error, Place};
+use crate::{Disk, Error, PhysicalAddress};
 
 /// Finds the layout of a drive that answers TRANSLATE ADDRESS with sectors counted from the index
 /// mark. `defects` are defective places that the drive has reported, if any.
 ///
 /// # Errors
 /// A command failed, or what the drive says is no layout.
-pub fn measure(disk: &mut Disk, defects: &[Place]) -> Result<Found, Error> {
+pub fn measure(disk: &mut Disk, defects: &[PhysicalAddress]) -> Result<MeasuredLayout, Error> {
     let capacity = disk.sectors().0;
     let sector_bytes = disk.sector_size();
     let mut looks = Translated::new(disk);
@@ -77,7 +77,7 @@ struct Run {
 /// A drive that is asked once for each block.
 struct Translated<'d, 't> {
     disk: &'d mut Disk<'t>,
-    known: BTreeMap<u64, Place>,
+    known: BTreeMap<u64, PhysicalAddress>,
 }
 
 impl Looks for Translated<'_, '_> {
@@ -105,11 +105,11 @@ impl<'d, 't> Translated<'d, 't> {
         }
     }
 
-    fn look(&mut self, at: u64) -> Result<Place, Error> {
+    fn look(&mut self, at: u64) -> Result<PhysicalAddress, Error> {
         if let Some(place) = self.known.get(&at) {
             return Ok(*place);
         }
-        let place = self.disk.place(Lbn(at))?;
+        let place = self.disk.physical_address(Lbn(at))?;
         if self.known.len() > 100_000 {
             self.known.clear();
         }
@@ -242,7 +242,11 @@ impl<'d, 't> Translated<'d, 't> {
     }
 
     /// Adds reallocated blocks whose defective places are known.
-    fn reallocated(&mut self, zones: &mut [ZoneChart], defects: &[Place]) -> Result<(), Error> {
+    fn reallocated(
+        &mut self,
+        zones: &mut [ZoneChart],
+        defects: &[PhysicalAddress],
+    ) -> Result<(), Error> {
         for defect in defects {
             let Some(zone) = zones
                 .iter_mut()
@@ -282,7 +286,7 @@ impl<'d, 't> Translated<'d, 't> {
 }
 
 /// Where a place that the drive tells is among these tracks.
-fn place(tracks: &Tracks, at: Place) -> Option<u64> {
+fn place(tracks: &Tracks, at: PhysicalAddress) -> Option<u64> {
     let track = tracks.track(at.cylinder, u32::from(at.head))?;
     let sector = u64::from(at.sector);
     if sector >= tracks.sectors {

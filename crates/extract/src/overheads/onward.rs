@@ -171,16 +171,18 @@ mod tests {
     use crate::idle::Idle;
     use crate::mtbrc::To;
     use crate::rotation::{Rereads, Rotation};
-    use crate::{Broken, Data, Disk, Effort, Host, Reply, Setup, Simulated, Transport};
+    use crate::{
+        Data, Disk, Effort, HostDelay, Reply, Setup, SimulatedDrive, Transport, TransportError,
+    };
 
     /// A drive that may ignore force unit access, as some of 1992 do.
     struct Stubborn {
-        drive: Simulated,
+        drive: SimulatedDrive,
         ignores: bool,
     }
 
     impl Transport for Stubborn {
-        fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+        fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
             // READ(10), WRITE(10), READ(16) and WRITE(16): SBC-3, force unit access.
             let mut command = command.to_vec();
             if self.ignores && matches!(command[0], 0x28 | 0x2a | 0x88 | 0x8a) {
@@ -242,12 +244,12 @@ mod tests {
             },
             idle: Idle::default(),
         };
-        let host = |min: Span| Host {
+        let host = |min: Span| HostDelay {
             min,
             max: min + Span::from_ms(0.1),
         };
         let goes_on = |ignores, delay, lead: Option<Estimate>| {
-            let drive = Simulated::new(given, host(delay), seed).unwrap();
+            let drive = SimulatedDrive::new(given, host(delay), seed).unwrap();
             let mut drive = Stubborn { drive, ignores };
             let mut disk = Disk::new(&mut drive).unwrap();
             let mut leads = Leads::new(&mut disk, &setup, Effort::Normal, seed).unwrap();

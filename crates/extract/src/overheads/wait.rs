@@ -199,7 +199,7 @@ impl Leads<'_, '_> {
         let (before, all) = (u64::from(before), u64::from(sectors));
         let mut routes: Vec<(Track, Track)> = Vec::new();
         for _ in 0..20 {
-            let from = self.pairs.alike.next(self.setup.layout, &place);
+            let from = self.pairs.equivalent.next(self.setup.layout, &place);
             let across = from.across_end(self.setup.layout, before, all);
             routes.extend(across.map(|across| (from, across)));
             if routes.len() == 3 {

@@ -282,7 +282,7 @@ fn typical(mut values: Vec<(f64, f64)>) -> (f64, f64) {
 fn tolerated(result: Result<(), Error>) -> Result<Option<Error>, Error> {
     match result {
         Ok(()) => Ok(None),
-        Err(error @ Error::Broken(_)) => Err(error),
+        Err(error @ Error::Transport(_)) => Err(error),
         Err(error) => Ok(Some(error)),
     }
 }

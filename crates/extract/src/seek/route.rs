@@ -43,7 +43,7 @@ pub(crate) fn tracks(
             rests.cylinder().checked_sub(distance)
         };
         let there = there.filter(|there| is_between(there) && is_between(&rests.cylinder()))?;
-        let same = Track::at(pairs.layout, there, rests.head());
+        let same = Track::find(pairs.layout, there, rests.head());
         let is_same = same.is_some();
         let to = same.or_else(|| idle::beginning(pairs.layout, there))?;
         Some((is_same, (from, to)))

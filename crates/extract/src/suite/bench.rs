@@ -2,7 +2,7 @@
 
 use diskarm_core::geometry::Layout;
 
-use super::{Between, Findings, Options, WriteSeeks};
+use super::{Findings, MtbrcFinding, Options, WriteSeeks};
 use crate::mtbrc::{Kind, To};
 use crate::{
     Access, Disk, Effort, Error, Setup, cache, hits, idle, layout, mtbrc, overheads, rotation,
@@ -162,7 +162,7 @@ impl Bench<'_, '_> {
                 };
                 let effort = self.options.effort;
                 let (mtbrc, pairs) = mtbrc::scatter(self.disk, &setup, kind, effort, self.seed)?;
-                found.push(Between {
+                found.push(MtbrcFinding {
                     name: named(kind),
                     mtbrc,
                     pairs,

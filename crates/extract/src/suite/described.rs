@@ -3,38 +3,39 @@
 use diskarm_core::spec::{Key, Source, Spec, Value, milliseconds};
 use serde::Serialize;
 
-use super::how::{self, How, why_not};
+use super::how::{self, Provenance, why_not};
 use super::{Checkpoint, Options};
 
 /// A drive as it was measured.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Described {
+pub struct MeasuredDrive {
     /// The specification.
     pub spec: Spec,
     /// What is known of its values, in the order of the manual.
-    pub values: Vec<Found>,
+    pub values: Vec<MeasuredValue>,
     /// What could not be learnt of the layout and was assumed, a sentence each.
     pub assumed: Vec<String>,
 }
 
 /// A value, and how it was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Found {
+pub struct MeasuredValue {
     /// The path of its key.
     pub key: &'static str,
     /// As in a specification; `None` for curves, zones and texts.
     pub value: Option<String>,
     /// How it was found.
-    pub how: How,
+    #[serde(rename = "how")]
+    pub provenance: Provenance,
 }
 
-impl Described {
+impl MeasuredDrive {
     /// The drive that `checkpoint` tells of, under a name.
     ///
     /// # Errors
     /// Too little was found for a specification: rotation, layout or seeks are missing, or what was
     /// found contradicts itself.
-    pub fn of(checkpoint: &Checkpoint, name: &str) -> Result<Self, String> {
+    pub fn new(checkpoint: &Checkpoint, name: &str) -> Result<Self, String> {
         let findings = &checkpoint.findings;
         let needed = ["rotation", "layout", "idle", "seeks"];
         let (Some(chosen), Some(mechanism)) = (&findings.layout, findings.mechanism()) else {
@@ -57,18 +58,18 @@ impl Described {
             facts.describe(&mut spec);
         }
         let refused = agreed(&mut spec)?;
-        let mut values: Vec<Found> = Vec::new();
+        let mut values: Vec<MeasuredValue> = Vec::new();
         for key in Key::all() {
             let clash = refused.iter().find(|(path, _)| *path == key.path);
-            let how = match clash {
-                Some((_, why)) => Some(How::Unknown(why.clone())),
+            let provenance = match clash {
+                Some((_, why)) => Some(Provenance::Unknown(why.clone())),
                 None => how::of(key.path, checkpoint),
             };
-            if let Some(how) = how {
-                values.push(Found {
+            if let Some(provenance) = provenance {
+                values.push(MeasuredValue {
                     key: key.path,
                     value: key.get(&spec).and_then(|value| shown(key, &value)),
-                    how,
+                    provenance,
                 });
             }
         }
@@ -83,7 +84,7 @@ impl Described {
     pub fn text(&self) -> String {
         diskarm_drives::text::specification(&self.spec, &|path| {
             let found = self.values.iter().find(|found| found.key == path)?;
-            Some(found.how.to_string())
+            Some(found.provenance.to_string())
         })
     }
 }

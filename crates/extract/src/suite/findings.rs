@@ -24,7 +24,7 @@ pub struct Findings {
     /// How the drive turns.
     pub rotation: Option<Rotation>,
     /// Where its blocks are.
-    pub layout: Option<layout::Chosen>,
+    pub layout: Option<layout::LayoutFinding>,
     /// When its arm is free after a read.
     pub idle: Option<Idle>,
     /// What reads from the media take.
@@ -40,7 +40,7 @@ pub struct Findings {
     /// Seeks before writes.
     pub write_seeks: Option<WriteSeeks>,
     /// Minimum times between completions.
-    pub mtbrcs: Vec<Between>,
+    pub mtbrcs: Vec<MtbrcFinding>,
     /// Seeks by the SEEK command.
     pub seek_commands: Option<Curves>,
     /// The facts of the buffer.
@@ -49,7 +49,7 @@ pub struct Findings {
 
 /// The minimum time between the completions of two requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Between {
+pub struct MtbrcFinding {
     /// Which requests, in words.
     pub name: String,
     /// What was found.

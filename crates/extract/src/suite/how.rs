@@ -16,7 +16,7 @@ use crate::seek::Seeks;
 /// How a value was found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum How {
+pub enum Provenance {
     /// It was measured.
     Measured {
         /// By what: a phrase.
@@ -40,13 +40,13 @@ const NOT_DETERMINED: &str = "Not determined: ";
 ///
 /// # Errors
 /// If `text` is not TOML.
-pub fn not_determined(text: &str) -> Result<BTreeSet<&'static str>, InputError> {
+pub fn undetermined_keys(text: &str) -> Result<BTreeSet<&'static str>, InputError> {
     let remarks = diskarm_drives::text::remarks(text)?.into_iter();
     let open = remarks.filter(|(_, remark)| remark.starts_with(NOT_DETERMINED));
     Ok(open.map(|(key, _)| key).collect())
 }
 
-impl std::fmt::Display for How {
+impl std::fmt::Display for Provenance {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Measured {
@@ -72,16 +72,16 @@ impl std::fmt::Display for How {
 }
 
 /// A time that was measured.
-fn by(method: &str, estimate: &Estimate) -> How {
-    How::Measured {
+fn by(method: &str, estimate: &Estimate) -> Provenance {
+    Provenance::Measured {
         method: method.to_owned(),
         spread: Some(ms(estimate.uncertainty)),
         samples: Some(estimate.samples),
     }
 }
 
-fn exact(method: &str) -> How {
-    How::Measured {
+fn exact(method: &str) -> Provenance {
+    Provenance::Measured {
         method: method.to_owned(),
         spread: None,
         samples: None,
@@ -104,7 +104,7 @@ const ONE_COMMAND: &str = "commands are sent one at a time, which does not show 
      takes into a queue of its own";
 
 /// How the value of a key was found; `None` for keys that no measurement is about.
-pub(super) fn of(key: &str, checkpoint: &Checkpoint) -> Option<How> {
+pub(super) fn of(key: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
     let findings = &checkpoint.findings;
     if let Some(how) = buffer(key, findings) {
         return Some(how);
@@ -122,19 +122,19 @@ pub(super) fn of(key: &str, checkpoint: &Checkpoint) -> Option<How> {
         };
     }
     match key {
-        "queue.depth" => Some(How::Unknown(ONE_COMMAND.to_owned())),
+        "queue.depth" => Some(Provenance::Unknown(ONE_COMMAND.to_owned())),
         "bus.read_sector" => Some(bus_of_reads(checkpoint)),
         "bus.write_sector" => Some(bus_of_writes(checkpoint)),
         _ => None,
     }
 }
 
-fn geometry(name: &str, findings: &Findings) -> Option<How> {
+fn geometry(name: &str, findings: &Findings) -> Option<Provenance> {
     let chosen = findings.layout.as_ref()?;
     match name {
         "sectors" | "sector_bytes" => Some(exact("READ CAPACITY")),
         "order" if chosen.method == layout::Method::Timing => {
-            Some(How::Assumed(timing::ASCENDING.to_owned()))
+            Some(Provenance::Assumed(timing::ASCENDING.to_owned()))
         }
         "surfaces" | "cylinders" | "sparing" | "order" => Some(exact(&chosen.method.to_string())),
         "zones" => {
@@ -156,10 +156,10 @@ fn geometry(name: &str, findings: &Findings) -> Option<How> {
     }
 }
 
-fn mechanics(name: &str, checkpoint: &Checkpoint) -> Option<How> {
+fn mechanics(name: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
     let findings = &checkpoint.findings;
     match name {
-        "rotation" => findings.rotation.map(|rotation| How::Measured {
+        "rotation" => findings.rotation.map(|rotation| Provenance::Measured {
             method: "the line through the ends of reads of one block over their revolutions"
                 .to_owned(),
             spread: Some(format!("{:.3} ns", rotation.uncertainty_ns)),
@@ -180,7 +180,7 @@ fn mechanics(name: &str, checkpoint: &Checkpoint) -> Option<How> {
             None => by("SEEK inward and outward", &findings.any_seeks()?.inward),
         }),
         "head_switch" => Some(match &findings.reads {
-            Some(_) if is_switch_bounded(findings) => How::Assumed(
+            Some(_) if is_switch_bounded(findings) => Provenance::Assumed(
                 "Transfers go on to the next track without a lost revolution, which a head switch \
                  that took longer would not allow; it may take less."
                     .to_owned(),
@@ -189,7 +189,7 @@ fn mechanics(name: &str, checkpoint: &Checkpoint) -> Option<How> {
                 "pairs of reads on one track and on two of a cylinder",
                 &reads.head_switch,
             ),
-            None => How::Unknown(why_not("reads", checkpoint, "")),
+            None => Provenance::Unknown(why_not("reads", checkpoint, "")),
         }),
         "cylinder_settle" => cylinder_settle(findings),
         "track_settle" => Some(match findings.timing()?.settle_of_hits() {
@@ -198,7 +198,7 @@ fn mechanics(name: &str, checkpoint: &Checkpoint) -> Option<How> {
                  at most, as what misses take to come back to the bus is part of it",
                 &lands,
             ),
-            None => How::Assumed(
+            None => Provenance::Assumed(
                 "The time to settle on the current track cannot be separated from the overhead \
                  of commands, and is part of it unless another time were negative."
                     .to_owned(),
@@ -209,7 +209,7 @@ fn mechanics(name: &str, checkpoint: &Checkpoint) -> Option<How> {
                 "pairs with writes on other cylinders, less those with reads",
                 &writes.seeking[0],
             ),
-            None => How::Unknown(why_not("writes", checkpoint, "")),
+            None => Provenance::Unknown(why_not("writes", checkpoint, "")),
         }),
         "write_seek" => match &findings.write_seeks {
             Some(WriteSeeks::Own(seeks)) => Some(curve("pairs of writes", seeks)),
@@ -221,7 +221,7 @@ fn mechanics(name: &str, checkpoint: &Checkpoint) -> Option<How> {
 }
 
 /// The time to settle before a request on another track of the cylinder, if any.
-fn cylinder_settle(findings: &Findings) -> Option<How> {
+fn cylinder_settle(findings: &Findings) -> Option<Provenance> {
     let what = match is_switch_bounded(findings) {
         true => {
             "What pairs on two tracks of a cylinder take beyond the longest head switch with which \
@@ -233,7 +233,7 @@ fn cylinder_settle(findings: &Findings) -> Option<How> {
         }
     };
     let settle = findings.mechanism()?.mechanics.cylinder_settle;
-    (settle > Span::ZERO).then(|| How::Assumed(what.to_owned()))
+    (settle > Span::ZERO).then(|| Provenance::Assumed(what.to_owned()))
 }
 
 /// Whether the head switch is the longest with which transfers continue to the next track, which is
@@ -248,7 +248,7 @@ fn is_switch_bounded(findings: &Findings) -> bool {
     })
 }
 
-fn curve(by: &str, seeks: &Seeks) -> How {
+fn curve(by: &str, seeks: &Seeks) -> Provenance {
     let mut spreads: Vec<Span> = seeks
         .points
         .iter()
@@ -271,7 +271,7 @@ fn curve(by: &str, seeks: &Seeks) -> How {
         method += "; ";
         method += remark;
     }
-    How::Measured {
+    Provenance::Measured {
         method,
         spread,
         samples: Some(seeks.points.iter().map(|point| point.mean.samples).sum()),
@@ -279,17 +279,17 @@ fn curve(by: &str, seeks: &Seeks) -> How {
 }
 
 /// Overheads that reads alone show.
-fn reads(name: &str, checkpoint: &Checkpoint) -> Option<How> {
+fn reads(name: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
     let findings = &checkpoint.findings;
     Some(match name {
-        "read_completion" => How::Assumed(OF_TWO_COMPLETIONS.to_owned()),
+        "read_completion" => Provenance::Assumed(OF_TWO_COMPLETIONS.to_owned()),
         "read_miss_after_read" => match &findings.reads {
             Some(reads) => by("pairs of reads on one track", &reads.after_read),
-            None => How::Unknown(why_not("reads", checkpoint, "")),
+            None => Provenance::Unknown(why_not("reads", checkpoint, "")),
         },
         "read_hit_after_read" => match findings.read_hits.and_then(|hits| hits.after_read) {
             Some(hit) => by("reads from the buffer after a read", &hit),
-            None => How::Unknown(why_not(
+            None => Provenance::Unknown(why_not(
                 "read-hits",
                 checkpoint,
                 "no read was served by the buffer",
@@ -300,20 +300,22 @@ fn reads(name: &str, checkpoint: &Checkpoint) -> Option<How> {
 }
 
 /// Overheads that need writes to be seen.
-fn writes(name: &str, checkpoint: &Checkpoint) -> Option<How> {
+fn writes(name: &str, checkpoint: &Checkpoint) -> Option<Provenance> {
     let findings = &checkpoint.findings;
     let unknown =
-        |measurement, otherwise| How::Unknown(why_not(measurement, checkpoint, otherwise));
+        |measurement, otherwise| Provenance::Unknown(why_not(measurement, checkpoint, otherwise));
     let Some(written) = &findings.writes else {
         let as_reads = matches!(name, "read_miss_after_write" | "read_hit_after_write");
         let why = why_not("writes", checkpoint, "");
         return match name {
-            _ if as_reads => Some(How::Unknown(format!("{why}; taken to be as after a read"))),
+            _ if as_reads => Some(Provenance::Unknown(format!(
+                "{why}; taken to be as after a read"
+            ))),
             "write_miss_after_read"
             | "write_miss_after_write"
             | "write_hit_after_read"
             | "write_hit_after_write"
-            | "write_completion" => Some(How::Unknown(why)),
+            | "write_completion" => Some(Provenance::Unknown(why)),
             _ => None,
         };
     };
@@ -340,16 +342,16 @@ fn writes(name: &str, checkpoint: &Checkpoint) -> Option<How> {
         "write_miss_after_write" => by("pairs of writes on one track", &written.leads[1]),
         "write_hit_after_read" => of_hits(hits.after_read, "writes after a read", absorbed),
         "write_hit_after_write" => of_hits(hits.after_write, "writes after a write", absorbed),
-        "write_completion" => How::Assumed(OF_TWO_COMPLETIONS.to_owned()),
+        "write_completion" => Provenance::Assumed(OF_TWO_COMPLETIONS.to_owned()),
         "write_start.small" => match written.wait.unsure {
             None => exact("pairs of writes of growing size"),
-            Some(Unsure::SlowBus) => How::Unknown(SLOW_BUS.to_owned()),
-            Some(Unsure::More) => How::Unknown(
+            Some(Unsure::SlowBus) => Provenance::Unknown(SLOW_BUS.to_owned()),
+            Some(Unsure::More) => Provenance::Unknown(
                 "the media waited for all sectors of the largest write that was tried; they may \
                  wait for more"
                     .to_owned(),
             ),
-            Some(Unsure::Missed) => How::Unknown(
+            Some(Unsure::Missed) => Provenance::Unknown(
                 "writes of several sectors lose revolutions on the media, as on a drive with room \
                  for few sectors, and do not tell for how many the media wait"
                     .to_owned(),
@@ -360,16 +362,16 @@ fn writes(name: &str, checkpoint: &Checkpoint) -> Option<How> {
 }
 
 /// A fact that was found by test vectors.
-fn buffer(key: &str, findings: &Findings) -> Option<How> {
+fn buffer(key: &str, findings: &Findings) -> Option<Provenance> {
     let facts = &findings.buffer.as_ref()?.facts;
     let fact = facts.iter().find(|fact| fact.key == key)?;
     Some(match &fact.finding {
-        Finding::Found { agreed, trials, .. } => How::Measured {
+        Finding::Found { agreed, trials, .. } => Provenance::Measured {
             method: format!("test vectors, of which {agreed} of {trials} speak for it"),
             spread: None,
             samples: Some(u64::from(*trials)),
         },
-        Finding::NotDeterminable { reason, .. } => How::Unknown(reason.clone()),
+        Finding::NotDeterminable { reason, .. } => Provenance::Unknown(reason.clone()),
     })
 }
 
@@ -377,7 +379,7 @@ fn buffer(key: &str, findings: &Findings) -> Option<How> {
 const SLOW_BUS: &str = "media that wait for more sectors and a bus that is slower than the media \
      delay writes alike, and no pause between tracks tells them apart";
 
-fn bus_of_reads(checkpoint: &Checkpoint) -> How {
+fn bus_of_reads(checkpoint: &Checkpoint) -> Provenance {
     let hits = checkpoint.findings.read_hits.unwrap_or_default();
     match (hits.sector, hits.slow_bus) {
         (Some(sector), _) => by("reads from the buffer, of one sector and of more", &sector),
@@ -385,7 +387,7 @@ fn bus_of_reads(checkpoint: &Checkpoint) -> How {
             "reads from the media, which are faster than the bus, of one sector and of more",
             &sector,
         ),
-        (None, None) => How::Unknown(why_not(
+        (None, None) => Provenance::Unknown(why_not(
             "read-hits",
             checkpoint,
             "no read was served by the buffer",
@@ -393,7 +395,7 @@ fn bus_of_reads(checkpoint: &Checkpoint) -> How {
     }
 }
 
-fn bus_of_writes(checkpoint: &Checkpoint) -> How {
+fn bus_of_writes(checkpoint: &Checkpoint) -> Provenance {
     let findings = &checkpoint.findings;
     if let Some(sector) = findings.write_hits.and_then(|hits| hits.sector) {
         return by(
@@ -404,7 +406,7 @@ fn bus_of_writes(checkpoint: &Checkpoint) -> How {
     let wait = findings.writes.map(|writes| writes.wait);
     if let Some((sector, unsure)) = wait.and_then(|wait| Some((wait.sector?, wait.unsure))) {
         return match unsure {
-            Some(Unsure::SlowBus) => How::Unknown(SLOW_BUS.to_owned()),
+            Some(Unsure::SlowBus) => Provenance::Unknown(SLOW_BUS.to_owned()),
             _ => by(
                 "pairs of writes of growing size, whose media wait for data",
                 &sector,
@@ -412,7 +414,7 @@ fn bus_of_writes(checkpoint: &Checkpoint) -> How {
         };
     }
     let why = why_not("writes", checkpoint, "no write shows it");
-    How::Unknown(format!("{why}; taken to be that of reads"))
+    Provenance::Unknown(format!("{why}; taken to be that of reads"))
 }
 
 /// Why a measurement has not found something; `otherwise` if it was made.

@@ -3,7 +3,7 @@
 use diskarm_core::units::{Instant, Span};
 
 use super::{Observer, Progress};
-use crate::{Broken, Cost, Data, Reply, Transport};
+use crate::{Cost, Data, Reply, Transport, TransportError};
 
 /// A transport that reports each command.
 pub(super) struct Watched<'a> {
@@ -21,7 +21,7 @@ impl<'a> Watched<'a> {
         before: Progress,
         observer: &'a mut dyn Observer,
     ) -> Self {
-        observer.at(&before);
+        observer.progressed(&before);
         Self {
             began: transport.now(),
             transport,
@@ -44,12 +44,12 @@ impl<'a> Watched<'a> {
             left: (self.before.left - over).max(Span::ZERO),
             ..self.before
         };
-        self.observer.at(&progress);
+        self.observer.progressed(&progress);
     }
 }
 
 impl Transport for Watched<'_> {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         let reply = self.transport.execute(command, data);
         self.commands += 1;
         self.report();

@@ -8,10 +8,10 @@ use diskarm_core::spec::{self, Buffer, Key, Overheads, Spec, Value, WriteCache};
 use diskarm_core::units::{SectorCount, Span};
 use diskarm_extract::cache::{self, Facts, Finding};
 use diskarm_extract::{
-    Cost, Disk, Effort, Error, Host, Noisy, Setup, Simulated, Transport, timing,
+    Cost, Disk, Effort, Error, HostDelay, NoisyTransport, Setup, SimulatedDrive, Transport, timing,
 };
 
-const HOST: Host = Host {
+const HOST: HostDelay = HostDelay {
     min: Span::from_ns(50_000),
     max: Span::from_ns(150_000),
 };
@@ -25,7 +25,7 @@ fn catalogued(name: &str) -> Spec {
 
 /// What commands tell of the buffer of a drive whose layout is known, and what they cost.
 fn found(given: &Spec, writes: bool, seed: u64) -> Result<(Facts, Cost, f64), Error> {
-    let mut drive = Simulated::new(given, HOST, seed).unwrap();
+    let mut drive = SimulatedDrive::new(given, HOST, seed).unwrap();
     found_behind(&mut drive, given, writes, seed)
 }
 
@@ -253,8 +253,8 @@ fn noise_does_not_turn_facts() {
         "dec-rz26",
     ] {
         let given = catalogued(name);
-        let drive = Simulated::new(&given, HOST, 7).unwrap();
-        let mut noisy = Noisy::new(Box::new(drive), Span::from_us(100.0), 7);
+        let drive = SimulatedDrive::new(&given, HOST, 7).unwrap();
+        let mut noisy = NoisyTransport::new(Box::new(drive), Span::from_us(100.0), 7);
         let (facts, cost, wall) = found_behind(&mut noisy, &given, true, 7).unwrap();
         let found = judged(&given, &facts);
         let differing = battery::differing(&given, &found.described, true, (SEQUENCES, 3));

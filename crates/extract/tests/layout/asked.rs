@@ -3,9 +3,9 @@
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{Geometry, Sparing, Spec};
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
-use diskarm_extract::defects::{self, Defects, Fates};
-use diskarm_extract::layout::{self, Chosen, Method, notches, translate};
-use diskarm_extract::{Broken, Cost, Data, Disk, Error, Reply, Simulated, Transport};
+use diskarm_extract::defects::{self, DefectCounts, Defects};
+use diskarm_extract::layout::{self, LayoutFinding, Method, notches, translate};
+use diskarm_extract::{Cost, Data, Disk, Error, Reply, SimulatedDrive, Transport, TransportError};
 use diskarm_wire::mode::{self, FormatDevice, Notch};
 
 use super::{HOST, catalogued, difference, differences_in_tracks, is_told_by_reads};
@@ -21,7 +21,7 @@ const READ_DEFECT_DATA_10: u8 = 0x37;
 
 /// A drive that does not know some operations, and says something else of others.
 struct Altered {
-    drive: Simulated,
+    drive: SimulatedDrive,
     unknown: &'static [u8],
     alter: fn(&[u8], &mut [u8]),
 }
@@ -29,7 +29,7 @@ struct Altered {
 impl Altered {
     fn new(spec: &Spec, unknown: &'static [u8], alter: fn(&[u8], &mut [u8])) -> Self {
         Self {
-            drive: Simulated::new(spec, HOST, 1).unwrap(),
+            drive: SimulatedDrive::new(spec, HOST, 1).unwrap(),
             unknown,
             alter,
         }
@@ -37,7 +37,7 @@ impl Altered {
 }
 
 impl Transport for Altered {
-    fn execute(&mut self, command: &[u8], mut data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], mut data: Data<'_>) -> Result<Reply, TransportError> {
         let mut changed = command.to_vec();
         if self.unknown.contains(&command[0]) {
             // An operation of a vendor, which no disk of the model knows.
@@ -67,7 +67,7 @@ impl Transport for Altered {
 
 fn as_it_is(_: &[u8], _: &mut [u8]) {}
 
-fn chosen(drive: &mut dyn Transport, spec: &Spec) -> (Chosen, Cost) {
+fn chosen(drive: &mut dyn Transport, spec: &Spec) -> (LayoutFinding, Cost) {
     let mut disk = Disk::new(drive).unwrap();
     let chosen = layout::measure(&mut disk, spec.mechanics.period_ns, 1);
     (
@@ -78,8 +78,8 @@ fn chosen(drive: &mut dyn Transport, spec: &Spec) -> (Chosen, Cost) {
 
 /// Every listed defect is a slip, a reallocation or in unused space of the layout, and the layout
 /// has no others.
-fn all_defects_are_found(name: &str, geometry: &Geometry, listed: &Defects) -> Fates {
-    let fates = defects::fates(geometry, &listed.all()).unwrap();
+fn all_defects_are_found(name: &str, geometry: &Geometry, listed: &Defects) -> DefectCounts {
+    let fates = defects::count(geometry, &listed.all()).unwrap();
     assert_eq!(
         (fates.contradicted, fates.unlisted),
         (0, 0),
@@ -93,14 +93,14 @@ fn drives_that_translate_tell_all() {
     for entry in diskarm_drives::CATALOGUE {
         let spec = catalogued(entry.name);
         if spec.geometry.physical_sector > SectorCount(1) {
-            let mut drive = Simulated::new(&spec, HOST, 1).unwrap();
+            let mut drive = SimulatedDrive::new(&spec, HOST, 1).unwrap();
             let mut disk = Disk::new(&mut drive).unwrap();
             let found = layout::measure(&mut disk, spec.mechanics.period_ns, 1);
             let error = found.expect_err(entry.name).to_string();
             assert!(error.starts_with(EMULATES), "{error}");
             continue;
         }
-        let mut drive = Simulated::new(&spec, HOST, 1).unwrap();
+        let mut drive = SimulatedDrive::new(&spec, HOST, 1).unwrap();
         let (chosen, cost) = chosen(&mut drive, &spec);
         assert_eq!(
             chosen.method,

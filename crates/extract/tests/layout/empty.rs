@@ -4,7 +4,7 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::spec::Geometry;
 use diskarm_core::units::{Lbn, SectorCount};
 use diskarm_extract::layout::empty;
-use diskarm_extract::{Disk, Effort, Setup, Simulated, idle, rotation};
+use diskarm_extract::{Disk, Effort, Setup, SimulatedDrive, idle, rotation};
 use rand_core::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
@@ -60,7 +60,7 @@ fn empty_cylinders_are_counted() {
         }
         g.cylinders += before;
 
-        let mut simulated = Simulated::new(&spec, HOST, seed).unwrap();
+        let mut simulated = SimulatedDrive::new(&spec, HOST, seed).unwrap();
         let mut disk = Disk::new(&mut simulated).unwrap();
         let layout = Layout::new(&found).unwrap();
         let rotation = rotation::measure(&mut disk, Effort::Normal, seed).unwrap();

@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{self, Geometry, Sparing, Spec, Zone};
 use diskarm_core::units::{Lbn, SectorCount, Span};
-use diskarm_extract::layout::{Found, timing, translate};
-use diskarm_extract::{Cost, Disk, Error, Host, Noisy, Simulated};
+use diskarm_extract::layout::{MeasuredLayout, timing, translate};
+use diskarm_extract::{Cost, Disk, Error, HostDelay, NoisyTransport, SimulatedDrive};
 
-const HOST: Host = Host {
+const HOST: HostDelay = HostDelay {
     min: Span::from_ns(50_000),
     max: Span::from_ns(150_000),
 };
@@ -45,8 +45,8 @@ fn difference(found: &Geometry, truth: &Geometry) -> Option<String> {
     None
 }
 
-fn found(spec: &Spec) -> Result<(Found, Cost), Error> {
-    let mut drive = Simulated::new(spec, HOST, 1).unwrap();
+fn found(spec: &Spec) -> Result<(MeasuredLayout, Cost), Error> {
+    let mut drive = SimulatedDrive::new(spec, HOST, 1).unwrap();
     let mut disk = Disk::new(&mut drive).unwrap();
     let found = translate::measure(&mut disk, &[])?;
     Ok((found, disk.cost()))
@@ -182,7 +182,7 @@ fn is_told_by_reads(spec: &Spec) -> bool {
 fn timed_layouts_have_every_track() {
     for entry in diskarm_drives::CATALOGUE {
         let spec = catalogued(entry.name);
-        let mut drive = Simulated::new(&spec, HOST, 1).unwrap();
+        let mut drive = SimulatedDrive::new(&spec, HOST, 1).unwrap();
         let mut disk = Disk::new(&mut drive).unwrap();
         let found = timing::measure(&mut disk, spec.mechanics.period_ns, 1);
         if !is_told_by_reads(&spec) {
@@ -214,8 +214,8 @@ fn layouts_are_timed_through_noise() {
             // The layout of the drive that was fitted.
             continue;
         }
-        let drive = Simulated::new(&spec, HOST, 1).unwrap();
-        let mut drive = Noisy::new(Box::new(drive), Span::from_us(100.0), 1);
+        let drive = SimulatedDrive::new(&spec, HOST, 1).unwrap();
+        let mut drive = NoisyTransport::new(Box::new(drive), Span::from_us(100.0), 1);
         let mut disk = Disk::new(&mut drive).unwrap();
         let found = timing::measure(&mut disk, spec.mechanics.period_ns, 1);
         let cost = disk.cost();
@@ -256,7 +256,7 @@ fn modern_layouts_with_reserved_sectors_are_timed() {
         let before = zone.reserved_sectors.0;
         zone.reserved_sectors = SectorCount(reserved);
         geometry.sectors = SectorCount(geometry.sectors.0 + before - reserved);
-        let mut drive = Simulated::new(&spec, HOST, seed).unwrap();
+        let mut drive = SimulatedDrive::new(&spec, HOST, seed).unwrap();
         let mut disk = Disk::new(&mut drive).unwrap();
         let found = timing::measure(&mut disk, spec.mechanics.period_ns, seed)
             .unwrap_or_else(|error| panic!("{reserved} reserved: {error}"));

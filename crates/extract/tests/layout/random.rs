@@ -7,7 +7,7 @@ use diskarm_core::spec::{Geometry, GrownDefects, Sparing, Spec, TrackOrder, Zone
 use diskarm_core::units::{Lbn, SectorCount, Span};
 use diskarm_extract::defects;
 use diskarm_extract::layout::{notches, timing, translate};
-use diskarm_extract::{Disk, Noisy, Simulated};
+use diskarm_extract::{Disk, NoisyTransport, SimulatedDrive};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -172,7 +172,7 @@ fn random_layouts_are_found() {
         assert!(is_exact || front, "{}: {of_drive:?}", spec.name);
         asked += u64::from(is_exact);
 
-        let mut simulated = Simulated::new(&spec, HOST, 1).unwrap();
+        let mut simulated = SimulatedDrive::new(&spec, HOST, 1).unwrap();
         let mut disk = Disk::new(&mut simulated).unwrap();
         let by_time = timing::measure(&mut disk, spec.mechanics.period_ns, 1);
         let differs = by_time
@@ -194,8 +194,8 @@ fn random_layouts_are_timed_through_noise() {
     let (mut timed, mut wrong) = (0, 0);
     for seed in 0..DRIVES {
         let spec = drive(seed);
-        let simulated = Simulated::new(&spec, HOST, 1).unwrap();
-        let mut noisy = Noisy::new(Box::new(simulated), Span::from_us(100.0), seed);
+        let simulated = SimulatedDrive::new(&spec, HOST, 1).unwrap();
+        let mut noisy = NoisyTransport::new(Box::new(simulated), Span::from_us(100.0), seed);
         let mut disk = Disk::new(&mut noisy).unwrap();
         match timing::measure(&mut disk, spec.mechanics.period_ns, seed) {
             Ok(found) => match first_other_track(&found.geometry, &spec.geometry) {
@@ -251,7 +251,7 @@ fn what_few_defects_leave_open_is_told() {
 
 /// Whether notch pages and listed defects tell the layout, or what they leave open is said.
 fn is_told_by_notches(spec: &Spec) -> bool {
-    let mut simulated = Simulated::new(spec, HOST, 1).unwrap();
+    let mut simulated = SimulatedDrive::new(spec, HOST, 1).unwrap();
     let mut disk = Disk::new(&mut simulated).unwrap();
     let listed = defects::read(&mut disk).unwrap().all();
     let found = match notches::measure(&mut disk, spec.mechanics.period_ns, &listed, 1) {
@@ -262,7 +262,7 @@ fn is_told_by_notches(spec: &Spec) -> bool {
         }
     };
     let is_open = |what: &str| found.assumed.iter().any(|told| told.contains(what));
-    let fates = defects::fates(&found.geometry, &listed).unwrap();
+    let fates = defects::count(&found.geometry, &listed).unwrap();
     let mut layouts = [found.geometry.clone(), spec.geometry.clone()];
     if is_open("reallocated") {
         // The blocks that are not are where they were.
@@ -313,11 +313,11 @@ fn random_drives_tell_reallocated_blocks() {
             continue;
         }
         measured += 1;
-        let mut simulated = Simulated::new(&spec, HOST, 1).unwrap();
+        let mut simulated = SimulatedDrive::new(&spec, HOST, 1).unwrap();
         let mut disk = Disk::new(&mut simulated).unwrap();
         let listed = defects::read(&mut disk).unwrap().all();
         let differs = translate::measure(&mut disk, &listed).map(|found| {
-            let fates = defects::fates(&found.geometry, &listed).unwrap();
+            let fates = defects::count(&found.geometry, &listed).unwrap();
             reallocated += fates.reallocated;
             let defects = (fates.contradicted, fates.unlisted);
             (difference(&found.geometry, &spec.geometry), defects)

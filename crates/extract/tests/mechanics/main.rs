@@ -14,7 +14,7 @@ mod waits;
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{self, Spec};
 use diskarm_core::units::Span;
-use diskarm_extract::{Disk, Effort, Host, Setup, idle};
+use diskarm_extract::{Disk, Effort, HostDelay, Setup, idle};
 
 /// The drives of 1992 to 1999.
 const DRIVES: [&str; 18] = [
@@ -38,7 +38,7 @@ const DRIVES: [&str; 18] = [
     "seagate-st41601n-calibrated",
 ];
 
-const HOST: Host = Host {
+const HOST: HostDelay = HostDelay {
     min: Span::from_ns(50_000),
     max: Span::from_ns(150_000),
 };

@@ -4,7 +4,7 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Lbn, Span};
 use diskarm_extract::mtbrc::{self, Kind, Mtbrc, To};
-use diskarm_extract::{Access, Disk, Effort, Simulated};
+use diskarm_extract::{Access, Disk, Effort, SimulatedDrive};
 
 use crate::{HOST, catalogued, set_up};
 
@@ -12,7 +12,7 @@ use crate::{HOST, catalogued, set_up};
 const PLAIN: [&str; 3] = ["seagate-st41601n", "hp-c2490a", "hp-c3323a"];
 
 fn measured(spec: &Spec, layout: &Layout, kind: Kind) -> Mtbrc {
-    let mut drive = Simulated::new(spec, HOST, 5).unwrap();
+    let mut drive = SimulatedDrive::new(spec, HOST, 5).unwrap();
     let mut disk = Disk::new(&mut drive).unwrap();
     let setup = set_up(&mut disk, layout, 5);
     let found = mtbrc::measure(&mut disk, &setup, kind, Effort::Normal, 5).unwrap();

@@ -8,7 +8,7 @@ use diskarm_core::spec::{
 };
 use diskarm_core::units::{Cylinder, SectorCount, Span};
 use diskarm_extract::seek::Seeks;
-use diskarm_extract::{Cost, Observable, Simulated};
+use diskarm_extract::{Cost, ObservableTimes, SimulatedDrive};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -200,7 +200,7 @@ fn large(seed: u64) -> Spec {
 /// 0.02 ms; where seeks scatter, of three times the uncertainty of the points around if that is
 /// more.
 fn worst(given: &Spec, found: &Spec, seeks: &Seeks, op: Op) -> (f64, u32) {
-    let leads = [given, found].map(Observable::of);
+    let leads = [given, found].map(ObservableTimes::new);
     let lead = |k: usize, way: (u32, u32)| leads[k].lead(op, (Cylinder(way.0), Cylinder(way.1)));
     let still = [0, 1].map(|k| lead(k, (0, 0)));
     let scatter = given.mechanics.seek_scatter.clone().map(|seek| {
@@ -239,7 +239,7 @@ fn worst(given: &Spec, found: &Spec, seeks: &Seeks, op: Op) -> (f64, u32) {
 /// Measures a drive whose layout is known, and asserts that seeks and overheads are found.
 fn check(spec: &Spec, seed: u64) -> Cost {
     let layout = Layout::new(&spec.geometry).unwrap();
-    let mut drive = Simulated::new(spec, HOST, seed).unwrap();
+    let mut drive = SimulatedDrive::new(spec, HOST, seed).unwrap();
     let (timing, _, cost) = measured(&mut drive, &layout, seed);
     let mut found = without_times(spec);
     timing.describe(&mut found);

@@ -2,7 +2,9 @@
 
 use diskarm_core::units::{Instant, SectorCount, Span};
 use diskarm_extract::rotation::{self, Rereads};
-use diskarm_extract::{Broken, Data, Disk, Effort, Noisy, Reply, Simulated, Transport};
+use diskarm_extract::{
+    Data, Disk, Effort, NoisyTransport, Reply, SimulatedDrive, Transport, TransportError,
+};
 
 use crate::{DRIVES, HOST, catalogued};
 
@@ -10,7 +12,7 @@ use crate::{DRIVES, HOST, catalogued};
 fn the_period_is_found_to_two_nanoseconds() {
     for (name, seed) in DRIVES.iter().zip(1..) {
         let spec = catalogued(name);
-        let mut drive = Simulated::new(&spec, HOST, seed).unwrap();
+        let mut drive = SimulatedDrive::new(&spec, HOST, seed).unwrap();
         let mut disk = Disk::new(&mut drive).unwrap();
         let found = rotation::measure(&mut disk, Effort::Normal, seed).unwrap();
         let error = found.period_ns - spec.mechanics.period_ns;
@@ -33,8 +35,8 @@ fn the_period_is_found_to_two_nanoseconds() {
 fn noise_of_a_tenth_of_a_millisecond_leaves_six_nanoseconds() {
     for (name, seed) in DRIVES.iter().zip(1..) {
         let spec = catalogued(name);
-        let drive = Simulated::new(&spec, HOST, seed).unwrap();
-        let mut noisy = Noisy::new(Box::new(drive), Span::from_us(100.0), seed);
+        let drive = SimulatedDrive::new(&spec, HOST, seed).unwrap();
+        let mut noisy = NoisyTransport::new(Box::new(drive), Span::from_us(100.0), seed);
         let mut disk = Disk::new(&mut noisy).unwrap();
         let found = rotation::measure(&mut disk, Effort::Normal, seed).unwrap();
         let error = found.period_ns - spec.mechanics.period_ns;
@@ -49,10 +51,10 @@ fn noise_of_a_tenth_of_a_millisecond_leaves_six_nanoseconds() {
 }
 
 /// A drive that ignores force unit access.
-struct Careless(Simulated);
+struct Careless(SimulatedDrive);
 
 impl Transport for Careless {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         let mut command = command.to_vec();
         if command[0] == 0x28 {
             command[1] &= !0x08;
@@ -74,7 +76,7 @@ fn a_drive_that_ignores_force_unit_access_is_measured_all_the_same() {
     let mut buffered = 0;
     for (name, seed) in DRIVES.iter().zip(1..) {
         let spec = catalogued(name);
-        let mut drive = Careless(Simulated::new(&spec, HOST, seed).unwrap());
+        let mut drive = Careless(SimulatedDrive::new(&spec, HOST, seed).unwrap());
         let mut disk = Disk::new(&mut drive).unwrap();
         let found = rotation::measure(&mut disk, Effort::Normal, seed)
             .unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -96,7 +98,7 @@ fn read_ahead_of_some_revolutions_is_not_taken_for_a_slow_rotation() {
         spec.buffer.segment = SectorCount(blocks);
         spec.buffer.read_ahead_max = SectorCount(blocks);
         spec.buffer.read_ahead_min = SectorCount(blocks);
-        let mut drive = Simulated::new(&spec, HOST, seed).unwrap();
+        let mut drive = SimulatedDrive::new(&spec, HOST, seed).unwrap();
         let mut disk = Disk::new(&mut drive).unwrap();
         let found = rotation::measure(&mut disk, Effort::Normal, seed).unwrap();
         let error = found.period_ns - spec.mechanics.period_ns;

@@ -10,7 +10,8 @@ use diskarm_core::units::{Cylinder, Instant, Lbn, Span};
 use diskarm_extract::seek::{self, SeekPoint, Seeks};
 use diskarm_extract::seek_command::{self, Curves};
 use diskarm_extract::{
-    Access, Broken, Cost, Data, Disk, Effort, Noisy, Reply, Simulated, Transport,
+    Access, Cost, Data, Disk, Effort, NoisyTransport, Reply, SimulatedDrive, Transport,
+    TransportError,
 };
 
 use diskarm_wire::Sense;
@@ -85,7 +86,7 @@ fn seeks_are_found_at_every_distance() {
     for (name, seed) in DRIVES.iter().zip(1..) {
         let spec = catalogued(name);
         let layout = Layout::new(&spec.geometry).unwrap();
-        let mut drive = Simulated::new(&spec, HOST, seed).unwrap();
+        let mut drive = SimulatedDrive::new(&spec, HOST, seed).unwrap();
         let mut disk = Disk::new(&mut drive).unwrap();
         let setup = set_up(&mut disk, &layout, seed);
         let before = disk.cost();
@@ -140,7 +141,7 @@ fn seek_commands_tell_the_curve_too() {
         let spec = catalogued(name);
         let layout = Layout::new(&spec.geometry).unwrap();
         for first in [Access::Read, Access::Write] {
-            let mut drive = Simulated::new(&spec, HOST, seed).unwrap();
+            let mut drive = SimulatedDrive::new(&spec, HOST, seed).unwrap();
             let (found, (measured, anywhere), cost) =
                 by_seek(&mut drive, (&spec, &layout), first, seed);
             println!(
@@ -163,7 +164,7 @@ fn seek_commands_tell_the_curve_too() {
             if spec.is_random() || first == Access::Write {
                 continue;
             }
-            let mut drive = Simulated::new(&spec, HOST, seed).unwrap();
+            let mut drive = SimulatedDrive::new(&spec, HOST, seed).unwrap();
             let mut disk = Disk::new(&mut drive).unwrap();
             let setup = set_up(&mut disk, &layout, seed);
             let other = seek::measure(&mut disk, &setup, Effort::Normal, seed).unwrap();
@@ -181,8 +182,8 @@ fn noise_of_seek_commands_is_averaged_out() {
     for (name, seed) in DRIVES.iter().zip(1..).step_by(4) {
         let spec = catalogued(name);
         let layout = Layout::new(&spec.geometry).unwrap();
-        let drive = Simulated::new(&spec, HOST, seed).unwrap();
-        let mut noisy = Noisy::new(Box::new(drive), Span::from_us(100.0), seed);
+        let drive = SimulatedDrive::new(&spec, HOST, seed).unwrap();
+        let mut noisy = NoisyTransport::new(Box::new(drive), Span::from_us(100.0), seed);
         let (_, (measured, _), cost) = by_seek(&mut noisy, (&spec, &layout), Access::Read, seed);
         println!("{name}: {measured:.2}, {:.0} s", cost.time.as_s());
         assert!(measured < 3.0, "{name}: {measured}");
@@ -190,10 +191,10 @@ fn noise_of_seek_commands_is_averaged_out() {
 }
 
 /// A drive that ends SEEK as soon as it knows of it.
-struct Immediate(Simulated);
+struct Immediate(SimulatedDrive);
 
 impl Transport for Immediate {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         const SEEK_10: u8 = 0x2b;
         let mut reply = self.0.execute(command, data)?;
         if command[0] == SEEK_10 {
@@ -215,7 +216,7 @@ impl Transport for Immediate {
 fn a_seek_that_does_not_wait_tells_nothing() {
     let spec = catalogued("hp-c3323a");
     let layout = Layout::new(&spec.geometry).unwrap();
-    let mut drive = Immediate(Simulated::new(&spec, HOST, 1).unwrap());
+    let mut drive = Immediate(SimulatedDrive::new(&spec, HOST, 1).unwrap());
     let mut disk = Disk::new(&mut drive).unwrap();
     let setup = set_up(&mut disk, &layout, 1);
     let first = Access::Read;
@@ -228,7 +229,7 @@ fn a_seek_that_does_not_wait_tells_nothing() {
 
 /// A drive that, after a few, finds no sector any more behind a seek over one distance.
 struct Lost<'a> {
-    drive: Simulated,
+    drive: SimulatedDrive,
     layout: &'a Layout,
     distance: u32,
     /// How many more it finds.
@@ -238,7 +239,7 @@ struct Lost<'a> {
 }
 
 impl Transport for Lost<'_> {
-    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, Broken> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         const READ_10: u8 = 0x28;
         let mut reply = self.drive.execute(command, data)?;
         if command[0] != READ_10 {
@@ -279,7 +280,7 @@ fn a_distance_of_which_little_is_seen_is_left_out() {
     for (effort, distance) in [(Effort::Quick, 30), (Effort::Normal, 2)] {
         let good = Cell::new(u32::MAX);
         let mut drive = Lost {
-            drive: Simulated::new(&spec, HOST, 1).unwrap(),
+            drive: SimulatedDrive::new(&spec, HOST, 1).unwrap(),
             layout: &layout,
             distance,
             good: &good,

@@ -4,7 +4,7 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::request::Op;
 use diskarm_core::spec::Spec;
 use diskarm_core::units::SectorCount;
-use diskarm_extract::{Simulated, Transport, sequential};
+use diskarm_extract::{SimulatedDrive, Transport, mean_sequential_response};
 
 use crate::timing::{measured, without_times};
 use crate::{HOST, catalogued};
@@ -31,7 +31,8 @@ fn check(given: &Spec, drive: &mut dyn Transport, seed: u64) {
     for op in [Op::Read, Op::Write] {
         for kib in [8, 64] {
             let sectors = SectorCount(kib * 1024 / u64::from(given.geometry.sector_bytes));
-            let [was, is] = [given, &found].map(|spec| sequential(spec, op, sectors).unwrap());
+            let [was, is] =
+                [given, &found].map(|spec| mean_sequential_response(spec, op, sectors).unwrap());
             let off = (is - was).as_ms().abs();
             assert!(
                 off < 0.01 * was.as_ms(),
@@ -49,7 +50,7 @@ fn sequential_requests_lose_no_revolution_on_the_found_drive() {
         for seed in 1..5 {
             check(
                 &given,
-                &mut Simulated::new(&given, HOST, seed).unwrap(),
+                &mut SimulatedDrive::new(&given, HOST, seed).unwrap(),
                 seed,
             );
         }

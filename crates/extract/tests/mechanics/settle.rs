@@ -4,7 +4,7 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::request::Op;
 use diskarm_core::spec::{Spec, WriteCache, WriteStart};
 use diskarm_core::units::{SectorCount, Span};
-use diskarm_extract::{Observable, Simulated, Transport, sequential};
+use diskarm_extract::{ObservableTimes, SimulatedDrive, Transport, mean_sequential_response};
 
 use crate::timing::{compared, measured, without_times};
 use crate::{HOST, catalogued};
@@ -32,7 +32,7 @@ fn what_a_write_cache_takes_in_tells_the_time_to_settle() {
     for name in DRIVES {
         let given = catalogued(name);
         for seed in 1..3 {
-            let mut drive = Simulated::new(&given, HOST, seed).unwrap();
+            let mut drive = SimulatedDrive::new(&given, HOST, seed).unwrap();
             let found = found(&given, &mut drive, seed);
             let [was, is] = [&given, &found].map(|spec| spec.mechanics.track_settle);
             assert!(
@@ -42,8 +42,8 @@ fn what_a_write_cache_takes_in_tells_the_time_to_settle() {
             compared(&given, &found, 1.0);
             for kib in [8, 64] {
                 let sectors = SectorCount(kib * 1024 / u64::from(given.geometry.sector_bytes));
-                let [was, is] =
-                    [&given, &found].map(|spec| sequential(spec, Op::Write, sectors).unwrap());
+                let [was, is] = [&given, &found]
+                    .map(|spec| mean_sequential_response(spec, Op::Write, sectors).unwrap());
                 assert!(
                     (is - was).as_ms().abs() < 0.01 * was.as_ms(),
                     "{name}, seed {seed}: writes of {kib} KiB take {is}, given {was}"
@@ -85,7 +85,7 @@ fn a_wait_for_data_is_not_taken_for_a_time_to_settle() {
         (ms(0.7), 4, ms(0.0), true),
     ] {
         let given = waiting(settle, start, delay);
-        let mut drive = Simulated::new(&given, HOST, 7).unwrap();
+        let mut drive = SimulatedDrive::new(&given, HOST, 7).unwrap();
         let found = found(&given, &mut drive, 7);
         let is = found.mechanics.track_settle;
         let what = format!("{settle} to settle, {start} sectors, {delay} more");
@@ -96,7 +96,7 @@ fn a_wait_for_data_is_not_taken_for_a_time_to_settle() {
         let min = if is_found { settle } else { Span::ZERO };
         assert!((min..=max).contains(&is), "{what}: found {is}");
         let behind = |spec| {
-            let sums = Observable::of(spec).sums();
+            let sums = ObservableTimes::new(spec).sums();
             let sum = sums
                 .into_iter()
                 .find(|(name, _)| *name == "write after write");

@@ -7,7 +7,9 @@ use diskarm_core::request::{Op, Request};
 use diskarm_core::spec::{Bus, Overheads, Spec};
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use diskarm_extract::timing::{self, Timing};
-use diskarm_extract::{Cost, Disk, Effort, Noisy, Observable, Simulated, Transport};
+use diskarm_extract::{
+    Cost, Disk, Effort, NoisyTransport, ObservableTimes, SimulatedDrive, Transport,
+};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -42,7 +44,7 @@ pub fn measured(drive: &mut dyn Transport, layout: &Layout, seed: u64) -> (Timin
 /// in ms, and of what.
 pub fn compared(given: &Spec, found: &Spec, times: f64) -> (f64, &'static str) {
     let mut max = (0.0, "");
-    let sums = |spec| Observable::of(spec).sums();
+    let sums = |spec| ObservableTimes::new(spec).sums();
     for ((what, a), (_, b)) in sums(given).into_iter().zip(sums(found)) {
         let error = (b - a).as_ms();
         // A seek before a write is known to 1 % if it has a curve of its own.
@@ -82,7 +84,7 @@ fn overheads_are_found() {
         let spec = catalogued(name);
         let layout = Layout::new(&spec.geometry).unwrap();
         let clock = std::time::Instant::now();
-        let mut drive = Simulated::new(&spec, HOST, seed).unwrap();
+        let mut drive = SimulatedDrive::new(&spec, HOST, seed).unwrap();
         let (timing, reads, cost) = measured(&mut drive, &layout, seed);
         let wall = clock.elapsed().as_secs_f64();
         let mut found = without_times(&spec);
@@ -137,7 +139,7 @@ fn services_of_the_found_drive_are_those_of_the_given_one() {
             continue;
         }
         let layout = Layout::new(&spec.geometry).unwrap();
-        let mut drive = Simulated::new(&spec, HOST, seed).unwrap();
+        let mut drive = SimulatedDrive::new(&spec, HOST, seed).unwrap();
         let (timing, ..) = measured(&mut drive, &layout, seed);
         let mut found = without_times(&spec);
         timing.describe(&mut found);
@@ -190,8 +192,8 @@ fn noise_is_averaged_out() {
     for (name, seed) in DRIVES.iter().zip(1..) {
         let spec = catalogued(name);
         let layout = Layout::new(&spec.geometry).unwrap();
-        let drive = Simulated::new(&spec, HOST, seed).unwrap();
-        let mut noisy = Noisy::new(Box::new(drive), Span::from_us(100.0), seed);
+        let drive = SimulatedDrive::new(&spec, HOST, seed).unwrap();
+        let mut noisy = NoisyTransport::new(Box::new(drive), Span::from_us(100.0), seed);
         let (timing, reads, cost) = measured(&mut noisy, &layout, seed);
         let mut found = without_times(&spec);
         timing.describe(&mut found);

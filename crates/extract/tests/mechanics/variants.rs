@@ -4,7 +4,9 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::request::Op;
 use diskarm_core::spec::{Geometry, ReadAhead, SeekCurve, Spec, WriteStart, Zone};
 use diskarm_core::units::{SectorCount, Span};
-use diskarm_extract::{Disk, Effort, Noisy, Simulated, Transport, idle, overheads, rotation};
+use diskarm_extract::{
+    Disk, Effort, NoisyTransport, SimulatedDrive, Transport, idle, overheads, rotation,
+};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -108,7 +110,7 @@ fn variants_are_measured_too() {
         measurable += 1;
         spec.name = format!("{name}, seed {seed}, changes {changes:?}");
         let layout = Layout::new(&spec.geometry).unwrap();
-        let mut drive = Simulated::new(&spec, HOST, seed).unwrap();
+        let mut drive = SimulatedDrive::new(&spec, HOST, seed).unwrap();
         let (timing, ..) = measured(&mut drive, &layout, seed);
         let mut found = without_times(&spec);
         timing.describe(&mut found);
@@ -155,7 +157,7 @@ fn read_ahead_to_the_end_of_a_sector_is_seen_in_similar_zones() {
     for sectors in 24..40 {
         let spec = finishing(catalogued("hp-c2247"), [sectors, sectors - 1]);
         let layout = Layout::new(&spec.geometry).unwrap();
-        let mut drive = Simulated::new(&spec, HOST, 1).unwrap();
+        let mut drive = SimulatedDrive::new(&spec, HOST, 1).unwrap();
         let mut disk = Disk::new(&mut drive).unwrap();
         let rotation = rotation::measure(&mut disk, Effort::Normal, 1).unwrap();
         let idle = idle::measure(&mut disk, &layout, &rotation, 1).unwrap();
@@ -172,7 +174,7 @@ fn an_arm_that_waits_is_not_taken_for_a_slow_one() {
         let mut spec = finishing(catalogued("ibm-18es"), sectors);
         spec.buffer.read_ahead_max = SectorCount(8);
         let layout = Layout::new(&spec.geometry).unwrap();
-        let mut drive = Simulated::new(&spec, HOST, 1).unwrap();
+        let mut drive = SimulatedDrive::new(&spec, HOST, 1).unwrap();
         let mut disk = Disk::new(&mut drive).unwrap();
         let setup = set_up(&mut disk, &layout, 1);
         let reads = overheads::measure(&mut disk, &setup, Effort::Normal, 1).unwrap();
@@ -192,12 +194,12 @@ fn noise_does_not_end_read_ahead_early() {
         let rotation = rotation::measure(&mut disk, Effort::Normal, seed).unwrap();
         idle::measure(&mut disk, &layout, &rotation, seed).unwrap()
     };
-    let exact = measured(&mut Simulated::new(&spec, HOST, 1).unwrap(), 1);
+    let exact = measured(&mut SimulatedDrive::new(&spec, HOST, 1).unwrap(), 1);
     assert!(exact.ahead.iter().all(|ahead| ahead.0 > 0), "{exact:?}");
     let mut looked = 0;
     for seed in 1..=16 {
-        let drive = Simulated::new(&spec, HOST, seed).unwrap();
-        let mut noisy = Noisy::new(Box::new(drive), Span::from_us(100.0), seed);
+        let drive = SimulatedDrive::new(&spec, HOST, seed).unwrap();
+        let mut noisy = NoisyTransport::new(Box::new(drive), Span::from_us(100.0), seed);
         let found = measured(&mut noisy, seed);
         // An arm that waits less than the noise is long may be taken for one that is free.
         if found.rest > Span::ZERO {

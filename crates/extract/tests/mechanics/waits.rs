@@ -4,14 +4,14 @@ use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{Spec, WriteStart};
 use diskarm_core::units::{SectorCount, Span};
 use diskarm_extract::overheads::{self, Unsure, Wait};
-use diskarm_extract::{Disk, Effort, Simulated};
+use diskarm_extract::{Disk, Effort, SimulatedDrive};
 
 use crate::{HOST, catalogued, set_up};
 
 /// What writes tell of the waits of a drive.
 fn waits(spec: &Spec, seed: u64) -> Wait {
     let layout = Layout::new(&spec.geometry).unwrap();
-    let mut drive = Simulated::new(spec, HOST, seed).unwrap();
+    let mut drive = SimulatedDrive::new(spec, HOST, seed).unwrap();
     let mut disk = Disk::new(&mut drive).unwrap();
     let setup = set_up(&mut disk, &layout, seed);
     let found = overheads::measure_writes(&mut disk, &setup, Effort::Normal, seed);

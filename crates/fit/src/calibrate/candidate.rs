@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use diskarm_core::geometry::Layout;
+use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::Op;
-use diskarm_core::spec::Spec;
-use diskarm_core::units::Span;
+use diskarm_core::spec::{Mechanics, SeekCurve, Spec};
+use diskarm_core::units::{Cylinder, Span};
 
-use crate::calibrate::curve::Curve;
 use crate::calibrate::parameter::PARAMETERS;
 
 /// A specification, with its seek curves as corrections to the given ones.
 #[derive(Clone)]
 pub struct Candidate {
-    /// Everything except the seek curves.
+    /// The specification without corrections to its seek curves.
     pub spec: Spec,
     /// The layout of its blocks.
     pub layout: Arc<Layout>,
@@ -30,7 +30,7 @@ pub enum Coordinate {
     Parameter(usize),
     /// The correction to the seek time of reads, by knot.
     ReadSeek(usize),
-    /// The same for writes.
+    /// The correction to the seek time of writes, by knot.
     WriteSeek(usize),
 }
 
@@ -116,8 +116,8 @@ impl Candidate {
         }
     }
 
-    /// Where searches begin: as given, and with writes that wait for all of their data before they
-    /// go to the media. From one of these, small steps do not lead to the other.
+    /// Returns the starting points of a search: the given candidate, and one whose writes wait for
+    /// all of their data before they go to the media. Small steps do not lead from one to the other.
     pub fn starts(&self) -> Vec<Self> {
         let mut waiting = self.clone();
         let start = &mut waiting.spec.overheads.write_start;
@@ -130,7 +130,7 @@ impl Candidate {
         starts
     }
 
-    /// Gives writes their own seek times, which start out as those of reads.
+    /// Separates the seek times of writes from those of reads, with equal values.
     pub fn split_write_seek(&mut self) {
         let mechanics = self.build().mechanics;
         let cylinders = self.spec.geometry.cylinders;
@@ -180,9 +180,9 @@ impl Candidate {
             .collect()
     }
 
-    /// The directions to search: each coordinate, and groups of them. An inward seek may be slower
-    /// at all distances except one cylinder, the move to the next track: then the shortest seeks
-    /// compensate for it. All seeks of a kind also move together.
+    /// Returns the directions to search: each coordinate, and groups of coordinates. If inward seeks
+    /// are slower at all distances except one cylinder, the move to the next track, the shortest
+    /// seeks compensate for it. All seeks of one direction also move together.
     pub fn directions(&self) -> Vec<Direction> {
         let all = self.coordinates();
         let named = |key: &str| {
@@ -228,7 +228,7 @@ impl Candidate {
         directions
     }
 
-    /// The candidate `ms` further along a direction.
+    /// Returns the candidate moved by `ms` along a direction.
     pub fn moved(&self, along: &Direction, ms: f64) -> Self {
         let mut moved = self.clone();
         for &(at, times) in along {
@@ -237,7 +237,7 @@ impl Candidate {
         moved
     }
 
-    /// A coordinate's value, in milliseconds.
+    /// Returns a coordinate's value, in milliseconds.
     pub fn get(&self, at: Coordinate) -> f64 {
         match at {
             Coordinate::Parameter(i) => PARAMETERS[i].get(&self.spec).unwrap_or(0.0),
@@ -258,7 +258,7 @@ impl Candidate {
         }
     }
 
-    /// Prior standard deviation of a coordinate, in milliseconds.
+    /// Returns the prior standard deviation of a coordinate, in milliseconds.
     pub fn prior_ms(at: Coordinate) -> f64 {
         match at {
             Coordinate::Parameter(i) => PARAMETERS[i].prior_ms,
@@ -266,8 +266,8 @@ impl Candidate {
         }
     }
 
-    /// Standard deviation of a coordinate from its value in `given`, in milliseconds: that of the
-    /// prior of [`Self::ln_prior`], without how it ties seek times to their neighbours.
+    /// Returns the standard deviation of a coordinate from its value in `given`, in milliseconds: the
+    /// prior of [`Self::ln_prior`] without its coupling of neighbouring seek times.
     pub fn prior_from_ms(at: Coordinate, given: &Spec) -> f64 {
         match at {
             Coordinate::Parameter(i) => {
@@ -308,6 +308,103 @@ impl Candidate {
     }
 }
 
+/// A given seek curve and its corrections: piecewise linear between knots.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    /// The given curve, by distance.
+    given: Vec<Span>,
+    /// Distances of the knots, ascending.
+    pub knots: Vec<u32>,
+    /// The corrections at the knots, in milliseconds.
+    pub added_ms: Vec<f64>,
+}
+
+/// The number of knots per factor of two in distance.
+const KNOTS_AN_OCTAVE: f64 = 2.0;
+
+impl Curve {
+    /// The curve of `mechanics` for `op`, without corrections.
+    pub fn new(mechanics: &Mechanics, op: Op, cylinders: u32) -> Self {
+        let arm = Mechanics {
+            head_switch: Span::ZERO,
+            write_settle: Span::ZERO,
+            inward_seek: Span::ZERO,
+            ..mechanics.clone()
+        };
+        let times = SeekTimes::new(&arm, cylinders);
+        let way = |d: u32| (Cylinder(0), Cylinder(d));
+        let given = (0..cylinders)
+            .map(|d| times.total(op, way(d), false))
+            .collect();
+        let last = f64::from(cylinders - 1);
+        let octaves = (0..).map(|k| (f64::from(k) / KNOTS_AN_OCTAVE).exp2().round());
+        let mut knots: Vec<u32> = octaves
+            .take_while(|&d| d < last)
+            .map(|d| d as u32)
+            .collect();
+        knots.push(last as u32);
+        knots.dedup();
+        let added_ms = vec![0.0; knots.len()];
+        Self {
+            given,
+            knots,
+            added_ms,
+        }
+    }
+
+    /// The correction at distance `d`, in milliseconds.
+    fn added(&self, d: u32) -> f64 {
+        let above = self.knots.partition_point(|&k| k < d);
+        match (self.knots.get(above), above.checked_sub(1)) {
+            (Some(&k), Some(below)) if k != d => {
+                let from = self.knots[below];
+                let share = f64::from(d - from) / f64::from(k - from);
+                self.added_ms[below] * (1.0 - share) + self.added_ms[above] * share
+            }
+            (Some(_), _) => self.added_ms[above],
+            (None, below) => below.map_or(0.0, |below| self.added_ms[below]),
+        }
+    }
+
+    /// The corrected time over distance `d`.
+    fn time(&self, d: u32) -> Span {
+        (self.given[d as usize] + Span::from_ms(self.added(d))).or_zero()
+    }
+
+    /// The shortest of the corrected times.
+    pub fn shortest(&self) -> Span {
+        let times = (1..self.given.len() as u32).map(|d| self.time(d));
+        times.min().unwrap_or(Span::ZERO)
+    }
+
+    /// Returns the falls of the corrected curve from each knot to the next, in milliseconds, beyond
+    /// those of the given curve.
+    pub fn falls_ms(&self) -> impl Iterator<Item = f64> {
+        let time = |of: &dyn Fn(u32) -> Span, k: usize| of(self.knots[k]).as_ms();
+        (1..self.knots.len()).map(move |k| {
+            let given = |d: u32| self.given[d as usize];
+            let fall = time(&|d| self.time(d), k - 1) - time(&|d| self.time(d), k);
+            let given_fall = time(&given, k - 1) - time(&given, k);
+            (fall - given_fall.max(0.0)).max(0.0)
+        })
+    }
+
+    /// Returns the corrected curve: every distance up to twenty, then ever fewer.
+    pub fn corrected(&self) -> SeekCurve {
+        let last = self.given.len() as u32 - 1;
+        let mut points = Vec::new();
+        let mut d = 1;
+        while d < last {
+            points.push((d, self.time(d)));
+            d += (d / 16).max(1);
+        }
+        points.push((last, self.time(last)));
+        SeekCurve::Table(points)
+    }
+}
+
+#[cfg(test)]
+mod curve_tests;
 #[cfg(test)]
 mod tests {
     use super::*;

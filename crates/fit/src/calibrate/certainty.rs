@@ -1,7 +1,6 @@
-//! How well a trace determines each number.
+//! Standard deviations and correlations of the fitted numbers.
 
 use crate::calibrate::candidate::{Candidate, Coordinate};
-use crate::calibrate::covariance::{self, Covariance};
 use crate::calibrate::parameter::PARAMETERS;
 use crate::calibrate::search::Search;
 
@@ -12,7 +11,7 @@ pub enum Quantity {
     Key(&'static str),
     /// The correction to the seek time over this distance in cylinders, before a read.
     ReadSeek(u32),
-    /// The same before a write.
+    /// The correction to the seek time over this distance in cylinders, before a write.
     WriteSeek(u32),
 }
 
@@ -28,10 +27,10 @@ pub struct Fitted {
     /// Its standard deviation with all other fitted numbers free, from the curvature of likelihood
     /// and prior, in milliseconds.
     pub sd_ms: f64,
-    /// The same with all other numbers held: at most [`Self::sd_ms`].
+    /// Its standard deviation with all other numbers held: at most [`Self::sd_ms`].
     pub others_held_sd_ms: f64,
-    /// Whether it is a bus rate that is so far from the given one that the trace shows something
-    /// else: a bus has a standard rate, which data sheets give.
+    /// True for a bus rate so far from the given one that the trace must show something else: a bus
+    /// has a standard rate, which data sheets give.
     pub is_doubtful: bool,
 }
 
@@ -48,7 +47,7 @@ const WORTH_KEEPING: f64 = 2.0;
 /// The smallest deviation reported: the likelihood has steps where a sector is just caught.
 const MIN_MS: f64 = 0.001;
 
-/// What a trace says of each number.
+/// The numbers that a trace determines, and those that it does not.
 pub struct Certainty {
     /// The numbers that it determines.
     pub fitted: Vec<Fitted>,
@@ -73,8 +72,9 @@ impl Certainty {
     }
 }
 
-/// Separates the numbers that the trace determines from those that it does not. Of the latter, keys
-/// return to their given values; seek times stay where their neighbours and the prior put them.
+/// Separates the numbers that the trace determines from those that it does not. Undetermined keys
+/// return to their given values; undetermined seek times stay where their neighbours and the prior
+/// put them.
 pub fn weigh(search: &mut Search<'_>) -> Certainty {
     let (mut determined, mut left) = (Vec::new(), Vec::new());
     let given = Candidate::new(search.objective.given(), search.candidate.layout.clone());
@@ -103,7 +103,7 @@ pub fn weigh(search: &mut Search<'_>) -> Certainty {
     }
     search.score = search.objective.of(&settled);
     search.candidate = settled;
-    let covariance = covariance::of(search, &determined);
+    let covariance = covariance(search, &determined);
     let fitted = determined.into_iter().enumerate().map(|(i, (at, _))| {
         let (given_ms, fitted_ms) = (given.get(at), search.candidate.get(at));
         Fitted {
@@ -167,6 +167,142 @@ fn deviation(search: &Search<'_>, at: Coordinate) -> Option<f64> {
     Some(step)
 }
 
+/// The covariance of fitted numbers, from trace and prior.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Covariance {
+    /// The covariance of each number with each other, in the order of the numbers, in squared
+    /// milliseconds.
+    pub ms2: Vec<Vec<f64>>,
+    /// The standard deviation of each number with all others held, in milliseconds: at most
+    /// [`Self::sd_ms`].
+    pub others_held_sd_ms: Vec<f64>,
+}
+
+/// Two numbers whose sum or difference a trace determines better than either.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pair {
+    /// The indices of the two, the lower first.
+    pub of: [usize; 2],
+    /// Their correlation, from -1 to 1.
+    pub correlation: f64,
+    /// The standard deviation of their sum if the correlation is negative, and of their difference
+    /// if it is positive, in milliseconds.
+    pub sd_ms: f64,
+}
+
+/// Only numbers that are correlated at least this much are listed as pairs: the sum or the
+/// difference of two of equal deviation then has less than half the deviation of either. If one
+/// deviation is much larger than the other, no correlation makes the sum better known than both.
+const TOGETHER: f64 = 0.9;
+
+impl Covariance {
+    /// The standard deviation of number `i` with all others free, in milliseconds.
+    pub fn sd_ms(&self, i: usize) -> f64 {
+        self.ms2[i][i].sqrt()
+    }
+
+    /// The pairs that are known better together than apart, the most correlated first: strongly
+    /// correlated numbers of which the sum or the difference has a smaller deviation than either.
+    pub fn pairs(&self) -> Vec<Pair> {
+        let numbers = self.ms2.len();
+        let all = (0..numbers).flat_map(|i| (i + 1..numbers).map(move |j| [i, j]));
+        let correlated = all.filter_map(|of @ [i, j]| {
+            let both = self.ms2[i][j];
+            let correlation = both / (self.sd_ms(i) * self.sd_ms(j));
+            let variance = self.ms2[i][i] + self.ms2[j][j] - 2.0 * both.abs();
+            let is_better = variance < self.ms2[i][i].min(self.ms2[j][j]);
+            (is_better && correlation.abs() >= TOGETHER).then_some(Pair {
+                of,
+                correlation,
+                sd_ms: variance.max(0.0).sqrt(),
+            })
+        });
+        let mut pairs: Vec<Pair> = correlated.collect();
+        pairs.sort_by(|a, b| b.correlation.abs().total_cmp(&a.correlation.abs()));
+        pairs
+    }
+}
+
+/// The covariance of the numbers `at` about a search's candidate. Each comes with its deviation
+/// while all others are held, from the curvature of the likelihood alone; how they are correlated
+/// follows from products of the slopes of each row's density, and what the trace does not say from
+/// the prior.
+pub fn covariance(search: &Search<'_>, at: &[(Coordinate, f64)]) -> Covariance {
+    let slopes: Vec<Vec<f64>> = at.iter().map(|&step| slope(search, step)).collect();
+    let given = search.objective.given();
+    let prior = |&(at, _): &(Coordinate, f64)| Candidate::prior_from_ms(at, given);
+    let priors: Vec<f64> = at.iter().map(prior).collect();
+    let sds: Vec<f64> = at.iter().map(|&(_, sd_ms)| sd_ms).collect();
+    combined(&slopes, &sds, &priors)
+}
+
+/// The covariance of numbers with these slopes of each part of the likelihood, these deviations
+/// with all others held according to the trace alone, and these deviations of their priors, both in
+/// milliseconds.
+fn combined(slopes: &[Vec<f64>], sds_ms: &[f64], priors_ms: &[f64]) -> Covariance {
+    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let lengths: Vec<f64> = slopes.iter().map(|s| product(s, s).sqrt()).collect();
+    // In units of the deviations.
+    let entry = |i: usize, j: usize| {
+        if i == j {
+            return 1.0 + (sds_ms[i] / priors_ms[i]).powi(2);
+        }
+        let lengths = lengths[i] * lengths[j];
+        if lengths > 0.0 {
+            product(&slopes[i], &slopes[j]) / lengths
+        } else {
+            0.0
+        }
+    };
+    let n = sds_ms.len();
+    let information: Vec<Vec<f64>> = (0..n)
+        .map(|i| (0..n).map(|j| entry(i, j)).collect())
+        .collect();
+    let held = (0..n).map(|i| sds_ms[i] / information[i][i].sqrt());
+    let others_held_sd_ms = held.collect();
+    let inverse = inverse(information);
+    let ms2 = |(i, row): (usize, Vec<f64>)| {
+        let in_ms2 = row.into_iter().zip(sds_ms).map(|(c, &sd_ms)| c * sd_ms);
+        in_ms2.map(|c| c * sds_ms[i]).collect()
+    };
+    Covariance {
+        ms2: inverse.into_iter().enumerate().map(ms2).collect(),
+        others_held_sd_ms,
+    }
+}
+
+/// Returns the change of each part of the likelihood over one deviation of a number.
+fn slope(search: &Search<'_>, (at, sd_ms): (Coordinate, f64)) -> Vec<f64> {
+    let parts = |ms: f64| {
+        let moved = search.candidate.moved(&vec![(at, 1.0)], ms);
+        let parts = search.objective.parts(&moved);
+        parts.rows.into_iter().chain(parts.means)
+    };
+    let (up, down) = (parts(sd_ms), parts(-sd_ms));
+    up.zip(down).map(|(up, down)| (up - down) / 2.0).collect()
+}
+
+/// The inverse of a positive definite matrix, by Gauss and Jordan.
+fn inverse(mut matrix: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+    let n = matrix.len();
+    let mut inverse: Vec<Vec<f64>> = (0..n)
+        .map(|i| (0..n).map(|j| f64::from(u8::from(i == j))).collect())
+        .collect();
+    for k in 0..n {
+        let pivot = matrix[k][k];
+        let scaled = |row: &[f64]| row.iter().map(|value| value / pivot).collect();
+        (matrix[k], inverse[k]) = (scaled(&matrix[k]), scaled(&inverse[k]));
+        for i in (0..n).filter(|&i| i != k) {
+            let times = matrix[i][k];
+            for j in 0..n {
+                matrix[i][j] -= times * matrix[k][j];
+                inverse[i][j] -= times * inverse[k][j];
+            }
+        }
+    }
+    inverse
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,5 +320,75 @@ mod tests {
         assert!(!is_doubtful(rate, 0.0, 5.0), "none is given");
         assert!(!is_doubtful(key("overheads.read_completion"), 0.2, 9.0));
         assert!(!is_doubtful(Coordinate::ReadSeek(0), 0.2, 9.0));
+    }
+
+    #[track_caller]
+    fn near(a: f64, b: f64) {
+        assert!((a - b).abs() < 1e-9, "{a} {b}");
+    }
+
+    fn known(ms2: Vec<Vec<f64>>) -> Covariance {
+        let others_held_sd_ms = Vec::new();
+        Covariance {
+            ms2,
+            others_held_sd_ms,
+        }
+    }
+
+    /// Worked by hand: of two numbers whose sum is known to 0.1 and whose difference to 2, each has
+    /// the variance (0.01 + 4) / 4, and their covariance is (0.01 - 4) / 4.
+    #[test]
+    fn a_sum_may_be_certain_while_its_parts_are_not() {
+        let [sum, difference] = [100.0, 0.25];
+        let both = sum - difference;
+        let information = vec![vec![sum + difference, both], vec![both, sum + difference]];
+        let covariance = known(inverse(information));
+        near(covariance.ms2[0][0], 4.01 / 4.0);
+        near(covariance.ms2[0][1], -3.99 / 4.0);
+        let pairs = covariance.pairs();
+        assert_eq!(pairs.len(), 1);
+        assert_eq!(pairs[0].of, [0, 1]);
+        near(pairs[0].correlation, -3.99 / 4.01);
+        near(pairs[0].sd_ms, 0.1);
+    }
+
+    /// Worked by hand: deviations of 0.1 and 1 with a correlation of 0.95 leave a difference of
+    /// variance 0.01 + 1 - 0.19 = 0.82, a deviation of 0.91; 0.6 and 1 leave 0.36 + 1 - 1.14 =
+    /// 0.22, one of 0.47.
+    #[test]
+    fn a_pair_is_known_better_than_both_of_its_parts() {
+        let of = |sd: f64| known(vec![vec![sd * sd, 0.95 * sd], vec![0.95 * sd, 1.0]]);
+        assert_eq!(of(0.1).pairs(), []);
+        let pairs = of(0.6).pairs();
+        near(pairs[0].sd_ms, 0.22f64.sqrt());
+        assert_eq!(pairs.len(), 1);
+    }
+
+    /// Worked by hand: one number alone, known to 0.3 by the trace and to 0.4 before it, has the
+    /// information 1 / 0.09 + 1 / 0.16 = 1 / 0.0576, and nothing else to be held or free.
+    #[test]
+    fn trace_and_prior_count_for_both_deviations() {
+        let one = combined(&[vec![1.0, 2.0]], &[0.3], &[0.4]);
+        near(one.others_held_sd_ms[0], 0.24);
+        near(one.sd_ms(0), 0.24);
+    }
+
+    proptest::proptest! {
+        /// To hold other numbers is to know more.
+        #[test]
+        fn with_others_held_no_number_is_less_certain(
+            slopes in proptest::collection::vec(proptest::array::uniform6(-1.0..1.0f64), 1..8),
+            sds in proptest::array::uniform8(0.001..2.0f64),
+            priors in proptest::array::uniform8(0.01..2.0f64),
+        ) {
+            let slopes: Vec<Vec<f64>> = slopes.into_iter().map(Vec::from).collect();
+            let n = slopes.len();
+            let covariance = combined(&slopes, &sds[..n], &priors[..n]);
+            for i in 0..n {
+                let (held, free) = (covariance.others_held_sd_ms[i], covariance.sd_ms(i));
+                proptest::prop_assert!(held <= free * (1.0 + 1e-9), "{held} {free}");
+                proptest::prop_assert!(held <= sds[i] && free <= priors[i] * (1.0 + 1e-9));
+            }
+        }
     }
 }

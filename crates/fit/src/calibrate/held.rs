@@ -1,4 +1,4 @@
-//! Rows that a fit does not see, to compare it with the given drive.
+//! Compares a fit with the given drive on rows that the fit has not seen.
 
 use std::sync::Arc;
 
@@ -21,14 +21,14 @@ pub struct Held {
     pub given_demerit: Span,
     /// The demerit of a replay by the fitted drive.
     pub fitted_demerit: Span,
-    /// By how much more likely (natural logarithm) the fitted drive makes these rows than the given
-    /// one, each with the scatter that it leaves.
+    /// Logarithm of the ratio of the likelihoods of these rows under the fitted and the given drive,
+    /// each with the scatter that it leaves.
     pub ln_gain: f64,
-    /// What is kept of the fit.
+    /// The part of the fit that is kept.
     pub kept: Kept,
 }
 
-/// What is kept of a fit.
+/// The part of a fit that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     /// All of it: it makes the held-back rows more likely than the given drive.
@@ -44,7 +44,7 @@ pub enum Kept {
 /// The share of the rows that is held back is one over this.
 const PARTS: usize = 5;
 
-/// With fewer rows than this for each fitted number a fit is poor, and no rows are held back.
+/// With fewer rows per fitted number than this a fit is poor, and no rows are held back.
 pub const ROWS_A_NUMBER: usize = 10;
 
 /// The rows to fit to, and those to hold back: the last, so that drift counts.
@@ -56,7 +56,7 @@ pub fn split(rows: &[Measured], numbers: usize) -> (&[Measured], Option<&[Measur
     (first, Some(held))
 }
 
-/// Compares the `found` candidate with the given one on `rows`, and returns what to keep of it.
+/// Compares the `found` candidate with the given one on `rows`, and returns the part to keep.
 pub fn compare(
     given: &Candidate,
     found: Candidate,

@@ -13,13 +13,18 @@
 //!   scatters. All information about overheads and seeks is in these edges.
 //!
 //! A few requests in a hundred follow no model. They have a flat density, so that none of them
-//! outweighs the rest.
+//! outweighs the rest. The random behaviours that the scatter shows become keys of the
+//! specification.
 
 use diskarm_core::device::{Completion, Outcome};
+use diskarm_core::spec::{Mechanics, ReadAhead, SeekCurve, Spec};
 use diskarm_core::units::Span;
 
-use crate::calibrate::trace::KINDS;
+use crate::calibrate::trace::{KINDS, distances};
 use crate::validate::Relation;
+
+/// Logarithm of the likelihood ratio from which a behaviour is adopted.
+pub const EVIDENCE: f64 = 10.0;
 
 /// Share of outliers among requests.
 const STRAY: f64 = 0.02;
@@ -31,14 +36,14 @@ const SLIP: f64 = 0.02;
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     pub predicted: Completion,
-    /// How the request was served after all.
+    /// The service that explains the measured response.
     pub explained: Completion,
     pub response: Span,
-    /// Whether the platter's angle was known.
+    /// True if the platter's angle was known.
     pub locked: bool,
     /// Its kind, by direction and distance.
     pub kind: usize,
-    /// Its relation to the row before.
+    /// Its relation to the previous row.
     pub relation: Relation,
 }
 
@@ -48,8 +53,8 @@ impl Row {
         (self.response - self.predicted.response()).as_ms()
     }
 
-    /// The same, with half a revolution instead of the predicted wait: which wait a request had is
-    /// chance if the angle is unknown.
+    /// Like [`Self::error_ms`], but with half a revolution in place of the predicted wait, which is
+    /// random if the angle is unknown.
     pub fn error_at_any_angle_ms(&self, period_ms: f64) -> f64 {
         match self.predicted.outcome {
             Outcome::Hit | Outcome::Absorbed => self.error_ms(),
@@ -59,14 +64,14 @@ impl Row {
         }
     }
 
-    /// Whether it is a read that continues the one before and is not in the buffer.
+    /// Returns true for a sequential read that misses the buffer.
     pub fn missed_in_sequence(&self) -> bool {
         let is_read = self.predicted.request.op.is_read();
         let continues = self.relation == Relation::Sequential;
         is_read && continues && self.predicted.outcome == Outcome::Miss
     }
 
-    /// Whether the buffer should have served it, and the media did.
+    /// Returns true if the media served it although the buffer should have.
     pub fn failed(&self) -> bool {
         let buffered = matches!(self.predicted.outcome, Outcome::Hit | Outcome::PartialHit);
         buffered && self.explained.outcome == Outcome::Miss
@@ -81,7 +86,7 @@ pub const ARMS_MS: [f64; 14] = [
 /// Standard deviation of the logarithm of one kind's deviation from that of all.
 const ARM_PRIOR: f64 = 0.5;
 
-/// How measurements scatter around a correct prediction, in milliseconds.
+/// Scatter of measurements around a correct prediction, in milliseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Noise {
     /// Mean absolute error of responses from the buffer.
@@ -114,7 +119,7 @@ impl Noise {
         rows.map(|row| self.ln_density(row, period_ms)).sum()
     }
 
-    /// Whether a response is more likely to be what was predicted than an outlier.
+    /// Returns true if a response is more likely as predicted than as an outlier.
     pub fn explains(&self, row: &Row, period_ms: f64) -> bool {
         (1.0 - STRAY) * self.density(row, period_ms) > stray_density(period_ms)
     }
@@ -154,7 +159,7 @@ impl Noise {
         }
     }
 
-    /// The same if the angle is unknown.
+    /// Returns the density of a media access at an unknown angle.
     fn at_any_angle(&self, completion: &Completion, row: &Row, period_ms: f64) -> f64 {
         let arm_ms = self.arm_ms[row.kind];
         let error_ms = (row.response - completion.response()).as_ms();
@@ -164,7 +169,7 @@ impl Noise {
         (begun - over).max(0.0) / period_ms
     }
 
-    /// Sets the scatter to that of `rows`.
+    /// Learns the scatter from `rows`.
     pub fn learn(&mut self, rows: &[Row], period_ms: f64) {
         let (mut buffer, mut media) = (Vec::new(), Vec::new());
         let (mut buffered, mut failed) = (0u32, 0u32);
@@ -244,6 +249,101 @@ fn laplace(x: f64, scale: f64) -> f64 {
 /// The cumulative distribution function of the normal distribution.
 fn normal(z: f64) -> f64 {
     0.5 * libm::erfc(-z * std::f64::consts::FRAC_1_SQRT_2)
+}
+
+/// Sets the random behaviours of `spec` to those that `noise` has and `rows` show.
+///
+/// * Read-ahead fails if that makes the rows more likely than outliers alone.
+/// * The arm scatters over those distances where it makes the rows more likely than the scatter of
+///   rows of the same direction that do not move it. That one is noise of the measurement and of
+///   the model, and the arm's variance is what is added to it.
+/// * Reads that continue others and miss scatter if that makes them more likely than the scatter of
+///   their direction and distance.
+pub fn set_random_behaviour(spec: &mut Spec, noise: &Noise, rows: &[Row], period_ms: f64) {
+    let without = Noise {
+        failures: 0.0,
+        ..noise.clone()
+    };
+    let all = |noise: &Noise| noise.ln_likelihood(rows.iter(), period_ms);
+    let reads_ahead = spec.buffer.read_ahead != ReadAhead::None;
+    let fails = reads_ahead && all(noise) > all(&without) + EVIDENCE;
+    // As it will be written: a percentage of four decimals.
+    let share = (noise.failures * 1e6).round() / 1e6;
+    spec.buffer.read_ahead_failures = if fails { share } else { 0.0 };
+    let scatters = |kind: usize| {
+        let own = || rows.iter().filter(|row| row.kind == kind);
+        let ln = |arm_ms: f64| {
+            let noise = Noise {
+                arm_ms: [arm_ms; KINDS],
+                ..noise.clone()
+            };
+            noise.ln_likelihood(own(), period_ms)
+        };
+        let (still, all) = (noise.arm_ms[kind % 2], noise.arm_ms[kind]);
+        if all > still && ln(all) > ln(still) + EVIDENCE {
+            (all * all - still * still).sqrt()
+        } else {
+            0.0
+        }
+    };
+    spec.overheads.read_miss_in_sequence_scatter = in_sequence(noise, rows, period_ms);
+    let cylinders = spec.geometry.cylinders;
+    let [reads, writes] = [0, 1].map(|write| curve(write, cylinders, scatters));
+    let Mechanics {
+        seek_scatter,
+        write_seek_scatter,
+        ..
+    } = &mut spec.mechanics;
+    *write_seek_scatter = match (&reads, writes) {
+        // Without a curve of their own, writes would use the curve of reads.
+        (Some(_), None) => Some(SeekCurve::Table(vec![(1, Span::ZERO)])),
+        (_, writes) => writes,
+    };
+    *seek_scatter = reads;
+}
+
+/// The standard deviation of read misses in sequence beyond that of other rows of their kind; zero
+/// if they have none.
+fn in_sequence(noise: &Noise, rows: &[Row], period_ms: f64) -> Span {
+    let own: Vec<&Row> = rows.iter().filter(|row| row.missed_in_sequence()).collect();
+    let scattering = |more_ms: f64| Noise {
+        arm_ms: noise.arm_ms.map(|arm_ms| arm_ms.hypot(more_ms)),
+        ..noise.clone()
+    };
+    let ln = |more_ms| scattering(more_ms).ln_likelihood(own.iter().copied(), period_ms);
+    let tried = ARMS_MS.map(|more_ms| (ln(more_ms), more_ms));
+    let best = tried.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
+    match best {
+        Some((best, more_ms)) if best > ln(0.0) + EVIDENCE => Span::from_ms(more_ms),
+        _ => Span::ZERO,
+    }
+}
+
+/// The deviations of one direction, constant over the distances of each kind; `None` if there are
+/// none.
+fn curve(write: usize, cylinders: u32, scatters: impl Fn(usize) -> f64) -> Option<SeekCurve> {
+    let mut points: Vec<(u32, Span)> = Vec::new();
+    // Kinds 0 and 1 do not move the arm.
+    for kind in (2 + write..KINDS).step_by(2) {
+        let (first, last) = match distances(kind) {
+            Some(distances) if distances.0 < cylinders => distances,
+            _ => break,
+        };
+        let deviation = Span::from_ms(scatters(kind));
+        points.push((first, deviation));
+        if last > first {
+            points.push((last, deviation));
+        }
+    }
+    // A point in line with its neighbours is redundant.
+    let all = points.clone();
+    let inner = |k: usize| {
+        k > 0 && k + 1 < all.len() && all[k - 1].1 == all[k].1 && all[k].1 == all[k + 1].1
+    };
+    let mut k = 0..;
+    points.retain(|_| !k.next().is_some_and(inner));
+    let any = points.iter().any(|&(_, deviation)| deviation > Span::ZERO);
+    any.then_some(SeekCurve::Table(points))
 }
 
 #[cfg(test)]

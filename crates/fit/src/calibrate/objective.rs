@@ -1,18 +1,19 @@
-//! The function that a search maximises.
+//! The function that a search maximises: the likelihood of a trace, with the means of its classes.
 
 use std::cell::Cell;
 use std::sync::Arc;
 
+use diskarm_core::device::Outcome;
 use diskarm_core::geometry::Layout;
 use diskarm_core::predict::{Continuity, Observation};
+use diskarm_core::request::Op;
 use diskarm_core::spec::Spec;
 
 use crate::calibrate::candidate::Candidate;
-use crate::calibrate::chance;
-use crate::calibrate::classes::Class;
+use crate::calibrate::likelihood;
 use crate::calibrate::likelihood::{Noise, Row};
-use crate::calibrate::means::Means;
-use crate::calibrate::trace::Trace;
+use crate::calibrate::trace::{KINDS, Trace};
+use crate::validate::Relation;
 
 /// Errors are limited to this in a mean, so that a single retry of a second does not
 /// outweigh all others.
@@ -89,7 +90,7 @@ impl<'a> Objective<'a> {
         sum + means.ln_density(self.continuity, period_ms)
     }
 
-    /// What the logarithm of the likelihood is made of: that of each row, and each mean in its
+    /// Returns the parts of the logarithm of the likelihood: that of each row, and each mean in its
     /// standard deviations.
     pub fn parts(&self, candidate: &Candidate) -> Parts {
         let mut rows = Vec::new();
@@ -159,7 +160,7 @@ impl<'a> Objective<'a> {
     /// Sets the random behaviours of `spec`, which `candidate` has, to those that the trace shows.
     pub fn set_chance(&self, spec: &mut Spec, candidate: &Candidate) {
         let (rows, period_ms) = self.all_rows(candidate);
-        chance::set(spec, &self.noise, &rows, period_ms);
+        likelihood::set_random_behaviour(spec, &self.noise, &rows, period_ms);
     }
 
     /// All rows, and the period of the platter in milliseconds.
@@ -168,5 +169,186 @@ impl<'a> Objective<'a> {
         let mut rows = Vec::new();
         self.rows(&spec, &candidate.layout, |row| rows.push(row));
         (rows, spec.mechanics.period_ns / 1e6)
+    }
+}
+
+/// Requests of one direction, with one relation to the previous request and one predicted outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Class {
+    /// Read or write.
+    pub op: Op,
+    /// Their position relative to the previous request.
+    pub relation: Relation,
+    /// The outcome in the buffer of the fitted drive.
+    pub outcome: Outcome,
+    /// The number of requests.
+    pub count: u64,
+    /// The number that the drive explains.
+    pub explained: u64,
+}
+
+/// A class stands out with at least this many unexplained requests.
+const MIN: u64 = 10;
+
+/// They must also be at least this share of the class.
+const SHARE: f64 = 0.1;
+
+impl Class {
+    /// Returns the number of requests that the drive does not explain.
+    pub fn unexplained(&self) -> u64 {
+        self.count - self.explained
+    }
+
+    /// Returns true if the drive fails to explain many of its requests: the model then probably
+    /// lacks some behaviour of the real drive.
+    pub fn stands_out(&self) -> bool {
+        let left = self.unexplained();
+        left >= MIN && left as f64 >= SHARE * self.count as f64
+    }
+}
+
+/// Those that stand out, the most unexplained requests first.
+pub fn standing_out(mut classes: Vec<Class>) -> Vec<Class> {
+    classes.retain(Class::stands_out);
+    classes.sort_by_key(|class| std::cmp::Reverse(class.unexplained()));
+    classes
+}
+
+/// The share of all requests that are explained.
+pub fn explained_fraction(classes: &[Class]) -> f64 {
+    let sum = |of: fn(&Class) -> u64| classes.iter().map(of).sum::<u64>() as f64;
+    sum(|class| class.explained) / sum(|class| class.count)
+}
+
+/// Mean errors of similar rows: with the same direction and similar distances. The likelihood of
+/// single rows ignores outliers, and with them lost revolutions that are not evenly
+/// distributed; the mean response of each kind must be right nevertheless.
+pub struct Means {
+    /// For each kind, the number of rows and the sum of their errors in milliseconds.
+    kinds: [(f64, f64); KINDS],
+}
+
+impl Default for Means {
+    fn default() -> Self {
+        Self {
+            kinds: [(0.0, 0.0); KINDS],
+        }
+    }
+}
+
+/// Share of requests that lose or gain a revolution, if the angle is known.
+const SLIPPING: f64 = 0.02;
+
+impl Means {
+    /// Records the error of a row of this kind.
+    pub fn record(&mut self, kind: usize, error_ms: f64) {
+        self.kinds[kind].0 += 1.0;
+        self.kinds[kind].1 += error_ms;
+    }
+
+    /// Logarithm of the density of these means, of each kind and of each direction, up to a
+    /// constant.
+    pub fn ln_density(&self, continuity: Continuity, period_ms: f64) -> f64 {
+        let variance = variance_ms2(continuity, period_ms);
+        let of = |(count, sum): (f64, f64)| -0.5 * sum * sum / (count.max(1.0) * variance);
+        self.terms().map(of).sum()
+    }
+
+    /// Each of these means in its standard deviations: half of their squares are what
+    /// [`Self::ln_density`] lacks.
+    pub fn deviations(&self, continuity: Continuity, period_ms: f64) -> Vec<f64> {
+        let variance = variance_ms2(continuity, period_ms);
+        let of = |(count, sum): (f64, f64)| sum / (count.max(1.0) * variance).sqrt();
+        self.terms().map(of).collect()
+    }
+
+    /// The numbers of rows and the sums of errors of each kind and of each direction.
+    fn terms(&self) -> impl Iterator<Item = (f64, f64)> {
+        let direction = |first: usize| {
+            let all = self.kinds[first..].iter().step_by(2);
+            all.fold((0.0, 0.0), |sum, kind| (sum.0 + kind.0, sum.1 + kind.1))
+        };
+        let kinds = self.kinds.iter().copied();
+        kinds.chain([direction(0), direction(1)])
+    }
+}
+
+/// The variance of one row's error, in squared milliseconds.
+fn variance_ms2(continuity: Continuity, period_ms: f64) -> f64 {
+    let share = match continuity {
+        Continuity::Unbroken => SLIPPING,
+        // A wait of up to a revolution.
+        Continuity::Unknown => 1.0 / 12.0,
+    };
+    period_ms * period_ms * share
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(count: u64, explained: u64) -> Class {
+        Class {
+            op: Op::Read,
+            relation: Relation::Far,
+            outcome: Outcome::Miss,
+            count,
+            explained,
+        }
+    }
+
+    #[test]
+    fn a_class_stands_out_by_number_and_by_share() {
+        assert!(class(100, 90).stands_out());
+        assert!(!class(101, 91).stands_out());
+        assert!(!class(9, 0).stands_out());
+        assert!(class(10, 0).stands_out());
+    }
+
+    #[test]
+    fn shares_are_of_all_requests() {
+        assert_eq!(explained_fraction(&[class(30, 27), class(10, 3)]), 0.75);
+    }
+
+    const PERIOD_MS: f64 = 10.0;
+
+    fn of(errors_ms: &[(usize, f64)], continuity: Continuity) -> f64 {
+        let mut means = Means::default();
+        for &(kind, error_ms) in errors_ms {
+            means.record(kind, error_ms);
+        }
+        let squares = means.deviations(continuity, PERIOD_MS).into_iter();
+        let ln = means.ln_density(continuity, PERIOD_MS);
+        assert!((squares.map(|z| z * z / -2.0).sum::<f64>() - ln).abs() < 1e-12);
+        ln
+    }
+
+    /// A sum of `n` errors has `n` times the variance of one: 2 % of a squared period where the
+    /// angle is known, a twelfth of a squared period otherwise.
+    #[test]
+    fn means_have_the_density_of_a_normal_distribution() {
+        let (known, unknown) = (Continuity::Unbroken, Continuity::Unknown);
+        let near = |is: f64, should: f64| assert!((is - should).abs() < 1e-12, "{is} {should}");
+        near(of(&[], known), 0.0);
+        // 3^2 / (2 * 2), once for its kind and once for its direction.
+        near(of(&[(4, 3.0)], known), 2.0 * -9.0 / 4.0);
+        near(of(&[(4, 3.0)], unknown), 2.0 * -9.0 * 6.0 / 100.0);
+        // Four of 1.5 ms: 6^2 / (2 * 4 * 2).
+        near(of(&[(4, 1.5); 4], known), 2.0 * -36.0 / 16.0);
+    }
+
+    #[test]
+    fn kinds_of_one_direction_add_up_and_directions_do_not() {
+        let known = Continuity::Unbroken;
+        let near = |is: f64, should: f64| assert!((is - should).abs() < 1e-12, "{is} {should}");
+        // Each kind has an error, the direction has none.
+        near(of(&[(2, 3.0), (6, -3.0)], known), 2.0 * -9.0 / 4.0);
+        near(of(&[(2, 3.0), (5, -3.0)], known), 4.0 * -9.0 / 4.0);
+        near(
+            of(&[(3, 3.0), (5, 3.0)], known),
+            2.0 * -9.0 / 4.0 - 36.0 / 8.0,
+        );
+        let last = KINDS - 1;
+        near(of(&[(last, 2.0), (1, -2.0)], known), 2.0 * -4.0 / 4.0);
     }
 }

@@ -2,8 +2,9 @@
 
 use std::sync::LazyLock;
 
-use diskarm_core::spec::{Key, Kind, Spec, Value, Vary};
+use diskarm_core::spec::{Key, Kind, SeekCurve, Spec, Value, Vary};
 use diskarm_core::units::Span;
+use diskarm_drives::text::Edit;
 
 /// Standard deviation of a bus rate from the given one, as a share of it.
 const BUS_PRIOR: f64 = 0.1;
@@ -26,7 +27,7 @@ impl Parameter {
         }
     }
 
-    /// Whether it is the time of a sector on the bus.
+    /// Returns true for the time of a sector on the bus.
     pub fn is_rate(&self) -> bool {
         matches!(self.key.path, "bus.read_sector" | "bus.write_sector")
     }
@@ -65,3 +66,24 @@ pub static PARAMETERS: LazyLock<Vec<Parameter>> = LazyLock::new(|| {
     };
     VARIED.iter().filter_map(number).collect()
 });
+
+/// The changes that turn the text of `given` into one of `fitted`.
+pub fn edits(given: &Spec, fitted: &Spec) -> Vec<Edit> {
+    let starts = given.overheads.write_start != fitted.overheads.write_start;
+    let changed = VARIED.iter().filter_map(|key| {
+        let fitted = key.get(fitted)?;
+        // All three sizes must be given, or none.
+        let together = starts && key.path.starts_with("overheads.write_start.");
+        match fitted {
+            Value::SeekCurve(ref curve) if !matches!(curve, SeekCurve::Table(_)) => None,
+            fitted if together || key.get(given).as_ref() != Some(&fitted) => {
+                Some(Edit::of(key, fitted))
+            }
+            _ => None,
+        }
+    });
+    changed.collect()
+}
+
+#[cfg(test)]
+pub mod tests;

@@ -17,7 +17,7 @@ use crate::calibrate::parameter::VARIED;
 pub struct Behaviour {
     /// The keys that it sets, and their values.
     pub what: String,
-    /// Whether it only restores given values.
+    /// True if it only restores given values.
     pub returns: bool,
     spec: Spec,
 }

@@ -14,7 +14,7 @@ pub struct Trace {
     pub rows: Vec<Measured>,
     /// The kind of each row: its direction and the range of its seek distance.
     kinds: Vec<usize>,
-    /// The relation of each row to the one before.
+    /// The relation of each row to the previous one.
     relations: Vec<Relation>,
 }
 
@@ -60,7 +60,7 @@ impl Trace {
         &self.kinds
     }
 
-    /// The relation of each row to the one before.
+    /// The relation of each row to the previous one.
     pub fn relations(&self) -> &[Relation] {
         &self.relations
     }

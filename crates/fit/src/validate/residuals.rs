@@ -1,20 +1,19 @@
-//! Where a model and its drive differ: classes of requests by type, location and outcome.
+//! Differences between a model and its drive, by classes of requests: type, location and outcome.
 //!
 //! Everything comes from one replay, the one from angle zero, because initial angles hardly matter.
 
-use super::figures::mean;
-use super::{Measured, Replayed};
+use super::replay::{Measured, Replayed};
 use diskarm_core::device::Outcome;
 use diskarm_core::geometry::Layout;
 use diskarm_core::request::Op;
-use diskarm_core::stats::{Sorted, demerit};
+use diskarm_core::stats::{Moments, Sorted, demerit};
 use diskarm_core::units::{Lbn, SectorCount, Span};
 
 /// Requests that begin within this many blocks of the end of the previous one are near. The local
 /// requests of the measured workloads do, and few others.
 pub const NEAR: SectorCount = SectorCount(30_000);
 
-/// Where a request begins, relative to the previous one.
+/// The start of a request relative to the end of the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
     /// At the end of the previous one.
@@ -30,7 +29,7 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// The relation of each row to the one before, on a drive whose blocks are arranged as in
+    /// Returns the relation of each row to the previous one, on a drive whose blocks are arranged as in
     /// `layout`.
     ///
     /// # Panics
@@ -123,9 +122,9 @@ const OUTCOMES: [Outcome; 4] = [
     Outcome::Miss,
     Outcome::Absorbed,
 ];
-/// Where ranges of sizes begin, in sectors.
+/// The lower ends of ranges of sizes, in sectors.
 const SIZES: [u64; 6] = [1, 5, 9, 17, 33, 65];
-/// Where ranges of distances begin, in cylinders.
+/// The lower ends of ranges of distances, in cylinders.
 const CYLINDERS: [u32; 7] = [0, 1, 10, 100, 600, 1200, 2400];
 
 /// One request, measured and simulated.
@@ -242,6 +241,16 @@ fn pair_up(rows: &[Measured], layout: &Layout, replay: &Replayed) -> Vec<Pair> {
         }
     };
     answered.map(pair).collect()
+}
+
+pub(super) fn mean(spans: impl Iterator<Item = Span>) -> Option<Span> {
+    moments(spans).mean()
+}
+
+pub(super) fn moments(spans: impl Iterator<Item = Span>) -> Moments {
+    let mut moments = Moments::default();
+    spans.for_each(|span| moments.record(span));
+    moments
 }
 
 #[cfg(test)]

@@ -1,7 +1,12 @@
-use super::*;
+use std::sync::Arc;
+
+use diskarm_core::engine::Step;
+use diskarm_core::geometry::Layout;
 use diskarm_core::request::{Op, Request};
-use diskarm_core::spec;
-use diskarm_core::units::{Lbn, SectorCount};
+use diskarm_core::spec::{self, Spec};
+use diskarm_core::units::{Angle, Lbn, SectorCount};
+
+use super::*;
 
 /// Two surfaces, ten sectors per track, ten milliseconds per revolution, no buffer: a read of one
 /// sector on the cylinder under the heads waits for its sector and takes a millisecond more.

@@ -112,7 +112,7 @@ pub fn compared(
         row.is_determined = !not_determined.contains(row.key);
     }
     // Different words for the same places.
-    let same_places = comparison.layout.is_equal_but_for_numbers();
+    let same_places = comparison.layout.is_equal_up_to_numbering();
     let of_layout = values
         .iter_mut()
         .filter(|row| row.key.starts_with("geometry."));

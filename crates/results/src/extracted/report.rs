@@ -3,7 +3,7 @@
 mod figures;
 mod tables;
 
-use diskarm_extract::suite::{How, Outcome};
+use diskarm_extract::suite::{Outcome, Provenance};
 
 use super::Extracted;
 use crate::html::{Html, Section, page};
@@ -63,11 +63,14 @@ fn head(extracted: &Extracted<'_>) -> Html {
         }
     }
     let values = extracted.values();
-    let measured = |how: &How| matches!(how, How::Measured { .. });
-    let known = values.iter().filter(|found| measured(&found.how)).count();
+    let measured = |provenance: &Provenance| matches!(provenance, Provenance::Measured { .. });
+    let known = values
+        .iter()
+        .filter(|found| measured(&found.provenance))
+        .count();
     let open = values
         .iter()
-        .filter(|found| matches!(found.how, How::Unknown(_)))
+        .filter(|found| matches!(found.provenance, Provenance::Unknown(_)))
         .count();
     let cost = checkpoint.cost();
     let told = format!(

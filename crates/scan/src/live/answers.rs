@@ -7,8 +7,8 @@ use std::time::{Duration, Instant as Wall};
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount};
 
 use super::data::Data;
-use super::source::Lost;
 use super::worker::Answer;
+use diskarm_transport::source::Lost;
 
 /// What has come from a source, and the clock that it is timed with.
 pub struct Answers {

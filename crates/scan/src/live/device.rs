@@ -10,8 +10,8 @@ use diskarm_core::units::{Bytes, Instant, SectorCount, Span};
 
 use super::answers::Answers;
 use super::data::Data;
-use super::source::{Lost, Size, Source};
 use super::worker::{Answer, End, Job, Worker};
+use diskarm_transport::source::{Lost, Size, Source};
 
 /// Reads that took too long and have not ended: with one more the source counts as lost.
 const HUNG: usize = 8;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use diskarm_core::units::{Bytes, Lbn, SectorCount};
 
-use super::source::{Fault, Lost, Reader, Size, Source};
+use diskarm_transport::source::{Fault, Lost, Reader, Size, Source};
 
 /// Size of a block of a file, in bytes.
 const SECTOR: u64 = 512;

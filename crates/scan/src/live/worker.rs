@@ -10,7 +10,7 @@ use diskarm_core::units::{Instant, Lbn};
 
 use super::answers::Answers;
 use super::data::Data;
-use super::source::{Fault, Lost, Reader, Size, Source};
+use diskarm_transport::source::{Fault, Lost, Reader, Size, Source};
 
 /// How often a read is tried again on another connection.
 const CONNECTIONS: u32 = 3;

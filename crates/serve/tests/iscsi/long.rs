@@ -1,9 +1,9 @@
 //! Commands whose data alone take more memory than a session may have.
 
-use diskarm_extract::{Data, Transport as _};
-use diskarm_initiator::{Address as Place, Session};
 use diskarm_serve::iscsi::{Iscsi, MAX_COST, target_name};
 use diskarm_serve::{Address, Listener, Server, Setting};
+use diskarm_transport::iscsi::{Address as Place, Session};
+use diskarm_transport::{Data, Transport as _};
 use diskarm_wire::Sense;
 use diskarm_wire::command::{Blocks, Caching, Command, Size};
 use diskarm_wire::sense::{Code, Key};

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use diskarm_core::units::Span;
-use diskarm_extract::{Broken, Data, Transport as _};
-use diskarm_initiator::{Address as Place, Session};
 use diskarm_serve::control::Controller;
 use diskarm_serve::iscsi::{Disk, Iscsi, target_name};
 use diskarm_serve::{Address, CONNECTIONS, Export, Listener, Pace, Server, Setting, Speed};
+use diskarm_transport::iscsi::{Address as Place, Session};
+use diskarm_transport::{Data, Transport as _, TransportError};
 use diskarm_wire::Sense;
 use diskarm_wire::command::{Blocks, Caching, Command, Size};
 use diskarm_wire::sense::{Code, Key};
@@ -97,7 +97,7 @@ pub struct Initiator(Session);
 
 impl Initiator {
     /// What a command is answered: its sense data unless it ends well.
-    fn run(&mut self, command: &Command, data: Data<'_>) -> Result<Option<Sense>, Broken> {
+    fn run(&mut self, command: &Command, data: Data<'_>) -> Result<Option<Sense>, TransportError> {
         let mut block = [0; 16];
         let length = command.emit(&mut block);
         let reply = self.0.execute(&block[..length], data)?;
@@ -106,7 +106,13 @@ impl Initiator {
     }
 
     /// Fills blocks with a byte.
-    fn write(&mut self, at: u64, count: u32, fill: u8, fua: bool) -> Result<Option<Sense>, Broken> {
+    fn write(
+        &mut self,
+        at: u64,
+        count: u32,
+        fill: u8,
+        fua: bool,
+    ) -> Result<Option<Sense>, TransportError> {
         let write = Command::Write {
             size: Size::Ten,
             blocks: Blocks { at, count },
@@ -119,7 +125,7 @@ impl Initiator {
         self.run(&write, Data::Out(&data))
     }
 
-    fn flush(&mut self) -> Result<Option<Sense>, Broken> {
+    fn flush(&mut self) -> Result<Option<Sense>, TransportError> {
         let flush = Command::SynchronizeCache {
             size: Size::Ten,
             blocks: Blocks { at: 0, count: 0 },

@@ -244,3 +244,25 @@ fn the_arm_scatters_by_kind() {
     assert_eq!(noise.arm_ms[10], 2.4);
     assert!(noise.arm_ms[4] < noise.arm_ms[10]);
 }
+
+fn ms(ms: f64) -> Span {
+    Span::from_ms(ms)
+}
+
+/// Kinds 12 and 13 are reads and writes over 32 to 63 cylinders, on a drive with 100.
+#[test]
+fn a_kind_that_scatters_is_a_step_in_the_curve() {
+    let scatters = |kind: usize| if kind == 12 { 1.5 } else { 0.0 };
+    let steps = vec![
+        (1, ms(0.0)),
+        (31, ms(0.0)),
+        (32, ms(1.5)),
+        (63, ms(1.5)),
+        (64, ms(0.0)),
+        (127, ms(0.0)),
+    ];
+    assert_eq!(curve(0, 100, scatters), Some(SeekCurve::Table(steps)));
+    assert_eq!(curve(1, 100, scatters), None);
+    // Distances that the drive does not have say nothing.
+    assert_eq!(curve(0, 32, scatters), None);
+}

@@ -1,8 +1,8 @@
 //! Every behaviour for every drive of the catalogue.
 
 use super::*;
-use crate::calibrate::edits::edits;
-use crate::calibrate::edits::tests::{DRIVES, written};
+use crate::calibrate::parameter::edits;
+use crate::calibrate::parameter::tests::{DRIVES, written};
 
 /// Keys that a behaviour may set, by the beginning of its text.
 const SETS: [(&str, &[&str]); 4] = [

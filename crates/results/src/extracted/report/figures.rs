@@ -2,7 +2,7 @@
 
 use diskarm_core::units::Span;
 use diskarm_extract::mtbrc::Pair;
-use diskarm_extract::suite::{Between, Findings, WriteSeeks};
+use diskarm_extract::suite::{Findings, MtbrcFinding, WriteSeeks};
 use diskarm_plot::{Axis, Figure, Point, Series, rounded};
 
 use super::tables::{ms, table};
@@ -238,7 +238,7 @@ pub fn mtbrcs(findings: &Findings) -> Html {
 }
 
 /// All pairs of a kind, and the thresholds.
-fn scatter(between: &Between) -> Figure {
+fn scatter(between: &MtbrcFinding) -> Figure {
     let (half, max) = between.mtbrc.distances;
     let longest = between
         .pairs

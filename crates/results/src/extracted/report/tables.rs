@@ -3,7 +3,7 @@
 use diskarm_core::spec::Key;
 use diskarm_core::units::Span;
 use diskarm_extract::cache::Finding;
-use diskarm_extract::suite::{Checkpoint, Findings, Found, How, Outcome};
+use diskarm_extract::suite::{Checkpoint, Findings, MeasuredValue, Outcome, Provenance};
 
 use crate::extracted::{Extracted, Row, grouped};
 use crate::html::{Html, wide};
@@ -149,16 +149,16 @@ fn short(number: f64) -> String {
 }
 
 /// The values of mechanics, overheads and bus that were measured or assumed.
-pub fn times(values: &[Found]) -> Html {
-    let is_time = |found: &&Found| {
+pub fn times(values: &[MeasuredValue]) -> Html {
+    let is_time = |found: &&MeasuredValue| {
         let table = found.key.split('.').next();
         matches!(table, Some("mechanics" | "overheads" | "bus"))
             && found.value.is_some()
-            && !matches!(found.how, How::Unknown(_))
+            && !matches!(found.provenance, Provenance::Unknown(_))
     };
     let rows = values.iter().filter(is_time).map(|found| {
-        let (spread, samples, how) = match &found.how {
-            How::Measured {
+        let (spread, samples, provenance) = match &found.provenance {
+            Provenance::Measured {
                 method,
                 spread,
                 samples,
@@ -167,19 +167,19 @@ pub fn times(values: &[Found]) -> Html {
                 samples.map_or(String::new(), |samples| samples.to_string()),
                 method.clone(),
             ),
-            How::Assumed(_) => (
+            Provenance::Assumed(_) => (
                 String::new(),
                 String::new(),
                 "assumed, see below".to_owned(),
             ),
-            How::Unknown(_) => Default::default(),
+            Provenance::Unknown(_) => Default::default(),
         };
         vec![
             Html::element("code", found.key),
             as_precise(found.value.as_deref().unwrap_or_default(), &spread).into(),
             spread.into(),
             samples.into(),
-            how.into(),
+            provenance.into(),
         ]
     });
     let rows: Vec<Vec<Html>> = rows.collect();
@@ -271,12 +271,12 @@ pub fn defects(findings: &Findings) -> Html {
 /// What could not be learnt, and what was assumed.
 pub fn unknown(extracted: &Extracted<'_>) -> Html {
     let values = extracted.values();
-    let unknown = grouped(values, |how| match how {
-        How::Unknown(why) => Some(why.clone()),
+    let unknown = grouped(values, |provenance| match provenance {
+        Provenance::Unknown(why) => Some(why.clone()),
         _ => None,
     });
-    let assumed = grouped(values, |how| match how {
-        How::Assumed(what) => Some(what.clone()),
+    let assumed = grouped(values, |provenance| match provenance {
+        Provenance::Assumed(what) => Some(what.clone()),
         _ => None,
     });
     let mut inside = Vec::new();

@@ -1,0 +1,362 @@
+//! Protection of the data on real drives: which commands leave them alone, what the drive holds,
+//! and how long a command may take.
+
+use std::time::Duration;
+
+use diskarm_core::units::{Instant, Lbn};
+use diskarm_wire::command::Check;
+use diskarm_wire::defect::TRANSLATE;
+use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
+use diskarm_wire::{Command, Sense, status};
+
+use crate::disk::Disk;
+use crate::transport::{Error, Reply, Transport};
+
+/// Timeout of most commands: a drive may need half a minute to spin up first.
+const ORDINARY: Duration = Duration::from_secs(60);
+
+/// Extra time for each mebibyte: several times what the slowest drives need.
+const MEBIBYTE: Duration = Duration::from_secs(5);
+
+/// Timeout of spinning up, flushing a write cache, or a self-test.
+const LONG: Duration = Duration::from_secs(600);
+
+/// Timeout of reading or writing all blocks of a drive.
+const WHOLE_DISK: Duration = Duration::from_secs(24 * 3600);
+
+/// Blocks read with one command.
+const BATCH: u64 = 128;
+
+/// Bytes to read from the start of the drive: up to the superblock of btrfs.
+const FRONT: usize = 0x1_0048;
+
+/// Bytes to read from the end of the drive: the backup of a GPT, and superblocks of Linux's
+/// software RAID of versions 0.90 and 1.0, which are up to 128 KiB before the end.
+const END: usize = 0x2_0000;
+
+/// A magic number at an offset from the start of the drive.
+struct Signature {
+    offset: usize,
+    bytes: &'static [u8],
+    name: &'static str,
+}
+
+const fn signature(offset: usize, bytes: &'static [u8], name: &'static str) -> Signature {
+    Signature {
+        offset,
+        bytes,
+        name,
+    }
+}
+
+const GPT: &[u8] = b"EFI PART";
+const RAID: &[u8] = &0xa92b_4efc_u32.to_le_bytes();
+
+const GPT_NAME: &str = "a partition table (GPT)";
+const RAID_NAME: &str = "a member of a Linux software RAID";
+const DATA_NAME: &str = "data in its first or last blocks";
+const LVM_NAME: &str = "a physical volume of LVM";
+
+/// The most specific ones first. The last one also matches boot sectors of FAT and NTFS.
+const SIGNATURES: &[Signature] = &[
+    signature(512, GPT, GPT_NAME),
+    signature(4096, GPT, GPT_NAME),
+    signature(0x438, &[0x53, 0xef], "an ext2, ext3 or ext4 file system"),
+    signature(0, b"XFSB", "an XFS file system"),
+    signature(0x1_0040, b"_BHRfS_M", "a btrfs file system"),
+    // The label is in one of the first four sectors.
+    signature(0x000, b"LABELONE", LVM_NAME),
+    signature(0x200, b"LABELONE", LVM_NAME),
+    signature(0x400, b"LABELONE", LVM_NAME),
+    signature(0x600, b"LABELONE", LVM_NAME),
+    // Versions 1.1 and 1.2.
+    signature(0, RAID, RAID_NAME),
+    signature(4096, RAID, RAID_NAME),
+    signature(0, b"LUKS\xba\xbe", "an encrypted volume (LUKS)"),
+    signature(0xff6, b"SWAPSPACE2", "swap space"),
+    signature(
+        0x1fe,
+        &[0x55, 0xaa],
+        "a partition table or boot sector (0x55AA)",
+    ),
+];
+
+/// Returns true if a command leaves data and settings of the drive as they are; `list` is the data
+/// sent with it. Unknown commands do not count as safe.
+pub fn leaves_data_alone(block: &[u8], list: &[u8]) -> bool {
+    match Command::parse(block) {
+        Ok(
+            Command::TestUnitReady
+            | Command::RequestSense { .. }
+            | Command::Inquiry { .. }
+            | Command::Read { .. }
+            | Command::Verify { .. }
+            | Command::Seek { .. }
+            | Command::PreFetch { .. }
+            | Command::SynchronizeCache { .. }
+            | Command::ReadCapacity10 { .. }
+            | Command::ReadCapacity16 { .. }
+            | Command::ModeSense { .. }
+            | Command::PersistentReserveIn { .. }
+            | Command::ReadDefectData { .. }
+            | Command::ReceiveDiagnosticResults { .. }
+            | Command::ReportLuns { .. }
+            | Command::ReportSupportedOperationCodes { .. }
+            | Command::ReportSupportedTaskManagementFunctions { .. },
+        ) => true,
+        Ok(Command::LogSense { save, .. }) => !save,
+        // Only the translate address page: a self-test may write, and so may vendor-specific pages.
+        Ok(Command::SendDiagnostic {
+            self_test_code,
+            page_format,
+            self_test,
+            device_offline,
+            unit_offline,
+            ..
+        }) => {
+            let is_test = self_test_code != 0 || self_test || device_offline || unit_offline;
+            page_format && !is_test && list.first() == Some(&TRANSLATE)
+        }
+        _ => false,
+    }
+}
+
+/// Returns the timeout of a command that transfers this many bytes.
+pub fn timeout(block: &[u8], bytes: usize) -> Duration {
+    match Command::parse(block) {
+        Ok(Command::FormatUnit { .. } | Command::WriteSame { .. }) => WHOLE_DISK,
+        Ok(Command::Verify { check, .. }) if check != Check::Data => WHOLE_DISK,
+        Ok(
+            Command::StartStopUnit { .. }
+            | Command::SynchronizeCache { .. }
+            | Command::SendDiagnostic { .. }
+            | Command::ReassignBlocks { .. },
+        ) => LONG,
+        _ => ORDINARY + MEBIBYTE * (bytes >> 20) as u32,
+    }
+}
+
+/// Returns the name of a command in the standard.
+pub fn command_name(block: &[u8]) -> String {
+    match (Command::parse(block), block.first()) {
+        (Ok(command), _) => command.operation().name.to_owned(),
+        (Err(_), Some(code)) => format!("operation 0x{code:02x}"),
+        (Err(_), None) => "an empty command block".to_owned(),
+    }
+}
+
+/// Identifies what a drive holds from its first and last blocks; `None` if it looks erased.
+///
+/// # Errors
+/// A command failed, or the blocks cannot be read.
+pub fn content(drive: &mut dyn Transport) -> Result<Option<&'static str>, Error> {
+    // Repeats READ CAPACITY if the drive has a reset to report first.
+    let mut disk = Disk::new(drive)?;
+    let (blocks, size) = (disk.sectors().0, disk.sector_size().0);
+    let mut read = |length: usize, at_end: bool| {
+        let count = (length as u64).div_ceil(size).min(blocks);
+        let first = if at_end { blocks - count } else { 0 };
+        let mut data = Vec::with_capacity((count * size) as usize);
+        for at in (0..count).step_by(BATCH as usize) {
+            let batch = BATCH.min(count - at) as u16;
+            data.extend(disk.read_data(Lbn(first + at), batch)?);
+        }
+        Ok::<_, Error>(data)
+    };
+    let front = read(FRONT, false)?;
+    let end = read(END, true)?;
+    Ok(identify(&front, &end))
+}
+
+/// Identifies the content of a drive that starts with `front` and ends with `end`; `None` if it
+/// looks erased, that is, if each sector repeats one byte. There have been more kinds of labels
+/// than are known here (Sun, SGI, Apple, Amiga, VMS), so anything else counts as data.
+fn identify(front: &[u8], end: &[u8]) -> Option<&'static str> {
+    let matches = |signature: &&Signature| {
+        let rest = front.get(signature.offset..);
+        rest.is_some_and(|rest| rest.starts_with(signature.bytes))
+    };
+    if let Some(signature) = SIGNATURES.iter().find(matches) {
+        return Some(signature.name);
+    }
+    // Counted from the end of the drive, which is the end of a sector.
+    let known = end.rchunks_exact(512).find_map(|sector| {
+        if sector.starts_with(GPT) {
+            Some("the backup of a partition table (GPT)")
+        } else if sector.starts_with(RAID) {
+            Some(RAID_NAME)
+        } else {
+            None
+        }
+    });
+    let mut sectors = front.chunks(512).chain(end.rchunks(512));
+    let is_erased = |sector: &[u8]| sector.iter().all(|byte| *byte == sector[0]);
+    let looks_erased = sectors.all(is_erased);
+    known.or((!looks_erased).then_some(DATA_NAME))
+}
+
+/// Returns the reply to a command that was blocked at `now` (SBC-3, write protection).
+pub fn write_protected(now: Instant) -> Reply {
+    let sense = Sense::new(Key::DataProtect, Code::WRITE_PROTECTED);
+    let mut data = vec![0; MAX_LENGTH];
+    let length = sense.emit(Format::Fixed, &mut data);
+    data.truncate(length);
+    Reply {
+        status: status::CHECK_CONDITION,
+        sense: data,
+        transferred: 0,
+        sent: now,
+        ended: now,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diskarm_wire::operation::OPERATIONS;
+
+    /// Operations of the table that are not safe according to SBC-3 and SPC-4.
+    const CHANGE_SOMETHING: [&str; 22] = [
+        "FORMAT UNIT",
+        "REASSIGN BLOCKS",
+        "WRITE(6)",
+        "MODE SELECT(6)",
+        "RESERVE(6)",
+        "RELEASE(6)",
+        "START STOP UNIT",
+        "WRITE(10)",
+        "WRITE AND VERIFY(10)",
+        "WRITE SAME(10)",
+        "MODE SELECT(10)",
+        "RESERVE(10)",
+        "RELEASE(10)",
+        "PERSISTENT RESERVE OUT",
+        "COMPARE AND WRITE",
+        "WRITE(16)",
+        "ORWRITE(16)",
+        "WRITE AND VERIFY(16)",
+        "WRITE SAME(16)",
+        "WRITE(12)",
+        "WRITE AND VERIFY(12)",
+        // Without the bit that announces a page.
+        "SEND DIAGNOSTIC",
+    ];
+
+    #[test]
+    fn only_commands_that_change_nothing_are_safe() {
+        for operation in OPERATIONS {
+            let mut block = vec![0; operation.usage.len()];
+            block[0] = operation.code;
+            block[1] = operation.service_action.unwrap_or(0);
+            let expected = !CHANGE_SOMETHING.contains(&operation.name);
+            assert_eq!(
+                leaves_data_alone(&block, &[]),
+                expected,
+                "{}",
+                operation.name
+            );
+        }
+        let translate = [0x1d, 0x10, 0, 0, 14, 0];
+        assert!(leaves_data_alone(&translate, &[0x40, 0, 0, 10]));
+        assert!(!leaves_data_alone(&translate, &[0x80, 0, 0, 10]));
+        assert!(!leaves_data_alone(&translate, &[]));
+        let self_test = [0x1d, 0x04, 0, 0, 0, 0];
+        assert!(!leaves_data_alone(&self_test, &[0x40]));
+        let saved_logs = [0x4d, 0x01, 0x40, 0, 0, 0, 0, 0, 4, 0];
+        assert!(!leaves_data_alone(&saved_logs, &[]));
+        // UNMAP, which is not in the table, and an empty command.
+        assert!(!leaves_data_alone(&[0x42, 0, 0, 0, 0, 0, 0, 0, 0, 0], &[]));
+        assert!(!leaves_data_alone(&[], &[]));
+    }
+
+    #[test]
+    fn slow_commands_have_long_timeouts() {
+        let read = [0x28, 0, 0, 0, 0, 0, 0, 0, 1, 0];
+        assert_eq!(timeout(&read, 512), Duration::from_secs(60));
+        assert_eq!(timeout(&read, 3 << 20), Duration::from_secs(75));
+        assert_eq!(timeout(&[0x04, 0, 0, 0, 0, 0], 0), WHOLE_DISK);
+        assert_eq!(timeout(&[0x1b, 0, 0, 0, 1, 0], 0), LONG);
+        // The longest timeout fits the 32-bit milliseconds of SG_IO.
+        assert!(u32::try_from(WHOLE_DISK.as_millis()).is_ok());
+    }
+
+    #[test]
+    fn commands_are_named() {
+        assert_eq!(command_name(&[0x28, 0, 0, 0, 0, 0, 0, 0, 1, 0]), "READ(10)");
+        assert_eq!(command_name(&[0x42, 0, 0, 0, 0, 0]), "operation 0x42");
+        assert_eq!(command_name(&[]), "an empty command block");
+    }
+
+    fn front(at: usize, bytes: &[u8]) -> Option<&'static str> {
+        let mut front = vec![0; FRONT];
+        front[at..at + bytes.len()].copy_from_slice(bytes);
+        identify(&front, &[])
+    }
+
+    /// Offsets from the documentation of the file systems.
+    #[test]
+    fn contents_are_recognized() {
+        for (at, bytes, what) in [
+            (510, &b"\x55\xaa"[..], "boot sector"),
+            (512, b"EFI PART", "GPT"),
+            (4096, b"EFI PART", "GPT"),
+            (1024 + 56, b"\x53\xef", "ext4"),
+            (0, b"XFSB", "XFS"),
+            (65536 + 64, b"_BHRfS_M", "btrfs"),
+            (512, b"LABELONE", "LVM"),
+            (1536, b"LABELONE", "LVM"),
+            (0, b"\xfc\x4e\x2b\xa9", "RAID"),
+            (4096, b"\xfc\x4e\x2b\xa9", "RAID"),
+            (0, b"LUKS\xba\xbe", "LUKS"),
+            (4096 - 10, b"SWAPSPACE2", "swap"),
+        ] {
+            let found = front(at, bytes).unwrap_or_else(|| panic!("{what} at {at}"));
+            assert!(found.contains(what), "{what} at {at}: {found}");
+        }
+    }
+
+    #[test]
+    fn the_most_specific_signature_wins() {
+        // A GPT has a protective MBR before it.
+        let mut front = vec![0; FRONT];
+        front[510..512].copy_from_slice(&[0x55, 0xaa]);
+        front[512..520].copy_from_slice(b"EFI PART");
+        assert_eq!(identify(&front, &[]), Some(GPT_NAME));
+    }
+
+    #[test]
+    fn the_end_of_the_drive_is_checked() {
+        let with = |at: usize, bytes: &[u8]| {
+            let mut end = vec![0; END];
+            end[at..at + bytes.len()].copy_from_slice(bytes);
+            identify(&[0; FRONT], &end)
+        };
+        let backup = Some("the backup of a partition table (GPT)");
+        assert_eq!(with(END - 512, b"EFI PART"), backup);
+        assert_eq!(with(END - 4096, b"EFI PART"), backup);
+        assert_eq!(with(0, b"\xfc\x4e\x2b\xa9"), Some(RAID_NAME));
+        // Not at the start of a sector.
+        assert_eq!(with(100, b"EFI PART"), Some(DATA_NAME));
+    }
+
+    #[test]
+    fn an_erased_drive_has_no_content() {
+        assert_eq!(identify(&[0; FRONT], &[0; END]), None);
+        assert_eq!(identify(&[0xff; FRONT], &[0xff; END]), None);
+        // After measurements, which write zeros.
+        assert_eq!(
+            identify(&[[0; 512], [0xff; 512]].concat(), &[0xff; END]),
+            None
+        );
+        assert_eq!(identify(&[], &[]), None);
+    }
+
+    #[test]
+    fn unknown_labels_are_data() {
+        // Labels of Sun and Amiga, and half a signature at the end of the data.
+        assert_eq!(front(508, &[0xda, 0xbe]), Some(DATA_NAME));
+        assert_eq!(front(0, b"RDSK"), Some(DATA_NAME));
+        assert_eq!(identify(b"XFS", &[]), Some(DATA_NAME));
+        assert_eq!(front(1, b"XFSB"), Some(DATA_NAME));
+    }
+}

@@ -1,0 +1,383 @@
+//! Block devices of Linux: the disk that a path names, and whether it is in use by file systems,
+//! swap space, or devices made of it or of its partitions (LVM, software RAID, encryption).
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+
+use rustix::fs::{major, minor};
+
+use super::error::Error;
+
+/// The file system in which Linux lists its devices.
+pub const SYSFS: &str = "/sys";
+
+/// Reasons to refuse a path.
+const NO_DEVICE: &str = "not a device";
+const NO_SCSI: &str = "a device that takes no SCSI commands";
+const PARTITION: &str = "a partition";
+
+/// Returns the name of the block device of a disk, such as `sda`, given the path of that device or
+/// of a SCSI generic device. The latter has none if no disk driver is attached.
+///
+/// # Errors
+/// There is no such file, or it is not a whole disk.
+pub fn name(path: &Path) -> Result<Option<String>, Error> {
+    let file = |source| Error::File {
+        path: path.to_owned(),
+        source,
+    };
+    let metadata = fs::metadata(path).map_err(file)?;
+    let device = metadata.rdev();
+    let number = format!("{}:{}", major(device), minor(device));
+    let kind = metadata.file_type();
+    let found = if kind.is_char_device() {
+        generic(Path::new(SYSFS), &number)
+    } else if kind.is_block_device() {
+        block(Path::new(SYSFS), &number).map(Some)
+    } else {
+        Err(NO_DEVICE)
+    };
+    found.map_err(|is| Error::NotADisk {
+        path: path.to_owned(),
+        is,
+    })
+}
+
+/// Returns the block device of the SCSI generic device of this number.
+fn generic(sysfs: &Path, number: &str) -> Result<Option<String>, &'static str> {
+    let name = resolved_name(&sysfs.join("dev/char").join(number)).ok_or(NO_SCSI)?;
+    let generic = sysfs.join("class/scsi_generic").join(name);
+    if !generic.exists() {
+        return Err(NO_SCSI);
+    }
+    let Ok(mut blocks) = generic.join("device/block").read_dir() else {
+        return Ok(None);
+    };
+    let block = blocks.next().and_then(Result::ok);
+    Ok(block.map(|entry| entry.file_name().to_string_lossy().into_owned()))
+}
+
+/// Returns the name of the block device of this number. It need not support SCSI commands.
+fn block(sysfs: &Path, number: &str) -> Result<String, &'static str> {
+    let path = sysfs.join("dev/block").join(number);
+    if path.join("partition").exists() {
+        return Err(PARTITION);
+    }
+    resolved_name(&path).ok_or(NO_DEVICE)
+}
+
+/// Returns the file name of the target of a link.
+fn resolved_name(link: &Path) -> Option<String> {
+    let path = link.canonicalize().ok()?;
+    Some(path.file_name()?.to_string_lossy().into_owned())
+}
+
+/// A block device that holds blocks of the disk: the disk itself, a partition, or a device made
+/// of either.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Kernel name, such as `sda1` or `dm-0`.
+    pub name: String,
+    /// Major and minor number, such as `8:1`.
+    pub number: String,
+    /// The underlying device, unless it is the disk or a partition.
+    pub made_of: Option<String>,
+}
+
+/// Returns all block devices that hold blocks of the disk `name`; the disk first.
+///
+/// # Errors
+/// The system does not list the disk.
+pub fn blocks(sysfs: &Path, name: &str) -> io::Result<Vec<Block>> {
+    let class = sysfs.join("class/block");
+    let mut found: Vec<Block> = Vec::new();
+    let mut waiting = vec![(name.to_owned(), None)];
+    while let Some((name, made_of)) = waiting.pop() {
+        if found.iter().any(|block| block.name == name) {
+            continue;
+        }
+        let folder = class.join(&name);
+        let number = fs::read_to_string(folder.join("dev"))?.trim().to_owned();
+        let is_partition = |entry: &String| folder.join(entry).join("partition").exists();
+        let partitions = names(&folder)?.into_iter().filter(is_partition);
+        waiting.extend(partitions.map(|partition| (partition, made_of.clone())));
+        let holders = folder.join("holders");
+        if holders.exists() {
+            let holders = names(&holders)?.into_iter();
+            waiting.extend(holders.map(|holder| (holder, Some(name.clone()))));
+        }
+        found.push(Block {
+            name,
+            number,
+            made_of,
+        });
+    }
+    Ok(found)
+}
+
+fn names(folder: &Path) -> io::Result<BTreeSet<String>> {
+    let entries = fs::read_dir(folder)?;
+    entries
+        .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+        .collect()
+}
+
+/// Describes how one of the devices is used, if any is. `mountinfo` and `swaps` are the contents of
+/// the files of these names in `/proc`.
+pub fn user(blocks: &[Block], mountinfo: &str, swaps: &str) -> Option<String> {
+    mounted(blocks, mountinfo)
+        .or_else(|| swapped(blocks, swaps))
+        .or_else(|| composed(blocks))
+}
+
+/// A line of `mountinfo` contains an id, the parent's id, the device number, the root within it, the
+/// mount point, and other fields; after a dash, the type of the file system and its source (proc(5)).
+/// Some file systems (btrfs) have device numbers of their own and are found by their source.
+fn mounted(blocks: &[Block], mountinfo: &str) -> Option<String> {
+    mountinfo.lines().find_map(|line| {
+        let (mount, file_system) = line.split_once(" - ")?;
+        let mut fields = mount.split(' ').skip(2);
+        let (number, point) = (fields.next()?, fields.nth(1)?);
+        let source = file_system.split(' ').nth(1).unwrap_or_default();
+        let is_on = |block: &&Block| block.number == number || names_file(source, block);
+        let block = blocks.iter().find(is_on)?;
+        Some(format!("{} is mounted at {}", block.name, unescaped(point)))
+    })
+}
+
+/// The first field of a line of `swaps` is the path of a file.
+fn swapped(blocks: &[Block], swaps: &str) -> Option<String> {
+    swaps.lines().find_map(|line| {
+        let file = line.split_whitespace().next()?;
+        let block = blocks.iter().find(|block| names_file(file, block))?;
+        Some(format!("{} is swap space", block.name))
+    })
+}
+
+fn composed(blocks: &[Block]) -> Option<String> {
+    blocks.iter().find_map(|block| {
+        let part = block.made_of.as_ref()?;
+        Some(format!("{part} is a part of {}", block.name))
+    })
+}
+
+/// Returns true if the path is the usual one of the device. A `/` in a device name is a `!` in its
+/// kernel name.
+fn names_file(path: &str, block: &Block) -> bool {
+    let name = path.strip_prefix("/dev/");
+    name.is_some_and(|name| name.replace('/', "!") == block.name)
+}
+
+/// Replaces the octal escapes of white space and backslashes.
+fn unescaped(text: &str) -> String {
+    let escapes = [
+        ("\\040", " "),
+        ("\\011", "\t"),
+        ("\\012", "\n"),
+        ("\\134", "\\"),
+    ];
+    let unescape = |text: String, (escape, letter): &(&str, &str)| text.replace(escape, letter);
+    escapes.iter().fold(text.to_owned(), unescape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
+
+    /// A temporary folder with the structure of `/sys`.
+    struct Tree {
+        root: PathBuf,
+    }
+
+    impl Tree {
+        fn new(name: &str) -> Self {
+            let unique = format!("diskarm-sg-{name}-{}", std::process::id());
+            let root = std::env::temp_dir().join(unique);
+            fs::create_dir(&root).unwrap();
+            Self { root }
+        }
+
+        fn folder(&self, path: &str) {
+            fs::create_dir_all(self.root.join(path)).unwrap();
+        }
+
+        fn device(&self, path: &str, number: &str) {
+            self.folder(path);
+            fs::write(self.root.join(path).join("dev"), format!("{number}\n")).unwrap();
+        }
+    }
+
+    impl Drop for Tree {
+        fn drop(&mut self) {
+            fs::remove_dir_all(&self.root).unwrap();
+        }
+    }
+
+    fn device(name: &str, number: &str, made_of: Option<&str>) -> Block {
+        Block {
+            name: name.to_owned(),
+            number: number.to_owned(),
+            made_of: made_of.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn partitions_and_devices_made_of_them_are_found() {
+        let tree = Tree::new("blocks");
+        tree.device("class/block/sda", "8:0");
+        tree.folder("class/block/sda/holders");
+        tree.folder("class/block/sda/queue");
+        for (partition, number) in [("sda1", "8:1"), ("sda2", "8:2")] {
+            tree.folder(&format!("class/block/sda/{partition}/partition"));
+            tree.device(&format!("class/block/{partition}"), number);
+        }
+        // Two volumes on one partition, and a third on the first.
+        tree.folder("class/block/sda2/holders/dm-0");
+        tree.folder("class/block/sda2/holders/dm-1");
+        tree.device("class/block/dm-0", "254:0");
+        tree.device("class/block/dm-1", "254:1");
+        tree.folder("class/block/dm-0/holders/dm-2");
+        tree.device("class/block/dm-2", "254:2");
+        tree.device("class/block/sdb", "8:16");
+        let mut found = blocks(&tree.root, "sda").unwrap();
+        assert_eq!(found[0], device("sda", "8:0", None));
+        found.sort_by(|a, b| a.number.cmp(&b.number));
+        let expected = [
+            device("dm-0", "254:0", Some("sda2")),
+            device("dm-1", "254:1", Some("sda2")),
+            device("dm-2", "254:2", Some("dm-0")),
+            device("sda", "8:0", None),
+            device("sda1", "8:1", None),
+            device("sda2", "8:2", None),
+        ];
+        assert_eq!(found, expected);
+        assert!(blocks(&tree.root, "sdc").is_err());
+    }
+
+    const MOUNTINFO: &str = "\
+22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/mapper/system-root rw
+23 22 0:21 / /proc rw,nosuid - proc proc rw
+31 22 0:45 /home /home rw,relatime shared:9 - btrfs /dev/sdb3 rw,subvol=/home
+32 22 8:49 / /media/old\\040disk ro,nosuid - vfat /dev/sdd1 rw
+";
+
+    const SWAPS: &str = "\
+Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority
+/dev/sdb2                               partition\t8388604\t\t0\t\t-2
+/dev/dm-7                               partition\t8388604\t\t0\t\t-3
+/swapfile                               file\t\t1024\t\t0\t\t-4
+";
+
+    fn user_of(blocks: &[Block]) -> Option<String> {
+        user(blocks, MOUNTINFO, SWAPS)
+    }
+
+    #[test]
+    fn mounted_devices_are_named_with_their_mount_point() {
+        let disk = [device("sda", "8:0", None), device("sda1", "8:1", None)];
+        assert_eq!(user_of(&disk), None);
+        let old = [device("sdd", "8:48", None), device("sdd1", "8:49", None)];
+        let expected = "sdd1 is mounted at /media/old disk";
+        assert_eq!(user_of(&old).as_deref(), Some(expected));
+        // Found by its source.
+        let home = [device("sdb3", "8:19", None)];
+        assert_eq!(user_of(&home).as_deref(), Some("sdb3 is mounted at /home"));
+        // A mount point is more informative than a composed device.
+        let system = [
+            device("sda", "8:0", None),
+            device("dm-0", "254:0", Some("sda")),
+        ];
+        assert_eq!(user_of(&system).as_deref(), Some("dm-0 is mounted at /"));
+    }
+
+    #[test]
+    fn swap_space_and_composed_devices_are_named() {
+        let swap = [device("sdb", "8:16", None), device("sdb2", "8:18", None)];
+        assert_eq!(user_of(&swap).as_deref(), Some("sdb2 is swap space"));
+        let raid = [
+            device("sdc", "8:32", None),
+            device("md0", "9:0", Some("sdc")),
+        ];
+        assert_eq!(user_of(&raid).as_deref(), Some("sdc is a part of md0"));
+    }
+
+    #[test]
+    fn similar_names_and_numbers_do_not_match() {
+        assert_eq!(user_of(&[device("sdb", "8:16", None)]), None);
+        assert_eq!(
+            user_of(&[device("sdd1", "8:4", None)]).as_deref(),
+            Some("sdd1 is mounted at /media/old disk")
+        );
+        assert_eq!(user_of(&[device("sdd11", "8:4", None)]), None);
+        assert_eq!(user_of(&[device("x", "254:00", None)]), None);
+        let controller = [device("cciss!c0d0p1", "104:1", None)];
+        let line = "9 1 0:9 / /srv rw - btrfs /dev/cciss/c0d0p1 rw";
+        let expected = "cciss!c0d0p1 is mounted at /srv";
+        assert_eq!(user(&controller, line, "").as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn malformed_lines_are_skipped() {
+        let disk = [device("sda", "8:0", None)];
+        assert_eq!(user(&disk, "\n1 2\n1 2 8:0 / /x rw\n - \n", "\n\n"), None);
+    }
+
+    /// Needs a machine whose root file system is on a disk.
+    #[test]
+    fn the_disk_below_this_system_is_in_use() {
+        let mountinfo = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let numbers = mountinfo.lines().filter_map(|line| line.split(' ').nth(2));
+        let class = Path::new("/sys/dev/block");
+        let mut disks = numbers.filter(|number| class.join(number).exists());
+        let Some(number) = disks.next() else {
+            println!("skipped: no block device is mounted here");
+            return;
+        };
+        let place = class.join(number).canonicalize().unwrap();
+        let name = place.file_name().unwrap().to_str().unwrap();
+        let blocks = blocks(Path::new("/sys"), name).unwrap();
+        let user = user(&blocks, &mountinfo, "").unwrap();
+        assert!(user.contains(" is mounted at /"), "{user}");
+    }
+
+    #[test]
+    fn generic_and_block_devices_resolve_to_the_block_device() {
+        let tree = Tree::new("device");
+        tree.folder("class/scsi_generic/sg3/device/block/sdb");
+        tree.folder("class/scsi_generic/sg4/device");
+        tree.folder("class/tty/tty0");
+        tree.folder("block/sdb/sdb1/partition");
+        tree.folder("dev/char");
+        tree.folder("dev/block");
+        for (link, target) in [
+            ("dev/char/21:3", "class/scsi_generic/sg3"),
+            ("dev/char/21:4", "class/scsi_generic/sg4"),
+            ("dev/char/4:0", "class/tty/tty0"),
+            ("dev/block/8:16", "block/sdb"),
+            ("dev/block/8:17", "block/sdb/sdb1"),
+        ] {
+            symlink(tree.root.join(target), tree.root.join(link)).unwrap();
+        }
+        let sdb = || "sdb".to_owned();
+        assert_eq!(generic(&tree.root, "21:3"), Ok(Some(sdb())));
+        assert_eq!(generic(&tree.root, "21:4"), Ok(None));
+        assert_eq!(generic(&tree.root, "4:0"), Err(NO_SCSI));
+        assert_eq!(generic(&tree.root, "4:1"), Err(NO_SCSI));
+        assert_eq!(block(&tree.root, "8:16"), Ok(sdb()));
+        assert_eq!(block(&tree.root, "8:17"), Err(PARTITION));
+        assert_eq!(block(&tree.root, "8:32"), Err(NO_DEVICE));
+    }
+
+    #[test]
+    fn paths_that_are_not_disks_are_refused() {
+        let refused = |path: &str| name(Path::new(path)).unwrap_err().to_string();
+        assert!(refused("/dev/null").starts_with("/dev/null: a device that takes no SCSI"));
+        assert!(refused("/proc/mounts").starts_with("/proc/mounts: not a device; expected"));
+        assert!(refused("/dev/no-such-drive").starts_with("/dev/no-such-drive: No such file"));
+    }
+}
