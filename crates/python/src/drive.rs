@@ -20,7 +20,7 @@ pub struct Drive {
 }
 
 impl Drive {
-    pub fn new(system: System) -> Self {
+    pub fn from_system(system: System) -> Self {
         let system = Arc::new(system);
         Self { system }
     }
@@ -28,7 +28,7 @@ impl Drive {
     /// Finds the drive, or the stack of devices, called `name`.
     pub fn find(py: Python<'_>, name: &str) -> PyResult<Self> {
         let found = System::parse(name).map_err(|error| raised(py, &error.calling("drive")))?;
-        Ok(Self::new(found))
+        Ok(Self::from_system(found))
     }
 
     /// Returns its model; it must not have devices in front of it.
@@ -51,7 +51,7 @@ impl Drive {
     #[pyo3(signature = (text, name="drive.toml"))]
     fn from_toml(py: Python<'_>, text: String, name: &str) -> PyResult<Self> {
         let read = Model::read(text, name).map_err(|error| raised(py, &error))?;
-        Ok(Self::new(read.into()))
+        Ok(Self::from_system(read.into()))
     }
 
     /// A drive by the figures of its data sheet, as `diskarm drives new` makes it: sizes such as
@@ -120,7 +120,7 @@ impl Drive {
         let made = sheet.specification();
         let (text, _) = made.map_err(|error| raised(py, &error.into()))?;
         let read = Model::read(text, name).map_err(|error| raised(py, &error))?;
-        Ok(Self::new(read.into()))
+        Ok(Self::from_system(read.into()))
     }
 
     /// The drive with values of its specification set by their dotted keys, {"buffer.segments": 4};
@@ -153,7 +153,7 @@ impl Drive {
         let name = name.unwrap_or_else(|| format!("{}, edited", self.system.name));
         let edited = Model::read(text, &name).and_then(|drive| self.system.with_drive(drive));
         let edited = edited.map_err(|error| raised(py, &error))?;
-        Ok(Self::new(System { name, ..edited }))
+        Ok(Self::from_system(System { name, ..edited }))
     }
 
     /// The name by which the drive was requested.

@@ -49,7 +49,7 @@ pub fn calibrate<'py>(
     let fitted = wait::abandonable(py, fit)?;
     let fitted = fitted.map_err(|error| raised(py, &error))?;
     let figures = python(py, &fitted.figures)?;
-    Ok((Drive::new(fitted.model.into()), figures, fitted.warnings))
+    Ok((Drive::from_system(fitted.model.into()), figures, fitted.warnings))
 }
 
 fn range(py: Python<'_>, rows: &str) -> PyResult<RowRange> {
