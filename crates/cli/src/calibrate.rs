@@ -1,15 +1,13 @@
 //! `diskarm calibrate`: a specification fitted to a measured trace.
 
-use std::io;
-use std::path::Path;
-
-use diskarm_fit::calibrate::{Progress as Stage, calibrate};
-use diskarm_results::calibrated::{self, FitNames};
+use diskarm_fit::calibrate::Progress as Stage;
+use diskarm_results::calibrated;
 use diskarm_results::output_file::Files;
 use diskarm_simulate::Model;
+use diskarm_simulate::fitted::{FitNames, fit_model};
 use diskarm_simulate::measured::{self, MeasuredTrace, RowRange};
 
-use crate::drive_arg::{self, Changes};
+use crate::args::{self, Changes};
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
@@ -30,7 +28,7 @@ use crate::trace::input::Reading;
 #[derive(clap::Args)]
 pub struct Args {
     /// Drive to start from: a name from the catalogue, or a .toml file
-    #[arg(long, value_name = "NAME|FILE", long_help = drive_arg::long_help())]
+    #[arg(long, value_name = "NAME|FILE", long_help = args::drive_help())]
     drive: String,
 
     #[command(flatten)]
@@ -53,7 +51,7 @@ pub struct Args {
     ///
     /// A file that the command reads is refused. With - it goes to standard output, as that of the
     /// drive "fitted", and the results to standard error.
-    #[arg(short, long, value_name = "OUT.toml", value_parser = toml_or_standard)]
+    #[arg(short, long, value_name = "OUT.toml", value_parser = args::toml_or_standard)]
     output: String,
 
     /// Print JSON
@@ -61,56 +59,15 @@ pub struct Args {
     json: bool,
 }
 
-/// Accepts the names of TOML files only.
-pub fn toml(text: &str) -> Result<String, &'static str> {
-    let kind = Path::new(text).extension();
-    // A path does not distinguish `x.toml` from the folder `x.toml/`.
-    let file = !text.ends_with(std::path::is_separator);
-    (file && kind.is_some_and(|kind| kind == "toml"))
-        .then(|| text.to_owned())
-        .ok_or("expected a name ending in .toml")
-}
-
-/// Accepts standard output too.
-pub fn toml_or_standard(text: &str) -> Result<String, &'static str> {
-    match text {
-        "-" => Ok(text.to_owned()),
-        _ => toml(text),
-    }
-}
-
-/// Whether a file can be written at `path`: checked before work of minutes, not after.
-pub fn check_place(path: &str) -> Result<(), Error> {
-    let folder = match Path::new(path).parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
-    let found = std::fs::metadata(folder).and_then(|folder| {
-        if !folder.is_dir() {
-            return Err(io::ErrorKind::NotADirectory.into());
-        }
-        if Path::new(path).is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
-        }
-        Ok(())
-    });
-    found.map_err(|source| Error::Io {
-        doing: "write",
-        path: path.to_owned(),
-        source,
-    })
-}
-
-/// Fits, writes the specification, prints the result.
 pub fn run(args: Args) -> Result<(), Error> {
     if args.output != "-" {
-        check_place(&args.output)?;
+        output::check_writable(&args.output)?;
     }
     let files = Files::default().reading("--drive", &args.drive);
     let mut files = files.reading_trace("TRACE", &args.trace);
     let mut results = output::Results::default();
-    let target = results.beside(&mut files, "--output", Some(&args.output))?;
-    let drive = args.changes.of(Model::find(&args.drive)?)?;
+    let target = results.output_file(&mut files, "--output", Some(&args.output))?;
+    let drive = args.changes.apply(Model::find(&args.drive)?)?;
     let names = FitNames {
         drive: &drive.name,
         trace: &args.trace,
@@ -120,24 +77,22 @@ pub fn run(args: Args) -> Result<(), Error> {
         },
         rows: args.rows.unwrap_or_default(),
     };
-    let taken = measured::read(&args.trace, &args.reading.meant(), names.rows, &drive)?;
-    output::doubt(&taken.notes);
+    let taken = measured::read(&args.trace, &args.reading.to_library(), names.rows, &drive)?;
+    output::print_warnings(&taken.notes);
     let MeasuredTrace { rows, notes, .. } = taken;
     let mut progress: Option<Progress> = None;
     let show = |stage: Stage| {
         progress
             .get_or_insert_with(|| Progress::new(Some(stage.stages)))
-            .at(stage.done);
+            .set(stage.done);
     };
-    let fitted = calibrate(&drive.spec, drive.layout(), &rows, show);
+    let fitted = fit_model(&drive, &rows, names, show);
     drop(progress);
-    let fitted = fitted
-        .map_err(|unfit| calibrated::error(unfit, &args.trace, &drive.name).calling("TRACE"))?;
-    let model = calibrated::model(&drive, &fitted, names, rows.len())?;
+    let (fitted, model) = fitted.map_err(|error| error.calling("TRACE"))?;
     if let Some(target) = target {
         target.write(&model.text)?;
     }
-    output::doubt(&calibrated::warnings(&fitted, rows.len(), &args.trace));
+    output::print_warnings(&calibrated::warnings(&fitted, rows.len(), &args.trace));
     if args.json {
         results.print_json(&calibrated::json(names, rows.len(), &fitted, &notes))
     } else {

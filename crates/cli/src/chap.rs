@@ -1,4 +1,4 @@
-//! Names and secrets for CHAP, which serve and log in.
+//! CHAP credentials for the server and the initiator.
 
 use std::env;
 use std::fs::File;
@@ -9,10 +9,10 @@ use diskarm_transport::iscsi::Credentials;
 
 use crate::error::Error;
 
-/// The names and secrets that `--chap` names: `file:PATH` or `env`.
+/// Reads the names and secrets given by `--chap`: `file:PATH` or `env`.
 pub fn accounts(text: &str) -> Result<Accounts, Error> {
     let lines = match text.split_once(':') {
-        Some(("file", path)) => secrets(text, path)?,
+        Some(("file", path)) => secrets(path)?,
         None if text == "env" => {
             let line = |side: &str| {
                 let name = format!("DISKARM_CHAP_{}", side.to_uppercase());
@@ -20,13 +20,13 @@ pub fn accounts(text: &str) -> Result<Accounts, Error> {
             };
             line("initiator") + &line("target")
         }
-        _ => return Err(Error::flag("--chap", text, "file:PATH or env")),
+        _ => return Err(Error::option("--chap", text, "file:PATH or env")),
     };
-    let refused = |error| Error::flag("--chap", text, format!("names and secrets ({error})"));
+    let refused = |error| Error::option("--chap", text, format!("names and secrets ({error})"));
     Accounts::parse(&lines).map_err(refused)
 }
 
-/// Who logs in to a target, and what it must prove.
+/// Reads the credentials for a login, and the secret that the target must prove.
 pub fn credentials(chap: &str) -> Result<Credentials, Error> {
     let accounts = accounts(chap)?;
     Ok(Credentials {
@@ -36,8 +36,8 @@ pub fn credentials(chap: &str) -> Result<Credentials, Error> {
     })
 }
 
-/// The text of a file that nobody but its owner may read, as ssh demands of keys.
-fn secrets(text: &str, path: &str) -> Result<String, Error> {
+/// Reads a file that only its owner may access, as ssh demands of keys.
+fn secrets(path: &str) -> Result<String, Error> {
     let unread = |source| Error::Io {
         doing: "read",
         path: path.to_owned(),
@@ -45,12 +45,14 @@ fn secrets(text: &str, path: &str) -> Result<String, Error> {
     };
     let file = File::open(path).map_err(unread)?;
     let about = file.metadata().map_err(unread)?;
-    // What is no file, such as a pipe, has no mode of its own.
+    // A pipe, for example, has no meaningful mode.
     let others = about.permissions().mode() & 0o077;
     if about.is_file() && others != 0 {
         let mode = about.permissions().mode() & 0o777;
-        let expected = format!("a file for its owner alone (its mode is {mode:03o}, not 600)");
-        return Err(Error::flag("--chap", text, expected));
+        return Err(Error::Usage(format!(
+            "`--chap`: {path} must be accessible to its owner alone (its mode is {mode:03o}; run \
+             chmod 600 {path})"
+        )));
     }
     std::io::read_to_string(file).map_err(unread)
 }

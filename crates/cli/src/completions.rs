@@ -1,7 +1,7 @@
 //! `diskarm completions`: completion scripts for shells.
 
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command};
 use clap_complete::Shell;
 use diskarm_core::sched::INFOS;
 use diskarm_drives::CATALOGUE;
@@ -12,7 +12,7 @@ use crate::output;
 
 /// Print completions for a shell
 ///
-/// They know the names of drives, policies and studies. For bash: diskarm completions bash >
+/// They complete the names of drives, policies and studies too. For bash: diskarm completions bash >
 /// ~/.local/share/bash-completion/completions/diskarm. Other shells use other files: a folder of
 /// $fpath for zsh (as _diskarm), ~/.config/fish/completions/diskarm.fish for fish.
 #[derive(clap::Args)]
@@ -21,10 +21,9 @@ pub struct Args {
     shell: Shell,
 }
 
-/// Prints them.
-pub fn run(args: &Args) -> Result<(), Error> {
+pub fn run(args: &Args, program: Command) -> Result<(), Error> {
     let mut text = Vec::new();
-    let mut program = with_names(crate::Cli::command());
+    let mut program = with_names(program);
     clap_complete::generate(args.shell, &mut program, "diskarm", &mut text);
     let mut text = String::from_utf8_lossy(&text).into_owned();
     if args.shell == Shell::Bash {
@@ -45,8 +44,8 @@ fn studies() -> Vec<&'static str> {
     STUDIES.iter().map(|entry| entry.name).collect()
 }
 
-/// `command` and its subcommands, whose arguments that take a name list all names. Only shells may
-/// read it: as a parser it would refuse everything else.
+/// Lists all names in the arguments that take one, of `command` and its subcommands. The result is
+/// for shells: a parser would refuse files.
 fn with_names(command: Command) -> Command {
     let named = |arg: Arg| {
         let names = match (arg.get_id().as_str(), arg.get_value_names()) {

@@ -1,14 +1,16 @@
 //! `diskarm declustering`: layouts of two copies on an array of disks.
 
 use diskarm_core::text::quantity;
-use diskarm_results::declustering::{self, Asked, Disks, MAX_DISKS};
+use diskarm_queueing::declustering::comparison::{self, Parameters};
+use diskarm_queueing::declustering::{DiskSet, MAX_DISKS};
+use diskarm_results::declustering;
 use diskarm_results::output_file::Files;
 use diskarm_results::prose;
 
+use crate::args::{share, whole};
 use crate::error::Error;
 use crate::output::{self, Results};
 use crate::plot;
-use crate::simulate::args::{share, whole};
 
 /// Compare layouts of mirrored disks: loads and data loss
 ///
@@ -82,9 +84,9 @@ blocks over all disks:
 - group rotate: the second copies of a cluster are striped over another one. Clusters 0 and 1, 2 \
 and 3, and so on have copies of each other.
 
-Reads of data with both copies are shared so that the greatest load is as small as it can be. \
-Writes go to all copies that are left. Loads, and which failures lose data, follow from the \
-placement by enumeration; the probabilities are for sets of disks that fail with equal \
+Reads of data with both copies are shared so that the greatest load is as small as possible. \
+Writes go to all remaining copies. Loads, and the failures that lose data, follow from the \
+placement by enumeration; probabilities assume that all sets of disks fail with equal \
 probability.
 
 The mean time to data loss is that of a Markov chain. Times to failure and to repair are \
@@ -97,15 +99,19 @@ fn hours(text: &str) -> Result<f64, &'static str> {
     hours.ok_or("expected a time above 0 with its unit, such as \"24 h\"")
 }
 
-/// Compares the layouts, draws and prints.
 pub fn run(args: &Args) -> Result<(), Error> {
-    let asked = asked(args)?;
+    let parameters = parameters(args)?;
     let mut results = Results::default();
-    let plot = results.beside(&mut Files::default(), "--plot", args.plot.as_deref())?;
-    // What is wrong of the disks alone has been refused.
-    let compared = declustering::compare(&asked)
-        .map_err(|error| Error::flag("--cluster", asked.cluster.to_string(), error.to_string()))?;
-    output::warn(&compared.notes);
+    let plot = results.output_file(&mut Files::default(), "--plot", args.plot.as_deref())?;
+    // Wrong numbers of disks have been refused.
+    let compared = comparison::compare(&parameters).map_err(|error| {
+        Error::option(
+            "--cluster",
+            parameters.cluster.to_string(),
+            error.to_string(),
+        )
+    })?;
+    output::print_notes(&compared.notes);
     if let Some(target) = plot {
         target.write(&plot::loads(&compared))?;
     }
@@ -115,27 +121,28 @@ pub fn run(args: &Args) -> Result<(), Error> {
     results.print(&declustering::table(&compared))
 }
 
-fn asked(args: &Args) -> Result<Asked, Error> {
+fn parameters(args: &Args) -> Result<Parameters, Error> {
     let disks = args.disks;
-    let of_half = match disks.is_multiple_of(2) {
-        true => (disks / 2).max(2),
-        false => disks,
+    let default = if disks.is_multiple_of(2) {
+        (disks / 2).max(2)
+    } else {
+        disks
     };
-    let cluster = args.cluster.unwrap_or(of_half);
+    let cluster = args.cluster.unwrap_or(default);
     if !disks.is_multiple_of(cluster) {
         let divisors = (2..=disks).filter(|cluster| disks.is_multiple_of(*cluster));
         let divisors: Vec<String> = divisors.map(|cluster| cluster.to_string()).collect();
         let expected = format!("a divisor of {disks} disks: {}", divisors.join(", "));
-        return Err(Error::flag("--cluster", cluster.to_string(), expected));
+        return Err(Error::option("--cluster", cluster.to_string(), expected));
     }
     if let Some(beyond) = args.failed.iter().find(|disk| **disk >= disks) {
         let expected = format!("disks from 0 to {}", disks - 1);
-        return Err(Error::flag("--failed", beyond.to_string(), expected));
+        return Err(Error::option("--failed", beyond.to_string(), expected));
     }
-    Ok(Asked {
+    Ok(Parameters {
         disks,
         cluster,
-        failed: args.failed.iter().copied().collect::<Disks>(),
+        failed: args.failed.iter().copied().collect::<DiskSet>(),
         read_share: args.reads.unwrap_or(2.0 / 3.0),
         mttf_h: args.mttf,
         mttr_h: args.mttr,

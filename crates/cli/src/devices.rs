@@ -1,16 +1,15 @@
-//! `diskarm devices`: the table of devices that can stand in front of a drive.
+//! `diskarm devices`: the table of devices that can be stacked in front of a drive.
 
 use std::fmt::Write;
 
-use diskarm_results::listed;
 use diskarm_results::prose::wrapped;
 use diskarm_simulate::devices;
 
+use crate::args::Listing;
 use crate::error::Error;
-use crate::listing::Listing;
 use crate::output;
 
-/// List the devices that can stand in front of a drive
+/// List the devices that can be stacked in front of a drive
 #[derive(clap::Args)]
 #[command(after_help = WRITTEN, args_conflicts_with_subcommands = true)]
 pub struct Args {
@@ -18,30 +17,29 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     /// Only this device [default: all]
-    #[arg(value_name = "NAME", conflicts_with = "json")]
+    #[arg(value_name = "NAME")]
     only: Option<String>,
     #[command(subcommand)]
     command: Option<Listing>,
 }
 
 const WRITTEN: &str = "\
-Write a device as its name followed by parameters in parentheses. The parameter drive names what
-stands behind it: a drive, or another device. Such a stack of devices is called a tower. simulate,
-compare, studies and Python accept one: --drive 'throttle(rate=100/s, drive=hp-c2247)'.
+Write a device as its name followed by parameters in parentheses. The parameter drive names the
+drive or device below it. simulate, compare, studies and Python accept such a device stack:
+--drive 'throttle(rate=100/s, drive=hp-c2247)'.
 
-The list shows what a device must know about the one behind it, and what policies in front of it can
-learn: either block numbers only, or whatever the device behind it provides.";
+The list shows what a device must know about the device below it, and what policies in front of it
+can learn: either block numbers only, or whatever the device below it provides.";
 
-/// Prints the table.
 pub fn run(args: Args) -> Result<(), Error> {
     if Listing::is_json(args.command, args.json) {
-        return output::print_json(&listed::devices());
+        return output::print_json(&diskarm_results::devices());
     }
     let only = args.only.as_deref();
     let is_wanted = |name: &str| only.is_none_or(|only| only.eq_ignore_ascii_case(name));
     if let Some(only) = only.filter(|_| !devices::infos().any(|info| is_wanted(info.name))) {
         let expected = "a device (`diskarm devices` lists them)";
-        return Err(Error::flag("NAME", only, expected));
+        return Err(Error::option("NAME", only, expected));
     }
     let mut text = String::new();
     for info in devices::infos().filter(|info| is_wanted(info.name)) {

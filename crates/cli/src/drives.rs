@@ -1,11 +1,18 @@
 //! `diskarm drives`: the catalogue, single drives, and new ones.
 
-mod list;
 mod new;
-mod show;
 
+use std::fmt::Write;
+
+use diskarm_core::spec::Spec;
+use diskarm_drives::CATALOGUE;
+use diskarm_results::{drive, prose};
+use diskarm_simulate::Model;
+use serde::Serialize;
+
+use crate::args::{self, Changes, Listing};
 use crate::error::Error;
-use crate::listing::Listing;
+use crate::output;
 
 /// List the catalogue of drives
 #[derive(clap::Args)]
@@ -22,16 +29,100 @@ pub struct Args {
 enum Command {
     #[command(flatten)]
     Listing(Listing),
-    Show(show::Args),
+    Show(ShowArgs),
     New(new::Args),
 }
 
-/// Prints the list, or one drive.
 pub fn run(args: Args) -> Result<(), Error> {
     match args.command {
-        None => list::run(args.json),
-        Some(Command::Listing(Listing::List { json })) => list::run(json),
-        Some(Command::Show(args)) => show::run(args),
+        None => list(args.json),
+        Some(Command::Listing(Listing::List { json })) => list(json),
+        Some(Command::Show(args)) => show(args),
         Some(Command::New(args)) => new::run(args),
     }
+}
+
+#[derive(Serialize)]
+struct DriveRow {
+    name: &'static str,
+    capacity_bytes: u64,
+    rotation_rpm: f64,
+    surfaces: u32,
+    cylinders: u32,
+    zones: usize,
+    summary: String,
+}
+
+fn list(json: bool) -> Result<(), Error> {
+    let rows: Result<Vec<DriveRow>, Error> = CATALOGUE
+        .iter()
+        .map(|entry| Ok(row(entry.name, Model::read(entry.text, entry.name)?.spec)))
+        .collect();
+    let rows = rows?;
+    if json {
+        return output::print_json(&rows);
+    }
+    output::print(&table(&rows))
+}
+
+fn row(name: &'static str, spec: Spec) -> DriveRow {
+    let geometry = &spec.geometry;
+    DriveRow {
+        name,
+        capacity_bytes: geometry.sectors.0 * u64::from(geometry.sector_bytes),
+        rotation_rpm: 60e9 / spec.mechanics.period_ns,
+        surfaces: geometry.surfaces,
+        cylinders: geometry.cylinders,
+        zones: geometry.zones.len(),
+        summary: spec.summary,
+    }
+}
+
+/// Formats two lines per drive: summaries are too long for a column.
+fn table(rows: &[DriveRow]) -> String {
+    let mut text = format!(
+        "{:<37}{:>9}{:>8}{:>9}{:>10}{:>6}\n",
+        "name", "GB", "rpm", "surfaces", "cylinders", "zones"
+    );
+    for row in rows {
+        let gb = row.capacity_bytes as f64 / 1e9;
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{:<37}{gb:>9.3}{:>8.1}{:>9}{:>10}{:>6}",
+            row.name, row.rotation_rpm, row.surfaces, row.cylinders, row.zones
+        );
+        text += &prose::wrapped(&row.summary, 4);
+    }
+    text
+}
+
+/// Show a drive and the sources of its values
+///
+/// Zones, seek curve, buffer, overheads, bus and queue.
+#[derive(clap::Args)]
+pub struct ShowArgs {
+    /// Drive: a name from the catalogue, or a .toml file
+    #[arg(value_name = "NAME|FILE", long_help = args::drive_help())]
+    name: String,
+    #[command(flatten)]
+    changes: Changes,
+    /// Print JSON: one object; names end in their unit
+    #[arg(long)]
+    json: bool,
+    /// Print the specification itself, to start your own from
+    #[arg(long)]
+    toml: bool,
+}
+
+fn show(args: ShowArgs) -> Result<(), Error> {
+    let model = Model::find(&args.name).map_err(|error| error.calling("NAME"))?;
+    let model = args.changes.apply(model)?;
+    if args.toml {
+        return output::print(&model.text);
+    }
+    if args.json {
+        return output::print_json(&drive::object(&model.spec));
+    }
+    output::print(&drive::page(&model.spec))
 }

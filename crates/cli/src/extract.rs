@@ -1,73 +1,68 @@
 //! `diskarm extract`: a drive measured over SCSI.
 
 mod checkpoint;
-mod realism;
 mod target;
 
 use std::path::Path;
 
 use diskarm_extract::suite::{self, MeasuredDrive, Options, RunError};
 use diskarm_extract::{Comparison, Effort, TransportError};
-use diskarm_results::extracted::{Extracted, compared};
+use diskarm_results::extracted::{ComparisonReport, ExtractionReport};
 use diskarm_simulate::Model;
 
 use crate::error::Error;
 use crate::output;
-use checkpoint::Keeper;
+use checkpoint::CheckpointWriter;
 use target::{Target, Writes};
 
 /// Measure a drive over SCSI, and describe it as a specification
 ///
-/// Sends commands to the drive, times them, and works out where its blocks are, how its arm moves,
-/// how long commands take, and how its buffer behaves. Writes a specification that other commands
-/// accept. A comment above each value says how it was found, how far off it may be, and how many
-/// samples it rests on.
+/// Sends commands to the drive, times them, and determines its layout, seek times, command
+/// overheads and buffer. Writes a specification that other commands accept. A comment above each
+/// value gives its method, its uncertainty and the number of samples.
 ///
-/// The findings of each measurement are kept in OUT.toml.partial until OUT.toml is written. If a
-/// run is interrupted, or comes to no specification, the same command continues from there and
-/// repeats what failed. Remove the file to start over.
+/// The results of each measurement are kept in OUT.toml.partial until OUT.toml is written. If a run
+/// is interrupted or yields no specification, the same command continues from there and repeats
+/// failed measurements. Remove the file to start over.
 ///
-/// The exit code is 1 if a measurement failed. Measurements that do not depend on it are made all
-/// the same.
+/// The exit code is 1 if a measurement failed. Measurements that do not depend on it still run.
 #[derive(clap::Args)]
 #[command(override_usage = USAGE, after_long_help = EXAMPLES)]
 pub struct Args {
     /// The drive: sim:NAME, sim:FILE.toml, iscsi://HOST/TARGET/LUN, or the path of a device such as
     /// /dev/sg0
-    #[arg(value_name = "URL", required_unless_present = "compare", long_help = target::help())]
+    #[arg(value_name = "URL", long_help = target::help())]
     url: Option<String>,
 
     /// Write the specification to this file, whose name becomes the name of the drive; - is
     /// standard output, and an interrupted run then starts over
     #[arg(short, long, value_name = "OUT.toml")]
-    #[arg(value_parser = super::calibrate::toml_or_standard)]
-    #[arg(required_unless_present = "compare")]
+    #[arg(value_parser = crate::args::toml_or_standard)]
     output: Option<String>,
 
     /// Take few samples: a few minutes on most drives
-    #[arg(long, conflicts_with = "thorough")]
+    #[arg(long)]
     quick: bool,
 
     /// Take many samples, at more places
     #[arg(long)]
     thorough: bool,
 
-    /// Write to the drive too: what is on it is lost at random places
+    /// Write to the drive too, which destroys data at random places
     ///
-    /// Without it a real drive is only read, and what takes writes to find is left out: overheads
-    /// of writes, the time to settle before them, and most facts of a write cache. With it zeros
+    /// Without it a real drive is only read, and measurements that need writes are left out:
+    /// overheads of writes, their settle time, and most properties of a write cache. With it zeros
     /// are written at random places of the whole disk.
     ///
     /// SERIAL is the drive's serial number (INQUIRY, vital product data page 0x80), so that no
-    /// other drive is overwritten by mistake. A drive that is in use on this machine is
-    /// refused, and one whose first or last blocks hold data, such as a partition table or a file
-    /// system, too.
-    #[arg(long, value_name = "SERIAL", conflicts_with = "compare")]
+    /// other drive is overwritten by mistake. A drive is refused if it is in use on this machine, or
+    /// if its first or last blocks hold data, such as a partition table or a file system.
+    #[arg(long, value_name = "SERIAL")]
     allow_writes: Option<String>,
 
     /// Write even if the drive holds data, such as a partition table or a file system
-    #[arg(long, requires = "allow_writes")]
-    over_content: bool,
+    #[arg(long, alias = "over-content")]
+    overwrite_data: bool,
 
     /// Log in to an iSCSI target with the names and secrets (CHAP) of file:PATH or env
     ///
@@ -76,24 +71,23 @@ pub struct Args {
     ///
     /// env: the environment variables DISKARM_CHAP_INITIATOR and DISKARM_CHAP_TARGET, each with a
     /// name and a secret.
-    #[arg(long, value_name = "WHERE", conflicts_with = "compare")]
+    #[arg(long, value_name = "WHERE")]
     chap: Option<String>,
 
-    /// Write a report to this file: one HTML page with figures of seek times, tables of zones and
-    /// overheads, the facts of the buffer, and what is not known
-    #[arg(long, value_name = "FILE.html", value_parser = html, conflicts_with = "compare")]
+    /// Write a report to this file: one HTML page with charts of seek times, tables of zones,
+    /// overheads and buffer, and a list of what is unknown
+    #[arg(long, value_name = "FILE.html", value_parser = html)]
     report: Option<String>,
 
     /// Compare two drives value by value, instead of measuring one: names from the catalogue, or
     /// .toml files
     ///
-    /// Prints the values that differ, how many blocks are at other places, and how far apart the
-    /// seek curves are. Times are near that differ by up to 0.02 ms or 1 %, rotation periods by up
-    /// to a millionth, and overheads whose observable sums are near. Values that a measured
-    /// specification calls not determined are listed apart, and make no difference. The exit code
-    /// is 1 if anything else differs.
+    /// Prints the values that differ, the number of blocks at different positions, and the distance
+    /// of the seek curves. Times count as equal within 0.02 ms or 1 %, rotation periods within a
+    /// millionth, and overheads if their observable sums are equal. Values that a measured
+    /// specification lists as not determined are shown separately and ignored. The exit code is 1 if
+    /// anything else differs.
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
-    #[arg(conflicts_with_all = ["url", "output", "quick", "thorough"])]
     compare: Vec<String>,
 
     /// Print JSON
@@ -109,15 +103,14 @@ const EXAMPLES: &str = "Examples:
   diskarm extract --compare hp-c2247 found.toml
   diskarm simulate --drive ./found.toml --random --policy sptf";
 
-/// Seed of all that is random in the measurements.
+/// Seed of everything random in the measurements.
 const SEED: u64 = 1;
 
-/// Measures or compares.
 pub fn run(args: Args) -> Result<(), Error> {
     match (&args.compare[..], &args.url, &args.output) {
         ([first, second], _, _) => compare(first, second, args.json),
         (_, Some(url), Some(output)) => measure(url, output, &args),
-        _ => unreachable!("the parser demands either"),
+        _ => unreachable!("the rules between options require one of them"),
     }
 }
 
@@ -127,31 +120,33 @@ fn compare(first: &str, second: &str, json: bool) -> Result<(), Error> {
     let mut open = suite::undetermined_keys(&one.text)?;
     open.extend(suite::undetermined_keys(&other.text)?);
     let comparison = Comparison::new(&one.spec, &other.spec)?;
-    let compared = compared(first, second, &comparison, &open);
-    match json {
-        true => output::print_json(&compared)?,
-        false => output::print(&compared.text())?,
+    let compared = ComparisonReport::new(first, second, &comparison, &open);
+    if json {
+        output::print_json(&compared)?;
+    } else {
+        output::print(&compared.text())?;
     }
-    match compared.is_equal() {
-        true => Ok(()),
-        false => Err(Error::Differ),
+    if compared.is_equal() {
+        Ok(())
+    } else {
+        Err(Error::Differ)
     }
 }
 
 fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
     let file = Some(output).filter(|output| *output != "-");
-    file.map_or(Ok(()), super::calibrate::check_place)?;
+    file.map_or(Ok(()), output::check_writable)?;
     let target = Target::parse(url, args.chap.as_deref())?;
     let mut files = target.files();
     let mut results = output::Results::default();
-    let place = results.beside(&mut files, "--output", Some(output))?;
+    let specification = results.output_file(&mut files, "--output", Some(output))?;
     let path = args.report.as_deref().filter(|path| *path != "-");
-    path.map_or(Ok(()), super::calibrate::check_place)?;
-    let report = results.beside(&mut files, "--report", args.report.as_deref())?;
-    let begun = begun(url, &target, args)?;
+    path.map_or(Ok(()), output::check_writable)?;
+    let report = results.output_file(&mut files, "--report", args.report.as_deref())?;
+    let fresh = fresh_checkpoint(url, &target, args)?;
     let writes = writes(args);
-    let mut keeper = Keeper::new(file, &mut files)?;
-    let mut checkpoint = keeper.continued(begun)?;
+    let mut writer = CheckpointWriter::new(file, &mut files)?;
+    let mut checkpoint = writer.load_or(fresh)?;
     let identity = checkpoint.identity.clone();
     let mut connect = |seed| {
         let mut drive = target.connect(writes, seed)?;
@@ -159,9 +154,9 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
         Ok(drive)
     };
     // A drive that may not be written to is refused before anything is measured.
-    connect(SEED).map_err(|broken: TransportError| Error::Drive(broken.to_string()))?;
-    let ended = suite::run(&mut connect, &mut checkpoint, &mut keeper);
-    ended.map_err(|stopped| failed(url, &stopped, keeper.path()))?;
+    connect(SEED).map_err(|error: TransportError| Error::Drive(error.to_string()))?;
+    let ended = suite::run(&mut connect, &mut checkpoint, &mut writer);
+    ended.map_err(|stopped| failed(url, &stopped, writer.path()))?;
 
     let stem = file.and_then(|file| Path::new(file).file_stem());
     let name = match stem {
@@ -170,11 +165,11 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
     };
     let described = MeasuredDrive::new(&checkpoint, &name);
     let mut written: Vec<String> = path.iter().map(|path| (*path).to_owned()).collect();
-    if let (Ok(described), Some(place)) = (&described, place) {
-        place.write(&described.text())?;
+    if let (Ok(described), Some(target)) = (&described, specification) {
+        target.write(&described.text())?;
         written.splice(..0, file.map(str::to_owned));
     }
-    let extracted = Extracted {
+    let extracted = ExtractionReport {
         checkpoint: &checkpoint,
         described: &described,
         written: &written,
@@ -182,12 +177,13 @@ fn measure(url: &str, output: &str, args: &Args) -> Result<(), Error> {
     if let Some(target) = report {
         target.write(&extracted.html())?;
     }
-    match args.json {
-        true => results.print_json(&extracted.json())?,
-        false => results.print(&extracted.text())?,
+    if args.json {
+        results.print_json(&extracted.json())?;
+    } else {
+        results.print(&extracted.text())?;
     }
     if described.is_ok() {
-        keeper.remove();
+        writer.remove();
     }
     match extracted.failed()[..] {
         [] => Ok(()),
@@ -205,35 +201,37 @@ fn html(text: &str) -> Result<String, &'static str> {
         .ok_or("expected a name ending in .html")
 }
 
-/// What may be done to the data of a real drive.
 fn writes(args: &Args) -> Writes {
-    match (&args.allow_writes, args.over_content) {
+    match (&args.allow_writes, args.overwrite_data) {
         (None, _) => Writes::Forbidden,
         (Some(_), false) => Writes::Empty,
         (Some(_), true) => Writes::Any,
     }
 }
 
-/// A run that has measured nothing yet. Says what it will overwrite.
-fn begun(url: &str, target: &Target, args: &Args) -> Result<suite::Checkpoint, Error> {
+/// Returns the checkpoint of a run that has measured nothing yet. Warns about what it will
+/// overwrite.
+fn fresh_checkpoint(url: &str, target: &Target, args: &Args) -> Result<suite::Checkpoint, Error> {
     let mut connect = |seed| target.connect(Writes::Forbidden, seed);
     let identity = suite::identity(&mut connect).map_err(|stopped| failed(url, &stopped, None))?;
     if let Some(serial) = &args.allow_writes {
         if identity.serial.is_empty() {
-            let expected = "a drive that tells its serial number (INQUIRY, page 0x80)";
-            return Err(Error::flag("--allow-writes", serial, expected));
+            return Err(Error::Usage(format!(
+                "`--allow-writes` needs a drive that reports its serial number (INQUIRY, page \
+                 0x80): {url} does not"
+            )));
         }
         if *serial != identity.serial {
             let expected = format!(
                 "the serial number of {url}: vital product data page 0x80, which `sg_inq -p sn` \
                  and `lsblk -o NAME,SERIAL` show"
             );
-            return Err(Error::flag("--allow-writes", serial, expected));
+            return Err(Error::option("--allow-writes", serial, expected));
         }
         if !target.is_simulated() {
-            output::doubt(&[format!(
+            output::print_warnings(&[format!(
                 "writes zeros at random places of all {} blocks of {url} ({}, serial number \
-                 {serial}): what is there is lost",
+                 {serial}): the data there are lost",
                 identity.sectors.0,
                 identity.name()
             )]);
@@ -255,12 +253,14 @@ fn begun(url: &str, target: &Target, args: &Args) -> Result<suite::Checkpoint, E
     })
 }
 
-/// The error of a run that ended early.
+/// Returns the error of a run that ended early.
 fn failed(url: &str, stopped: &RunError, kept: Option<&str>) -> Error {
     let kept = kept.filter(|path| Path::new(path).is_file());
     Error::Drive(match kept {
         Some(path) => {
-            format!("{url}: {stopped}; {path} has what was found before: run it again to continue")
+            format!(
+                "{url}: {stopped}; {path} has the results so far: run the same command again to continue"
+            )
         }
         None => format!("{url}: {stopped}"),
     })

@@ -1,53 +1,55 @@
 //! The command line of Diskarm: parses arguments, calls the model and prints.
 //!
 //! A command is one file with an `Args` and a `run(args) -> Result<(), Error>`, one line in
-//! [`Command`] and one in [`run`]. The program is [`main_with`].
+//! [`Command`] and one in [`run`]. Rules between options are in the table of `rules`. The program is
+//! [`main_with`].
 
+mod args;
 mod calibrate;
 mod chap;
-mod color;
+mod compare;
 mod completions;
 mod contents;
 mod declustering;
 mod devices;
-mod drive_arg;
 mod drives;
 mod error;
 mod extract;
-mod listing;
 mod man;
 mod output;
-mod parallel;
 mod plot;
 mod policies;
 mod progress;
 mod queueing;
 mod rows;
+mod rules;
 mod scan;
 mod serve;
 mod simulate;
 mod study;
 mod trace;
+mod usage;
 mod validate;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches, Parser};
 use error::Error;
+use output::{Look, When};
 
 /// Simulates mechanical disk drives, and the order in which requests are served
 #[derive(Parser)]
 #[command(
     name = "diskarm", version = diskarm_study::VERSION_AND_BUILD, max_term_width = 100,
-    help_template = contents::TEMPLATE, after_help = contents::of::<Command>(),
+    help_template = contents::TEMPLATE, after_help = contents::table::<Command>(),
 )]
 struct Cli {
     /// Write in colour: auto (on a terminal, unless NO_COLOR is set), always or never
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = color::When::Auto)]
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto)]
     #[arg(global = true, display_order = 1000)]
     #[arg(hide_possible_values = true, hide_default_value = true)]
-    color: color::When,
+    color: When,
 
     #[command(subcommand)]
     command: Command,
@@ -56,7 +58,7 @@ struct Cli {
 #[derive(clap::Subcommand)]
 enum Command {
     Calibrate(calibrate::Args),
-    Compare(simulate::compare::Args),
+    Compare(compare::Args),
     Completions(completions::Args),
     Declustering(declustering::Args),
     Devices(devices::Args),
@@ -76,13 +78,15 @@ enum Command {
 fn run(command: Command) -> Result<(), Error> {
     match command {
         Command::Calibrate(args) => calibrate::run(args),
-        Command::Compare(args) => simulate::compare::run(args),
-        Command::Completions(args) => completions::run(&args),
+        Command::Compare(args) => compare::run(args),
+        Command::Completions(args) => {
+            completions::run(&args, rules::describe_for_completions(Cli::command()))
+        }
         Command::Declustering(args) => declustering::run(&args),
         Command::Devices(args) => devices::run(args),
         Command::Drives(args) => drives::run(args),
         Command::Extract(args) => extract::run(args),
-        Command::Man(args) => man::run(&args),
+        Command::Man(args) => man::run(&args, rules::describe(Cli::command())),
         Command::Policies(args) => policies::run(args),
         Command::Queueing(args) => queueing::run(args),
         Command::Scan(args) => scan::run(&args),
@@ -94,20 +98,28 @@ fn run(command: Command) -> Result<(), Error> {
     }
 }
 
+fn parse_and_run(arguments: impl IntoIterator<Item = OsString>) -> Result<(), Error> {
+    let mut program = rules::describe(Cli::command());
+    let matches = match program.try_get_matches_from_mut(arguments) {
+        Ok(matches) => matches,
+        Err(error) => return usage::report(&program, error),
+    };
+    rules::check(&program, &matches).map_err(Error::Usage)?;
+    let cli = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => return usage::report(&program, error),
+    };
+    output::choose(cli.color);
+    run(cli.command)
+}
+
 /// Runs the program with `arguments`, the first of which is its name; returns the exit code.
 pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let outcome = match Cli::try_parse_from(arguments) {
-        Ok(cli) => {
-            color::choose(cli.color);
-            run(cli.command)
-        }
-        Err(error) => error::usage(error),
-    };
-    match outcome {
+    match parse_and_run(arguments) {
         Ok(()) => 0,
         Err(error) => {
-            // Where it cannot be written, the exit code still tells.
-            let label = color::on_errors("error:", color::Look::Bad);
+            // If it cannot be written, the exit code still shows the failure.
+            let label = output::on_errors("error:", Look::Bad);
             let _ = writeln!(io::stderr(), "{label} {error}");
             error.code()
         }

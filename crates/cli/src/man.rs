@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 use clap_mangen::Man;
 use diskarm_results::output_file::{Files, OutputError};
 
@@ -19,11 +19,11 @@ pub struct Args {
     folder: PathBuf,
 }
 
-/// Writes them and prints their number. They replace pages of the same names.
-pub fn run(args: &Args) -> Result<(), Error> {
+/// Writes the pages, replacing those of the same names, and prints their number.
+pub fn run(args: &Args, program: Command) -> Result<(), Error> {
     let folder = &args.folder;
     std::fs::create_dir_all(folder).map_err(|source| cannot_write(folder, source))?;
-    let mut program = crate::Cli::command().disable_help_subcommand(true);
+    let mut program = program.disable_help_subcommand(true);
     program.build();
     let mut files = Files::default();
     let count = write(&program, folder, &mut files)?;
@@ -33,22 +33,22 @@ pub fn run(args: &Args) -> Result<(), Error> {
 /// Writes the pages of `command` and of all its subcommands; returns their number.
 fn write(command: &Command, folder: &Path, files: &mut Files) -> Result<usize, Error> {
     let mut count = 1;
-    let parts = command.get_subcommands();
-    for part in parts.filter(|part| !part.is_hide_set()) {
-        count += write(part, folder, files)?;
+    let inner = command.get_subcommands();
+    for command in inner.filter(|inner| !inner.is_hide_set()) {
+        count += write(command, folder, files)?;
     }
     let page = Man::new(command.clone());
     let path = folder.join(page.get_filename());
     let mut text = Vec::new();
-    let made = page.render(&mut text);
-    made.map_err(|source| cannot_write(&path, source))?;
+    let rendered = page.render(&mut text);
+    rendered.map_err(|source| cannot_write(&path, source))?;
     let text = laid_out(&String::from_utf8_lossy(&text));
     files.output("FOLDER", &path)?.write(text.as_bytes())?;
     Ok(count)
 }
 
-/// A page as people read it. What stands behind the options is laid out already, lists begin a line
-/// for each of their items, and arguments have a heading of their own.
+/// Lays a page out for readers: notes after the options keep their lines, each item of a list
+/// begins a line, and arguments get a heading of their own.
 fn laid_out(page: &str) -> String {
     let lines: Vec<&str> = page.lines().collect();
     let (mut text, mut is_filled, mut has_arguments) = (String::new(), true, false);

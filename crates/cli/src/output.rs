@@ -1,11 +1,13 @@
-//! Standard output and output files.
+//! Standard output, standard error with colour on terminals, and output files.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::sync::OnceLock;
 
+use clap::ValueEnum;
 use diskarm_results::output_file::{Files, OutputFile, PartialFile};
 use serde::Serialize;
 
-use crate::color::{Look, on_errors};
 use crate::error::Error;
 
 /// Prints a command's whole result. It is not an error if the reader stops early (`| head`).
@@ -20,25 +22,45 @@ pub fn print(text: &str) -> Result<(), Error> {
     }
 }
 
+/// Checks that a file can be written at `path`, before work that takes minutes.
+pub fn check_writable(path: &str) -> Result<(), Error> {
+    let folder = match Path::new(path).parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let found = std::fs::metadata(folder).and_then(|folder| {
+        if !folder.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        if Path::new(path).is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        Ok(())
+    });
+    found.map_err(|source| Error::Io {
+        doing: "write",
+        path: path.to_owned(),
+        source,
+    })
+}
+
 /// Prints notes that belong to a result on standard error.
-pub fn warn(notes: &[String]) {
+pub fn print_notes(notes: &[String]) {
     for note in notes {
-        say(&format!("{} {note}\n", on_errors("note:", Look::Remark)));
+        print_error(&format!("{} {note}\n", on_errors("note:", Look::Remark)));
     }
 }
 
 /// Prints doubts about the input on standard error.
-pub fn doubt(notes: &[String]) {
+pub fn print_warnings(notes: &[String]) {
     for note in notes {
-        say(&format!(
-            "{} {note}\n",
-            on_errors("warning:", Look::Doubtful)
-        ));
+        let label = on_errors("warning:", Look::Doubtful);
+        print_error(&format!("{label} {note}\n"));
     }
 }
 
-/// Prints on standard error. It is not an error if nobody reads it.
-fn say(text: &str) {
+/// Prints on standard error. It is not an error if nothing reads it.
+fn print_error(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
@@ -46,73 +68,66 @@ fn say(text: &str) {
 /// not finite are printed as `null`.
 ///
 /// # Errors
-/// The same as [`print()`].
+/// Like [`print()`].
 pub fn print_json(value: &impl Serialize) -> Result<(), Error> {
     print(&as_json(value)?)
 }
 
-/// The results of a command that also writes files. They go to standard output; if a file that is
-/// called `-` goes there, to standard error.
+/// The results of a command that also writes files. They go to standard output or, if a file called
+/// `-` goes there, to standard error.
 #[derive(Debug, Default)]
 pub struct Results {
-    /// The flag of that file.
+    /// The option of the file that goes to standard output.
     taken: Option<&'static str>,
 }
 
 impl Results {
-    /// The place of the file that `flag` calls `path`, if it is given.
+    /// Returns the target of an output file, the `path` given to `option`.
     ///
     /// # Errors
     /// If it may not be written there, or if a second file is called `-`.
-    pub fn beside(
+    pub fn output_file(
         &mut self,
         files: &mut Files,
-        flag: &'static str,
+        option: &'static str,
         path: Option<&str>,
     ) -> Result<Option<Target>, Error> {
         match (path, self.taken) {
             (Some("-"), Some(other)) => {
-                let expected = format!("the path of a file, as {other} is written there");
-                Err(Error::flag(flag, "-", expected))
+                let message = format!(
+                    "`{option} -`: standard output is already used by `{other}`; give the path of \
+                     a file"
+                );
+                Err(Error::Usage(message))
             }
             (Some("-"), None) => {
-                self.taken = Some(flag);
+                self.taken = Some(option);
                 Ok(Some(Target::Standard))
             }
-            (Some(path), _) => Ok(Some(Target::File(files.output(flag, path)?))),
+            (Some(path), _) => Ok(Some(Target::File(files.output(option, path)?))),
             (None, _) => Ok(None),
         }
     }
 
-    /// Prints them.
-    ///
-    /// # Errors
-    /// The same as [`print()`].
     pub fn print(&self, text: &str) -> Result<(), Error> {
         match self.taken {
             None => print(text),
             Some(_) => {
-                say(text);
+                print_error(text);
                 Ok(())
             }
         }
     }
 
-    /// Prints them as JSON.
-    ///
-    /// # Errors
-    /// The same as [`print()`].
     pub fn print_json(&self, value: &impl Serialize) -> Result<(), Error> {
         self.print(&as_json(value)?)
     }
 }
 
-/// Where a file goes.
+/// The destination of an output.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// To its place.
     File(OutputFile),
-    /// To standard output.
     Standard,
 }
 
@@ -128,38 +143,37 @@ impl Target {
         }
     }
 
-    /// Begins the file, which is written part by part.
+    /// Creates the file, which is then written piece by piece.
     ///
     /// # Errors
     /// If it cannot be written there.
-    pub fn begin(self) -> Result<Begun, Error> {
+    pub fn create(self) -> Result<OpenOutput, Error> {
         let Self::File(place) = self else {
             let out: Box<dyn Write + Send> = Box::new(io::stdout());
             let out = io::BufWriter::new(out);
-            return Ok(Begun { part: None, out });
+            return Ok(OpenOutput { part: None, out });
         };
-        let part = place.begin()?;
+        let part = place.create()?;
         let file = part.file().try_clone();
         let out: Box<dyn Write + Send> = Box::new(file.map_err(|source| part.failed(source))?);
         let (part, out) = (Some(part), io::BufWriter::new(out));
-        Ok(Begun { part, out })
+        Ok(OpenOutput { part, out })
     }
 }
 
-/// A file that is being written.
-pub struct Begun {
+/// An output that is being written.
+pub struct OpenOutput {
     /// `None` on standard output.
     part: Option<PartialFile>,
-    /// What is written so far.
     pub out: io::BufWriter<Box<dyn Write + Send>>,
 }
 
-impl Begun {
-    /// Ends the file, which gets its name, unless something could not be written.
+impl OpenOutput {
+    /// Flushes and renames the file, unless `written` is an error.
     ///
     /// # Errors
-    /// That; the file of that name is then unchanged. As for everything printed, it is no error if
-    /// the reader of standard output stops early.
+    /// If anything could not be written; the file of that name is then unchanged. As for everything
+    /// printed, it is not an error if the reader of standard output stops early.
     pub fn finish(mut self, written: io::Result<()>) -> Result<(), Error> {
         let written = written.and_then(|()| self.out.flush());
         match (self.part, written) {
@@ -173,7 +187,6 @@ impl Begun {
     }
 }
 
-/// `value` as JSON, as [`print_json`] prints it.
 fn as_json(value: &impl Serialize) -> Result<String, Error> {
     let text = serde_json::to_string_pretty(value);
     Ok(text.map_err(|error| cannot_write(error.into()))? + "\n")
@@ -184,5 +197,62 @@ fn cannot_write(source: io::Error) -> Error {
         doing: "write",
         path: "standard output".to_owned(),
         source,
+    }
+}
+
+/// The colour mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal, unless NO_COLOR is set or TERM is "dumb"
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// The value of `--color`; unset until the command line is parsed.
+static CHOSEN: OnceLock<When> = OnceLock::new();
+
+/// Sets the colour mode, once for the whole process.
+pub fn choose(when: When) {
+    // A second command line in one process, as in Python, keeps the first one's choice.
+    let _ = CHOSEN.set(when);
+}
+
+/// The styles of words, as colour codes of terminals.
+#[derive(Clone, Copy)]
+pub enum Look {
+    Bad = 31,
+    Good = 32,
+    Doubtful = 33,
+    Remark = 36,
+}
+
+/// Colours a word for standard error.
+pub fn on_errors(word: &str, look: Look) -> String {
+    colour(word, look, is_on(io::stderr().is_terminal()))
+}
+
+/// Colours a word for standard output.
+pub fn on_output(word: &str, look: Look) -> String {
+    colour(word, look, is_on(io::stdout().is_terminal()))
+}
+
+fn is_on(is_terminal: bool) -> bool {
+    let is_unset = |name| std::env::var_os(name).is_none_or(|value| value.is_empty());
+    let is_dumb = || std::env::var_os("TERM").is_some_and(|name| name == "dumb");
+    match CHOSEN.get().copied().unwrap_or(When::Auto) {
+        When::Always => true,
+        When::Never => false,
+        When::Auto => is_terminal && is_unset("NO_COLOR") && !is_dumb(),
+    }
+}
+
+fn colour(word: &str, look: Look, is_on: bool) -> String {
+    if is_on {
+        format!("\u{1b}[1;{}m{word}\u{1b}[0m", look as u8)
+    } else {
+        word.to_owned()
     }
 }

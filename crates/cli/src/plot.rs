@@ -1,16 +1,16 @@
-//! Plots, as SVG: response-time distributions; the errors of predictions; loads of disks.
+//! SVG charts: distributions of response times, loads of disks, errors of predictions.
 
 mod errors;
-mod loads;
-mod responses;
+
+use diskarm_core::report::Served;
+use diskarm_core::request::Op;
+use diskarm_core::stats::{ResponseSummary, Sorted};
+use diskarm_core::units::Span;
+use diskarm_plot::{Axis, BarGroup, BarSeries, Bars, Figure, Point, Series};
+use diskarm_queueing::declustering::comparison::{Comparison, LayoutResult};
+use diskarm_simulate::Run;
 
 pub use errors::{Outcome, errors};
-pub use loads::loads;
-pub use responses::{by_direction, responses, together};
-
-use diskarm_core::stats::Sorted;
-use diskarm_core::units::Span;
-use diskarm_plot::{Figure, Point, Series};
 
 /// Accepts the names of SVG files only.
 pub fn svg_name(text: &str) -> Result<String, &'static str> {
@@ -73,8 +73,106 @@ fn nearly_longest(sample: &Sorted) -> Span {
     spans.get(index).copied().unwrap_or(Span::ZERO)
 }
 
+/// A curve ends here: the longest response in a thousand would squeeze all others.
+const END: f64 = 0.999;
+
+/// The cumulative distributions of response times of these runs, each with its label.
+pub fn responses(title: &str, note: &str, curves: &[(String, ResponseSummary)]) -> String {
+    let series = curves.iter().map(|(label, responses)| Series {
+        label: label.clone(),
+        points: summary_points(responses),
+        ..Series::default()
+    });
+    let note = format!("{note}; curves end at 99.9 % of the requests");
+    Figure::of_responses(title, &note, series.collect()).still_svg()
+}
+
+/// All responses of some runs, and those of reads and of writes.
+pub fn by_direction(runs: &[Run]) -> Vec<(String, ResponseSummary)> {
+    let of = |op| merged(runs.iter().map(|run| run.report.of(op).clone()));
+    let curves = [
+        ("all".to_owned(), together(runs)),
+        ("reads".to_owned(), of(Op::Read)),
+        ("writes".to_owned(), of(Op::Write)),
+    ];
+    let counted = |responses: &ResponseSummary| responses.histogram().count() > 0;
+    curves.into_iter().filter(|(_, one)| counted(one)).collect()
+}
+
+/// All responses of some runs.
+pub fn together(runs: &[Run]) -> ResponseSummary {
+    merged(runs.iter().map(|run| run.report.all()))
+}
+
+fn merged(runs: impl Iterator<Item = Served>) -> ResponseSummary {
+    let mut all = ResponseSummary::default();
+    runs.for_each(|run| all.merge(run.responses()));
+    all
+}
+
+/// Milliseconds and the fraction of responses up to them, evenly spaced in fraction.
+fn summary_points(responses: &ResponseSummary) -> Vec<Point> {
+    let fractions = (0..=POINTS).map(|k| END * (k as f64 / POINTS as f64));
+    let points = fractions.filter_map(|fraction| {
+        let span = responses.histogram().quantile(fraction)?;
+        Some(Point::new(span.as_ms(), fraction))
+    });
+    points.collect()
+}
+
+/// Draws the load of each disk with failures, compared with that without, which is the same for all
+/// layouts.
+pub fn loads(compared: &Comparison) -> String {
+    let groups = (0..compared.disks).map(|disk| BarGroup {
+        name: disk.to_string(),
+        remark: if compared.failed.contains(&disk) {
+            "failed".to_owned()
+        } else {
+            String::new()
+        },
+    });
+    let normal = BarSeries {
+        label: "all, without failures".to_owned(),
+        values: vec![Some(1.0); compared.disks],
+        is_reference: true,
+    };
+    let degraded = |of: &LayoutResult| BarSeries {
+        label: if of.is_lost {
+            format!("{}: data lost", of.layout)
+        } else {
+            of.layout.to_owned()
+        },
+        values: of
+            .loads
+            .iter()
+            .map(|load| load.degraded_over_normal)
+            .collect(),
+        is_reference: false,
+    };
+    let degraded = compared.layouts.iter().map(degraded);
+    let failed: Vec<String> = compared.failed.iter().map(usize::to_string).collect();
+    let reads = (1_000.0 * compared.read_share).round() / 10.0;
+    let bars = Bars {
+        title: "Load of each disk, with and without failures".to_owned(),
+        note: format!(
+            "{} disks, clusters of {}, {reads} % reads; failed: {}",
+            compared.disks,
+            compared.cluster,
+            failed.join(", ")
+        ),
+        x: "Disk".to_owned(),
+        groups: groups.collect(),
+        y: Axis::linear("Load, as a multiple of that without failures"),
+        series_heading: "Layout".to_owned(),
+        series: [normal].into_iter().chain(degraded).collect(),
+    };
+    bars.svg()
+}
+
 #[cfg(test)]
 mod tests {
+    use diskarm_core::units::Span;
+
     use super::*;
 
     fn sample(ms: impl IntoIterator<Item = u32>) -> Sorted {
@@ -95,5 +193,16 @@ mod tests {
     fn no_responses_are_drawn_too() {
         let svg = distributions("a", "b", &sample([]), &sample([]));
         assert!(!svg.contains("NaN"), "{svg}");
+    }
+
+    #[test]
+    fn a_curve_leads_from_the_shortest_to_all_but_the_longest() {
+        let mut responses = ResponseSummary::default();
+        (1..=10_000).for_each(|us| responses.record(Span::from_ns(1_000 * us)));
+        let points = summary_points(&responses);
+        assert_eq!((points[0].x, points[0].y), (0.001, 0.0));
+        let last = points[POINTS];
+        assert!((last.x - 9.99).abs() < 0.01 && last.y == END, "{last:?}");
+        assert!(points.is_sorted_by_key(|point| point.x));
     }
 }

@@ -3,11 +3,10 @@
 use std::fmt::Write;
 
 use diskarm_core::sched::INFOS;
-use diskarm_results::listed;
 use diskarm_results::prose::wrapped;
 
+use crate::args::Listing;
 use crate::error::Error;
-use crate::listing::Listing;
 use crate::output;
 
 /// List the scheduling policies, their parameters and papers
@@ -26,7 +25,7 @@ pub struct Args {
 
 const WRITTEN: &str = "\
 Write a policy as its name, with parameters in parentheses to override the defaults:
---policy clook, --policy 'clook(by=map)'. Values without names are of the first parameters, as in
+--policy clook, --policy 'clook(by=map)'. Values without names set the first parameters, as in
 papers: 'vscan(0.2)'. In a drive's specification, queue.policy sets the policy of the drive's own
 queue.
 
@@ -34,23 +33,22 @@ The list shows parameters with their defaults, and what each policy knows: arriv
 blocks, or with by=map also cylinders; the positioning time of each request; or that and the
 contents of the buffer. Every simulated drive provides all of it.";
 
-/// Prints the table.
 pub fn run(args: Args) -> Result<(), Error> {
     let only = args.only.as_deref();
     let is_wanted = |name: &str| only.is_none_or(|only| only.eq_ignore_ascii_case(name));
     if let Some(only) = only.filter(|_| !INFOS.iter().any(|info| is_wanted(info.name))) {
         let expected = "a policy (`diskarm policies` lists them)";
-        return Err(Error::flag("NAME", only, expected));
+        return Err(Error::option("NAME", only, expected));
     }
     if Listing::is_json(args.command, args.json) {
-        let mut all = listed::policies();
+        let mut all = diskarm_results::policies();
         if let Some(rows) = all.as_array_mut() {
             rows.retain(|row| row["name"].as_str().is_some_and(is_wanted));
         }
         return output::print_json(&all);
     }
     let mut text = format!("{:<16}{:<14} {}\n", "policy", "knows", "origin");
-    // The meanings of parameters, and the first policy with such a parameter.
+    // The meanings of parameters, and the first policy with each.
     let mut listed: Vec<(&str, &str)> = Vec::new();
     for info in INFOS.iter().filter(|info| is_wanted(info.name)) {
         let knowledge = info.knowledge.name();

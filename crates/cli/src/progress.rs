@@ -4,12 +4,13 @@ use std::fmt::Write;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
+use diskarm_simulate::parallel;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-/// Shorter work shows no bar.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The time after which a bar appears.
+const DELAY: Duration = Duration::from_secs(1);
 
-/// The steps of a bar of something that has none.
+/// The steps of a bar that shows a share.
 const STEPS: u64 = 1_000;
 
 /// A bar on standard error, if that is a terminal and the work takes longer than a second.
@@ -21,7 +22,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// A bar of `total` steps, if known.
+    /// Returns a bar of `total` steps, if known.
     pub fn new(total: Option<u64>) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| hidden(total));
         Self {
@@ -30,7 +31,7 @@ impl Progress {
         }
     }
 
-    /// Counts `what` is done, of a number that is not known.
+    /// Returns a counter of an unknown total.
     pub fn counting(what: &'static str) -> Self {
         let progress = Self::new(None);
         if let Some(bar) = &progress.bar {
@@ -39,18 +40,17 @@ impl Progress {
         progress
     }
 
-    /// A bar of what is to be done as a whole; see [`Self::at_share`].
-    pub fn of_whole() -> Self {
+    /// Returns a bar for [`Self::set_share`].
+    pub fn with_share() -> Self {
         let progress = Self::new(Some(STEPS));
         if let Some(bar) = &progress.bar
             && let Ok(style) = ProgressStyle::with_template("{bar:40} {percent:>3} %  {left}")
         {
-            bar.set_style(style.with_key("left", left));
+            bar.set_style(style.with_key("left", write_remaining_time));
         }
         progress
     }
 
-    /// No bar.
     pub fn none() -> Self {
         Self {
             bar: None,
@@ -60,10 +60,10 @@ impl Progress {
 
     /// Shows that `done` steps are finished. Reads the clock, so it should not be called for each
     /// of a million steps.
-    pub fn at(&self, done: u64) {
+    pub fn set(&self, done: u64) {
         let Some(bar) = &self.bar else { return };
         if bar.is_hidden() {
-            if self.began.elapsed() < PATIENCE {
+            if self.began.elapsed() < DELAY {
                 return;
             }
             bar.set_draw_target(ProgressDrawTarget::stderr());
@@ -71,12 +71,12 @@ impl Progress {
         bar.set_position(done);
     }
 
-    /// Shows that this share of the whole is done, from 0 to 1.
-    pub fn at_share(&self, share: f64) {
-        self.at((share * STEPS as f64) as u64);
+    /// Shows that this share of the work is done, from 0 to 1.
+    pub fn set_share(&self, share: f64) {
+        self.set((share * STEPS as f64) as u64);
     }
 
-    /// Takes it away: the work is done.
+    /// Removes the bar.
     pub fn clear(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -90,9 +90,8 @@ impl Drop for Progress {
     }
 }
 
-/// A bar that also shows what is being done. Like [`Progress`] it is shown on a terminal only, and
-/// only if the work takes longer than a second.
-pub struct Steps {
+/// A bar with a message about the current step, shown under the conditions of [`Progress`].
+pub struct StepProgress {
     progress: Progress,
     shown: Option<Instant>,
 }
@@ -100,8 +99,7 @@ pub struct Steps {
 /// Time between two updates of the message.
 const PERIOD: Duration = Duration::from_millis(100);
 
-impl Steps {
-    /// A bar of `total` steps.
+impl StepProgress {
     pub fn new(total: u64) -> Self {
         let progress = Progress::new(Some(total));
         if let Some(bar) = &progress.bar
@@ -115,8 +113,8 @@ impl Steps {
         }
     }
 
-    /// Shows that `done` steps are finished, and what is being done. May be called often.
-    pub fn at(&mut self, done: u64, doing: impl FnOnce() -> String) {
+    /// Shows that `done` steps are finished, and the current step. May be called often.
+    pub fn set(&mut self, done: u64, doing: impl FnOnce() -> String) {
         let Some(bar) = &self.progress.bar else {
             return;
         };
@@ -125,12 +123,12 @@ impl Steps {
         }
         self.shown = Some(Instant::now());
         bar.set_message(doing());
-        self.progress.at(done);
+        self.progress.set(done);
     }
 }
 
-/// The remaining time, once it can be estimated.
-fn left(state: &ProgressState, out: &mut dyn Write) {
+/// Writes the remaining time, once it can be estimated.
+fn write_remaining_time(state: &ProgressState, out: &mut dyn Write) {
     if state.pos() > 0 {
         // Errors in writing a bar are ignored.
         let _ = write!(out, "{:#} left", HumanDuration(state.eta()));
@@ -145,7 +143,13 @@ fn hidden(total: Option<u64>) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
     // The templates are fixed; with a mistake in one, the plain style would be used.
     match ProgressStyle::with_template(template) {
-        Ok(style) => bar.with_style(style.with_key("left", left)),
+        Ok(style) => bar.with_style(style.with_key("left", write_remaining_time)),
         Err(_) => bar,
     }
+}
+
+/// Like [`parallel::map`], but with a progress bar.
+pub fn parallel_map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let progress = Progress::new(Some(count as u64));
+    parallel::map(count, work, |done| progress.set(done))
 }

@@ -1,26 +1,27 @@
-//! `diskarm queueing`: queueing theory of a drive beside its simulation.
+//! `diskarm queueing`: queueing theory of a drive compared with its simulation.
 
 use diskarm_core::units::Span;
 use diskarm_results::prose;
-use diskarm_results::queueing::{self, Asked};
+use diskarm_results::queueing;
 use diskarm_simulate::Model;
+use diskarm_simulate::theory::{self, Parameters};
 
-use crate::drive_arg::{self, Changes};
+use crate::args::{self, Changes};
+use crate::args::{rate, share, whole};
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
-use crate::simulate::args::{rate, share, whole};
-use crate::simulate::workload::{SIZE, size_of};
+use crate::simulate::{SIZE, size_of};
 
-/// Compute a drive's times by queueing theory, beside simulation
+/// Compute a drive's times by queueing theory, next to simulation
 ///
 /// Prints seek distance, service, response under three policies, and what two disks with the same
-/// data can do. Theory and simulation leave out overheads, bus, buffer and the drive's own queue.
+/// data achieve. Theory and simulation leave out overheads, bus, buffer and the drive's own queue.
 #[derive(clap::Args)]
 #[command(after_long_help = prose::wrapped(LIMITS, 0))]
 pub struct Args {
     /// Drive: a name from the catalogue, or a .toml file
-    #[arg(long, value_name = "NAME|FILE", long_help = drive_arg::long_help())]
+    #[arg(long, value_name = "NAME|FILE", long_help = args::drive_help())]
     drive: String,
 
     #[command(flatten)]
@@ -63,30 +64,28 @@ without overheads, bus, buffer, read-ahead and a queue of its own, which the for
 
 Approximations are marked * in the table, and \"is_exact\": false in JSON:
 
-- The standard deviation of the service, on a drive with zones. The formula takes seek and \
-transfer as independent, but the inner tracks take longer to reach and to transfer. The longer \
+- The standard deviation of the service, on a drive with zones. The formula assumes that seek and \
+transfer are independent, but the inner tracks take longer to reach and to transfer. The longer \
 the transfer, the more this matters. M/G/1 and head-of-line priority use this deviation too, but \
 waits grow with 1 + (standard deviation / mean)^2, which it hardly changes.
 
-- Shortest access first. The model takes services as exponential, whose standard deviation is \
-their mean, and their mean as a power of the number of requests to choose from, fitted to \
+- Shortest access first. The model assumes exponential services, whose standard deviation is \
+their mean, and a mean that is a power of the number of requests to choose from, fitted to \
 simulations with 2 to 128 requests waiting.
 
-- Two disks. Distances are for cylinders that all hold as much, and for arms that are \
-independent; the wait for the first of two copies assumes that both heads reach their tracks at \
-the same time. M/M/1, E2/M/1 and M/M/2 take services as exponential, which wait longer than those \
-of a drive. Not approximate are the largest rate (beside it a pair with a shared queue and 128 \
-requests at all times), the wait for the last of two copies (writes alone, which keep both arms \
-together) and M/G/1 (reads that go to either disk at random).
+- Two disks. Distances are for cylinders of equal size and independent arms; the wait for the first of two copies assumes that both heads reach their tracks at \
+the same time. M/M/1, E2/M/1 and M/M/2 assume exponential services, which wait longer than those \
+of a drive. Three values are exact: the largest rate (compared with a pair with a shared queue and \
+128 requests at all times), the wait for the last of two copies (writes alone, which keep both \
+arms together) and M/G/1 (reads that go to either disk at random).
 
-Near the largest rate means come from few long waits, and need more requests than --requests has \
-by default.";
+Near the largest rate, means depend on a few long waits and need more requests than the default of \
+--requests.";
 
-/// Compares theory and simulation, and prints both.
 pub fn run(args: Args) -> Result<(), Error> {
-    let model = args.changes.of(Model::find(&args.drive)?)?;
+    let model = args.changes.apply(Model::find(&args.drive)?)?;
     let text = args.size.as_deref().unwrap_or(SIZE);
-    let asked = Asked {
+    let parameters = Parameters {
         sectors: size_of(args.size.as_deref(), model.disk())?,
         read_share: args.reads.unwrap_or(2.0 / 3.0),
         pauses: args.rate,
@@ -94,9 +93,9 @@ pub fn run(args: Args) -> Result<(), Error> {
         seed: args.seed,
     };
     let progress = Progress::counting("simulations");
-    let compared = queueing::compare(&model, &asked, &|done| progress.at(done))?;
+    let compared = theory::compare(&model, &parameters, &|done| progress.set(done))?;
     drop(progress);
-    output::doubt(&compared.notes);
+    output::print_warnings(&compared.notes);
     if args.json {
         return output::print_json(&compared);
     }

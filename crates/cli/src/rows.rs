@@ -1,36 +1,37 @@
-//! Files of comma-separated rows that are written during a run.
+//! CSV files that are written during a run, row by row.
 
 use std::io::{self, Write};
 
+use diskarm_core::device::{Breakdown, Completion};
 use diskarm_core::request::{Op, Request};
+use diskarm_simulate::{OUTCOMES, Sink, outcome};
 
 use crate::error::Error;
-use crate::output::{Begun, Target};
+use crate::output::{OpenOutput, Target};
 
-/// Such a file; it gets its name when it is complete.
+/// A CSV file that gets its name when it is complete.
 pub struct RowFile {
-    file: Begun,
+    file: OpenOutput,
     /// The first error; nothing is written after it.
     failure: Option<io::Error>,
 }
 
 impl RowFile {
-    /// Begins the file with the names of its columns.
+    /// Creates the file with the names of its columns.
     ///
     /// # Errors
     /// If it cannot be written there.
-    pub fn begin(target: Target, names: &str) -> Result<Self, Error> {
+    pub fn create(target: Target, names: &str) -> Result<Self, Error> {
         let mut rows = Self {
-            file: target.begin()?,
+            file: target.create()?,
             failure: None,
         };
-        rows.put(names.as_bytes());
-        rows.put(b"\n");
+        rows.write(names.as_bytes());
+        rows.write(b"\n");
         Ok(rows)
     }
 
-    /// Writes bytes of rows.
-    pub fn put(&mut self, bytes: &[u8]) {
+    pub fn write(&mut self, bytes: &[u8]) {
         if self.failure.is_none() {
             self.failure = self.file.out.write_all(bytes).err();
         }
@@ -45,8 +46,8 @@ impl RowFile {
     }
 }
 
-/// Appends what a request asks for, between commas: operation (R, W or F), first block, blocks.
-pub fn asked(row: &mut Vec<u8>, request: &Request) {
+/// Appends a request between commas: operation (R, W or F), first block, number of blocks.
+pub fn request_cells(row: &mut Vec<u8>, request: &Request) {
     row.extend(match request.op {
         Op::Read => b",R,",
         Op::Write => b",W,",
@@ -84,6 +85,52 @@ pub fn microseconds(row: &mut Vec<u8>, ns: i64) {
     let rest = ns % 1_000;
     row.push(b'.');
     row.extend([rest / 100, rest / 10 % 10, rest % 10].map(|digit| b'0' + digit as u8));
+}
+
+/// The file of `simulate --per-request`: a row for each request.
+pub struct RequestRows(RowFile);
+
+/// Enough for the longest row: 14 numbers of 20 digits and their separators.
+const ROW_BYTES: usize = 512;
+
+impl RequestRows {
+    pub fn create(target: Target) -> Result<Self, Error> {
+        let parts = Breakdown::NAMES.map(|name| format!("{name}_us")).join(",");
+        let first = "id,disk,op,lbn,sectors,outcome,arrived_us,completed_us,response_us";
+        Ok(Self(RowFile::create(target, &format!("{first},{parts}"))?))
+    }
+
+    /// Renames the complete file.
+    ///
+    /// # Errors
+    /// If any part of it could not be written; the file at the final path is then unchanged.
+    pub fn finish(self) -> Result<(), Error> {
+        self.0.finish()
+    }
+}
+
+impl Sink for RequestRows {
+    fn take(&mut self, completion: &Completion) {
+        let request = &completion.request;
+        let mut row = Vec::with_capacity(ROW_BYTES);
+        number(&mut row, request.id);
+        row.push(b',');
+        number(&mut row, request.unit.into());
+        request_cells(&mut row, request);
+        row.extend(OUTCOMES[outcome(completion)].as_bytes());
+        let times = [
+            completion.arrived.as_ns() as i64,
+            completion.at.as_ns() as i64,
+            completion.response().as_ns(),
+        ];
+        let parts = completion.breakdown.parts().map(|part| part.as_ns());
+        for ns in times.into_iter().chain(parts) {
+            row.push(b',');
+            microseconds(&mut row, ns);
+        }
+        row.push(b'\n');
+        self.0.write(&row);
+    }
 }
 
 #[cfg(test)]

@@ -1,14 +1,12 @@
 //! `diskarm serve`: drives for other programs.
 
-mod control;
 mod ctl;
 #[cfg(feature = "dashboard")]
 mod dashboard;
 mod iscsi;
 mod live;
 mod nbd;
-mod options;
-mod record;
+mod server;
 
 use crate::error::Error;
 
@@ -26,7 +24,6 @@ enum Command {
     Nbd(nbd::Args),
 }
 
-/// Runs the command.
 pub fn run(args: Args) -> Result<(), Error> {
     match args.command {
         Command::Ctl(args) => ctl::run(args),

@@ -1,23 +1,14 @@
 //! `diskarm study`: experiments as files.
 
-mod claims;
 mod diff;
-mod interrupted;
 mod list;
-mod new;
-mod open;
 mod run;
+mod selection;
 
-use std::num::NonZero;
-use std::path::{Path, PathBuf};
-
-use diskarm_study::cell::CellInput;
-use diskarm_study::studies;
-use diskarm_study::{Study, StudyOptions};
+use diskarm_results::output_file::Files;
 
 use crate::error::Error;
 use crate::output;
-use crate::simulate::args::whole;
 
 /// Run experiments described in files
 #[derive(clap::Args)]
@@ -30,181 +21,54 @@ pub struct Args {
 enum Command {
     /// List the studies that come with the program
     List(list::Args),
-    /// Simulate what is missing; write results and report
+    /// Simulate missing cells; write results and report
     Run(run::Run),
-    /// Simulate what is missing; check the claims
+    /// Simulate missing cells; check the claims
     Check(run::Check),
-    /// Write figures and report from what has been simulated
+    /// Write charts and report from stored runs
     Report(run::Report),
-    /// Write a small study, to begin with
-    New(new::New),
+    /// Write a small study to start from
+    New(New),
     /// Compare two folders of results cell by cell
     ///
-    /// Prints, for each metric, in how many cells it differs, in how many by more than both 95 %
-    /// confidence intervals explain, and the largest change; and the claims whose verdicts differ.
+    /// Prints for each metric the number of cells in which it differs, the number beyond both 95 %
+    /// confidence intervals, and the largest change; and the claims whose verdicts differ.
     /// The exit code is 1 if anything differs.
     Diff(diff::Diff),
 }
 
-/// Runs the command.
 pub fn run(args: Args) -> Result<(), Error> {
     match args.command {
         Command::List(args) => list::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Check(args) => run::check(&args),
         Command::Report(args) => run::report(&args),
-        Command::New(args) => new::run(&args),
+        Command::New(args) => write_new(&args),
         Command::Diff(args) => diff::run(&args),
     }
 }
 
-/// The form of a study and the folder of its results.
 #[derive(clap::Args)]
-struct Chosen {
-    /// Run the short form of the study
-    #[arg(long)]
-    quick: bool,
-
-    /// A trace to run on, for studies that need one; several are compared
-    #[arg(long, value_name = "FILE")]
-    trace: Vec<String>,
-
-    /// Folder for results; each study gets a subfolder, NAME or NAME-quick
-    ///
-    /// A folder in which a result would replace a file that the study reads is refused.
-    #[arg(short, long, value_name = "DIR", default_value = "results")]
-    output: PathBuf,
-
-    /// Cells to simulate at a time [default: number of processors]
-    #[arg(long, value_name = "N", value_parser = whole::<usize>(1..=MAX_JOBS))]
-    jobs: Option<usize>,
+struct New {
+    /// The file to write; its name must end in .toml, and nothing is replaced. - is standard output
+    #[arg(value_name = "FILE.toml", value_parser = crate::args::toml_or_standard)]
+    file: String,
 }
 
-/// Threads at most.
-const MAX_JOBS: u64 = 65_535;
+/// A study that runs in seconds, with a comment on each part.
+const SMALL: &str = include_str!("study/new.toml");
 
-impl Chosen {
-    fn options(&self) -> StudyOptions {
-        StudyOptions {
-            quick: self.quick,
-            traces: self.trace.clone(),
-        }
+fn write_new(args: &New) -> Result<(), Error> {
+    let file = &args.file;
+    if file == "-" {
+        return output::print(SMALL);
     }
-
-    /// The study called `name`, or the one in that file if `name` ends in `.toml`.
-    fn study(&self, name: &str) -> Result<Study, Error> {
-        if name.ends_with(".toml") {
-            let text = diskarm_simulate::read_text(name)?;
-            let stem = PathBuf::from(name);
-            let stem = stem.file_stem().unwrap_or_default().to_string_lossy();
-            let study = Study::read(&stem, &text, name, self.options())?;
-            return match self.trace.first() {
-                Some(trace) if !study.takes_traces => Err(stray(trace, name)),
-                _ => Ok(study),
-            };
-        }
-        let entry = studies::find(name).ok_or_else(|| unknown(name))?;
-        // These files are part of the program, so only the flags can be wrong.
-        match (entry.takes_traces(), self.trace.first()) {
-            (true, None) => Err(Error::Usage(format!(
-                "--trace: found none, expected a trace to run {name} on: give --trace FILE"
-            ))),
-            (false, Some(trace)) => Err(stray(trace, name)),
-            _ if self.quick && !entry.has_short_form() => Err(Error::Usage(format!(
-                "--quick: found no short form of {name}, expected one: run it without"
-            ))),
-            _ => Ok(entry.read(self.options())?),
-        }
+    if std::fs::symlink_metadata(file).is_ok() {
+        return Err(Error::Usage(format!(
+            "{file} exists already; give another FILE.toml"
+        )));
     }
-
-    /// Every study that comes with the program, except those that need a trace if none is given, or
-    /// one of the repository that is not here; in its short form if that is chosen and exists.
-    fn all(&self) -> Result<Vec<Study>, Error> {
-        let has_traces = !self.trace.is_empty();
-        let entries = studies::STUDIES.iter();
-        let entries = entries.filter(|entry| has_traces || !entry.takes_traces());
-        let studies = entries.map(|entry| {
-            let options = StudyOptions {
-                quick: self.quick && entry.has_short_form(),
-                traces: match entry.takes_traces() {
-                    true => self.trace.clone(),
-                    false => Vec::new(),
-                },
-            };
-            Ok(entry.read(options)?)
-        });
-        let mut studies = studies.collect::<Result<Vec<Study>, Error>>()?;
-        studies.retain(|study| match missing_trace(study) {
-            Some(trace) if !study.takes_traces => {
-                let note = format!("{} is left out: {trace} is not here", study.name);
-                output::doubt(&[note]);
-                false
-            }
-            _ => true,
-        });
-        Ok(studies)
-    }
-
-    fn folder(&self, study: &Study) -> PathBuf {
-        let kind = if study.options.quick { "-quick" } else { "" };
-        self.output.join(format!("{}{kind}", study.name))
-    }
-
-    fn threads(&self) -> usize {
-        let all = || std::thread::available_parallelism().map_or(1, NonZero::get);
-        self.jobs.unwrap_or_else(all)
-    }
-}
-
-/// The first trace of a study that is not in the working directory.
-fn missing_trace(study: &Study) -> Option<&str> {
-    let traces = study
-        .cells
-        .iter()
-        .filter_map(|cell| match &cell.inputs.source {
-            CellInput::Traced { trace, .. } => Some(trace.as_str()),
-            CellInput::Generated { .. } => None,
-        });
-    traces.into_iter().find(|trace| !Path::new(trace).is_file())
-}
-
-/// The error for a trace given to a study that takes none.
-fn stray(trace: &str, study: &str) -> Error {
-    let expected = format!("none, as {study} runs on no traces");
-    Error::flag("--trace", trace, expected)
-}
-
-fn unknown(name: &str) -> Error {
-    let nearest = studies::nearest(name);
-    let hint = match nearest {
-        Some(nearest) => format!("perhaps {nearest}"),
-        None => "`diskarm study list` lists them".to_owned(),
-    };
-    let expected = format!("a study that comes with the program ({hint}) or a .toml file");
-    Error::flag("STUDY", name, expected)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Tests do not run in the root of the repository.
-    #[test]
-    fn a_study_lacks_the_trace_that_is_not_here() {
-        let read = |name: &str| {
-            let entry = studies::find(name).unwrap();
-            entry.read(StudyOptions::default()).unwrap()
-        };
-        let errors = read("lumb01-errors");
-        let trace = "data/validation/hp-c2247.csv.gz";
-        assert_eq!(missing_trace(&errors), Some(trace));
-        let mut here = errors;
-        for cell in &mut here.cells {
-            let changes = Default::default();
-            let trace = format!("../../{trace}");
-            cell.inputs.source = CellInput::Traced { trace, changes };
-        }
-        assert_eq!(missing_trace(&here), None);
-        assert_eq!(missing_trace(&read("lumb01-size")), None);
-    }
+    let new = Files::default().output("FILE.toml", file)?;
+    new.write(SMALL.replace("FILE.toml", file).as_bytes())?;
+    output::print(&format!("wrote {file}; run it: diskarm study run {file}\n"))
 }

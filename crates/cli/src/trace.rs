@@ -1,13 +1,9 @@
 //! `diskarm trace`: a summary of a trace, its first records, and conversion to another format.
 
-pub mod adapt;
-mod chart;
 mod convert;
 mod head;
 mod info;
 pub mod input;
-
-pub use convert::formats;
 
 use crate::error::Error;
 
@@ -28,7 +24,6 @@ enum Command {
     Convert(convert::Args),
 }
 
-/// Runs the command.
 pub fn run(args: Args) -> Result<(), Error> {
     match args.command {
         Command::Info(args) => info::run(args),

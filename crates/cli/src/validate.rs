@@ -1,17 +1,18 @@
 //! `diskarm validate`: a model compared with measurements on the real drive.
 
-mod locked;
-
-use diskarm_fit::validate::Validation;
-use diskarm_results::compared::{self, Compared};
+use diskarm_core::units::{Bytes, Instant, Span};
+use diskarm_fit::validate::{FIRST, Followed, UNBROKEN_RATIO, Validation};
+use diskarm_results::compared;
 use diskarm_results::output_file::Files;
+use diskarm_results::predicted;
 use diskarm_simulate::Model;
 use diskarm_simulate::measured::RowRange;
+use diskarm_simulate::replays::{self, Comparison, Predictions};
 use serde::Serialize;
 
-use crate::drive_arg::{self, Changes};
+use crate::args::{self, Changes};
 use crate::error::Error;
-use crate::output::{self, Results};
+use crate::output::{self, Results, Target};
 use crate::plot;
 use crate::progress::Progress;
 use crate::trace::input::Reading;
@@ -32,7 +33,7 @@ use crate::trace::input::Reading;
 #[derive(clap::Args)]
 pub struct Args {
     /// Drive: a name from the catalogue, or a .toml file
-    #[arg(long, value_name = "NAME|FILE", long_help = drive_arg::long_help())]
+    #[arg(long, value_name = "NAME|FILE", long_help = args::drive_help())]
     drive: String,
 
     #[command(flatten)]
@@ -84,37 +85,38 @@ pub struct Args {
     json: bool,
 }
 
-/// Compares, plots, and prints.
 pub fn run(args: Args) -> Result<(), Error> {
-    let drive = args.changes.of(Model::find(&args.drive)?)?;
-    if let (Some(path), [_, _, ..]) = (&args.plot, &args.files[..]) {
-        return Err(Error::flag("--plot", path, "one FILE to draw, not several"));
+    let drive = args.changes.apply(Model::find(&args.drive)?)?;
+    if let (Some(_), [_, _, ..]) = (&args.plot, &args.files[..]) {
+        return Err(Error::Usage("`--plot` takes a single FILE".to_owned()));
     }
     let mut files = Files::default().reading("--drive", &args.drive);
     for file in &args.files {
         files = files.reading_trace("FILE", file);
     }
     let mut results = Results::default();
-    let plot = results.beside(&mut files, "--plot", args.plot.as_deref())?;
+    let plot = results.output_file(&mut files, "--plot", args.plot.as_deref())?;
     let rows = args.rows.unwrap_or_default();
     if args.locked {
-        return locked::run(&drive, &args, rows, plot, &results);
+        return run_locked(&drive, &args, rows, plot, &results);
     }
-    let compared: Result<Vec<Compared>, Error> = args
+    let compared: Result<Vec<Comparison>, Error> = args
         .files
         .iter()
         .map(|file| {
             let progress = Progress::new(Some(Validation::variants().count() as u64));
-            let reading = args.reading.meant();
-            Ok(compared::compare(&drive, file, &reading, rows, |done| {
-                progress.at(done)
+            let reading = args.reading.to_library();
+            Ok(replays::compare(&drive, file, &reading, rows, |done| {
+                progress.set(done)
             })?)
         })
         .collect();
     let compared = compared?;
-    compared.iter().for_each(|one| output::doubt(&one.notes));
+    compared
+        .iter()
+        .for_each(|one| output::print_warnings(&one.notes));
     if let (Some(target), [one]) = (plot, &compared[..]) {
-        target.write(&drawn(&drive, one))?;
+        target.write(&draw(&drive, one))?;
     }
     if args.json {
         let files = compared.iter();
@@ -127,7 +129,7 @@ pub fn run(args: Args) -> Result<(), Error> {
 
 /// The results of several traces.
 #[derive(Serialize)]
-struct Several<T> {
+struct FileResults<T> {
     files: Vec<T>,
 }
 
@@ -137,12 +139,12 @@ fn print_files(mut files: Vec<impl Serialize>, results: &Results) -> Result<(), 
         Some(one) if files.is_empty() => results.print_json(&one),
         last => {
             files.extend(last);
-            results.print_json(&Several { files })
+            results.print_json(&FileResults { files })
         }
     }
 }
 
-fn drawn(drive: &Model, compared: &Compared) -> String {
+fn draw(drive: &Model, compared: &Comparison) -> String {
     let all = &compared.figures.all;
     let percent = all.demerit_percent().unwrap_or(f64::NAN);
     let title = format!(
@@ -157,4 +159,80 @@ fn drawn(drive: &Model, compared: &Compared) -> String {
         all.simulated_mean.as_ms()
     );
     plot::distributions(&title, &subtitle, &compared.measured, &compared.simulated)
+}
+
+fn run_locked(
+    drive: &Model,
+    args: &Args,
+    rows: RowRange,
+    plot: Option<Target>,
+    results: &Results,
+) -> Result<(), Error> {
+    let judged: Result<Vec<Predictions>, Error> = args
+        .files
+        .iter()
+        .map(|file| {
+            Ok(replays::predict(
+                drive,
+                file,
+                &args.reading.to_library(),
+                rows,
+            )?)
+        })
+        .collect();
+    let judged = judged?;
+    judged
+        .iter()
+        .for_each(|one| output::print_warnings(&one.notes));
+    if let (Some(target), [one]) = (plot, &judged[..]) {
+        target.write(&draw_errors(drive, one))?;
+    }
+    if args.json {
+        let files = judged.iter().map(|one| predicted::json(&drive.name, one));
+        return print_files(files.collect(), results);
+    }
+    for one in &judged {
+        warn_if_unlike(one);
+    }
+    results.print(&predicted::text(&drive.name, &judged))
+}
+
+/// Warns if the results of single requests are not meaningful.
+fn warn_if_unlike(judged: &Predictions) {
+    let found = judged.figures.phase_concentration_ratio;
+    if let Some(found) = found.filter(|found| *found < UNBROKEN_RATIO) {
+        output::print_warnings(&[format!(
+            "{}: phase_concentration {found:.4}: the drive is another one, its clock is broken, or \
+             the pauses are nominal, so results of single requests mean little",
+            judged.file
+        )]);
+    }
+}
+
+fn draw_errors(drive: &Model, judged: &Predictions) -> String {
+    let all = &judged.figures.all;
+    let percent = |rate: f64| 100.0 * rate;
+    let title = format!(
+        "{}: {:.2} % in the same revolution",
+        drive.spec.name,
+        percent(all.model.same_revolution_fraction)
+    );
+    let ms = |span: Option<Span>| span.map_or(f64::NAN, Span::as_ms);
+    let subtitle = format!(
+        "{} requests; error of those: median {:.3} ms, 95th percentile {:.3} ms",
+        all.count,
+        ms(all.model.median_abs_error),
+        ms(all.model.p95_abs_error),
+    );
+    let rows = &judged.locked.rows()[judged.range.clone()];
+    // Time since the start of the trace.
+    let since = |at: Instant| Instant::START + (at - FIRST);
+    let sector = drive.disk().sector;
+    let outcome = |row: &Followed| plot::Outcome {
+        issued: since(row.predicted.arrived),
+        error: row.error(),
+        size: Bytes(row.predicted.request.sectors.0 * sector.0),
+    };
+    let errors: Vec<plot::Outcome> = rows.iter().map(outcome).collect();
+    plot::errors(&title, &subtitle, &errors, judged.locked.period())
 }

@@ -1,133 +1,718 @@
-//! Several devices as one: disks side by side.
+//! Arrays: several devices that serve requests as one.
+//!
+//! An [`Array`] owns what all arrays have in common: members, each a device with a queue; the
+//! requests inside and their commands; failures of members, the spare and the rebuild; and the
+//! order of events. A [`Placement`] knows where blocks are and which commands a request needs: a
+//! [mirrored pair](crate::mirror), [stripes](crate::raid) with or without parity, or
+//! [declustered copies](crate::declustered).
+//!
+//! An ordered request waits until all others have completed, and those that arrive meanwhile wait
+//! for it. A request can be aborted until a member has taken a command of it, or if its only
+//! command still waits in a member that allows it.
+//!
+//! Members may fail for good. If a second failure loses data, nothing is served from then on, and
+//! the parts of the array report what was lost ([`Device::parts`]). A spare can take the slot of
+//! the first member that fails: it is rebuilt in steps, from the failure or the first request on.
+//! A step waits for the writes to its blocks that have begun, and later writes to them wait for the
+//! step. After each step the rebuild pauses in proportion to the time that the step took. Its
+//! commands have the lowest priority, for policies that distinguish priorities. A rebuild that
+//! cannot read a block stops there.
+//!
+//! [`SideBySide`] is simpler: its requests name their device.
 
-use crate::device::{Completion, Device, Part, Refused, check};
-use crate::request::Request;
-use crate::units::{Bytes, Instant, SectorCount};
+mod failure;
+mod member;
+mod part;
+#[cfg(test)]
+pub(crate) mod shadow;
+mod side_by_side;
 
-/// Devices of one size. Each request names its device ([`Request::unit`]), which is created with
-/// its first request.
+pub use failure::Progress;
+pub use side_by_side::SideBySide;
+
+pub(crate) use failure::Failures;
+pub(crate) use member::{Member, next_of};
+pub(crate) use part::{
+    Access, Commands, Parent, Part, Plan, REBUILD, blocks_of, child_id, member_command,
+    more_severe, overlaps, part_of,
+};
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use crate::device::{
+    Children, Completion, Device, Failure, Part as DevicePart, Refused, Status, check,
+};
+use crate::queue::Gate;
+use crate::request::{Op, Ordering, Request};
+use crate::sched::Pending;
+use crate::units::{Bytes, Instant, Lbn, SectorCount};
+use failure::Due;
+use member::{Events, Slots};
+use part::Rows;
+
+/// Several devices as one; see the [module](self).
+pub struct Array<P: Placement> {
+    pub(crate) placement: P,
+    pub(crate) members: Vec<Member>,
+    events: Events,
+    pub(crate) slots: Slots,
+    /// The requests inside.
+    pub(crate) parents: Children<Parent<P::State>>,
+    /// The number of requests that have begun.
+    begun: u64,
+    pub(crate) parts: Children<Part>,
+    rows: Rows,
+    /// The requests that have not begun because they wait for another one or for the rebuild.
+    pub(crate) held: Vec<u64>,
+    /// The number of requests inside that have already completed.
+    pub(crate) reported: usize,
+    gate: Gate,
+    /// Completions that are due, in their order.
+    pub(crate) due: VecDeque<Completion>,
+    /// Members fail, or have failed.
+    pub(crate) may_fail: bool,
+    pub(crate) failures: Failures,
+    step: Option<RebuildStep>,
+}
+
+/// A step of a rebuild that writes to its blocks have to wait for.
+struct RebuildStep {
+    blocks: Range<u64>,
+    /// It no longer waits for writes to its blocks.
+    has_begun: bool,
+}
+
+/// The part of an array that knows where blocks are.
 ///
-/// Each disk serves its requests independently, with its own queue. Every event examines
-/// all disks, so this is meant for tens of disks rather than thousands.
-pub struct SideBySide<D, F> {
-    make: F,
-    max: u16,
-    disks: Vec<D>,
-    /// The instant of the next event in each disk, cached because asking a drive costs more.
-    events: Vec<Option<Instant>>,
+/// Functions take the array that the placement belongs to. Parts of requests are named by ids.
+pub trait Placement: Send + Sized {
+    /// What the placement records about a request.
+    type State: Default + Send;
+
+    /// The number of blocks of the array.
+    fn capacity(array: &Array<Self>) -> SectorCount;
+
+    /// Checks whether the array can serve `request` at all.
+    ///
+    /// # Errors
+    /// The reason why it cannot.
+    fn check(array: &Array<Self>, request: &Request) -> Result<(), Refused> {
+        check(request, Self::capacity(array))
+    }
+
+    /// Returns the block of the array that a member holds at `start`, if it holds data there.
+    fn block_at(array: &Array<Self>, member: usize, start: Lbn) -> Option<Lbn>;
+
+    /// Returns the index of the device that serves commands for `member`.
+    fn device_of(_array: &Array<Self>, member: usize) -> usize {
+        member
+    }
+
+    /// Gives a request to the members.
+    fn serve(array: &mut Array<Self>, request: u64, now: Instant);
+
+    /// Gives the commands of the current step of a part to the members.
+    fn start(array: &mut Array<Self>, part: u64, now: Instant) {
+        array.start_each(part, now);
+    }
+
+    /// Records that a member has taken the command number `index` of a part.
+    fn sent(_array: &mut Array<Self>, _member: usize, _part: u64, _index: usize, _now: Instant) {}
+
+    /// Lets a member take commands that wait for it, after an event in its device.
+    fn feed(array: &mut Array<Self>, member: usize, now: Instant) {
+        array.feed_member(member, now);
+    }
+
+    /// Lets all members take commands, where progress of one can make way for another.
+    fn feed_all(_array: &mut Array<Self>, _now: Instant) {}
+
+    /// Records that a member has completed a command.
+    fn complete(array: &mut Array<Self>, member: usize, done: &Completion) {
+        array.settle(member, done);
+    }
+
+    /// Returns the status of a command as its part sees it.
+    fn status(array: &mut Array<Self>, part: u64, member: usize, done: &Completion) -> Status {
+        array.translated(part, member, done)
+    }
+
+    /// Continues after the last command of a step of a part.
+    fn end_step(array: &mut Array<Self>, part: u64, done: &Completion) {
+        array.end_step(part, done.at);
+    }
+
+    /// Plans a part again that has waited for rows while members failed or were rebuilt.
+    fn replan(_array: &mut Array<Self>, _part: u64) {}
+
+    /// Removes the commands of a request, none of which has begun, from the queues.
+    fn withdraw(array: &mut Array<Self>, request: u64, now: Instant) {
+        array.withdraw_parts(request, now);
+    }
+
+    /// Returns the part of a request that has begun if its only command may still be aborted.
+    fn abortable(array: &Array<Self>, request: u64) -> Option<u64>;
+
+    /// Lets a member fail. No data have been lost so far.
+    fn fail(array: &mut Array<Self>, failure: Failure);
+
+    /// Begins the next step of the rebuild.
+    fn begin_rebuild_step(array: &mut Array<Self>, now: Instant) {
+        array.wait_for_step(now);
+    }
+
+    /// Returns the blocks of the next step of the rebuild.
+    fn rebuild_blocks(array: &Array<Self>) -> Range<u64>;
+
+    /// Gives the commands of the next step of the rebuild to the members.
+    fn rebuild(array: &mut Array<Self>, now: Instant);
+
+    /// Records that the spare has the blocks of a step of the rebuild.
+    fn rebuilt(array: &mut Array<Self>, blocks: Range<u64>);
 }
 
-impl<D: Device, F: FnMut() -> D + Send> SideBySide<D, F> {
-    /// At most `max` devices, created by `make`; at least one.
-    pub fn new(max: u16, mut make: F) -> Self {
-        let first = make();
-        Self {
-            make,
-            max: max.max(1),
-            events: vec![first.next_event()],
-            disks: vec![first],
+impl<P: Placement> Array<P> {
+    /// Assembles an array of idle members, and lets those fail that do before anything else.
+    pub(crate) fn assemble(
+        placement: P,
+        members: Vec<Member>,
+        spare: Option<Member>,
+        failures: Failures,
+    ) -> Self {
+        let mut array = Self {
+            placement,
+            events: Events::new(members.len()),
+            slots: Slots::new(members.len(), spare),
+            members,
+            parents: Children::default(),
+            begun: 0,
+            parts: Children::default(),
+            rows: Rows::default(),
+            held: Vec::new(),
+            reported: 0,
+            gate: Gate::default(),
+            due: VecDeque::new(),
+            may_fail: failures.are_any(),
+            failures,
+            step: None,
+        };
+        for member in 0..array.members.len() {
+            array.note_event(member);
+        }
+        while let Some(failure) = array.failures.fail_by(Instant::START) {
+            array.fail(failure);
+        }
+        array
+    }
+
+    /// Returns the progress of the rebuild, if there is one.
+    pub fn rebuilt(&self) -> Option<Progress> {
+        self.failures.progress()
+    }
+
+    /// Returns true if data were lost, so that nothing is served.
+    pub(crate) fn has_lost_data(&self) -> bool {
+        self.failures.lost.is_some()
+    }
+
+    /// Begins the requests that no ordered request holds back any longer.
+    pub(crate) fn release(&mut self, now: Instant) {
+        if self.may_fail || !self.held.is_empty() {
+            self.release_held(now);
+        }
+        while let Some(pending) = self.gate.release(self.parents.is_empty()) {
+            self.begin(now, pending);
         }
     }
 
-    /// The earliest event and its disk; the first disk if several have one at the same instant.
-    #[inline]
-    fn earliest(&self) -> Option<(Instant, usize)> {
-        if let [only] = self.events[..] {
-            return only.map(|at| (at, 0));
+    /// Begins a request, unless it has to wait for another one.
+    fn begin(&mut self, now: Instant, pending: Pending) {
+        let Pending { request, arrived } = pending;
+        if self.may_fail && self.has_lost_data() {
+            let unserved = Completion::unserved(request, arrived, now, Status::NotReady);
+            return self.due.push_back(unserved);
         }
-        let events = self.events.iter().enumerate();
-        let events = events.filter_map(|(disk, event)| Some(((*event)?, disk)));
-        events.min()
+        let id = self.parents.insert(Parent::new(pending, self.begun));
+        self.begun += 1;
+        if request.ordering == Ordering::Ordered {
+            self.gate.enter(id);
+        }
+        if (self.may_fail || self.reported > 0) && self.must_wait(&request) {
+            if let Some(parent) = self.parents.get_mut(id) {
+                parent.is_held = true;
+            }
+            return self.held.push(id);
+        }
+        P::serve(self, id, now);
     }
 
-    /// Creates the devices up to and including `disk`, as they are at `now`.
-    #[cold]
-    fn grow(&mut self, disk: usize, now: Instant) {
-        while self.disks.len() <= disk {
-            let mut made = (self.make)();
-            assert_eq!(made.capacity(), self.capacity(), "a disk of another size");
-            let done = made.advance(now);
-            assert_eq!(done, None, "a completion of nothing");
-            self.events.push(made.next_event());
-            self.disks.push(made);
+    /// Returns true if a request has to wait before it begins: a write for the step of the rebuild
+    /// that has its blocks, and any transfer for an earlier write of its blocks that has completed
+    /// with its first copy.
+    fn must_wait(&self, request: &Request) -> bool {
+        let blocks = blocks_of(request);
+        let step = self.step.as_ref();
+        if request.op == Op::Write && step.is_some_and(|step| overlaps(&blocks, &step.blocks)) {
+            return true;
+        }
+        self.reported > 0
+            && request.op != Op::Flush
+            && self.parents.iter().any(|(_, parent)| {
+                parent.is_reported && overlaps(&blocks, &blocks_of(&parent.request))
+            })
+    }
+
+    /// Begins the requests that were held and the step of the rebuild, where nothing keeps them.
+    fn release_held(&mut self, now: Instant) {
+        self.begin_step(now);
+        let mut index = 0;
+        while let Some(&id) = self.held.get(index) {
+            let request = self.parents.get(id).map(|parent| parent.request);
+            if request.is_none_or(|request| self.must_wait(&request)) {
+                index += 1;
+                continue;
+            }
+            self.held.remove(index);
+            if let Some(parent) = self.parents.get_mut(id) {
+                parent.is_held = false;
+            }
+            P::serve(self, id, now);
         }
     }
 
-    /// The disk of a request; `None` if it has not been created yet.
-    fn disk(&self, request: &Request) -> Option<&D> {
-        self.disks.get(usize::from(request.unit))
+    /// Begins the step of the rebuild that waits, if no write to its blocks is in progress.
+    fn begin_step(&mut self, now: Instant) {
+        let Some(step) = self.step.as_mut().filter(|step| !step.has_begun) else {
+            return;
+        };
+        let writes = |parent: &Parent<P::State>| {
+            let request = &parent.request;
+            request.op == Op::Write
+                && !parent.is_held
+                && overlaps(&blocks_of(request), &step.blocks)
+        };
+        if self.parents.find(writes).is_none() {
+            step.has_begun = true;
+            P::rebuild(self, now);
+        }
+    }
+
+    /// Lets the next step of the rebuild wait for the writes to its blocks.
+    pub(crate) fn wait_for_step(&mut self, now: Instant) {
+        self.step = Some(RebuildStep {
+            blocks: P::rebuild_blocks(self),
+            has_begun: false,
+        });
+        self.release(now);
+        if self.is_step_waiting() {
+            // Writes that waited for a full batch no longer do.
+            P::feed_all(self, now);
+        }
+    }
+
+    /// Returns true if a step of the rebuild waits for writes to its blocks.
+    pub(crate) fn is_step_waiting(&self) -> bool {
+        self.step.as_ref().is_some_and(|step| !step.has_begun)
+    }
+
+    /// Ends a step of the rebuild.
+    fn end_rebuild_step(&mut self, part: &Part) {
+        self.step = None;
+        let Some(rebuild) = &mut self.failures.rebuild else {
+            return;
+        };
+        if !part.status.is_success() && rebuild.progress.stopped.is_none() {
+            let offset = match part.status {
+                Status::MediumError { offset } => offset.into(),
+                _ => 0,
+            };
+            rebuild.fail(Lbn(part.blocks.start + offset));
+        }
+        if rebuild.end_step(part.since) {
+            P::rebuilt(self, part.blocks.clone());
+        }
+    }
+
+    /// Adds a part that serves as much of a request as `plan`, and starts it if its rows are free.
+    pub(crate) fn enter_plan(&mut self, request: u64, plan: Plan, now: Instant) {
+        if let Some(parent) = self.parents.get_mut(request) {
+            parent.total += 1;
+            parent.left += 1;
+            let part = Part::new(Some(request), parent.arrived, plan);
+            self.enter(part, now);
+        }
+    }
+
+    /// Adds a part, and starts it if its rows are free.
+    pub(crate) fn enter(&mut self, part: Part, now: Instant) {
+        let rows = part.rows.clone();
+        let id = self.parts.insert(part);
+        if !rows.is_empty() {
+            let blocked = self.rows.claim(id, rows);
+            if let Some(part) = self.parts.get_mut(id)
+                && blocked > 0
+            {
+                part.blocked = blocked;
+                return;
+            }
+        }
+        P::start(self, id, now);
+    }
+
+    /// Gives the commands of the current step of a part to the members, one after the other.
+    pub(crate) fn start_each(&mut self, id: u64, now: Instant) {
+        let count = self.parts.get(id).map_or(0, |part| part.commands.len());
+        for index in 0..count {
+            self.hand_over(id, index, now);
+        }
+    }
+
+    /// Builds the command number `index` of a part, and returns its device with it.
+    pub(crate) fn command(&self, id: u64, index: usize) -> Option<(usize, Pending)> {
+        let part = self.parts.get(id)?;
+        let request = match part.parent {
+            Some(parent) => &self.parents.get(parent)?.request,
+            None => &REBUILD,
+        };
+        let request = part.command(id, index, request);
+        let member = P::device_of(self, part.commands[index].member);
+        let arrived = part.since;
+        Some((member, Pending { request, arrived }))
+    }
+
+    /// Gives a command to its member, without a queue if that is free.
+    fn hand_over(&mut self, id: u64, index: usize, now: Instant) {
+        let Some((member, pending)) = self.command(id, index) else {
+            return;
+        };
+        let own = &mut self.members[member];
+        if pending.request.is_simple_transfer() && own.is_free(&pending.request) {
+            own.queue.passed(&pending.request, &own.device);
+            self.send(member, now, &pending.request);
+            self.note_event(member);
+        } else {
+            own.add(pending);
+            own.count_waiting(now);
+            self.feed_member(member, now);
+        }
+    }
+
+    /// Lets a member take the commands that wait for it.
+    pub(crate) fn feed_member(&mut self, member: usize, now: Instant) {
+        while let Some(request) = self.members[member].next(now) {
+            self.members[member].count_taken(now, &request);
+            self.send(member, now, &request);
+        }
+        self.note_event(member);
+    }
+
+    /// Updates the next event of a member after a change in its device.
+    pub(crate) fn note_event(&mut self, member: usize) {
+        let event = self.members[member].device.next_event();
+        self.events.set(member, event);
+    }
+
+    /// Submits a command to a member.
+    pub(crate) fn send(&mut self, member: usize, now: Instant, command: &Request) {
+        let taken = self.members[member].device.submit(now, *command);
+        assert_eq!(taken, Ok(()), "a device that accepts refused {command:?}");
+        self.members[member].begin(now, command);
+        let (id, index) = part_of(command.id);
+        let Some(part) = self.parts.get_mut(id) else {
+            panic!("{command:?} is of no part");
+        };
+        part.waiting -= 1;
+        if let Some(parent) = part.parent.and_then(|id| self.parents.get_mut(id)) {
+            parent.has_begun = true;
+        }
+        P::sent(self, member, id, index, now);
+    }
+
+    /// Records how a command of a member ended, whether or not its device had taken it.
+    pub(crate) fn settle(&mut self, member: usize, done: &Completion) {
+        let (id, _) = part_of(done.request.id);
+        let mut status = done.status;
+        if self.may_fail || !status.is_success() {
+            status = P::status(self, id, member, done);
+        }
+        let Some(part) = self.parts.get_mut(id) else {
+            panic!("{done:?} is of no part");
+        };
+        if part.end_command(done, status) {
+            P::end_step(self, id, done);
+        }
+    }
+
+    /// Translates the status of a command to its request, or to the step of the rebuild.
+    pub(crate) fn translated(&self, id: u64, member: usize, done: &Completion) -> Status {
+        let bad = done.bad_block();
+        let bad = bad.and_then(|bad| P::block_at(self, member, bad));
+        let Some(part) = self.parts.get(id) else {
+            return done.status;
+        };
+        let parent = part.parent.and_then(|parent| self.parents.get(parent));
+        part.translated(done.status, bad, parent.map(|parent| &parent.request))
+    }
+
+    /// Continues with the next step of a part, or ends the part.
+    pub(crate) fn end_step(&mut self, id: u64, now: Instant) {
+        match self.parts.get_mut(id).is_some_and(Part::advance) {
+            true => P::start(self, id, now),
+            false => self.end_part(id),
+        }
+    }
+
+    /// Ends a part, and starts those that waited for its rows.
+    pub(crate) fn end_part(&mut self, id: u64) {
+        let part = self.parts.remove(id);
+        let at = part.since;
+        if let Some(request) = part.parent {
+            let parent = self.parents.get_mut(request);
+            if let Some(completion) = parent.and_then(|parent| parent.end_part(&part)) {
+                self.finish(request, Some(completion));
+            }
+        } else {
+            self.end_rebuild_step(&part);
+        }
+        self.leave_rows(id, &part, at);
+    }
+
+    /// Releases the rows of a part, and starts the parts that waited for them.
+    pub(crate) fn leave_rows(&mut self, id: u64, part: &Part, now: Instant) {
+        if part.rows.is_empty() {
+            return;
+        }
+        for next in self.rows.release(id, part.rows.clone()) {
+            let Some(waits) = self.parts.get_mut(next) else {
+                continue;
+            };
+            waits.blocked -= 1;
+            if waits.blocked == 0 {
+                if !self.failures.been.is_empty() {
+                    P::replan(self, next);
+                }
+                P::start(self, next, now);
+            }
+        }
+    }
+
+    /// Removes a request of which nothing is left, and completes it unless it has completed before.
+    pub(crate) fn finish(&mut self, id: u64, completion: Option<Completion>) {
+        let parent = self.parents.remove(id);
+        if completion.is_none() && parent.is_reported {
+            self.reported -= 1;
+        }
+        if self.may_fail {
+            self.failures.served();
+        }
+        self.gate.leave(id);
+        self.due.extend(completion);
+    }
+
+    /// Ends a request without a member.
+    pub(crate) fn finish_unserved(&mut self, id: u64, status: Status, now: Instant) {
+        if let Some(parent) = self.parents.get(id) {
+            let ended = Completion::unserved(parent.request, parent.arrived, now, status);
+            let is_due = !parent.is_reported;
+            self.finish(id, is_due.then_some(ended));
+        }
+    }
+
+    /// The requests inside, in the order in which they began.
+    pub(crate) fn in_order(&self) -> Vec<u64> {
+        let parents = self.parents.iter();
+        let mut ids: Vec<_> = parents.map(|(id, parent)| (parent.number, id)).collect();
+        ids.sort_unstable();
+        ids.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// Returns the number of the request of a part; a rebuild is the last.
+    pub(crate) fn number(&self, part: &Part) -> u64 {
+        let parent = part.parent.and_then(|id| self.parents.get(id));
+        parent.map_or(u64::MAX, |parent| parent.number)
+    }
+
+    /// Removes the member from a slot together with the commands that it serves. Returns true if
+    /// the spare takes the slot.
+    pub(crate) fn take_out(&mut self, slot: usize, now: Instant) -> bool {
+        for (_, part) in self.parts.iter().filter(|(_, part)| part.member() == slot) {
+            for _ in 0..part.inside() {
+                self.members[slot].drop_command(now, part.commands[0].op);
+            }
+        }
+        let use_spare = !self.has_lost_data();
+        let has_spare = self.slots.replace(&mut self.members, slot, now, use_spare);
+        self.note_event(slot);
+        has_spare
+    }
+
+    /// Ends all requests after data have been lost. The members that are left are of no use.
+    pub(crate) fn end_all(&mut self, now: Instant) {
+        for slot in 0..self.members.len() {
+            self.take_out(slot, now);
+        }
+        self.step = None;
+        self.held.clear();
+        self.parts = Children::default();
+        for id in self.in_order() {
+            self.finish_unserved(id, Status::NotReady, now);
+        }
+        self.release(now);
+    }
+
+    /// Lets a member fail or the rebuild continue, if that is due by `now` and before the next
+    /// `event` of the members. Returns true if it was.
+    fn advance_itself(&mut self, now: Instant, event: Option<Instant>) -> bool {
+        match self.failures.due(now, event) {
+            Some(Due::Failure(failure)) => self.fail(failure),
+            Some(Due::Rebuild(at)) => {
+                if let Some(rebuild) = &mut self.failures.rebuild {
+                    rebuild.begin(at);
+                }
+                P::begin_rebuild_step(self, at);
+            }
+            None => return false,
+        }
+        true
+    }
+
+    /// Lets a member fail. Once data are lost, further failures are only counted.
+    fn fail(&mut self, failure: Failure) {
+        self.failures.been.push(failure);
+        if !self.has_lost_data() {
+            P::fail(self, failure);
+        }
+    }
+
+    /// Aborts a request of which no command has begun.
+    fn take_back(&mut self, now: Instant, id: u64) {
+        self.held.retain(|held| *held != id);
+        P::withdraw(self, id, now);
+        self.finish_unserved(id, Status::Aborted, now);
+        self.release(now);
+        P::feed_all(self, now);
+    }
+
+    /// Removes the parts of a request, all of whose commands wait.
+    pub(crate) fn withdraw_parts(&mut self, request: u64, now: Instant) {
+        while let Some(id) = self.parts.find(|part| part.parent == Some(request)) {
+            let part = self.parts.remove(id);
+            let commands = match part.blocked {
+                0 => &part.commands[..],
+                _ => &[],
+            };
+            for (index, command) in commands.iter().enumerate() {
+                let member = P::device_of(self, command.member);
+                let own = &mut self.members[member];
+                let taken = own.take(child_id(id, index));
+                own.count_waiting(now);
+                assert!(taken.is_some(), "a command of {request} is lost");
+                // It may have kept others from being served.
+                self.feed_member(member, now);
+            }
+            self.leave_rows(id, &part, now);
+        }
     }
 }
 
-impl<D: Device, F: FnMut() -> D + Send> Device for SideBySide<D, F> {
-    /// The length of each disk.
+impl<P: Placement> Device for Array<P> {
     fn capacity(&self) -> SectorCount {
-        self.disks[0].capacity()
+        P::capacity(self)
     }
 
     fn sector_size(&self) -> Bytes {
-        self.disks[0].sector_size()
+        self.members[0].device.sector_size()
     }
 
     fn check(&self, request: &Request) -> Result<(), Refused> {
-        check(request, self.capacity())?;
-        if request.unit >= self.max {
-            return Err(Refused::NoSuchUnit {
-                units: self.max.into(),
-            });
-        }
-        Ok(())
+        P::check(self, request)
     }
 
     fn has_room(&self) -> bool {
-        self.disks.len() < usize::from(self.max) || self.disks.iter().any(D::has_room)
-    }
-
-    fn accepts(&self, request: &Request) -> bool {
-        self.disk(request).is_none_or(|disk| disk.accepts(request))
+        true
     }
 
     #[inline]
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
-        let disk = usize::from(request.unit);
-        if disk >= self.disks.len() {
-            self.check(&request)?;
-            self.grow(disk, now);
+        self.check(&request)?;
+        let arrived = now;
+        let pending = Pending { request, arrived };
+        if let Some(pending) = self.gate.admit(pending, self.parents.is_empty()) {
+            self.begin(now, pending);
         }
-        let taken = self.disks[disk].submit(now, request);
-        self.events[disk] = self.disks[disk].next_event();
-        taken
+        if self.may_fail {
+            self.failures.wake(now);
+        }
+        Ok(())
     }
 
     #[inline]
     fn next_event(&self) -> Option<Instant> {
-        self.earliest().map(|(at, _)| at)
+        if let Some(completion) = self.due.front() {
+            return Some(completion.at);
+        }
+        let event = self.events.earliest().map(|(at, _)| at);
+        if !self.may_fail {
+            return event;
+        }
+        event.into_iter().chain(self.failures.next_event()).min()
     }
 
-    #[inline]
     fn advance(&mut self, now: Instant) -> Option<Completion> {
-        while let Some((at, disk)) = self.earliest().filter(|(at, _)| *at <= now) {
-            let done = self.disks[disk].advance(at);
-            self.events[disk] = self.disks[disk].next_event();
-            if done.is_some() {
-                return done;
+        loop {
+            if let Some(completion) = self.due.pop_front() {
+                return Some(completion);
             }
+            let event = self.events.earliest();
+            if self.may_fail && self.advance_itself(now, event.map(|(at, _)| at)) {
+                continue;
+            }
+            let (at, member) = event.filter(|(at, _)| *at <= now)?;
+            if let Some(done) = self.members[member].device.advance(at) {
+                self.members[member].end(&done);
+                P::complete(self, member, &done);
+                self.release(at);
+            }
+            P::feed(self, member, at);
         }
-        None
     }
 
     fn abort(&mut self, now: Instant, id: u64) -> bool {
-        let Some(disk) = self.disks.iter_mut().position(|disk| disk.abort(now, id)) else {
+        if let Some(Pending { request, arrived }) = self.gate.take(id) {
+            let aborted = Completion::unserved(request, arrived, now, Status::Aborted);
+            self.due.push_back(aborted);
+            self.release(now);
+            return true;
+        }
+        let is_wanted = |parent: &Parent<P::State>| parent.request.id == id && !parent.is_reported;
+        let Some(id) = self.parents.find(is_wanted) else {
             return false;
         };
-        self.events[disk] = self.disks[disk].next_event();
-        true
+        if self.parents.get(id).is_some_and(|parent| !parent.has_begun) {
+            self.take_back(now, id);
+            return true;
+        }
+        let Some(id) = P::abortable(self, id) else {
+            return false;
+        };
+        let Some(part) = self.parts.get(id) else {
+            return false;
+        };
+        let member = P::device_of(self, part.member());
+        let is_aborted = self.members[member].device.abort(now, child_id(id, 0));
+        self.note_event(member);
+        if let Some(part) = self.parts.get_mut(id) {
+            part.is_aborted = is_aborted;
+        }
+        is_aborted
     }
 
-    fn parts(&self, now: Instant) -> Vec<Part> {
-        let disks = self.disks.iter().enumerate();
-        disks
-            .flat_map(|(disk, device)| Part::within(disk, device.parts(now)))
-            .collect()
+    /// Reports on the members, counted from 0; a spare is the last.
+    fn parts(&self, now: Instant) -> Vec<DevicePart> {
+        let until = |number| self.failures.at(number).unwrap_or(now);
+        let mut parts = self.slots.parts(&self.members, until);
+        parts.extend(self.failures.part());
+        parts
     }
 }

@@ -1,39 +1,28 @@
-//! Declustered mirroring: several devices as one that keeps two copies of all data.
+//! Declustered mirroring: an array that keeps two copies of all data.
 //!
 //! # What it does
 //! The blocks of the array are divided into stripe units. Consecutive units have their primary
-//! copies at consecutive members; the secondary copies are where the [`Layout`] puts them. Each
-//! member has primary copies in its first half and secondary copies in its second. A request makes
-//! a command for each unit, a write one for each copy, and completes with the last of them. Each
-//! member chooses among the commands that wait for it by a policy of its own. A flush goes to all
-//! members.
+//! copies at consecutive members; the [`Layout`] places the secondary copies. Each member has
+//! primary copies in its first half and secondary copies in its second. A request makes a command
+//! for each unit, a write one for each copy, and completes with the last of them. Each member
+//! orders its queue by a policy of its own. A flush goes to all members.
 //!
 //! A read of a unit goes to its primary copy with the probability that balances the load as well as
-//! can be ([`Layout::primary_share`]), and otherwise to the secondary. (A chain without failures
+//! possible ([`Layout::primary_share`]), and otherwise to the secondary. (A chain without failures
 //! reads primary copies only, so that its arms stay in one half.)
 //!
-//! Members may fail for good, before the run or during it ([`Declustering::failures`]). All that
-//! such a member had to do, and what it serves at that moment, is lost to it at once: reads go to
-//! the other copy, and writes to the failed member count no more. If two members fail that had both
-//! copies of some data, these are lost. Nothing is served from then on, and the parts of the array
-//! say what is lost ([`Device::parts`]).
+//! A read that fails is tried at the other copy if there is one, and fails only if that fails too;
+//! if it succeeds, the read is recovered. A write fails if a copy fails: an error does not take a
+//! member out of use. The breakdown of a response is that of the command that ended last, and of the
+//! failed attempt before it; the time that a command waited for its member is queueing.
 //!
-//! With [`Declustering::rebuild_share`] a spare takes the place of the first member that fails.
-//! From the failure or the first request on its units are rebuilt one by one, in order: the other
-//! copy is read and then written to the spare. A unit waits for the writes to it that have begun,
-//! and other writes to it wait for the rebuild of the unit. What the spare has is read and written
-//! as before the failure. After each unit the rebuild pauses in proportion to the time that the
-//! unit took. Its commands have the lowest priority, for policies that distinguish priorities. A
-//! rebuild that cannot read a block stops there.
-//!
-//! A read that fails is read at the other copy if there is one, and only if that fails too does it
-//! fail; if it succeeds, the read is recovered. A write fails if a copy fails: an error does not
-//! put a member out of use. The parts of a response are those of the command that ended last, and
-//! of the failed attempt before it; what a command waited for its member is queueing.
-//!
-//! An ordered request waits here until all others have completed, and those that arrive meanwhile
-//! wait for it. A request can be taken back until a member has taken a command of it, or if its
-//! only command still waits in the member.
+//! # Failures
+//! All commands of a failed member, those in service included, are lost at once
+//! ([`DeclusteredConfig::failures`]): reads go to the other copy, and writes to the failed member
+//! count no more. Data are lost if two members fail that had both copies of them. The rebuild
+//! ([`DeclusteredConfig::rebuild_share`]) takes the units of the first failed member one by one, in
+//! order: it reads the other copy and writes it to the spare, which serves the units that it has as
+//! the member did before the failure.
 //!
 //! # Cost
 //! One command for each unit, two for writes.
@@ -42,442 +31,402 @@
 //! A request over several rows makes several commands at a member, which could be one.
 //!
 //! # Origin
-//! liu05 chapter 9: sections 9.1.2 (placement) and 9.2 (routing). The thesis does not say where on
-//! a disk the copies are.
+//! liu05 chapter 9: sections 9.1.2 (placement) and 9.2 (routing). The thesis does not specify where
+//! on a disk the copies are.
 
-mod disks;
-mod error;
-mod failing;
 mod layout;
-mod lost;
-mod parent;
 #[cfg(test)]
-mod shadow;
+mod tests;
 
-use std::collections::VecDeque;
+pub use layout::{CopyDisks, DiskSet, Layout, LayoutError, LayoutKind, MAX_DISKS};
 
-pub use disks::Disks;
-pub use error::LayoutError;
-use failing::Failing;
-pub use layout::{Kind, Layout, MAX_DISKS, Place};
-use parent::{Copied, Parent, Piece};
+use std::ops::Range;
 
-use crate::device::{Children, Completion, Device, Part, Refused, Status};
-use crate::mirror::Member;
-use crate::queue::Gate;
-use crate::raid::Events;
+use crate::array::{Access, Array, Commands, Failures, Member, Part, Placement, Plan};
+use crate::device::{Completion, Device, Failure, Lost, Status};
 use crate::random::{Chance, Generator, Purpose, generator};
-use crate::redundancy::{Failure, Failures};
-use crate::request::{Op, Ordering, Request};
-use crate::sched::{Pending, PolicyConfig};
-use crate::tower::{self, BoxedDevice, Unknown};
-use crate::units::{Bytes, Instant, SectorCount};
+use crate::request::{Op, Request};
+use crate::sched::PolicyConfig;
+use crate::tower::{BoxedDevice, Unknown};
+use crate::units::{Instant, Lbn, SectorCount};
 
 /// The parameters of a declustered array.
 #[derive(Clone, Debug)]
-pub struct Declustering {
-    /// Where the copies are.
+pub struct DeclusteredConfig {
+    /// The placement of the copies.
     pub layout: Layout,
     /// The members that fail, each at most once.
     pub failures: Vec<Failure>,
-    /// What the first failed member had is rebuilt on a spare, the last of the devices. This is the
-    /// share of the time in which the rebuild is under way, above 0 and at most 1.
+    /// The share of the time in which the rebuild of the first failed member is in progress, above
+    /// 0 and at most 1. The spare is the last of the devices.
     pub rebuild_share: Option<f64>,
     /// The blocks of a stripe unit; at least one, and at most half of a member. Blocks of a member
     /// that make no whole unit in both halves are not used.
     pub unit: SectorCount,
-    /// The order in which each member serves what waits for it.
+    /// The order in which each member serves the commands that wait for it.
     pub policy: PolicyConfig,
-    /// What the routing of reads depends on.
+    /// The seed of the routing of reads.
     pub seed: u64,
 }
 
-impl Declustering {
-    /// The blocks of an array of members of this many: half of theirs, in whole units.
+impl DeclusteredConfig {
+    /// Returns the number of blocks of an array whose members have `member` blocks: half of theirs,
+    /// in whole units.
     pub fn capacity(&self, member: SectorCount) -> SectorCount {
         SectorCount(self.rows(member) * self.unit.0 * self.layout.disks() as u64)
     }
 
-    /// The units that each half of a member has.
+    /// Returns the number of units in each half of a member.
     fn rows(&self, member: SectorCount) -> u64 {
         member.0 / 2 / self.unit.0
     }
 }
 
-/// Several devices as one; see the module's documentation.
-pub struct Declustered {
-    members: Vec<Member>,
-    /// The next event of each member.
-    events: Events,
-    declustering: Declustering,
+/// Several devices as one; see the [module](self).
+pub type Declustered = Array<TwoCopies>;
+
+/// The placement of a declustered array.
+pub struct TwoCopies {
+    layout: Layout,
+    unit: u64,
+    /// The units in each half of a member.
     rows: u64,
     random: Generator,
-    /// `None` if no member fails.
-    failing: Option<Box<Failing>>,
-    /// The requests that wait for a step of the rebuild.
-    held: Vec<u64>,
-    parents: Children<Parent>,
-    /// The requests that have begun so far.
-    begun: u64,
-    /// Their ids are those of their commands.
-    pieces: Children<Piece>,
-    gate: Gate,
-    /// Completions that are due, in their order.
-    due: VecDeque<Completion>,
+    /// The slots of members that have failed, until a spare has all their blocks.
+    missing: DiskSet,
+    /// The slot of the spare, until it has everything.
+    rebuilding: Option<usize>,
+    /// The units of the member that the spare has, from the first on.
+    rebuilt: u64,
+}
+
+/// The position of a copy.
+#[derive(Clone, Copy, Debug)]
+struct Copy {
+    member: usize,
+    start: u64,
+}
+
+impl Copy {
+    fn access(self, op: Op, sectors: u64) -> Access {
+        Access {
+            member: self.member,
+            op,
+            start: self.start,
+            sectors,
+        }
+    }
+}
+
+impl TwoCopies {
+    /// Returns the positions of both copies of a block, the primary one first. `disks` are those of
+    /// its unit.
+    fn copies_on(&self, disks: CopyDisks, block: u64) -> [Copy; 2] {
+        let (number, offset) = (block / self.unit, block % self.unit);
+        let row = number / self.layout.disks() as u64;
+        let copy = |member, row: u64| Copy {
+            member,
+            start: row * self.unit + offset,
+        };
+        [
+            copy(disks.primary, row),
+            copy(disks.secondary, self.rows + row),
+        ]
+    }
+
+    /// Returns the positions of both copies of a block, the primary one first.
+    fn copies(&self, block: u64) -> [Copy; 2] {
+        self.copies_on(self.layout.copy_disks(block / self.unit), block)
+    }
+
+    /// Returns true if a member does not have its unit number `unit`.
+    fn is_missing(&self, member: usize, unit: u64) -> bool {
+        let is_rebuilt = self.rebuilding == Some(member) && unit < self.rebuilt;
+        self.missing.contains(member) && !is_rebuilt
+    }
+
+    /// Returns the copies that exist, the primary one first.
+    fn existing(&self, copies: [Copy; 2]) -> [Option<Copy>; 2] {
+        let is_missing = |copy: &Copy| self.is_missing(copy.member, copy.start / self.unit);
+        copies.map(|copy| Some(copy).filter(|copy| !is_missing(copy)))
+    }
+
+    /// Returns the first copy of a block that exists.
+    fn any_copy(&self, block: u64) -> Option<Copy> {
+        let copies = self.existing(self.copies(block));
+        copies.into_iter().flatten().next()
+    }
+
+    /// Returns true if a member serves anything.
+    fn is_present(&self, member: usize) -> bool {
+        !self.missing.contains(member) || self.rebuilding == Some(member)
+    }
+
+    /// Plans a read of blocks of one unit at one of its copies; `None` if both are lost.
+    fn plan_read(&mut self, blocks: Range<u64>) -> Option<Plan> {
+        let disks = self.layout.copy_disks(blocks.start / self.unit);
+        let [mut first, mut other] = self.existing(self.copies_on(disks, blocks.start));
+        // Routing counts only the members that lack what they have at these positions.
+        let mut missing = self.missing;
+        for copy in [first, other].into_iter().flatten() {
+            missing = missing.without(copy.member);
+        }
+        let share = self.layout.primary_share(disks, missing);
+        let both = first.is_some() && other.is_some();
+        if first.is_none() || both && !Chance::of(share).hits(&mut self.random) {
+            (first, other) = (other, first);
+        }
+        let sectors = blocks.end - blocks.start;
+        let access = |copy: Copy| copy.access(Op::Read, sectors);
+        Some(Plan {
+            blocks,
+            begin: Commands::One(access(first?)),
+            other: other.map(access),
+            ..Plan::default()
+        })
+    }
+
+    /// Returns the blocks that failures have lost, if `member` is the last that failed.
+    fn lost(&self, at: Instant, member: usize) -> Option<Lost> {
+        if !self.layout.sharing(member).intersects(self.missing) {
+            return None;
+        }
+        let is_lost = |number: u64| self.any_copy(number * self.unit).is_none();
+        let lost = layout::count_lost(&self.layout, self.rows, self.rebuilt, is_lost);
+        lost.map(|(first, units)| Lost {
+            at,
+            first: Lbn(first * self.unit),
+            blocks: SectorCount(units * self.unit),
+        })
+    }
 }
 
 impl Declustered {
-    /// The array of `members` and a spare, if there is a rebuild, each with nothing to do.
+    /// Creates the array of `members` and a spare, if there is a rebuild, all idle.
     ///
     /// # Errors
     /// When the policy needs to know more than the members do.
     ///
     /// # Panics
-    /// When the members are not as many as the layout says or of unequal capacity, when they have
-    /// no whole unit, when a member that is said to fail is not there or fails twice, or with a
-    /// rebuild where none fails or with no share of the time.
-    pub fn new(members: Vec<BoxedDevice>, declustering: Declustering) -> Result<Self, Unknown> {
+    /// When the number of members is not that of the layout or they are of unequal capacity, when
+    /// they have no whole unit, when a member that is to fail does not exist or fails twice, or with
+    /// a rebuild where none fails or with no share of the time.
+    pub fn new(members: Vec<BoxedDevice>, config: DeclusteredConfig) -> Result<Self, Unknown> {
         let sectors = members[0].capacity();
         for member in &members {
             assert_eq!(sectors, member.capacity(), "members of unequal capacity");
         }
-        let Declustering {
-            layout,
-            failures,
-            rebuild_share,
-            ..
-        } = &declustering;
-        let disks = layout.disks();
-        assert_eq!(disks + usize::from(rebuild_share.is_some()), members.len());
-        assert!(failures.iter().all(|failure| failure.member < disks));
-        let rows = declustering.rows(sectors);
+        let disks = config.layout.disks();
+        let spares = usize::from(config.rebuild_share.is_some());
+        assert_eq!(disks + spares, members.len());
+        assert!(config.failures.iter().all(|failure| failure.member < disks));
+        let rows = config.rows(sectors);
         assert!(rows > 0, "members of no whole unit");
-        let members = members.into_iter().map(|device| {
-            let policy = tower::policy(&declustering.policy, &device)?;
-            Ok(Member::new(device, policy))
-        });
-        let mut members = members.collect::<Result<Vec<Member>, _>>()?;
+        let mut members = Member::build(members, &config.policy)?;
         let spare = members.split_off(disks).pop();
-        let has_failures = !failures.is_empty();
-        let failures = Failures::new(failures, *rebuild_share);
-        let failing = has_failures.then(|| Box::new(Failing::new(disks, failures, spare)));
-        let mut array = Self {
-            members,
-            events: Events::new(disks),
-            failing,
-            held: Vec::new(),
+        let failures = Failures::new(&config.failures, config.rebuild_share);
+        let copies = TwoCopies {
+            layout: config.layout,
+            unit: config.unit.0,
             rows,
-            random: generator(declustering.seed, 0, Purpose::Routing),
-            declustering,
-            parents: Children::default(),
-            begun: 0,
-            pieces: Children::default(),
-            gate: Gate::default(),
-            due: VecDeque::new(),
+            random: generator(config.seed, 0, Purpose::Routing),
+            missing: DiskSet::NONE,
+            rebuilding: None,
+            rebuilt: 0,
         };
-        for member in 0..disks {
-            array.note_event(member);
-        }
-        array.fail_at_start();
-        Ok(array)
+        Ok(Self::assemble(copies, members, spare, failures))
     }
 
-    /// Begins a request, unless it has to wait for a step of the rebuild.
-    fn begin(&mut self, now: Instant, pending: Pending) {
-        let (request, arrived) = (pending.request, pending.arrived);
-        if self.failing.is_some() && self.has_lost_data() {
-            let unserved = Completion::unserved(request, arrived, now, Status::NotReady);
-            return self.due.push_back(unserved);
-        }
-        let parent = self.parents.insert(Parent::new(pending, self.begun));
-        self.begun += 1;
-        if request.ordering == Ordering::Ordered {
-            self.gate.enter(parent);
-        }
-        if self.failing.is_some() && self.must_wait(&request) {
-            return self.held.push(parent);
-        }
-        self.serve(now, parent, &pending);
+    /// Returns the parts at a member, in the order in which their requests arrived; ids are used
+    /// again and have no such order.
+    fn parts_at(&self, member: usize) -> Vec<u64> {
+        let parts = self.parts.iter();
+        let parts = parts.filter(|(_, part)| part.member() == member);
+        let mut ids: Vec<_> = parts
+            .map(|(id, part)| (self.number(part), part.first(), id))
+            .collect();
+        ids.sort_unstable();
+        ids.into_iter().map(|(.., id)| id).collect()
     }
 
-    /// Gives a request to the members.
-    fn serve(&mut self, now: Instant, parent: u64, pending: &Pending) {
-        let request = &pending.request;
-        if request.op == Op::Flush {
-            for member in 0..self.members.len() {
-                if self.is_there(member) {
-                    let at = Copied { member, place: 0 };
-                    self.enter(now, Piece::new(parent, pending, at));
-                }
-            }
-            return;
-        }
-        let (mut block, unit) = (request.start.0, self.declustering.unit.0);
-        while block < request.end().0 {
-            let end = request.end().0.min((block / unit + 1) * unit);
-            let piece = Piece {
-                before: block - request.start.0,
-                sectors: SectorCount(end - block),
-                ..Piece::new(parent, pending, Copied::default())
-            };
-            self.enter_copies(now, piece, block);
-            block = end;
-        }
-    }
-
-    /// The two places of a block, the primary one first.
-    fn copies(&self, block: u64) -> [Copied; 2] {
-        let Declustering { layout, unit, .. } = &self.declustering;
-        self.copies_at(layout.place(block / unit.0), block)
-    }
-
-    /// The same of a block at this place.
-    fn copies_at(&self, place: Place, block: u64) -> [Copied; 2] {
-        let Declustering { layout, unit, .. } = &self.declustering;
-        let (number, offset) = (block / unit.0, block % unit.0);
-        let row = number / layout.disks() as u64;
-        let copy = |member, row: u64| Copied {
-            member,
-            place: row * unit.0 + offset,
-        };
-        [
-            copy(place.primary, row),
-            copy(place.secondary, self.rows + row),
-        ]
-    }
-
-    /// Begins the piece of a read at one of the copies of `block`, that of a write at all.
-    fn enter_copies(&mut self, now: Instant, piece: Piece, block: u64) {
-        let Declustering { layout, unit, .. } = &self.declustering;
-        let place = layout.place(block / unit.0);
-        let ([mut first, mut other], missing) = self.left(self.copies_at(place, block));
-        if piece.op == Op::Read {
-            let share = layout.primary_share(place, missing);
-            let both = first.is_some() && other.is_some();
-            if first.is_none() || both && !Chance::of(share).hits(&mut self.random) {
-                (first, other) = (other, first);
-            }
-            if let Some(at) = first {
-                self.enter(now, Piece { at, other, ..piece });
-            }
-            return;
-        }
-        for at in [first, other].into_iter().flatten() {
-            self.enter(now, Piece { at, ..piece });
-        }
-    }
-
-    /// Begins what no ordered request holds back any more.
-    fn release(&mut self, now: Instant) {
-        if self.failing.is_some() {
-            self.release_held(now);
-        }
-        while let Some(next) = self.gate.release(self.parents.is_empty()) {
-            self.begin(now, next);
-        }
-    }
-
-    /// Takes in a piece.
-    fn enter(&mut self, now: Instant, piece: Piece) {
-        if let Some(parent) = self.parents.get_mut(piece.parent) {
-            parent.pieces += 1;
-            parent.left += 1;
-        }
-        let id = self.pieces.insert(piece);
-        self.hand_over(now, id);
-    }
-
-    /// Gives the command of a piece to its member: at once if that is free.
-    fn hand_over(&mut self, now: Instant, id: u64) {
-        let Some(piece) = self.pieces.get(id) else {
+    /// A part loses its command at a member that has just failed.
+    fn lose_command(&mut self, id: u64, now: Instant) {
+        let Some(part) = self.parts.get(id) else {
             return;
         };
-        let Some(request) = self.request_of(piece) else {
+        let Access { op, sectors, .. } = part.commands[0];
+        let copy = self.placement.any_copy(part.blocks.start);
+        let status = match part.failed {
+            _ if part.is_aborted => Status::Aborted,
+            // The other copy has the data, or will have them.
+            _ if op != Op::Read => Status::Good,
+            Some(failed) => failed,
+            None => Status::NotReady,
+        };
+        let Some(part) = self.parts.get_mut(id) else {
             return;
         };
-        let (member, arrived) = (piece.at.member, piece.since);
-        let request = piece.command(id, request);
-        let own = &mut self.members[member];
-        if request.is_simple_transfer() && own.is_free(&request) {
-            own.queue.passed(&request, &own.device);
-            self.send(member, now, &request);
-            self.note_event(member);
-        } else {
-            own.add(Pending { request, arrived });
-            own.count_waiting(now);
-            self.feed(member, now);
+        let may_move = op == Op::Read && part.failed.is_none() && !part.is_aborted;
+        if let Some(copy) = copy.filter(|_| may_move) {
+            part.restart(Commands::One(copy.access(op, sectors)));
+            return self.start_each(id, now);
         }
-    }
-
-    /// Lets a member take what waits for it.
-    fn feed(&mut self, member: usize, now: Instant) {
-        while let Some(request) = self.members[member].next(now) {
-            self.send(member, now, &request);
-            self.members[member].count_taken(now, &request);
-        }
-        self.note_event(member);
-    }
-
-    fn note_event(&mut self, member: usize) {
-        let event = self.members[member].device.next_event();
-        self.events.set(member, event);
-    }
-
-    /// Submits a command to a member.
-    fn send(&mut self, member: usize, now: Instant, command: &Request) {
-        let taken = self.members[member].device.submit(now, *command);
-        assert_eq!(taken, Ok(()), "a device that accepts refused {command:?}");
-        self.members[member].begin(now, command);
-        let parent = self.pieces.get(command.id).map(|piece| piece.parent);
-        if let Some(parent) = parent.and_then(|parent| self.parents.get_mut(parent)) {
-            parent.has_begun = true;
-        }
-    }
-
-    /// Notes that a member has completed a command.
-    fn note(&mut self, done: &Completion) {
-        let id = done.request.id;
-        let Some(piece) = self.pieces.get_mut(id) else {
-            panic!("{done:?} has no parent");
-        };
-        if piece.rebuilds() {
-            return self.go_on_rebuilding(id, done);
-        }
-        if piece.ends(done) {
-            let piece = self.pieces.remove(id);
-            let Some(parent) = self.parents.get_mut(piece.parent) else {
-                panic!("{done:?} has no parent");
-            };
-            if let Some(completion) = parent.note(&piece) {
-                self.finish(piece.parent, completion);
-            }
-        } else {
-            self.hand_over(done.at, id);
-        }
-    }
-
-    /// Forgets a request of which nothing is left.
-    fn finish(&mut self, id: u64, completion: Completion) {
-        self.parents.remove(id);
-        if self.failing.is_some() {
-            self.count_served();
-        }
-        self.gate.leave(id);
-        self.due.push_back(completion);
-    }
-
-    /// Takes back the request `id`, of which no command has begun.
-    fn take_back(&mut self, now: Instant, id: u64) {
-        let Some(parent) = self.parents.get(id) else {
-            return;
-        };
-        let aborted = Completion::unserved(parent.request, parent.arrived, now, Status::Aborted);
-        self.held.retain(|held| *held != id);
-        while let Some(piece) = self.pieces.find(|piece| piece.parent == id) {
-            let member = self.pieces.remove(piece).at.member;
-            let own = &mut self.members[member];
-            assert!(own.take(piece).is_some(), "a command of {id} is lost");
-            own.count_waiting(now);
-            // It may have kept others from being served.
-            self.feed(member, now);
-        }
-        self.finish(id, aborted);
-        self.release(now);
+        part.end_unserved(status, now);
+        self.end_part(id);
     }
 }
 
-impl Device for Declustered {
-    /// Half of that of the members, in whole units.
-    fn capacity(&self) -> SectorCount {
-        self.declustering
-            .capacity(self.members[0].device.capacity())
+impl Placement for TwoCopies {
+    type State = ();
+
+    /// Half of the blocks of the members, in whole units.
+    fn capacity(array: &Declustered) -> SectorCount {
+        let copies = &array.placement;
+        SectorCount(copies.rows * copies.unit * copies.layout.disks() as u64)
     }
 
-    fn sector_size(&self) -> Bytes {
-        self.members[0].device.sector_size()
+    fn block_at(array: &Declustered, member: usize, start: Lbn) -> Option<Lbn> {
+        let TwoCopies {
+            layout, unit, rows, ..
+        } = &array.placement;
+        let number = match (start.0 / unit).checked_sub(*rows) {
+            None => start.0 / unit * layout.disks() as u64 + member as u64,
+            Some(row) => layout.secondary_unit(row, member)?,
+        };
+        Some(Lbn(number * unit + start.0 % unit)).filter(|block| block.0 < Self::capacity(array).0)
     }
 
-    fn has_room(&self) -> bool {
-        true
-    }
-
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
-        self.check(&request)?;
-        let arrived = now;
-        let pending = Pending { request, arrived };
-        if let Some(pending) = self.gate.admit(pending, self.parents.is_empty()) {
-            self.begin(now, pending);
-        }
-        if self.failing.is_some() {
-            self.wake(now);
-        }
-        Ok(())
-    }
-
-    fn next_event(&self) -> Option<Instant> {
-        match self.due.front() {
-            Some(completion) => Some(completion.at),
-            None => {
-                let event = self.events.earliest().map(|(at, _)| at);
-                if self.failing.is_none() {
-                    return event;
+    fn serve(array: &mut Declustered, id: u64, now: Instant) {
+        let Some(request) = array.parents.get(id).map(|parent| parent.request) else {
+            return;
+        };
+        let Request { op, .. } = request;
+        if op == Op::Flush {
+            let access = |member| Access {
+                member,
+                op,
+                start: 0,
+                sectors: request.sectors.0,
+            };
+            for member in 0..array.members.len() {
+                if array.placement.is_present(member) {
+                    let plan = Plan {
+                        blocks: request.start.0..request.end().0,
+                        begin: Commands::One(access(member)),
+                        ..Plan::default()
+                    };
+                    array.enter_plan(id, plan, now);
                 }
-                event.into_iter().chain(self.own_event()).min()
             }
+            return;
         }
-    }
-
-    fn advance(&mut self, now: Instant) -> Option<Completion> {
-        loop {
-            if let Some(completion) = self.due.pop_front() {
-                return Some(completion);
-            }
-            let event = self.events.earliest();
-            if self.failing.is_some() && self.advance_itself(now, event.map(|(at, _)| at)) {
+        let (mut block, unit) = (request.start.0, array.placement.unit);
+        while block < request.end().0 {
+            let blocks = block..request.end().0.min((block / unit + 1) * unit);
+            block = blocks.end;
+            if op == Op::Read {
+                if let Some(plan) = array.placement.plan_read(blocks) {
+                    array.enter_plan(id, plan, now);
+                }
                 continue;
             }
-            let (at, member) = event.filter(|(at, _)| *at <= now)?;
-            if let Some(done) = self.members[member].device.advance(at) {
-                self.members[member].end(&done);
-                self.note(&done);
-                self.release(at);
+            let copies = array.placement.copies(blocks.start);
+            for copy in array.placement.existing(copies).into_iter().flatten() {
+                let plan = Plan {
+                    begin: Commands::One(copy.access(op, blocks.end - blocks.start)),
+                    blocks: blocks.clone(),
+                    ..Plan::default()
+                };
+                array.enter_plan(id, plan, now);
             }
-            self.feed(member, at);
         }
     }
 
-    fn abort(&mut self, now: Instant, id: u64) -> bool {
-        if let Some(Pending { request, arrived }) = self.gate.take(id) {
-            let aborted = Completion::unserved(request, arrived, now, Status::Aborted);
-            self.due.push_back(aborted);
-            self.release(now);
-            return true;
+    fn end_step(array: &mut Declustered, id: u64, done: &Completion) {
+        let Some(part) = array.parts.get_mut(id) else {
+            return;
+        };
+        let has_failed = !part.status.is_success() && part.status != Status::Aborted;
+        if has_failed && let Some(other) = part.other.take() {
+            part.retry(Commands::One(other));
+            return array.start_each(id, done.at);
         }
-        let Some(id) = self.parents.find(|parent| parent.request.id == id) else {
-            return false;
-        };
-        let parent = self.parents.get(id);
-        let (has_begun, pieces) = parent.map_or((true, 0), |own| (own.has_begun, own.pieces));
-        if !has_begun {
-            self.take_back(now, id);
-            return true;
-        }
-        let of = |piece: &Piece| piece.parent == id && piece.failed.is_none();
-        let Some(piece) = self.pieces.find(of).filter(|_| pieces == 1) else {
-            return false;
-        };
-        let Some(own) = self.pieces.get_mut(piece) else {
-            return false;
-        };
-        let member = own.at.member;
-        own.is_aborted = self.members[member].device.abort(now, piece);
-        let is_aborted = own.is_aborted;
-        self.note_event(member);
-        is_aborted
+        part.combine_attempts();
+        array.end_step(id, done.at);
     }
 
-    /// The members, counted from 0; a spare is the last.
-    fn parts(&self, now: Instant) -> Vec<Part> {
-        self.parts_by_number(now)
+    fn abortable(array: &Declustered, request: u64) -> Option<u64> {
+        let parent = array.parents.get(request)?;
+        let is_first = |part: &Part| part.parent == Some(request) && part.failed.is_none();
+        array.parts.find(is_first).filter(|_| parent.total == 1)
+    }
+
+    fn fail(array: &mut Declustered, Failure { member, at }: Failure) {
+        let copies = &mut array.placement;
+        copies.missing = copies.missing.with(member);
+        if let Some(lost) = copies.lost(at, member) {
+            array.failures.lose(lost);
+            return array.end_all(at);
+        }
+        let steps = 2 * copies.rows;
+        let parts = array.parts_at(member);
+        if array.take_out(member, at) {
+            array.placement.rebuilding = Some(member);
+            array.failures.begin_rebuild(at, steps);
+        }
+        for id in parts {
+            array.lose_command(id, at);
+        }
+        // No read tries a member that has failed.
+        let tries = |part: &Part| part.other.is_some_and(|other| other.member == member);
+        while let Some(id) = array.parts.find(tries) {
+            if let Some(part) = array.parts.get_mut(id) {
+                part.other = None;
+            }
+        }
+        array.release(at);
+    }
+
+    fn rebuild_blocks(array: &Declustered) -> Range<u64> {
+        let copies = &array.placement;
+        let (slot, rebuilt) = (copies.rebuilding.unwrap_or_default(), copies.rebuilt);
+        let unit = match rebuilt.checked_sub(copies.rows) {
+            None => rebuilt * copies.layout.disks() as u64 + slot as u64,
+            // In each row there is one unit with its second copy there.
+            Some(row) => copies.layout.secondary_unit(row, slot).unwrap_or_default(),
+        };
+        unit * copies.unit..(unit + 1) * copies.unit
+    }
+
+    fn rebuild(array: &mut Declustered, now: Instant) {
+        let blocks = Self::rebuild_blocks(array);
+        let TwoCopies {
+            rebuilding,
+            rebuilt,
+            unit,
+            ..
+        } = array.placement;
+        let source = array.placement.any_copy(blocks.start);
+        if let (Some(source), Some(member)) = (source, rebuilding) {
+            let start = rebuilt * unit;
+            let target = Copy { member, start };
+            let plan = Plan {
+                blocks,
+                begin: Commands::One(source.access(Op::Read, unit)),
+                follow: Commands::One(target.access(Op::Write, unit)),
+                ..Plan::default()
+            };
+            array.enter(Part::new(None, now, plan), now);
+        }
+    }
+
+    fn rebuilt(array: &mut Declustered, _: Range<u64>) {
+        let copies = &mut array.placement;
+        copies.rebuilt += 1;
+        if copies.rebuilt == 2 * copies.rows
+            && let Some(slot) = copies.rebuilding.take()
+        {
+            copies.missing = copies.missing.without(slot);
+        }
     }
 }

@@ -4,8 +4,8 @@
 //!
 //! ```text
 //! units < random < request < device < stats < text < extent < sched < queue < spec < geometry
-//! < mechanics < freeblock < buffer < drive < predict < host < tower < redundancy < mirror < raid
-//! < declustered < nvcache < array < workload < engine < wrap < report
+//! < mechanics < freeblock < buffer < drive < predict < host < tower < array < mirror < raid
+//! < declustered < nvcache < workload < engine < wrap < report
 //! ```
 
 #![warn(missing_docs)]
@@ -29,7 +29,6 @@ pub mod predict;
 pub mod queue;
 pub mod raid;
 mod random;
-pub mod redundancy;
 pub mod report;
 pub mod request;
 pub mod sched;

@@ -2,554 +2,845 @@
 //!
 //! # What it does
 //! A write goes to both members, and completes with the later copy or, as an option, with the
-//! first. A read goes to one member: to the one that a [`Routing`] names on its arrival, where it
-//! waits in that member's queue ([`Reads::Routed`]), or to the one that is free first and chooses
-//! it ([`Reads::Shared`]). Each member chooses among what waits for it by a policy of its own.
-//! A flush goes to both members and completes with the later.
+//! first. A read goes to one member: to the one that a [`Routing`] chooses on its arrival, where it
+//! waits in that member's queue ([`ReadDispatch::Routed`]), or to the first that becomes free and
+//! chooses it ([`ReadDispatch::Shared`]). Each member orders its queue by a policy of its own. A
+//! flush goes to both members and completes with the later.
 //!
 //! Under a shared queue each member sees all waiting reads and its own copies of the writes. Once
-//! one member has taken a read, the other sees it no more; the copies of a write are not
-//! synchronised. If both members are free when a read arrives, the one that would end it sooner
-//! takes it, or the first if they do not tell positions. A shared queue can be divided by address
-//! ([`Reads::Divided`]): each member takes reads of its own part, and of the other's at most if it
-//! would be idle.
+//! one member has taken a read, it disappears from the other's queue; the copies of a write are not
+//! synchronised. If both members are free when a read arrives, the one that would complete it
+//! sooner takes it, or the first if they report no positions. A shared queue can be divided by
+//! address ([`ReadDispatch::Divided`]): each member takes reads of its own half, and of the other's
+//! only if it would be idle.
 //!
-//! A read that fails at one member is read at the other as a whole, and fails only if that fails
-//! too: then with the later of the two blocks that could not be read. If the other succeeds, the
-//! read is recovered by one more retry. The time of the first attempt is part of the breakdown,
-//! under the same names. A write fails if a copy fails (with completion by the first copy, if both
-//! do): an error does not put a member out of use.
+//! A read that fails at one member is read in full at the other, and fails only if that fails too:
+//! then with the later of the two blocks that could not be read. If the other succeeds, the read is
+//! recovered by one more retry. The time of the first attempt is part of the breakdown, under the
+//! same names. A write fails if a copy fails (with completion by the first copy, if both do): an
+//! error does not take a member out of use.
 //!
-//! What overlaps a write that has completed with its first copy waits until the second is written:
-//! the other member has old data until then.
+//! Requests that overlap a write which completed with its first copy wait until the second is
+//! written: the other member has old data until then.
 //!
-//! An ordered request waits here until all others have completed, with both copies of their writes,
-//! and those that arrive meanwhile wait for it. A request can be taken back while all its copies
-//! wait, a read also if the member in which it waits allows it.
-//!
-//! With a [`Destaging`] scheme writes wait until the members have time for them, for a non-volatile
-//! cache that has them already: see [`NvCache`](crate::nvcache::NvCache). Flushes do not wait for
-//! them. While a member is missing or being rebuilt, members do not take turns; writes for which a
-//! step of the rebuild waits do not wait for a full batch; and the commands of the rebuild are
-//! taken as reads are.
+//! With a [`DestageConfig`] writes wait until the members have time for them, for a non-volatile
+//! cache that already holds their data: see [`NvCache`](crate::nvcache::NvCache). Flushes do not
+//! wait for them. While a member is missing or being rebuilt, members do not take turns; writes
+//! that block a step of the rebuild do not wait for a full batch; and the commands of the rebuild
+//! are taken as reads are.
 //!
 //! # Failures
-//! Members may fail for good ([`Mirroring::failures`]). All that such a member had to do, and what
-//! it serves at that moment, is lost to it at once: reads go to the other member, behind what waits
-//! there, and the copies of writes count no more. If the second member fails before the first has
-//! been rebuilt, data are lost: all blocks that are not rebuilt. Nothing is served from then on,
-//! and the parts of the pair say what is lost ([`Device::parts`]).
-//!
-//! With [`Mirroring::rebuild`] a spare takes the place of the first member that fails. From the
-//! failure or the first request on its blocks are rebuilt in steps, from the first block of the
-//! pair on: they are read at the other member and then written to the spare. A step waits for the
-//! writes to its blocks that have begun, and other writes to them wait for the step. The spare
-//! reads what it has, and gets writes that begin there. After each step the rebuild pauses in
-//! proportion to the time that the step took. Its commands have the lowest priority, for policies
-//! that distinguish priorities. A rebuild that cannot read a block stops there.
+//! All commands of a failed member, those in service included, are lost at once: reads move to the
+//! other member, behind the commands that wait there, and copies of writes count no more. If the
+//! second member fails before the first has been rebuilt, all blocks that are not rebuilt are lost.
+//! The rebuild reads runs of blocks at the other member, from the first block of the pair on, and
+//! writes them to the spare ([`MirrorConfig::rebuild`]). The spare serves reads of the blocks that
+//! it has, and writes that begin there.
 //!
 //! # Layout
-//! The second member can hold the data in the opposite order ([`Mirroring::transposed`]): in units
-//! of some blocks, so that sequential access remains sequential within a unit. A request across
-//! units becomes a command for each.
+//! The second member can hold the data in the opposite order ([`MirrorConfig::transposed`]): in
+//! units of some blocks, so that sequential access remains sequential within a unit. A request
+//! across units becomes a command for each.
 //!
 //! # Cost
 //! A request costs one command at each member that serves it. Under a shared queue each waiting
-//! read is in the queues of both members. A routing that tries requests serves, for each read, all
-//! that waits on a copy of each member.
+//! read is in the queues of both members. A routing that rehearses requests serves, for each read,
+//! all waiting commands on a copy of each member.
 //!
 //! # When it is bad
-//! A policy that counts on what it has chosen next sees reads go that the other member took.
+//! A policy that relies on the command that it plans to choose next loses reads to the other
+//! member.
 //!
 //! # Origin
 //! liu05 chapter 7: sections 7.1 (queues and layout), 7.2 (routing), 7.3 and 7.4.
 
-mod destaging;
-mod failing;
-mod layout;
-mod member;
-mod parameters;
-mod parent;
-mod places;
+mod destage;
 mod reads;
-mod rehearsed;
 mod routing;
-mod served;
 #[cfg(test)]
-mod shadow;
-mod writes;
+mod tests;
 
-pub use destaging::{BatchOrder, Destaging, Scheme};
-pub(crate) use member::Member;
-pub use parameters::{Mirroring, Reads, Rebuilding, Writes};
-pub(crate) use parent::{graver, tried_again};
-pub(crate) use places::Places;
+pub use destage::{BatchOrder, DestageConfig, DestageScheme};
 pub use routing::Routing;
 
-use std::collections::VecDeque;
+use std::ops::Range;
 
-use destaging::{State, Step};
-use failing::Failing;
-use layout::Layout;
-use parent::{Parent, child_id, parent_of};
+use destage::{Choice, PairState, WriteQueue};
+use rand_core::Rng;
 use routing::Router;
 
-use crate::device::{Children, Completion, Device, Status};
-use crate::queue::{CommandQueue, Gate};
+use crate::array::{
+    Access, Array, Commands, Failures, Member, Part, Placement, Plan, blocks_of, child_id,
+    more_severe,
+};
+use crate::device::{Completion, Device, Failure, Lost, Refused, Status};
+use crate::queue::CommandQueue;
 use crate::random::{Purpose, generator};
-use crate::redundancy::Failures;
-use crate::request::{Op, Ordering, Request};
-use crate::sched::{Knowledge, Pending};
+use crate::request::{Op, Request};
+use crate::sched::{Knowledge, Pending, PolicyConfig};
 use crate::tower::{self, BoxedDevice, Unknown};
 use crate::units::{Angle, Instant, Lbn, SectorCount};
-use rand_core::Rng;
 
-/// Two devices as one; see the module's documentation.
-pub struct Mirror {
-    members: [Member; 2],
+/// The parameters of a mirrored pair. The default is routed in turn, in order of arrival.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MirrorConfig {
+    /// The order in which each member serves the commands that wait for it.
+    pub policy: PolicyConfig,
+    /// The queues in which reads wait.
+    pub reads: ReadDispatch,
+    /// The copies that a write waits for.
+    pub writes: WriteCompletion,
+    /// The second member holds units of this many blocks in the opposite order. At least one; a
+    /// last part of the device that is no whole unit stays where it is.
+    pub transposed: Option<SectorCount>,
+    /// The time at which writes go to the members; `None` is at once. For a shared queue, and
+    /// writes that complete with both copies.
+    pub destaging: Option<DestageConfig>,
+    /// The members that fail, each at most once.
+    pub failures: Vec<Failure>,
+    /// The rebuild of the first failed member on a spare.
+    pub rebuild: Option<RebuildConfig>,
+    /// The seed of a random routing.
+    pub seed: u64,
+}
+
+/// The rebuild of a failed member of a pair.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RebuildConfig {
+    /// The share of the time in which the rebuild is in progress, above 0 and at most 1.
+    pub share_fraction: f64,
+    /// The blocks that it reads and writes at once, from 1 to [`Request::MAX_SECTORS`].
+    pub unit: SectorCount,
+}
+
+/// The queues in which reads wait until a member serves them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadDispatch {
+    /// One queue for both members.
+    Shared,
+    /// One queue from which each member takes the reads of its own half: affinity (liu05 sections
+    /// 7.2.1 and 7.5).
+    Divided {
+        /// The first block of the second member's half.
+        pivot: Lbn,
+        /// A member without waiting commands takes a read of the other's, if more than this many
+        /// commands wait for that; `None` is strict.
+        relaxed: Option<u64>,
+    },
+    /// The queue of one member.
+    Routed(Routing),
+}
+
+impl Default for ReadDispatch {
+    fn default() -> Self {
+        Self::Routed(Routing::default())
+    }
+}
+
+/// The copies that a write waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WriteCompletion {
+    /// Both.
+    #[default]
+    Both,
+    /// The first that succeeds. A flush then covers the data written so far: the other copy may
+    /// still wait.
+    First,
+}
+
+/// Two devices as one; see the [module](self).
+pub type Mirror = Array<Pair>;
+
+/// The placement of a mirrored pair.
+pub struct Pair {
+    sides: [Side; 2],
+    /// The side of the spare, until it takes a slot.
+    spare_side: Option<Side>,
     layout: Layout,
     /// `None` for a shared queue.
     router: Option<Router>,
-    /// How a shared queue is divided, if it is.
+    /// The division of a shared queue.
     divided: Option<Divided>,
-    writes: Writes,
-    destaging: Option<Destaging>,
+    writes: WriteCompletion,
+    destaging: Option<DestageConfig>,
     /// The member that processes the next batch of writes, if both have one.
     turn: usize,
     /// Writes do not wait for a full batch.
     hurries: bool,
-    /// The requests with copies that wait or are in the members.
-    parents: Children<Parent>,
-    /// How many requests have been given to the members.
-    begun: u64,
-    /// `None` if no member fails.
-    failing: Option<Box<Failing>>,
-    /// The requests that have not begun, since they have to wait for another one.
-    held: Vec<u64>,
-    /// The writes that have completed, of which the second copy is still to be written.
-    reported: usize,
-    gate: Gate,
-    /// Completions that are due, in their order.
-    due: VecDeque<Completion>,
+    /// The slot of a member that has failed, until a spare has all its blocks.
+    missing: Option<usize>,
+    /// The blocks of a member.
+    sectors: u64,
+    /// The blocks that the spare has, from the first on.
+    rebuilt: u64,
+    /// The blocks of a step of the rebuild.
+    unit: u64,
 }
 
-/// Which reads of a shared queue are whose.
+/// What a pair records about a member besides its queue.
+#[derive(Default)]
+struct Side {
+    /// Reads of the other member that it may take when it has no other commands.
+    reserve: Option<CommandQueue<BoxedDevice>>,
+    /// Copies of requests that wait or are inside; under a shared queue also those that the other
+    /// member may take.
+    load: usize,
+    /// Writes that a destage scheme holds back.
+    writes: WriteQueue,
+}
+
+/// The division of a shared queue between the members.
 #[derive(Clone, Copy)]
 struct Divided {
     pivot: Lbn,
     relaxed: Option<u64>,
 }
 
+/// The copies of a request.
+#[derive(Default)]
+pub struct Copies {
+    /// The part at each member, while it waits or is inside.
+    parts: [Option<u64>; 2],
+    /// The statuses of the copies that have ended.
+    ended: [Status; 2],
+}
+
+/// The order of blocks on each member.
+#[derive(Clone, Copy, Debug)]
+struct Layout {
+    /// The units of the second member, if their order is reversed there.
+    transposed: Option<Units>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Units {
+    size: u64,
+    /// The number of whole units.
+    count: u64,
+}
+
+impl Layout {
+    /// Returns the layout of members of `sectors` blocks; with `unit`, the second holds units of
+    /// `unit` blocks in the opposite order.
+    fn new(unit: Option<SectorCount>, sectors: SectorCount) -> Self {
+        let transposed = unit.map(|SectorCount(size)| Units {
+            size,
+            count: sectors.0 / size,
+        });
+        Self { transposed }
+    }
+
+    /// Returns the position of a block on a member, or the block at a position: reversing the order
+    /// twice restores it.
+    fn position(&self, member: usize, block: u64) -> u64 {
+        match self.transposed.filter(|_| member == 1) {
+            Some(Units { size, count }) if block / size < count => {
+                (count - 1 - block / size) * size + block % size
+            }
+            _ => block,
+        }
+    }
+
+    /// Returns the commands for the copy of a request at a member.
+    fn commands(&self, member: usize, op: Op, blocks: Range<u64>) -> Commands {
+        let access = |blocks: Range<u64>| Access {
+            member,
+            op,
+            start: self.position(member, blocks.start),
+            sectors: blocks.end - blocks.start,
+        };
+        let Some(Units { size, count }) = self.transposed.filter(|_| member == 1) else {
+            return Commands::One(access(blocks));
+        };
+        if blocks.is_empty() {
+            return Commands::One(Access {
+                start: blocks.start,
+                ..access(blocks)
+            });
+        }
+        let mut start = blocks.start;
+        let runs = std::iter::from_fn(|| {
+            let unit = start / size;
+            let end = match unit < count {
+                true => blocks.end.min((unit + 1) * size),
+                // The blocks after the last whole unit keep their positions.
+                false => blocks.end,
+            };
+            let run = start..end;
+            start = end;
+            (!run.is_empty()).then(|| access(run))
+        });
+        runs.collect()
+    }
+}
+
 impl Mirror {
-    /// The pair of `members`, each with nothing to do, without a spare.
+    /// Creates the pair of `members`, both idle, without a spare.
     ///
     /// # Errors
     /// When the policy or the routing needs to know more than the members do.
     ///
     /// # Panics
-    /// When the members are of unequal capacity, the policy is not the one that the routing tries
-    /// ([`Routing::tried`]), reads are routed or writes complete with the first copy although they
-    /// are destaged, a member that fails is neither 0 nor 1 or fails twice, or there is a rebuild.
-    pub fn new(members: [BoxedDevice; 2], mirroring: &Mirroring) -> Result<Self, Unknown> {
-        Self::with_spare(members, None, mirroring)
+    /// When the members are of unequal capacity, the policy is not the one that the routing
+    /// rehearses ([`Routing::rehearsed`]), reads are routed or writes complete with the first copy
+    /// although they are destaged, a member that fails is neither 0 nor 1 or fails twice, or there
+    /// is a rebuild.
+    pub fn new(members: [BoxedDevice; 2], config: &MirrorConfig) -> Result<Self, Unknown> {
+        Self::with_spare(members, None, config)
     }
 
-    /// The same with a spare if there is a rebuild.
+    /// Creates the pair of `members` with a spare, if there is a rebuild.
     ///
     /// # Errors
     /// As [`Self::new`].
     ///
     /// # Panics
-    /// As [`Self::new`], and if there is a spare without a rebuild or the other way round, or a
-    /// rebuild without failures, in steps of no blocks or with no share of the time.
+    /// As [`Self::new`], and if there is a spare without a rebuild or a rebuild without a spare, or
+    /// a rebuild without failures, in steps of no blocks or with no share of the time.
     pub fn with_spare(
         members: [BoxedDevice; 2],
         spare: Option<BoxedDevice>,
-        mirroring: &Mirroring,
+        config: &MirrorConfig,
     ) -> Result<Self, Unknown> {
-        let [first, second] = &members;
-        let sectors = first.capacity();
-        assert_eq!(sectors, second.capacity(), "members of unequal capacity");
-        if let Reads::Routed(routing) = mirroring.reads
-            && let Some((needed, name)) = routing.tried()
-        {
-            assert_eq!(mirroring.policy.to_string(), needed, "behind {name}");
-            first.check_knowledge(name, Knowledge::Times)?;
-            second.check_knowledge(name, Knowledge::Times)?;
+        let sectors = members[0].capacity();
+        for device in members.iter().chain(&spare) {
+            assert_eq!(sectors, device.capacity(), "members of unequal capacity");
         }
-        if let Some(destaging) = mirroring.destaging {
-            assert_eq!(mirroring.reads, Reads::Shared, "with destaging");
-            assert_eq!(mirroring.writes, Writes::Both, "with destaging");
-            let (needed, name) = destaging.order.needed();
-            first.check_knowledge(name, needed)?;
-            second.check_knowledge(name, needed)?;
-        }
-        let router = match mirroring.reads {
-            Reads::Shared | Reads::Divided { .. } => None,
-            Reads::Routed(routing) => Some(Router::new(routing, mirroring.seed)),
+        check_knowledge(&members, config)?;
+        let has_rebuild = config.rebuild.is_some();
+        assert_eq!(spare.is_some(), has_rebuild, "a spare is for a rebuild");
+        assert!(config.failures.iter().all(|failure| failure.member < 2));
+        let share = config.rebuild.map(|rebuild| rebuild.share_fraction);
+        let unit = config.rebuild.map_or(1, |rebuild| rebuild.unit.0);
+        assert!(unit > 0, "steps of no blocks");
+        let (router, divided) = match config.reads {
+            ReadDispatch::Shared => (None, None),
+            ReadDispatch::Divided { pivot, relaxed } => (None, Some(Divided { pivot, relaxed })),
+            ReadDispatch::Routed(routing) => (Some(Router::new(routing, config.seed)), None),
         };
-        let divided = match mirroring.reads {
-            Reads::Divided { pivot, relaxed } => Some(Divided { pivot, relaxed }),
-            Reads::Shared | Reads::Routed(_) => None,
-        };
-        let [first, second] = members.map(|device| member(device, mirroring));
-        let failing = failing(spare, sectors, mirroring)?;
-        let mut pair = Self {
-            members: [first?, second?],
-            layout: Layout::new(mirroring.transposed, sectors),
+        let [first, second] = members.map(|device| new_member(device, config));
+        let ((first, first_side), (second, second_side)) = (first?, second?);
+        let spare = spare.map(|device| new_member(device, config)).transpose()?;
+        let (spare, spare_side) = spare.unzip();
+        let pair = Pair {
+            sides: [first_side, second_side],
+            spare_side,
+            layout: Layout::new(config.transposed, sectors),
             router,
             divided,
-            writes: mirroring.writes,
-            destaging: mirroring.destaging,
+            writes: config.writes,
+            destaging: config.destaging,
             turn: 0,
             hurries: false,
-            parents: Children::default(),
-            begun: 0,
-            failing: failing.map(Box::new),
-            held: Vec::new(),
-            reported: 0,
-            gate: Gate::default(),
-            due: VecDeque::new(),
+            missing: None,
+            sectors: sectors.0,
+            rebuilt: 0,
+            unit,
         };
-        pair.fail_at_start();
-        Ok(pair)
+        let failures = Failures::new(&config.failures, share);
+        Ok(Self::assemble(pair, vec![first, second], spare, failures))
     }
 
-    /// Whether writes go to the members without waiting for a full batch, from `now` on.
+    /// Lets writes go to the members without waiting for a full batch, or ends that, from `now` on.
     pub fn hurry(&mut self, now: Instant, hurries: bool) {
-        self.hurries = hurries;
-        self.feed(now);
+        self.placement.hurries = hurries;
+        self.feed_pair(now);
     }
 
-    /// Begins what no ordered request holds back any more.
-    fn release(&mut self, now: Instant) {
-        if self.failing.is_some() || !self.held.is_empty() {
-            self.release_held(now);
+    /// Returns true if the member in `slot` serves `request`: a spare only serves what it has.
+    fn serves(&self, slot: usize, request: &Request) -> bool {
+        if self.placement.missing != Some(slot) {
+            return true;
         }
-        while let Some(pending) = self.gate.release(self.is_quiet()) {
-            self.begin(now, pending);
-        }
-    }
-
-    /// Begins a request, unless it has to wait for another one.
-    fn begin(&mut self, now: Instant, pending: Pending) {
-        let (request, arrived) = (pending.request, pending.arrived);
-        if self.failing.is_some() && self.has_lost_data() {
-            let unserved = Completion::unserved(request, arrived, now, Status::NotReady);
-            return self.due.push_back(unserved);
-        }
-        self.begun += 1;
-        let parent = self.parents.insert(Parent::new(pending, self.begun));
-        if request.ordering == Ordering::Ordered {
-            self.gate.enter(parent);
-        }
-        let may_wait = self.reported > 0 || self.failing.is_some();
-        if may_wait && self.must_wait(&request) {
-            if let Some(parent) = self.parents.get_mut(parent) {
-                parent.is_held = true;
+        self.slots.has_spare(slot)
+            && match request.op {
+                Op::Read => request.end().0 <= self.placement.rebuilt,
+                Op::Write => request.start.0 < self.placement.rebuilt,
+                Op::Flush => true,
             }
-            return self.held.push(parent);
-        }
-        self.serve(parent, &request, now);
     }
 
-    /// Gives a request to the members.
-    fn serve(&mut self, parent: u64, request: &Request, now: Instant) {
-        let is_whole = self.failing.is_none();
-        let serves = [0, 1].map(|member| is_whole || self.serves(member, request));
-        if !request.op.is_read() || serves != [true; 2] {
-            for member in (0..2).filter(|member| serves[*member]) {
-                self.hand_over(member, parent, now);
-            }
-        } else if let Some(member) = self.route(parent, now) {
-            self.hand_over(member, parent, now);
-        } else {
-            self.share(parent, now);
-        }
-    }
-
-    /// Whether a member takes `command` at once.
+    /// Returns true if a member would take `command` at once.
     fn is_free(&self, member: usize, command: &Request) -> bool {
         let own = &self.members[member];
-        let is_idle = || own.inside == 0 && !own.writes.side().in_batch;
-        own.is_free(command) && (self.destaging.is_none() || is_idle())
+        let is_idle = || own.inside == 0 && !self.placement.sides[member].writes.is_in_batch();
+        own.is_free(command) && (self.placement.destaging.is_none() || is_idle())
     }
 
-    /// The command number `index` for a copy of a request at a member, if it has that many.
-    fn piece(&self, member: usize, parent: u64, index: u32) -> Option<Request> {
-        let request = &self.parents.get(parent)?.request;
-        let mut piece = self.layout.piece(request, member, index)?.1;
-        piece.id = child_id(parent, index);
-        if piece.ordering == Ordering::Ordered {
-            // It is alone: the order is kept here.
-            piece.ordering = Ordering::default();
-        }
-        Some(piece)
+    /// Returns the commands that the copy of a request at a member needs.
+    fn copy_commands(&self, member: usize, request: &Request) -> Commands {
+        let layout = &self.placement.layout;
+        layout.commands(member, request.op, blocks_of(request))
     }
 
-    /// Lets a copy of a request wait for a member.
-    fn add(&mut self, member: usize, parent: u64, now: Instant) {
-        let own = self.parents.get(parent);
-        let (arrived, rebuilds) = own.map_or((now, false), |own| (own.since, own.rebuilds));
-        let mut count = 0;
-        while let Some(piece) = self.piece(member, parent, count) {
-            let pending = Pending {
-                request: piece,
-                arrived,
-            };
-            match self.destaging {
-                Some(_) if !rebuilds => self.members[member].add_destaged(pending),
-                _ => self.members[member].add(pending),
-            }
-            count += 1;
-        }
-        self.members[member].load += 1;
-        self.members[member].count_waiting(now);
-        if let Some(parent) = self.parents.get_mut(parent) {
-            parent.copies[member].queued = count;
+    /// Adds the copy of a request at a member, and returns its part.
+    fn add_copy(&mut self, request: u64, member: usize) -> Option<u64> {
+        let parent = self.parents.get_mut(request)?;
+        let blocks = blocks_of(&parent.request);
+        let layout = &self.placement.layout;
+        let plan = Plan {
+            begin: layout.commands(member, parent.request.op, blocks.clone()),
+            blocks,
+            ..Plan::default()
+        };
+        let part = self
+            .parts
+            .insert(Part::new(Some(request), parent.arrived, plan));
+        parent.total += 1;
+        parent.left += 1;
+        parent.state.parts[member] = Some(part);
+        Some(part)
+    }
+
+    /// Adds the copy of a request at a member, and gives it to the member.
+    fn give(&mut self, request: u64, member: usize, now: Instant) {
+        if let Some(part) = self.add_copy(request, member) {
+            self.start_copy(part, now);
         }
     }
 
-    /// Gives a copy of a request to a member: at once if it is free.
-    fn hand_over(&mut self, member: usize, parent: u64, now: Instant) {
-        let single = self.piece(member, parent, 0);
-        let single = single.filter(|_| self.piece(member, parent, 1).is_none());
-        if let Some(piece) = single
-            && piece.is_simple_transfer()
-            && self.is_free(member, &piece)
-            && (self.destaging.is_none() || piece.op.is_read())
+    /// Gives a copy to its member, without a queue if that is free.
+    fn start_copy(&mut self, id: u64, now: Instant) {
+        let single = self
+            .parts
+            .get(id)
+            .is_some_and(|part| part.commands.len() == 1);
+        if single
+            && let Some((member, Pending { request, .. })) = self.command(id, 0)
+            && request.is_simple_transfer()
+            && self.is_free(member, &request)
+            && (self.placement.destaging.is_none() || request.op.is_read())
         {
             let Member { device, queue, .. } = &mut self.members[member];
-            queue.passed(&piece, device);
-            self.members[member].load += 1;
-            if let Some(parent) = self.parents.get_mut(parent) {
-                parent.copies[member].queued = 1;
-            }
-            return self.send(member, now, &piece);
+            queue.passed(&request, device);
+            self.placement.sides[member].load += 1;
+            self.send(member, now, &request);
+            return self.note_event(member);
         }
-        self.add(member, parent, now);
-        self.feed(now);
+        self.enqueue(id, now);
+        self.feed_pair(now);
     }
 
-    /// Lets the members take what waits for them.
-    fn feed(&mut self, now: Instant) {
+    /// Adds the commands of a copy to the queue of its member.
+    fn enqueue(&mut self, id: u64, now: Instant) {
+        let part = self.parts.get(id);
+        let (count, rebuilds) = part.map_or((0, false), |part| {
+            (part.commands.len(), part.parent.is_none())
+        });
+        for index in 0..count {
+            let Some((member, pending)) = self.command(id, index) else {
+                return;
+            };
+            let Request { op, .. } = pending.request;
+            let is_destaged = self.placement.destaging.is_some() && !rebuilds && op == Op::Write;
+            if is_destaged && pending.request.is_simple_transfer() {
+                self.members[member].writes_waiting += 1;
+                self.placement.sides[member].writes.add(pending);
+            } else {
+                self.members[member].add(pending);
+            }
+            if index + 1 == count {
+                self.placement.sides[member].load += 1;
+                self.count_waiting(member, now);
+            }
+        }
+    }
+
+    /// Records how many commands wait for a member from now on.
+    fn count_waiting(&mut self, member: usize, now: Instant) {
+        let own = &mut self.members[member];
+        let waiting = own.queue.len() + self.placement.sides[member].writes.len();
+        own.meter.wait(now, waiting, own.writes_waiting);
+    }
+
+    /// Lets both members take the commands that wait for them.
+    fn feed_pair(&mut self, now: Instant) {
         loop {
-            let has_taken = self.feed_member(0, now) | self.feed_member(1, now);
-            // What one takes the other loses, which may make way for another request; and by a
-            // batch it may take its turn.
+            let has_taken = self.feed_side(0, now) | self.feed_side(1, now);
+            // A read that one takes leaves the queue of the other, which may make way for another
+            // request; and a batch may pass the turn on.
             let withholds = |own: &Member| !own.queue.is_empty() && own.device.has_room();
-            let again = || self.destaging.is_some() || self.members.iter().any(withholds);
+            let again = || self.placement.destaging.is_some() || self.members.iter().any(withholds);
             if !has_taken || !again() {
                 return;
             }
         }
     }
 
-    /// The same of one member. Whether it took anything.
-    fn feed_member(&mut self, member: usize, now: Instant) -> bool {
+    /// Lets one member take the commands that wait for it. Returns true if it took any.
+    fn feed_side(&mut self, member: usize, now: Instant) -> bool {
         let mut has_taken = false;
         while self.members[member].device.has_room()
-            && let Some(request) = self.next(member, now)
+            && let Some(request) = self.next_command(member, now)
         {
             self.send(member, now, &request);
-            self.members[member].count_taken(now, &request);
+            self.members[member].writes_waiting -= usize::from(request.op == Op::Write);
+            self.count_waiting(member, now);
             has_taken = true;
+        }
+        if has_taken {
+            self.note_event(member);
         }
         has_taken
     }
 
-    /// Takes out the command that a member serves next, if it is free for one.
-    fn next(&mut self, member: usize, now: Instant) -> Option<Request> {
-        let Some(destaging) = self.destaging else {
+    /// Removes the command that a member serves next from its queues, if it is free for one.
+    fn next_command(&mut self, member: usize, now: Instant) -> Option<Request> {
+        let Some(destaging) = self.placement.destaging else {
             let own = self.members[member].next(now);
             return own.or_else(|| self.next_of_other(member, now));
         };
-        let state = State {
+        let Pair {
+            sides,
+            turn,
+            hurries,
+            missing,
+            ..
+        } = &self.placement;
+        let state = PairState {
             reads: self.members[member].queue.len(),
-            sides: [0, 1].map(|member: usize| self.members[member].writes.side()),
-            turn: self.turn,
-            hurries: self.hurries || self.is_step_waiting(),
-            is_degraded: self.is_degraded(),
+            sides: [0, 1].map(|member: usize| sides[member].writes.state()),
+            turn: *turn,
+            hurries: *hurries || self.is_step_waiting(),
+            is_degraded: missing.is_some(),
         };
         let own = &mut self.members[member];
         if own.inside > 0 || !own.device.has_room() {
             return None;
         }
-        let write = match destaging.step(&state, member) {
-            Step::Read => return own.next(now),
-            Step::Write => own.writes.oldest(),
-            Step::BeginBatch => {
-                self.turn = 1 - member;
-                own.begin_batch(now, &destaging)
+        let writes = &mut self.placement.sides[member].writes;
+        let write = match destaging.choose(&state, member) {
+            Choice::Read => return own.next(now),
+            Choice::Write => writes.take_oldest(),
+            Choice::BeginBatch => {
+                self.placement.turn = 1 - member;
+                writes.begin_batch(now, destaging.batch, destaging.order, &own.device);
+                own.meter.begin_batch(now);
+                writes.next_of_batch(now, &own.device)
             }
-            Step::OfBatch => own.writes.of_batch(now, &own.device),
-            Step::Nothing => None,
+            Choice::ContinueBatch => writes.next_of_batch(now, &own.device),
+            Choice::Wait => None,
         };
-        own.accepted(write?)
+        let write = write?;
+        if own.device.accepts(&write.request) {
+            return Some(write.request);
+        }
+        own.queue.put_back(write);
+        None
     }
 
-    /// Submits a command to a member.
-    fn send(&mut self, member: usize, now: Instant, command: &Request) {
-        let taken = self.members[member].device.submit(now, *command);
-        assert_eq!(taken, Ok(()), "a device that accepts refused {command:?}");
-        let (id, index) = parent_of(command.id);
-        let Some(parent) = self.parents.get_mut(id) else {
-            panic!("{command:?} has no parent");
-        };
-        self.members[member].begin(now, command);
-        parent.has_begun = true;
-        let own = &mut parent.copies[member];
-        if own.queued > 1 {
-            parent.taken_early.insert(index);
+    /// Removes a copy from the queue of its member.
+    fn withdraw_copy(&mut self, id: u64, now: Instant) {
+        let part = self.parts.remove(id);
+        let member = part.member();
+        if let Some(parent) = part.parent.and_then(|id| self.parents.get_mut(id)) {
+            parent.state.parts[member] = None;
+            parent.left -= 1;
         }
-        own.queued -= 1;
-        own.inside += 1;
-        if parent.request.op.is_read() && parent.copies[1 - member].queued > 0 {
-            self.withdraw(1 - member, id, now);
+        for index in 0..part.waiting {
+            let is_taken = self.take_waiting(member, child_id(id, index));
+            assert!(is_taken, "a command of copy {id} is lost");
         }
+        self.placement.sides[member].load -= 1;
+        self.count_waiting(member, now);
     }
 
-    /// Takes a copy that waits out of a member's queue.
-    fn withdraw(&mut self, member: usize, parent: u64, now: Instant) {
-        let Some(copies) = self
-            .parents
-            .get_mut(parent)
-            .map(|parent| &mut parent.copies)
-        else {
-            return;
-        };
-        let count = std::mem::take(&mut copies[member].queued);
-        let member = &mut self.members[member];
-        for index in 0..count {
-            let taken = member.take(child_id(parent, index));
-            assert!(taken.is_some(), "a copy of {parent} is lost");
+    /// Removes the command `id` from the queues of a member. Returns true if it waited there.
+    fn take_waiting(&mut self, member: usize, id: u64) -> bool {
+        let own = &mut self.members[member];
+        if own.take(id).is_some() {
+            return true;
         }
-        member.load -= 1;
-        member.count_waiting(now);
-    }
-
-    /// Notes that a member has completed a command.
-    fn note(&mut self, member: usize, mut done: Completion) {
-        self.members[member].end(&done);
-        let (id, index) = parent_of(done.request.id);
-        let Some(parent) = self.parents.get_mut(id) else {
-            panic!("{done:?} has no parent");
-        };
-        let piece = self.layout.piece(&parent.request, member, index);
-        let before = piece.map_or(0, |(before, _)| before.0);
-        if let Status::MediumError { offset } = &mut done.status {
-            *offset += before as u16;
+        let Side {
+            reserve, writes, ..
+        } = &mut self.placement.sides[member];
+        if writes.take(id).is_some() {
+            own.writes_waiting -= 1;
+            return true;
         }
-        if !parent.copies[member].note(done.status) {
-            return;
-        }
-        self.members[member].load -= 1;
-        let copy = parent.lifted(member, done);
-        if parent.rebuilds {
-            self.go_on_rebuilding(id, &copy);
-        } else if parent.request.op.is_read() {
-            self.end_read(id, member, copy);
-        } else {
-            self.end_copy(id, member, copy);
-        }
+        let reserve = reserve.as_mut();
+        reserve.is_some_and(|reserve| reserve.take(id, &own.device).is_some())
     }
 
     /// A copy of a write or flush has ended.
-    fn end_copy(&mut self, id: u64, member: usize, mut copy: Completion) {
-        let Some(parent) = self.parents.get_mut(id) else {
+    fn end_copy(&mut self, id: u64, done: &Completion) {
+        let part = self.parts.remove(id);
+        let member = part.member();
+        let Some(request) = part.parent else {
             return;
         };
-        let is_last = parent.copies[1 - member].is_over();
-        let is_enough = self.writes == Writes::First && parent.request.op == Op::Write;
-        let succeeds = copy.status.is_success();
-        if is_last && !(is_enough && succeeds) {
-            let [one, other] = parent.copies.map(|copy| copy.status);
-            copy.status = parent::graver(one, other);
+        let Some(parent) = self.parents.get_mut(request) else {
+            return;
+        };
+        parent.left -= 1;
+        parent.state.parts[member] = None;
+        parent.state.ended[member] = part.status;
+        let is_last = parent.state.parts[1 - member].is_none();
+        let may_suffice =
+            self.placement.writes == WriteCompletion::First && parent.request.op == Op::Write;
+        let suffices = may_suffice && part.status.is_success();
+        let mut status = part.status;
+        if is_last && !suffices {
+            let [one, other] = parent.state.ended;
+            status = more_severe(one, other);
         }
-        let is_due = !parent.is_reported && (is_last || (is_enough && succeeds));
+        let is_due = !parent.is_reported && (is_last || suffices);
         parent.is_reported |= is_due;
+        let completion = Completion {
+            request: parent.request,
+            arrived: parent.arrived,
+            at: part.since,
+            breakdown: part.spent,
+            outcome: done.outcome,
+            status,
+        };
         if is_last {
-            self.finish(id, is_due.then_some(copy));
+            self.finish(request, is_due.then_some(completion));
         } else if is_due {
             self.reported += 1;
-            self.due.push_back(copy);
+            self.due.push_back(completion);
         }
     }
 
-    /// Forgets a request of which no copy is left.
-    fn finish(&mut self, id: u64, completion: Option<Completion>) {
-        let parent = self.parents.remove(id);
-        if completion.is_none() && parent.is_reported {
-            self.reported -= 1;
+    /// A request loses its copy in a slot whose member has just failed.
+    fn lose_copy(&mut self, request: u64, slot: usize, now: Instant) {
+        let Some(parent) = self.parents.get_mut(request) else {
+            return;
+        };
+        // The status of a copy that has ended is gone with the member.
+        parent.state.ended[slot] = Status::Good;
+        let Some(id) = parent.state.parts[slot].take() else {
+            return;
+        };
+        let read = parent.request;
+        if let Some(other) = parent.state.parts[1 - slot] {
+            parent.left -= 1;
+            self.parts.remove(id);
+            return self.prefer(1 - slot, other);
         }
-        if self.failing.is_some() {
-            self.count_served();
+        let commands = self.copy_commands(1 - slot, &read);
+        let Some(part) = self.parts.get_mut(id) else {
+            return;
+        };
+        if read.op.is_read() && part.failed.is_none() && !part.is_aborted {
+            part.restart(commands);
+            self.move_copy(request, id, slot);
+            return self.start_copy(id, now);
         }
-        self.due.extend(completion);
-        self.gate.leave(id);
-    }
-
-    /// The earliest event and its member; the first member if both have one at the same instant.
-    #[inline]
-    fn earliest(&self) -> Option<(Instant, usize)> {
-        let events = self.members.iter().zip(0..);
-        let events =
-            events.filter_map(|(member, index)| Some((member.device.next_event()?, index)));
-        events.min()
+        let status = match part.failed {
+            _ if part.is_aborted => Some(Status::Aborted),
+            failed => failed.filter(|_| read.op.is_read()),
+        };
+        self.parts.remove(id);
+        // The other member has written it, or could not.
+        let other = self.parents.get(request);
+        let other = other.map_or(Status::Good, |parent| parent.state.ended[1 - slot]);
+        self.finish_unserved(request, status.unwrap_or(other), now);
     }
 }
 
-/// A member with nothing to do.
-fn member(device: BoxedDevice, mirroring: &Mirroring) -> Result<Member, Unknown> {
-    let policy = || tower::policy(&mirroring.policy, &device);
+impl Placement for Pair {
+    type State = Copies;
+
+    fn capacity(array: &Mirror) -> SectorCount {
+        array.members[0].device.capacity()
+    }
+
+    fn check(array: &Mirror, request: &Request) -> Result<(), Refused> {
+        array.members[0].device.check(request)
+    }
+
+    fn block_at(array: &Mirror, member: usize, start: Lbn) -> Option<Lbn> {
+        let layout = &array.placement.layout;
+        Some(Lbn(layout.position(member, start.0)))
+    }
+
+    fn serve(array: &mut Mirror, id: u64, now: Instant) {
+        let Some(request) = array.parents.get(id).map(|parent| parent.request) else {
+            return;
+        };
+        let serves = [0, 1].map(|slot| !array.may_fail || array.serves(slot, &request));
+        if !request.op.is_read() || serves != [true; 2] {
+            for member in (0..2).filter(|member| serves[*member]) {
+                array.give(id, member, now);
+            }
+        } else if let Some(member) = array.route(&request, now) {
+            array.give(id, member, now);
+        } else {
+            array.share(id, &request, now);
+        }
+    }
+
+    fn start(array: &mut Mirror, part: u64, now: Instant) {
+        array.start_copy(part, now);
+    }
+
+    fn sent(array: &mut Mirror, member: usize, id: u64, index: usize, now: Instant) {
+        let Some(part) = array.parts.get_mut(id) else {
+            return;
+        };
+        if part.waiting > 0 {
+            part.taken_early.insert(index);
+        }
+        let Some(parent) = part.parent.and_then(|id| array.parents.get(id)) else {
+            return;
+        };
+        if parent.request.op.is_read()
+            && let Some(other) = parent.state.parts[1 - member]
+        {
+            array.withdraw_copy(other, now);
+        }
+    }
+
+    fn feed(array: &mut Mirror, member: usize, now: Instant) {
+        array.feed_pair(now);
+        array.note_event(member);
+    }
+
+    fn feed_all(array: &mut Mirror, now: Instant) {
+        array.feed_pair(now);
+    }
+
+    fn complete(array: &mut Mirror, member: usize, done: &Completion) {
+        let own = &mut array.members[member];
+        if own.inside == 0 && array.placement.sides[member].writes.end_batch() {
+            own.meter.end_batch(done.at);
+        }
+        array.settle(member, done);
+    }
+
+    fn end_step(array: &mut Mirror, id: u64, done: &Completion) {
+        let Some(part) = array.parts.get(id) else {
+            return;
+        };
+        array.placement.sides[part.member()].load -= 1;
+        let is_read = part.commands[0].op.is_read();
+        match part.parent {
+            None => array.end_step(id, done.at),
+            Some(_) if is_read => array.end_read(id, done),
+            Some(_) => array.end_copy(id, done),
+        }
+    }
+
+    fn withdraw(array: &mut Mirror, request: u64, now: Instant) {
+        let parent = array.parents.get(request);
+        let parts = parent.map_or([None; 2], |parent| parent.state.parts);
+        for part in parts.into_iter().flatten() {
+            array.withdraw_copy(part, now);
+        }
+    }
+
+    /// Only a read at its first member.
+    fn abortable(array: &Mirror, request: u64) -> Option<u64> {
+        let parent = array.parents.get(request)?;
+        let id = match parent.state.parts {
+            [Some(id), None] | [None, Some(id)] if parent.request.op.is_read() => id,
+            _ => return None,
+        };
+        let part = array.parts.get(id)?;
+        let is_single = part.waiting == 0 && part.inside() == 1;
+        (is_single && part.failed.is_none()).then_some(id)
+    }
+
+    fn fail(array: &mut Mirror, Failure { member: slot, at }: Failure) {
+        let pair = &mut array.placement;
+        if pair.missing.is_some() {
+            let lost = Lost {
+                at,
+                first: Lbn(pair.rebuilt),
+                blocks: SectorCount(pair.sectors - pair.rebuilt),
+            };
+            if array.parts.find(|part| part.parent.is_none()).is_some() {
+                // The step of the rebuild that ends here counts as a request.
+                array.failures.served();
+            }
+            array.failures.lose(lost);
+            return array.end_all(at);
+        }
+        (pair.missing, pair.rebuilt) = (Some(slot), 0);
+        let steps = pair.sectors.div_ceil(pair.unit);
+        if array.take_out(slot, at) {
+            array.failures.begin_rebuild(at, steps);
+        }
+        array.placement.sides[slot] = array.placement.spare_side.take().unwrap_or_default();
+        for id in array.in_order() {
+            array.lose_copy(id, slot, at);
+        }
+        array.release(at);
+        array.feed_pair(at);
+    }
+
+    fn rebuild_blocks(array: &Mirror) -> Range<u64> {
+        let pair = &array.placement;
+        pair.rebuilt..pair.sectors.min(pair.rebuilt + pair.unit)
+    }
+
+    fn rebuild(array: &mut Mirror, now: Instant) {
+        let Some(slot) = array.placement.missing else {
+            return;
+        };
+        let blocks = Self::rebuild_blocks(array);
+        let layout = &array.placement.layout;
+        let plan = Plan {
+            begin: layout.commands(1 - slot, Op::Read, blocks.clone()),
+            follow: layout.commands(slot, Op::Write, blocks.clone()),
+            blocks,
+            ..Plan::default()
+        };
+        array.enter(Part::new(None, now, plan), now);
+    }
+
+    fn rebuilt(array: &mut Mirror, blocks: Range<u64>) {
+        let pair = &mut array.placement;
+        pair.rebuilt = blocks.end;
+        if pair.rebuilt == pair.sectors {
+            pair.missing = None;
+        }
+    }
+}
+
+/// Checks that the members know what the routing and the order of batches need.
+fn check_knowledge(members: &[BoxedDevice; 2], config: &MirrorConfig) -> Result<(), Unknown> {
+    let check = |name, needed| {
+        let mut members = members.iter();
+        members.try_for_each(|member| member.check_knowledge(name, needed))
+    };
+    if let ReadDispatch::Routed(routing) = config.reads
+        && let Some((needed, name)) = routing.rehearsed()
+    {
+        assert_eq!(config.policy.to_string(), needed, "behind {name}");
+        check(name, Knowledge::Times)?;
+    }
+    if let Some(destaging) = config.destaging {
+        assert_eq!(config.reads, ReadDispatch::Shared, "with destaging");
+        assert_eq!(config.writes, WriteCompletion::Both, "with destaging");
+        let (needed, name) = destaging.order.needed();
+        check(name, needed)?;
+    }
+    Ok(())
+}
+
+/// Creates an idle member with its side.
+fn new_member(device: BoxedDevice, config: &MirrorConfig) -> Result<(Member, Side), Unknown> {
+    let policy = || tower::policy(&config.policy, &device);
     let has_reserve = matches!(
-        mirroring.reads,
-        Reads::Divided {
+        config.reads,
+        ReadDispatch::Divided {
             relaxed: Some(_),
             ..
         }
     );
     let reserve = has_reserve.then(policy).transpose()?;
     let policy = policy()?;
-    Ok(Member {
+    let side = Side {
         reserve: reserve.map(CommandQueue::new),
-        ..Member::new(device, policy)
-    })
+        ..Side::default()
+    };
+    Ok((Member::new(device, policy), side))
 }
 
-/// What a pair remembers if its members fail.
-fn failing(
-    spare: Option<BoxedDevice>,
-    sectors: SectorCount,
-    mirroring: &Mirroring,
-) -> Result<Option<Failing>, Unknown> {
-    let Mirroring {
-        failures, rebuild, ..
-    } = mirroring;
-    assert_eq!(
-        spare.is_some(),
-        rebuild.is_some(),
-        "a spare is for a rebuild"
-    );
-    assert!(failures.iter().all(|failure| failure.member < 2));
-    if failures.is_empty() {
-        assert!(rebuild.is_none(), "a rebuild");
-        return Ok(None);
-    }
-    let spare = spare.map(|device| {
-        assert_eq!(sectors, device.capacity(), "members of unequal capacity");
-        member(device, mirroring)
-    });
-    let share = rebuild.map(|rebuild| rebuild.share_fraction);
-    let unit = rebuild.map_or(SectorCount(1), |rebuild| rebuild.unit);
-    assert!(unit.0 > 0, "steps of no blocks");
-    let failures = Failures::new(failures, share);
-    let spare = spare.transpose()?;
-    Ok(Some(Failing::new(failures, spare, sectors, unit)))
-}
-
-/// A starting angle of the platter that depends on `seed` alone: the spindles of two members are
-/// not synchronised.
+/// Returns a starting angle of the platter that depends on `seed` alone: the spindles of two
+/// members are not synchronised.
 pub fn starting_angle(seed: u64) -> Angle {
     Angle::from_raw(generator(seed, 0, Purpose::Spindle).next_u64())
 }

@@ -1,40 +1,40 @@
 //! A non-volatile write cache in front of a device.
 //!
 //! # What it does
-//! A write completes once its data are in the cache, and then goes to the device behind: it is
-//! destaged. The device decides when: by the policy of a queue, which may prefer reads, or in
-//! batches, if it is a mirrored pair with a scheme of [`Destaging`]. A read of blocks that are all
-//! in the cache completes at once; any other goes to the device, and the cache adds what it has. A
-//! block leaves the cache when the device has written it.
+//! A write completes once its data are in the cache, and is then destaged to the backing device,
+//! which orders destages by the policy of a queue, which may prefer reads, or in batches, if it is a
+//! mirrored pair with a [`DestageConfig`]. A read of blocks that are all in the cache completes at
+//! once; any other goes to the device, and the cache adds the blocks that it has. A block leaves the
+//! cache when the device has written it.
 //!
 //! A write of blocks whose destage still waits replaces it: they are written once. If their destage
-//! has begun, they are destaged again after it ends, so that the newest data are the last to be
-//! written. Destages that touch are written as one up to the size [`Caching::merge`].
+//! has begun, they are destaged again after it ends, so that the newest data are written last.
+//! Adjacent destages are written as one up to the size [`NvCacheConfig::merge`].
 //!
 //! When the cache is full, writes wait for room in their order of arrival; the wait is part of
-//! their queue time. A write larger than the cache goes past it, and completes when the device has
+//! their queue time. A write larger than the cache bypasses it, and completes when the device has
 //! written it.
 //!
 //! Data in the cache are safe, so a flush completes at once, and so does a write with force unit
-//! access. A battery that fails ([`Caching::battery_fails`]) ends that: from then on a write
-//! completes when the device has written it, a flush when all that was in the cache before it is
-//! written, and batches are not waited for.
+//! access. Once the battery has failed ([`NvCacheConfig::battery_fails`]), a write completes when the
+//! device has written it, a flush when all earlier data in the cache have been written, and writes do
+//! not wait for full batches.
 //!
 //! An ordered request waits here until all others have completed, and those that arrive meanwhile
 //! wait for it.
 //!
 //! # Cost
-//! A logarithm of the number of extents in the cache for each request.
+//! Logarithmic in the number of extents in the cache for each request.
 //!
 //! # When it is bad
-//! Data of a destage that fails are lost: the device behind has tried again where it can, and the
-//! cache only counts it. A block that is overwritten again and again, each time before its destage
-//! begins, stays in the cache.
+//! Data of a destage that fails are lost: the device has retried where it can, and the cache only
+//! counts it. A block that is overwritten again and again, each time before its destage begins, stays
+//! in the cache.
 //!
 //! # Origin
 //! liu05 chapter 8; overwriting, the limit on size, merging and the battery go beyond it.
 //!
-//! [`Destaging`]: crate::mirror::Destaging
+//! [`DestageConfig`]: crate::mirror::DestageConfig
 
 mod dirty;
 
@@ -42,6 +42,7 @@ use std::collections::VecDeque;
 use std::iter;
 use std::ops::Range;
 
+use crate::array::{blocks_of, overlaps};
 use crate::device::{
     CacheWork, Children, Completion, Device, Outcome, Part, Refused, Status, Work,
 };
@@ -52,51 +53,51 @@ use crate::sched::Pending;
 use crate::stats::OverTime;
 use crate::tower::BoxedDevice;
 use crate::units::{Bytes, Instant, Lbn, SectorCount};
-use dirty::{Dirty, overlap};
+use dirty::Dirty;
 
 /// The parameters of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Caching {
-    /// The most blocks that it holds, at least one.
+pub struct NvCacheConfig {
+    /// The maximum number of blocks that it holds, at least one.
     pub size: SectorCount,
-    /// Destages that touch are written as one of at most this size, if they are to be merged.
+    /// The maximum size of a destage that is merged from adjacent ones; `None` merges none.
     pub merge: Option<SectorCount>,
-    /// When the battery fails, if it does.
+    /// The time at which the battery fails, if it does.
     pub battery_fails: Option<Instant>,
 }
 
-/// What stands behind a cache.
-pub enum Behind {
+/// The device whose writes a cache holds.
+pub enum CacheBacking {
     /// Any device.
     Device(BoxedDevice),
-    /// A mirrored pair, which the cache can tell not to wait for full batches.
+    /// A mirrored pair, which the cache can ask not to wait for full batches.
     Pair(Box<Mirror>),
 }
 
-/// What a child is.
+/// A request to the backing device.
 enum Child {
-    /// A read that the cache could not serve, or a flush that continues.
+    /// A read that the cache could not serve, or a flush that is passed on.
     Passed(Pending),
-    /// A destage of the blocks from this one on.
+    /// A destage of the blocks that begin with this one.
     Destage(u64),
 }
 
-/// A device behind a non-volatile write cache; see the module's documentation.
+/// A device with a non-volatile write cache; see the [module](self).
 pub struct NvCache {
-    caching: Caching,
-    behind: Behind,
+    config: NvCacheConfig,
+    backing: CacheBacking,
     dirty: Dirty,
     children: Children<Child>,
     /// Children that the device does not take yet.
     queued: VecDeque<Request>,
     /// Writes that wait for room.
     full: VecDeque<Pending>,
-    /// Writes that complete when the device behind has written them.
+    /// The number of writes that complete when the device has written them.
     through: usize,
     /// Flushes that wait until the cache is empty.
     flushes: Vec<Pending>,
     gate: Gate,
-    /// Requests that have begun and not completed.
+    /// The number of requests that have begun and not completed.
     outstanding: usize,
     is_hurrying: bool,
     due: VecDeque<Completion>,
@@ -106,11 +107,11 @@ pub struct NvCache {
 }
 
 impl NvCache {
-    /// An empty cache in front of `behind`.
-    pub fn new(behind: Behind, caching: Caching) -> Self {
+    /// Creates an empty cache in front of `backing`.
+    pub fn new(backing: CacheBacking, config: NvCacheConfig) -> Self {
         Self {
-            caching,
-            behind,
+            config,
+            backing,
             dirty: Dirty::default(),
             children: Children::default(),
             queued: VecDeque::new(),
@@ -127,17 +128,17 @@ impl NvCache {
         }
     }
 
-    /// Whether the device behind does not have the newest data of a block yet.
+    /// Returns true if the backing device does not have the newest data of a block yet.
     pub fn holds(&self, block: Lbn) -> bool {
         self.dirty.covers(&(block.0..block.0 + 1))
     }
 
-    /// Whether the battery has failed by `now`.
+    /// Returns true if the battery has failed by `now`.
     fn has_failed(&self, now: Instant) -> bool {
-        self.caching.battery_fails.is_some_and(|at| at <= now)
+        self.config.battery_fails.is_some_and(|at| at <= now)
     }
 
-    /// Begins what no ordered request holds back any more.
+    /// Begins the requests that no ordered request holds back any longer.
     fn release(&mut self, now: Instant) {
         while let Some(pending) = self.gate.release(self.outstanding == 0) {
             self.begin(now, pending);
@@ -159,14 +160,14 @@ impl NvCache {
 
     /// Serves a read, or passes it on.
     fn read(&mut self, now: Instant, pending: Pending) {
-        if self.dirty.covers(&extent(&pending.request)) {
+        if self.dirty.covers(&blocks_of(&pending.request)) {
             self.work.hits += 1;
             return self.complete(now, pending, Outcome::Hit, Status::Good);
         }
         self.pass(now, pending);
     }
 
-    /// Gives a request to the device behind.
+    /// Passes a request on to the device.
     fn pass(&mut self, now: Instant, pending: Pending) {
         let id = self.children.insert(Child::Passed(pending));
         let mut request = pending.request;
@@ -178,14 +179,14 @@ impl NvCache {
         self.submit(now, request);
     }
 
-    /// Takes a write in, unless there is no room.
+    /// Takes in a write, unless there is no room.
     fn write(&mut self, now: Instant, pending: Pending) {
-        let size = self.caching.size.0;
+        let size = self.config.size.0;
         let sectors = pending.request.sectors.0;
         if sectors <= size && self.dirty.blocks() + sectors > size {
             return self.wait_for_room(now, pending);
         }
-        let blocks = extent(&pending.request);
+        let blocks = blocks_of(&pending.request);
         if sectors > size || self.has_failed(now) {
             self.through += 1;
             self.destage(now, blocks, vec![pending]);
@@ -221,11 +222,11 @@ impl NvCache {
         }
     }
 
-    /// Sends `blocks` to the device behind; `parents` complete when it has written them.
+    /// Sends `blocks` to the device; `parents` complete when it has written them.
     fn destage(&mut self, now: Instant, blocks: Range<u64>, mut parents: Vec<Pending>) {
         let mut united = blocks.clone();
         let mut near = self.dirty.sent_near(&blocks);
-        near.retain(|(sent, _)| overlap(sent, &blocks) || self.is_merged(sent, &blocks));
+        near.retain(|(sent, _)| overlaps(sent, &blocks) || self.is_merged(sent, &blocks));
         let mut is_free = true;
         for (sent, child) in near {
             let both = united.start.min(sent.start)..united.end.max(sent.end);
@@ -235,7 +236,7 @@ impl NvCache {
                 parents.splice(0..0, taken.into_iter().flat_map(|sent| sent.parents));
                 self.work.overwritten += common(&sent, &blocks);
                 united = both;
-            } else if overlap(&sent, &united) {
+            } else if overlaps(&sent, &united) {
                 is_free = false;
             }
         }
@@ -247,28 +248,25 @@ impl NvCache {
         self.count(now);
     }
 
-    /// Whether a destage of `sent` becomes one with that of `blocks`, which it touches.
+    /// Returns true if a destage of `sent` is merged with that of `blocks`, which is adjacent.
     fn is_merged(&self, sent: &Range<u64>, blocks: &Range<u64>) -> bool {
         let both = blocks.end.max(sent.end) - blocks.start.min(sent.start);
-        self.caching.merge.is_some_and(|max| both <= max.0)
+        self.config.merge.is_some_and(|max| both <= max.0)
     }
 
-    /// Takes a destage back from the device behind, if it has not begun.
+    /// Takes a destage back from the device, if it has not begun.
     fn take_back(&mut self, now: Instant, child: u64) -> bool {
         let queued = self.queued.iter().position(|request| request.id == child);
-        if let Some(index) = queued {
-            self.queued.remove(index);
-        } else if !self.behind.device_mut().abort(now, child) {
-            return false;
-        } else {
-            // Its completion follows, and finds nothing of it.
-            return true;
-        }
+        let Some(index) = queued else {
+            // If it is aborted, its completion follows, and finds nothing of it.
+            return self.backing.device_mut().abort(now, child);
+        };
+        self.queued.remove(index);
         self.children.remove(child);
         true
     }
 
-    /// Gives a destage to the device behind: the first part of it if it is too large for a command.
+    /// Sends a destage to the device: the first part of it if it is too large for a command.
     fn send(&mut self, now: Instant, blocks: &Range<u64>, mut parents: Vec<Pending>) {
         let end = blocks.end.min(blocks.start + Request::MAX_SECTORS.0);
         if end < blocks.end {
@@ -287,19 +285,16 @@ impl NvCache {
 
     /// Submits a child, or lets it wait until the device takes it.
     fn submit(&mut self, now: Instant, child: Request) {
-        let device = self.behind.device_mut();
-        if self.queued.is_empty() && device.accepts(&child) {
-            let taken = device.submit(now, child);
-            assert_eq!(taken, Ok(()), "a device that accepts refused {child:?}");
-        } else {
-            self.queued.push_back(child);
+        self.queued.push_back(child);
+        if self.queued.len() == 1 {
+            self.feed(now);
         }
     }
 
-    /// Submits what waits, as far as the device takes it.
+    /// Submits the children that wait, as far as the device takes them.
     fn feed(&mut self, now: Instant) {
         while let Some(child) = self.queued.pop_front() {
-            let device = self.behind.device_mut();
+            let device = self.backing.device_mut();
             if !device.accepts(&child) {
                 self.queued.push_front(child);
                 return;
@@ -309,7 +304,7 @@ impl NvCache {
         }
     }
 
-    /// Notes that a child has completed.
+    /// Handles the completion of a child.
     fn note(&mut self, done: &Completion) {
         match self.children.remove(done.request.id) {
             Child::Passed(parent) => self.lift(parent, done, done.status),
@@ -317,7 +312,7 @@ impl NvCache {
         }
     }
 
-    /// Notes that a destage has ended; of one that was taken back nothing is left.
+    /// Ends a destage; of one that was taken back nothing is left.
     fn end_destage(&mut self, start: u64, done: &Completion) {
         let Some(sent) = self.dirty.ended(start, done.request.id) else {
             return;
@@ -326,10 +321,11 @@ impl NvCache {
         self.work.destages += 1;
         self.work.failed += u64::from(!done.status.is_success());
         for parent in sent.parents {
-            let status = of_part(done.status, start, &parent.request);
-            let ended = match status.is_success() {
-                true => self.dirty.attach(parent),
-                false => Err(parent),
+            let status = status_in_destage(done.status, start, &parent.request);
+            let ended = if status.is_success() {
+                self.dirty.attach(parent)
+            } else {
+                Err(parent)
             };
             if let Err(parent) = ended {
                 self.through -= 1;
@@ -345,12 +341,12 @@ impl NvCache {
         self.admit_waiting(now);
     }
 
-    /// Takes in the writes that wait for room, as far as there is room.
+    /// Takes in the writes that wait for room, as far as it suffices.
     fn admit_waiting(&mut self, now: Instant) {
         while let Some(next) = self.full.front() {
-            let room = self.caching.size.0.saturating_sub(self.dirty.blocks());
+            let room = self.config.size.0.saturating_sub(self.dirty.blocks());
             let sectors = next.request.sectors.0;
-            if sectors <= self.caching.size.0 && sectors > room {
+            if sectors <= self.config.size.0 && sectors > room {
                 return;
             }
             if let Some(next) = self.full.pop_front() {
@@ -360,18 +356,18 @@ impl NvCache {
         self.hurry(now);
     }
 
-    /// Tells a pair whether the cache has to be emptied.
+    /// Asks a pair not to wait for full batches while the cache has to be emptied.
     fn hurry(&mut self, now: Instant) {
         let hurries = !self.full.is_empty() || self.through > 0 || self.has_failed(now);
         if hurries != self.is_hurrying
-            && let Behind::Pair(pair) = &mut self.behind
+            && let CacheBacking::Pair(pair) = &mut self.backing
         {
             pair.hurry(now, hurries);
         }
         self.is_hurrying = hurries;
     }
 
-    /// Completes a request that did not need the device, or not this time.
+    /// Completes a request without the device.
     fn complete(&mut self, now: Instant, pending: Pending, outcome: Outcome, status: Status) {
         let Pending { request, arrived } = pending;
         let unserved = Completion::unserved(request, arrived, now, status);
@@ -405,20 +401,20 @@ impl NvCache {
         self.due.push_back(completion);
     }
 
-    /// Counts the blocks in the cache from now on.
+    /// Records the number of blocks in the cache from now on.
     fn count(&mut self, now: Instant) {
         self.at = now;
         self.blocks.set(now, self.dirty.blocks());
     }
 
-    /// When the battery fails, if that changes anything.
+    /// Returns when the battery fails, if that changes anything.
     fn battery_event(&self) -> Option<Instant> {
         let changes = !self.is_hurrying && !self.dirty.is_empty();
-        self.caching.battery_fails.filter(|_| changes)
+        self.config.battery_fails.filter(|_| changes)
     }
 }
 
-impl Behind {
+impl CacheBacking {
     fn device(&self) -> &dyn Device {
         match self {
             Self::Device(device) => device,
@@ -436,15 +432,15 @@ impl Behind {
 
 impl Device for NvCache {
     fn capacity(&self) -> SectorCount {
-        self.behind.device().capacity()
+        self.backing.device().capacity()
     }
 
     fn sector_size(&self) -> Bytes {
-        self.behind.device().sector_size()
+        self.backing.device().sector_size()
     }
 
     fn check(&self, request: &Request) -> Result<(), Refused> {
-        self.behind.device().check(request)
+        self.backing.device().check(request)
     }
 
     fn has_room(&self) -> bool {
@@ -464,7 +460,7 @@ impl Device for NvCache {
 
     fn next_event(&self) -> Option<Instant> {
         let due = self.due.front().map(|completion| completion.at);
-        let inside = self.behind.device().next_event();
+        let inside = self.backing.device().next_event();
         let battery = self.battery_event();
         [due, battery, inside].into_iter().flatten().min()
     }
@@ -478,7 +474,7 @@ impl Device for NvCache {
             if self.battery_event().is_some_and(|fails| fails <= at) {
                 self.hurry(at);
             }
-            if let Some(done) = self.behind.device_mut().advance(at) {
+            if let Some(done) = self.backing.device_mut().advance(at) {
                 self.note(&done);
                 self.release(at);
             }
@@ -513,7 +509,7 @@ impl Device for NvCache {
         };
         let queued = self.queued.iter().position(|request| request.id == child);
         let Some(index) = queued else {
-            return self.behind.device_mut().abort(now, child);
+            return self.backing.device_mut().abort(now, child);
         };
         self.queued.remove(index);
         if let Child::Passed(pending) = self.children.remove(child) {
@@ -523,7 +519,7 @@ impl Device for NvCache {
         true
     }
 
-    /// The cache, and the parts of the device behind it.
+    /// Reports on the cache, and on the parts of the backing device.
     fn parts(&self, now: Instant) -> Vec<Part> {
         let own = Part {
             name: String::new(),
@@ -533,32 +529,26 @@ impl Device for NvCache {
                 ..self.work.clone()
             }),
         };
-        let inner = self.behind.device().parts(now);
+        let inner = self.backing.device().parts(now);
         iter::once(own).chain(inner).collect()
     }
 }
 
-/// How a request ends that is part of a destage, which began at `start` and ended with `status`.
-fn of_part(status: Status, start: u64, request: &Request) -> Status {
+/// Returns the status of a request in a destage that began at `start` and ended with `status`.
+fn status_in_destage(status: Status, start: u64, request: &Request) -> Status {
     let Status::MediumError { offset } = status else {
         return status;
     };
     // The blocks before the bad one were written.
     let bad = start + u64::from(offset);
-    match request.end().0 <= bad {
-        true => Status::Good,
-        false => Status::MediumError {
-            offset: bad.saturating_sub(request.start.0) as u16,
-        },
+    if request.end().0 <= bad {
+        return Status::Good;
     }
+    let offset = bad.saturating_sub(request.start.0) as u16;
+    Status::MediumError { offset }
 }
 
-/// The blocks of a request.
-fn extent(request: &Request) -> Range<u64> {
-    request.start.0..request.end().0
-}
-
-/// The number of blocks that two ranges have in common.
+/// Returns the number of blocks that two ranges have in common.
 fn common(one: &Range<u64>, other: &Range<u64>) -> u64 {
     let end = one.end.min(other.end);
     end.saturating_sub(one.start.max(other.start))

@@ -35,7 +35,7 @@ impl Device for Belt {
     }
 
     fn abort(&mut self, now: Instant, id: u64) -> bool {
-        // Only the newest waits alone behind the others.
+        // Only the newest command can be aborted.
         let is_newest = self
             .inside
             .back()
@@ -108,9 +108,9 @@ const FOR_TWO_DISKS: [(u16, u64, u64); 5] =
     [(0, 0, 10), (0, 0, 10), (1, 0, 5), (1, 0, 1), (1, 0, 2)];
 
 #[derive(Default)]
-struct Seen(Vec<(u64, u16, u64, u64)>);
+struct SeenRequests(Vec<(u64, u16, u64, u64)>);
 
-impl Observer for Seen {
+impl Observer for SeenRequests {
     fn arrived(&mut self, _: Instant, _: &Request) {}
 
     fn completed(&mut self, done: &Completion) {
@@ -136,7 +136,7 @@ fn each_disk_has_a_queue_of_its_own() {
     let arrivals = (0..)
         .zip(asked)
         .map(|(id, (unit, start, sectors))| (Instant::START, request(id, unit, start, sectors)));
-    let mut seen = Seen::default();
+    let mut seen = SeenRequests::default();
     let mut disks = belts(3);
     engine::run(&mut disks, &mut Open::new(arrivals), &mut seen).unwrap();
     let expected = [
@@ -186,7 +186,7 @@ fn a_request_that_its_disk_does_not_take_yet_stays_the_next_of_a_common_queue() 
     };
     let arrivals = at_start.map(|request| (Instant::START, request));
     let arrivals = arrivals.chain([(Instant::from_ns(12_000), head)]);
-    let mut seen = Seen::default();
+    let mut seen = SeenRequests::default();
     engine::run(&mut common_queue(), &mut Open::new(arrivals), &mut seen).unwrap();
     let completed: Vec<_> = seen.0.iter().map(|&(id, _, _, at)| (id, at)).collect();
     assert_eq!(

@@ -1,5 +1,5 @@
-//! A shadow copy of the data behind a non-volatile cache: whatever has been acknowledged is in the
-//! cache or on every disk, at any time, and on the disks once the cache has been emptied. Disks of
+//! A shadow copy of the data under a non-volatile cache: all acknowledged data are in the cache or on
+//! every disk, at any time, and on the disks once the cache has been emptied. Disks of
 //! pairs fail, and are rebuilt on a spare.
 //!
 //! Requests carry no data, so each write has a number instead. A disk notes the newest numbers of
@@ -8,10 +8,12 @@
 
 use std::sync::{Arc, Mutex};
 
+use diskarm_core::device::Failure;
 use diskarm_core::device::{Completion, Device, Outcome, RedundancyWork, Refused, Status, Work};
-use diskarm_core::mirror::{BatchOrder, Destaging, Mirror, Mirroring, Reads, Rebuilding, Scheme};
-use diskarm_core::nvcache::{Behind, Caching, NvCache};
-use diskarm_core::redundancy::Failure;
+use diskarm_core::mirror::{
+    BatchOrder, DestageConfig, DestageScheme, Mirror, MirrorConfig, ReadDispatch, RebuildConfig,
+};
+use diskarm_core::nvcache::{CacheBacking, NvCache, NvCacheConfig};
 use diskarm_core::request::{Op, Ordering, Priority, Request};
 use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
@@ -58,7 +60,7 @@ impl Disk {
         self.waiting.len() + usize::from(self.busy.is_some())
     }
 
-    /// Begins any of the commands that wait.
+    /// Begins one of the waiting commands.
     fn begin(&mut self, now: Instant) {
         if self.busy.is_some() || self.waiting.is_empty() {
             return;
@@ -155,8 +157,8 @@ impl Device for Disk {
 struct Run {
     data: Arc<Mutex<Data>>,
     cache: NvCache,
-    caching: Caching,
-    mirroring: Option<Mirroring>,
+    caching: NvCacheConfig,
+    mirroring: Option<MirrorConfig>,
     /// The numbers of the last writes of each block that were acknowledged.
     acknowledged: Vec<u64>,
     /// The number of each write by its id, and for a flush what was acknowledged before.
@@ -165,7 +167,7 @@ struct Run {
     met: Met,
 }
 
-/// What runs have met.
+/// Counts over all runs.
 #[derive(Debug, Default)]
 struct Met {
     /// Reads of what the cache held.
@@ -175,12 +177,12 @@ struct Met {
 }
 
 /// A shared queue, with or without batches, of disks that may fail.
-fn random_mirroring(random: &mut Pcg64Mcg) -> Mirroring {
+fn random_mirroring(random: &mut Pcg64Mcg) -> MirrorConfig {
     let mut below = |bound: u64| random.next_u64() % bound;
     let reads = 1 + below(4) as usize;
     let scheme = match below(3) {
-        0 => Some(Scheme::Alternating),
-        1 => Some(Scheme::Conditional { reads }),
+        0 => Some(DestageScheme::Alternating),
+        1 => Some(DestageScheme::Conditional { reads }),
         _ => None,
     };
     let batch = 1 + below(5) as usize;
@@ -194,20 +196,20 @@ fn random_mirroring(random: &mut Pcg64Mcg) -> Mirroring {
         let at = Instant::from_ns([0, below(100_000), below(500_000)][below(3) as usize]);
         failures.push(Failure { member, at });
     }
-    let rebuild = (!failures.is_empty() && below(4) > 0).then(|| Rebuilding {
+    let rebuild = (!failures.is_empty() && below(4) > 0).then(|| RebuildConfig {
         share_fraction: [0.1, 0.5, 1.0][below(3) as usize],
         unit: SectorCount(1 + below(BLOCKS)),
     });
-    Mirroring {
-        reads: Reads::Shared,
-        destaging: scheme.map(|scheme| Destaging {
+    MirrorConfig {
+        reads: ReadDispatch::Shared,
+        destaging: scheme.map(|scheme| DestageConfig {
             scheme,
             batch,
             order,
         }),
         failures,
         rebuild,
-        ..Mirroring::default()
+        ..MirrorConfig::default()
     }
 }
 
@@ -236,13 +238,13 @@ impl Run {
             let members = [disk(0, 1, below(1 << 40)), disk(1, 1, below(1 << 40))];
             let spare = mirroring.rebuild.map(|_| disk(2, 1, below(1 << 40)));
             let pair = Mirror::with_spare(members, spare, mirroring);
-            Behind::Pair(Box::new(pair.expect("fcfs")))
+            CacheBacking::Pair(Box::new(pair.expect("fcfs")))
         } else {
-            Behind::Device(disk(0, 1 + below(8) as usize, below(1 << 40)))
+            CacheBacking::Device(disk(0, 1 + below(8) as usize, below(1 << 40)))
         };
         let fails = below(2) == 0;
         let fails = fails.then(|| Instant::START + Span::from_ns(below(300_000) as i64));
-        let caching = Caching {
+        let caching = NvCacheConfig {
             size: SectorCount(1 + below(BLOCKS)),
             merge: (below(2) == 0).then(|| SectorCount(1 + below(20))),
             battery_fails: fails,
@@ -259,7 +261,7 @@ impl Run {
         }
     }
 
-    /// What failures did, if there may be any.
+    /// Returns the report on failures, if there may be any.
     fn redundancy(&self) -> Option<RedundancyWork> {
         let parts = self.cache.parts(Instant::START).into_iter();
         let mut works = parts.filter_map(|part| match part.work {
@@ -336,7 +338,7 @@ impl Run {
         }
     }
 
-    /// What has been acknowledged is in the cache or on all disks.
+    /// Checks that all acknowledged data are in the cache or on all disks.
     fn check(&self) {
         if self.has_lost_data() {
             return;

@@ -66,7 +66,7 @@ impl Clock {
         let origin = self.origin.unwrap_or(from);
         let period = self.period();
         let count = ((from - origin) / self.period - turns).floor();
-        let late = |turns: f64| origin + turns * self.period + self.late.at(turns, self.prior);
+        let late = |turns: f64| origin + turns * self.period + self.late.value(turns, self.prior);
         let mut pass = late(count - 1.0 + turns);
         while pass < from {
             pass += period;
@@ -78,7 +78,7 @@ impl Clock {
     /// `None` if too few have been seen.
     pub fn write_later(&self, before: Access) -> Option<f64> {
         let line = &self.writes[before as usize];
-        (line.points() >= LEARNT).then(|| line.at(0.0, f64::INFINITY))
+        (line.points() >= LEARNT).then(|| line.value(0.0, f64::INFINITY))
     }
 
     /// The same with its 95 % interval.
@@ -119,7 +119,7 @@ impl Clock {
             // Around the first one, so that a phase half a revolution off is no hurdle.
             let first = match line.points() {
                 0 => off,
-                _ => line.at(0.0, f64::INFINITY),
+                _ => line.value(0.0, f64::INFINITY),
             };
             line.add(
                 0.0,

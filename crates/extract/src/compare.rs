@@ -1,68 +1,69 @@
-//! Two specifications of a drive, value by value.
+//! Compares two specifications of a drive: value by value, and by what can be observed of them.
+//!
+//! A specification contains the parts of sums. Two specifications that divide the sums differently
+//! describe the same drive (worthington96 section A.2), so sums are compared.
 
+use diskarm_core::device::Device;
+use diskarm_core::drive::Drive;
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::SeekTimes;
-use diskarm_core::request::Op;
-use diskarm_core::spec::{Key, Kind, Spec, Value};
+use diskarm_core::request::{Op, Request};
+use diskarm_core::spec::{Key, Kind, Spec, Value, WriteCache};
 use diskarm_core::text::InputError;
-use diskarm_core::units::{Angle, Cylinder, Lbn, SectorCount, Span};
+use diskarm_core::units::{Angle, Cylinder, Instant, Lbn, SectorCount, Span};
 
-use crate::ObservableTimes;
-
-/// How two specifications differ.
+/// The differences of two specifications.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// The keys whose values differ, in the order of the manual. Texts, zones and seek curves are
-    /// not among them: different ones can mean the same.
+    /// excluded, as different ones can mean the same.
     pub values: Vec<Difference>,
-    /// What their zones make of the blocks.
+    /// The difference of the block locations.
     pub layout: LayoutDifference,
     /// Seek times of reads.
     pub reads: SeekDifference,
-    /// Seek times of writes, with the time to settle.
+    /// Seek times of writes, including the time to settle.
     pub writes: SeekDifference,
-    /// The sums of overheads that can be observed of both drives, by name.
+    /// The overhead sums that are observable on both drives, by name.
     pub sums: Vec<(&'static str, [Span; 2])>,
 }
 
-/// A key with two values.
+/// A key with different values.
 #[derive(Clone, Debug)]
 pub struct Difference {
-    /// The key.
     pub key: &'static Key,
-    /// Its value in the first specification, if it has one.
+    /// The value in the first specification.
     pub first: Option<Value>,
-    /// Its value in the second.
+    /// The value in the second specification.
     pub second: Option<Value>,
 }
 
-/// Where blocks are in two layouts.
+/// The difference of two layouts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LayoutDifference {
-    /// How many blocks both have.
+    /// Number of blocks that both have.
     pub blocks: SectorCount,
-    /// How many of them are not on the same cylinder and head.
+    /// Number of these on another cylinder or head.
     pub other_track: SectorCount,
-    /// The largest difference of angles between two blocks, in revolutions from 0 to 0.5, over all
-    /// blocks that are on the same track. Angles are counted from block 0: where the index mark is
-    /// cannot be observed.
+    /// Maximum angle between the two locations of a block, in revolutions from 0 to 0.5, over the
+    /// blocks on the same track. Angles are relative to block 0, as the index mark is not observable.
     pub largest_turn: f64,
-    /// The first block that is on another track, or whose angle differs by half a sector or more.
+    /// The first block on another track, or at an angle that differs by half a sector or more.
     pub first_elsewhere: Option<Lbn>,
-    /// By how much the numbers of cylinders in the second are higher, if that is so of all blocks
-    /// and all else is equal: an arm moves in the same way to any of them from any other.
+    /// The offset of the second layout's cylinder numbers if it is constant and not zero and all else
+    /// is equal. Seeks are the same then.
     pub cylinders_higher: Option<i64>,
 }
 
-/// Two seek curves.
+/// The difference of two seek curves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SeekDifference {
-    /// The mean over all distances of the difference without its sign.
+    /// Mean absolute difference over all distances.
     pub mean: Span,
-    /// Where they differ most: distance in cylinders, and the two times, each the mean of both
+    /// Distance in cylinders with the largest difference, and the two times, each the mean of both
     /// directions.
     pub largest: (u32, [Span; 2]),
-    /// Where they differ most in proportion to the first.
+    /// Distance with the largest difference relative to the first, and the two times.
     pub largest_relative: (u32, [Span; 2]),
 }
 
@@ -70,7 +71,7 @@ impl Comparison {
     /// Compares the drives that two specifications describe.
     ///
     /// # Errors
-    /// A layout contradicts itself.
+    /// A layout is not consistent.
     pub fn new(first: &Spec, second: &Spec) -> Result<Self, InputError> {
         let layouts = [
             Layout::new(&first.geometry)?,
@@ -86,7 +87,7 @@ impl Comparison {
     }
 }
 
-/// The sums that both have, in the order of the first.
+/// Returns the sums that both have, in the order of the first.
 fn sums(first: &Spec, second: &Spec) -> Vec<(&'static str, [Span; 2])> {
     let others = ObservableTimes::new(second).sums();
     let both = ObservableTimes::new(first).sums().into_iter();
@@ -115,7 +116,7 @@ fn values(first: &Spec, second: &Spec) -> Vec<Difference> {
 }
 
 impl LayoutDifference {
-    /// Walks both layouts, track by track.
+    /// Compares two layouts track by track.
     pub fn new(first: &Layout, second: &Layout) -> Self {
         let blocks = first.sectors().min(second.sectors());
         let mut found = Self {
@@ -131,7 +132,7 @@ impl LayoutDifference {
         let mut at = Lbn(0);
         while at.0 < blocks.0 {
             let (a, b) = (first.extent(at), second.extent(at));
-            // On the same track angles drift apart if their sectors have different widths.
+            // On the same track, angles diverge if sector widths differ.
             let run = a.sectors.min(b.sectors).min(SectorCount(blocks.0 - at.0));
             let same_track = (a.cylinder, a.head) == (b.cylinder, b.head);
             let half_sector = (a.sector_angle.as_revolutions() / 2.0).max(f64::EPSILON);
@@ -160,18 +161,18 @@ impl LayoutDifference {
         found
     }
 
-    /// Whether every block is at the same place, to half a sector.
+    /// Returns true if every block is at the same location to within half a sector.
     pub fn is_equal(&self) -> bool {
         self.first_elsewhere.is_none()
     }
 
-    /// The same except for the numbers of cylinders, which begin elsewhere.
+    /// Like [`Self::is_equal`], but cylinder numbers may have an offset.
     pub fn is_equal_up_to_numbering(&self) -> bool {
         self.is_equal() || self.cylinders_higher.is_some()
     }
 }
 
-/// The angle between two, from 0 to 0.5 revolutions.
+/// Returns the angle between two angles, from 0 to 0.5 revolutions.
 fn turn(a: Angle, b: Angle) -> f64 {
     let apart = (a - b).as_revolutions();
     apart.min(1.0 - apart)
@@ -206,10 +207,211 @@ impl SeekDifference {
     }
 }
 
-/// The mean of a seek inward and one outward.
+/// Returns the mean of an inward and an outward seek.
 fn mean_time(times: &SeekTimes, op: Op, distance: u32) -> Span {
     let ends = (Cylinder(0), Cylinder(distance));
     let inward = times.total(op, ends, false);
     let outward = times.total(op, (ends.1, ends.0), false);
     Span::from_ns((inward + outward).as_ns() / 2)
+}
+/// The observable times of a specification.
+pub struct ObservableTimes<'a> {
+    spec: &'a Spec,
+    times: SeekTimes,
+    /// From the end of the media transfer to the end of a one-sector read.
+    after_media: Span,
+    /// Writes after a read, and after a write that they do not continue.
+    writes: [Command; 2],
+}
+
+/// Times from the start of a command until it may use the arm and the bus.
+#[derive(Clone, Copy)]
+struct Command {
+    arm: Span,
+    /// The bus, for the data of the command.
+    data: Span,
+}
+
+impl<'a> ObservableTimes<'a> {
+    /// Derives the times from a specification.
+    pub fn new(spec: &'a Spec) -> Self {
+        let (o, bus) = (&spec.overheads, &spec.bus);
+        let connects = |time| {
+            if bus.never_disconnect {
+                Span::ZERO
+            } else {
+                time
+            }
+        };
+        let plain = |command: Span| Command {
+            arm: command,
+            data: command + o.data_preparation,
+        };
+        let after_write =
+            o.extra_write_disconnect
+                .map_or(plain(o.write_miss_after_write), |extra| {
+                    let data = extra.command + extra.disconnect + extra.duration;
+                    Command {
+                        arm: extra.command + extra.seek_delay,
+                        data: data + connects(o.first_reselect) + o.data_preparation,
+                    }
+                });
+        Self {
+            spec,
+            times: SeekTimes::new(&spec.mechanics, spec.geometry.cylinders),
+            after_media: connects(o.first_reselect)
+                + o.data_preparation
+                + bus.read_sector
+                + o.read_completion,
+            writes: [plain(o.write_miss_after_read), after_write],
+        }
+    }
+
+    /// Returns the lead at which a one-sector request just catches its sector on the second cylinder,
+    /// sent while the arm is on the first: for a read after a read, for a write after a write. As
+    /// read completions show when sectors pass, it includes the time from the media to the host.
+    pub fn lead(&self, op: Op, way: (Cylinder, Cylinder)) -> Span {
+        let time = self.times.total(op, way, false);
+        match op {
+            Op::Write => self.write(self.writes[1], time),
+            _ => self.spec.overheads.read_miss_after_read + time + self.after_media,
+        }
+    }
+
+    /// The media wait for the arm and for the data.
+    fn write(&self, command: Command, arm: Span) -> Span {
+        let min = self.spec.overheads.write_minimum_delay;
+        let data = command.data + self.spec.bus.write_sector + min;
+        (command.arm + arm).max(data) + self.after_media
+    }
+
+    fn over(&self, op: Op, distance: u32) -> Span {
+        self.times
+            .total(op, (Cylinder(0), Cylinder(distance)), false)
+    }
+
+    /// Returns the observable overheads of one-sector requests by name: leads, and buffer service
+    /// times. The set depends on the drive's buffer.
+    pub fn sums(&self) -> Vec<(&'static str, Span)> {
+        let o = &self.spec.overheads;
+        let still = self.over(Op::Read, 0);
+        let switch = |op| self.times.total(op, (Cylinder(0), Cylinder(0)), true);
+        // Far enough that no drive of the catalogue scatters.
+        let far = self.spec.geometry.cylinders / 2;
+        let elsewhere = self.over(Op::Write, far) - self.over(Op::Read, far) + still;
+        let [after_read, after_write] = self.writes;
+        let read = |command: Span| command + still + self.after_media;
+        let on_track = |command| self.write(command, self.over(Op::Write, 0));
+        let again = match o.extra_write_disconnect {
+            Some(_) => o.other_reselect,
+            None => o.first_reselect,
+        };
+        let mut all = vec![
+            ("read after read", read(o.read_miss_after_read)),
+            ("read after write", read(o.read_miss_after_write)),
+            ("write after read", on_track(after_read)),
+            ("write after write", on_track(after_write)),
+            (
+                "seek and write after read",
+                after_read.arm + elsewhere + self.after_media,
+            ),
+            (
+                "seek and write after write",
+                after_write.arm + elsewhere + self.after_media,
+            ),
+            ("head switch", switch(Op::Read) - still),
+            (
+                "head switch and settle",
+                self.write(after_read, switch(Op::Write)),
+            ),
+            ("end of a write after a read", self.end(o.first_reselect)),
+            ("end of a write after a write", self.end(again)),
+        ];
+        all.extend(self.hits());
+        all
+    }
+
+    /// Time by which a write ends later than a read, after their sectors.
+    fn end(&self, reselect: Span) -> Span {
+        let reselect = if self.spec.bus.never_disconnect {
+            Span::ZERO
+        } else {
+            reselect
+        };
+        reselect + self.spec.overheads.write_completion - self.after_media
+    }
+
+    /// Returns the times of requests that the buffer serves.
+    fn hits(&self) -> Vec<(&'static str, Span)> {
+        let (o, bus, buffer) = (&self.spec.overheads, &self.spec.bus, &self.spec.buffer);
+        let hit = o.data_preparation + bus.read_sector + o.read_completion;
+        let taken = o.data_preparation + bus.write_sector + o.write_completion;
+        let mut all = Vec::new();
+        if buffer.caching {
+            all.push(("read hit after read", o.read_hit_after_read + hit));
+            all.push(("bus", bus.read_sector));
+        }
+        if buffer.caching && buffer.hits_on_written {
+            all.push(("read hit after write", o.read_hit_after_write + hit));
+        }
+        if buffer.write_cache != WriteCache::Off {
+            all.push(("write hit after read", o.write_hit_after_read + taken));
+            all.push(("write hit after write", o.write_hit_after_write + taken));
+            all.push(("write hit elsewhere", o.write_hit_seek));
+            all.push(("write hit in another zone", o.write_hit_zone));
+            all.push(("bus of writes", bus.write_sector));
+        }
+        all
+    }
+}
+/// Requests per run.
+const REQUESTS: u64 = 400;
+/// Start of each run, in percent of the blocks.
+const RUN_STARTS: [u64; 3] = [1, 50, 95];
+
+/// Returns the mean response time of contiguous requests of `sectors` without pauses, over runs of
+/// 400 that start near the first block, in the middle and near the last block.
+///
+/// Specifications that nearly agree may differ by a revolution here, as a few microseconds decide
+/// whether a request is served in this revolution or the next.
+///
+/// # Errors
+/// The specification is not consistent.
+/// # Panics
+/// If `sectors` is 0 or more than a thousandth of the disk.
+pub fn mean_sequential_response(
+    spec: &Spec,
+    op: Op,
+    sectors: SectorCount,
+) -> Result<Span, InputError> {
+    let blocks = spec.geometry.sectors.0;
+    assert!((1..=blocks / 1000).contains(&sectors.0), "{sectors:?}");
+    let mut sum = Span::ZERO;
+    let mut count = 0;
+    for percent in RUN_STARTS {
+        let mut drive = Drive::new(spec, Angle::ZERO)?;
+        let first = blocks * percent / 100;
+        let room = (blocks - first) / sectors.0;
+        let mut now = Instant::START;
+        for k in 0..REQUESTS.min(room) {
+            let request = Request::new(k, op, Lbn(first + k * sectors.0), sectors);
+            let end = serve(&mut drive, now, request);
+            sum += end.after(now);
+            count += 1;
+            now = end;
+        }
+    }
+    Ok(Span::from_ns(sum.as_ns() / count))
+}
+
+/// Returns the end of a request that is sent at `now` to an idle drive.
+fn serve(drive: &mut Drive, now: Instant, request: Request) -> Instant {
+    let accepted = drive.submit(now, request);
+    assert!(accepted.is_ok(), "the drive is idle");
+    loop {
+        let next = drive.next_event().expect("a request is outstanding");
+        if let Some(completion) = drive.advance(next) {
+            return completion.at;
+        }
+    }
 }

@@ -1,25 +1,25 @@
-//! The defects that a drive lists, and what a layout shows of them (worthington96 section 4.1.1).
+//! The defects that a drive lists, compared with a layout (worthington96 section 4.1.1).
 //!
 //! # Hypothesis
 //! A defective sector or track that was known when the drive was formatted is skipped, so that all
-//! blocks after it come later (slipped); one that was found since has its blocks elsewhere
-//! (reallocated); one in spare or reserved space changes nothing.
+//! following blocks move (slipped). The blocks of a defect found later are elsewhere (reallocated).
+//! A defect in spare or reserved space has no effect.
 //!
 //! # Test vector
-//! READ DEFECT DATA with the primary and the grown list, in physical sector format, or in bytes
-//! from the index mark where the drive has no other. The 12-byte command is for lists that are
-//! longer than the 10-byte one can tell.
+//! READ DEFECT DATA with the primary and the grown list, in physical sector format or, if the drive
+//! does not support that, in bytes from the index mark. The 12-byte command is for lists that are too
+//! long for the 10-byte one.
 //!
 //! # Decision
-//! A list is what the drive says it is; its header tells the format. What became of a defect is
-//! what the layout has at its place.
+//! The format of a list is the one in its header. A defect is classified by what the layout has at
+//! its location.
 //!
 //! # Confidence
-//! A list may be old or another drive's. Defects at places that hold blocks in line are counted as
+//! A list may be old or another drive's. Defects at locations that hold blocks in line are counted as
 //! contradicted, and slips without a listed defect as unlisted.
 //!
 //! # Cost
-//! Two commands a list; no media access.
+//! Two commands per list; no media access.
 
 use std::collections::BTreeSet;
 
@@ -34,20 +34,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Disk, Error, PhysicalAddress};
 
-/// The sector of a [`PhysicalAddress`] that stands for a whole track.
+/// The sector of a [`PhysicalAddress`] that represents a whole track.
 pub const WHOLE_TRACK: u32 = u32::MAX;
 
-/// Lists of defects.
+/// The primary and the grown list of defects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Defects {
-    /// Those known when the drive was made.
+    /// Defects known when the drive was made.
     pub primary: Vec<PhysicalAddress>,
-    /// Those found since.
+    /// Defects found since.
     pub grown: Vec<PhysicalAddress>,
 }
 
 impl Defects {
-    /// All of them, each once, in ascending order.
+    /// Returns the distinct defects of both lists in ascending order.
     pub fn all(&self) -> Vec<PhysicalAddress> {
         let all: BTreeSet<PhysicalAddress> =
             self.primary.iter().chain(&self.grown).copied().collect();
@@ -55,32 +55,32 @@ impl Defects {
     }
 }
 
-/// What became of listed defects.
+/// Numbers of defects by their effect on a layout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DefectCounts {
-    /// Blocks skip them.
+    /// Skipped by blocks.
     pub slipped: u64,
-    /// Their blocks are elsewhere.
+    /// Blocks are elsewhere.
     pub reallocated: u64,
-    /// They are in spare or reserved space, or beyond all blocks.
+    /// In spare or reserved space, or beyond all blocks.
     pub unused: u64,
-    /// They hold blocks in line, which contradicts the list or the layout.
+    /// In line with blocks, which contradicts the list or the layout.
     pub contradicted: u64,
-    /// Slips and reallocations of the layout that no list has.
+    /// Slips and reallocations of the layout that are in no list.
     pub unlisted: u64,
 }
 
-/// More defects than any drive has.
+/// Above any drive's number of defects.
 const DEFECTS_MAX: usize = 1_000_000;
-/// Addresses asked for at once.
+/// Addresses per request.
 const AT_ONCE: usize = 8_000;
-/// Bytes of an address in the formats asked for.
+/// Bytes per address in the requested formats.
 const ADDRESS: usize = 8;
 
 /// Reads both lists.
 ///
 /// # Errors
-/// The drive refuses them, or returns something else.
+/// The drive refuses, or its answer is malformed.
 pub fn read(disk: &mut Disk<'_>) -> Result<Defects, Error> {
     Ok(Defects {
         primary: list(disk, true)?,
@@ -88,12 +88,12 @@ pub fn read(disk: &mut Disk<'_>) -> Result<Defects, Error> {
     })
 }
 
-/// One list, in the first format that the drive has.
+/// Reads one list in the first format that the drive supports.
 fn list(disk: &mut Disk<'_>, primary: bool) -> Result<Vec<PhysicalAddress>, Error> {
     let mut refused = None;
     for format in [AddressFormat::PhysicalSector, AddressFormat::BytesFromIndex] {
         for size in [Size::Ten, Size::Twelve] {
-            match in_format(disk, primary, (size, format)) {
+            match read_in_format(disk, primary, size, format) {
                 Err(error @ (Error::Status { .. } | Error::Malformed { .. })) => {
                     refused.get_or_insert(error);
                 }
@@ -104,16 +104,17 @@ fn list(disk: &mut Disk<'_>, primary: bool) -> Result<Vec<PhysicalAddress>, Erro
     Err(refused.expect("each try ended with an error"))
 }
 
-fn in_format(
+fn read_in_format(
     disk: &mut Disk<'_>,
     primary: bool,
-    (size, format): (Size, AddressFormat),
+    size: Size,
+    format: AddressFormat,
 ) -> Result<Vec<PhysicalAddress>, Error> {
     let mut places = Vec::new();
-    // The 10-byte command has no index: one look tells all.
+    // The 10-byte command has no index: one command returns the whole list.
     while places.len() < DEFECTS_MAX {
         let index = places.len() as u32;
-        let (own, length, data) = received(disk, (primary, size, format), index)?;
+        let (own, length, data) = receive(disk, primary, size, format, index)?;
         let left = length / ADDRESS;
         let list = &data[..data.len().min(length)];
         let before = places.len();
@@ -134,10 +135,12 @@ fn in_format(
     )))
 }
 
-/// The format and the length of a list from an address on, and as much of it as was asked for.
-fn received(
+/// Reads the format and the length of a list, and part of it from an address on.
+fn receive(
     disk: &mut Disk<'_>,
-    (primary, size, format): (bool, Size, AddressFormat),
+    primary: bool,
+    size: Size,
+    format: AddressFormat,
     index: u32,
 ) -> Result<(AddressFormat, usize, Vec<u8>), Error> {
     let header = match size {
@@ -169,7 +172,7 @@ fn received(
     let own = [AddressFormat::PhysicalSector, AddressFormat::BytesFromIndex]
         .into_iter()
         .find(|format| *format as u8 == code)
-        .ok_or_else(|| malformed(format!("format {code} is no place on the media")))?;
+        .ok_or_else(|| malformed(format!("format {code} is not a location on the media")))?;
     data.drain(..header);
     Ok((own, length, data))
 }
@@ -195,19 +198,19 @@ fn place(address: Address, sector_bytes: u64) -> Result<PhysicalAddress, Error> 
     })
 }
 
-/// What became of defects in a layout.
+/// Classifies defects by their effect on a layout.
 ///
 /// # Errors
-/// The geometry is none.
+/// The geometry is not consistent.
 pub fn count(geometry: &Geometry, defects: &[PhysicalAddress]) -> Result<DefectCounts, InputError> {
     let layout = Layout::new(geometry)?;
     let slipped: BTreeSet<Unit> = layout.slipped().collect();
     let reallocated: BTreeSet<Unit> = layout.reallocated().map(|(from, _)| from).collect();
-    let mut fates = DefectCounts::default();
+    let mut counts = DefectCounts::default();
     let mut seen = BTreeSet::new();
     for defect in defects {
         let Some(at) = sector(&layout, *defect) else {
-            fates.unused += 1;
+            counts.unused += 1;
             continue;
         };
         let unit = layout.unit_at(at).expect("a sector is of a unit");
@@ -215,24 +218,24 @@ pub fn count(geometry: &Geometry, defects: &[PhysicalAddress]) -> Result<DefectC
             continue;
         }
         if slipped.contains(&unit) {
-            fates.slipped += 1;
+            counts.slipped += 1;
         } else if reallocated.contains(&unit) {
-            fates.reallocated += 1;
+            counts.reallocated += 1;
         } else if layout
             .lbn(at)
             .is_none_or(|block| layout.is_reallocated(block))
         {
-            fates.unused += 1;
+            counts.unused += 1;
         } else {
-            fates.contradicted += 1;
+            counts.contradicted += 1;
         }
     }
     let all = slipped.union(&reallocated);
-    fates.unlisted = all.filter(|unit| !seen.contains(unit)).count() as u64;
-    Ok(fates)
+    counts.unlisted = all.filter(|unit| !seen.contains(unit)).count() as u64;
+    Ok(counts)
 }
 
-/// The sector at a place, or the first one of the whole track; `None` if the layout has none there.
+/// Returns the sector at a location, or the first one of a whole track; `None` if there is none.
 pub(crate) fn sector(layout: &Layout, at: PhysicalAddress) -> Option<Pba> {
     let cylinder = Cylinder(at.cylinder);
     let sectors = layout.track_sectors(cylinder)?;
@@ -248,8 +251,8 @@ pub(crate) fn sector(layout: &Layout, at: PhysicalAddress) -> Option<Pba> {
         return Some(first);
     }
     let (start, width) = layout.angle(first)?;
-    // Sums of rounded angles fall short of whole sectors by a few units of 2^-64; sectors that
-    // begin between two counts belong to the earlier one.
+    // Sums of rounded angles fall short of whole sectors by a few units of 2^-64. A sector that
+    // begins between two counts belongs to the earlier one.
     let begin = (start + Angle::from_raw(1 << 32)).as_raw() / width.as_raw().max(1);
     let counted = u64::from(at.sector);
     (counted < sectors).then(|| Pba {

@@ -349,7 +349,7 @@ impl<'a, 'd> Bench<'a, 'd> {
 
     fn read(&mut self, at: Lbn, sectors: u16) -> Result<CommandTimes, Error> {
         let timed = self.pairs.disk.read(at, sectors)?;
-        self.pairs.saw(Access::Read, at, sectors, &timed);
+        self.pairs.record(Access::Read, at, sectors, &timed);
         Ok(timed)
     }
 
@@ -383,7 +383,7 @@ impl<'a, 'd> Bench<'a, 'd> {
 
     fn write(&mut self, at: Lbn, sectors: u16) -> Result<CommandTimes, Error> {
         let timed = self.pairs.disk.write(at, sectors)?;
-        self.pairs.saw(Access::Write, at, sectors, &timed);
+        self.pairs.record(Access::Write, at, sectors, &timed);
         Ok(timed)
     }
 }

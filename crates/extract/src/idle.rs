@@ -221,11 +221,7 @@ pub(crate) fn zones(layout: &Layout) -> [Track; 3] {
 
 /// The track with the first blocks of a cylinder, if it has blocks.
 pub(crate) fn beginning(layout: &Layout, cylinder: u32) -> Option<Track> {
-    if cylinder >= layout.cylinders() {
-        return None;
-    }
-    let tracks = (0..layout.surfaces()).filter_map(|head| Track::find(layout, cylinder, head));
-    tracks.min_by_key(Track::first)
+    Track::first_in_cylinder(layout, cylinder)
 }
 
 /// At how many different shares of a sector of `outer` the sectors of `inner` begin. If there is
@@ -347,8 +343,30 @@ fn has(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64, rest: Span) -> Result
     pairs.send(Access::Read, first, 1)?;
     pairs.rest(rest);
     let read = pairs.disk.read(at, 1)?;
-    pairs.saw(Access::Read, at, 1, &read);
+    pairs.record(Access::Read, at, 1, &read);
     let end = read.ended.as_ns() as f64;
     let off = pairs.clock.off(end, &pairs.layout.extent(at));
     Ok(off.abs() > pairs.clock.tolerance())
+}
+
+/// The properties that measurements of seeks and overheads need.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup<'a> {
+    pub layout: &'a Layout,
+    pub rotation: Rotation,
+    /// The time after a read until the arm is free.
+    pub idle: Idle,
+}
+
+impl<'a> Setup<'a> {
+    pub(crate) fn pairs<'d>(
+        &self,
+        disk: &'a mut Disk<'d>,
+        seed: u64,
+    ) -> Result<Pairs<'a, 'd>, Error> {
+        let mut pairs = Pairs::new(disk, self.layout, &self.rotation, seed)?;
+        pairs.idle = self.idle.rest;
+        pairs.rests = self.idle.rests(self.layout);
+        Ok(pairs)
+    }
 }

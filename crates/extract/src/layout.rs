@@ -1,56 +1,50 @@
-//! The layout of a drive: a [`Geometry`] whose [`Layout`] maps every block to the same place as
+//! The layout of a drive: a [`Geometry`] whose [`Layout`] maps every block to the same location as
 //! the drive does (worthington96 section 4.1).
 //!
-//! There are three ways. [`translate`] asks the drive where blocks are, [`notches`] asks it for
-//! zones and cylinders, and [`timing`] needs nothing but reads; [`measure`] takes the first that
-//! the drive answers and that reads do not contradict. All follow the blocks of a zone from track
-//! to track (`walk`), note the places that hold no block (`chart`), and then look for the sparing
-//! scheme that explains these places with the fewest exceptions (`assemble`).
+//! There are three methods. [`translate`] asks the drive where blocks are, [`notches`] asks it for
+//! zones and cylinders, and [`timing`] needs only reads; [`measure`] uses the first one that the
+//! drive supports and that reads do not contradict. All of them follow the blocks of a zone from
+//! track to track (`walk`), record the positions that hold no block (`zone_map`), and then choose
+//! the sparing scheme that explains these positions with the fewest exceptions (`assemble`).
 //!
 //! [`Layout`]: diskarm_core::geometry::Layout
 
+use diskarm_core::geometry::Layout;
 use diskarm_core::spec::Geometry;
+use diskarm_core::units::Lbn;
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 use serde::{Deserialize, Serialize};
 
 use crate::defects::{self, Defects};
 use crate::{Disk, Error};
+use pattern::IN_LINE;
+use phases::{Phases, apart};
+
+pub use assemble::MeasuredLayout;
 
 mod assemble;
-mod chart;
-mod check;
 mod cylinders;
 pub mod empty;
-mod levers;
+mod listed_defects;
+mod mode_pages;
 pub mod notches;
-mod orient;
 mod pattern;
 mod phases;
-mod reallocated;
-mod search;
 pub mod timing;
-mod told;
 pub mod translate;
 mod walk;
+mod zone_map;
 
-/// A layout, and what it leaves open.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct MeasuredLayout {
-    /// The layout.
-    #[serde(with = "crate::serial::geometry")]
-    pub geometry: Geometry,
-    /// What could not be learnt and was assumed, a sentence each.
-    pub assumed: Vec<String>,
-}
-
-/// How a layout was found.
+/// A source from which a layout is derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// The drive told the places of blocks ([`translate`]).
+    /// TRANSLATE ADDRESS ([`translate`]).
     Translated,
-    /// It told zones and cylinders, reads the rest ([`notches`]).
+    /// Notch pages and READ CAPACITY, completed by reads ([`notches`]).
     Notches,
-    /// Reads alone told it ([`timing`]).
+    /// Read completion times alone ([`timing`]).
     Timing,
 }
 
@@ -59,31 +53,36 @@ impl std::fmt::Display for Method {
         f.write_str(match self {
             Self::Translated => "TRANSLATE ADDRESS",
             Self::Notches => "notch pages and READ CAPACITY",
-            Self::Timing => "the ends of reads",
+            Self::Timing => "read completion times",
         })
     }
 }
 
-/// A layout, how it was found, and why not otherwise.
+/// A layout, the method that found it, and why other methods did not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LayoutFinding {
-    /// The layout.
     pub found: MeasuredLayout,
-    /// The first way that led to one.
+    /// The first method that led to a layout.
     pub method: Method,
-    /// Why the ways before it did not, a sentence each.
+    /// The methods tried before it, each with the reason for which it failed.
     pub refused: Vec<(Method, String)>,
-    /// The defects that the drive lists, or why it does not.
+    /// The defects that the drive lists, or the reason for which it lists none.
     pub defects: Result<Defects, String>,
 }
 
-/// Finds the layout: by TRANSLATE ADDRESS if the drive answers it and reads agree, else by notch
-/// pages and READ CAPACITY if they tell the truth, else by the ends of reads.
+/// Blocks that [`check_by_reads`] reads.
+const CHECKED_BLOCKS: u32 = 24;
+/// Maximum number of reads of each.
+const READS: u32 = 64;
+/// Maximum number of them that may be elsewhere: reallocated within a track, or read late.
+const MISSES: u32 = 2;
+
+/// Finds the layout by the first [`Method`] that the drive supports and that reads confirm.
 ///
 /// `period_ns` is the rotation period, to 10^-6.
 ///
 /// # Errors
-/// The transport failed, or no way leads to a layout: the reasons are told.
+/// The transport failed, or no method leads to a layout; the error lists the reasons.
 pub fn measure(disk: &mut Disk<'_>, period_ns: f64, seed: u64) -> Result<LayoutFinding, Error> {
     refuse_emulated(disk)?;
     let defects = reason(defects::read(disk))?;
@@ -97,8 +96,8 @@ pub fn measure(disk: &mut Disk<'_>, period_ns: f64, seed: u64) -> Result<LayoutF
         };
         let found = found.and_then(|mut found| {
             if method != Method::Timing {
-                check::by_reads(disk, &found.geometry, period_ns, seed)?;
-                check::by_defects(&mut found, defects.as_ref().ok());
+                check_by_reads(disk, &found.geometry, period_ns, seed)?;
+                check_by_defects(&mut found, defects.as_ref().ok());
             }
             Ok(found)
         });
@@ -114,15 +113,15 @@ pub fn measure(disk: &mut Disk<'_>, period_ns: f64, seed: u64) -> Result<LayoutF
             Err(reason) => refused.push((method, reason)),
         }
     }
-    let told: Vec<String> = refused
+    let reasons: Vec<String> = refused
         .iter()
         .map(|(method, reason)| format!("{method}: {reason}"))
         .collect();
-    Err(Error::Undecided(told.join("; ")))
+    Err(Error::Undecided(reasons.join("; ")))
 }
 
-/// Refuses drives that emulate small sectors on larger ones: neither the places that they tell nor
-/// the ends of reads count blocks.
+/// Refuses drives that emulate small sectors on larger ones: their reported locations and their
+/// read times both refer to physical sectors, not to blocks.
 fn refuse_emulated(disk: &mut Disk<'_>) -> Result<(), Error> {
     let sector = disk.sector_size();
     match disk.physical_sector()? {
@@ -135,10 +134,56 @@ fn refuse_emulated(disk: &mut Disk<'_>) -> Result<(), Error> {
     }
 }
 
-/// The result, or the reason against it in words, unless nothing more can be measured.
+/// Turns an error into its text, unless it is one after which nothing more can be measured.
 fn reason<T>(result: Result<T, Error>) -> Result<Result<T, String>, Error> {
     match result {
         Err(error @ Error::Transport(_)) => Err(error),
         result => Ok(result.map_err(|error| error.to_string())),
+    }
+}
+/// Reads random blocks and compares their end angles with the layout.
+fn check_by_reads(
+    disk: &mut Disk<'_>,
+    geometry: &Geometry,
+    period_ns: f64,
+    seed: u64,
+) -> Result<(), Error> {
+    let layout = Layout::new(geometry).map_err(|error| Error::Undecided(error.to_string()))?;
+    let mut phases = Phases::new(disk, period_ns, seed)?;
+    let mut generator = Pcg64Mcg::seed_from_u64(seed);
+    let end = |at: u64| {
+        let extent = layout.extent(Lbn(at));
+        let width = extent.sector_angle.as_revolutions();
+        (extent.start.as_revolutions() + width, width)
+    };
+    // Angles are relative to the end of the first block.
+    let (origin, _) = end(0);
+    let mut misses = 0;
+    for _ in 0..CHECKED_BLOCKS {
+        let wide = u128::from(generator.next_u64()) * u128::from(phases.capacity());
+        let at = (wide >> 64) as u64;
+        let (angle, width) = end(at);
+        let expected = (angle - origin).rem_euclid(1.0);
+        let tolerance = phases.within(READS).max(IN_LINE * width);
+        let found = phases.angle(at, tolerance)?;
+        misses += u32::from(apart(found, expected).abs() > 2.0 * tolerance);
+    }
+    if misses > MISSES {
+        return Err(Error::Undecided(format!(
+            "{misses} of {CHECKED_BLOCKS} random blocks are not at the angles that the drive reports"
+        )));
+    }
+    Ok(())
+}
+
+/// Records how many locations the layout skips although the drive, which lists its defects, does
+/// not list them: another layout may explain the same angles.
+fn check_by_defects(found: &mut MeasuredLayout, defects: Option<&Defects>) {
+    let counts = defects.and_then(|listed| defects::count(&found.geometry, &listed.all()).ok());
+    let unlisted = counts.map_or(0, |counts| counts.unlisted);
+    if unlisted > 0 {
+        found.assumed.push(format!(
+            "The layout skips {unlisted} locations that the drive does not list as defective."
+        ));
     }
 }

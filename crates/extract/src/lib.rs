@@ -4,7 +4,6 @@
 //! Measurements access a drive only through the commands of a [`Disk`], whose [`Transport`] records
 //! when each was sent and completed.
 
-mod alike;
 pub mod cache;
 mod clock;
 mod compare;
@@ -16,32 +15,27 @@ pub mod layout;
 mod line;
 mod logistic;
 pub mod mtbrc;
-mod noisy;
-mod observable;
 pub mod overheads;
 mod pairs;
 pub mod rotation;
 pub mod seek;
 pub mod seek_command;
-mod sequential;
 mod serial;
-mod setup;
 mod simulated;
 pub mod suite;
 mod threshold;
 pub mod timing;
 mod track;
 
+pub use compare::{
+    Comparison, Difference, LayoutDifference, ObservableTimes, SeekDifference,
+    mean_sequential_response,
+};
 pub use diskarm_transport::{
     CommandTimes, Cost, Data, Disk, Error, Identity, Limits, PhysicalAddress, Reply, Transport,
     TransportError,
 };
-
-pub use compare::{Comparison, Difference, LayoutDifference, SeekDifference};
 pub use estimate::{Effort, Estimate};
-pub use noisy::NoisyTransport;
-pub use observable::ObservableTimes;
+pub use idle::Setup;
 pub use pairs::Access;
-pub use sequential::mean_sequential_response;
-pub use setup::Setup;
-pub use simulated::{HostDelay, SimulatedDrive};
+pub use simulated::{HostDelay, NoisyTransport, SimulatedDrive};

@@ -1,11 +1,11 @@
-//! A straight line through points, by least squares.
+//! A least-squares line.
 
-/// A straight line through points that come one by one, of which older ones may count less.
+/// A least-squares line through a stream of points whose weight may decay.
 ///
-/// Sums are kept about the means, so that a long run loses no digits.
+/// Sums are centred on the means, so that long runs lose no digits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line {
-    /// By how much each new point lessens the weight of those before.
+    /// Factor by which each new point reduces the weight of earlier ones.
     decay: f64,
     weight: f64,
     mean: (f64, f64),
@@ -16,7 +16,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// A line through no points yet; each new one multiplies the weight of those before by `decay`.
+    /// Creates a line without points. Each new point multiplies the weight of earlier ones by `decay`.
     pub fn new(decay: f64) -> Self {
         Self {
             decay,
@@ -29,7 +29,6 @@ impl Line {
         }
     }
 
-    /// Takes a point in.
     pub fn add(&mut self, x: f64, y: f64) {
         let before = self.weight * self.decay;
         self.weight = before + 1.0;
@@ -43,13 +42,12 @@ impl Line {
         self.points += 1;
     }
 
-    /// Number of points taken in.
     pub fn points(&self) -> u64 {
         self.points
     }
 
-    /// The slope, drawn towards zero as by a prior measurement of slope zero that is worth `prior`
-    /// squared units of x.
+    /// Returns the slope, with a prior measurement of slope zero that weighs `prior` squared units
+    /// of x.
     pub fn slope(&self, prior: f64) -> f64 {
         match self.xx + prior {
             0.0 => 0.0,
@@ -57,18 +55,18 @@ impl Line {
         }
     }
 
-    /// The line's y at `x`, with the slope of [`Self::slope`].
-    pub fn at(&self, x: f64, prior: f64) -> f64 {
+    /// Returns the line's y at `x`, with the slope of [`Self::slope`].
+    pub fn value(&self, x: f64, prior: f64) -> f64 {
         self.mean.1 + self.slope(prior) * (x - self.mean.0)
     }
 
-    /// Standard deviation of the points about the line; needs three points.
+    /// Returns the standard deviation of the points around the line; needs three points.
     pub fn scatter(&self) -> f64 {
         let left = self.yy - self.slope(0.0) * self.xy;
         (left.max(0.0) / (self.weight - 2.0).max(1.0)).sqrt()
     }
 
-    /// Standard deviation of the slope, of points that scatter by `scatter`.
+    /// Returns the standard deviation of the slope for points that scatter by `scatter`.
     pub fn slope_deviation(&self, scatter: f64) -> f64 {
         scatter / self.xx.sqrt()
     }
@@ -85,13 +83,13 @@ mod tests {
             line.add(f64::from(k), 3.0 - 0.5 * f64::from(k));
         }
         assert!((line.slope(0.0) + 0.5).abs() < 1e-12);
-        assert!((line.at(100.0, 0.0) + 47.0).abs() < 1e-9);
+        assert!((line.value(100.0, 0.0) + 47.0).abs() < 1e-9);
         assert!(line.scatter() < 1e-6);
     }
 
     #[test]
     fn the_slope_and_its_deviation_are_the_closed_forms() {
-        // Of (0, 0), (1, 2), (2, 1): means 1 and 1, xx = 2, xy = 1, yy = 2; the residuals' squares
+        // Points (0, 0), (1, 2), (2, 1): means 1 and 1, xx = 2, xy = 1, yy = 2; the residuals' squares
         // sum to 2 - 1/2 = 3/2 with one degree of freedom.
         let mut line = Line::new(1.0);
         for (x, y) in [(0.0, 0.0), (1.0, 2.0), (2.0, 1.0)] {

@@ -15,12 +15,11 @@ use diskarm_core::units::{Lbn, SectorCount, Span};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::alike::EquivalentCylinders;
 use crate::clock::Clock;
 use crate::idle::Rests;
 use crate::rotation::{Rotation, warm_up};
 use crate::threshold::{Found, Threshold, span};
-use crate::track::Track;
+use crate::track::{EquivalentCylinders, Track};
 use crate::{CommandTimes, Disk, Error};
 
 /// What a command does.
@@ -147,7 +146,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
             Access::Write => self.disk.write_media(at, sectors)?,
         };
         let before = self.last.access;
-        self.saw(access, at, sectors, &timed);
+        self.record(access, at, sectors, &timed);
         if sectors == 1 {
             let extent = self.layout.extent(at);
             self.clock.see(access, before, timed.ended, &extent);
@@ -155,8 +154,8 @@ impl<'a, 'd> Pairs<'a, 'd> {
         Ok(timed)
     }
 
-    /// Takes note of a command.
-    pub fn saw(&mut self, access: Access, at: Lbn, sectors: u16, timed: &CommandTimes) {
+    /// Records a command.
+    pub fn record(&mut self, access: Access, at: Lbn, sectors: u16, timed: &CommandTimes) {
         let host = timed.sent.as_ns() as f64 - self.last.ended - self.last.rested;
         // The first command follows none that was timed.
         let is_first = self.last.ended == 0.0;

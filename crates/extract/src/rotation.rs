@@ -398,7 +398,7 @@ impl Fit {
         let turns = (since / (self.period + so_far)).round();
         let expected = match self.line.points() {
             0..3 => 0.0,
-            _ => self.line.at(turns, 0.0),
+            _ => self.line.value(turns, 0.0),
         };
         let late = since - turns * self.period;
         if (late - expected).abs() > self.period / 4.0 {

@@ -1,10 +1,10 @@
-//! How findings are written in a checkpoint, where their types do not say so themselves.
+//! Serialization of findings whose types do not implement it.
 
 use diskarm_core::spec::{Key, Kind, Value};
 use diskarm_core::units::Span;
 use serde::{Deserialize, Serialize};
 
-/// A layout: as the text of a specification.
+/// A geometry, as the text of a specification.
 pub(crate) mod geometry {
     use diskarm_core::spec::{self, Geometry, Mechanics, SeekCurve, Source, Spec};
     use diskarm_core::units::Span;
@@ -12,7 +12,7 @@ pub(crate) mod geometry {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     pub fn serialize<S: Serializer>(geometry: &Geometry, to: S) -> Result<S::Ok, S::Error> {
-        // A specification needs these too.
+        // The other required values of a specification.
         let any = "layout".to_owned();
         let spec = Spec {
             name: any.clone(),
@@ -56,10 +56,10 @@ pub(crate) mod path {
     }
 }
 
-/// The value of a key of the buffer or the bus: no text, curve, zones or policy.
+/// A value of a buffer or bus key: no text, curve, zones or policy.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Plain {
+enum PlainValue {
     Flag(bool),
     Word(String),
     Count(u64),
@@ -67,8 +67,8 @@ enum Plain {
     Number(f64),
 }
 
-impl Plain {
-    fn of(value: &Value) -> Option<Self> {
+impl PlainValue {
+    fn new(value: &Value) -> Option<Self> {
         Some(match value {
             Value::Flag(flag) => Self::Flag(*flag),
             Value::Word(word) => Self::Word((*word).to_owned()),
@@ -82,7 +82,7 @@ impl Plain {
     fn value(self) -> Option<Value> {
         Some(match self {
             Self::Flag(flag) => Value::Flag(flag),
-            Self::Word(word) => Value::Word(known(&word)?),
+            Self::Word(word) => Value::Word(find_word(&word)?),
             Self::Count(count) => Value::Count(count),
             Self::Time(time) => Value::Time(time),
             Self::Number(number) => Value::Number(number),
@@ -90,8 +90,8 @@ impl Plain {
     }
 }
 
-/// The word of a key.
-fn known(word: &str) -> Option<&'static str> {
+/// Returns the static string for a word.
+fn find_word(word: &str) -> Option<&'static str> {
     let words = Key::all().into_iter().filter_map(|key| match key.kind {
         Kind::Word(words) => Some(words),
         _ => None,
@@ -114,20 +114,20 @@ pub(crate) mod value {
     }
 }
 
-/// A value or none.
+/// An optional value.
 pub(crate) mod maybe_value {
     use diskarm_core::spec::Value;
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    use super::Plain;
+    use super::PlainValue;
 
     pub fn serialize<S: Serializer>(value: &Option<Value>, to: S) -> Result<S::Ok, S::Error> {
-        value.as_ref().and_then(Plain::of).serialize(to)
+        value.as_ref().and_then(PlainValue::new).serialize(to)
     }
 
     pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Option<Value>, D::Error> {
-        let Some(plain) = Option::<Plain>::deserialize(from)? else {
+        let Some(plain) = Option::<PlainValue>::deserialize(from)? else {
             return Ok(None);
         };
         let value = plain.value();

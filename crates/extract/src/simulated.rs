@@ -1,4 +1,4 @@
-//! A drive of the model, in virtual time.
+//! A simulated drive in virtual time, and a noisy host clock.
 
 use diskarm_core::spec::Spec;
 use diskarm_core::text::InputError;
@@ -10,17 +10,15 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::{Data, Reply, Transport, TransportError};
 
-/// How long the host takes between the end of a command and the sending of the next.
+/// Delay between the end of a command and the next command, uniform between two bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostDelay {
-    /// At least.
     pub min: Span,
-    /// At most; the delay is uniform between the two.
     pub max: Span,
 }
 
-/// A drive of the model behind a logical unit, in virtual time: a second of the drive takes far
-/// less than a second.
+/// A modelled drive behind a logical unit, in virtual time: a second of the drive takes far less than
+/// a second.
 pub struct SimulatedDrive {
     unit: Unit<Single>,
     now: Instant,
@@ -30,7 +28,7 @@ pub struct SimulatedDrive {
 }
 
 impl SimulatedDrive {
-    /// A drive as `spec` describes it, which has turned by a random angle when the clock begins.
+    /// Creates the drive that `spec` describes, rotated by a random angle.
     ///
     /// # Errors
     /// The specification contradicts itself.
@@ -38,10 +36,10 @@ impl SimulatedDrive {
         Self::realistic(spec, host, seed, Realism::default())
     }
 
-    /// The same, more like a real drive; what it does at random has the seed of `realism`.
+    /// Like [`Self::new`], but with noise and quirks, whose randomness has the seed of `realism`.
     ///
     /// # Errors
-    /// See [`Self::new`].
+    /// The specification contradicts itself.
     pub fn realistic(
         spec: &Spec,
         host: HostDelay,
@@ -57,7 +55,7 @@ impl SimulatedDrive {
             generator,
             sent: 0,
         };
-        // The first command is told that the power came on.
+        // The first command reports power-on.
         let mut block = [0; 16];
         let length = Command::TestUnitReady.emit(&mut block);
         simulated.serve(&block[..length], &[]);
@@ -70,7 +68,7 @@ impl SimulatedDrive {
         self.host.min + Span::from_ns(random as i64)
     }
 
-    /// Sends a command, which is the only one, and waits for its end.
+    /// Executes a command while no other is outstanding.
     fn serve(&mut self, command: &[u8], data_out: &[u8]) -> Response {
         self.sent += 1;
         let task = Task {
@@ -128,5 +126,46 @@ impl Transport for SimulatedDrive {
 
     fn now(&self) -> Instant {
         self.now
+    }
+}
+/// Adds normally distributed noise to the completion times of a transport, like an inexact host clock.
+pub struct NoisyTransport<'a> {
+    inner: Box<dyn Transport + 'a>,
+    deviation: Span,
+    generator: Pcg64Mcg,
+}
+
+impl<'a> NoisyTransport<'a> {
+    /// Adds noise of this standard deviation. No command ends before it was sent.
+    pub fn new(inner: Box<dyn Transport + 'a>, deviation: Span, seed: u64) -> Self {
+        Self {
+            inner,
+            deviation,
+            generator: Pcg64Mcg::seed_from_u64(seed),
+        }
+    }
+
+    /// Returns a normal deviate (Box and Muller).
+    fn normal(&mut self) -> f64 {
+        let mut uniform = || (self.generator.next_u64() >> 11) as f64 / 2f64.powi(53);
+        let (radius, turn) = (1.0 - uniform(), uniform());
+        (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * turn).cos()
+    }
+}
+
+impl Transport for NoisyTransport<'_> {
+    fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
+        let mut reply = self.inner.execute(command, data)?;
+        let late = Span::from_ns((self.normal() * self.deviation.as_ns() as f64) as i64);
+        reply.ended = reply.ended.shifted(late).max(reply.sent);
+        Ok(reply)
+    }
+
+    fn rest(&mut self, span: Span) {
+        self.inner.rest(span);
+    }
+
+    fn now(&self) -> Instant {
+        self.inner.now()
     }
 }

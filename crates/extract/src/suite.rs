@@ -1,90 +1,43 @@
-//! All measurements of a drive, one after the other.
+//! Makes all measurements of a drive.
 //!
-//! [`MEASUREMENTS`] lists them. A measurement that fails is recorded with the reason, those that
-//! need its findings are skipped, and all others continue. After each, the [`Checkpoint`] holds what
-//! is known so far; a run that was interrupted continues from it.
+//! [`MEASUREMENTS`] lists them. If a measurement fails, the reason is recorded, measurements that
+//! need its findings are skipped, and all others continue. After each one, the [`Checkpoint`] holds
+//! the findings so far, and an interrupted run continues from it.
 //!
-//! Each measurement has a connection and a seed of its own. So a run that was interrupted and
-//! continued sends a drive that begins anew with each connection, as a simulated one does, the same
-//! commands as a run that was not.
+//! Each measurement has its own connection and seed. A drive that restarts with each connection, as
+//! a simulated one does, therefore receives the same commands from an interrupted and continued run
+//! as from an uninterrupted one.
 
-mod bench;
-mod budget;
 mod checkpoint;
-mod described;
-mod findings;
-mod how;
-mod table;
-mod watched;
+mod measurements;
+mod progress;
+mod provenance;
 
-use diskarm_core::units::Span;
-use serde::{Deserialize, Serialize};
+pub use checkpoint::{Checkpoint, Findings, MtbrcFinding, Options, Outcome, Record, WriteSeeks};
+pub use measurements::{MEASUREMENTS, Measurement};
+pub use progress::{Observer, Progress};
+pub use provenance::{MeasuredDrive, MeasuredValue, Provenance, undetermined_keys};
 
-pub use checkpoint::{Checkpoint, Outcome, Record};
-pub use described::{MeasuredDrive, MeasuredValue};
-pub use findings::{Findings, MtbrcFinding, WriteSeeks};
-pub use how::{Provenance, undetermined_keys};
-pub use table::{MEASUREMENTS, Measurement};
+use crate::{Cost, Disk, Error, Identity, Transport, TransportError};
+use measurements::Context;
+use progress::ObservedTransport;
 
-use crate::{Cost, Disk, Effort, Error, Identity, Transport, TransportError};
-use bench::Bench;
-use watched::Watched;
-
-/// How a drive is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Options {
-    /// How much it may cost.
-    pub effort: Effort,
-    /// Whether it may write: data are then lost at random places.
-    pub writes: bool,
-    /// Seed of everything that is random in the measurements.
-    pub seed: u64,
-}
-
-/// Opens a connection to the drive. The seed is for what a simulated drive and its host do at
-/// random.
+/// Opens a connection to the drive. The seed is for the random decisions of a simulated drive and
+/// its host.
 pub type Connect<'a> = dyn FnMut(u64) -> Result<Box<dyn Transport>, TransportError> + 'a;
 
-/// How far a run is.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress {
-    /// What is being measured.
-    pub measurement: &'static Measurement,
-    /// How much the run may cost.
-    pub effort: Effort,
-    /// How many measurements are over, failed and skipped ones too.
-    pub done: usize,
-    /// What the run has cost so far, with what it continues.
-    pub cost: Cost,
-    /// How long it will take on, by what it took other drives.
-    pub left: Span,
-}
-
-/// Who wants to know how a run goes.
-pub trait Observer {
-    /// Called in the beginning of each measurement and after each command.
-    fn progressed(&mut self, progress: &Progress);
-
-    /// Called after each measurement, to keep the checkpoint.
-    ///
-    /// # Errors
-    /// It could not be kept; the run ends.
-    fn save(&mut self, checkpoint: &Checkpoint) -> Result<(), String>;
-}
-
-/// Why a run ended early.
+/// The reason for which a run ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunError {
-    /// The transport failed. The checkpoint has all measurements before this one.
+    /// The transport failed. The checkpoint contains all earlier measurements.
     Transport {
-        /// During which measurement; `None` in the beginning.
+        /// The measurement during which it failed; `None` at the start.
         during: Option<&'static str>,
-        /// Why.
         broken: TransportError,
     },
-    /// The drive does not answer as a disk does.
+    /// The drive does not answer like a disk.
     Drive(Error),
-    /// The checkpoint could not be kept.
+    /// The checkpoint could not be saved.
     Checkpoint(String),
 }
 
@@ -103,10 +56,10 @@ impl std::fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// Asks a drive who it is.
+/// Reads the drive's identity.
 ///
 /// # Errors
-/// The transport failed, or what answers is no disk.
+/// The transport failed, or the device is not a disk.
 pub fn identity(connect: &mut Connect<'_>) -> Result<Identity, RunError> {
     let broken = |broken| RunError::Transport {
         during: None,
@@ -120,10 +73,10 @@ pub fn identity(connect: &mut Connect<'_>) -> Result<Identity, RunError> {
     })
 }
 
-/// Measures what `checkpoint` does not have yet.
+/// Makes the measurements that `checkpoint` does not contain yet.
 ///
 /// # Errors
-/// The transport failed, or the observer could not keep the checkpoint.
+/// The transport failed, or the observer could not save the checkpoint.
 pub fn run(
     connect: &mut Connect<'_>,
     checkpoint: &mut Checkpoint,
@@ -133,7 +86,7 @@ pub fn run(
         if checkpoint.record(measurement.name).is_some() {
             continue;
         }
-        let (outcome, cost) = match checkpoint.obstacle(measurement) {
+        let (outcome, cost) = match progress::obstacle(checkpoint, measurement) {
             Some(outcome) => (outcome, Cost::default()),
             None => measure(measurement, connect, checkpoint, observer)?,
         };
@@ -160,19 +113,19 @@ fn measure(
     let options = checkpoint.options;
     let seed = measurement.seed(options.seed);
     let transport = connect(seed).map_err(stopped)?;
-    let so_far = checkpoint.progress(measurement);
-    let mut watched = Watched::new(transport, so_far, observer);
-    let limits = budget::limits(checkpoint, measurement);
+    let so_far = progress::progress(checkpoint, measurement);
+    let mut observed = ObservedTransport::new(transport, so_far, observer);
+    let limits = progress::limits(checkpoint, measurement);
     let mut cost = Cost::default();
-    let result = Disk::new(&mut watched).and_then(|disk| {
+    let result = Disk::new(&mut observed).and_then(|disk| {
         let mut disk = disk.with_limits(limits);
-        let mut bench = Bench {
+        let mut context = Context {
             disk: &mut disk,
             findings: &mut checkpoint.findings,
             options,
             seed,
         };
-        let result = (measurement.run)(&mut bench);
+        let result = (measurement.run)(&mut context);
         cost = disk.cost();
         result
     });

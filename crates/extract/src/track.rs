@@ -1,4 +1,6 @@
-//! Tracks that hold blocks.
+//! Tracks that hold blocks, and sets of equivalent cylinders to visit.
+
+use std::collections::BTreeMap;
 
 use diskarm_core::geometry::{Extent, Layout, Pba};
 use diskarm_core::units::{Cylinder, Head, Lbn, SectorCount};
@@ -6,12 +8,12 @@ use diskarm_core::units::{Cylinder, Head, Lbn, SectorCount};
 /// A track that holds blocks.
 #[derive(Clone, Debug)]
 pub(crate) struct Track {
-    /// Its gap-free runs: first block and extent.
+    /// First block and extent of each run without gaps.
     pub runs: Vec<(Lbn, Extent)>,
 }
 
 impl Track {
-    /// The track, if it holds blocks.
+    /// Returns the track if it holds blocks.
     pub fn find(layout: &Layout, cylinder: u32, head: u32) -> Option<Self> {
         let (cylinder, head) = (Cylinder(cylinder), Head(head));
         let pba = |sector| Pba {
@@ -27,32 +29,32 @@ impl Track {
         Self::from(layout, found, is_here)
     }
 
-    /// The track of which block `first` is the first.
+    /// Returns the track that starts with block `first`.
     pub fn starting_at(layout: &Layout, first: Lbn) -> Self {
         let at = layout.extent(first);
         let is_here = |extent: &Extent| (extent.cylinder, extent.head) == (at.cylinder, at.head);
         Self::from(layout, first, is_here).expect("a block of its own")
     }
 
-    /// The track whose blocks begin with `found`, of extents that are on it.
+    /// Collects the extents on a track from block `found` on.
     fn from(layout: &Layout, mut found: Lbn, is_here: impl Fn(&Extent) -> bool) -> Option<Self> {
         let mut runs = Vec::new();
-        // Reallocated blocks in between are elsewhere; few tracks have more than one.
-        let mut strangers = 0;
-        while found < Lbn(layout.sectors().0) && strangers < 4 {
+        // Reallocated blocks are elsewhere; few tracks have more than one.
+        let mut elsewhere = 0;
+        while found < Lbn(layout.sectors().0) && elsewhere < 4 {
             let extent = layout.extent(found);
             if is_here(&extent) {
                 runs.push((found, extent));
             } else {
-                strangers += 1;
+                elsewhere += 1;
             }
             found = found + extent.sectors;
         }
         (!runs.is_empty()).then_some(Self { runs })
     }
 
-    /// The blocks around its end, as one run of `sectors` of which `before` are on this track and
-    /// the others on the next one; `None` if they do not follow each other so.
+    /// Returns the blocks around the end of the track as one run of `sectors`, `before` of them on
+    /// this track and the others on the next one; `None` if they are not contiguous.
     pub fn across_end(&self, layout: &Layout, before: u64, sectors: u64) -> Option<Self> {
         let (first, extent) = *self.runs.last()?;
         let next = first + extent.sectors;
@@ -72,6 +74,15 @@ impl Track {
         })
     }
 
+    /// Returns the track with the first blocks of a cylinder, if it has any.
+    pub fn first_in_cylinder(layout: &Layout, cylinder: u32) -> Option<Self> {
+        if cylinder >= layout.cylinders() {
+            return None;
+        }
+        let tracks = (0..layout.surfaces()).filter_map(|head| Self::find(layout, cylinder, head));
+        tracks.min_by_key(Self::first)
+    }
+
     pub fn first(&self) -> Lbn {
         self.runs[0].0
     }
@@ -84,13 +95,108 @@ impl Track {
         self.runs[0].1.head.0
     }
 
-    /// Whether its blocks follow each other without a gap, as far as there are any.
+    /// Returns true if its blocks are contiguous.
     pub fn is_whole(&self) -> bool {
         self.runs.len() == 1
     }
 
-    /// Sectors of a whole revolution.
+    /// Sectors per revolution.
     pub fn sectors(&self) -> u64 {
         (1.0 / self.runs[0].1.sector_angle.as_revolutions()).round() as u64
+    }
+}
+/// Maximum distance of equivalent cylinders, where the disk has room on both sides.
+const AROUND: u32 = 30;
+/// Minimum number of cylinders between two successive visits.
+const APART: usize = 7;
+
+/// Visits nearby cylinders with equally many sectors per track in turn, so that commands do not hit
+/// what earlier ones left in the buffer.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EquivalentCylinders {
+    /// The equivalent cylinders of each cylinder.
+    around: BTreeMap<u32, Vec<u32>>,
+    visits: usize,
+}
+
+impl EquivalentCylinders {
+    /// Returns the first track of the next equivalent cylinder.
+    pub fn next(&mut self, layout: &Layout, place: &Track) -> Track {
+        let cylinders = self
+            .around
+            .entry(place.cylinder())
+            .or_insert_with(|| around(layout, place));
+        self.visits += 1;
+        let all = cylinders.len();
+        let apart = (APART..APART + all).find(|apart| are_coprime(*apart, all));
+        // One of these is coprime to their number.
+        let next = apart.map(|apart| cylinders[self.visits * apart % all]);
+        let track = next.and_then(|cylinder| Track::first_in_cylinder(layout, cylinder));
+        track.unwrap_or_else(|| place.clone())
+    }
+}
+
+fn are_coprime(a: usize, b: usize) -> bool {
+    if b == 0 {
+        a == 1
+    } else {
+        are_coprime(b, a % b)
+    }
+}
+
+/// Returns the cylinders near `place` that begin with the same number of sectors per track.
+fn around(layout: &Layout, place: &Track) -> Vec<u32> {
+    let width = 2 * AROUND + 1;
+    let last = layout.cylinders().saturating_sub(width);
+    let first = place.cylinder().saturating_sub(AROUND).min(last);
+    let is_equivalent = |cylinder: &u32| {
+        Track::first_in_cylinder(layout, *cylinder)
+            .is_some_and(|track| track.sectors() == place.sectors())
+    };
+    (first..first + width).filter(is_equivalent).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::collections::BTreeSet;
+
+    use diskarm_core::spec::{Geometry, Zone};
+    use diskarm_core::units::{Lbn, SectorCount};
+
+    /// At the start of a disk and in a small zone, too, no cylinder is visited twice before all have
+    /// been.
+    #[test]
+    fn no_cylinder_is_soon_visited_again() {
+        let zone = |first: u32, end: u32, sectors| Zone {
+            first_cylinder: first,
+            end_cylinder: end,
+            sectors_per_track: sectors,
+            first_offset_sectors: 0.0,
+            reserved_sectors: SectorCount(0),
+            track_skew_sectors: 0.0,
+            cylinder_skew_sectors: 0.0,
+            spares: 0,
+            slips: Vec::new(),
+            defects: Vec::new(),
+        };
+        let geometry = Geometry {
+            sector_bytes: 512,
+            surfaces: 1,
+            cylinders: 100,
+            sectors: SectorCount(80 * 24 + 20 * 20),
+            zones: vec![zone(0, 80, 24), zone(80, 100, 20)],
+            ..Geometry::default()
+        };
+        let layout = Layout::new(&geometry).unwrap();
+        for (at, count) in [(0, 61), (24 * 40, 61), (24 * 79, 41), (24 * 80 + 30, 20)] {
+            let cylinder = layout.extent(Lbn(at)).cylinder.0;
+            let place = Track::first_in_cylinder(&layout, cylinder).unwrap();
+            let mut equivalent = EquivalentCylinders::default();
+            let mut visit = || equivalent.next(&layout, &place).cylinder();
+            let visited: BTreeSet<u32> = (0..count).map(|_| visit()).collect();
+            assert_eq!(visited.len(), count, "block {at}");
+        }
     }
 }

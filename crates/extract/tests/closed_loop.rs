@@ -1,6 +1,5 @@
-//! A drive that is measured from nothing: the layout that it tells, and on that layout its timing.
-//! The specification that comes out, written and read again, is held against the one that the drive
-//! was made of.
+//! Measures a drive from nothing: its layout, and its timing on that layout. The resulting
+//! specification, written and parsed again, is compared with the one that the drive was made from.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{self, Key, Source, Spec, Value};
@@ -19,8 +18,8 @@ const HOST: HostDelay = HostDelay {
     max: Span::from_ns(150_000),
 };
 
-/// Drives whose seeks do not scatter, and that take no time to settle on the track where the head
-/// is: reads determine their seek curves.
+/// Drives whose seeks do not scatter and that need no time to settle on the current track, so that
+/// reads determine their seek curves.
 const DRIVES: [&str; 10] = [
     "dec-rz26",
     "hp-c2247",
@@ -38,7 +37,7 @@ fn catalogued(name: &str) -> Spec {
     spec::parse(diskarm_drives::find(name).unwrap().text, name).unwrap()
 }
 
-/// The specification that commands to the drive yield, and what they cost.
+/// Returns the specification derived from commands, and their cost.
 fn extracted(given: &Spec, seed: u64) -> Result<(Spec, Cost), Error> {
     let mut drive = SimulatedDrive::new(given, HOST, seed).unwrap();
     let mut disk = Disk::new(&mut drive)?;
@@ -62,7 +61,7 @@ fn extracted(given: &Spec, seed: u64) -> Result<(Spec, Cost), Error> {
 }
 
 #[test]
-fn what_is_extracted_is_what_the_drive_was_made_of() {
+fn the_extracted_specification_equals_the_given_one() {
     for name in DRIVES {
         let given = catalogued(name);
         let (found, cost) = extracted(&given, 5).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -98,8 +97,8 @@ impl Observer for Patient {
     }
 }
 
-/// What the whole suite finds in a drive.
-fn described(given: &Spec, seed: u64) -> MeasuredDrive {
+/// Runs the whole suite on a drive.
+fn describe(given: &Spec, seed: u64) -> MeasuredDrive {
     let mut connect = |seed| -> Result<Box<dyn Transport>, TransportError> {
         Ok(Box::new(SimulatedDrive::new(given, HOST, seed).unwrap()))
     };
@@ -114,7 +113,7 @@ fn described(given: &Spec, seed: u64) -> MeasuredDrive {
     MeasuredDrive::new(&checkpoint, "found").unwrap()
 }
 
-/// Two drives, and the facts of their buffers that no command tells.
+/// Two drives, and the facts of their buffers that remain undetermined.
 const DETERMINED: [(&str, &[&str]); 2] = [
     (
         "hp-c3323a",
@@ -140,19 +139,20 @@ const DETERMINED: [(&str, &[&str]); 2] = [
     ),
 ];
 
-/// The whole suite on two drives of different buffers and sparing: every block is where it is, sums
-/// of overheads are within 0.02 ms, and every fact of the buffer is right or said to be open.
+/// Runs the whole suite on two drives with different buffers and sparing: every block is at its
+/// location, sums of overheads are within 0.02 ms, and every fact of the buffer is right or reported
+/// as open.
 #[test]
-fn the_suite_finds_what_two_drives_do() {
+fn the_suite_describes_two_drives() {
     for (name, open) in DETERMINED {
         let given = catalogued(name);
-        let described = described(&given, 1);
+        let described = describe(&given, 1);
         let found = &described.spec;
         let compared = Comparison::new(&given, found).unwrap();
         assert!(compared.layout.is_equal(), "{name}: {:?}", compared.layout);
         let sums = [&given, found].map(|spec| ObservableTimes::new(spec).sums());
         for ((what, was), (_, is)) in sums[0].iter().zip(&sums[1]) {
-            // Those with a seek have one per cent of its time.
+            // Sums with a seek may differ by one per cent of its time.
             let allowed = if what.starts_with("seek") { 0.1 } else { 0.02 };
             let error = (*is - *was).as_ms();
             assert!(error.abs() < allowed, "{name}: {what}: {is}, given {was}");
@@ -160,15 +160,15 @@ fn the_suite_finds_what_two_drives_do() {
         let facts = described
             .values
             .iter()
-            .filter(|told| told.key.starts_with("buffer."));
+            .filter(|value| value.key.starts_with("buffer."));
         let mut undetermined = Vec::new();
-        for told in facts {
-            let key = Key::find(told.key).unwrap();
+        for value in facts {
+            let key = Key::find(value.key).unwrap();
             let [was, is] = [&given, found].map(|spec| key.get(spec));
-            match told.provenance {
+            match value.provenance {
                 Provenance::Measured { .. } => {
                     let same = agree(was.as_ref(), is.as_ref());
-                    assert!(same, "{name}: {}: {is:?}, given {was:?}", told.key);
+                    assert!(same, "{name}: {}: {is:?}, given {was:?}", value.key);
                 }
                 Provenance::Assumed(_) | Provenance::Unknown(_) => undetermined.push(key.name()),
             }
@@ -177,7 +177,7 @@ fn the_suite_finds_what_two_drives_do() {
     }
 }
 
-/// Shares are found to a few per cent.
+/// Compares values; shares need only agree to a few per cent.
 fn agree(a: Option<&Value>, b: Option<&Value>) -> bool {
     match (a, b) {
         (Some(Value::Number(a)), Some(Value::Number(b))) => (a - b).abs() <= 0.05,

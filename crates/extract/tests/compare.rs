@@ -40,10 +40,10 @@ fn a_wider_skew_turns_all_later_tracks_of_its_zone() {
     zone.track_skew_sectors += 1.0;
     let compared = Comparison::new(&spec, &other).unwrap().layout;
     assert_eq!(compared.other_track, SectorCount(0));
-    // Block 0 follows 17 reserved tracks of 13 a cylinder: its track is the fifth of its cylinder,
-    // so that the first block that is turned against it is on the next one.
+    // Block 0 follows 17 reserved tracks of 13 per cylinder, so its track is the fifth of its
+    // cylinder, and the first block that is rotated against it is on the next one.
     assert_eq!(compared.first_elsewhere, Some(Lbn(96)));
-    // Each cylinder turns by 12 sectors of 96: multiples of 1/8 reach half a revolution.
+    // Each cylinder rotates by 12 sectors of 96: multiples of 1/8 reach half a revolution.
     assert!((compared.largest_turn - 0.5).abs() < 1e-9, "{compared:?}");
 }
 
@@ -52,7 +52,7 @@ fn a_slip_moves_all_later_blocks_of_its_zone() {
     let spec = catalogued("hp-c2247");
     let mut other = spec.clone();
     let zone = &mut other.geometry.zones[7];
-    // The second: before it the first one has moved the blocks already.
+    // The second slip: before it the first one has already moved the blocks.
     let slip = zone.slips.remove(1);
     let tracks = u64::from((zone.end_cylinder - zone.first_cylinder) * 13) - 65;
     let compared = Comparison::new(&spec, &other).unwrap().layout;
@@ -60,10 +60,10 @@ fn a_slip_moves_all_later_blocks_of_its_zone() {
     assert_eq!(compared.other_track, SectorCount(blocks));
 }
 
-/// Whose first cylinder holds nothing has the same drive with higher numbers. A drive that differs
-/// by more is elsewhere.
+/// A drive whose first cylinder is empty equals the same drive with higher cylinder numbers. A drive
+/// that differs in more ways does not.
 #[test]
-fn cylinders_with_other_numbers_are_at_equal_places() {
+fn renumbered_cylinders_are_equal() {
     let spec = catalogued("hp-c2247");
     let mut other = spec.clone();
     other.geometry.cylinders += 1;

@@ -14,7 +14,7 @@ use diskarm_extract::{
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// The drive that the guest of the command line's tests measures.
+/// The drive that is measured from a guest in the tests of the command line.
 const SMALL: &str = include_str!("../../cli/tests/cli/guest.toml");
 
 const HOST: HostDelay = HostDelay {
@@ -22,15 +22,15 @@ const HOST: HostDelay = HostDelay {
     max: Span::from_ns(100_000),
 };
 
-/// Commands reach the drive later than they are sent, and their ends are seen later than they come:
-/// by a fixed time and an exponential deviate, and one in 500 by milliseconds.
+/// Delays commands and their completions by a fixed time and an exponential deviate, and one in 500
+/// by milliseconds.
 struct Late {
     drive: SimulatedDrive,
     generator: Pcg64Mcg,
 }
 
 impl Late {
-    fn by(&mut self, min: f64, mean: f64) -> Span {
+    fn delay(&mut self, min: f64, mean: f64) -> Span {
         let mut uniform = || (self.generator.next_u64() >> 11) as f64 / 2f64.powi(53);
         let (deviate, rare) = (-(1.0 - uniform()).ln(), uniform());
         let late = if rare < 0.002 {
@@ -44,7 +44,7 @@ impl Late {
 
 impl Transport for Late {
     fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
-        let (before, after) = (self.by(0.06, 0.07), self.by(0.04, 0.03));
+        let (before, after) = (self.delay(0.06, 0.07), self.delay(0.04, 0.03));
         self.drive.rest(before);
         let mut reply = self.drive.execute(command, data)?;
         self.drive.rest(after);
@@ -72,7 +72,7 @@ impl Observer for Patient {
     }
 }
 
-fn measured(given: &Spec, seed: u64) -> Checkpoint {
+fn measure(given: &Spec, seed: u64) -> Checkpoint {
     let mut connect = |of: u64| -> Result<Box<dyn Transport>, TransportError> {
         let of = of ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Ok(Box::new(Late {
@@ -91,13 +91,13 @@ fn measured(given: &Spec, seed: u64) -> Checkpoint {
     checkpoint
 }
 
-/// The suite finds a whole specification, in the time that a test in a guest may take: the layout
-/// exactly, seeks about as closely as it says, and no fact of the buffer that is wrong.
+/// The suite finds a complete specification within the time limit of a test in a guest: the layout is
+/// exact, seek times are about as accurate as reported, and no fact of the buffer is wrong.
 #[test]
-fn a_host_that_is_late_finds_a_whole_specification() {
+fn a_late_host_finds_a_complete_specification() {
     let given = spec::parse(SMALL, "guest.toml").unwrap();
     for seed in 1..=4 {
-        let checkpoint = measured(&given, seed);
+        let checkpoint = measure(&given, seed);
         for record in &checkpoint.records {
             let is_over = !matches!(record.outcome, Outcome::Failed(_));
             assert!(is_over, "seed {seed}: {record:?}");

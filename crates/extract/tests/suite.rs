@@ -1,4 +1,4 @@
-//! The whole suite: interrupted, on drives that fail, and through transports that do.
+//! The whole suite: interrupted runs, failing drives, and failing transports.
 
 use diskarm_core::spec::{self, Spec};
 use diskarm_core::units::{Instant, Span};
@@ -25,12 +25,12 @@ fn catalogued(name: &str) -> Spec {
     spec::parse(diskarm_drives::find(name).unwrap().text, name).unwrap()
 }
 
-/// A connection to a new drive.
+/// Connects to a new drive.
 fn connected(spec: &Spec, seed: u64) -> Result<Box<dyn Transport>, TransportError> {
     Ok(Box::new(SimulatedDrive::new(spec, HOST, seed).unwrap()))
 }
 
-/// Ends a run after some measurements.
+/// Interrupts a run after some measurements.
 struct Interrupted {
     left: usize,
     kept: String,
@@ -46,7 +46,7 @@ impl Observer for Interrupted {
     }
 }
 
-/// Keeps the last checkpoint only.
+/// An observer that never interrupts.
 fn patient() -> Interrupted {
     Interrupted {
         left: usize::MAX,
@@ -54,12 +54,12 @@ fn patient() -> Interrupted {
     }
 }
 
-fn begun(spec: &Spec, options: Options) -> Checkpoint {
+fn start(spec: &Spec, options: Options) -> Checkpoint {
     let identity = suite::identity(&mut |seed| connected(spec, seed)).unwrap();
     Checkpoint::new("sim:test", identity, options)
 }
 
-/// All outcomes of a run.
+/// Returns the outcomes of all measurements of a run.
 fn outcomes(checkpoint: &Checkpoint) -> Vec<(&str, &Outcome)> {
     let records = checkpoint.records.iter();
     records
@@ -68,9 +68,9 @@ fn outcomes(checkpoint: &Checkpoint) -> Vec<(&str, &Outcome)> {
 }
 
 #[test]
-fn a_run_that_is_interrupted_everywhere_finds_the_same() {
+fn an_interrupted_run_has_the_same_results() {
     let spec = catalogued("hp-c2247");
-    let mut whole = begun(&spec, OPTIONS);
+    let mut whole = start(&spec, OPTIONS);
     suite::run(
         &mut |seed| connected(&spec, seed),
         &mut whole,
@@ -81,7 +81,7 @@ fn a_run_that_is_interrupted_everywhere_finds_the_same() {
         assert_eq!(*outcome, Outcome::Done, "{name}");
     }
 
-    let mut text = begun(&spec, OPTIONS).text();
+    let mut text = start(&spec, OPTIONS).text();
     for done in 1..=MEASUREMENTS.len() {
         let mut part = Checkpoint::parse(&text).unwrap();
         let mut once = Interrupted {
@@ -99,9 +99,9 @@ fn a_run_that_is_interrupted_everywhere_finds_the_same() {
     assert_eq!(described(&continued), described(&whole));
 }
 
-/// A drive whose transfers continue to the next track in less time than requests there take: what is
-/// found of the head switch and the time to settle are bounds, which hold, and are called so. On
-/// one whose transfers need as long as requests, the head switch is measured.
+/// On a drive whose transfers continue to the next track in less time than requests need, the results
+/// for the head switch and the time to settle are bounds, which hold and are called bounds. Where
+/// transfers need as long as requests, the head switch is measured.
 #[test]
 fn bounds_of_a_head_switch_are_not_called_measured() {
     let last = MEASUREMENTS
@@ -113,7 +113,7 @@ fn bounds_of_a_head_switch_are_not_called_measured() {
             left: last.unwrap(),
             kept: String::new(),
         };
-        let mut checkpoint = begun(&given, OPTIONS);
+        let mut checkpoint = start(&given, OPTIONS);
         let connect = &mut |seed| connected(&given, seed);
         suite::run(connect, &mut checkpoint, &mut mechanics).unwrap_err();
         let found = MeasuredDrive::new(&checkpoint, "found").unwrap();
@@ -131,8 +131,8 @@ fn bounds_of_a_head_switch_are_not_called_measured() {
             continue;
         }
         let settle = settle.unwrap();
-        assert!(matches!(&switch, Provenance::Assumed(what) if what.contains("may take less")));
-        assert!(matches!(&settle, Provenance::Assumed(what) if what.contains("at least")));
+        assert!(matches!(&switch, Provenance::Assumed(what) if what.contains("may be shorter")));
+        assert!(matches!(&settle, Provenance::Assumed(what) if what.contains("lower bound")));
         let [was, is] = [&given, &found.spec].map(|spec| &spec.mechanics);
         let little = Span::from_us(20.0);
         assert!(was.head_switch <= is.head_switch + little, "{switch}");
@@ -143,18 +143,18 @@ fn bounds_of_a_head_switch_are_not_called_measured() {
     }
 }
 
-/// What is wrong with a drive or the way to it.
+/// A fault of a drive or its transport.
 #[derive(Clone, Copy)]
 enum Fault {
-    /// After this many commands the transport fails.
+    /// The transport fails after this many commands.
     Dies(u64),
-    /// After this many commands in a connection, none is answered.
+    /// No command is answered after this many in a connection.
     Hangs(u64),
-    /// After this many commands in a connection, all end with CHECK CONDITION.
+    /// All commands end with CHECK CONDITION after this many in a connection.
     Refuses(u64),
-    /// Its commands end at random up to this much later.
+    /// Commands end with a random delay up to this.
     Dawdles(Span),
-    /// Its data are random, except for the capacity.
+    /// Data are random, except for the capacity.
     Babbles,
     /// Each command takes an hour.
     Crawls,
@@ -235,18 +235,18 @@ impl Transport for Faulty {
     }
 }
 
-/// A run on a drive with a fault.
+/// Runs the suite on a drive with a fault.
 fn faulty(fault: Fault, options: Options) -> (Checkpoint, Result<(), RunError>) {
     let spec = catalogued("hp-c2247");
-    let mut checkpoint = begun(&spec, options);
+    let mut checkpoint = start(&spec, options);
     let mut connect = |seed| Faulty::connected(&spec, fault, seed);
     let result = suite::run(&mut connect, &mut checkpoint, &mut patient());
     (checkpoint, result)
 }
 
 #[test]
-fn a_transport_that_dies_leaves_what_was_found() {
-    // More than the commands of the rotation and the layout, fewer than those of the seeks.
+fn a_failed_transport_leaves_the_findings() {
+    // More than the rotation and the layout need, fewer than the seeks need.
     let (checkpoint, stopped) = faulty(Fault::Dies(1_000), OPTIONS);
     let Err(RunError::Transport { during, broken }) = stopped else {
         panic!("{stopped:?}");
@@ -260,7 +260,7 @@ fn a_transport_that_dies_leaves_what_was_found() {
 }
 
 #[test]
-fn a_drive_that_hangs_fails_the_measurements_that_it_hangs_in() {
+fn a_hanging_drive_only_fails_the_affected_measurements() {
     let (checkpoint, stopped) = faulty(Fault::Hangs(700), OPTIONS);
     assert_eq!(stopped, Ok(()));
     let outcome = |name| &checkpoint.record(name).unwrap().outcome;
@@ -271,8 +271,8 @@ fn a_drive_that_hangs_fails_the_measurements_that_it_hangs_in() {
 }
 
 #[test]
-fn measurements_that_fail_do_not_keep_others_from_being_made() {
-    // Fewer than the commands of the seeks and the writes, more than those of all others: the
+fn failed_measurements_do_not_stop_others() {
+    // Fewer than the seeks and the writes need, more than all others need: the
     // layout alone needs more.
     let (checkpoint, stopped) = faulty(Fault::Refuses(700), OPTIONS);
     assert_eq!(stopped, Ok(()));
@@ -298,7 +298,7 @@ fn measurements_that_fail_do_not_keep_others_from_being_made() {
 }
 
 #[test]
-fn without_writes_nothing_is_written_and_all_else_is_found() {
+fn without_writes_only_reads_are_measured() {
     let options = Options {
         writes: false,
         ..OPTIONS
@@ -317,7 +317,7 @@ fn without_writes_nothing_is_written_and_all_else_is_found() {
 }
 
 #[test]
-fn drives_that_make_no_sense_come_to_an_end() {
+fn nonsensical_drives_do_not_stop_the_run() {
     let faults = [
         Fault::Dawdles(Span::from_ms(1.0)),
         Fault::Dawdles(Span::from_ms(30.0)),
@@ -339,9 +339,9 @@ fn drives_that_make_no_sense_come_to_an_end() {
 }
 
 #[test]
-fn a_checkpoint_is_of_one_drive_and_one_way_to_measure() {
-    let checkpoint = begun(&catalogued("hp-c2247"), OPTIONS);
-    let other = begun(&catalogued("dec-rz26"), OPTIONS);
+fn a_checkpoint_belongs_to_one_drive_and_its_options() {
+    let checkpoint = start(&catalogued("hp-c2247"), OPTIONS);
+    let other = start(&catalogued("dec-rz26"), OPTIONS);
     let error = checkpoint.check(&other).unwrap_err();
     assert!(error.contains("another drive"), "{error}");
     let longer = Options {
@@ -358,7 +358,7 @@ fn a_checkpoint_is_of_one_drive_and_one_way_to_measure() {
     assert!(Checkpoint::parse("[geometry]").is_err());
 }
 
-/// Notes what a run was said to take, and what it took.
+/// Compares the predicted with the actual duration of a run.
 struct Timekeeper {
     said: Option<Span>,
     took: Span,
@@ -389,7 +389,7 @@ fn the_time_left_is_right_within_a_factor_of_three() {
             said: None,
             took: Span::ZERO,
         };
-        let mut checkpoint = begun(&spec, options);
+        let mut checkpoint = start(&spec, options);
         suite::run(
             &mut |seed| connected(&spec, seed),
             &mut checkpoint,
@@ -405,10 +405,10 @@ fn the_time_left_is_right_within_a_factor_of_three() {
     }
 }
 
-/// A drive of which only the first blocks are shown, as a target may do: what cannot be measured on
-/// so few says so.
+/// A drive that shows only its first blocks, as a target may do. Measurements that are impossible on
+/// so few blocks report it.
 #[test]
-fn small_disks_are_measured_as_far_as_they_can_be() {
+fn small_disks_are_measured_where_possible() {
     for (blocks, failed) in [
         (200_000, None),
         (5_000, Some("buffer")),
@@ -419,7 +419,7 @@ fn small_disks_are_measured_as_far_as_they_can_be() {
         let less = spec.geometry.sectors.0 - blocks;
         spec.geometry.sectors.0 -= less;
         spec.geometry.unused_sectors.0 += less;
-        let mut checkpoint = begun(&spec, OPTIONS);
+        let mut checkpoint = start(&spec, OPTIONS);
         let mut connect = |seed| connected(&spec, seed);
         suite::run(&mut connect, &mut checkpoint, &mut patient()).unwrap();
         let outcome = |name| &checkpoint.record(name).unwrap().outcome;

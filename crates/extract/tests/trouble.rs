@@ -1,4 +1,4 @@
-//! Drives and transports that give trouble: what is tried again, what is not, and how it is told.
+//! Failing drives and transports: which commands are repeated, and how errors are reported.
 
 use std::collections::VecDeque;
 
@@ -38,12 +38,12 @@ fn sense(key: Key, code: Code) -> Vec<u8> {
 /// A drive that answers some commands with another status.
 struct Troubled {
     drive: SimulatedDrive,
-    /// Commands before the trouble begins.
+    /// Number of commands before the trouble begins.
     good: u64,
-    /// The status and sense data of the following commands; the last one's for ever if so.
+    /// The status and sense data of the following commands; the last one repeats if `for_ever`.
     trouble: VecDeque<(u8, Vec<u8>)>,
     for_ever: bool,
-    /// Whether a troubled command is executed all the same.
+    /// True if failing commands are executed nevertheless.
     executes: bool,
 }
 
@@ -105,7 +105,7 @@ fn read(troubled: &mut Troubled) -> (Result<(), Error>, Cost) {
 }
 
 #[test]
-fn a_busy_drive_is_asked_again() {
+fn commands_to_a_busy_drive_are_repeated() {
     let (result, cost) = read(&mut Troubled::new(
         1,
         &[(BUSY, Vec::new()), (BUSY, Vec::new())],
@@ -116,7 +116,7 @@ fn a_busy_drive_is_asked_again() {
 }
 
 #[test]
-fn a_drive_that_stays_busy_is_given_up() {
+fn repeating_ends_if_a_drive_stays_busy() {
     let mut troubled = Troubled::new(1, &[(BUSY, Vec::new())]);
     troubled.for_ever = true;
     let (result, cost) = read(&mut troubled);
@@ -140,10 +140,10 @@ fn attention_to_a_reset_is_not_the_command_s_result() {
     assert!(cost.time > Span::from_s(1.0), "{cost:?}");
 }
 
-/// What is measured before and after a change are two drives. What changed before the first command
-/// does no harm.
+/// Results from before and after a change do not belong together. Changes before the first command
+/// are harmless.
 #[test]
-fn parameters_that_change_in_the_middle_end_a_measurement() {
+fn changing_parameters_end_a_measurement() {
     let changed = (
         CHECK_CONDITION,
         sense(Key::UnitAttention, Code::MODE_PARAMETERS_CHANGED),
@@ -158,7 +158,7 @@ fn parameters_that_change_in_the_middle_end_a_measurement() {
 }
 
 #[test]
-fn an_earlier_write_that_failed_ends_a_measurement() {
+fn a_deferred_write_error_ends_a_measurement() {
     let mut deferred = sense(Key::MediumError, Code::WRITE_ERROR);
     // Response code 0x71: deferred, fixed format.
     deferred[0] |= 1;
@@ -172,7 +172,7 @@ fn an_earlier_write_that_failed_ends_a_measurement() {
 }
 
 #[test]
-fn a_medium_error_is_told_in_words() {
+fn a_medium_error_is_described() {
     let error = (
         CHECK_CONDITION,
         sense(Key::MediumError, Code::UNRECOVERED_READ_ERROR),
@@ -186,7 +186,7 @@ fn a_medium_error_is_told_in_words() {
 }
 
 #[test]
-fn what_was_hard_to_read_has_been_read() {
+fn recovered_errors_are_successes() {
     let recovered = (
         CHECK_CONDITION,
         sense(Key::RecoveredError, Code::RECOVERED_WITH_RETRIES),
@@ -198,7 +198,7 @@ fn what_was_hard_to_read_has_been_read() {
     assert_eq!(cost.repeated, 0);
 }
 
-/// A drive whose commands end when it likes: how long each takes, by its number.
+/// A drive with arbitrary command durations, as a function of the command's number.
 struct Lying {
     drive: SimulatedDrive,
     service: fn(u64) -> Span,
@@ -224,10 +224,10 @@ impl Transport for Lying {
     }
 }
 
-/// A drive that ends commands before they can have been served, all after the same time, or at any
-/// time, has no layout, and measurements say so after some thousand commands.
+/// If commands end too early, all after the same time, or at random times, no layout is found, and
+/// measurements report it after a few thousand commands.
 #[test]
-fn a_drive_that_lies_about_time_has_no_layout() {
+fn false_command_times_show_no_layout() {
     let services: [fn(u64) -> Span; 3] = [
         |_| Span::ZERO,
         |_| Span::from_ms(5.0),
@@ -255,7 +255,7 @@ fn a_drive_that_lies_about_time_has_no_layout() {
     }
 }
 
-/// A transport that breaks after a number of commands.
+/// A transport that fails after a number of commands.
 struct Breaks(SimulatedDrive, u64);
 
 impl Transport for Breaks {

@@ -1,5 +1,5 @@
-//! Drives and hosts that disturb measurements: recalibrations, slowness after idle times, a host
-//! that answers late at random.
+//! Disturbances by drives and hosts: recalibrations, slowness after idle times, and random host
+//! delays.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::SeekTimes;
@@ -24,11 +24,11 @@ fn catalogued(name: &str) -> Spec {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Upset {
-    /// Every now and then the drive takes this long for something else.
+    /// Duration of occasional pauses, such as recalibrations.
     recalibrates: Option<(Span, Span)>,
-    /// Idle for this long, the next ten commands take this much longer.
+    /// After this idle time, the next ten commands take this much longer.
     cold: Option<(Span, Span)>,
-    /// The host's delay is up to this.
+    /// Maximum delay of the host.
     host: Span,
 }
 
@@ -50,7 +50,7 @@ const UPSETS: [Upset; 3] = [
     },
 ];
 
-/// A drive that is disturbed before commands.
+/// A drive with disturbances before commands.
 struct Disturbed {
     drive: SimulatedDrive,
     upset: Upset,
@@ -99,7 +99,7 @@ impl Disturbed {
 impl Transport for Disturbed {
     fn execute(&mut self, command: &[u8], data: Data<'_>) -> Result<Reply, TransportError> {
         let late = self.late();
-        // The drive has the command, and does nothing for a while.
+        // The drive has received the command, and is idle for a while.
         self.drive.rest(late);
         let mut reply = self.drive.execute(command, data)?;
         reply.sent = reply.sent.shifted(-late);
@@ -116,8 +116,8 @@ impl Transport for Disturbed {
     }
 }
 
-/// Where two layouts disagree first, except for a common turn, the numbers of cylinders and the order
-/// of heads.
+/// The first block that differs between two layouts, up to a common rotation, the numbers of
+/// cylinders, and the order of heads.
 fn difference(found: &Layout, truth: &Layout) -> Option<Lbn> {
     let zero = truth.extent(Lbn(0)).start - found.extent(Lbn(0)).start;
     let mut at = Lbn(0);
@@ -134,7 +134,7 @@ fn difference(found: &Layout, truth: &Layout) -> Option<Lbn> {
 }
 
 #[test]
-fn layouts_are_found_all_the_same() {
+fn disturbances_do_not_affect_layouts() {
     for name in DRIVES {
         let spec = catalogued(name);
         let truth = Layout::new(&spec.geometry).unwrap();
@@ -161,9 +161,9 @@ fn layouts_are_found_all_the_same() {
     }
 }
 
-/// By MTBRC within 1 % or 0.02 ms at the distances that are measured, and so by SEEK.
+/// Seek times by MTBRC and by SEEK are right to 1 % or 0.02 ms at the measured distances.
 #[test]
-fn seeks_are_found_all_the_same() {
+fn disturbances_do_not_affect_seeks() {
     for name in DRIVES {
         let spec = catalogued(name);
         let layout = Layout::new(&spec.geometry).unwrap();
@@ -229,7 +229,7 @@ impl Transport for Worn {
     }
 }
 
-/// Seeks are measured at other blocks than those that cannot be read.
+/// Seek measurements avoid unreadable blocks.
 #[test]
 fn a_few_unreadable_blocks_do_not_matter() {
     let spec = catalogued("hp-c3323a");
@@ -258,15 +258,15 @@ fn a_few_unreadable_blocks_do_not_matter() {
             "{point:?}: {given}"
         );
     }
-    // Where every block counts, the failure is told.
+    // A measurement that needs every block reports the failure.
     let error = timing::measure(&mut disk, rotation.period_ns, 1).unwrap_err();
     assert!(error.is_medium_error(), "{error}");
 }
 
-/// Noise of a tenth of a millisecond leaves translated layouts what they are; reads alone cannot
-/// tell short sectors apart, and say so before they have cost much.
+/// Noise of a tenth of a millisecond does not affect translated layouts. Reads alone cannot
+/// distinguish short sectors, which is reported early.
 #[test]
-fn noise_is_told_where_it_is_too_much() {
+fn excessive_noise_is_reported() {
     let spec = catalogued("sas-10k-900gb");
     let host = HostDelay {
         min: Span::from_us(50.0),
@@ -290,7 +290,7 @@ fn noise_is_told_where_it_is_too_much() {
     assert!(cost < Span::from_s(60.0), "{cost}");
 }
 
-/// Ends are seen late or early, evenly, with a standard deviation of a tenth of a millisecond.
+/// Adds uniform noise with a standard deviation of a tenth of a millisecond to completion times.
 struct Noisy {
     drive: SimulatedDrive,
     generator: Pcg64Mcg,

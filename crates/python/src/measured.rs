@@ -1,6 +1,10 @@
 //! Comparison of models with measurements of real drives.
 
-use diskarm_simulate::measured::RowRange;
+use diskarm_results::{calibrated, compared, predicted, value};
+use diskarm_simulate::Error;
+use diskarm_simulate::fitted::{FitNames, fit_model};
+use diskarm_simulate::measured::{self, MeasuredTrace, RowRange};
+use diskarm_simulate::replays;
 use pyo3::prelude::*;
 
 use crate::convert::python;
@@ -23,11 +27,15 @@ pub fn validate<'py>(
     let model = drive.single_drive(py)?;
     let reading = reading.meant(py)?;
     let rows = range(py, rows)?;
-    let judge = match locked {
-        true => diskarm_results::predicted,
-        false => diskarm_results::validated,
+    let judge = move || -> Result<_, Error> {
+        if locked {
+            let predictions = replays::predict(&model, &file, &reading, rows)?;
+            return Ok(value(&predicted::json(&model.name, &predictions)));
+        }
+        let comparison = replays::compare(&model, &file, &reading, rows, |_| {})?;
+        Ok(value(&compared::json(&model.name, &comparison)))
     };
-    let judged = wait::abandonable(py, move || judge(&model, &file, &reading, rows))?;
+    let judged = wait::abandonable(py, judge)?;
     python(py, &judged.map_err(|error| raised(py, &error))?)
 }
 
@@ -45,11 +53,26 @@ pub fn calibrate<'py>(
     let model = drive.single_drive(py)?;
     let reading = reading.meant(py)?;
     let rows = range(py, rows)?;
-    let fit = move || diskarm_results::calibrated::calibrated(&model, &file, &reading, rows, &name);
+    let fit = move || -> Result<_, Error> {
+        let names = FitNames {
+            drive: &model.name,
+            trace: &file,
+            output: &name,
+            rows,
+        };
+        let MeasuredTrace { rows, notes, .. } = measured::read(&file, &reading, rows, &model)?;
+        let (fitted, fitted_model) = fit_model(&model, &rows, names, |_| {})?;
+        let results = value(&calibrated::json(names, rows.len(), &fitted, &notes));
+        let warnings = calibrated::warnings(&fitted, rows.len(), &file);
+        Ok((fitted_model, results, warnings))
+    };
     let fitted = wait::abandonable(py, fit)?;
-    let fitted = fitted.map_err(|error| raised(py, &error))?;
-    let figures = python(py, &fitted.figures)?;
-    Ok((Drive::from_system(fitted.model.into()), figures, fitted.warnings))
+    let (fitted_model, results, warnings) = fitted.map_err(|error| raised(py, &error))?;
+    Ok((
+        Drive::from_system(fitted_model.into()),
+        python(py, &results)?,
+        warnings,
+    ))
 }
 
 fn range(py: Python<'_>, rows: &str) -> PyResult<RowRange> {

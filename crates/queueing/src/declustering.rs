@@ -8,13 +8,16 @@
 //! Disks are numbered from 0. Blocks are striped over all disks, so that each has as many primary
 //! copies as any other, and as many secondary ones.
 
+pub mod comparison;
 mod data_loss;
 pub mod equations;
 mod loads;
 mod survival;
 
 pub use data_loss::DataLoss;
-pub use diskarm_core::declustered::{Disks, Kind, Layout, LayoutError, MAX_DISKS, Place};
+pub use diskarm_core::declustered::{
+    CopyDisks, DiskSet, Layout, LayoutError, LayoutKind, MAX_DISKS,
+};
 pub use loads::{Load, Loads};
 pub use survival::Survival;
 

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
-use diskarm_core::geometry::Extent;
+use diskarm_core::geometry::{Extent, Layout};
 use diskarm_core::mechanics::Mechanism;
 use diskarm_core::request::Op;
+use diskarm_core::spec::Spec;
 use diskarm_core::units::{Angle, Lbn, SectorCount};
 
 use crate::moments::Moments;
@@ -157,6 +159,19 @@ fn change(mechanism: &Mechanism, op: Op, from: &Extent, to: &Extent) -> u128 {
     (turned * REVOLUTION as f64) as u128
 }
 
+/// Returns the bytes per second of a drive that reads all of its blocks in order, by the times of
+/// media and track changes alone; `None` if the geometry is invalid.
+pub fn streaming_bytes_per_s(spec: &Spec) -> Option<f64> {
+    let layout = Arc::new(Layout::new(&spec.geometry).ok()?);
+    let sectors = layout.sectors();
+    let mechanism = Mechanism::new(spec, layout, Angle::ZERO);
+    let pass_ms = Media::of(&mechanism, Op::Read, sectors, false)?
+        .transfer
+        .first;
+    let bytes = sectors.0 * u64::from(spec.geometry.sector_bytes);
+    Some(bytes as f64 / (pass_ms / 1e3))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,5 +244,20 @@ mod tests {
         assert_eq!(of(0), None);
         assert_eq!(of(mechanism.layout.sectors().0 + 1), None);
         assert!(of(mechanism.layout.sectors().0).is_some());
+    }
+
+    /// A revolution of 10 ms for each track, and the skews between tracks: 40 cylinders of 3 tracks
+    /// of 40 sectors, and 20 of 30. The first track of the second zone begins anywhere within a
+    /// revolution.
+    #[test]
+    fn the_streaming_rate_follows_from_the_skews() {
+        let text = include_str!("../../scan/tests/scan/small.toml");
+        let spec = diskarm_core::spec::parse(text, "small.toml").expect("a sound specification");
+        let zone = |cylinders: f64, sectors: f64, track: f64, cylinder: f64| {
+            10.0 * cylinders * (3.0 + (2.0 * track + cylinder) / sectors)
+        };
+        let least_ms = zone(40.0, 40.0, 5.0, 9.0) + zone(20.0, 30.0, 4.0, 7.0) - 10.0 * 16.0 / 40.0;
+        let ms = 6600.0 * 512.0 / streaming_bytes_per_s(&spec).expect("a sound layout") * 1e3;
+        assert!((least_ms..least_ms + 10.0).contains(&ms), "{ms} {least_ms}");
     }
 }

@@ -2,7 +2,7 @@
 
 use diskarm_core::device::{Breakdown, Completion, Device, Outcome, Refused, Status};
 use diskarm_core::drive::Drive;
-use diskarm_core::mirror::{Mirror, Mirroring, Reads, Routing, starting_angle};
+use diskarm_core::mirror::{Mirror, MirrorConfig, ReadDispatch, Routing, starting_angle};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::spec::{self, Spec};
 use diskarm_core::tower::BoxedDevice;
@@ -65,16 +65,16 @@ const COUNTED: usize = 20_000;
 
 /// The mean response of requests at a pair of servers, with Poisson arrivals that load each server
 /// by `load` if they are reads.
-fn response(seed: u64, reads: Reads, op: Op, load: f64) -> f64 {
+fn response(seed: u64, reads: ReadDispatch, op: Op, load: f64) -> f64 {
     let server = |index: u64| {
         let random = Random::new(seed * 10 + index);
         let under_way = None;
         BoxedDevice::opaque(Server { random, under_way })
     };
-    let mirroring = Mirroring {
+    let mirroring = MirrorConfig {
         reads,
         seed,
-        ..Mirroring::default()
+        ..MirrorConfig::default()
     };
     let mut pair = Mirror::new([server(1), server(2)], &mirroring).unwrap();
     let mut random = Random::new(seed * 10);
@@ -99,7 +99,7 @@ fn response(seed: u64, reads: Reads, op: Op, load: f64) -> f64 {
     sum.as_s() / COUNTED as f64
 }
 
-fn mean(reads: Reads, op: Op, load: f64) -> Mean {
+fn mean(reads: ReadDispatch, op: Op, load: f64) -> Mean {
     let [mean] = means((1..=20).map(|seed| [response(seed, reads, op, load)]));
     mean
 }
@@ -107,19 +107,19 @@ fn mean(reads: Reads, op: Op, load: f64) -> Mean {
 #[test]
 fn a_shared_queue_of_reads_is_m_m_2() {
     let expected = mmc::response(2, 1.2, 1.0).unwrap();
-    mean(Reads::Shared, Op::Read, 0.6).assert_near(expected);
+    mean(ReadDispatch::Shared, Op::Read, 0.6).assert_near(expected);
 }
 
 #[test]
 fn uniform_routing_is_m_m_1_and_cyclic_routing_e2_m_1() {
-    let routed = |routing| mean(Reads::Routed(routing), Op::Read, 0.6);
+    let routed = |routing| mean(ReadDispatch::Routed(routing), Op::Read, 0.6);
     routed(Routing::Uniform).assert_near(mmc::response(1, 0.6, 1.0).unwrap());
     routed(Routing::Cyclic).assert_near(e2m1::response(0.6, 1.0).unwrap());
     // All addresses are in front of the pivot, so that one member has all arrivals.
     let pivot = Lbn(1_000);
     let relaxed = None;
     let one = mean(
-        Reads::Routed(Routing::Affinity { pivot, relaxed }),
+        ReadDispatch::Routed(Routing::Affinity { pivot, relaxed }),
         Op::Read,
         0.3,
     );
@@ -130,7 +130,7 @@ fn uniform_routing_is_m_m_1_and_cyclic_routing_e2_m_1() {
 /// takes 3/2 of their mean.
 #[test]
 fn a_write_alone_takes_the_longer_of_two_services() {
-    let alone = mean(Reads::Shared, Op::Write, 0.000_05);
+    let alone = mean(ReadDispatch::Shared, Op::Write, 0.000_05);
     alone.assert_near(1.5);
 }
 
@@ -188,9 +188,9 @@ fn pair_of(spec: &Spec, seed: u64) -> Mirror {
         let angle: Angle = starting_angle(2 * seed + index);
         BoxedDevice::new(Drive::new(spec, angle).unwrap())
     };
-    let mirroring = Mirroring {
-        reads: Reads::Shared,
-        ..Mirroring::default()
+    let mirroring = MirrorConfig {
+        reads: ReadDispatch::Shared,
+        ..MirrorConfig::default()
     };
     Mirror::new([drive(0), drive(1)], &mirroring).unwrap()
 }

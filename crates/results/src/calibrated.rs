@@ -1,34 +1,18 @@
 //! The output of a calibration: a table for people, JSON for programs.
 
 use std::fmt::Write;
-use std::path::Path;
 
-use diskarm_drives::text::{Edit, Value, rewrite};
 use diskarm_fit::calibrate::{
-    Calibration, Class, Clock, Fitted, Held, Kept, Quantity, ROWS_A_NUMBER, Unfit, calibrate, edits,
+    Calibration, Class, Clock, Fitted, Held, Kept, Quantity, ROWS_A_NUMBER,
 };
-use diskarm_simulate::measured::{self, MeasuredTrace, RowRange};
-use diskarm_simulate::{Error, Model, Reading};
+use diskarm_simulate::fitted::FitNames;
 use serde::Serialize;
 
 use crate::compared::{op_name, outcome_name, relation_name};
 use crate::prose;
 
-/// The names in a calibration: the drive, the trace, the output and the rows.
-#[derive(Clone, Copy)]
-pub struct FitNames<'a> {
-    /// The drive to start from.
-    pub drive: &'a str,
-    /// The trace.
-    pub trace: &'a str,
-    /// The name or the file of the fitted drive.
-    pub output: &'a str,
-    /// The rows to which it is fitted.
-    pub rows: RowRange,
-}
-
 #[derive(Serialize)]
-struct Printed<'a> {
+struct CalibrationResults<'a> {
     drive: &'a str,
     trace: &'a str,
     rows: usize,
@@ -165,7 +149,6 @@ fn cylinders(distance: u32) -> String {
     format!("{distance} cylinder{s}")
 }
 
-/// All results.
 pub fn json<'a>(
     names: FitNames<'a>,
     rows: usize,
@@ -193,7 +176,7 @@ pub fn json<'a>(
         ),
         Clock::Nominal { concentration } => ("nominal", concentration, None, None),
     };
-    Printed {
+    CalibrationResults {
         drive: names.drive,
         trace: names.trace,
         rows,
@@ -217,7 +200,7 @@ pub fn json<'a>(
     }
 }
 
-/// The same as readable text, at most 80 columns wide.
+/// Formats the results as text, at most 80 columns wide.
 pub fn text(names: FitNames<'_>, rows: usize, fitted: &Calibration) -> String {
     let mut text = format!(
         "{} fitted to {rows} rows of {}\n\n",
@@ -259,7 +242,7 @@ pub fn text(names: FitNames<'_>, rows: usize, fitted: &Calibration) -> String {
     text
 }
 
-/// How many requests the drive explains, and what that means.
+/// Adds the share of requests that the drive explains.
 fn explained(text: &mut String, rows: usize, fitted: &Calibration) {
     let percent = 100.0 * fitted.explained_fraction;
     let not = fitted.unexplained_requests;
@@ -293,10 +276,10 @@ fn held_back(text: &mut String, held: &Held) {
     *text += &prose::wrapped(&verdict(held), LABEL);
 }
 
-/// Whether the fit is better on the rows that were held back, by which measure, and what is kept.
+/// Returns whether the fit is better on the held-back rows, by which measure, and what is kept.
 fn verdict(held: &Held) -> String {
     let (better, worse) = (held.ln_gain > 0.0, held.fitted_demerit > held.given_demerit);
-    let kept = kept(held.kept).unwrap_or("it is kept");
+    let kept = kept_part(held.kept).unwrap_or("it is kept");
     match (better, worse) {
         (true, false) => format!("The fit is better: {kept}."),
         (true, true) => format!(
@@ -309,8 +292,8 @@ fn verdict(held: &Held) -> String {
     }
 }
 
-/// What is kept of a fit if not all of it.
-fn kept(kept: Kept) -> Option<&'static str> {
+/// Describes the part of a fit that is kept, unless it is all of it.
+fn kept_part(kept: Kept) -> Option<&'static str> {
     match kept {
         Kept::All => None,
         Kept::Keys => Some("the seek times are left as given"),
@@ -415,24 +398,6 @@ fn clock(text: &mut String, fitted: &Calibration) {
     };
 }
 
-/// The error that nothing could be fitted to `trace`.
-pub fn error(unfit: Unfit, trace: &str, drive: &str) -> Error {
-    match unfit {
-        Unfit::TooShort { rows, numbers } => {
-            let expected = format!("{numbers} rows or more, one for each number that is fitted");
-            Error::argument("trace", format!("{trace} ({rows} rows)"), expected)
-        }
-        Unfit::OtherDrive { explained_fraction } => {
-            let percent = 100.0 * explained_fraction;
-            let expected = format!(
-                "a trace of the drive {drive}, which explains only {percent:.0} % of the requests, \
-                 however its numbers are set"
-            );
-            Error::argument("trace", trace, expected)
-        }
-    }
-}
-
 /// Reasons to distrust the result.
 pub fn warnings(fitted: &Calibration, rows: usize, trace: &str) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -454,7 +419,7 @@ pub fn warnings(fitted: &Calibration, rows: usize, trace: &str) -> Vec<String> {
         ));
     }
     if let Some(held) = fitted.held {
-        let kept = kept(held.kept);
+        let kept = kept_part(held.kept);
         if let Some(kept) = kept {
             warnings.push(format!(
                 "{trace}: the fit to the other rows makes the last {} rows less likely than the \
@@ -475,95 +440,6 @@ pub fn warnings(fitted: &Calibration, rows: usize, trace: &str) -> Vec<String> {
 
 /// Below this share of explained requests, the trace may come from another drive.
 const WELL_EXPLAINED: f64 = 0.8;
-
-/// The end of a fitted drive's summary.
-const FITTED: &str = "; fitted to a trace";
-
-/// The fitted drive.
-///
-/// # Errors
-/// If the base cannot be read again, or if the fitted text is invalid, which is a bug.
-pub fn model(
-    drive: &Model,
-    fitted: &Calibration,
-    names: FitNames<'_>,
-    rows: usize,
-) -> Result<Model, Error> {
-    let mut edits = edits(&drive.spec, &fitted.spec);
-    let source = &drive.spec.source;
-    let stem = Path::new(names.output).file_stem().unwrap_or_default();
-    let mut set = |key: &'static str, text: String| {
-        let value = Value::Text(text);
-        edits.push(Edit {
-            key: key.into(),
-            value,
-        });
-    };
-    set("name", stem.to_string_lossy().into_owned());
-    let made = made_from(names, rows);
-    let summary = drive.spec.summary.trim_end_matches(FITTED);
-    set("summary", format!("{summary}{FITTED}"));
-    set("source.origin", format!("{made}\n{}", source.origin.trim()));
-    let text = rewrite(&drive.text, &edits).map_err(|error| {
-        Error::argument(
-            "drive",
-            &drive.name,
-            format!("a specification to change ({error})"),
-        )
-    })?;
-    // Parsing it checks that the output can be read again.
-    Model::read(text, names.output)
-}
-
-/// One sentence on where the numbers come from.
-fn made_from(names: FitNames<'_>, rows: usize) -> String {
-    let range = names.rows;
-    let trace = Path::new(names.trace).file_name().unwrap_or_default();
-    format!(
-        "Fitted with `diskarm calibrate` to {rows} rows ({range}) of the trace {}, beginning with \
-         {}. What that was made from:",
-        trace.to_string_lossy(),
-        names.drive
-    )
-}
-
-/// A specification that was fitted to a trace.
-pub struct Calibrated {
-    /// The output of `diskarm calibrate --json`.
-    pub figures: serde_json::Value,
-    /// The fitted drive, under its new name.
-    pub model: Model,
-    /// Reasons to distrust it, one line each.
-    pub warnings: Vec<String>,
-}
-
-/// Fits `model` to `rows` of the trace in `file`, under a new `name`, as `diskarm calibrate` does.
-///
-/// # Errors
-/// If the trace is invalid, or says nothing about the drive.
-pub fn calibrated(
-    model: &Model,
-    file: &str,
-    reading: &Reading,
-    rows: RowRange,
-    name: &str,
-) -> Result<Calibrated, Error> {
-    let names = FitNames {
-        drive: &model.name,
-        trace: file,
-        output: name,
-        rows,
-    };
-    let MeasuredTrace { rows, notes, .. } = measured::read(file, reading, rows, model)?;
-    let fitted = calibrate(&model.spec, model.layout(), &rows, |_| {});
-    let fitted = fitted.map_err(|unfit| error(unfit, file, &model.name))?;
-    let figures = crate::value(&json(names, rows.len(), &fitted, &notes));
-    Ok(Calibrated {
-        figures,
-        model: self::model(model, &fitted, names, rows.len())?,
-        warnings: warnings(&fitted, rows.len(), file),
-    })
-}
 
 #[cfg(test)]
 mod tests {

@@ -1,33 +1,16 @@
 //! Results of a validation by replay: a table for people, JSON for programs.
 
-mod table;
-
-pub use table::text;
+use std::fmt::Write;
 
 use diskarm_core::device::Outcome;
 use diskarm_core::request::Op;
-use diskarm_core::stats::Sorted;
+use diskarm_core::units::Span;
 use diskarm_fit::validate::{
-    ANGLES, Comparison, Distances, Figures, PHASE_SEEDS, Relation, Replayed, Residual, Residuals,
-    Sizes, Validation,
+    ANGLES, Comparison as ResponseComparison, Distances, Figures, NEAR, PHASE_SEEDS, Relation,
+    Residual, Residuals, Sizes,
 };
-use diskarm_simulate::measured::{self, RowRange};
-use diskarm_simulate::{Error, Model, Reading};
+use diskarm_simulate::replays::Comparison;
 use serde::Serialize;
-
-/// One trace against the drive.
-pub struct Compared {
-    /// The trace.
-    pub file: String,
-    /// The distances between measured and simulated response times.
-    pub figures: Figures,
-    /// Measured response times.
-    pub measured: Sorted,
-    /// Simulated response times, with the platter initially at angle zero.
-    pub simulated: Sorted,
-    /// Doubts about the trace.
-    pub notes: Vec<String>,
-}
 
 /// The results of one trace.
 #[derive(Serialize)]
@@ -35,17 +18,17 @@ struct File<'a> {
     drive: &'a str,
     file: &'a str,
     #[serde(flatten)]
-    all: Side,
+    all: ResponseSide,
     angles: u64,
     phase_seeds: [u64; PHASE_SEEDS.len()],
-    reads: Option<Side>,
-    writes: Option<Side>,
+    reads: Option<ResponseSide>,
+    writes: Option<ResponseSide>,
     residuals: Tables,
     notes: &'a [String],
 }
 
 #[derive(Serialize)]
-struct Side {
+struct ResponseSide {
     requests: u64,
     measured_mean_ms: f64,
     simulated_mean_ms: f64,
@@ -95,7 +78,7 @@ enum What {
 }
 
 /// The results of one trace.
-pub fn json<'a>(drive: &'a str, compared: &'a Compared) -> impl Serialize + 'a {
+pub fn json<'a>(drive: &'a str, compared: &'a Comparison) -> impl Serialize + 'a {
     let Figures {
         all,
         reads,
@@ -115,8 +98,8 @@ pub fn json<'a>(drive: &'a str, compared: &'a Compared) -> impl Serialize + 'a {
     }
 }
 
-fn side(c: &Comparison) -> Side {
-    Side {
+fn side(c: &ResponseComparison) -> ResponseSide {
+    ResponseSide {
         requests: c.count,
         measured_mean_ms: c.measured_mean.as_ms(),
         simulated_mean_ms: c.simulated_mean.as_ms(),
@@ -202,29 +185,87 @@ pub(crate) fn outcome_name(outcome: Outcome) -> &'static str {
     }
 }
 
-/// Replays `rows` of the trace in `file`; `progress` is called with the number of replays done.
-///
-/// # Errors
-/// If the trace is invalid.
-pub fn compare(
-    drive: &Model,
-    file: &str,
-    reading: &Reading,
-    rows: RowRange,
-    progress: impl Fn(u64) + Sync,
-) -> Result<Compared, Error> {
-    let taken = measured::read(file, reading, rows, drive)?;
-    let validation = Validation::new(&drive.spec, drive.layout().clone(), taken.rows);
-    let replays = measured::replays(&validation, progress)?;
-    Ok(Compared {
-        file: file.to_owned(),
-        figures: Figures::of(&validation, &replays),
-        measured: validation.measured(),
-        simulated: responses(&replays[0]),
-        notes: taken.notes,
-    })
+const HEADING: &str =
+    "                measured simulated  demerit             sd   floor floor_phase
+       requests      _ms       _ms      _ms      %     _ms     _ms         _ms
+";
+const RESIDUALS: &str = "                                          measured simulated  demerit
+from the previous request's end  requests      _ms       _ms      _ms
+";
+
+/// Two tables for each trace, at most 80 columns wide.
+pub fn text(drive: &str, compared: &[Comparison]) -> String {
+    let mut text = String::new();
+    for one in compared {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{drive}, {}\n\n{HEADING}", one.file);
+        let Figures {
+            all,
+            reads,
+            writes,
+            residuals,
+        } = &one.figures;
+        let sides = [
+            ("all", Some(all)),
+            ("reads", reads.as_ref()),
+            ("writes", writes.as_ref()),
+        ];
+        for (name, side) in sides {
+            text += &side.map(|side| line(name, side)).unwrap_or_default();
+        }
+        text += &classes(residuals);
+        text.push('\n');
+    }
+    let _ = writeln!(
+        text,
+        "Demerit: mean over {ANGLES} initial angles; sd and floor: between these. floor_phase:\n\
+         between replays with random phases. Lower table: one replay, by where the\n\
+         previous request ended, up to {} blocks away if near, and by what the model's\n\
+         buffer did. `diskarm validate --help` has details.",
+        NEAR.0,
+    );
+    text
 }
 
-fn responses(replay: &Replayed) -> Sorted {
-    replay.responses.iter().copied().collect()
+fn ms(span: Span) -> f64 {
+    span.as_ms()
+}
+
+fn line(name: &str, c: &ResponseComparison) -> String {
+    let percent = c.demerit_percent().map(|percent| format!("{percent:.2}"));
+    format!(
+        "{name:6} {:8} {:8.3} {:9.3} {:8.4} {:>6} {:7.4} {:7.4} {:11.4}\n",
+        c.count,
+        ms(c.measured_mean),
+        ms(c.simulated_mean),
+        ms(c.demerit),
+        percent.unwrap_or_default(),
+        ms(c.demerit_sd),
+        ms(c.floor),
+        ms(c.floor_phase),
+    )
+}
+
+/// Formats the differences by the position of the previous request and the outcome of the buffer.
+fn classes(residuals: &Residuals) -> String {
+    let mut text = format!("\n{RESIDUALS}");
+    for (op, relation, outcome, found) in &residuals.by_outcome {
+        let Residual {
+            count,
+            measured_mean,
+            simulated_mean,
+            demerit,
+        } = *found;
+        let _ = writeln!(
+            text,
+            "{:5}  {:13}  {:11} {count:8} {:8.3} {:9.3} {:8.4}",
+            op_name(*op),
+            relation_name(*relation),
+            outcome_name(*outcome),
+            ms(measured_mean),
+            ms(simulated_mean),
+            ms(demerit),
+        );
+    }
+    text
 }

@@ -1,215 +1,142 @@
-//! Layouts of two copies on an array of disks, beside each other: loads, failures that lose data,
-//! and the time until they do.
+//! Layouts of two copies as a table, within 80 columns.
 
-mod table;
+use diskarm_queueing::declustering::comparison::{Comparison, FailureCount, LayoutResult};
 
-pub use table::table;
+use crate::prose;
 
-use diskarm_queueing::declustering::{DataLoss, Kind, Layout, Load, Loads, Survival, equations};
-pub use diskarm_queueing::declustering::{Disks, LayoutError, MAX_DISKS};
-use serde::Serialize;
+/// Width of the labels above the table, and of those and the numbers in it.
+const ABOVE: usize = 11;
+const LABEL: usize = 28;
+const CELL: usize = 13;
 
-/// What is asked.
-#[derive(Clone, Debug)]
-pub struct Asked {
-    /// The number of disks.
-    pub disks: usize,
-    /// The disks of a cluster; a divisor of `disks`.
-    pub cluster: usize,
-    /// The failed disks, by number from 0.
-    pub failed: Disks,
-    /// The share of reads, from 0 to 1.
-    pub read_share: f64,
-    /// The mean time to failure of a disk, in hours.
-    pub mttf_h: f64,
-    /// The mean time to its repair, in hours.
-    pub mttr_h: f64,
+/// Hours of a year of 365.25 days.
+const YEAR_H: f64 = 8_766.0;
+
+/// Returns the table with its notes.
+pub fn table(compared: &Comparison) -> String {
+    let failed: Vec<String> = compared.failed.iter().map(usize::to_string).collect();
+    let disks = format!(
+        "{}, numbered from 0; clusters of {}; failed: {}",
+        compared.disks,
+        compared.cluster,
+        failed.join(", ")
+    );
+    let reads = (1_000.0 * compared.read_share).round() / 10.0;
+    let life = format!(
+        "fails after {} h and is repaired in {} h, on average",
+        compared.mttf_h, compared.mttr_h
+    );
+    let mut text = prose::labelled("disks", &disks, ABOVE)
+        + &prose::labelled("requests", &format!("{reads} % reads"), ABOVE)
+        + &prose::labelled("each disk", &life, ABOVE)
+        + "\n";
+    text += &row(compared, "", |layout| layout.layout.to_owned());
+    text += "Load, as a multiple of that without failures\n";
+    text += &loads(compared);
+    text += "\nSets of failed disks that lose no data, and their share\n";
+    text += &failures(compared, |of| match of {
+        Some(of) => format!("{}  {:.3}", of.survived_sets, of.survival),
+        None => "0  0.000".to_owned(),
+    });
+    text += "\nGreatest load of a disk for any of these sets\n";
+    text += &failures(compared, |of| {
+        of.map_or("-".to_owned(), |of| {
+            format!("{:.3}", of.greatest_over_normal)
+        })
+    });
+    text += "\nMean time to data loss, years\n";
+    let years = |hours: f64| years(hours / YEAR_H);
+    text += &row(compared, "Markov chain", |of| years(of.mttdl_h));
+    text += &row(compared, "MTTF^2 / N (G - 1) MTTR", |of| {
+        years(of.mttdl_approximate_h)
+    });
+    text += &row(compared, "G - 1", |of| of.sharing_disks.to_string());
+    text + "\n" + &prose::wrapped(&notes(compared), 0)
 }
 
-/// The layouts, and all that is needed to repeat them.
-#[derive(Debug, Serialize)]
-pub struct Compared {
-    /// The number of disks.
-    pub disks: usize,
-    /// The disks of a cluster.
-    pub cluster: usize,
-    /// The failed disks, by number from 0.
-    pub failed: Vec<usize>,
-    /// The share of reads, from 0 to 1.
-    pub read_share: f64,
-    /// The mean time to failure of a disk, in hours.
-    pub mttf_h: f64,
-    /// The mean time to its repair, in hours.
-    pub mttr_h: f64,
-    /// Those that these disks allow.
-    pub layouts: Vec<Found>,
-    /// Why others are missing.
-    pub notes: Vec<String>,
-}
-
-/// What is found of a layout.
-#[derive(Debug, Serialize)]
-pub struct Found {
-    /// Its name.
-    pub layout: &'static str,
-    /// Whether the failed disks lose data.
-    pub is_lost: bool,
-    /// Whether they leave all other disks with the same load.
-    pub is_balanced: bool,
-    /// The load of each disk, in order.
-    pub loads: Vec<Shared>,
-    /// For each number of failures up to the most that can lose no data.
-    pub failures: Vec<Survived>,
-    /// The mean time to data loss of the Markov chain, in hours.
-    pub mttdl_h: f64,
-    /// The same for repairs that are short beside the time to failure, in hours.
-    pub mttdl_approximate_h: f64,
-    /// The disks that have the other copies of a disk's data.
-    pub sharing_disks: usize,
-}
-
-/// The load of a disk. All are multiples of the rates of requests to the data of one disk.
-#[derive(Debug, Serialize)]
-pub struct Shared {
-    /// Its number, from 0.
-    pub disk: usize,
-    /// Reads without failures, beside those to the data of one disk.
-    pub normal_reads: f64,
-    /// Writes without failures.
-    pub normal_writes: f64,
-    /// Reads with these failures; `None` for a failed disk, and if data are lost.
-    pub degraded_reads: Option<f64>,
-    /// Writes with these failures; `None` as above.
-    pub degraded_writes: Option<f64>,
-    /// All accesses with these failures, over those without; `None` as above.
-    pub degraded_over_normal: Option<f64>,
-}
-
-/// How often a number of failures loses no data.
-#[derive(Debug, Serialize)]
-pub struct Survived {
-    /// The number of failed disks.
-    pub failures: usize,
-    /// The sets of as many disks.
-    pub sets: u64,
-    /// Those that lose no data, by enumeration.
-    pub survived_sets: u64,
-    /// Those of them that leave all other disks with the same load.
-    pub balanced_sets: u64,
-    /// The greatest load of any disk for any of these sets, over that without failures.
-    pub greatest_over_normal: f64,
-    /// The probability that no data are lost, if all sets are equally likely.
-    pub survival: f64,
-    /// The equation of liu05 for this probability, if it has one.
-    pub equation: Option<&'static str>,
-    /// What the equation gives.
-    pub equation_survival: Option<f64>,
-}
-
-impl Survived {
-    /// Whether the thesis prints another probability.
-    fn is_misprinted(&self) -> bool {
-        let off = |printed: f64| (printed - self.survival).abs() > 1e-9;
-        self.equation_survival.is_some_and(off)
+/// A line with a cell for each layout.
+fn row(compared: &Comparison, label: &str, cell: impl Fn(&LayoutResult) -> String) -> String {
+    let mut line = format!("{:<LABEL$}", format!("  {label}"));
+    for layout in &compared.layouts {
+        line += &format!("{:>CELL$}", cell(layout));
     }
+    line.trim_end().to_owned() + "\n"
 }
 
-/// All layouts that these disks allow.
-///
-/// # Errors
-/// If the clusters do not divide the disks, or for numbers that no layout allows.
-pub fn compare(asked: &Asked) -> Result<Compared, LayoutError> {
-    let cluster = asked.cluster;
-    Layout::new(Kind::Interleaved { cluster }, asked.disks)?;
-    let kinds = [
-        Kind::Basic,
-        Kind::Interleaved { cluster },
-        Kind::Chained,
-        Kind::GroupRotate { cluster },
-    ];
-    let (mut layouts, mut notes) = (Vec::new(), Vec::new());
-    for kind in kinds {
-        match Layout::new(kind, asked.disks) {
-            Ok(layout) => layouts.push(found(&layout, asked)),
-            Err(error) => notes.push(format!("left out: {error}")),
+fn loads(compared: &Comparison) -> String {
+    let of_disk = |disk: usize| {
+        row(compared, &format!("disk {disk}"), |of| {
+            match of.loads[disk].degraded_over_normal {
+                _ if compared.failed.contains(&disk) => "failed".to_owned(),
+                Some(ratio) => format!("{ratio:.3}"),
+                None => "-".to_owned(),
+            }
+        })
+    };
+    let text: String = (0..compared.disks).map(of_disk).collect();
+    text + &row(compared, "the same on all left", |of| {
+        match (of.is_lost, of.is_balanced) {
+            (true, _) => "data lost",
+            (_, true) => "yes",
+            _ => "no",
         }
-    }
-    Ok(Compared {
-        disks: asked.disks,
-        cluster,
-        failed: asked.failed.iter().collect(),
-        read_share: asked.read_share,
-        mttf_h: asked.mttf_h,
-        mttr_h: asked.mttr_h,
-        layouts,
-        notes,
+        .to_owned()
     })
 }
 
-fn found(layout: &Layout, asked: &Asked) -> Found {
-    Found {
-        layout: layout.kind().name(),
-        is_lost: !layout.survives(asked.failed),
-        is_balanced: layout.is_balanced(asked.failed),
-        loads: loads(layout, asked),
-        failures: failures(layout, asked),
-        mttdl_h: layout.mean_time_to_data_loss(asked.mttf_h, asked.mttr_h),
-        mttdl_approximate_h: layout.approximate_time_to_data_loss(asked.mttf_h, asked.mttr_h),
-        sharing_disks: layout.sharing(0).len(),
-    }
-}
-
-fn loads(layout: &Layout, asked: &Asked) -> Vec<Shared> {
-    let of = |failed| {
-        let nothing = || vec![None; layout.disks()];
-        layout.loads(failed).unwrap_or_else(nothing)
-    };
-    let both = of(Disks::NONE).into_iter().zip(of(asked.failed));
-    both.enumerate()
-        .map(|(disk, (normal, degraded))| {
-            let normal = normal.unwrap_or_default();
-            let accesses = |load: Load| load.accesses(asked.read_share);
-            Shared {
-                disk,
-                normal_reads: normal.reads,
-                normal_writes: normal.writes,
-                degraded_reads: degraded.map(|load| load.reads),
-                degraded_writes: degraded.map(|load| load.writes),
-                degraded_over_normal: degraded.map(|load| accesses(load) / accesses(normal)),
-            }
+/// A line for each number of failures, with a cell for those that can lose no data.
+fn failures(compared: &Comparison, cell: impl Fn(Option<&FailureCount>) -> String) -> String {
+    let max = compared.layouts.iter().map(|of| of.failures.len()).max();
+    let line = |at: usize| {
+        let found = compared.layouts.iter().find_map(|of| of.failures.get(at));
+        let label = found.map(|of| format!("{} failed: {} sets", of.failures, of.sets));
+        row(compared, &label.unwrap_or_default(), |of| {
+            cell(of.failures.get(at))
         })
-        .collect()
+    };
+    (0..max.unwrap_or(0)).map(line).collect()
 }
 
-fn failures(layout: &Layout, asked: &Asked) -> Vec<Survived> {
-    let normal = equations::normal().accesses(asked.read_share);
-    let mut found: Vec<Survived> = Vec::new();
-    for failed in layout.survived().into_iter().filter(|set| !set.is_empty()) {
-        let failures = found.len() + 1..=failed.len();
-        found.extend(failures.map(|failures| none_survived(layout, failures)));
-        let found = &mut found[failed.len() - 1];
-        found.survived_sets += 1;
-        found.balanced_sets += u64::from(layout.is_balanced(failed));
-        let loads = layout.loads(failed).into_iter().flatten().flatten();
-        let ratios = loads.map(|load| load.accesses(asked.read_share) / normal);
-        found.greatest_over_normal = ratios.fold(found.greatest_over_normal, f64::max);
+fn years(years: f64) -> String {
+    match years {
+        1e9.. => format!("{years:.2e}"),
+        100.0.. => format!("{years:.0}"),
+        1.0.. => format!("{years:.1}"),
+        _ => format!("{years:.2e}"),
     }
-    for found in &mut found {
-        found.survival = found.survived_sets as f64 / found.sets as f64;
-    }
-    found
 }
 
-fn none_survived(layout: &Layout, failures: usize) -> Survived {
-    let printed = equations::survival(layout, failures);
-    Survived {
-        failures,
-        sets: layout.sets(failures),
-        survived_sets: 0,
-        balanced_sets: 0,
-        greatest_over_normal: 0.0,
-        survival: 0.0,
-        equation: printed.map(|(number, _)| number),
-        equation_survival: printed.map(|(_, survival)| survival),
-    }
+fn notes(compared: &Comparison) -> String {
+    let misprinted = |layout: &LayoutResult| -> Option<String> {
+        let wrong = layout.failures.iter().filter(|of| of.is_misprinted());
+        let wrong: Vec<&FailureCount> = wrong.collect();
+        let printed = |of: &&FailureCount| {
+            let printed = of.equation_survival.unwrap_or_default();
+            format!("{printed:.3} for {} failures", of.failures)
+        };
+        let printed: Vec<String> = wrong.iter().map(printed).collect();
+        Some(format!(
+            "For {} equation {} of liu05 gives other shares: {}.",
+            layout.layout,
+            wrong.first()?.equation.unwrap_or_default(),
+            printed.join(", ")
+        ))
+    };
+    let wrong: Vec<String> = compared.layouts.iter().filter_map(misprinted).collect();
+    let verdict = if wrong.is_empty() {
+        "Equations 9.11 to 9.17 of liu05 give the same shares.".to_owned()
+    } else {
+        wrong.join(" ") + " The counts are exact."
+    };
+    NOTES.to_owned() + &verdict
 }
+
+const NOTES: &str = "\
+Reads are shared so that the greatest load is as small as it can be. Without failures all disks of \
+all layouts have the same load. \"-\": data are lost.
+
+The chain takes failures and repairs as exponential and independent, and repairs each failed disk \
+by itself. The formula is its limit for short repairs; G - 1 disks have the other copies of a \
+disk's data.
+
+";

@@ -1,12 +1,13 @@
-//! One drive: zones, seek curve, and the rest of its specification.
+//! The page of one drive: data sheet, zones and seek curve, as text and as JSON.
+//!
+//! Text and JSON of the data sheet are made from one list: every key of the specification except
+//! zones and the seek curve, in sections.
 
-mod seek_plot;
-mod sheet;
-mod zones;
+use std::fmt::Write;
 
 use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::Op;
-use diskarm_core::spec::Spec;
+use diskarm_core::spec::{self, Key, Kind, Shown, Spec};
 use diskarm_core::units::Cylinder;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -14,22 +15,21 @@ use serde_json::{Map, Value, json};
 use crate::prose;
 
 fn total_ms(seek: &SeekTimes, op: Op, distance: u32) -> f64 {
-    let way = (Cylinder(0), Cylinder(distance));
-    let (arm, settle) = seek.parts(op, way, false);
+    let (arm, settle) = seek.parts(op, (Cylinder(0), Cylinder(distance)), false);
     (arm + settle).as_ms()
 }
 
-/// The human-readable page.
+/// Returns the page for people.
 pub fn page(spec: &Spec) -> String {
     let seek = &SeekTimes::new(&spec.mechanics, spec.geometry.cylinders);
     let mut text = format!("{}\n{}", spec.name, prose::wrapped(&spec.summary, 0));
     let longest = spec.geometry.cylinders - 1;
-    for (name, section) in sheet::of(spec) {
-        text += &format!("\n{name}\n{}", sheet::lines(&section));
+    for (name, section) in sections(spec) {
+        text += &format!("\n{name}\n{}", section_text(&section));
         match name {
-            "geometry" => text += &format!("\nzones\n{}", zones::table(&zones::of(spec))),
+            "geometry" => text += &format!("\nzones\n{}", zone_table(&zones(spec))),
             "mechanics" if longest > 0 => {
-                let plot = seek_plot::draw(longest, |d| total_ms(seek, Op::Read, d));
+                let plot = draw_seek_curve(longest, |d| total_ms(seek, Op::Read, d));
                 text += &format!("\nseek time of reads\n{plot}");
             }
             _ => {}
@@ -37,7 +37,7 @@ pub fn page(spec: &Spec) -> String {
     }
     text += "\nWhat is not listed is off or zero.\n";
     let kind = if spec.source.nominal {
-        "source (nominal figures)"
+        "source (nominal values)"
     } else {
         "source (a measured drive)"
     };
@@ -48,7 +48,6 @@ pub fn page(spec: &Spec) -> String {
     text
 }
 
-/// A point on the seek curve.
 #[derive(Serialize)]
 struct Point {
     distance_cylinders: u32,
@@ -56,7 +55,7 @@ struct Point {
     write_ms: f64,
 }
 
-/// The shortest seeks, which do not follow a curve, then steps of a hundredth of the stroke.
+/// Returns the seek times of the shortest distances, which do not follow a curve, then of steps of a hundredth of the stroke.
 fn points(spec: &Spec, seek: &SeekTimes) -> Vec<Point> {
     const SHORTEST: u32 = 16;
     const STEPS: u32 = 100;
@@ -71,16 +70,17 @@ fn points(spec: &Spec, seek: &SeekTimes) -> Vec<Point> {
     distances.map(point).collect()
 }
 
-/// The object that `--json` prints.
+/// Returns the object that `--json` prints.
 pub fn object(spec: &Spec) -> Map<String, Value> {
     let seek = &SeekTimes::new(&spec.mechanics, spec.geometry.cylinders);
     let mut object = Map::new();
     object.insert("name".to_owned(), json!(spec.name));
     object.insert("summary".to_owned(), json!(spec.summary));
-    for (name, section) in sheet::of(spec) {
-        object.insert(name.to_owned(), Value::Object(sheet::object(section)));
+    for (name, section) in sections(spec) {
+        let section = section.into_iter().collect();
+        object.insert(name.to_owned(), Value::Object(section));
     }
-    object.insert("zones".to_owned(), json!(zones::of(spec)));
+    object.insert("zones".to_owned(), json!(zones(spec)));
     object.insert("seek".to_owned(), json!(points(spec, seek)));
     let source = json!({
         "origin": spec.source.origin.trim(),
@@ -89,4 +89,306 @@ pub fn object(spec: &Spec) -> Map<String, Value> {
     });
     object.insert("source".to_owned(), source);
     object
+}
+
+/// The keys of a section and their values. A key ends with its unit.
+type Section = Vec<(String, Value)>;
+
+fn sections(spec: &Spec) -> Vec<(&'static str, Section)> {
+    let mut sections: Vec<(&str, Section)> = Vec::new();
+    for key in Key::all() {
+        let (name, rest) = match key.path.split_once('.') {
+            Some(parts) if key.shown != Shown::Hidden => parts,
+            _ => continue,
+        };
+        if sections.last().is_none_or(|(last, _)| *last != name) {
+            sections.push((name, Section::new()));
+        }
+        if let Some((_, section)) = sections.last_mut() {
+            add(section, key, &rest.replace('.', "_"), spec);
+        }
+    }
+    sections
+}
+
+/// Adds the values of a key, under `name` unless the key has another name in data sheets.
+fn add(section: &mut Section, key: &Key, name: &str, spec: &Spec) {
+    let name = match (key.shown, key.kind) {
+        (Shown::As(name), _) => name.to_owned(),
+        (_, Kind::Time { .. }) => format!("{name}_ms"),
+        (_, Kind::Size { .. }) => format!("{name}_sectors"),
+        _ => name.to_owned(),
+    };
+    let shown = match key.get(spec) {
+        Some(spec::Value::Number(ns)) if matches!(key.kind, Kind::Rotation) => {
+            section.push(("rotation_rpm".to_owned(), (60e9 / ns).into()));
+            section.push(("revolution_ms".to_owned(), (ns / 1e6).into()));
+            return;
+        }
+        Some(spec::Value::Count(argument)) if key.shown == Shown::Argument => {
+            if let (1.., Some((_, Value::String(before)))) = (argument, section.last_mut()) {
+                *before += &format!("({argument})");
+            }
+            return;
+        }
+        value if matches!(key.kind, Kind::SeekCurve) => value.is_some().into(),
+        value => value.map_or(Value::Null, value_json),
+    };
+    section.push((name, shown));
+}
+
+/// Returns a value as JSON, times in milliseconds.
+fn value_json(value: spec::Value) -> Value {
+    match value {
+        spec::Value::Text(text) => text.into(),
+        spec::Value::Flag(flag) => flag.into(),
+        spec::Value::Word(word) => word.into(),
+        spec::Value::Count(count) => count.into(),
+        spec::Value::Time(time) => time.as_ms().into(),
+        spec::Value::Number(number) => number.into(),
+        spec::Value::Policy(policy) => policy.to_string().into(),
+        spec::Value::SeekCurve(_) | spec::Value::Zones(_) => Value::Null,
+    }
+}
+
+/// The key of the capacity.
+const CAPACITY: &str = "capacity_sectors";
+
+/// Returns the capacity in bytes, if this section has it.
+fn capacity_bytes(section: &Section) -> Option<u64> {
+    let count = |name| {
+        let (_, value) = section.iter().find(|(key, _)| key == name)?;
+        value.as_u64()
+    };
+    Some(count(CAPACITY)? * count("sector_bytes")?)
+}
+
+/// Formats bytes in decimal units, as data sheets do.
+fn decimal(bytes: u64) -> String {
+    let (unit, name) = match bytes {
+        ..1_000_000_000 => (1e6, "MB"),
+        1_000_000_000..1_000_000_000_000 => (1e9, "GB"),
+        _ => (1e12, "TB"),
+    };
+    format!("{:.3} {name}", bytes as f64 / unit)
+}
+
+/// Returns a line for every value that is not off, zero, or one host sector per physical sector.
+fn section_text(section: &Section) -> String {
+    let mut text = String::new();
+    let bytes = capacity_bytes(section);
+    for (key, value) in section {
+        let value = match value {
+            Value::Null | Value::Bool(false) => continue,
+            Value::Number(number) if number.as_f64() == Some(0.0) => continue,
+            Value::Number(number) if key == "physical_sector_sectors" && *number == 1.into() => {
+                continue;
+            }
+            Value::Bool(true) => "yes".to_owned(),
+            Value::String(word) => word.clone(),
+            // Measurements were never as precise as a millionth of these units.
+            Value::Number(number) if number.is_f64() => {
+                let number = number.as_f64().unwrap_or_default();
+                ((number * 1e6).round() / 1e6).to_string()
+            }
+            other => other.to_string(),
+        };
+        let (name, unit) = match key.rsplit_once('_') {
+            Some((name, unit @ ("ms" | "rpm" | "sectors" | "bytes"))) => (name, unit),
+            _ => (key.as_str(), ""),
+        };
+        let name = name.replace('_', " ");
+        let (value, unit) = match (value.as_str(), unit) {
+            ("1", "sectors") => (value, "sector"),
+            _ if let Some(bytes) = bytes.filter(|_| key == CAPACITY) => {
+                (format!("{value} sectors, {}", decimal(bytes)), "")
+            }
+            _ if key.ends_with("_watermark") => (percent(&value), "%"),
+            _ => (value, unit),
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{}",
+            format!("  {name:<36} {value} {unit}").trim_end()
+        );
+    }
+    if text.is_empty() {
+        text.push_str("  all off or zero\n");
+    }
+    text
+}
+
+fn percent(share: &str) -> String {
+    let hundredths = share.parse().unwrap_or(f64::NAN) * 100.0;
+    ((hundredths * 1e4).round() / 1e4).to_string()
+}
+
+#[derive(Serialize)]
+struct Zone {
+    first_cylinder: u32,
+    end_cylinder: u32,
+    sectors_per_track: u32,
+    media_rate_bytes_per_s: f64,
+    first_offset_sectors: f64,
+    track_skew_sectors: f64,
+    cylinder_skew_sectors: f64,
+    reserved_sectors: u64,
+    spares: u64,
+    slips: usize,
+    defects: usize,
+}
+
+/// Returns the zones, outermost first.
+fn zones(spec: &Spec) -> Vec<Zone> {
+    let revolutions_per_s = 1e9 / spec.mechanics.period_ns;
+    let zones = spec.geometry.zones.iter().map(|zone| {
+        let track_bytes = u64::from(zone.sectors_per_track) * u64::from(spec.geometry.sector_bytes);
+        Zone {
+            first_cylinder: zone.first_cylinder,
+            end_cylinder: zone.end_cylinder,
+            sectors_per_track: zone.sectors_per_track,
+            media_rate_bytes_per_s: track_bytes as f64 * revolutions_per_s,
+            first_offset_sectors: zone.first_offset_sectors,
+            track_skew_sectors: zone.track_skew_sectors,
+            cylinder_skew_sectors: zone.cylinder_skew_sectors,
+            reserved_sectors: zone.reserved_sectors.0,
+            spares: zone.spares,
+            slips: zone.slips.len(),
+            defects: zone.defects.len(),
+        }
+    });
+    zones.collect()
+}
+
+/// A column of the zone table, with two lines of heading.
+struct Column {
+    heading: [&'static str; 2],
+    cell: fn(&Zone) -> String,
+}
+
+/// Columns that are zero in every zone are omitted.
+const ZONE_COLUMNS: [Column; 9] = [
+    column(["sectors/", "track"], |z| z.sectors_per_track.to_string()),
+    column(["media", "MB/s"], |z| {
+        format!("{:.2}", z.media_rate_bytes_per_s / 1e6)
+    }),
+    column(["first", "offset"], |z| tenths(z.first_offset_sectors)),
+    column(["track", "skew"], |z| tenths(z.track_skew_sectors)),
+    column(["cyl.", "skew"], |z| tenths(z.cylinder_skew_sectors)),
+    column(["", "reserved"], |z| z.reserved_sectors.to_string()),
+    column(["", "spares"], |z| z.spares.to_string()),
+    column(["", "slips"], |z| z.slips.to_string()),
+    column(["", "defects"], |z| z.defects.to_string()),
+];
+
+const fn column(heading: [&'static str; 2], cell: fn(&Zone) -> String) -> Column {
+    Column { heading, cell }
+}
+
+fn tenths(sectors: f64) -> String {
+    format!("{sectors:.1}")
+}
+
+/// Returns the zones as a table, indented by two, at most 80 columns wide.
+fn zone_table(zones: &[Zone]) -> String {
+    let numbers: Vec<String> = (0..zones.len()).map(|number| number.to_string()).collect();
+    let cylinders = |zone: &Zone| format!("[{}, {})", zone.first_cylinder, zone.end_cylinder);
+    let mut lines = vec![String::new(); zones.len() + 2];
+    append(&mut lines, ["", "zone"], numbers);
+    append(
+        &mut lines,
+        ["", "cylinders"],
+        zones.iter().map(cylinders).collect(),
+    );
+    for Column { heading, cell } in &ZONE_COLUMNS {
+        let cells: Vec<String> = zones.iter().map(cell).collect();
+        let is_zero = |cell: &String| cell.bytes().all(|byte| b"0.".contains(&byte));
+        if !cells.iter().all(is_zero) {
+            append(&mut lines, *heading, cells);
+        }
+    }
+    lines
+        .iter()
+        .map(|line| format!(" {}\n", line.trim_end()))
+        .collect()
+}
+
+/// Appends a column to `lines`, as wide as its widest cell.
+fn append(lines: &mut [String], heading: [&str; 2], cells: Vec<String>) {
+    let texts: Vec<&str> = heading
+        .into_iter()
+        .chain(cells.iter().map(String::as_str))
+        .collect();
+    let width = texts.iter().map(|text| text.len()).max().unwrap_or(0);
+    for (line, text) in lines.iter_mut().zip(texts) {
+        *line += &format!(" {text:>width$}");
+    }
+}
+
+/// Width and height of the seek curve in characters; a Braille character has two by four dots.
+const PLOT_COLUMNS: usize = 68;
+const PLOT_ROWS: usize = 12;
+const DOT_COLUMNS: usize = 2 * PLOT_COLUMNS;
+const DOT_ROWS: usize = 4 * PLOT_ROWS;
+
+/// The bits for the dots of a Braille character, by row and column (Unicode 16, section 21.1).
+const BITS: [[u8; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
+
+/// Draws `seek_ms` over all distances from 1 to `longest_cylinders`.
+fn draw_seek_curve(longest_cylinders: u32, seek_ms: impl Fn(u32) -> f64) -> String {
+    let distance = |column: usize| {
+        let share = column as f64 / (DOT_COLUMNS - 1) as f64;
+        1 + (share * f64::from(longest_cylinders - 1)).round() as u32
+    };
+    let times: Vec<f64> = (0..DOT_COLUMNS)
+        .map(|column| seek_ms(distance(column)))
+        .collect();
+    let top = times
+        .iter()
+        .copied()
+        .fold(0.0, f64::max)
+        .max(f64::MIN_POSITIVE);
+    let height = |ms: f64| (ms / top * (DOT_ROWS - 1) as f64).round() as usize;
+
+    let mut cells = [[0u8; PLOT_COLUMNS]; PLOT_ROWS];
+    let mut last = height(times[0]);
+    for (column, &ms) in times.iter().enumerate() {
+        let now = height(ms);
+        // Fills the gaps in steep parts.
+        for dot in last.min(now)..=last.max(now) {
+            let row = DOT_ROWS - 1 - dot;
+            cells[row / 4][column / 2] |= BITS[row % 4][column % 2];
+        }
+        last = now;
+    }
+
+    let mut text = String::new();
+    for (row, cells) in cells.iter().enumerate() {
+        let label = match row {
+            0 => format!("{top:.1}"),
+            _ if row == PLOT_ROWS / 2 => format!("{:.1}", top / 2.0),
+            _ => String::new(),
+        };
+        let line: String = cells.iter().map(|&bits| braille(bits)).collect();
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{label:>8} │{}", line.trim_end());
+    }
+    let middle = distance(DOT_COLUMNS / 2);
+    let half = PLOT_COLUMNS / 2 - 1;
+    let _ = writeln!(text, "{:>8} └{}", "ms", "─".repeat(PLOT_COLUMNS));
+    let _ = writeln!(
+        text,
+        "{:10}1{middle:>half$}{:>half$}",
+        "",
+        format!("{longest_cylinders} cylinders")
+    );
+    text
+}
+
+fn braille(bits: u8) -> char {
+    match bits {
+        0 => ' ',
+        bits => char::from_u32(0x2800 + u32::from(bits)).unwrap_or(' '),
+    }
 }

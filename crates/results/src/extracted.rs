@@ -1,6 +1,6 @@
-//! The output of measuring a drive, and of comparing two specifications.
+//! Reports on the extraction of a drive, and on the comparison of two specifications.
 
-mod compared;
+mod comparison;
 mod report;
 
 use std::fmt::Write;
@@ -14,21 +14,20 @@ use serde::Serialize;
 
 use crate::prose;
 
-pub use compared::{Compared, compared};
+pub use comparison::ComparisonReport;
 
-/// A drive that was measured.
+/// The report on an extraction.
 #[derive(Clone, Copy, Debug)]
-pub struct Extracted<'a> {
-    /// What was measured.
+pub struct ExtractionReport<'a> {
     pub checkpoint: &'a Checkpoint,
-    /// What it says of the drive, or why that is too little.
+    /// The drive derived from the checkpoint, or the reason for which too little is known.
     pub described: &'a Result<MeasuredDrive, String>,
-    /// The files that were written.
+    /// The written files.
     pub written: &'a [String],
 }
 
 #[derive(Serialize)]
-struct Printed<'a> {
+struct JsonReport<'a> {
     drive: &'a str,
     vendor: &'a str,
     product: &'a str,
@@ -40,10 +39,10 @@ struct Printed<'a> {
     effort: String,
     writes: bool,
     seed: u64,
-    measurements: Vec<Row<'a>>,
+    measurements: Vec<MeasurementRow<'a>>,
     commands: u64,
     time_s: f64,
-    /// Why there is no specification; `null` if there is one.
+    /// The reason for a missing specification.
     no_specification: Option<&'a str>,
     values: &'a [MeasuredValue],
     assumed: &'a [String],
@@ -51,19 +50,19 @@ struct Printed<'a> {
 }
 
 #[derive(Serialize)]
-struct Row<'a> {
+struct MeasurementRow<'a> {
     name: &'a str,
     summary: &'static str,
     /// `done`, `failed` or `skipped`.
     outcome: &'static str,
-    /// Why it was not done.
+    /// The reason if it is not `done`.
     reason: Option<&'a str>,
     commands: u64,
     time_s: f64,
 }
 
-impl<'a> Row<'a> {
-    fn of((measurement, record): (&'static Measurement, &'a Record)) -> Self {
+impl<'a> MeasurementRow<'a> {
+    fn new(measurement: &'static Measurement, record: &'a Record) -> Self {
         let (outcome, reason) = outcome(record);
         Self {
             name: measurement.name,
@@ -84,9 +83,9 @@ fn outcome(record: &Record) -> (&'static str, Option<&str>) {
     }
 }
 
-impl<'a> Extracted<'a> {
-    /// The measurements that are over, in the order of the table.
-    fn measured(&self) -> impl Iterator<Item = (&'static Measurement, &'a Record)> {
+impl<'a> ExtractionReport<'a> {
+    /// The finished measurements, in the order of the table.
+    fn measurements(&self) -> impl Iterator<Item = (&'static Measurement, &'a Record)> {
         let checkpoint = self.checkpoint;
         let all = MEASUREMENTS.iter();
         all.filter_map(|one| Some((one, checkpoint.record(one.name)?)))
@@ -97,9 +96,9 @@ impl<'a> Extracted<'a> {
         self.failures().map(|(name, _)| name).collect()
     }
 
-    /// The same with the reasons.
+    /// Names and reasons of the measurements that failed.
     fn failures(&self) -> impl Iterator<Item = (&'static str, &'a str)> {
-        self.measured()
+        self.measurements()
             .filter_map(|(measurement, record)| match &record.outcome {
                 Outcome::Failed(why) => Some((measurement.name, why.as_str())),
                 _ => None,
@@ -118,7 +117,7 @@ impl<'a> Extracted<'a> {
             .map_or(&[], |described| &described.assumed)
     }
 
-    /// All results.
+    /// Returns all results for JSON.
     pub fn json(&self) -> impl Serialize + 'a {
         let Checkpoint {
             drive,
@@ -127,7 +126,7 @@ impl<'a> Extracted<'a> {
             ..
         } = self.checkpoint;
         let Cost { commands, time, .. } = self.checkpoint.cost();
-        Printed {
+        JsonReport {
             drive,
             vendor: &identity.vendor,
             product: &identity.product,
@@ -138,7 +137,10 @@ impl<'a> Extracted<'a> {
             effort: options.effort.to_string(),
             writes: options.writes,
             seed: options.seed,
-            measurements: self.measured().map(Row::of).collect(),
+            measurements: self
+                .measurements()
+                .map(|(measurement, record)| MeasurementRow::new(measurement, record))
+                .collect(),
             commands,
             time_s: time.as_s(),
             no_specification: self.described.as_ref().err().map(String::as_str),
@@ -148,12 +150,12 @@ impl<'a> Extracted<'a> {
         }
     }
 
-    /// The same as a page that needs no other file.
+    /// Returns the results as a self-contained HTML page.
     pub fn html(&self) -> String {
         report::html(self)
     }
 
-    /// The same as readable text, at most 80 columns wide.
+    /// Returns the results as text, at most 80 columns wide.
     pub fn text(&self) -> String {
         let Checkpoint {
             drive,
@@ -181,14 +183,14 @@ impl<'a> Extracted<'a> {
         };
         list(
             &mut text,
-            "assumed, as measurements do not tell",
+            "assumed, because it cannot be measured",
             grouped(self.values(), assumed),
         );
         for sentence in self.assumed() {
             text += &prose::wrapped(sentence, 2);
         }
         if let Err(why) = self.described {
-            // The reasons of failures stand above.
+            // The reasons of failures are listed above.
             let reasons = self.failures().map(|(_, why)| format!(": {why}"));
             let why = reasons.fold(why.clone(), |why, reason| why.replace(&reason, ""));
             let _ = write!(text, "\n{}", prose::wrapped(&why, 0));
@@ -199,7 +201,7 @@ impl<'a> Extracted<'a> {
         text
     }
 
-    /// Each measurement and what it cost.
+    /// Lists each measurement and its cost.
     fn costs(&self, text: &mut String) {
         let _ = writeln!(
             text,
@@ -210,7 +212,7 @@ impl<'a> Extracted<'a> {
             let (commands, seconds) = (cost.commands, cost.time.as_s());
             let _ = writeln!(text, "{name:<14} {outcome:<8} {commands:>9} {seconds:>9.1}");
         };
-        for (measurement, record) in self.measured() {
+        for (measurement, record) in self.measurements() {
             line(measurement.name, outcome(record).0, record.cost);
         }
         line("all", "", self.checkpoint.cost());
@@ -225,7 +227,7 @@ impl<'a> Extracted<'a> {
         }
     }
 
-    /// Values that were measured, with their spreads.
+    /// Lists the measured values with their spreads.
     fn measured_values(&self, text: &mut String) {
         let mut is_first = true;
         for found in self.values() {
@@ -256,7 +258,7 @@ impl<'a> Extracted<'a> {
     }
 }
 
-/// The keys for which `why` has the same sentence, and the sentence.
+/// Groups the keys for which `why` returns the same sentence.
 fn grouped(
     values: &[MeasuredValue],
     why: impl Fn(&Provenance) -> Option<String>,

@@ -5,7 +5,6 @@
 pub struct Html(String);
 
 impl Html {
-    /// Text from anywhere.
     pub fn text(words: &str) -> Self {
         let mut escaped = String::with_capacity(words.len());
         for c in words.chars() {
@@ -46,7 +45,6 @@ impl Html {
         Self(format!("<{name}{attributes}>{inside}</{name}>"))
     }
 
-    /// The page.
     pub fn into_string(self) -> String {
         self.0
     }
@@ -119,7 +117,8 @@ fn style() -> String {
     format!("{styles}@media screen and (prefers-color-scheme: dark) {{\n{dark}}}\n")
 }
 
-/// What lets figures respond. It is read as XML, too, in which `<` and `&` begin markup elsewhere.
+/// The script that makes charts interactive. Pages are also valid XML, in which `<` and `&` would
+/// start markup outside CDATA.
 fn script() -> Html {
     let script = include_str!("script.js");
     Html::element("script", Html::raw(&format!("//<![CDATA[\n{script}//]]>")))

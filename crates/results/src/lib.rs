@@ -4,7 +4,6 @@
 //! Nothing is printed here; [`output_file`] is where commands write files. Doubts about a trace are in
 //! the notes of its results.
 
-#[cfg(feature = "calibrate")]
 pub mod calibrated;
 pub mod compared;
 pub mod declustering;
@@ -12,7 +11,6 @@ pub mod drive;
 #[cfg(feature = "extract")]
 pub mod extracted;
 pub mod html;
-pub mod listed;
 pub mod metrics;
 pub mod output_file;
 pub mod predicted;
@@ -23,24 +21,22 @@ pub mod simulated;
 
 use std::time::Duration;
 
+use diskarm_core::sched::INFOS;
 use diskarm_core::units::SectorCount;
-use diskarm_simulate::measured::RowRange;
-use diskarm_simulate::{Error, Input, Model, Reading, Run, System};
+use diskarm_simulate::devices::infos;
+use diskarm_simulate::{Input, Model, Run, System};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::simulated::{Figures, Given, Inputs, Workload};
+use crate::simulated::{Inputs, SimulationMetrics, Workload, WorkloadSource};
 
-/// What was simulated.
 #[derive(Clone, Copy)]
 pub struct Simulated<'a> {
-    /// The drive.
     pub system: &'a System,
     /// The policy, as the user wrote it.
     pub policy: &'a str,
     /// The largest merged command, if any are merged.
     pub merge: Option<SectorCount>,
-    /// The requests.
     pub input: &'a Input,
     /// The workload expression, or its file, if requests are generated.
     pub workload: &'a str,
@@ -58,7 +54,7 @@ pub fn simulated(simulated: Simulated<'_>, runs: &[Run], wall: Duration) -> Valu
         (Input::Traced(_), Some(replayed)) => (Workload::of_trace(replayed, warm_up), None),
         (Input::Generated(generated), _) => {
             let (given, sector) = (
-                Given::of(simulated.workload),
+                WorkloadSource::new(simulated.workload),
                 simulated.system.disk().sector,
             );
             let workload = Workload::of_generated(generated, &given, sector, warm_up);
@@ -74,7 +70,7 @@ pub fn simulated(simulated: Simulated<'_>, runs: &[Run], wall: Duration) -> Valu
         workload,
         seed,
     };
-    value(&Figures::new(inputs, runs, wall))
+    value(&SimulationMetrics::new(inputs, runs, wall))
 }
 
 /// The output of `diskarm drives show --json`.
@@ -82,43 +78,48 @@ pub fn drive(model: &Model) -> Value {
     Value::Object(drive::object(&model.spec))
 }
 
-/// The output of `diskarm policies --json`.
+/// Returns the JSON of `diskarm policies --json`: an object per policy, in the order of the table.
 pub fn policies() -> Value {
-    listed::policies()
+    let rows = INFOS.iter().map(|info| {
+        json!({
+            "name": info.name,
+            "summary": info.summary,
+            "parameters": parameters(info.parameters),
+            "knowledge": info.knowledge.name(),
+            "origin": info.origin,
+        })
+    });
+    rows.collect()
 }
 
-/// The output of `diskarm validate --json`.
+/// Returns the JSON of `diskarm devices --json`.
+pub fn devices() -> Value {
+    let rows = infos().map(|info| {
+        json!({
+            "name": info.name,
+            "summary": info.summary,
+            "parameters": parameters(info.parameters),
+            "needs": info.needs.name(),
+            "provides": info.provided(),
+            "example": info.example,
+        })
+    });
+    rows.collect()
+}
+
+fn parameters(all: &[(&str, &str)]) -> Value {
+    let all = all.iter();
+    all.map(|(written, meaning)| json!({ "written": written, "meaning": meaning }))
+        .collect()
+}
+
+/// Returns results as a JSON value.
 ///
-/// # Errors
-/// If the trace is invalid.
-pub fn validated(
-    model: &Model,
-    file: &str,
-    reading: &Reading,
-    rows: RowRange,
-) -> Result<Value, Error> {
-    let compared = compared::compare(model, file, reading, rows, |_| {})?;
-    Ok(value(&compared::json(&model.name, &compared)))
-}
-
-/// The output of `diskarm validate --locked --json`.
-///
-/// # Errors
-/// If the trace is invalid.
-pub fn predicted(
-    model: &Model,
-    file: &str,
-    reading: &Reading,
-    rows: RowRange,
-) -> Result<Value, Error> {
-    let judged = predicted::judge(model, file, reading, rows)?;
-    Ok(value(&predicted::json(&model.name, &judged)))
-}
-
-fn value(figures: &impl Serialize) -> Value {
+/// # Panics
+/// Never: keys are strings, and numbers that are not finite become null.
+pub fn value(figures: &impl Serialize) -> Value {
     match serde_json::to_value(figures) {
         Ok(value) => value,
-        // Cannot fail: keys are strings, and numbers that are not finite become null.
         Err(error) => panic!("figures do not serialize: {error}"),
     }
 }

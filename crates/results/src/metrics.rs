@@ -1,6 +1,5 @@
 //! The metrics of a run: one list for JSON, for the tables that people read, and for the columns of
-//! studies. Those of the parts of devices belong to the table of devices
-//! ([`diskarm_simulate::devices::part_kinds`]).
+//! studies.
 
 use diskarm_core::device::Breakdown;
 use diskarm_core::report::{Report, Served};
@@ -23,7 +22,7 @@ type Response = Metric<ResponseFigures>;
 type Service = Metric<Served>;
 type Load = Metric<Report>;
 
-/// Of the response times of requests of one kind.
+/// Response times of a class of requests.
 pub const RESPONSE: &[Response] = &[
     Response::new("mean", |r| Some(r.mean_ms))
         .line("response, mean", "ms")
@@ -55,7 +54,7 @@ pub const RESPONSE: &[Response] = &[
         .column("response_ms_max", "Longest response time, ms"),
 ];
 
-/// Of the service of requests of one kind.
+/// Service times of a class of requests.
 pub const SERVICE: &[Service] = &[
     Service::new("", |s| part(s, |b| b.queue)).column("queue_ms_mean", "Mean wait in queues, ms"),
     Service::new("mean", |s| s.mean_service().map(Span::as_ms))
@@ -83,7 +82,7 @@ pub const SERVICE: &[Service] = &[
         .column("bus_ms_mean", "Mean bus transfer not overlapped, ms"),
 ];
 
-/// Of the load of a device, which JSON and tables have by name.
+/// Load of a device, which JSON and tables have by name.
 pub const LOAD: &[Load] = &[
     Load::new("", Report::cache_hit_fraction)
         .column("cache_hit_rate", "Share of reads served from the buffer"),

@@ -1,4 +1,4 @@
-//! Where outputs may be written: never over an input, and never twice to one file.
+//! Output files, which never overwrite an input or each other.
 
 use std::fmt;
 use std::fs::{self, File, Metadata};
@@ -10,12 +10,12 @@ use diskarm_core::text::InputError;
 /// The files of one command. All that it writes goes through [`Files::output`].
 #[derive(Clone, Debug, Default)]
 pub struct Files {
-    taken: Vec<Taken>,
+    named: Vec<NamedFile>,
 }
 
 /// A file that is read or will be written.
 #[derive(Clone, Debug)]
-struct Taken {
+struct NamedFile {
     /// The flag, argument or field that names it.
     field: &'static str,
     path: PathBuf,
@@ -30,14 +30,13 @@ pub struct OutputFile {
     files: Files,
 }
 
-/// Why an output was not written. Displays as one line.
+/// The reason why an output was not written. Displays as one line.
 #[derive(Debug)]
 pub enum OutputError {
     /// No file is named, or the one there is an input or another output.
     Refused(InputError),
     /// It cannot be written.
     Io {
-        /// The file.
         path: PathBuf,
         /// The error of the operating system.
         source: io::Error,
@@ -93,9 +92,9 @@ impl Files {
 
     /// Adds an input; returns whether it is new.
     fn read(&mut self, field: &'static str, path: PathBuf) -> bool {
-        let is_new = self.taken.iter().all(|taken| taken.path != path);
+        let is_new = self.named.iter().all(|named| named.path != path);
         if is_new {
-            self.taken.push(Taken {
+            self.named.push(NamedFile {
                 field,
                 path,
                 is_output: false,
@@ -122,10 +121,11 @@ impl Files {
                 field, &found, expected,
             )));
         }
-        if let Some(taken) = self.taken.iter().find(|taken| taken.is_at(path)) {
-            let why = match taken.is_output {
-                true => "which is written too",
-                false => "which is read and would be lost",
+        if let Some(taken) = self.named.iter().find(|named| named.is_at(path)) {
+            let why = if taken.is_output {
+                "which is written too"
+            } else {
+                "which is read and would be lost"
             };
             let other = taken.path.to_string_lossy();
             let expected = format!("another file than {} {other:?}, {why}", taken.field);
@@ -136,7 +136,7 @@ impl Files {
         }
         let files = self.clone();
         let path = path.to_owned();
-        self.taken.push(Taken {
+        self.named.push(NamedFile {
             field,
             path: path.clone(),
             is_output: true,
@@ -145,7 +145,7 @@ impl Files {
     }
 
     /// Removes the remains of outputs that killed processes have left in `folder`: files called
-    /// `NAME.part` that no process has locked and that are no input, if `is_ours` for the NAME.
+    /// `NAME.part` that no process has locked and that are not inputs, if `is_ours` for the NAME.
     pub fn remove_leftovers(&self, folder: &Path, is_ours: impl Fn(&str) -> bool) {
         let Ok(entries) = fs::read_dir(folder) else {
             return;
@@ -157,7 +157,7 @@ impl Files {
             // What cannot be removed does no harm.
             if is_file
                 && name.is_some_and(&is_ours)
-                && !self.taken.iter().any(|taken| taken.is_at(&path))
+                && !self.named.iter().any(|named| named.is_at(&path))
                 && let Ok(left) = File::options().write(true).open(&path)
                 && left.try_lock().is_ok()
             {
@@ -167,8 +167,8 @@ impl Files {
     }
 }
 
-impl Taken {
-    /// Whether it is the file at `path`. Outputs may not exist yet.
+impl NamedFile {
+    /// Returns true if this is the file at `path`. Outputs may not exist yet.
     fn is_at(&self, path: &Path) -> bool {
         let is_future = |path: &Path| !path.exists();
         let will_be = self.is_output && is_future(&self.path) && is_future(path);
@@ -177,11 +177,14 @@ impl Taken {
     }
 }
 
-/// Whether two paths lead to one regular file. (A device such as /dev/null may be both.)
+/// Returns true if two paths lead to one regular file. (A device such as /dev/null may be both.)
 fn is_same(a: &Path, b: &Path) -> bool {
-    let seen = |path: &Path| match path == "-" {
-        true => fs::metadata("/dev/stdin"),
-        false => fs::metadata(path),
+    let seen = |path: &Path| {
+        if path == "-" {
+            fs::metadata("/dev/stdin")
+        } else {
+            fs::metadata(path)
+        }
     };
     match (seen(a), seen(b)) {
         (Ok(first), Ok(second)) if first.is_file() && second.is_file() => {
@@ -211,14 +214,14 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Whether both describe the same file, which may have several names (hard links).
+/// Returns true if both describe the same file, which may have several names (hard links).
 #[cfg(unix)]
 fn is_one_file(a: &Metadata, b: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
-/// The standard library does not tell; real paths are compared.
+/// The standard library cannot compare files here; real paths are compared instead.
 #[cfg(not(unix))]
 fn is_one_file(_: &Metadata, _: &Metadata) -> bool {
     false
@@ -229,14 +232,13 @@ fn is_one_file(_: &Metadata, _: &Metadata) -> bool {
 /// a link).
 pub struct PartialFile {
     path: PathBuf,
-    /// The temporary path, if any and it has not been renamed.
-    beside: Option<PathBuf>,
+    /// The temporary path until the file is renamed.
+    temporary: Option<PathBuf>,
     file: File,
 }
 
 impl OutputFile {
-    /// The same place; if it is a link to a regular file, the place of that file, so that it is
-    /// replaced as a whole.
+    /// Resolves a link to a regular file, so that the file is replaced as a whole.
     #[must_use]
     pub fn following_links(self) -> Self {
         let is_file = fs::metadata(&self.path).is_ok_and(|found| found.is_file());
@@ -247,28 +249,32 @@ impl OutputFile {
         }
     }
 
-    /// Begins the file, and removes what killed processes have left of it.
+    /// Creates the file under a temporary name, and removes what killed processes have left of it.
     ///
     /// # Errors
     /// If it cannot be written there.
-    pub fn begin(self) -> Result<PartialFile, OutputError> {
+    pub fn create(self) -> Result<PartialFile, OutputError> {
         let Self { path, files } = self;
         let is_replaceable = fs::symlink_metadata(&path).map_or(true, |found| found.is_file());
         let begun = match is_replaceable {
             true => {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 files.remove_leftovers(folder_of(&path), |left| unnumbered(left) == Some(&name));
-                let beside = numbered(&path);
-                File::create_new(&beside).map(|file| {
-                    // Without a lock it could be taken for a leftover, no more.
+                let temporary = numbered(&path);
+                File::create_new(&temporary).map(|file| {
+                    // Without a lock it might be treated as a leftover, no more.
                     let _ = file.try_lock();
-                    (Some(beside), file)
+                    (Some(temporary), file)
                 })
             }
             false => File::create(&path).map(|file| (None, file)),
         };
         match begun {
-            Ok((beside, file)) => Ok(PartialFile { path, beside, file }),
+            Ok((temporary, file)) => Ok(PartialFile {
+                path,
+                temporary,
+                file,
+            }),
             Err(source) => Err(OutputError::Io { path, source }),
         }
     }
@@ -277,7 +283,7 @@ impl OutputFile {
     /// made if there is none, and locked while it is open.
     ///
     /// # Errors
-    /// If it cannot be written there, is no regular file, or is written by another process.
+    /// If it cannot be written there, is not a regular file, or is written by another process.
     pub fn open_in_place(self) -> Result<File, OutputError> {
         let Self { path, .. } = self;
         let failed = |source| OutputError::Io {
@@ -285,7 +291,7 @@ impl OutputFile {
             source,
         };
         if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
-            return Err(failed(io::Error::other("it is no regular file")));
+            return Err(failed(io::Error::other("it is not a regular file")));
         }
         let mut options = File::options();
         let options = options.read(true).write(true).create(true).truncate(false);
@@ -305,7 +311,7 @@ impl OutputFile {
     /// If it cannot be written; the file there is then unchanged, unless it is a link, a device or
     /// a pipe.
     pub fn write(self, bytes: &[u8]) -> Result<(), OutputError> {
-        let part = self.begin()?;
+        let part = self.create()?;
         let written = part.file().write_all(bytes);
         written.map_err(|source| part.failed(source))?;
         part.finish()
@@ -314,9 +320,9 @@ impl OutputFile {
 
 /// The temporary path of this process for `path`.
 fn numbered(path: &Path) -> PathBuf {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}.part", std::process::id()));
-    beside.into()
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(format!(".{}.part", std::process::id()));
+    temporary.into()
 }
 
 /// The NAME of a temporary file `NAME.NUMBER`, without its `.part`.
@@ -332,10 +338,10 @@ impl PartialFile {
         &self.file
     }
 
-    /// Whether it would replace a file that has something in it.
+    /// Returns true if it would overwrite a non-empty file.
     pub fn replaces(&self) -> bool {
         let left = fs::metadata(&self.path);
-        self.beside.is_some() && left.is_ok_and(|left| left.len() > 0)
+        self.temporary.is_some() && left.is_ok_and(|left| left.len() > 0)
     }
 
     /// The error that it cannot be written.
@@ -346,17 +352,17 @@ impl PartialFile {
         }
     }
 
-    /// Gives the complete file its name.
+    /// Renames the complete file.
     ///
     /// # Errors
     /// If it cannot be renamed; the file of that name is then unchanged.
     pub fn finish(mut self) -> Result<(), OutputError> {
-        if let Some(beside) = &self.beside {
+        if let Some(temporary) = &self.temporary {
             // Otherwise a power failure could leave the new name on an empty file.
             let renamed = self.file.sync_all();
-            let renamed = renamed.and_then(|()| fs::rename(beside, &self.path));
+            let renamed = renamed.and_then(|()| fs::rename(temporary, &self.path));
             renamed.map_err(|source| self.failed(source))?;
-            self.beside = None;
+            self.temporary = None;
         }
         Ok(())
     }
@@ -365,9 +371,9 @@ impl PartialFile {
 /// Removes the remains of a failure.
 impl Drop for PartialFile {
     fn drop(&mut self) {
-        if let Some(beside) = &self.beside {
+        if let Some(temporary) = &self.temporary {
             // The first error matters more than a leftover file.
-            let _ = fs::remove_file(beside);
+            let _ = fs::remove_file(temporary);
         }
     }
 }
@@ -385,7 +391,7 @@ mod tests {
         assert_eq!(place("--a", "no-such.csv"), None);
         assert_eq!(place("--b", "./no-such.csv").as_deref(), Some(error));
         assert_eq!(place("--b", "no-such-2.csv"), None);
-        // The name of a drive in the catalogue is no file.
+        // The name of a drive in the catalogue is not a file.
         assert_eq!(place("--c", "hp-c2247"), None);
     }
 
@@ -396,7 +402,7 @@ mod tests {
             Files::default()
                 .output("--a", &path)
                 .unwrap()
-                .begin()
+                .create()
                 .unwrap()
         };
         assert!(!part().replaces());
@@ -417,8 +423,8 @@ mod tests {
         for other in ["rows.csv", "rows.csv.", "rows.csv.7a", "123"] {
             assert_eq!(unnumbered(other), None, "{other}");
         }
-        let beside = numbered(Path::new("a/rows.csv"));
-        let beside = beside.to_str().unwrap().strip_suffix(".part").unwrap();
-        assert_eq!(unnumbered(beside), Some("a/rows.csv"));
+        let temporary = numbered(Path::new("a/rows.csv"));
+        let temporary = temporary.to_str().unwrap().strip_suffix(".part").unwrap();
+        assert_eq!(unnumbered(temporary), Some("a/rows.csv"));
     }
 }

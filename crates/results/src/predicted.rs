@@ -1,38 +1,21 @@
 //! Results of a validation request by request: a table for people, JSON for programs.
 
 use std::fmt::Write;
-use std::ops::Range;
 
-use diskarm_core::predict::Continuity;
 use diskarm_core::request::Op;
 use diskarm_core::units::Span;
-use diskarm_fit::validate::{Accuracy, Judged, Locked, LockedFigures, Served, Sizes};
-use diskarm_simulate::measured::{self, MeasuredTrace, RowRange};
-use diskarm_simulate::{Error, Model, Reading};
+use diskarm_fit::validate::{Accuracy, Judged, LockedFigures, Served, Sizes};
+use diskarm_simulate::replays::Predictions;
 use serde::Serialize;
 
 use crate::compared::op_name;
-
-/// A trace that the model of a drive has followed.
-pub struct Judgement {
-    /// The trace.
-    pub file: String,
-    /// Its requests with their predictions.
-    pub locked: Locked,
-    /// The rows whose predictions are judged.
-    pub range: Range<usize>,
-    /// The quality of the predictions.
-    pub figures: LockedFigures,
-    /// Doubts about the trace.
-    pub notes: Vec<String>,
-}
 
 /// The results of one trace.
 #[derive(Serialize)]
 struct File<'a> {
     drive: &'a str,
     file: &'a str,
-    /// RowRange that the model learned from and that are not judged.
+    /// Rows that the model learned from and that are not judged.
     history: usize,
     /// The judged requests that were predicted without knowing the platter's angle.
     unlocked: u64,
@@ -40,16 +23,16 @@ struct File<'a> {
     phase_concentration: Option<f64>,
     clock: Option<&'static str>,
     #[serde(flatten)]
-    all: Side,
-    reads: Option<Side>,
-    writes: Option<Side>,
+    all: PredictorPair,
+    reads: Option<PredictorPair>,
+    writes: Option<PredictorPair>,
     by_served: Vec<Class>,
     by_size: Vec<Class>,
     notes: &'a [String],
 }
 
 #[derive(Serialize)]
-struct Side {
+struct PredictorPair {
     requests: u64,
     #[serde(flatten)]
     model: Figures,
@@ -72,7 +55,7 @@ struct Class {
     #[serde(flatten)]
     what: What,
     #[serde(flatten)]
-    side: Side,
+    side: PredictorPair,
 }
 
 #[derive(Serialize)]
@@ -89,7 +72,7 @@ enum What {
 }
 
 /// The results of one trace.
-pub fn json<'a>(drive: &'a str, judged: &'a Judgement) -> impl Serialize + 'a {
+pub fn json<'a>(drive: &'a str, judged: &'a Predictions) -> impl Serialize + 'a {
     let figures = &judged.figures;
     let of = |op: Op| figures.by_op.iter().find(|found| found.0 == op);
     let by_served = figures.by_served.iter().map(|(op, served, judged)| Class {
@@ -123,8 +106,8 @@ pub fn json<'a>(drive: &'a str, judged: &'a Judgement) -> impl Serialize + 'a {
     }
 }
 
-fn side(judged: &Judged) -> Side {
-    Side {
+fn side(judged: &Judged) -> PredictorPair {
+    PredictorPair {
         requests: judged.count,
         model: accuracy(&judged.model),
         trivial: accuracy(&judged.trivial),
@@ -152,37 +135,8 @@ fn served_name(served: Served) -> &'static str {
     }
 }
 
-/// Follows the trace in `file` and judges `rows`.
-///
-/// # Errors
-/// If the trace is invalid.
-///
-/// # Panics
-/// If there are no rows to judge.
-pub fn judge(
-    drive: &Model,
-    file: &str,
-    reading: &Reading,
-    rows: RowRange,
-) -> Result<Judgement, Error> {
-    let taken = measured::read_with_history(file, reading, rows, drive)?;
-    let MeasuredTrace { rows, range, notes } = taken;
-    let layout = drive.layout().clone();
-    let locked = Locked::follow(&drive.spec, layout, &rows, Continuity::Unbroken)?;
-    let Some(figures) = LockedFigures::of(&locked, range.clone()) else {
-        panic!("{file}: a range without rows");
-    };
-    Ok(Judgement {
-        file: file.to_owned(),
-        locked,
-        range,
-        figures,
-        notes,
-    })
-}
-
 /// A table for each trace.
-pub fn text(drive: &str, judged: &[Judgement]) -> String {
+pub fn text(drive: &str, judged: &[Predictions]) -> String {
     let mut text = String::new();
     for one in judged {
         let figures = &one.figures;
@@ -221,7 +175,7 @@ const HEAD: &str = "
 
 const FOOT: &str = "\
 Sizes in sectors. trivial: the mean response of earlier requests of the same
-type and size. `diskarm validate --help` says more.
+type and size. `diskarm validate --help` has details.
 ";
 
 /// The basis of the figures.

@@ -40,7 +40,7 @@ pub fn time(seconds: f64) -> (f64, &'static str) {
     }
 }
 
-/// The same of a time in milliseconds.
+/// Like [`time`], but of a time in milliseconds.
 pub fn time_of(ms: f64) -> (f64, &'static str) {
     match ms {
         ..1_000.0 => (ms, "ms"),

@@ -1,30 +1,23 @@
-//! A scan of a whole drive beside a foreground, and what it cost the foreground.
-
-mod device;
-
-pub use device::{DeviceScan, Unreadable, checksums};
+//! Results of scans: of simulated drives next to a foreground, with its cost, and of real devices.
 
 use std::fmt::Write;
-use std::sync::Arc;
 
 use diskarm_core::geometry::Layout;
-use diskarm_core::mechanics::Mechanism;
-use diskarm_core::request::Op;
-use diskarm_core::spec::Spec;
-use diskarm_core::units::{Angle, Span};
+use diskarm_core::units::{Lbn, SectorCount, Span};
 use diskarm_plot::rounded;
-use diskarm_queueing::Media;
-use diskarm_scan::{Foreground, PARTS, Place, Scan, Scanned as Ran, Seen, Settings};
+use diskarm_queueing::media::streaming_bytes_per_s;
+use diskarm_scan::{
+    Account, CHUNK, Foreground, PARTS, Place, Scan, Scanned as ScanOutcome, Seen, Settings,
+};
 use serde::Serialize;
 
 use crate::prose;
 
-/// A scan, and all that is needed to repeat it.
+/// The results of a scan, and all that is needed to repeat it.
 #[derive(Debug, Serialize)]
-pub struct Scanned {
-    /// The drive.
+pub struct ScanResults {
     pub drive: String,
-    /// The drive that the scheduler believes it to be.
+    /// The scheduler's model of the drive.
     pub model: String,
     /// The order of the foreground.
     pub policy: String,
@@ -37,19 +30,18 @@ pub struct Scanned {
     /// The changes made to it on request, one line each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trace_changes: Vec<String>,
-    /// Where gaps are filled: `outside` the drive, or `inside` its firmware.
+    /// `outside` if the scheduler is outside the drive, `inside` if it is in its firmware.
     pub place: &'static str,
     /// Requests in the drive at one time; `None` inside.
     pub depth: Option<usize>,
-    /// Whether reads in a gap are on different tracks; `None` inside.
+    /// True if the reads of a gap are on different tracks; `None` inside.
     pub one_per_track: Option<bool>,
-    /// The seed.
     pub seed: u64,
     /// Added to each predicted seek, in milliseconds; where it was adjusted, at the end.
     pub conservatism_ms: f64,
     /// The bound on the slowdown to which it was adjusted.
     pub max_slowdown_share: Option<f64>,
-    /// Whether every block was read.
+    /// True if every block was read.
     pub is_complete: bool,
     /// The blocks of the drive.
     pub blocks: u64,
@@ -57,31 +49,30 @@ pub struct Scanned {
     pub blocks_left: u64,
     /// The blocks that cannot be read.
     pub blocks_unreadable: u64,
-    /// How long it took, in seconds.
+    /// Its duration, in seconds.
     pub time_s: f64,
     /// Bytes read per second while 80 to 20 % of the blocks were wanted, in megabytes.
     pub free_80_to_20_mb_per_s: Option<f64>,
-    /// The same over the whole scan.
+    /// Like the previous rate, but over the whole scan.
     pub free_whole_mb_per_s: Option<f64>,
-    /// The same over what was read of it, whether it is complete or not.
+    /// Like the previous rate, but over the blocks read so far.
     pub free_mb_per_s: f64,
     /// Bytes per second of one drive that reads all of its blocks in order, in megabytes.
     pub streaming_mb_per_s: Option<f64>,
     /// Bytes per second of the foreground, in megabytes.
     pub foreground_mb_per_s: f64,
-    /// The same without the scan; `None` if that was not measured of as many requests.
+    /// The rate without the scan; `None` unless it was measured with the same number of requests.
     pub foreground_alone_mb_per_s: Option<f64>,
-    /// Foreground requests.
     pub foreground_requests: u64,
     /// Their mean response time, in milliseconds.
     pub response_ms: f64,
     /// Half the width of its 95 % confidence interval; `None` for fewer than 512 requests.
     pub response_ci95_ms: Option<f64>,
-    /// The same without the scan, in milliseconds.
+    /// Their mean response time without the scan, in milliseconds.
     pub response_alone_ms: Option<f64>,
     /// Half the width of its 95 % confidence interval.
     pub response_alone_ci95_ms: Option<f64>,
-    /// By how much the first is longer.
+    /// The slowdown by the scan.
     pub slowdown_share: Option<f64>,
     /// Half the width of its 95 % confidence interval, from batches of nearly the same requests.
     pub slowdown_ci95_share: Option<f64>,
@@ -94,10 +85,10 @@ pub struct Scanned {
     /// The most data that ever waited in memory for the spare of a rebuild, in megabytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waited_mb: Option<f64>,
-    /// What was seen of the drive; `None` inside.
+    /// The accuracy of the model of the drive; `None` inside.
     pub predictions: Option<Predictions>,
-    /// How the scan continued: at each tenth of it.
-    pub progress: Vec<Step>,
+    /// The progress at each tenth of the scan.
+    pub progress: Vec<ScanProgress>,
     /// What cannot be read.
     pub unreadable: Vec<Unreadable>,
 }
@@ -105,10 +96,10 @@ pub struct Scanned {
 const UNLIKE: &str = "note: most requests did not complete as predicted: if answers are not \
                       delayed on their way, the drive is not as its model says";
 
-/// Of fewer requests nothing is concluded.
+/// The minimum number of requests for a conclusion.
 const MANY: u64 = 100;
 
-/// How well an external scheduler knew the drive.
+/// The accuracy of the model of an external scheduler.
 #[derive(Debug, Serialize)]
 pub struct Predictions {
     /// Requests whose predictions were relied on.
@@ -123,7 +114,6 @@ pub struct Predictions {
     pub revolutions: u64,
     /// Pauses of the drive.
     pub pauses: u64,
-    /// Failures.
     pub failures: u64,
     /// Requests that overtook others.
     pub reordered: u64,
@@ -149,10 +139,10 @@ impl Predictions {
 
 /// A moment of a scan.
 #[derive(Debug, Serialize)]
-pub struct Step {
+pub struct ScanProgress {
     /// The share of all blocks that was read.
     pub read_share: f64,
-    /// When, in seconds.
+    /// The time, in seconds.
     pub time_s: f64,
     /// The share of each tenth of the disk that was left, from the outermost.
     pub left_share: [f64; PARTS],
@@ -160,10 +150,9 @@ pub struct Step {
 
 /// The names of what was scanned.
 #[derive(Clone, Copy, Debug)]
-pub struct Names<'a> {
-    /// The drive.
+pub struct ScanNames<'a> {
     pub drive: &'a str,
-    /// The drive that the scheduler believes it to be.
+    /// The scheduler's model of the drive.
     pub model: &'a str,
     /// The foreground, if it is generated.
     pub workload: Option<&'a str>,
@@ -173,9 +162,14 @@ pub struct Names<'a> {
     pub trace_changes: &'a [String],
 }
 
-impl Scanned {
-    /// What `scan` gave, and the blocks that it could not read.
-    pub fn of(scan: &Scan<'_>, ran: &Ran, names: Names<'_>, unreadable: Vec<Unreadable>) -> Self {
+impl ScanResults {
+    /// Returns the results of `scan`, with the unreadable blocks.
+    pub fn of(
+        scan: &Scan<'_>,
+        ran: &ScanOutcome,
+        names: ScanNames<'_>,
+        unreadable: Vec<Unreadable>,
+    ) -> Self {
         let (place, depth) = match scan.place {
             Place::Outside(depth) => ("outside", Some(depth)),
             Place::Inside => ("inside", None),
@@ -217,7 +211,7 @@ impl Scanned {
             free_80_to_20_mb_per_s: ran.bytes_per_s(20, 80).map(mb),
             free_whole_mb_per_s: ran.bytes_per_s(0, 100).map(mb),
             free_mb_per_s: mb((ran.figures.sectors * ran.sector.0) as f64 / time_s),
-            streaming_mb_per_s: streaming(scan.spec).map(mb),
+            streaming_mb_per_s: streaming_bytes_per_s(scan.spec).map(mb),
             foreground_mb_per_s: foreground_mb_per_s(foreground),
             foreground_alone_mb_per_s: alone.map(foreground_mb_per_s),
             foreground_requests: foreground.requests,
@@ -237,7 +231,7 @@ impl Scanned {
                 .map(|sectors| mb((sectors.0 * ran.sector.0) as f64)),
             predictions: ran.seen.as_ref().map(Predictions::of),
             progress: tenths
-                .map(|(tenth, left_share)| Step {
+                .map(|(tenth, left_share)| ScanProgress {
                     read_share: f64::from(tenth) / 10.0,
                     time_s: ran.percents[10 * tenth as usize].as_s(),
                     left_share: *left_share,
@@ -247,7 +241,6 @@ impl Scanned {
         }
     }
 
-    /// For people.
     pub fn text(&self) -> String {
         let mut text = format!("{}, {} with {}\n\n", self.drive, self.place, self.policy);
         let blocks = self.blocks - self.blocks_left;
@@ -302,7 +295,7 @@ impl Scanned {
             let (read, left) = (100.0 * step.read_share, left.concat());
             let _ = writeln!(text, "{read:3.0} % {:7.0} s {left}", step.time_s);
         }
-        text += &device::list(&self.unreadable);
+        text += &list_unreadable(&self.unreadable);
         text + &self.notes()
     }
 
@@ -349,23 +342,141 @@ impl Scanned {
     }
 }
 
-/// A time for people: whole seconds, of a short one also the milliseconds.
+/// Formats a time in seconds; a short one with milliseconds.
 fn brief(seconds: f64) -> String {
     let decimals = if seconds < 10.0 { 3 } else { 0 };
     format!("{seconds:.decimals$} s")
 }
 
-/// Bytes per second of a drive of `spec` that reads all of its blocks in order: the media and the
-/// changes of tracks alone.
-fn streaming(spec: &Spec) -> Option<f64> {
-    let layout = Arc::new(Layout::new(&spec.geometry).ok()?);
-    let sectors = layout.sectors();
-    let mechanism = Mechanism::new(spec, layout, Angle::ZERO);
-    let pass_ms = Media::of(&mechanism, Op::Read, sectors, false)?
-        .transfer
-        .first;
-    let bytes = sectors.0 * u64::from(spec.geometry.sector_bytes);
-    Some(bytes as f64 / (pass_ms / 1e3))
+/// The results of a scan of a device.
+#[derive(Debug, Serialize)]
+pub struct DeviceScan {
+    pub url: String,
+    /// Size of a block.
+    pub block_bytes: u64,
+    pub blocks: u64,
+    /// Those that were not read.
+    pub blocks_left: u64,
+    /// Those that were read by earlier runs of the same scan.
+    pub blocks_before: u64,
+    /// True if no block is left to read.
+    pub is_complete: bool,
+    /// True if blocks may have come from the system's page cache instead of the device.
+    pub may_be_cached: bool,
+    /// The duration of this run, in seconds.
+    pub time_s: f64,
+    /// The unreadable blocks, including those of earlier runs.
+    pub unreadable: Vec<Unreadable>,
+    /// The results with a foreground.
+    pub foreground: Option<ScanResults>,
+}
+
+/// Consecutive blocks that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unreadable {
+    pub block: u64,
+    pub blocks: u64,
+    /// The cylinder of the first by the model; `None` without one.
+    pub cylinder: Option<u32>,
+    pub head: Option<u32>,
+    /// Its sector of the track.
+    pub sector: Option<u32>,
+}
+
+impl Unreadable {
+    /// `sectors` blocks from `first` on.
+    ///
+    /// # Panics
+    /// If the layout has no such block.
+    pub fn new(first: Lbn, sectors: SectorCount, layout: Option<&Layout>) -> Self {
+        let extent = layout.map(|layout| layout.extent(first));
+        Self {
+            block: first.0,
+            blocks: sectors.0,
+            cylinder: extent.map(|extent| extent.cylinder.0),
+            head: extent.map(|extent| extent.head.0),
+            sector: extent.map(|extent| extent.sector),
+        }
+    }
+
+    /// A line of a list for people.
+    fn text(&self) -> String {
+        let blocks = match self.blocks {
+            1 => format!("block {}", self.block),
+            count => format!("blocks {} to {}", self.block, self.block + count - 1),
+        };
+        match (self.cylinder, self.head, self.sector) {
+            (Some(cylinder), Some(head), Some(sector)) => {
+                format!("{blocks}: cylinder {cylinder}, head {head}, sector {sector}")
+            }
+            _ => blocks,
+        }
+    }
+}
+
+impl DeviceScan {
+    pub fn text(&self) -> String {
+        match &self.foreground {
+            Some(scanned) => scanned.text(),
+            None => self.without_foreground() + &list_unreadable(&self.unreadable),
+        }
+    }
+
+    fn without_foreground(&self) -> String {
+        let mut text = format!("{}, in the order of its blocks\n\n", self.url);
+        let mut row = |name: &str, value: String| {
+            let _ = writeln!(text, "{name:<38}{value}");
+        };
+        let read = self.blocks - self.blocks_left;
+        row("blocks read", format!("{read} of {}", self.blocks));
+        if self.blocks_before > 0 {
+            row("of these by earlier runs", self.blocks_before.to_string());
+        }
+        let unreadable: u64 = self.unreadable.iter().map(|run| run.blocks).sum();
+        row("unreadable", unreadable.to_string());
+        if self.may_be_cached {
+            row("read from", "the system's page cache, maybe".to_owned());
+        }
+        row("time", brief(self.time_s));
+        let bytes = (read - self.blocks_before) * self.block_bytes;
+        let speed = bytes as f64 / self.time_s.max(1e-9) / 1e6;
+        row("speed", format!("{speed:.2} MB/s"));
+        text
+    }
+}
+
+/// Formats the unreadable blocks; empty if there are none.
+fn list_unreadable(unreadable: &[Unreadable]) -> String {
+    let mut text = String::new();
+    if !unreadable.is_empty() {
+        text += "\ncannot be read\n";
+    }
+    for run in unreadable {
+        text += &run.text();
+        text.push('\n');
+    }
+    text
+}
+
+/// The checksums of a complete scan: a line for each chunk.
+pub fn checksums(account: &Account) -> String {
+    let sector = account.size().sector.0;
+    let mut text = format!(
+        "# CRC-32 (as of zlib and gzip) of each {CHUNK} bytes; blocks that cannot be read count as \
+         zeroes\n# first block, blocks, checksum, and how many cannot be read if any\n"
+    );
+    let all = account.sums().into_iter().flat_map(|sums| sums.all());
+    for (first, bytes, sum) in all {
+        let (first, blocks) = (first / sector, bytes / sector);
+        let _ = write!(text, "{first} {blocks} {sum:08x}");
+        match account.unreadable_in(Lbn(first), Lbn(first + blocks)) {
+            0 => text.push('\n'),
+            count => {
+                let _ = writeln!(text, " {count}");
+            }
+        }
+    }
+    text
 }
 
 #[cfg(test)]
@@ -397,7 +508,7 @@ mod tests {
             response: Span::from_us(100.0),
             ..Foreground::default()
         };
-        let names = Names {
+        let names = ScanNames {
             drive: "small",
             model: "small",
             workload: None,
@@ -405,29 +516,14 @@ mod tests {
             trace_changes: &[],
         };
         for (alone, is_shown) in [(0, false), (4, false), (5, true)] {
-            let ran = Ran {
+            let ran = ScanOutcome {
                 foreground: served(5),
                 alone: served(alone),
-                ..Ran::default()
+                ..ScanOutcome::default()
             };
-            let scanned = Scanned::of(&scan, &ran, names, Vec::new());
+            let scanned = ScanResults::of(&scan, &ran, names, Vec::new());
             assert_eq!(scanned.text().contains("\nslowdown "), is_shown, "{alone}");
             assert_eq!(scanned.slowdown_share.is_some(), is_shown, "{alone}");
         }
-    }
-
-    /// A revolution of 10 ms for each track, and the skews between tracks: 40 cylinders of 3 tracks
-    /// of 40 sectors, and 20 of 30. The first track of the second zone begins anywhere within a
-    /// revolution.
-    #[test]
-    fn the_streaming_rate_follows_from_the_skews() {
-        let text = include_str!("../../scan/tests/scan/small.toml");
-        let spec = diskarm_core::spec::parse(text, "small.toml").expect("a sound specification");
-        let zone = |cylinders: f64, sectors: f64, track: f64, cylinder: f64| {
-            10.0 * cylinders * (3.0 + (2.0 * track + cylinder) / sectors)
-        };
-        let least_ms = zone(40.0, 40.0, 5.0, 9.0) + zone(20.0, 30.0, 4.0, 7.0) - 10.0 * 16.0 / 40.0;
-        let ms = 6600.0 * 512.0 / streaming(&spec).expect("a sound layout") * 1e3;
-        assert!((least_ms..least_ms + 10.0).contains(&ms), "{ms} {least_ms}");
     }
 }

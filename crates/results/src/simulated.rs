@@ -1,48 +1,35 @@
-//! The figures of a simulation as printed: as JSON, or as a table.
+//! The results of a simulation, as JSON and as a table.
 
-mod disk;
-mod faster;
-mod kind;
-mod load;
+mod columns;
 mod parts;
-mod replication;
-mod table;
-mod window;
 mod workload;
-
-pub use faster::{Faster, faster};
-pub use workload::{FlagArrivals, Given, Workload};
 
 use std::time::Duration;
 
-use diskarm_core::report::{Alike, Replications, Report, Served};
+use diskarm_core::report::{Alike, Replications, Report, Served, Window};
 use diskarm_core::request::Op;
 use diskarm_core::stats::ResponseFigures;
 use diskarm_core::units::SectorCount;
-use diskarm_simulate::{Run, doubts, remarks};
+use diskarm_simulate::{Origin, Run, doubts, remarks};
 use serde::Serialize;
 
-use disk::Disk;
-use kind::{Kind, Metrics};
-use load::Load;
-use parts::PartFigures;
-use replication::{Ci95, Replication};
-use table::{Table, decimals, known};
-use window::WindowFigures;
-
 use crate::prose;
+use columns::{
+    LOAD_HEADINGS, Load, Metrics, RequestClass, Table, decimals, load_line, with_interval,
+};
+use parts::PartMetrics;
+
+pub use workload::{OptionArrivals, Workload, WorkloadSource};
 
 /// Everything needed to repeat the run except the program's version.
 pub struct Inputs {
-    /// The drive.
     pub drive: String,
     /// The policy, as the user wrote it.
     pub policy: String,
-    /// Whether that is the policy of the drive's own queue, not of the host's.
+    /// True if the policy orders the drive's own queue instead of the host's.
     pub is_in_drive: bool,
     /// The largest merged command; `None` if nothing is merged.
     pub merge: Option<SectorCount>,
-    /// The requests.
     pub workload: Workload,
     /// `None` if nothing is random.
     pub seed: Option<u64>,
@@ -50,7 +37,7 @@ pub struct Inputs {
 
 /// Everything that `simulate` prints; the names are those of the JSON.
 #[derive(Serialize)]
-pub struct Figures {
+pub struct SimulationMetrics {
     drive: String,
     policy: String,
     /// `drive` if the policy is in the drive's own queue; absent if it is in the host's.
@@ -70,25 +57,24 @@ pub struct Figures {
     service_ms: Metrics<Served>,
     #[serde(flatten)]
     load: Load,
-    reads: Kind,
-    writes: Kind,
+    reads: RequestClass,
+    writes: RequestClass,
     /// This and the next two are absent if there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     flushes: Option<u64>,
     /// Reads and writes that succeeded after retries.
     #[serde(skip_serializing_if = "Option::is_none")]
     recovered: Option<u64>,
-    /// Requests that did not succeed. Of the other figures, only utilisation and queue include
-    /// them.
+    /// Requests that did not succeed. Only utilisation and queue include them.
     #[serde(skip_serializing_if = "Option::is_none")]
     failed: Option<u64>,
     /// `null` for one stream.
-    streams: Option<Vec<Kind>>,
+    streams: Option<Vec<RequestClass>>,
     /// `null` for one disk.
     disks: Option<Vec<Disk>>,
     /// `null` for a single disk, unless its buffer defers writes.
-    parts: Option<Vec<PartFigures>>,
-    windows: Option<Vec<WindowFigures>>,
+    parts: Option<Vec<PartMetrics>>,
+    windows: Option<Vec<WindowMetrics>>,
     /// This and the next are `null` for one run.
     replications: Option<Vec<Replication>>,
     ci95: Option<Ci95>,
@@ -98,12 +84,12 @@ pub struct Figures {
     /// Only the changes, which the table shows too; doubts are printed as warnings.
     #[serde(skip)]
     changes: Vec<String>,
-    /// What the figures do not show, for notes below the table.
+    /// Remarks that the metrics do not show, for notes below the table.
     #[serde(skip)]
     remarks: Vec<String>,
 }
 
-/// Where a policy is that is not in the host's queue.
+/// The description of a policy in the drive's queue.
 const OWN_QUEUE: &str = "the drive's own; the host hands requests over in order of arrival";
 
 /// The requests of one kind in each run.
@@ -111,7 +97,7 @@ fn alike(runs: &[Run], of: impl Fn(&Run) -> Served) -> Alike {
     Alike::new(runs.iter().map(of).collect())
 }
 
-impl Figures {
+impl SimulationMetrics {
     /// The figures of one run or several replications, which took `wall` in total.
     ///
     /// # Panics
@@ -121,14 +107,15 @@ impl Figures {
         let reports = Replications::new(runs.iter().map(|run| &run.report));
         let requests = reports.requests_count();
         let every = alike(runs, |run| run.report.all());
-        let all = Kind::of(&every);
-        let direction = |op| Kind::of(&alike(runs, |run| run.report.of(op).clone()));
+        let all = RequestClass::of(&every);
+        let direction = |op| RequestClass::of(&alike(runs, |run| run.report.of(op).clone()));
         let first = &runs[0];
-        let stream = |number: usize| Kind::of(&alike(runs, |run| run.streams[number].clone()));
-        let streams: Vec<Kind> = (0..first.streams.len()).map(stream).collect();
+        let stream =
+            |number: usize| RequestClass::of(&alike(runs, |run| run.streams[number].clone()));
+        let streams: Vec<RequestClass> = (0..first.streams.len()).map(stream).collect();
         let windows = first.windows.as_ref();
         let disks = Disk::all(first);
-        let parts = PartFigures::all(runs);
+        let parts = PartMetrics::all(runs);
         let is_one = runs.len() == 1;
         let count = |of: fn(&Report) -> u64| {
             let all = runs.iter().map(|run| of(&run.report)).sum();
@@ -157,7 +144,7 @@ impl Figures {
             streams: (!streams.is_empty()).then_some(streams),
             disks: (!disks.is_empty()).then_some(disks),
             parts: (!parts.is_empty()).then_some(parts),
-            windows: windows.map(|windows| windows.iter().map(WindowFigures::of).collect()),
+            windows: windows.map(|windows| windows.iter().map(WindowMetrics::of).collect()),
             replications: (!is_one).then(|| runs.iter().map(Replication::of).collect()),
             ci95: (!is_one).then(|| Ci95::of(&reports, &every)),
             notes: [doubts(runs), first.changes.clone(), remarks(runs)].concat(),
@@ -212,7 +199,7 @@ impl Figures {
         self.remarks.push(remark);
     }
 
-    /// What the figures do not show, one line each.
+    /// Remarks that the metrics do not show, one line each.
     pub fn remarks(&self) -> &[String] {
         &self.remarks
     }
@@ -224,7 +211,7 @@ impl Figures {
         t.text("drive", drives);
         self.inputs(&mut t);
         if same_requests {
-            self.counted(&mut t);
+            self.requests_line(&mut t);
         }
         t.gap();
         t.lines
@@ -252,7 +239,7 @@ impl Figures {
     }
 
     /// The number of requests counted.
-    fn counted(&self, t: &mut Table) {
+    fn requests_line(&self, t: &mut Table) {
         t.gap();
         let runs = self.replications.as_ref().map(Vec::len);
         let counted = match (self.workload.warmup_requests(), runs) {
@@ -270,7 +257,7 @@ impl Figures {
         t.text("drive", &self.drive);
         t.text("policy", &self.policy);
         self.inputs(&mut t);
-        self.counted(&mut t);
+        self.requests_line(&mut t);
         let (simulated, unit) = prose::time(self.simulated_s);
         t.row("simulated time", Some(simulated), 3, unit);
         t.row("wall time", Some(self.wall_s), 3, "s");
@@ -292,7 +279,7 @@ impl Figures {
         self.kinds(&mut t);
         if let Some(disks) = &self.disks {
             t.gap();
-            disk::lines(disks, &mut t);
+            disk_lines(disks, &mut t);
         }
         if let Some(parts) = &self.parts {
             t.gap();
@@ -300,14 +287,14 @@ impl Figures {
         }
         if let Some(windows) = &self.windows {
             t.gap();
-            t.cells("window from", load::HEAD);
+            t.cells("window from", LOAD_HEADINGS);
             for window in windows {
                 window.line(&mut t);
             }
         }
         if let Some(replications) = &self.replications {
             t.gap();
-            replication::lines(replications, &mut t);
+            replication_lines(replications, &mut t);
         }
         t.lines
     }
@@ -315,13 +302,13 @@ impl Figures {
     /// The load on the drive.
     fn load(&self, ci95: Ci95, t: &mut Table) {
         let percent = |share: Option<f64>| share.map(|share| share * 100.0);
-        let row = known("requests/s", ci95.throughput_per_s);
+        let row = with_interval("requests/s", ci95.throughput_per_s);
         t.row("throughput", self.load.throughput_per_s, 3, &row);
-        let row = known("%", percent(ci95.utilisation));
+        let row = with_interval("%", percent(ci95.utilisation));
         t.row("utilisation", percent(self.load.utilisation), 2, &row);
-        let row = known("% of reads", percent(ci95.cache_hit_rate));
+        let row = with_interval("% of reads", percent(ci95.cache_hit_rate));
         t.row("cache hit rate", percent(self.load.cache_hit_rate), 2, &row);
-        let row = known("requests", ci95.queue);
+        let row = with_interval("requests", ci95.queue);
         t.row("waiting, mean", self.load.queue.mean, 3, &row);
         t.count("waiting, max", self.load.queue.max, "requests");
         for (name, count) in [
@@ -346,5 +333,149 @@ impl Figures {
         for (number, stream) in self.streams.iter().flatten().enumerate() {
             stream.line(&format!("stream {number}"), t);
         }
+    }
+}
+
+/// One disk; the names are those of the JSON.
+#[derive(Serialize)]
+struct Disk {
+    disk: usize,
+    trace: u32,
+    device: u32,
+    part: u32,
+    #[serde(flatten)]
+    all: RequestClass,
+    #[serde(flatten)]
+    load: Load,
+}
+
+impl Disk {
+    /// The disks of a run.
+    pub fn all(run: &Run) -> Vec<Self> {
+        let disks = run.disks.iter().enumerate();
+        disks
+            .map(|(disk, (origin, report))| Self::new(disk, *origin, report))
+            .collect()
+    }
+
+    fn new(disk: usize, origin: Origin, report: &Report) -> Self {
+        let Origin {
+            trace,
+            device,
+            part,
+        } = origin;
+        Self {
+            disk,
+            trace,
+            device,
+            part,
+            all: RequestClass::of(&Alike::new(vec![report.all()])),
+            load: Load::of(report),
+        }
+    }
+}
+
+/// A line for each disk, named after the trace and device that it holds.
+fn disk_lines(disks: &[Disk], t: &mut Table) {
+    let has_traces = disks.iter().any(|disk| disk.trace > 0);
+    let has_parts = disks.iter().any(|disk| disk.part > 0);
+    let named = |trace: &str, device: &str, part: &str| {
+        let trace = if has_traces { trace } else { "" };
+        let part = if has_parts { part } else { "" };
+        format!("{trace}{device}{part}")
+    };
+    t.cells(&named("file:", "device", ".part"), LOAD_HEADINGS);
+    for disk in disks {
+        let device = format!("{}", disk.device);
+        let label = named(
+            &format!("{}:", disk.trace),
+            &device,
+            &format!(".{}", disk.part),
+        );
+        disk.load.line(&label, &disk.all, t);
+    }
+}
+
+/// One run; the names are those of the JSON.
+#[derive(Serialize)]
+struct Replication {
+    seed: Option<u64>,
+    #[serde(flatten)]
+    all: RequestClass,
+    #[serde(flatten)]
+    load: Load,
+}
+
+impl Replication {
+    /// The figures of a run.
+    pub fn of(run: &Run) -> Self {
+        Self {
+            seed: run.seed,
+            all: RequestClass::of(&Alike::new(vec![run.report.all()])),
+            load: Load::of(&run.report),
+        }
+    }
+}
+
+/// A line for each replication, named after its seed.
+fn replication_lines(replications: &[Replication], t: &mut Table) {
+    t.cells("seed", LOAD_HEADINGS);
+    for run in replications {
+        let label = run.seed.map_or_else(String::new, |seed| seed.to_string());
+        run.load.line(&label, &run.all, t);
+    }
+}
+
+/// Half-widths of confidence intervals; each has the name of its mean.
+#[derive(Clone, Copy, Default, Serialize)]
+struct Ci95 {
+    service_ms: Option<f64>,
+    cache_hit_rate: Option<f64>,
+    utilisation: Option<f64>,
+    queue: Option<f64>,
+    throughput_per_s: Option<f64>,
+}
+
+impl Ci95 {
+    /// The intervals over several runs.
+    pub fn of(runs: &Replications<'_>, all: &Alike) -> Self {
+        Self {
+            service_ms: all.service_ci95_ms(),
+            cache_hit_rate: runs.cache_hit_ci95_fraction(),
+            utilisation: runs.utilisation_ci95_fraction(),
+            queue: runs.waiting_ci95_count(),
+            throughput_per_s: runs.throughput_ci95_per_s(),
+        }
+    }
+}
+
+/// One window; the names are those of the JSON.
+#[derive(Serialize)]
+struct WindowMetrics {
+    start_s: f64,
+    requests: u64,
+    response_ms: Metrics<ResponseFigures>,
+    utilisation: f64,
+    queue_mean: f64,
+}
+
+impl WindowMetrics {
+    /// The figures of `window`.
+    pub fn of(window: &Window) -> Self {
+        Self {
+            start_s: window.start.as_s(),
+            requests: window.arrived_count,
+            response_ms: Metrics::response(window.responses),
+            utilisation: window.utilisation_fraction,
+            queue_mean: window.waiting_mean_count,
+        }
+    }
+
+    /// A line in the table of windows.
+    pub fn line(&self, t: &mut Table) {
+        let label = format!("{} s", self.start_s);
+        let responses = self.response_ms.of;
+        let (utilisation, waiting) = (Some(self.utilisation), Some(self.queue_mean));
+        load_line(&label, self.requests, responses, [utilisation, waiting], t);
     }
 }

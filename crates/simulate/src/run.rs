@@ -2,7 +2,8 @@
 
 use diskarm_core::device::{Part, RedundancyWork, Work};
 use diskarm_core::report::{Report, Served, Window};
-use diskarm_core::units::Instant;
+use diskarm_core::stats::student::t95_factor;
+use diskarm_core::units::{Instant, Span};
 
 use crate::input::Issue;
 use crate::trace_rows::{Origin, TraceFile};
@@ -140,6 +141,60 @@ fn seconds(at: Instant) -> f64 {
     (at - Instant::START).as_s()
 }
 
+/// The mean response of one simulation over that of another, which is faster if it is above 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Speedup {
+    /// The ratio.
+    pub times: f64,
+    /// Half the width of its 95 % confidence interval, if with_interval.
+    pub half_width: Option<f64>,
+}
+
+impl Speedup {
+    /// Returns true if the interval contains 1, so that the runs show no difference.
+    pub fn is_inconclusive(&self) -> bool {
+        let half = self.half_width.unwrap_or(0.0);
+        (self.times - 1.0).abs() <= half
+    }
+}
+
+/// Returns by which factor the runs `fast` are faster than the runs `slow`; `None` if one of them
+/// counted nothing.
+///
+/// The interval over several replications is Student's over their ratios: run by run both have the
+/// same requests. The interval of single runs follows from the batch-means intervals of both, as if
+/// the runs were independent: with the same requests their errors tend to have the same sign, and
+/// the interval is too wide rather than too narrow.
+pub fn speedup(fast: &[Run], slow: &[Run]) -> Option<Speedup> {
+    let figures = |run: &Run| run.report.all().responses().figures();
+    if let ([fast], [slow]) = (fast, slow) {
+        let (fast, slow) = (figures(fast)?, figures(slow)?);
+        let times = slow.mean_ms / fast.mean_ms;
+        let relative = |ci95: Option<f64>, mean: f64| ci95.map(|half| half / mean);
+        let fast = relative(fast.ci95_ms, fast.mean_ms);
+        let slow = relative(slow.ci95_ms, slow.mean_ms);
+        let half_width = fast.zip(slow).map(|(fast, slow)| times * fast.hypot(slow));
+        return Some(Speedup { times, half_width });
+    }
+    let mean = |run: &Run| {
+        run.report
+            .all()
+            .responses()
+            .moments()
+            .mean()
+            .map(Span::as_ms)
+    };
+    let ratios = fast.iter().zip(slow);
+    let ratios: Option<Vec<f64>> = ratios.map(|(f, s)| Some(mean(s)? / mean(f)?)).collect();
+    let ratios = ratios.filter(|ratios| ratios.len() > 1)?;
+    let count = ratios.len() as f64;
+    let times = ratios.iter().sum::<f64>() / count;
+    let squares: f64 = ratios.iter().map(|ratio| (ratio - times).powi(2)).sum();
+    let error = (squares / (count - 1.0) / count).sqrt();
+    let half_width = Some(t95_factor(ratios.len() as u64 - 1) * error);
+    Some(Speedup { times, half_width })
+}
+
 #[cfg(test)]
 mod tests {
     use diskarm_core::device::{Failure, Lost};
@@ -203,5 +258,12 @@ mod tests {
         );
         let one = "data were lost at 60.000 s: 1 block from block 2048 on; 1 request failed";
         assert_eq!(doubts("", &[], Some(lost(1)), 1), [one]);
+    }
+
+    #[test]
+    fn an_interval_around_one_shows_no_difference() {
+        let open = |times, half_width| Speedup { times, half_width }.is_inconclusive();
+        assert!(open(1.02, Some(0.03)) && open(0.98, Some(0.03)) && open(1.0, None));
+        assert!(!open(1.04, Some(0.03)) && !open(1.02, None));
     }
 }

@@ -289,8 +289,8 @@ fn measurements(drive: &str) -> String {
 #[test]
 fn predictions_are_those_of_a_followed_trace() {
     let (name, file) = ("hp-c2247-calibrated", measurements("hp-c2247"));
-    let judge = diskarm_results::predicted::judge;
-    let judged = judge(
+    let predict = diskarm_simulate::replays::predict;
+    let judged = predict(
         &Model::find(name).unwrap(),
         &file,
         &Default::default(),

@@ -73,7 +73,7 @@ def validate(
     the demerit, the distance between their distributions.
 
     With locked, the model follows the measured drive and predicts each response before it sees it.
-    `diskarm validate --help` says more; the names are those of its --json. rows is a half-open
+    `diskarm validate --help` has details; the names are those of its --json. rows is a half-open
     range from 0: "0..5000", "5000..".
     """
     reading = Reading(format=format, on_error=on_error)

@@ -2,7 +2,7 @@
 
 use diskarm_core::spec::{Key, Kind, Spec, Value};
 
-use crate::{code, table};
+use crate::markdown::{code, table};
 
 const PAGE: &str = include_str!("../../../../docs/specification.md");
 
@@ -80,9 +80,10 @@ fn unit_and_range(kind: Kind) -> (&'static str, String) {
 /// Formats powers of ten from a billion on as powers.
 fn number(count: u64) -> String {
     let zeros = count.ilog10();
-    match 10_u64.pow(zeros) == count && zeros >= 9 {
-        true => format!("10^{zeros}"),
-        false => count.to_string(),
+    if 10_u64.pow(zeros) == count && zeros >= 9 {
+        format!("10^{zeros}")
+    } else {
+        count.to_string()
     }
 }
 

@@ -1,20 +1,22 @@
-//! `diskarm drives new`: a specification from a data sheet.
+//! `diskarm drives new`: a specification from a data sheet, given as options or asked for.
 
-mod asking;
+use std::io::{self, BufRead, IsTerminal, Write};
 
+use clap::{Arg, Args as _, Command, FromArgMatches};
 use diskarm_core::units::{Bytes, Span};
 use diskarm_drives::text::{Datasheet, Sectors, figure};
 use diskarm_results::prose;
 
+use crate::args::{time, whole};
 use crate::error::Error;
 use crate::output;
-use crate::simulate::args::{time, whole};
+use crate::usage;
 
-/// Print a specification made from the figures of a data sheet
+/// Print a specification made from the values of a data sheet
 ///
-/// Redirect it to a .toml file, which --drive takes. What the data sheet does not say is assumed,
+/// Redirect it to a .toml file, which --drive accepts. Values that the data sheet lacks are assumed,
 /// and marked as assumed in the file. --capacity, --rpm, --seek and --outer are needed. Without
-/// options, on a terminal, it asks for each figure.
+/// options, on a terminal, it asks for each value.
 #[derive(clap::Args, PartialEq)]
 #[command(after_long_help = prose::wrapped(MORE, 0) + EXAMPLE)]
 pub struct Args {
@@ -76,10 +78,10 @@ pub struct Args {
     name: String,
 }
 
-/// The figures without a default.
+/// The values without a default.
 const NEEDED: [&str; 4] = ["capacity", "rpm", "seek", "outer"];
 
-/// What to say of those that are missing.
+/// Returns the message about the options that are missing.
 fn missing(args: &Args) -> String {
     let is_given = [
         args.capacity.is_some(),
@@ -93,15 +95,15 @@ fn missing(args: &Args) -> String {
         .filter(|(_, is_given)| !is_given);
     let missing: Vec<String> = missing.map(|(name, _)| format!("--{name}")).collect();
     format!(
-        "{}: found nothing, expected a figure of the data sheet for each, as none can be assumed; \
-         such as --capacity 8TB --rpm 7200 --seek 8.5ms --outer 250MB/s",
+        "give {} from the data sheet, such as --capacity 8TB --rpm 7200 --seek 8.5ms --outer \
+         250MB/s: no value can be assumed",
         missing.join(", ")
     )
 }
 
 const MORE: &str = "\
 Capacities of whole gigabytes from 50GB to 8TB have the sectors that makers have agreed on (IDEMA \
-LBA1-03): 4TB has 7,814,037,168. The sectors of a track are such that reading in sequence has the \
+LBA1-03): 4TB has 7,814,037,168. The number of sectors per track is chosen so that sequential reads have the \
 rates of the data sheet at both ends of the disk.";
 
 const EXAMPLE: &str = r"
@@ -109,12 +111,8 @@ Example:
   diskarm drives new --capacity 8TB --rpm 7200 --seek 8.5ms --outer 250MB/s \
       --inner 110MB/s --cache 256MB > mine.toml";
 
-/// Prints the specification.
 pub fn run(args: Args) -> Result<(), Error> {
-    let args = match asking::is_wanted(&args) {
-        true => asking::ask()?,
-        false => args,
-    };
+    let args = if should_ask(&args) { ask()? } else { args };
     let needed = (args.capacity, args.rpm, args.seek, args.outer);
     let (Some(capacity), Some(rpm), Some(seek), Some(outer_per_s)) = needed else {
         return Err(Error::Usage(missing(&args)));
@@ -143,23 +141,104 @@ pub fn run(args: Args) -> Result<(), Error> {
     output::print(&text)
 }
 
-/// Revolutions per minute, with their unit or without.
+/// Parses revolutions per minute, with or without their unit.
 fn rpm(text: &str) -> Result<u32, String> {
     let number = text.trim_end().strip_suffix("rpm").unwrap_or(text);
     whole::<u32>(300..=60_000)(number.trim())
 }
 
-/// A size.
 fn bytes(text: &str) -> Result<Bytes, String> {
     figure::bytes(text).map_err(|expected| format!("expected {expected}"))
 }
 
-/// Bytes per second.
 fn rate(text: &str) -> Result<f64, String> {
     figure::per_s(text).map_err(|expected| format!("expected {expected}"))
 }
 
-/// Sizes of sectors.
 fn sectors(text: &str) -> Result<Sectors, String> {
     Sectors::of(text.trim()).ok_or_else(|| "expected 512n, 512e or 4Kn".to_owned())
+}
+
+/// Returns true if no option is given on a terminal.
+fn should_ask(args: &Args) -> bool {
+    io::stdin().is_terminal() && read(form(), Vec::new()).is_ok_and(|none| *args == none)
+}
+
+/// Asks for each value. Questions go to standard error, so that the specification can be
+/// redirected.
+///
+/// # Errors
+/// If input cannot be read, or ends before all values without a default have an answer.
+fn ask() -> Result<Args, Error> {
+    let form = form();
+    eprintln!("Values of the data sheet. An empty line keeps the default.\n");
+    let mut words = Vec::new();
+    for field in form.get_arguments() {
+        words.extend(answer(field)?);
+    }
+    read(form, words)
+}
+
+fn form() -> Command {
+    Args::augment_args(Command::new("diskarm drives new").no_binary_name(true))
+}
+
+fn read(form: Command, words: Vec<String>) -> Result<Args, Error> {
+    let answers = form.try_get_matches_from(words);
+    answers
+        .and_then(|answers| Args::from_arg_matches(&answers))
+        .map_err(wrong)
+}
+
+/// Asks for a value until it is valid; returns it as an option, or `None` for the default.
+fn answer(field: &Arg) -> Result<Option<String>, Error> {
+    let name = field.get_long().unwrap_or_default();
+    let is_needed = NEEDED.contains(&name);
+    let question = question(field);
+    loop {
+        eprint!("{question}: ");
+        io::stderr().flush().ok();
+        let mut line = String::new();
+        let length = io::stdin().lock().read_line(&mut line);
+        let length = length.map_err(|source| Error::Io {
+            doing: "read",
+            path: "standard input".to_owned(),
+            source,
+        })?;
+        let line = line.trim();
+        match (line.is_empty(), is_needed) {
+            (true, false) => return Ok(None),
+            (true, true) if length == 0 => {
+                return Err(Error::Usage(format!("end of input before --{name}")));
+            }
+            (true, true) => continue,
+            (false, _) => {}
+        }
+        let word = format!("--{name}={line}");
+        let alone = Command::new("").no_binary_name(true).arg(field.clone());
+        match alone.try_get_matches_from([&word]) {
+            Ok(_) => return Ok(Some(word)),
+            Err(error) => eprintln!("{}", wrong(error)),
+        }
+    }
+}
+
+/// Returns the description of a value, with its default in brackets.
+fn question(field: &Arg) -> String {
+    let about = field
+        .get_help()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    match field.get_default_values() {
+        [default] => format!("{about} [default: {}]", default.display()),
+        _ => about,
+    }
+}
+
+/// Converts an error of the option parser.
+fn wrong(error: clap::Error) -> Error {
+    match usage::report(&form(), error) {
+        Err(error) => error,
+        Ok(()) => unreachable!("no answer is --help"),
+    }
 }

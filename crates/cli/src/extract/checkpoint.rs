@@ -1,4 +1,4 @@
-//! What a run has found so far, kept beside its output.
+//! The checkpoint of a run, kept next to its output.
 
 use std::fs;
 use std::io;
@@ -11,44 +11,43 @@ use diskarm_results::output_file::{Files, OutputFile};
 use crate::error::{Error, INTERRUPTED};
 use crate::progress;
 
-/// Keeps the checkpoint, and shows how the run goes.
-pub struct Keeper {
-    /// `None` if the output is no file: then nothing is kept.
-    at: Option<(String, OutputFile)>,
-    bar: progress::Steps,
+/// Writes the checkpoint and shows the progress of a run.
+pub struct CheckpointWriter {
+    /// The path and the file; `None` if the output is not a file, and nothing is kept.
+    file: Option<(String, OutputFile)>,
+    bar: progress::StepProgress,
 }
 
-impl Keeper {
-    /// The checkpoint of a run that writes to `output`, if that is a file.
+impl CheckpointWriter {
     pub fn new(output: Option<&str>, files: &mut Files) -> Result<Self, Error> {
-        let at = output.map(|output| {
+        let file = output.map(|output| {
             let path = format!("{output}.partial");
-            let place = files.output("--output", &path)?;
-            Ok::<_, Error>((path, place))
+            let file = files.output("--output", &path)?;
+            Ok::<_, Error>((path, file))
         });
-        let at = at.transpose()?;
-        if let Some((path, _)) = &at {
+        let file = file.transpose()?;
+        if let Some((path, _)) = &file {
             watch(path.clone());
         }
         Ok(Self {
-            at,
-            bar: progress::Steps::new(MEASUREMENTS.len() as u64),
+            file,
+            bar: progress::StepProgress::new(MEASUREMENTS.len() as u64),
         })
     }
 
-    /// The path of the checkpoint, if any.
     pub fn path(&self) -> Option<&str> {
-        self.at.as_ref().map(|(path, _)| path.as_str())
+        self.file.as_ref().map(|(path, _)| path.as_str())
     }
 
-    /// The run to continue, which tries again what failed; `begun` if there is none.
-    pub fn continued(&self, begun: Checkpoint) -> Result<Checkpoint, Error> {
+    /// Reads the checkpoint of a run to continue, without its failed measurements; returns `fresh` if
+    /// there is none.
+    pub fn load_or(&self, fresh: Checkpoint) -> Result<Checkpoint, Error> {
         let Some(path) = self.path() else {
-            return Ok(begun);
+            return Ok(fresh);
         };
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(begun),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(fresh),
             Err(source) => {
                 return Err(Error::Io {
                     doing: "read",
@@ -57,9 +56,9 @@ impl Keeper {
                 });
             }
         };
-        let kept = Checkpoint::parse(&text).and_then(|kept| kept.check(&begun).map(|()| kept));
+        let kept = Checkpoint::parse(&text).and_then(|kept| kept.check(&fresh).map(|()| kept));
         let mut kept = kept.map_err(|why| {
-            let message = format!("{path}: {why}; remove the file to start anew");
+            let message = format!("{path}: {why}; remove the file to start over");
             Error::Input(InputError::message(message))
         })?;
         kept.records
@@ -67,29 +66,31 @@ impl Keeper {
         Ok(kept)
     }
 
-    /// Removes the checkpoint of a run that is over.
+    /// Removes the checkpoint of a finished run.
     pub fn remove(self) {
-        // A leftover says that its run is over, which does no harm.
+        // A leftover does no harm: it records that the run has finished.
         let _ = self.path().map(fs::remove_file);
     }
 }
 
-/// From now on Ctrl-C says that the checkpoint at `path` continues the run, if any. It
-/// ends the program at once: a checkpoint is whole or is not there.
+/// Makes Ctrl-C print that the checkpoint at `path` continues the run, if it exists. Ending the
+/// program immediately is safe: checkpoints are replaced as a whole.
 fn watch(path: String) {
     // Without a handler Ctrl-C still ends the program.
     let _ = ctrlc::set_handler(move || {
         if fs::exists(&path).unwrap_or(false) {
-            eprintln!("\nstopped: {path} has what was measured; run it again to continue");
+            eprintln!(
+                "\nstopped: {path} has the results so far; run the same command again to continue"
+            );
         }
         exit(INTERRUPTED);
     });
 }
 
-impl Observer for Keeper {
+impl Observer for CheckpointWriter {
     fn progressed(&mut self, progress: &Progress) {
         let cost = progress.cost;
-        self.bar.at(progress.done as u64, || {
+        self.bar.set(progress.done as u64, || {
             format!(
                 "{}  {} commands, {:.0} s on the drive, {:.0} s left",
                 progress.measurement.name,
@@ -101,10 +102,10 @@ impl Observer for Keeper {
     }
 
     fn save(&mut self, checkpoint: &Checkpoint) -> Result<(), String> {
-        let Some((_, place)) = &self.at else {
+        let Some((_, file)) = &self.file else {
             return Ok(());
         };
-        let written = place.clone().write(checkpoint.text().as_bytes());
+        let written = file.clone().write(checkpoint.text().as_bytes());
         written.map_err(|error| error.to_string())
     }
 }

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use diskarm_core::text::InputError;
+use diskarm_core::text::{Args, Call, InputError};
 use diskarm_core::units::Span;
-use diskarm_emulate::Realism;
+use diskarm_emulate::{Places, Realism};
 use diskarm_extract::{HostDelay, SimulatedDrive};
 use diskarm_results::output_file::Files;
 use diskarm_simulate::Model;
@@ -12,13 +12,12 @@ use diskarm_transport::iscsi::{self, Address, Credentials, Session};
 use diskarm_transport::sg::{self, Sg};
 use diskarm_transport::{Disk, Identity, Transport, TransportError};
 
-use super::realism;
 use crate::chap;
 use crate::error::Error;
 
-/// The help of the URL.
+/// Returns the help of the URL.
 pub fn help() -> String {
-    format!("{DRIVES}\n\n{}\n\n{REAL}", realism::HELP)
+    format!("{DRIVES}\n\n{}\n\n{REAL}", REALISM)
 }
 
 const DRIVES: &str = "\
@@ -26,12 +25,11 @@ The drive:
 - sim:NAME: a drive of the catalogue, simulated
 - sim:FILE.toml: a drive of your own specification, simulated
 - /dev/sgX, or a block device such as /dev/sdX: a real drive, on Linux
-- iscsi://HOST[:PORT]/TARGET/LUN: a drive behind an iSCSI target; without a target, the \
-error lists those that there are
+- iscsi://HOST[:PORT]/TARGET/LUN: an iSCSI drive; without a target, the error lists the targets of \
+the host
 
-A simulated drive answers as a disk does, in virtual time, through a host that takes 0.05 to 0.15 \
-ms between commands. It is measured without a look at its specification, and written to, as \
-nothing is lost.";
+A simulated drive answers SCSI commands in virtual time, with 0.05 to 0.15 ms of host time between \
+commands. Measurements never read its specification. They write to it, which loses nothing.";
 
 const REAL: &str = "A real drive is only read, unless --allow-writes permits more.";
 
@@ -41,36 +39,34 @@ const HOST: HostDelay = HostDelay {
     max: Span::from_ns(150_000),
 };
 
-/// What is measured.
+/// The drive to measure.
 pub enum Target {
     /// A simulated drive.
     Simulated(Box<Model>, Realism),
     /// A real drive, by the path of its device.
     Real(PathBuf),
-    /// A drive behind an iSCSI target.
+    /// A drive of an iSCSI target.
     Iscsi(Address, Option<Credentials>),
 }
 
-/// What may be done to a drive's data.
+/// Permission to overwrite the data of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writes {
-    /// Nothing.
     Forbidden,
-    /// They may be overwritten if the drive looks empty.
+    /// Allowed if the drive looks empty.
     Empty,
-    /// They may be overwritten.
     Any,
 }
 
 impl Target {
-    /// Reads a URL. `chap` says where the names and secrets for an iSCSI target are.
+    /// Parses a URL; `chap` is the source of names and secrets for an iSCSI target.
     pub fn parse(url: &str, chap: Option<&str>) -> Result<Self, Error> {
         if url.starts_with('/') {
             return Ok(Self::Real(url.into()));
         }
         match url.split_once(':') {
             Some(("sim", name)) => {
-                let (name, realism) = realism::of(name)?;
+                let (name, realism) = split_realism(name)?;
                 let model = Model::find(name).map_err(|error| error.calling("URL"))?;
                 Ok(Self::Simulated(Box::new(model), realism))
             }
@@ -92,12 +88,12 @@ impl Target {
         }
     }
 
-    /// Whether writes lose nothing.
+    /// Returns true if writes lose nothing.
     pub fn is_simulated(&self) -> bool {
         matches!(self, Self::Simulated(..))
     }
 
-    /// The files that it is read from.
+    /// Returns the files that the drive is read from.
     pub fn files(&self) -> Files {
         match self {
             Self::Simulated(model, _) => Files::default().reading("URL", &model.name),
@@ -106,8 +102,8 @@ impl Target {
         }
     }
 
-    /// Opens a connection. A simulated drive begins anew, with the seed for its angle and the
-    /// delays of its host.
+    /// Opens a connection. A simulated drive starts over; the seed is for its angle and the delays of
+    /// its host.
     pub fn connect(&self, writes: Writes, seed: u64) -> Result<Box<dyn Transport>, TransportError> {
         match self {
             Self::Simulated(model, realism) => {
@@ -136,8 +132,8 @@ impl Target {
         }
     }
 
-    /// Whether a connection to a real drive is to the one that was asked before: drives get other
-    /// paths when they come and go. A simulated drive cannot.
+    /// Checks that a connection is to the expected drive: real drives may get other paths when they
+    /// are reconnected.
     pub fn check(
         &self,
         drive: &mut dyn Transport,
@@ -163,7 +159,7 @@ impl Target {
     }
 }
 
-/// The error of a URL without a target: which ones there are.
+/// Returns the error of a URL without a target, which lists the targets.
 fn unnamed(url: &str, address: &Address, credentials: Option<&Credentials>) -> Error {
     match iscsi::targets(address, credentials) {
         Ok(targets) if targets.is_empty() => Error::Drive(format!("{url}: has no targets")),
@@ -175,8 +171,52 @@ fn unnamed(url: &str, address: &Address, credentials: Option<&Credentials>) -> E
     }
 }
 
+/// The help of the parameters that make a simulated drive harder to measure.
+const REALISM: &str = "\
+Parameters in parentheses make it more like a real drive and its host, \
+sim:hp-c2247(noise=0.1ms, places=notches):
+- noise: standard deviation of the measured completion times
+- places: how the drive reports the positions of blocks: translated, by TRANSLATE ADDRESS (the \
+default); notches, by notch pages and READ CAPACITY; hidden, not at all
+- nominal=yes: its mode pages have nominal values instead of its own
+- adaptive=yes: it chooses its buffer ratios itself";
+
+/// Splits the text after `sim:` into the drive and the parameters in parentheses.
+fn split_realism(url: &str) -> Result<(&str, Realism), InputError> {
+    let parameters = |url| str::strip_suffix(url, ")").and_then(|url| url.rsplit_once('('));
+    let Some((drive, parameters)) = parameters(url) else {
+        if url.contains('(') && !url.ends_with(".toml") {
+            let message = format!("URL: found {url:?}, expected a parenthesis at its end");
+            return Err(InputError::message(message));
+        }
+        return Ok((url, Realism::default()));
+    };
+    let call = format!("sim({parameters})");
+    let call = Call::read(&call, "URL")?;
+    let mut args = Args::of(&call, ());
+    let expected = "translated, notches or hidden";
+    let places = args.maybe("places", expected, |word| match word {
+        "translated" => Some(Places::Translated),
+        "notches" => Some(Places::Notches),
+        // The name until 0.1.
+        "hidden" | "untold" => Some(Places::Untold),
+        _ => None,
+    })?;
+    let realism = Realism {
+        noise: args.time_or_none("noise")?,
+        places: places.unwrap_or_default(),
+        nominal: args.maybe_yes("nominal")?.unwrap_or_default(),
+        adaptive_ratios: args.maybe_yes("adaptive")?.unwrap_or_default(),
+        ..Realism::default()
+    };
+    args.finish()?;
+    Ok((drive, realism))
+}
+
 #[cfg(test)]
 mod tests {
+    use diskarm_core::units::Span;
+
     use super::*;
 
     #[test]
@@ -196,5 +236,19 @@ mod tests {
         let mut serial = identity;
         serial.serial.push('2');
         assert!(real.check(&mut *first, &serial).is_err());
+    }
+
+    #[test]
+    fn parameters_stand_in_parentheses() {
+        for name in ["hp-c2247", "./a(1).toml"] {
+            assert_eq!(split_realism(name), Ok((name, Realism::default())));
+        }
+        let (drive, realism) = split_realism("./a.toml(noise=0.1ms, places=hidden)").unwrap();
+        assert_eq!(drive, "./a.toml");
+        assert_eq!(realism.noise, Span::from_us(100.0));
+        assert_eq!(realism.places, Places::Untold);
+        for wrong in ["a(noise=1)", "a(places=here)", "a(hum=1ms)", "a(noise=1ms"] {
+            assert!(split_realism(wrong).is_err(), "{wrong}");
+        }
     }
 }

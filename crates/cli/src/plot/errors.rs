@@ -1,7 +1,7 @@
-//! How far predictions are off, over time, in all, and by the size of requests.
+//! The errors of predictions: over time, as a histogram, and by the size of requests.
 //!
 //! Written by hand: tens of thousands of dots are one path here, and an element each with the
-//! figures of reports.
+//! charts of reports.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -42,14 +42,14 @@ const SIZES: [(u64, &str, &str); 5] = [
     (u64::MAX, "over 64 KiB", "#b00020"),
 ];
 
-/// Of all points in a cell of this size in pixels only one is drawn, so that a drawing of many
-/// requests stays small.
+/// Only one point is drawn in each cell of this size in pixels, so that the chart of many requests
+/// stays small.
 const CELL: f64 = 0.8;
 
-/// What became of a prediction.
+/// The outcome of a prediction.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
-    /// When the request was issued.
+    /// The time when the request was issued.
     pub issued: Instant,
     /// Measured minus predicted.
     pub error: Span,
@@ -78,7 +78,7 @@ struct Scale {
 ///
 /// The points' axis of errors ends beyond 99.9 % of them, and beyond a whole revolution.
 pub fn errors(title: &str, subtitle: &str, errors: &[Outcome], period: Span) -> String {
-    let mut svg = opened(title, subtitle);
+    let mut svg = svg_start(title, subtitle);
     draw_points(&mut svg, errors, period);
     draw_bars(&mut svg, errors, period);
     svg += "</svg>\n";
@@ -86,7 +86,7 @@ pub fn errors(title: &str, subtitle: &str, errors: &[Outcome], period: Span) -> 
 }
 
 /// The beginning of the drawing, including its two title lines.
-fn opened(title: &str, subtitle: &str) -> String {
+fn svg_start(title: &str, subtitle: &str) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
          width=\"{WIDTH}\" height=\"{HEIGHT}\" font-family=\"Helvetica, Arial, sans-serif\" \

@@ -6,29 +6,29 @@ use std::sync::mpsc::SyncSender;
 use diskarm_core::freeblock::{BlockSet, Delivered};
 use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Bytes, Instant, SectorCount, Span};
-use diskarm_results::scanned::{DeviceScan, Names, Scanned, Unreadable, checksums};
+use diskarm_results::scanned::{DeviceScan, ScanNames, ScanResults, Unreadable, checksums};
 use diskarm_scan::live::{Answers, Live, Pass, Size, Source};
 use diskarm_scan::{Account, OnProgress, Place, Requests, Scan};
 use diskarm_simulate::{Model, policy};
 
-use super::Args;
-use super::keeper::{self, Outputs, Piece};
+use super::args::Args;
 use super::predictions::Predictions;
-use super::url::Real;
+use super::recorder::{self, Outputs, ScanEvent};
+use super::target::Real;
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
 
-/// Bytes of a read where there is no foreground.
+/// Bytes of a read without a foreground.
 const PIECE: u64 = 256 << 10;
 
-/// Reads at one time where there is no foreground.
+/// Concurrent reads without a foreground.
 const DEPTH: usize = 2;
 
-/// How long a device may take to answer. Drives try for several seconds to read a bad block.
+/// The longest time that a device may take to answer. Drives try for several seconds to read a bad block.
 const LIMIT: Span = Span::from_ns(30_000_000_000);
 
-/// A device and what reads it.
+/// The state of a scan of a device.
 struct Scanning<'a> {
     args: &'a Args,
     predictions: Option<Predictions>,
@@ -36,16 +36,15 @@ struct Scanning<'a> {
     answers: Arc<Answers>,
 }
 
-/// What a scan did in this run.
+/// The outcome of one run.
 struct Ran {
     time: Span,
-    /// Whether reads failed until it gave up.
+    /// True if the scan gave up after many failed reads.
     has_given_up: bool,
-    /// The foreground beside it, if there was one.
-    foreground: Option<Scanned>,
+    /// The results with a foreground.
+    foreground: Option<ScanResults>,
 }
 
-/// Scans a device, and prints.
 pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
     let mut files = real.files;
     if let Some(model) = &args.model {
@@ -56,14 +55,14 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
     }
     let model = model(args)?;
     let sums = args.checksums.as_deref();
-    let sums = sums.map(|path| keeper::place(&mut files, "--checksums", path));
+    let sums = sums.map(|path| recorder::output(&mut files, "--checksums", path));
     let sums = sums.transpose()?;
     let outputs = Outputs::new(
         &mut files,
         args.checkpoint.as_deref(),
         args.image.as_deref(),
     )?;
-    let predictions = Predictions::begin(args, &args.url, model.as_ref(), &mut files)?;
+    let predictions = Predictions::create(args, &args.url, model.as_ref(), &mut files)?;
     let scanning = Scanning {
         args,
         predictions,
@@ -75,27 +74,27 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
     if let Some(model) = &model {
         check(model, size)?;
     }
-    let (keeper, left) = outputs.begin(&args.url, size, sums.is_some())?;
+    let (recorder, left) = outputs.start(&args.url, size, sums.is_some())?;
     let read_before = size.sectors.0 - left.count().0;
     let answers = Arc::clone(&scanning.answers);
     // Without a handler Ctrl-C ends the program at once, as any other signal does.
     let _ = ctrlc::set_handler(move || answers.stop());
     let ran = match (&args.workload, &model) {
-        (None, _) => Ok(scanning.pass(live, left, keeper.pieces())),
+        (None, _) => Ok(scanning.pass(live, left, recorder.pieces())),
         (Some(workload), Some(model)) => {
             drop(live);
-            scanning.beside(model, workload, left, keeper.pieces())
+            scanning.with_foreground(model, workload, left, recorder.pieces())
         }
-        (Some(_), None) => unreachable!("the parser demands a model"),
+        (Some(_), None) => unreachable!("the rules between options require a model"),
     };
-    // An output that could not be written has stopped the scan.
-    let account = keeper.end()?;
+    // A failure to write an output has stopped the scan.
+    let account = recorder.finish()?;
     let Ran {
         time,
         has_given_up,
         mut foreground,
     } = ran?;
-    let unreadable = places(&account, model.as_ref());
+    let unreadable = unreadable_runs(&account, model.as_ref());
     if let Some(scanned) = &mut foreground {
         scanned.unreadable.clone_from(&unreadable);
     }
@@ -114,23 +113,24 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
     if let Some(place) = sums.filter(|_| found.is_complete) {
         place.write(checksums(&account).as_bytes())?;
     }
-    match args.json {
-        true => output::print_json(&found)?,
-        false => output::print(&found.text())?,
+    if args.json {
+        output::print_json(&found)?
+    } else {
+        output::print(&found.text())?
     }
-    scanning.end(&account, has_given_up)
+    scanning.finish(&account, has_given_up)
 }
 
-/// What the device is, if somebody says so.
+/// Reads the model of the device, if one is given.
 fn model(args: &Args) -> Result<Option<Model>, Error> {
     let Some(name) = &args.model else {
         return Ok(None);
     };
     let model = Model::find(name).map_err(|error| error.calling("--model"))?;
-    Ok(Some(args.changes.of(model)?))
+    Ok(Some(args.changes.apply(model)?))
 }
 
-/// The model must be that of a drive of this size.
+/// Checks that the model is that of a drive of this size.
 fn check(model: &Model, size: Size) -> Result<(), Error> {
     let found = Size {
         sectors: model.layout().sectors(),
@@ -147,36 +147,38 @@ fn check(model: &Model, size: Size) -> Result<(), Error> {
         "{} ({} blocks of {} bytes)",
         model.name, found.sectors.0, found.sector.0
     );
-    Err(Error::flag("--model", found, expected))
+    Err(Error::option("--model", found, expected))
 }
 
-/// The runs of blocks that cannot be read, with their places on the drive if there is a model.
-fn places(account: &Account, model: Option<&Model>) -> Vec<Unreadable> {
+/// Returns the unreadable blocks, with their positions if there is a model.
+fn unreadable_runs(account: &Account, model: Option<&Model>) -> Vec<Unreadable> {
     let layout: Option<&Layout> = model.map(|model| &**model.layout());
     let runs = account.unreadable();
     runs.map(|(first, sectors)| Unreadable::new(first, sectors, layout))
         .collect()
 }
 
-/// A sink that sends on what was read.
+/// Returns a sink that passes blocks on to the recorder.
 fn sink(
     answers: &Arc<Answers>,
-    pieces: SyncSender<Piece>,
-    (sector, bar): (Bytes, Progress),
+    pieces: SyncSender<ScanEvent>,
+    sector: Bytes,
+    bar: Progress,
 ) -> impl FnMut(&Delivered) + Send + use<> + 'static {
     let answers = Arc::clone(answers);
     let mut done = 0;
     move |delivered: &Delivered| {
         let (first, sectors) = (delivered.first, delivered.sectors);
-        let piece = match delivered.is_readable {
-            true => Piece::Read(first, answers.data(first, sectors, sector)),
-            false => Piece::Failed(first, sectors),
+        let piece = if delivered.is_readable {
+            ScanEvent::Read(first, answers.data(first, sectors, sector))
+        } else {
+            ScanEvent::Failed(first, sectors)
         };
         if pieces.send(piece).is_err() {
             answers.stop();
         }
         done += sectors.0;
-        bar.at(done);
+        bar.set(done);
     }
 }
 
@@ -188,10 +190,10 @@ impl Scanning<'_> {
     }
 
     /// Reads the device in the order of its blocks.
-    fn pass(&self, live: Live, left: BlockSet, pieces: SyncSender<Piece>) -> Ran {
+    fn pass(&self, live: Live, left: BlockSet, pieces: SyncSender<ScanEvent>) -> Ran {
         let (size, answers) = (live.size(), live.answers());
         let bar = Progress::new(Some(left.count().0));
-        let sink = sink(&answers, pieces, (size.sector, bar));
+        let sink = sink(&answers, pieces, size.sector, bar);
         let max = SectorCount((PIECE / size.sector.0).max(1));
         let mut pass = Pass::new(live, left, (DEPTH, max), sink);
         pass.run(&answers);
@@ -203,12 +205,12 @@ impl Scanning<'_> {
     }
 
     /// Reads the device in the gaps of a foreground.
-    fn beside(
+    fn with_foreground(
         &self,
         model: &Model,
         workload: &str,
         left: BlockSet,
-        pieces: SyncSender<Piece>,
+        pieces: SyncSender<ScanEvent>,
     ) -> Result<Ran, Error> {
         let args = self.args;
         let scan = Scan {
@@ -221,20 +223,20 @@ impl Scanning<'_> {
             seed: args.seed,
             max_requests: args.max_requests(),
             on_progress: OnProgress::default(),
-            on_predicted: Predictions::taken_by(self.predictions.as_ref()),
+            on_predicted: Predictions::callback(self.predictions.as_ref()),
         };
-        output::warn(&[
+        output::print_notes(&[
             "the foreground only reads: its writes become reads of the same blocks".into(),
         ]);
         let live = self.open(args.depth)?;
         let bar = Progress::new(Some(left.count().0));
-        let sink = sink(&self.answers, pieces, (live.size().sector, bar));
+        let sink = sink(&self.answers, pieces, live.size().sector, bar);
         let mut ran = scan.run_on(live, left, sink)?;
         let time = ran.foreground.end.after(Instant::START);
         if !self.answers.is_stopped() && self.answers.lost().is_none() {
             ran.alone = scan.alone_on(self.open(args.depth)?, ran.foreground.requests)?;
         }
-        let names = Names {
+        let names = ScanNames {
             drive: &args.url,
             model: &model.name,
             workload: Some(workload),
@@ -244,19 +246,19 @@ impl Scanning<'_> {
         Ok(Ran {
             time,
             has_given_up: false,
-            foreground: Some(Scanned::of(&scan, &ran, names, Vec::new())),
+            foreground: Some(ScanResults::of(&scan, &ran, names, Vec::new())),
         })
     }
 
-    /// How the command ends.
-    fn end(&self, account: &Account, has_given_up: bool) -> Result<(), Error> {
+    /// Completes the outputs, and returns the error of an incomplete scan.
+    fn finish(&self, account: &Account, has_given_up: bool) -> Result<(), Error> {
         if let Some(predictions) = &self.predictions {
             predictions.finish()?;
         }
         let left = account.left().count().0;
         let again = match &self.args.checkpoint {
             Some(path) if left > 0 => {
-                format!("; {path} has what was read: run it again to continue")
+                format!("; {path} has the progress: run the same command again to continue")
             }
             _ => String::new(),
         };
@@ -265,7 +267,7 @@ impl Scanning<'_> {
             return Err(Error::Drive(format!("{url}: {lost}{again}")));
         }
         if has_given_up {
-            let why = "reads fail, one after the other";
+            let why = "too many consecutive reads fail";
             return Err(Error::Drive(format!("{url}: {why}{again}")));
         }
         if self.answers.is_stopped() {
@@ -273,6 +275,6 @@ impl Scanning<'_> {
                 "stopped with {left} blocks left{again}"
             )));
         }
-        super::judged(self.args, account)
+        recorder::conclude(self.args.checkpoint.as_deref(), account)
     }
 }

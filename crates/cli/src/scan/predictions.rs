@@ -1,4 +1,4 @@
-//! The file of predictions: a row for each command, or a figure of their errors.
+//! The file of predictions: a row for each command, or a chart of their errors.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,51 +7,41 @@ use diskarm_results::output_file::Files;
 use diskarm_scan::{OnPredicted, Predicted};
 use diskarm_simulate::Model;
 
-use super::{Args, keeper};
+use super::args::Args;
+use super::recorder;
 use crate::error::Error;
 use crate::output::Target;
 use crate::plot;
-use crate::rows::{RowFile, asked, microseconds};
+use crate::rows::{RowFile, microseconds, request_cells};
 
 const NAMES: &str = "source,op,lbn,sectors,sent_us,predicted_us,measured_us,confident";
 
-/// The file that --predictions names, until it is finished.
-pub struct Predictions(Arc<Mutex<Option<Kind>>>);
+/// The file of --predictions, until it is finished.
+pub struct Predictions(Arc<Mutex<Option<Output>>>);
 
-enum Kind {
+enum Output {
     Rows(RowFile),
-    Figure(Figure),
+    Chart(Chart),
 }
 
-/// Errors that are drawn at the end.
-struct Figure {
+/// Errors of predictions, drawn at the end.
+struct Chart {
     target: Target,
-    /// What is predicted, and the model that it is predicted by.
+    /// The names of the drive and of its model.
     names: [String; 2],
     period: Span,
     sector: Bytes,
     errors: Vec<plot::Outcome>,
-    /// How many of them are right.
+    /// The number within 50 us.
     right: usize,
 }
 
-/// Accepts the names of files that can be written.
-pub fn file_name(text: &str) -> Result<String, &'static str> {
-    let is_known = [".csv", ".svg"].iter().any(|end| {
-        let name = text.to_ascii_lowercase();
-        name.len() > end.len() && name.ends_with(end)
-    });
-    is_known
-        .then(|| text.to_owned())
-        .ok_or("expected a name ending in .csv or .svg")
-}
-
 impl Predictions {
-    /// Begins the file, if any; `drive` is predicted as a drive of `model`.
+    /// Creates the file, if any, of predictions about `drive` by `model`.
     ///
     /// # Errors
     /// If it cannot be written there.
-    pub fn begin(
+    pub fn create(
         args: &Args,
         drive: &str,
         model: Option<&Model>,
@@ -60,9 +50,9 @@ impl Predictions {
         let (Some(path), Some(model)) = (&args.predictions, model) else {
             return Ok(None);
         };
-        let target = Target::File(keeper::place(files, "--predictions", path)?);
-        let kind = match path.to_ascii_lowercase().ends_with(".svg") {
-            true => Kind::Figure(Figure {
+        let target = Target::File(recorder::output(files, "--predictions", path)?);
+        let output = match path.to_ascii_lowercase().ends_with(".svg") {
+            true => Output::Chart(Chart {
                 target,
                 names: [drive.to_owned(), model.name.clone()],
                 period: Span::from_ns(model.spec.mechanics.period_ns.round() as i64),
@@ -70,47 +60,49 @@ impl Predictions {
                 errors: Vec::new(),
                 right: 0,
             }),
-            false => Kind::Rows(RowFile::begin(target, NAMES)?),
+            false => Output::Rows(RowFile::create(target, NAMES)?),
         };
-        Ok(Some(Self(Arc::new(Mutex::new(Some(kind))))))
+        Ok(Some(Self(Arc::new(Mutex::new(Some(output))))))
     }
 
-    /// What `file` takes predictions by, if any.
-    pub fn taken_by(file: Option<&Self>) -> OnPredicted {
+    /// Returns the callback that records predictions in `file`.
+    pub fn callback(file: Option<&Self>) -> OnPredicted {
         let Some(Self(kind)) = file else {
             return OnPredicted::default();
         };
         let kind = Arc::clone(kind);
         OnPredicted::calling(move |predicted| match &mut *lock(&kind) {
-            Some(Kind::Rows(file)) => file.put(&row(predicted)),
-            Some(Kind::Figure(figure)) => figure.take(predicted),
+            Some(Output::Rows(file)) => file.write(&row(predicted)),
+            Some(Output::Chart(chart)) => chart.record(predicted),
             None => {}
         })
     }
 
-    /// Ends the file, which gets its name.
+    /// Completes the file, which gets its name.
     ///
     /// # Errors
     /// If any part of it could not be written; the file of that name is then unchanged.
     pub fn finish(&self) -> Result<(), Error> {
         match lock(&self.0).take() {
-            Some(Kind::Rows(file)) => file.finish(),
-            Some(Kind::Figure(figure)) => figure.finish(),
+            Some(Output::Rows(file)) => file.finish(),
+            Some(Output::Chart(chart)) => chart.finish(),
             None => Ok(()),
         }
     }
 }
 
-fn lock(kind: &Mutex<Option<Kind>>) -> MutexGuard<'_, Option<Kind>> {
+fn lock(kind: &Mutex<Option<Output>>) -> MutexGuard<'_, Option<Output>> {
     kind.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn row(predicted: &Predicted) -> Vec<u8> {
-    let mut row = match predicted.is_foreground {
-        true => b"foreground".to_vec(),
-        false => b"scan".to_vec(),
+    let source: &[u8] = if predicted.is_foreground {
+        b"foreground"
+    } else {
+        b"scan"
     };
-    asked(&mut row, &predicted.command);
+    let mut row = source.to_vec();
+    request_cells(&mut row, &predicted.command);
     microseconds(&mut row, predicted.sent.as_ns() as i64);
     row.push(b',');
     if let Some(expected) = predicted.expected {
@@ -118,15 +110,17 @@ fn row(predicted: &Predicted) -> Vec<u8> {
     }
     row.push(b',');
     microseconds(&mut row, predicted.ended.after(predicted.sent).as_ns());
-    row.extend(match predicted.is_confident {
-        true => &b",yes\n"[..],
-        false => b",no\n",
-    });
+    let end: &[u8] = if predicted.is_confident {
+        b",yes\n"
+    } else {
+        b",no\n"
+    };
+    row.extend(end);
     row
 }
 
-impl Figure {
-    fn take(&mut self, predicted: &Predicted) {
+impl Chart {
+    fn record(&mut self, predicted: &Predicted) {
         let is_judged = predicted.is_foreground && predicted.is_confident;
         let Some(error) = predicted.error().filter(|_| is_judged) else {
             return;
@@ -143,7 +137,7 @@ impl Figure {
         let [drive, model] = &self.names;
         let all = self.errors.len();
         let title = match all {
-            0 => format!("{drive}: no prediction was relied on"),
+            0 => format!("{drive}: no prediction was used"),
             _ => {
                 let percent = 100.0 * self.right as f64 / all as f64;
                 format!("{drive}: {percent:.2} % within 50 us")

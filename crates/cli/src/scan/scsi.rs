@@ -1,4 +1,4 @@
-//! Disks that take SCSI commands, as sources.
+//! SCSI disks as sources of a scan.
 
 use diskarm_core::units::{Lbn, Span};
 use diskarm_scan::live::{Fault, Lost, Reader, Size, Source};
@@ -8,34 +8,34 @@ use diskarm_wire::command::{Blocks, Caching, Command, Size as Length};
 use diskarm_wire::sense::Key;
 use diskarm_wire::status;
 
-/// What opens a transport to the disk.
+/// Opens a transport to the disk.
 type Connect = dyn Fn() -> Result<Box<dyn Transport + Send>, TransportError> + Send + Sync;
 
-/// A disk that takes SCSI commands through a transport; each connection has one of its own.
+/// A SCSI disk; each connection has its own transport.
 pub struct Scsi(pub Box<Connect>);
 
 impl Source for Scsi {
     fn open(&self) -> Result<Box<dyn Reader>, Lost> {
-        let mut transport = (self.0)().map_err(lost)?;
+        let mut transport = (self.0)().map_err(to_lost)?;
         let disk = Disk::new(&mut *transport).map_err(|error| Lost(error.to_string()))?;
         let size = Size {
             sectors: disk.sectors(),
             sector: disk.sector_size(),
         };
-        Ok(Box::new(Opened { transport, size }))
+        Ok(Box::new(Connection { transport, size }))
     }
 }
 
-fn lost(error: TransportError) -> Lost {
+fn to_lost(error: TransportError) -> Lost {
     Lost(error.to_string())
 }
 
-struct Opened {
+struct Connection {
     transport: Box<dyn Transport + Send>,
     size: Size,
 }
 
-impl Reader for Opened {
+impl Reader for Connection {
     fn size(&self) -> Size {
         self.size
     }
@@ -60,31 +60,32 @@ impl Reader for Opened {
         let mut attempt = 1;
         loop {
             let read = self.transport.execute(&block[..length], Data::In(room));
-            let reply = read.map_err(lost)?;
-            // What became of an earlier command does a scan no harm, but the read was not executed.
-            // When the disk has other parameters, its blocks may have another size: it is opened
+            let reply = read.map_err(to_lost)?;
+            // A deferred error does not matter to a scan, but the read was not executed. If the
+            // parameters of the disk have changed, its blocks may have another size: it is opened
             // again.
-            let pause = match is_deferred(&reply) {
-                true => Some(Span::ZERO),
-                false => retry_delay(&reply, false),
+            let pause = if is_deferred(&reply) {
+                Some(Span::ZERO)
+            } else {
+                retry_delay(&reply, false)
             };
             match pause.filter(|_| attempt < MAX_ATTEMPTS) {
                 Some(pause) => self.transport.rest(pause),
-                None => return judged(&reply, room.len()),
+                None => return outcome(&reply, room.len()),
             }
             attempt += 1;
         }
     }
 }
 
-/// Whether a reply is about an earlier command.
+/// Returns true if a reply is about an earlier command.
 fn is_deferred(reply: &Reply) -> bool {
     let sense = Sense::parse(&reply.sense);
     reply.status == status::CHECK_CONDITION && sense.is_ok_and(|sense| sense.deferred)
 }
 
-/// What the last reply to a read of this many bytes says of it.
-fn judged(reply: &Reply, length: usize) -> Result<(), Fault> {
+/// Returns the outcome of a read of this many bytes.
+fn outcome(reply: &Reply, length: usize) -> Result<(), Fault> {
     let is_whole = reply.transferred == length;
     let failed = |status: &str| Lost(format!("the disk answers a read with {status}"));
     match (reply.status, Sense::parse(&reply.sense)) {
@@ -96,12 +97,12 @@ fn judged(reply: &Reply, length: usize) -> Result<(), Fault> {
             _ => Err(failed(&sense.to_string()).into()),
         },
         (status::GOOD, _) => Err(failed("too little data").into()),
-        (status, _) => Err(failed(&named(status)).into()),
+        (status, _) => Err(failed(&status_name(status)).into()),
     }
 }
 
-/// A status without sense data.
-fn named(status: u8) -> String {
+/// Returns the name of a status without sense data.
+fn status_name(status: u8) -> String {
     match (status, status::name(status)) {
         (status::CHECK_CONDITION, _) => "CHECK CONDITION without valid sense data".to_owned(),
         (_, Some(name)) => name.to_owned(),
@@ -134,12 +135,12 @@ mod tests {
 
     impl Transport for Same {
         fn execute(&mut self, _: &[u8], _: Data<'_>) -> Result<Reply, TransportError> {
-            self.1.lock().expect("nobody panicked").0 += 1;
+            self.1.lock().expect("no thread panicked").0 += 1;
             Ok(self.0.clone())
         }
 
         fn rest(&mut self, _: Span) {
-            self.1.lock().expect("nobody panicked").1 += 1;
+            self.1.lock().expect("no thread panicked").1 += 1;
         }
 
         fn now(&self) -> Instant {
@@ -147,19 +148,19 @@ mod tests {
         }
     }
 
-    /// How a read ends, after how many commands and rests.
+    /// Returns the outcome of a read, and the numbers of commands and rests.
     fn read(reply: Reply) -> (Result<(), Fault>, (u32, u32)) {
         let counts = Arc::default();
         let size = Size {
             sectors: SectorCount(10),
             sector: Bytes(512),
         };
-        let mut opened = Opened {
+        let mut opened = Connection {
             transport: Box::new(Same(reply, Arc::clone(&counts))),
             size,
         };
         let read = opened.read(Lbn(0), &mut [0; 512]);
-        let counts = *counts.lock().expect("nobody panicked");
+        let counts = *counts.lock().expect("no thread panicked");
         (read, counts)
     }
 
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_reply_of_a_disk_that_executes_no_read_is_told() {
+    fn the_last_reply_of_a_disk_that_executes_no_read_is_reported() {
         let often = (MAX_ATTEMPTS, MAX_ATTEMPTS - 1);
         let becoming = Sense::new(Key::NotReady, Code::BECOMING_READY);
         let why = "NOT READY, LOGICAL UNIT IS IN PROCESS OF BECOMING READY";
@@ -192,7 +193,7 @@ mod tests {
             read(replied(status::BUSY, None, 0)),
             (because("BUSY"), often)
         );
-        // It says nothing of the blocks of this read.
+        // It does not concern the blocks of this read.
         let deferred = Sense {
             deferred: true,
             ..Sense::new(Key::MediumError, Code::WRITE_ERROR)
@@ -204,7 +205,7 @@ mod tests {
 
     #[test]
     fn replies_are_judged_by_their_sense_data() {
-        let reply = |status, sense, transferred| judged(&replied(status, sense, transferred), 512);
+        let reply = |status, sense, transferred| outcome(&replied(status, sense, transferred), 512);
         let sense = |key| Sense::new(key, Code(0x11, 0));
         let bad = Sense {
             information: Some(70),

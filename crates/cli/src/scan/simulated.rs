@@ -4,14 +4,14 @@ use diskarm_core::freeblock::Delivered;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::Bytes;
 use diskarm_results::output_file::Files;
-use diskarm_results::scanned::{Names, Scanned, Unreadable};
+use diskarm_results::scanned::{ScanNames, ScanResults, Unreadable};
 use diskarm_scan::live::Size;
 use diskarm_scan::{Account, OnPredicted, OnProgress, Requests, Scan, Scanned as Ran};
 use diskarm_simulate::{Arrivals, Model, System, Traced, policy};
 
-use super::Args;
-use super::keeper::{Outputs, Piece};
+use super::args::Args;
 use super::predictions::Predictions;
+use super::recorder::{self, Outputs, ScanEvent};
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
@@ -20,14 +20,7 @@ use crate::progress::Progress;
 const FOREGROUND: &str =
     "closed(clients=10) uniform size=exponential(mean=8KiB, unit=4KiB) reads=66.7%";
 
-/// Scans a drive, and prints.
 pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
-    for (flag, path) in [("--checksums", &args.checksums), ("--image", &args.image)] {
-        if let Some(path) = path {
-            let expected = "none, as a simulated drive has no data";
-            return Err(Error::flag(flag, path, expected));
-        }
-    }
     let drive = drive(args, name)?;
     let believed = args.model.as_ref();
     let believed =
@@ -49,8 +42,8 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
         Some(recorded) => Requests::Recorded(&recorded.requests),
         None => Requests::Generated(&generated),
     };
-    let progress = Progress::of_whole();
-    let on_progress = |share| progress.at_share(share);
+    let progress = Progress::with_share();
+    let on_progress = |share| progress.set_share(share);
     let scan = Scan {
         spec: &drive.drive.spec,
         model: &model.spec,
@@ -63,7 +56,7 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
         on_progress: OnProgress(Some(&on_progress)),
         on_predicted: OnPredicted::default(),
     };
-    let names = Names {
+    let names = ScanNames {
         drive: &drive.name,
         model: &model.name,
         workload: args.trace.is_none().then_some(workload),
@@ -78,42 +71,46 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
     files = files.reading_trace("--trace", args.trace.as_deref().unwrap_or_default());
     files = files.reading("--model", args.model.as_deref().unwrap_or_default());
     let outputs = Outputs::new(&mut files, args.checkpoint.as_deref(), None)?;
-    let predictions = Predictions::begin(args, &drive.name, Some(model), &mut files)?;
+    let predictions = Predictions::create(args, &drive.name, Some(model), &mut files)?;
     let scan = Scan {
-        on_predicted: Predictions::taken_by(predictions.as_ref()),
+        on_predicted: Predictions::callback(predictions.as_ref()),
         ..scan
     };
-    let ran = kept(args, &scan, &drive, outputs);
+    let ran = run_recorded(args, &scan, &drive, outputs);
     progress.clear();
     let (account, ran) = ran?;
     let unreadable = account.unreadable().map(|(first, sectors)| {
         let layout = Some(&**model.layout());
         Unreadable::new(first, sectors, layout)
     });
-    print(args, &Scanned::of(&scan, &ran, names, unreadable.collect()))?;
+    print(
+        args,
+        &ScanResults::of(&scan, &ran, names, unreadable.collect()),
+    )?;
     if let Some(predictions) = predictions {
         predictions.finish()?;
     }
-    super::judged(args, &account)
+    recorder::conclude(args.checkpoint.as_deref(), &account)
 }
 
-/// The requests of the foreground's trace, with what is doubtful about them said.
+/// Reads the requests of the foreground's trace, with warnings about them.
 fn recorded(args: &Args, trace: &str, drive: &System) -> Result<Arrivals, Error> {
     let traced = Traced {
-        reading: args.reading.meant(),
-        selection: args.part.meant()?,
-        fitting: args.fitting.meant()?,
+        reading: args.reading.to_library(),
+        selection: args.part.to_library()?,
+        fitting: args.fitting.to_library()?,
         ..Traced::new(vec![trace.to_owned()])
     };
     let arrivals = Arrivals::read(&traced, drive)?;
-    output::doubt(&arrivals.doubts);
+    output::print_warnings(&arrivals.doubts);
     Ok(arrivals)
 }
 
-fn print(args: &Args, scanned: &Scanned) -> Result<(), Error> {
-    match args.json {
-        true => output::print_json(scanned),
-        false => output::print(&scanned.text()),
+fn print(args: &Args, scanned: &ScanResults) -> Result<(), Error> {
+    if args.json {
+        output::print_json(scanned)
+    } else {
+        output::print(&scanned.text())
     }
 }
 
@@ -122,16 +119,18 @@ fn run_disks(
     args: &Args,
     scan: &Scan<'_>,
     drive: &System,
-    names: Names<'_>,
+    names: ScanNames<'_>,
     progress: &Progress,
 ) -> Result<(), Error> {
-    if let Some(path) = &args.checkpoint {
-        let expected = "none, as only scans of single drives can be continued";
-        return Err(Error::flag("--checkpoint", path, expected));
+    if args.checkpoint.is_some() {
+        return Err(Error::Usage(
+            "`--checkpoint` needs a single drive".to_owned(),
+        ));
     }
-    if let Some(path) = &args.predictions {
-        let expected = "none, as only those of single drives are written";
-        return Err(Error::flag("--predictions", path, expected));
+    if args.predictions.is_some() {
+        return Err(Error::Usage(
+            "`--predictions` needs a single drive".to_owned(),
+        ));
     }
     let ran = if args.rebuild {
         drive.single_drive("URL")?;
@@ -140,29 +139,32 @@ fn run_disks(
         scan.run_array(|disk| drive.over_disks(scan.seed, disk))?
     };
     progress.clear();
-    print(args, &Scanned::of(scan, &ran, names, Vec::new()))?;
+    print(args, &ScanResults::of(scan, &ran, names, Vec::new()))?;
     match ran.figures.unreadable {
         0 => Ok(()),
         blocks => Err(Error::Unreadable { blocks }),
     }
 }
 
-/// The drive, which may have faults, or the array.
+/// Returns the drive, which may have faults, or the array.
 fn drive(args: &Args, name: &str) -> Result<System, Error> {
     let found = System::parse(name).map_err(|error| error.calling("URL"))?;
-    let drive = args.changes.of_system(found)?;
+    let drive = args.changes.apply_to_system(found)?;
     if args.in_firmware && drive.is_one_drive() {
         drive.single_drive("URL")?;
     }
     if args.depth > drive.drive.spec.queue.depth as usize {
-        let expected = "1, as the drive takes one command at a time (--set queue.depth=2)";
-        return Err(Error::flag("--depth", args.depth.to_string(), expected));
+        return Err(Error::Usage(format!(
+            "`--depth {}` needs a drive with a queue: {} takes one command at a time (--set \
+             queue.depth=2 gives it a queue)",
+            args.depth, drive.name
+        )));
     }
     Ok(drive)
 }
 
 /// Runs a scan, from its checkpoint if it has one.
-fn kept(
+fn run_recorded(
     args: &Args,
     scan: &Scan<'_>,
     drive: &System,
@@ -173,20 +175,21 @@ fn kept(
         sectors: geometry.sectors,
         sector: Bytes(geometry.sector_bytes.into()),
     };
-    let (keeper, left) = outputs.begin(&args.url, size, false)?;
-    // With the same generated requests once more, most reads would be of what has been read. (Those
-    // of a trace are the same whatever the seed.)
+    let (recorder, left) = outputs.start(&args.url, size, false)?;
+    // If the same requests were generated again, most gaps would be over blocks that have been read.
+    // (A trace does not depend on the seed.)
     let scan = Scan {
         seed: scan.seed.wrapping_add(size.sectors.0 - left.count().0),
         ..scan.clone()
     };
-    let pieces = keeper.pieces();
+    let pieces = recorder.pieces();
     let sink = move |delivered: &Delivered| {
         let (first, sectors) = (delivered.first, delivered.sectors);
-        // If it cannot be kept, the error comes at the end.
-        let _ = pieces.send(match delivered.is_readable {
-            true => Piece::Passed(first, sectors),
-            false => Piece::Failed(first, sectors),
+        // A failure to record is reported at the end.
+        let _ = pieces.send(if delivered.is_readable {
+            ScanEvent::Passed(first, sectors)
+        } else {
+            ScanEvent::Failed(first, sectors)
         });
     };
     let ran = if drive.stack.is_some() {
@@ -196,5 +199,5 @@ fn kept(
         scan.run_for(left, sink)
             .map_err(diskarm_simulate::Error::from)
     };
-    Ok((keeper.end()?, ran?))
+    Ok((recorder.finish()?, ran?))
 }

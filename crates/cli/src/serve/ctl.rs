@@ -1,4 +1,4 @@
-//! `diskarm serve ctl`: commands to a server that runs.
+//! `diskarm serve ctl`: commands to a running server.
 
 use std::path::PathBuf;
 
@@ -8,13 +8,13 @@ use diskarm_serve::control::{self, Command, Named};
 use diskarm_serve::power::{Cut, Injected, Strike, When};
 use serde_json::Value;
 
+use crate::args::whole;
 use crate::error::Error;
 use crate::output;
-use crate::simulate::args::whole;
 
 /// Cut the power of a served disk, or fail requests to it
 ///
-/// The server has to run with `--control SOCKET`. Each command prints a line of JSON.
+/// The server must run with `--control SOCKET`. Each command prints a line of JSON.
 #[derive(clap::Args)]
 pub struct Args {
     /// The server's control socket
@@ -32,16 +32,16 @@ pub struct Args {
     export: String,
 
     #[command(subcommand)]
-    command: Asked,
+    command: ServerCommand,
 }
 
 #[derive(clap::Subcommand)]
-enum Asked {
-    /// Cut the power: what is only in the drive's write cache is lost
+enum ServerCommand {
+    /// Cut the power, which loses the data that are only in the drive's write cache
     ///
-    /// Every write survives that is on the media as a whole, and no other. Connections end.
+    /// Only writes that have reached the media completely survive. Connections end.
     PowerCut(CutArgs),
-    /// Switch the power on again: the disk has what survived
+    /// Switch the power on again, with the data that survived
     PowerRestore,
     /// List the writes that are not on the media
     Pending,
@@ -52,7 +52,7 @@ enum Asked {
     Inject(InjectArgs),
     /// Stop failing requests to a range of sectors
     Heal(RangeArgs),
-    /// List the sectors that fail, and how many more requests will
+    /// List the failing sectors, with the number of requests that will still fail
     Errors,
     /// Print request counts and reply lateness
     #[command(alias = "figures")]
@@ -61,36 +61,35 @@ enum Asked {
 
 #[derive(clap::Args)]
 struct CutArgs {
-    /// Keep the sectors of the write in progress that are on the media
+    /// Keep the sectors of the write in progress that have reached the media
     ///
-    /// With --worst, and where requests take no time, it is a part that the seed chooses, of the
-    /// oldest write that is not on the media.
+    /// With --worst or without time, the seed chooses a part of the oldest write that is not on the
+    /// media.
     #[arg(long)]
     torn: bool,
 
-    /// Let the seed choose which writes survive that no flush and no FUA has made safe
+    /// Let the seed choose which writes survive among those without a flush or FUA
     #[arg(long)]
     worst: bool,
 
-    /// Seed of what --torn and --worst choose
+    /// Seed of the choices of --torn and --worst
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=u64::MAX))]
     seed: u64,
 }
 
 #[derive(clap::Args)]
-#[command(group(clap::ArgGroup::new("side").required(true).args(["before", "after"])))]
 struct TriggerArgs {
-    /// When the request (flush or write) has arrived: the drive does not get it
+    /// Cut when this request (flush or write) arrives, before the drive receives it
     #[arg(long, value_name = "REQUEST", value_parser = before, allow_hyphen_values = true)]
     before: Option<When>,
 
-    /// When the request (flush or write) has been answered, or after a time, such as 2.5s
+    /// Cut when this request (flush or write) has been answered, or after a time, such as 2.5s
     #[arg(long, value_name = "REQUEST|TIME", value_parser = after)]
     #[arg(allow_hyphen_values = true)]
     after: Option<When>,
 
-    /// At which flush or write from now on [default: 1]
+    /// Cut at the N-th such request from now [default: 1]
     #[arg(long, value_name = "N")]
     #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(1..=u64::MAX))]
     nth: Option<u64>,
@@ -106,7 +105,7 @@ struct RangeArgs {
     #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=Injected::ALL.0 - 1))]
     first: Option<u64>,
 
-    /// How many sectors [default: all that follow]
+    /// The number of sectors [default: all that follow]
     #[arg(long, value_name = "N")]
     #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(1..=Injected::ALL.0))]
     sectors: Option<u64>,
@@ -118,11 +117,11 @@ struct InjectArgs {
     #[command(flatten)]
     range: RangeArgs,
 
-    /// Which requests fail
+    /// The requests that fail
     #[arg(long, value_name = "REQUESTS", default_value = "reads")]
     affects: Affects,
 
-    /// How many requests fail, before a retry succeeds [default: all, until they are healed]
+    /// The number of requests that fail before a retry succeeds [default: all, until `heal`]
     #[arg(long, value_name = "N")]
     #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(1..=u64::MAX))]
     times: Option<u64>,
@@ -156,7 +155,7 @@ fn after(text: &str) -> Result<When, String> {
 impl TriggerArgs {
     fn trigger(&self) -> Result<Strike, Error> {
         let Some(when) = self.before.or(self.after) else {
-            unreachable!("one of them is required");
+            unreachable!("the rules between options require one of them");
         };
         let when = match self.nth {
             Some(nth) => when.with_nth(nth, "--nth")?,
@@ -180,7 +179,7 @@ impl RangeArgs {
     }
 }
 
-impl Asked {
+impl ServerCommand {
     fn command(&self) -> Result<Command, Error> {
         Ok(match self {
             Self::PowerCut(args) => Command::PowerCut(args.cut()),
@@ -210,7 +209,6 @@ impl Asked {
     }
 }
 
-/// Sends the command, and prints the answer.
 pub fn run(args: Args) -> Result<(), Error> {
     let named = Named {
         export: args.export,

@@ -1,4 +1,4 @@
-//! A screen that shows what is being served.
+//! A full screen with the statistics of a server.
 
 use std::io;
 use std::sync::mpsc::{Receiver, TryRecvError};
@@ -18,44 +18,51 @@ use ratatui::text::{Line, Text};
 use ratatui::widgets::{Block, Paragraph, Row, Table};
 use ratatui::{Frame, Terminal};
 
-use super::live::Live;
-
-/// How often the screen changes.
+/// The time between two updates.
 const TICK: Duration = Duration::from_millis(500);
 
-/// Shows it until `end` says so, or the server has ended. The keys q and Ctrl-C end the server.
-pub fn run(live: &Live, stopper: &Stopper, end: &Receiver<()>) -> io::Result<()> {
+/// Shows `figures` until `end` is closed or the server has ended. The keys q and Ctrl-C stop the
+/// server.
+pub fn run(
+    figures: impl Fn() -> Option<Vec<ExportFigures>>,
+    stopper: &Stopper,
+    end: &Receiver<()>,
+) -> io::Result<()> {
     enable_raw_mode()?;
-    let shown = show(live, stopper, end);
+    let shown = show(figures, stopper, end);
     restore();
     shown
 }
 
-/// Gives the terminal back.
+/// Restores the terminal.
 pub fn restore() {
-    // There is nothing better to do for a terminal that is gone.
+    // Errors of a closed terminal do not matter.
     let _ = execute!(io::stderr(), LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
 }
 
-fn show(live: &Live, stopper: &Stopper, end: &Receiver<()>) -> io::Result<()> {
-    // Some terminals have one screen only, with what was there before.
+fn show(
+    figures: impl Fn() -> Option<Vec<ExportFigures>>,
+    stopper: &Stopper,
+    end: &Receiver<()>,
+) -> io::Result<()> {
+    // Some terminals have only one screen, with earlier output.
     execute!(io::stderr(), EnterAlternateScreen, Clear(ClearType::All))?;
     let mut terminal = Terminal::new(CrosstermBackend::new(io::stderr()))?;
-    let mut before: Option<(Instant, Vec<ExportFigures>)> = None;
+    let mut previous: Option<(Instant, Vec<ExportFigures>)> = None;
     let mut status = KEYS;
     while end.try_recv() == Err(TryRecvError::Empty) {
         let now = Instant::now();
-        let Some(figures) = live.figures() else {
+        let Some(figures) = figures() else {
             break;
         };
-        let rates = match &before {
+        let rates = match &previous {
             None => vec![0.0; figures.len()],
-            Some((at, before)) => rates(before, &figures, now - *at),
+            Some((at, previous)) => rates(previous, &figures, now - *at),
         };
         terminal.draw(|frame| draw(frame, &figures, &rates, status))?;
-        before = Some((now, figures));
-        if event::poll(TICK)? && asks_for_the_end(&event::read()?) {
+        previous = Some((now, figures));
+        if event::poll(TICK)? && is_stop_key(&event::read()?) {
             stopper.stop();
             status = "ending";
         }
@@ -65,7 +72,7 @@ fn show(live: &Live, stopper: &Stopper, end: &Receiver<()>) -> io::Result<()> {
 
 const KEYS: &str = "q ends the server";
 
-fn asks_for_the_end(event: &Event) -> bool {
+fn is_stop_key(event: &Event) -> bool {
     let Event::Key(key) = event else {
         return false;
     };
@@ -73,12 +80,11 @@ fn asks_for_the_end(event: &Event) -> bool {
     key.code == KeyCode::Char('q') || key.code == KeyCode::Char('c') && is_control
 }
 
-/// All requests of an export.
 fn requests(figures: &ExportFigures) -> u64 {
     figures.counts.kinds().iter().map(|(_, count)| count).sum()
 }
 
-/// Requests per second of each export.
+/// Returns the requests per second of each export.
 fn rates(before: &[ExportFigures], now: &[ExportFigures], passed: Duration) -> Vec<f64> {
     let pairs = before.iter().zip(now);
     let more = pairs.map(|(before, now)| requests(now).saturating_sub(requests(before)));
@@ -124,7 +130,7 @@ fn draw(frame: &mut Frame<'_>, exports: &[ExportFigures], rates: &[f64], status:
     });
     let widths = [18, 11, 9, 7, 9, 9, 9, 9, 9].map(Constraint::Length);
     let block = Block::bordered()
-        .title(" diskarm serve: how late replies leave ")
+        .title(" diskarm serve: lateness of replies ")
         .title_bottom(Line::from(format!(" {status} ")).right_aligned());
     let all = Table::new(rows, widths)
         .header(Row::new(aligned(HEADER.map(str::to_owned))).bold())
@@ -133,7 +139,7 @@ fn draw(frame: &mut Frame<'_>, exports: &[ExportFigures], rates: &[f64], status:
     frame.render_widget(Paragraph::new(verdicts), below);
 }
 
-/// Names begin at the left, numbers end at the right.
+/// Aligns names to the left and numbers to the right.
 fn aligned(cells: [String; HEADER.len()]) -> Vec<Text<'static>> {
     let mut cells: Vec<_> = cells.map(|cell| Text::from(cell).right_aligned()).into();
     cells[0] = cells[0].clone().left_aligned();
@@ -147,7 +153,7 @@ fn name(figures: &ExportFigures) -> &str {
     }
 }
 
-/// What is to be said of an export that has answered something.
+/// Returns the verdict on an export that has answered requests.
 fn verdict(figures: &ExportFigures) -> Option<Line<'static>> {
     let late = figures.lateness.as_ref()?;
     let name = name(figures);
@@ -159,7 +165,7 @@ fn verdict(figures: &ExportFigures) -> Option<Line<'static>> {
     })
 }
 
-/// A time in the unit that suits it.
+/// Formats a time in a suitable unit.
 fn time(us: f64) -> String {
     match us {
         us if us < 1e3 => format!("{us:.1} us"),
@@ -222,7 +228,7 @@ mod tests {
     }
 
     const SCREEN: &str = "\
-┌ diskarm serve: how late replies leave ───────────────────────────────────────────────────────────┐
+┌ diskarm serve: lateness of replies ──────────────────────────────────────────────────────────────┐
 │export             connections  requests   per s      50 %      99 %    99.9 %       max     bound│
 │db                           2         3       6    9.0 us   20.0 us   20.0 us   20.0 us  100.0 us│
 │log                          2         2       4   50.0 us    2.5 ms    2.5 ms    2.5 ms  100.0 us│

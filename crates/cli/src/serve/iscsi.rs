@@ -3,29 +3,29 @@
 use diskarm_serve::iscsi::{Iscsi, is_target_name, target_name};
 use diskarm_serve::{Address, Listener, Setting};
 
-use super::options::{self, Options};
+use super::server::{self, Options};
 use crate::chap;
 use crate::error::Error;
 
 /// Serve drives as iSCSI targets, with one logical unit each
 ///
 /// A command enters the model when it has arrived with its data, and is answered when the model
-/// completes it. SIGTERM and Ctrl-C end the server: it answers what is under way, and prints what
-/// it has served and how late its replies were.
+/// completes it. SIGTERM and Ctrl-C end the server: it answers the requests in progress, and prints
+/// request counts and the lateness of its replies.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     options: Options,
 
-    /// Where to listen; may be repeated [default: 127.0.0.1:3260, or the sockets that systemd
+    /// Address to listen on; may be repeated [default: 127.0.0.1:3260, or the sockets that systemd
     /// passes]
     #[arg(long, value_name = "HOST:PORT", value_parser = address)]
     listen: Vec<Address>,
 
-    /// Let only those connect that know a secret (CHAP): file:PATH or env
+    /// Accept only clients that know a secret (CHAP): file:PATH or env
     ///
     /// file:PATH: a file with a line "initiator NAME SECRET". With a line "target NAME SECRET" the
-    /// server proves who it is, too. Secrets have at least 12 characters. The file must be its
+    /// server proves its identity too. Secrets have at least 12 characters. The file must be its
     /// owner's alone (mode 600).
     ///
     /// env: the environment variables DISKARM_CHAP_INITIATOR and DISKARM_CHAP_TARGET, each with a
@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(long, value_name = "WHERE")]
     chap: Option<String>,
 
-    /// Listen where other machines can connect, though without CHAP anybody may
+    /// Allow connections from other machines without CHAP
     #[arg(long)]
     insecure: bool,
 }
@@ -43,7 +43,6 @@ fn address(text: &str) -> Result<Address, &'static str> {
     address.ok_or("expected HOST:PORT")
 }
 
-/// Serves until a signal comes.
 pub fn run(args: Args) -> Result<(), Error> {
     let accounts = args.chap.as_deref().map(chap::accounts).transpose()?;
     let settings = args.options.settings()?;
@@ -52,7 +51,7 @@ pub fn run(args: Args) -> Result<(), Error> {
         .find(|setting| !is_target_name(&setting.name))
     {
         let expected = "a name of lower-case letters, digits, '-', '.' and ':'";
-        return Err(Error::flag("--export", &setting.name, expected));
+        return Err(Error::option("--export", &setting.name, expected));
     }
     let uri = |listener: &Listener, setting: &Setting| {
         let address = listener.tcp_address();
@@ -71,15 +70,14 @@ pub fn run(args: Args) -> Result<(), Error> {
 }
 
 impl Args {
-    /// The sockets on which to listen.
     fn listeners(&self, is_open: bool) -> Result<Vec<Listener>, Error> {
         let is_private = is_open && !self.insecure;
-        let expected = "an address of this machine alone, --chap, or --insecure";
+        let expected = "require --chap, or allow it with --insecure";
         let private = is_private.then_some(expected);
-        let listeners = options::listeners(&self.listen, "127.0.0.1:3260", private)?;
+        let listeners = server::listeners(&self.listen, "127.0.0.1:3260", private)?;
         if listeners.iter().any(|one| one.tcp_address().is_none()) {
-            let expected = "sockets of TCP alone";
-            return Err(Error::flag("--listen", "a Unix socket", expected));
+            let message = "`--listen`: iSCSI needs TCP sockets, not a Unix socket";
+            return Err(Error::Usage(message.to_owned()));
         }
         Ok(listeners)
     }

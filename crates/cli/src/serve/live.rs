@@ -1,45 +1,48 @@
-//! What is being served, while it is: as metrics, and for who watches.
+//! Access to a running server: statistics on demand, as metrics or on the terminal, and commands.
 
 use std::io::{self, IsTerminal, Write};
 use std::net::TcpListener;
+use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use diskarm_core::units::Bytes;
+use diskarm_serve::control::Controller;
 use diskarm_serve::{
-    Address, ExportFigures, Pace, Served, Setting, Stopper, Watcher, open_metrics, serve_metrics,
+    Address, ExportFigures, Listener, Pace, Served, Server, Setting, Stopper, Watcher,
+    open_metrics, serve_metrics,
 };
+
+use crate::error::Error;
 
 #[cfg(feature = "dashboard")]
 use super::dashboard;
-use crate::error::Error;
 
-/// How often a line says what was served, where there is no terminal.
+/// The time between two lines of statistics.
 const LINE: Duration = Duration::from_secs(10);
 
-/// Whether what is being served is shown on a screen.
+/// Returns true if `--watch` shows a full screen.
 pub fn has_screen() -> bool {
     cfg!(feature = "dashboard") && io::stderr().is_terminal()
 }
 
-/// Gives the terminal back.
-pub fn give_back_screen() {
+/// Restores the terminal after a full screen.
+pub fn restore_terminal() {
     #[cfg(feature = "dashboard")]
     dashboard::restore();
 }
 
-/// What is served, for output.
+/// The exports of a server.
 #[derive(Clone)]
 pub struct Exports {
     pub settings: Vec<Setting>,
-    /// Their sizes.
     pub sizes: Vec<Bytes>,
     pub pace: Pace,
 }
 
 impl Exports {
-    /// The figures of each.
+    /// Returns the statistics of each export.
     pub fn figures(&self, served: &[Served]) -> Vec<ExportFigures> {
         let exports = self.settings.iter().zip(&self.sizes).zip(served);
         let figures =
@@ -48,7 +51,7 @@ impl Exports {
     }
 }
 
-/// What is served, and what has been so far.
+/// Access to the current statistics of a server.
 #[derive(Clone)]
 pub struct Live {
     pub exports: Exports,
@@ -56,25 +59,25 @@ pub struct Live {
 }
 
 impl Live {
-    /// The figures until now; `None` once the server has ended.
+    /// Returns the current statistics; `None` once the server has ended.
     pub fn figures(&self) -> Option<Vec<ExportFigures>> {
         let served = self.watcher.served()?;
         Some(self.exports.figures(&served))
     }
 
-    /// Answers at `listener` what has been served.
+    /// Answers metrics at `listener`.
     pub fn serve_metrics(self, listener: TcpListener) -> io::Result<()> {
         let text = move || Some(open_metrics(&self.figures()?));
         serve_metrics(listener, text)
     }
 
-    /// Shows on a terminal what is being served, or says it now and then in a line.
-    pub fn show(self, stopper: Stopper) -> io::Result<Shown> {
+    /// Shows statistics on a full screen, or as a line now and then.
+    pub fn show(self, stopper: Stopper) -> io::Result<Display> {
         let (ended, end) = channel();
         #[cfg(feature = "dashboard")]
         if has_screen() {
-            let thread = thread::spawn(move || dashboard::run(&self, &stopper, &end));
-            return Ok(Shown { ended, thread });
+            let thread = thread::spawn(move || dashboard::run(|| self.figures(), &stopper, &end));
+            return Ok(Display { ended, thread });
         }
         drop(stopper);
         let thread = thread::spawn(move || {
@@ -91,30 +94,31 @@ impl Live {
             }
             Ok(())
         });
-        Ok(Shown { ended, thread })
+        Ok(Display { ended, thread })
     }
 }
 
-/// A thread that shows what is being served.
-pub struct Shown {
+/// A thread that shows statistics.
+pub struct Display {
     ended: Sender<()>,
     thread: JoinHandle<io::Result<()>>,
 }
 
-impl Shown {
-    /// Ends it, and gives the terminal back.
+impl Display {
+    /// Ends the thread and restores the terminal.
     pub fn end(self) {
         drop(self.ended);
-        // A terminal that is gone shows nothing, and nobody misses it.
+        // Errors of a closed terminal do not matter.
         let _ = self.thread.join();
     }
 }
 
-/// A socket for metrics at `address`, which only this machine may reach.
+/// Opens a socket for metrics at an address that other machines cannot reach.
 pub fn metrics_socket(address: &Address) -> Result<TcpListener, Error> {
     let refused = || {
-        let expected = "HOST:PORT of this machine alone";
-        Error::flag("--metrics", address.to_string(), expected)
+        Error::Usage(format!(
+            "`--metrics` needs an address HOST:PORT that other machines cannot reach, not {address}"
+        ))
     };
     let Address::Tcp(found) = address else {
         return Err(refused());
@@ -127,4 +131,31 @@ pub fn metrics_socket(address: &Address) -> Result<TcpListener, Error> {
         path: address.to_string(),
         source,
     })
+}
+
+/// Opens the control socket at `path`.
+pub fn control_socket(path: &Path) -> Result<Listener, Error> {
+    let listener = Listener::bind(&Address::Unix(path.to_owned()));
+    listener.map_err(|source| Error::Io {
+        doing: "listen",
+        path: path.display().to_string(),
+        source,
+    })
+}
+
+/// Lets a server accept commands at `listener`.
+pub fn start_control(
+    server: &Server,
+    listener: Listener,
+    exports: &Exports,
+) -> std::io::Result<()> {
+    let exports = exports.clone();
+    let controller = Controller {
+        remotes: server.remotes(),
+        figures: Box::new(move |number, served| {
+            let setting = &exports.settings[number];
+            setting.figures(exports.pace, exports.sizes[number], served)
+        }),
+    };
+    controller.listen(listener)
 }

@@ -7,52 +7,47 @@ use diskarm_results::prose;
 use diskarm_serve::nbd::Nbd;
 use diskarm_serve::{Address, Listener, Setting, Tls, TlsError};
 
-use super::options::{self, Options};
+use super::server::{self, Options};
 use crate::error::Error;
 
 /// Serve drives as network block devices (NBD)
 ///
 /// A request enters the model when it arrives, and is answered when the model completes it. SIGTERM
-/// and Ctrl-C end the server: it answers what is under way, and prints what it has served and how
-/// late its replies were.
+/// and Ctrl-C end the server: it answers the requests in progress, and prints request counts and the
+/// lateness of its replies.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     options: Options,
 
-    /// Where to listen: HOST:PORT or unix:PATH; may be repeated [default: 127.0.0.1:10809, or the
+    /// Address to listen on: HOST:PORT or unix:PATH; may be repeated [default: 127.0.0.1:10809, or the
     /// sockets that systemd passes]
     #[arg(long, value_name = "ADDR", value_parser = address)]
     listen: Vec<Address>,
 
-    /// Encrypt connections with TLS, by the certificate and key in this folder
+    /// Encrypt connections with TLS, using the certificate and key in this folder
     #[arg(long, value_name = "DIR", long_help = prose::flowing(CERTIFICATES))]
     tls_certificates: Option<PathBuf>,
 
-    /// Whether clients have to use TLS
-    #[arg(
-        long,
-        value_name = "MODE",
-        default_value = "require",
-        requires = "tls_certificates"
-    )]
+    /// Require TLS, or let clients choose
+    #[arg(long, value_name = "MODE", default_value = "require")]
     tls: Mode,
 
-    /// Let only clients connect that have a certificate of the authority in ca-cert.pem
-    #[arg(long, requires = "tls_certificates")]
+    /// Accept only clients with a certificate of the authority in ca-cert.pem
+    #[arg(long)]
     tls_verify_peer: bool,
 
-    /// Listen where other machines can connect, though not all connections are encrypted
+    /// Allow unencrypted connections from other machines
     #[arg(long)]
     insecure: bool,
 }
 
-const CERTIFICATES: &str = "Encrypt connections with TLS, by the certificate and key in this \
-folder.
+const CERTIFICATES: &str = "Encrypt connections with TLS, using the certificate and key in \
+this folder.
 
-The files are called as nbdkit and QEMU call them: server-cert.pem, server-key.pem, and \
-ca-cert.pem for --tls-verify-peer. TLS 1.2 and 1.3 are understood, keys that both sides know (PSK) \
-are not.";
+The files have the names that nbdkit and QEMU use: server-cert.pem, server-key.pem, and \
+ca-cert.pem for --tls-verify-peer. TLS 1.2 and 1.3 are supported, \
+pre-shared keys (PSK) are not.";
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Mode {
@@ -66,7 +61,6 @@ fn address(text: &str) -> Result<Address, String> {
     Address::parse(text).ok_or_else(|| format!("expected {}", Address::EXPECTED))
 }
 
-/// Serves until a signal comes.
 pub fn run(args: Args) -> Result<(), Error> {
     let settings = args.options.settings()?;
     let tls = args.tls()?;
@@ -79,26 +73,25 @@ pub fn run(args: Args) -> Result<(), Error> {
 }
 
 impl Args {
-    /// How connections are encrypted, if they can be.
     fn tls(&self) -> Result<Option<Tls>, Error> {
         let Some(folder) = &self.tls_certificates else {
             return Ok(None);
         };
         let is_required = self.tls == Mode::Require;
         if self.tls_verify_peer && !is_required {
-            let expected = "require with --tls-verify-peer";
-            return Err(Error::flag("--tls", "on", expected));
+            let message = "`--tls on` cannot be combined with `--tls-verify-peer`: a client without \
+                           TLS has no certificate";
+            return Err(Error::Usage(message.to_owned()));
         }
         let mut tls = Tls::load(folder, self.tls_verify_peer).map_err(refused)?;
         tls.is_required = is_required;
         Ok(Some(tls))
     }
 
-    /// The sockets on which to listen.
     fn listeners(&self, is_secure: bool) -> Result<Vec<Listener>, Error> {
         let is_private = !is_secure && !self.insecure;
-        let expected = "an address of this machine alone, --tls-certificates, or --insecure";
-        options::listeners(
+        let expected = "require --tls-certificates, or allow it with --insecure";
+        server::listeners(
             &self.listen,
             "127.0.0.1:10809",
             is_private.then_some(expected),
@@ -106,7 +99,7 @@ impl Args {
     }
 }
 
-/// Certificates cannot be used.
+/// Converts an error of certificates.
 fn refused(error: TlsError) -> Error {
     match error {
         TlsError::Unread { path, source } => Error::Io {

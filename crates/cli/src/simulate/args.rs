@@ -1,61 +1,54 @@
 //! The arguments of `diskarm simulate`.
 
 use std::fmt::Write;
-use std::ops::RangeInclusive;
 
 use clap::ValueEnum;
-use diskarm_core::text::quantity;
 use diskarm_core::units::Span;
 use diskarm_core::workload::{Arrivals, GeneratorInfo, Places, Sizes};
 
-use crate::drive_arg::{self, Changes};
+use crate::args::{self, Changes};
+use crate::args::{positive_time, rate, share, time, whole};
 use crate::plot;
-use crate::trace::adapt::{Fitting, Part};
-use crate::trace::input::Reading;
+use crate::trace::input::{Fitting, Reading, TracePart};
 use diskarm_results::prose;
 
 /// Simulate one drive under one workload and one host policy
 ///
 /// Prints response and service times, utilisation, queue and throughput. The same inputs give
-/// the same figures, to the bit; only wall-clock times differ.
+/// the same results, to the bit; only wall-clock times differ.
 #[derive(clap::Args)]
-#[command(override_usage = USAGE, after_long_help = FIGURES)]
+#[command(override_usage = USAGE, after_long_help = METRICS)]
 pub struct Args {
     /// Scheduling policy; `diskarm policies` lists them
-    #[arg(long, display_order = BEHIND_DRIVE)]
+    #[arg(long, display_order = AFTER_DRIVE)]
     pub policy: String,
 
     /// Write a CSV row for each request, in order of completion, including the warm-up
     #[arg(long, value_name = "FILE", long_help = prose::flowing(ROWS))]
-    #[arg(conflicts_with = "replications", display_order = BESIDE_PLOT)]
+    #[arg(display_order = AFTER_WINDOW)]
     pub per_request: Option<String>,
 
     #[command(flatten)]
-    pub setting: Setting,
+    pub settings: Settings,
 }
 
-/// Where the two options stand in the help that a command adds to those of [`Setting`], which then
-/// count from 2: behind --drive, and beside --plot or --json. (Behind those of [`Setting`] they
-/// would get the heading of its last.)
-pub const BEHIND_DRIVE: usize = 2;
-const BESIDE_PLOT: usize = 12;
-pub const BESIDE_JSON: usize = 13;
+/// The positions in the help of options that a command adds to those of [`Settings`], which count
+/// from 2. (After all of these they would get the heading of the last one.)
+pub const AFTER_DRIVE: usize = 2;
+const AFTER_WINDOW: usize = 12;
+pub const AFTER_PLOT: usize = 13;
 
 /// A drive, its workload, and what to report.
 #[derive(clap::Args)]
-#[command(group(clap::ArgGroup::new("load").required(true).args(["trace", "random", "workload"])))]
-#[command(mut_group("Part", |group| group.conflicts_with_all(GENERATED)))]
-#[command(mut_group("Fitting", |group| group.conflicts_with_all(GENERATED)))]
-#[command(mut_group("Reading", |group| group.conflicts_with_all(GENERATED)))]
-pub struct Setting {
+pub struct Settings {
     /// Drive: a name from the catalogue, or a .toml file
-    #[arg(long, value_name = "NAME|FILE", long_help = drive_arg::tower_help())]
+    #[arg(long, value_name = "NAME|FILE", long_help = args::stack_help())]
     pub drive: String,
 
     #[command(flatten)]
     pub changes: Changes,
 
-    /// Whose queue the policy orders: the host's, or the drive's own
+    /// The queue that the policy orders: the host's, or the drive's own
     #[arg(long, value_name = "WHOSE", value_enum, default_value_t = Queue::Host)]
     #[arg(long_help = prose::flowing(QUEUE))]
     pub queue: Queue,
@@ -105,24 +98,24 @@ pub struct Setting {
     pub json: bool,
 
     /// Number of requests, including the warm-up [default: 100000]
-    #[arg(long, value_name = "N", conflicts_with = "trace")]
+    #[arg(long, value_name = "N")]
     #[arg(help_heading = "With --random or --workload")]
     #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(1..=u64::MAX))]
     pub requests: Option<u64>,
 
     /// Run N times, each with its own seed, on all processors
-    #[arg(long, value_name = "N", conflicts_with_all = ["trace", "window"])]
+    #[arg(long, value_name = "N")]
     #[arg(help_heading = "With --random or --workload", long_help = REPLICATIONS)]
     #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(2..=MAX_REPLICATIONS))]
     pub replications: Option<u64>,
 
     /// Request size, in sectors, B, KiB, MiB or GiB [default: "8 KiB"]
-    #[arg(long, value_name = "SIZE", conflicts_with_all = ["trace", "workload"])]
+    #[arg(long, value_name = "SIZE")]
     #[arg(help_heading = "With --random", allow_hyphen_values = true)]
     pub size: Option<String>,
 
     /// Percentage of reads, from "0 %" to "100 %" [default: two thirds]
-    #[arg(long, value_name = "PERCENT", conflicts_with_all = ["trace", "workload"])]
+    #[arg(long, value_name = "PERCENT")]
     #[arg(help_heading = "With --random", allow_hyphen_values = true, value_parser = share)]
     pub reads: Option<f64>,
 
@@ -130,34 +123,31 @@ pub struct Setting {
     /// [default: "31.2 ms", unless --rate or --outstanding is given]
     #[arg(long, value_name = "TIME", value_parser = positive_time, allow_hyphen_values = true)]
     #[arg(help_heading = "With --random")]
-    #[arg(conflicts_with_all = ["rate", "outstanding", "trace", "workload"])]
     pub interarrival: Option<Span>,
 
     /// Open: Poisson arrivals at this mean rate, such as 32/s
     #[arg(long, value_name = "RATE", value_parser = rate, allow_hyphen_values = true)]
     #[arg(help_heading = "With --random")]
-    #[arg(conflicts_with_all = ["outstanding", "trace", "workload"])]
     pub rate: Option<Span>,
 
     /// Closed: N clients, each of which issues a request when its previous one completes
-    #[arg(long, value_name = "N", conflicts_with = "workload")]
+    #[arg(long, value_name = "N")]
     #[arg(help_heading = "With --random or --trace")]
     #[arg(allow_negative_numbers = true, value_parser = whole::<u32>(1..=10_000_000))]
     pub outstanding: Option<u32>,
 
     /// Closed: think time between a completion and the next request [default: "0 ms"]
-    #[arg(long, value_name = "TIME", requires = "outstanding", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     #[arg(help_heading = "With --random or --trace", allow_hyphen_values = true)]
     pub think: Option<Span>,
 
-    /// When to issue the requests of a trace, without --outstanding
+    /// Issue times of the requests of a trace, without --outstanding
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Replay::Traced)]
     #[arg(help_heading = "With --trace")]
-    #[arg(conflicts_with_all = ["random", "workload", "outstanding"])]
     pub replay: Replay,
 
     #[command(flatten, next_help_heading = "With --trace")]
-    pub part: Part,
+    pub part: TracePart,
 
     #[command(flatten, next_help_heading = "With --trace")]
     pub fitting: Fitting,
@@ -166,7 +156,7 @@ pub struct Setting {
     pub reading: Reading,
 }
 
-/// Whose queue a policy orders.
+/// The queue that a policy orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Queue {
     /// The host's, in front of the drive
@@ -175,7 +165,7 @@ pub enum Queue {
     Drive,
 }
 
-/// How a trace is replayed.
+/// The way a trace is replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Replay {
     /// At the recorded arrivals; if there are none, one at a time with the measured pauses
@@ -184,15 +174,11 @@ pub enum Replay {
     Pauses,
 }
 
-/// Flags that generate requests, which conflict with the flags of a trace. (That these require
-/// `--trace` is not enough: clap waives a requirement that conflicts with a flag given.)
-const GENERATED: [&str; 2] = ["random", "workload"];
-
-/// The line that clap generates is wider than a terminal.
+/// The usage line that clap generates is wider than a terminal.
 const USAGE: &str = "diskarm simulate [OPTIONS] --drive <NAME|FILE> --policy <POLICY>\n       \
                      <--trace <FILE>...|--random|--workload <TEXT|FILE>>";
 
-/// The syntax of workload expressions, from the tables of generators.
+/// Returns the syntax of workload expressions, from the tables of generators.
 fn workload_help() -> String {
     let mut text = String::from(
         "Requests from a workload expression, or from a file whose name ends in .toml:\n\n  \
@@ -222,13 +208,12 @@ fn workload_help() -> String {
 
 /// The help of `--queue`.
 const QUEUE: &str = "\
-Whose queue the policy orders: the host's, in front of the drive, or the drive's own.\n\n\
+The queue that the policy orders: the host's, in front of the drive, or the drive's own.\n\n\
 A drive with a queue of its own (queue.depth above 1: NCQ of SATA drives, tagged queueing of SCSI \
 drives) takes that many requests at once and orders them itself. The host's queue then holds only \
-what the drive has no room for, so that its policy often has nothing to choose from. With \
---queue drive the policy is that of the drive's queue, and the host hands requests over in \
-order of arrival. With --set queue.depth=1 the drive takes one at a time, and all is up to the \
-host";
+requests that the drive has no room for, so its policy often has nothing to choose from. With \
+--queue drive the policy orders the drive's queue, and the host passes requests on in order of \
+arrival. With --set queue.depth=1 the drive takes one request at a time, and the host decides";
 
 /// The help of `--merge`.
 const MERGE: &str = "\
@@ -277,8 +262,8 @@ number of the stream, from 0. A file that the command reads is refused; - is sta
 results then go to standard error";
 
 /// The end of `--help`.
-const FIGURES: &str = "\
-Figures (keys of --json):
+const METRICS: &str = "\
+Metrics (keys of --json):
   requests             requests counted
   simulated_s          simulated time, from the first arrival (or the end of the warm-up) to the
                        last completion; with several replications, the sum
@@ -334,8 +319,8 @@ Figures (keys of --json):
                        null for one run
   flushes, recovered, failed
                        flushes; reads and writes that succeeded after retries; requests that did not
-                       succeed, which are in no other figure but utilisation and queue; each only
-                       where there were any
+                       succeed, which no metric includes except utilisation and queue; each only
+                       if there were any
   merge_max_sectors    with --merge, sectors of the largest merged command; null without
   drive, policy, policy_in, workload, seed, version
                        what is needed to repeat the run; policy_in only with --queue drive; seed is
@@ -345,42 +330,4 @@ Figures (keys of --json):
 
 Saturation: with open arrivals (all but --outstanding, closed workloads and traces without arrivals)
 and a throughput below 99 % of the arrival rate, the queue grows without limit, and the means grow
-with the length of the run. A note below the table says so; --json has none.";
-
-/// Parses a whole number within `range`, which must fit in `T`.
-pub fn whole<T: TryFrom<u64>>(
-    range: RangeInclusive<u64>,
-) -> impl Fn(&str) -> Result<T, String> + Clone {
-    move |text| {
-        let number = quantity::count(text).filter(|number| range.contains(number));
-        number.and_then(|n| T::try_from(n).ok()).ok_or_else(|| {
-            let (first, last) = (range.start(), range.end());
-            let is_too_long = text.bytes().all(|byte| byte.is_ascii_digit());
-            if *last == u64::MAX && !(is_too_long && text.len() > 1) {
-                format!("expected a whole number of {first} or more")
-            } else {
-                format!("expected a whole number from {first} to {last}")
-            }
-        })
-    }
-}
-
-pub fn time(text: &str) -> Result<Span, &'static str> {
-    let span = quantity::span(text).filter(|span| *span >= Span::ZERO);
-    span.ok_or("expected a time from 0 to an hour with its unit, such as \"5 ms\"")
-}
-
-fn positive_time(text: &str) -> Result<Span, &'static str> {
-    let span = quantity::span(text).filter(|span| *span > Span::ZERO);
-    span.ok_or("expected a time above 0, up to an hour, with its unit, such as \"31.2 ms\"")
-}
-
-pub fn rate(text: &str) -> Result<Span, &'static str> {
-    quantity::interval(text)
-        .ok_or("expected a rate from one per hour to 1000000000/s, such as \"32/s\"")
-}
-
-pub fn share(text: &str) -> Result<f64, &'static str> {
-    let share = quantity::typed_fraction(text).filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or("expected a percentage from 0 % to 100 %, with its sign, such as \"67 %\"")
-}
+with the length of the run. A note below the table reports it; --json has none.";

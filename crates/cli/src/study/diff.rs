@@ -45,7 +45,6 @@ struct Claim {
     ours: String,
 }
 
-/// Prints how B differs from A.
 pub fn run(args: &Diff) -> Result<(), Error> {
     let (before, after) = (read(&args.before)?, read(&args.after)?);
     let mut text = String::new();
@@ -60,8 +59,8 @@ pub fn run(args: &Diff) -> Result<(), Error> {
     let pairs: Vec<(&Cell, &Cell)> = pairs.collect();
     if pairs.is_empty() && before.title != after.title {
         let message = format!(
-            "B: found {:?}, expected other results of {:?}: they have no cell in common",
-            after.title, before.title
+            "A and B have no cell in common: they are results of {:?} and {:?}",
+            before.title, after.title
         );
         return Err(Error::Usage(message));
     }
@@ -77,16 +76,16 @@ pub fn run(args: &Diff) -> Result<(), Error> {
         text += &format!("; {} with other inputs", counted(others, "cell"));
     }
     text.push('\n');
-    let is_as_before = text.len();
+    let unchanged_length = text.len();
     for (before, after) in &pairs {
         if before.saturated != after.saturated {
             let only = if after.saturated { "B" } else { "A" };
-            text += &format!("  saturated in {only} only: {}\n", before.place());
+            text += &format!("  saturated in {only} only: {}\n", before.position());
         }
     }
     text += &metrics(&pairs);
     text += &verdicts(&before.claims, &after.claims);
-    let is_same = text.len() == is_as_before && before.cells.len() == after.cells.len();
+    let is_same = text.len() == unchanged_length && before.cells.len() == after.cells.len();
     if is_same && pairs.len() == after.cells.len() {
         text += "all numbers and verdicts are equal\n";
         return output::print(&text);
@@ -100,10 +99,11 @@ fn read(folder: &Path) -> Result<Results, Error> {
     let name = path.display().to_string();
     let text = match std::fs::read_to_string(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let found = folder.display();
-            let expected = "a folder with the results of a study, such as results/NAME";
-            let message = format!("{found}: found no results.json in it, expected {expected}");
-            return Err(Error::Usage(message));
+            return Err(Error::Usage(format!(
+                "{} has no results.json: give a folder with the results of a study, such as \
+                 results/NAME",
+                folder.display()
+            )));
         }
         text => text.map_err(|source| Error::Io {
             doing: "read",
@@ -111,15 +111,13 @@ fn read(folder: &Path) -> Result<Results, Error> {
             source,
         })?,
     };
-    serde_json::from_str(&text).map_err(|error| {
-        let expected = format!("the results of a study ({error})");
-        Error::Usage(format!("{name}: found something else, expected {expected}"))
-    })
+    serde_json::from_str(&text)
+        .map_err(|error| Error::Usage(format!("{name} has no valid results of a study: {error}")))
 }
 
 impl Cell {
-    /// Its values of the axes: `policy = sptf, rate = 40`.
-    fn place(&self) -> String {
+    /// Formats its values of the axes: `policy = sptf, rate = 40`.
+    fn position(&self) -> String {
         let value = |value: &Value| match (value, value.as_f64()) {
             (Value::String(text), _) => text.clone(),
             (_, Some(number)) => number.to_string(),
@@ -130,15 +128,15 @@ impl Cell {
         values.collect::<Vec<_>>().join(", ")
     }
 
-    /// The mean of `metric` and half its interval, which is 0 if it is unknown.
-    fn figure(&self, metric: &str) -> Option<(f64, f64)> {
+    /// Returns the mean of `metric` and half of its interval, 0 if that is unknown.
+    fn metric(&self, metric: &str) -> Option<(f64, f64)> {
         let figure = self.figures.get(metric)?;
         let half = figure["half_width"].as_f64().unwrap_or(0.0);
         Some((figure["mean"].as_f64()?, half))
     }
 }
 
-/// A line for each metric that differs in some cell, with the largest change relative to A.
+/// Formats a line for each metric that differs in some cell, with the largest change relative to A.
 fn metrics(pairs: &[(&Cell, &Cell)]) -> String {
     let mut names: Vec<&str> = Vec::new();
     for (before, _) in pairs {
@@ -149,7 +147,7 @@ fn metrics(pairs: &[(&Cell, &Cell)]) -> String {
     let mut text = String::new();
     for metric in names {
         let values = pairs.iter().filter_map(|(before, after)| {
-            let (a, b) = (before.figure(metric)?, after.figure(metric)?);
+            let (a, b) = (before.metric(metric)?, after.metric(metric)?);
             (a.0 != b.0).then_some((before, a, b))
         });
         let values: Vec<_> = values.collect();
@@ -171,18 +169,19 @@ fn metrics(pairs: &[(&Cell, &Cell)]) -> String {
         let beyond = values
             .iter()
             .filter(|(_, a, b)| (b.0 - a.0).abs() > a.1.hypot(b.1));
-        let change = match a.0 == 0.0 {
-            true => format!("from 0 to {}", b.0),
-            false => format!("{:+.2} %", 100.0 * relative(a.0, b.0)),
+        let change = if a.0 == 0.0 {
+            format!("from 0 to {}", b.0)
+        } else {
+            format!("{:+.2} %", 100.0 * relative(a.0, b.0))
         };
         let (cells, beyond) = (values.len(), beyond.count());
-        let place = cell.place();
-        text += &format!("  {metric:<26}{cells:>8}{beyond:>12}  {change}: {place}\n");
+        let position = cell.position();
+        text += &format!("  {metric:<26}{cells:>8}{beyond:>12}  {change}: {position}\n");
     }
     text
 }
 
-/// The claims whose verdicts differ.
+/// Formats the claims whose verdicts differ.
 fn verdicts(before: &[Claim], after: &[Claim]) -> String {
     let mut text = String::new();
     for claim in after {

@@ -17,20 +17,19 @@ pub struct Args {
 }
 
 #[derive(Serialize)]
-struct Entry {
+struct StudyRow {
     name: &'static str,
     title: String,
     source: String,
     cells: usize,
-    /// Of its short form, if it has one.
+    /// The cells of the short form.
     quick_cells: Option<usize>,
     claims: usize,
     takes_traces: bool,
 }
 
-/// Lists the studies that come with the program.
 pub fn run(args: &Args) -> Result<(), Error> {
-    let entries: Vec<Entry> = STUDIES.iter().map(entry).collect::<Result<_, Error>>()?;
+    let entries: Vec<StudyRow> = STUDIES.iter().map(entry).collect::<Result<_, Error>>()?;
     if args.json {
         return output::print_json(&entries);
     }
@@ -38,7 +37,7 @@ pub fn run(args: &Args) -> Result<(), Error> {
     let indent = names.max().unwrap_or(0) + 2;
     let mut text = String::new();
     for entry in &entries {
-        let Entry { cells, claims, .. } = entry;
+        let StudyRow { cells, claims, .. } = entry;
         let trace = if entry.takes_traces {
             ", needs --trace"
         } else {
@@ -57,18 +56,19 @@ pub fn run(args: &Args) -> Result<(), Error> {
     output::print(&text)
 }
 
-fn entry(entry: &diskarm_study::studies::Entry) -> Result<Entry, Error> {
+fn entry(entry: &diskarm_study::studies::Entry) -> Result<StudyRow, Error> {
     let takes_traces = entry.takes_traces();
     let read = |quick| {
-        let traces = match takes_traces {
-            true => vec!["one".to_owned()],
-            false => Vec::new(),
+        let traces = if takes_traces {
+            vec!["one".to_owned()]
+        } else {
+            Vec::new()
         };
         entry.read(StudyOptions { quick, traces })
     };
     let study = read(false)?;
     let short = entry.has_short_form().then(|| read(true)).transpose()?;
-    Ok(Entry {
+    Ok(StudyRow {
         name: entry.name,
         cells: study.cells.len(),
         quick_cells: short.map(|short| short.cells.len()),

@@ -1,22 +1,30 @@
 //! `diskarm study run`, `check` and `report`.
 
 use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::{Command, Stdio, exit};
 use std::slice;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use diskarm_results::output_file::Files;
+use diskarm_results::prose;
 use diskarm_study::verdicts::{Shown, counted};
-use diskarm_study::{Count, Folder, Results, Runner, Store, Study, StudyError};
+use diskarm_study::{
+    Count, Folder, Judged, JudgedClaim, Results, Runner, Store, Study, StudyError, Verdict,
+};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Chosen, claims, interrupted, open};
-use crate::error::Error;
+use super::selection::Selection;
+use crate::error::{Error, INTERRUPTED};
 use crate::output;
+use crate::output::{Look, on_output};
 use crate::progress::Progress;
 
 #[derive(clap::Args)]
 pub struct Run {
-    /// A study that comes with the program, or a file that ends in .toml
+    /// A built-in study, or a file that ends in .toml
     #[arg(value_name = "NAME|FILE")]
     study: String,
 
@@ -25,22 +33,22 @@ pub struct Run {
     open: bool,
 
     #[command(flatten)]
-    chosen: Chosen,
+    selection: Selection,
 }
 
 #[derive(clap::Args)]
 pub struct Check {
-    /// Studies that come with the program, or files that end in .toml
-    #[arg(value_name = "NAME|FILE", required_unless_present = "all")]
+    /// Built-in studies, or files that end in .toml
+    #[arg(value_name = "NAME|FILE")]
     studies: Vec<String>,
 
-    /// All studies that come with the program, except those that need a trace if none is given, and
-    /// those of traces of the repository where these are not
-    #[arg(long, conflicts_with = "studies")]
+    /// All built-in studies, except those that need a trace if none is given, and those of traces of
+    /// the repository if these are missing
+    #[arg(long)]
     all: bool,
 
     #[command(flatten)]
-    chosen: Chosen,
+    selection: Selection,
 
     /// Print JSON
     #[arg(long)]
@@ -49,59 +57,70 @@ pub struct Check {
 
 #[derive(clap::Args)]
 pub struct Report {
-    /// A study that comes with the program, or a file that ends in .toml
+    /// A built-in study, or a file that ends in .toml
     #[arg(value_name = "NAME|FILE")]
     study: String,
 
     #[command(flatten)]
-    chosen: Chosen,
+    selection: Selection,
 }
 
-/// Simulates what is missing; writes results and report.
+/// Simulates missing cells; writes results and report.
 pub fn run(args: &Run) -> Result<(), Error> {
-    let study = args.chosen.study(&args.study)?;
+    let study = args.selection.study(&args.study)?;
     let runner = Runner::new(&study)?;
-    let folder = folder(&runner, &study, &args.chosen, slice::from_ref(&args.study))?;
-    let (results, _store) = simulated(&runner, &study, &folder, &args.chosen)?;
-    written(&study, &results, &folder)?;
+    let folder = folder(
+        &runner,
+        &study,
+        &args.selection,
+        slice::from_ref(&args.study),
+    )?;
+    let (results, _store) = simulate(&runner, &study, &folder, &args.selection)?;
+    write_results(&study, &results, &folder)?;
     if args.open {
-        open::page(&folder.path().join("report.html"));
+        open_page(&folder.path().join("report.html"));
     }
     Ok(())
 }
 
 /// Writes results and report from stored runs.
 pub fn report(args: &Report) -> Result<(), Error> {
-    let study = args.chosen.study(&args.study)?;
-    let path = args.chosen.folder(&study);
+    let study = args.selection.study(&args.study)?;
+    let path = args.selection.folder(&study);
     let lacks = || {
-        let expected = "results of all cells there (`diskarm study run` simulates what is missing)";
-        Error::flag("--output", path.display().to_string(), expected)
+        Error::Usage(format!(
+            "{} lacks results of some cells: `diskarm study run` simulates them",
+            path.display()
+        ))
     };
     if !path.is_dir() {
         return Err(lacks());
     }
     let runner = Runner::new(&study)?;
-    let folder = folder(&runner, &study, &args.chosen, slice::from_ref(&args.study))?;
-    let mut store = opened(&folder)?;
+    let folder = folder(
+        &runner,
+        &study,
+        &args.selection,
+        slice::from_ref(&args.study),
+    )?;
+    let mut store = open_store(&folder)?;
     let results = runner.stored(&mut store)?.ok_or_else(lacks)?;
-    written(&study, &results, &folder)
+    write_results(&study, &results, &folder)
 }
 
-/// Simulates what is missing and checks the claims.
+/// Simulates missing cells and checks the claims.
 pub fn check(args: &Check) -> Result<(), Error> {
-    let studies = match args.all {
-        true => args.chosen.all()?,
-        false => {
-            let studies = args.studies.iter().map(|name| args.chosen.study(name));
-            studies.collect::<Result<_, _>>()?
-        }
+    let studies = if args.all {
+        args.selection.all()?
+    } else {
+        let studies = args.studies.iter().map(|name| args.selection.study(name));
+        studies.collect::<Result<_, _>>()?
     };
     let (mut text, mut out, mut fails) = (String::new(), Vec::new(), 0);
     for study in &studies {
         let runner = Runner::new(study)?;
-        let folder = folder(&runner, study, &args.chosen, &args.studies)?;
-        let (results, _store) = simulated(&runner, study, &folder, &args.chosen)?;
+        let folder = folder(&runner, study, &args.selection, &args.studies)?;
+        let (results, _store) = simulate(&runner, study, &folder, &args.selection)?;
         let claims = study.judge(&results);
         let count = Count::of(&claims);
         fails += count.unexplained();
@@ -114,11 +133,12 @@ pub fn check(args: &Check) -> Result<(), Error> {
             continue;
         }
         text += &format!("{}: {}\n", study.name, count.text());
-        claims.iter().for_each(|claim| text += &claims::text(claim));
+        claims.iter().for_each(|claim| text += &claim_text(claim));
     }
-    match args.json {
-        true => output::print_json(&out)?,
-        false => output::print(&text)?,
+    if args.json {
+        output::print_json(&out)?;
+    } else {
+        output::print(&text)?;
     }
     match fails {
         0 => Ok(()),
@@ -134,56 +154,56 @@ struct Checked {
     claims: Value,
 }
 
-/// The folder for the results of a study, when the command reads the studies called `names`.
+/// Returns the folder for the results of a study; `names` are the inputs of the command.
 fn folder(
     runner: &Runner<'_>,
     study: &Study,
-    chosen: &Chosen,
+    selection: &Selection,
     names: &[String],
 ) -> Result<Folder, Error> {
     let reading = |files: Files, name: &String| files.reading("STUDY", name);
     let inputs = names.iter().fold(runner.inputs(), reading);
-    Ok(Folder::new(&chosen.folder(study), "--output", inputs)?)
+    Ok(Folder::new(&selection.folder(study), "--output", inputs)?)
 }
 
-/// Opens the runs in `folder`; warns about those that do not count.
-fn opened(folder: &Folder) -> Result<Store, Error> {
+/// Opens the runs in `folder`; warns about those that cannot be used.
+fn open_store(folder: &Folder) -> Result<Store, Error> {
     let store = Store::open(folder)?;
     let (place, foreign) = (folder.path().display(), store.foreign_count());
     if foreign > 0 {
         let runs = counted(foreign, "run");
-        output::warn(&[format!("{place}: {runs} of another build, made again")]);
+        output::print_notes(&[format!("{place}: {runs} of another build, simulated again")]);
     }
-    output::doubt(store.damage().as_slice());
+    output::print_warnings(store.damage().as_slice());
     Ok(store)
 }
 
-/// Simulates what is missing. No other process writes to the folder while the store is open.
-fn simulated<'s>(
+/// Simulates missing cells. No other process writes to the folder while the store is open.
+fn simulate<'s>(
     runner: &Runner<'s>,
     study: &'s Study,
     folder: &Folder,
-    chosen: &Chosen,
+    selection: &Selection,
 ) -> Result<(Results<'s>, Store), Error> {
-    let mut store = opened(folder)?;
+    let mut store = open_store(folder)?;
     let progress = Progress::new(Some(study.cells.len() as u64));
-    interrupted::watch(study.cells.len(), folder.path());
-    let results = runner.run(&mut store, chosen.threads(), &mut |done| {
-        progress.at(done as u64);
-        interrupted::at(done);
+    report_on_interrupt(study.cells.len(), folder.path());
+    let results = runner.run(&mut store, selection.threads(), &mut |done| {
+        progress.set(done as u64);
+        record_progress(done);
         ControlFlow::Continue(())
     });
-    // Nothing stops it.
+    // The callback never stops it.
     let results = results?.ok_or(StudyError::Stopped)?;
     Ok((results, store))
 }
 
 /// Writes results and report, and prints a summary with their paths.
-fn written(study: &Study, results: &Results<'_>, folder: &Folder) -> Result<(), Error> {
+fn write_results(study: &Study, results: &Results<'_>, folder: &Folder) -> Result<(), Error> {
     if let Some(title) = study.replaces(folder.path()) {
         let place = folder.path().display();
-        let note = format!("{place}: had results of another study, {title:?}; its runs stay");
-        output::warn(&[note]);
+        let note = format!("{place}: had results of another study, {title:?}, whose runs are kept");
+        output::print_notes(&[note]);
     }
     // Made first, because it may fail.
     let report = diskarm_study::Report::of(study, results)?;
@@ -207,11 +227,99 @@ fn written(study: &Study, results: &Results<'_>, folder: &Folder) -> Result<(), 
     text += &format!("\n  {}\n", Count::of(&claims).text());
     for claim in &claims {
         if Shown::of(claim).is_unexplained() {
-            text += &claims::text(claim);
+            text += &claim_text(claim);
         }
     }
     let path = |name: &str| folder.path().join(name).display().to_string();
     text += &format!("  results  {}\n", path("results.csv"));
     text += &format!("  report   {}\n", path("report.html"));
     output::print(&text)
+}
+
+/// The width of the column of verdicts.
+const INDENT: usize = 16;
+
+/// Formats a claim and its verdict.
+fn claim_text(judged_claim: &JudgedClaim<'_>) -> String {
+    let JudgedClaim { claim, judged } = judged_claim;
+    let Judged { verdict, ours, .. } = judged;
+    let says = prose::labelled(&format!("  {verdict}"), &claim.says, INDENT);
+    let look = match verdict {
+        Verdict::Holds => Look::Good,
+        _ if Shown::of(judged_claim).is_unexplained() => Look::Bad,
+        _ => Look::Doubtful,
+    };
+    let word = verdict.to_string();
+    let mut text = says.replacen(&word, &on_output(&word, look), 1);
+    let ours_are = if judged_claim.is_of_ratios() {
+        "ours, as a ratio,"
+    } else {
+        "ours"
+    };
+    let numbers = format!(
+        "theirs {}; {ours_are} {ours} ({}{})",
+        claim.theirs,
+        claim.source,
+        claim.remarks()
+    );
+    text += &prose::wrapped(&numbers, INDENT);
+    if let Some(reason) = judged_claim.reason() {
+        text += &prose::wrapped(&format!("why: {reason}"), INDENT);
+    }
+    text
+}
+
+// A process has one handler; these hold the progress that it prints.
+static DONE: AtomicUsize = AtomicUsize::new(0);
+static CELLS: AtomicUsize = AtomicUsize::new(0);
+static HAS_RESULTS: AtomicBool = AtomicBool::new(false);
+
+/// Makes Ctrl-C print the number of finished cells, and whether `folder` has results of an earlier
+/// run. It ends the program without waiting for running cells: the store stays valid.
+fn report_on_interrupt(cells: usize, folder: &Path) {
+    static ONCE: Once = Once::new();
+    HAS_RESULTS.store(folder.join("results.json").is_file(), Ordering::Relaxed);
+    DONE.store(0, Ordering::Relaxed);
+    CELLS.store(cells, Ordering::Relaxed);
+    ONCE.call_once(|| {
+        // Without a handler Ctrl-C still ends the program.
+        let _ = ctrlc::set_handler(|| {
+            let (done, cells) = (DONE.load(Ordering::Relaxed), CELLS.load(Ordering::Relaxed));
+            let cells = counted(cells, "cell");
+            eprintln!(
+                "\nstopped: {done} of {cells} are kept; run the same command again to continue"
+            );
+            if HAS_RESULTS.load(Ordering::Relaxed) {
+                eprintln!("results and report are from an earlier run");
+            }
+            exit(INTERRUPTED);
+        });
+    });
+}
+
+/// Records the number of finished cells.
+fn record_progress(done: usize) {
+    DONE.store(done, Ordering::Relaxed);
+}
+
+/// The program that opens a file with whatever the user has selection for its kind.
+const OPENER: &str = if cfg!(target_os = "macos") {
+    "open"
+} else if cfg!(windows) {
+    "explorer"
+} else {
+    "xdg-open"
+};
+
+/// Opens the page at `path`, or prints a note if that fails.
+fn open_page(path: &Path) {
+    let mut opener = Command::new(OPENER);
+    opener.arg(path).stdin(Stdio::null());
+    let opened = opener.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let why = match opened {
+        Ok(status) if status.success() || cfg!(windows) => return,
+        Ok(status) => status.to_string(),
+        Err(error) => error.to_string(),
+    };
+    output::print_notes(&[format!("--open: {OPENER} did not open the report: {why}")]);
 }

@@ -2,14 +2,12 @@
 
 use std::io::{self, Write};
 
-use clap::builder::{PossibleValue, PossibleValuesParser};
 use diskarm_results::output_file::Files;
+use diskarm_trace::Writer;
 use diskarm_trace::adapt::Notes;
-use diskarm_trace::{Writer, writable};
 use serde::Serialize;
 
-use super::adapt::Adapt;
-use super::input::{self, Input};
+use super::input::{Adapt, Input, writable_formats};
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
@@ -32,28 +30,20 @@ pub struct Args {
     out: String,
 
     /// Format to write
-    #[arg(long, value_name = "FORMAT", value_parser = formats())]
+    #[arg(long, value_name = "FORMAT", value_parser = writable_formats())]
     to: String,
 
     #[command(flatten)]
     adapt: Adapt,
 
-    /// Print JSON: one object that says what was written (not with OUT -)
+    /// Print JSON: one object that describes the written trace (not with OUT -)
     #[arg(long)]
     json: bool,
 }
 
-/// The formats that can be written, as values of a flag.
-pub fn formats() -> PossibleValuesParser {
-    let value = |(entry, _): (&diskarm_trace::FormatEntry, _)| {
-        PossibleValue::new(entry.info.name).help(entry.info.summary)
-    };
-    PossibleValuesParser::new(writable().map(value).chain(input::missing()))
-}
-
 /// A summary of what was written; the names are those of the JSON.
 #[derive(Serialize)]
-struct Written {
+struct ConvertedTrace {
     file: String,
     format: String,
     requests: u64,
@@ -63,26 +53,26 @@ struct Written {
 /// The number of records between two readings of the clock.
 const STRIDE: u64 = 1 << 16;
 
-/// Converts, and prints what was written.
 pub fn run(args: Args) -> Result<(), Error> {
     if args.out == "-" {
         if args.json {
-            return Err(Error::flag("--json", "with OUT -", "an OUT that is a file"));
+            let message = "`--json` needs an OUT that is a file: standard output has the trace";
+            return Err(Error::Usage(message.to_owned()));
         }
         // It is not an error if the reader stops early, as for everything printed.
         return match copy(&args, io::stdout().lock(), "standard output") {
             Err(Error::Trace(error)) if is_broken_pipe(&error) => Ok(()),
-            done => done.map(|written| output::warn(&written.notes)),
+            done => done.map(|written| output::print_notes(&written.notes)),
         };
     }
     let mut files = Files::default().reading_trace("FILE", args.input.file());
-    let part = files.output("OUT", &args.out)?.begin()?;
+    let part = files.output("OUT", &args.out)?.create()?;
     let written = copy(&args, part.file(), &args.out)?;
     part.finish()?;
     if args.json {
         return output::print_json(&written);
     }
-    let Written {
+    let ConvertedTrace {
         file,
         format,
         requests,
@@ -101,25 +91,25 @@ fn is_broken_pipe(error: &diskarm_trace::TraceError) -> bool {
     source.is_some_and(|source| source.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Copies all records to `out`, which errors call `name`.
-fn copy(args: &Args, out: impl Write, name: &str) -> Result<Written, Error> {
+/// Copies all records to `out`, called `name` in errors.
+fn copy(args: &Args, out: impl Write, name: &str) -> Result<ConvertedTrace, Error> {
     let mut trace = args.adapt.open(&args.input)?;
     let mut writer = Writer::new(out, name, &args.to)?;
     let progress = Progress::new(None);
     for record in trace.by_ref() {
         writer.write(&record?)?;
         if writer.records_count().is_multiple_of(STRIDE) {
-            progress.at(writer.records_count());
+            progress.set(writer.records_count());
         }
     }
     let requests = writer.records_count();
     if requests == 0 {
         let expected = "a trace with requests of --device, and from --from to --until";
-        return Err(Error::flag("FILE", args.input.file(), expected));
+        return Err(Error::option("FILE", args.input.file(), expected));
     }
     let mut notes = trace.notes();
     notes.extend(writer.finish()?);
-    Ok(Written {
+    Ok(ConvertedTrace {
         file: name.to_owned(),
         format: args.to.clone(),
         requests,

@@ -6,9 +6,9 @@ use diskarm_trace::Record;
 use serde::Serialize;
 
 use super::input::Input;
+use crate::args::whole;
 use crate::error::Error;
 use crate::output;
-use crate::simulate::args::whole;
 
 /// Print the first records of a trace, whatever its format
 ///
@@ -32,7 +32,7 @@ pub struct Args {
 
 /// One record; the names are those of the JSON.
 #[derive(Serialize)]
-struct Row {
+struct RecordRow {
     place: String,
     arrival_ms: Option<f64>,
     device: u32,
@@ -45,8 +45,8 @@ struct Row {
     queue: Option<u32>,
 }
 
-impl Row {
-    fn of(record: &Record) -> Self {
+impl RecordRow {
+    fn new(record: &Record) -> Self {
         Self {
             place: record.location.to_string(),
             arrival_ms: record.arrival.map(|arrival| arrival.as_ns() as f64 / 1e6),
@@ -62,13 +62,12 @@ impl Row {
     }
 }
 
-/// Prints them.
 pub fn run(args: Args) -> Result<(), Error> {
     let mut trace = args.input.open()?;
-    let rows: Result<Vec<Row>, _> = trace
+    let rows: Result<Vec<RecordRow>, _> = trace
         .by_ref()
         .take(args.requests as usize)
-        .map(|record| record.map(|record| Row::of(&record)))
+        .map(|record| record.map(|record| RecordRow::new(&record)))
         .collect();
     let rows = rows?;
     if args.json {
@@ -76,14 +75,14 @@ pub fn run(args: Args) -> Result<(), Error> {
     } else {
         output::print(&table(&rows))?;
     }
-    output::warn(&trace.notes());
+    output::print_notes(&trace.notes());
     Ok(())
 }
 
-/// Columns as wide as their content, without those that are empty.
-fn table(rows: &[Row]) -> String {
+/// Formats columns as wide as their content, without empty ones.
+fn table(rows: &[RecordRow]) -> String {
     let time = |ms: Option<f64>| ms.map_or("-".to_owned(), |ms| format!("{ms:.6}"));
-    let column = |name: &str, cell: &dyn Fn(&Row) -> String| -> Vec<String> {
+    let column = |name: &str, cell: &dyn Fn(&RecordRow) -> String| -> Vec<String> {
         let cells = rows.iter().map(cell);
         std::iter::once(name.to_owned()).chain(cells).collect()
     };

@@ -1,17 +1,16 @@
-//! `diskarm trace info`: the figures about a trace that the papers' tables have.
+//! `diskarm trace info`: a summary of a trace.
 
 use std::fmt::Write;
 
 use diskarm_core::units::{Bytes, Span};
+use diskarm_results::prose;
 use diskarm_trace::{Reader, Summary};
 use serde::Serialize;
 
-use super::chart::{self, COLUMNS};
 use super::input::Input;
 use crate::error::Error;
 use crate::output;
 use crate::progress::Progress;
-use diskarm_results::prose;
 
 /// Summarise a trace
 ///
@@ -29,9 +28,9 @@ pub struct Args {
     json: bool,
 }
 
-/// Everything that is printed; the names are those of the JSON.
+/// The results; the names are those of the JSON.
 #[derive(Serialize)]
-struct Figures {
+struct TraceSummary {
     file: String,
     format: &'static str,
     /// The first record's time on the format's own clock, in nanoseconds, if times are relative to
@@ -88,7 +87,6 @@ struct Device {
 /// The number of records between two readings of the clock.
 const STRIDE: u64 = 1 << 16;
 
-/// Reads the trace and prints its figures.
 pub fn run(args: Args) -> Result<(), Error> {
     let mut trace = args.input.open()?;
     let mut summary = Summary::default();
@@ -96,19 +94,19 @@ pub fn run(args: Args) -> Result<(), Error> {
     for record in trace.by_ref() {
         summary.record(&record?);
         if summary.requests_count.is_multiple_of(STRIDE) {
-            progress.at(summary.requests_count);
+            progress.set(summary.requests_count);
         }
     }
     drop(progress);
-    let figures = Figures::of(&summary, &trace);
+    let results = TraceSummary::new(&summary, &trace);
     if args.json {
-        return output::print_json(&figures);
+        return output::print_json(&results);
     }
-    output::print(&figures.text(trace.format().summary))
+    output::print(&results.text(trace.format().summary))
 }
 
-impl Figures {
-    fn of(summary: &Summary, trace: &Reader) -> Self {
+impl TraceSummary {
+    fn new(summary: &Summary, trace: &Reader) -> Self {
         let share = |count: u64| count as f64 / summary.requests_count as f64;
         let length = summary.arrivals.map(|(first, last)| last - first);
         let mut sizes: Vec<_> = summary.sizes.iter().collect();
@@ -177,8 +175,8 @@ const DEVICES: usize = 12;
 /// The longest queue with its own line.
 const SHORT_QUEUES: usize = 4;
 
-impl Figures {
-    /// The summary as text; `summary` describes the format.
+impl TraceSummary {
+    /// Formats the results as text; `summary` describes the format.
     fn text(&self, summary: &str) -> String {
         let mut text = String::new();
         line(&mut text, "trace", &self.file);
@@ -239,7 +237,7 @@ impl Figures {
         }
     }
 
-    /// Single lengths, then ranges of doubling width.
+    /// Adds a share for each short queue, then for ranges of doubling width.
     fn queues(&self, text: &mut String) {
         let Some(counts) = &self.queue_requests else {
             return;
@@ -294,13 +292,13 @@ impl Figures {
                 "\nfirst blocks on device {} from 0 to {end}, {} blocks a column:",
                 device.number, device.interval_sectors
             );
-            *text += &chart::bars(&device.requests_by_lbn);
+            *text += &bars(&device.requests_by_lbn);
         }
     }
 }
 
 impl Arrivals {
-    /// A chart of them, with its scales.
+    /// Formats a chart with its scales.
     fn text(&self) -> String {
         let from = self.from_s;
         let end = from + self.interval_s * self.requests.len() as f64;
@@ -318,7 +316,7 @@ impl Arrivals {
         };
         let first = from * scale;
         let window = if shown - first < 0.1 {
-            // In so few of the thousandths that are printed, its end would not tell its length.
+            // Printed with three decimals, the end would not show the length.
             let (length, of_length) = brief(end - from);
             format!("in {length:.3} {of_length} from {first:.3} {unit} on")
         } else {
@@ -327,15 +325,11 @@ impl Arrivals {
         let title = format!(
             "arrivals {window}, {column:.6} {of_column} a column, up to {rate:.3} requests/s:"
         );
-        format!(
-            "\n{}{}",
-            prose::wrapped(&title, 0),
-            chart::bars(&self.requests)
-        )
+        format!("\n{}{}", prose::wrapped(&title, 0), bars(&self.requests))
     }
 }
 
-/// A time in the unit that people use for it, from nanoseconds on.
+/// Converts a time to the unit that people use for it, from nanoseconds up.
 fn brief(seconds: f64) -> (f64, &'static str) {
     match seconds {
         0.0 => (0.0, "s"),
@@ -346,11 +340,46 @@ fn brief(seconds: f64) -> (f64, &'static str) {
     }
 }
 
-/// A value with its label, on lines of at most 80 columns.
+/// Adds a value with its label, on lines of at most 80 columns.
 fn line(text: &mut String, label: &str, value: &str) {
     *text += &prose::labelled(label, value, 13);
 }
 
 fn kib(bytes: Bytes) -> String {
     format!("{} KiB", bytes.0 as f64 / 1024.0)
+}
+
+/// The maximum number of columns of a chart.
+const COLUMNS: usize = 64;
+
+/// Lines of a chart, each of eight steps.
+const LINES: usize = 4;
+
+const STEPS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// Draws a bar for each of `counts`, the tallest as high as the chart. Every nonzero count is
+/// visible.
+fn bars(counts: &[u64]) -> String {
+    let tallest = counts.iter().copied().max().unwrap_or(0).max(1);
+    let top = (LINES * 8) as u128;
+    let height = |count: &u64| (u128::from(*count) * top).div_ceil(tallest.into()) as usize;
+    let mut text = String::new();
+    for line in (0..LINES).rev() {
+        let bar = |count| STEPS[height(count).saturating_sub(line * 8).min(8)];
+        let row: String = counts.iter().map(bar).collect();
+        text += &format!("  {}\n", row.trim_end());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tallest_fills_the_chart_and_the_least_shows() {
+        let text = bars(&[0, 1, 500, 1_000]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines, ["     █", "     █", "    ██", "   ▁██"]);
+    }
 }

@@ -116,7 +116,8 @@ fn what_cannot_be_compared() {
         "{message}"
     );
     let message = compare("fcfs", &["--trace", "-"]);
-    let expected = "--trace: found \"-\", expected a file, as every policy reads it anew";
+    let expected =
+        "`--trace -` cannot be compared: each policy reads the trace again, so give a file";
     assert_eq!(message, expected);
 }
 
@@ -362,8 +363,8 @@ fn a_run_that_is_too_short_to_tell_says_so() {
     ]);
     assert_narrow(&text);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let expected = "as fast as fcfs, by mean response; this run is too short to tell whether that \
-                    is chance";
+    let expected = "as fast as fcfs, by mean response; this run is too short to rule out \
+                    chance";
     assert!(text.ends_with(expected), "{text}");
 }
 
@@ -381,8 +382,8 @@ fn what_cannot_be_set() {
     let expected = "--set: found \"depth\", expected key=value, such as \"queue.depth=1\"";
     assert_eq!(message, expected);
     let message = refused(&["--queue=drive", "--set=queue.depth=1"]);
-    let expected = "--queue: found \"drive\", expected a drive with a queue of its own, but \
-                    sata-4tb-7200 with queue.depth = 1 takes one command at a time (--set \
-                    queue.depth=32 changes that)";
+    let expected = "`--queue drive` needs a drive with a queue of its own: sata-4tb-7200 with \
+                    queue.depth = 1 takes one command at a time (--set queue.depth=32 gives it a \
+                    queue)";
     assert_eq!(message, expected);
 }

@@ -232,12 +232,12 @@ fn an_interrupted_scan_continues_from_its_checkpoint() {
     let signals = Mutex::new(vec!["-KILL", "-INT", "-KILL"]);
     // 26 reads of 256 KiB make a whole scan, each run ends at its seventh.
     let export = Export::start("continued", Some(5000), move |read| {
-        let mut running = victim.lock().expect("nobody panicked");
+        let mut running = victim.lock().expect("no thread panicked");
         // There is none if this is a read of a run that has ended.
         if let Some(running) = running.as_mut() {
             running.reads += 1;
             if running.reads == 7
-                && let Some(signal) = signals.lock().expect("nobody panicked").pop()
+                && let Some(signal) = signals.lock().expect("no thread panicked").pop()
             {
                 let id = running.id.to_string();
                 let killed = Command::new("kill").args([signal, &id]).status();
@@ -257,9 +257,9 @@ fn an_interrupted_scan_continues_from_its_checkpoint() {
             .spawn()
             .expect("the program was built with this test");
         let id = spawned.id();
-        *running.lock().expect("nobody panicked") = Some(Running { id, reads: 0 });
+        *running.lock().expect("no thread panicked") = Some(Running { id, reads: 0 });
         let ended = spawned.wait_with_output().expect("an end");
-        *running.lock().expect("nobody panicked") = None;
+        *running.lock().expect("no thread panicked") = None;
         ended
     };
     let mut codes = Vec::new();
@@ -350,7 +350,7 @@ fn a_foreground_is_served_beside_a_scan_over_the_network() {
     target.stop();
 }
 
-/// What the server records is what the scan measures, except for the way between them.
+/// The server records what the scan measures, except for the delay between them.
 #[test]
 fn predictions_in_real_time_are_of_what_was_served() {
     let model = file_of("served.toml", SMALL);
@@ -386,7 +386,7 @@ fn predictions_in_real_time_are_of_what_was_served() {
         let of = |source: &str| rows.iter().filter(|row| row.source == source).count();
         assert_eq!(of("foreground"), 60);
         assert!(of("scan") > 0);
-        // Reads of one block come first, which tell how long the way is.
+        // Reads of one block come first and show the delay of the path.
         let confident = rows.iter().filter(|row| row.is_confident).count() as u64;
         let counted = foreground["predictions"]["requests"].as_u64();
         let counted = counted.expect("a number");
@@ -406,7 +406,7 @@ fn predictions_in_real_time_are_of_what_was_served() {
     fs::remove_file(recorded).expect("a recording");
 }
 
-/// A drive with faults tells which blocks they are at.
+/// A drive with faults reports the bad blocks.
 #[test]
 fn a_simulated_scan_names_bad_blocks() {
     let drive = file_of("faults.toml", SMALL);
@@ -435,7 +435,7 @@ fn a_simulated_scan_continues_too() {
     assert!(!fs::exists(&kept).expect("a folder"));
 }
 
-/// What has been read of one drive is neither of another nor lost.
+/// The progress of one drive is neither used for another drive nor lost.
 #[test]
 fn a_checkpoint_of_another_scan_is_left_alone() {
     let drive = file_of("other.toml", SMALL);
@@ -450,7 +450,7 @@ fn a_checkpoint_of_another_scan_is_left_alone() {
     let refused = |source: &str, why: &str| {
         let output = diskarm(&["scan", source, "--checkpoint", &kept]);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
-        let expected = format!("error: {kept}: {why}; name another file to start anew\n");
+        let expected = format!("error: {kept}: {why}; name another file to start over\n");
         assert_eq!(String::from_utf8_lossy(&output.stderr), expected);
         assert!(fs::read(&kept).expect("a checkpoint") == bytes);
     };
@@ -492,7 +492,7 @@ fn what_would_lose_something_is_refused() {
         ),
         (
             &["scan", &disk, "--requests", "5"],
-            "--requests: found \"5\", expected none without --workload",
+            "`--requests` needs `--workload` on a real device: ",
         ),
         (
             &["scan", &disk, "--in-firmware"],
@@ -500,11 +500,11 @@ fn what_would_lose_something_is_refused() {
         ),
         (
             &["scan", &sim, "--image", "x"],
-            "a simulated drive has no data",
+            "`--image` needs a real device: a simulated drive holds no data",
         ),
         (
             &["scan", "no-such-file"],
-            "expected a file or a device that is there",
+            "expected an existing file or device",
         ),
         (&["scan", "nbd://"], "nbd://HOST[:PORT][/EXPORT]"),
         (&["scan", "iscsi://host"], "iscsi://HOST[:PORT]/TARGET/LUN"),
@@ -523,7 +523,7 @@ fn what_would_lose_something_is_refused() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_said_to_be_missing() {
+fn a_missing_server_is_reported() {
     let output = diskarm(&["scan", "nbd+unix:///?socket=no-such.sock"]);
     let message = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success());

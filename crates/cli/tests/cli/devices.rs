@@ -67,7 +67,7 @@ fn failed_and_recovered_requests_are_counted() {
     let count = |key: &str| figures[key].as_u64().unwrap();
     assert_eq!(count("failed") + count("requests"), 2000);
     assert!(count("failed").abs_diff(200) < 60, "{figures}");
-    // Of those that do not fail.
+    // Only requests that succeed.
     assert!(count("recovered").abs_diff(360) < 80, "{figures}");
     assert!(!keys(&figures).contains(&"flushes"));
 }
@@ -168,7 +168,7 @@ fn lost_data_and_failures_after_the_last_request_are_noted() {
     assert_eq!(String::from_utf8(output.stderr).unwrap(), warnings);
 }
 
-/// Of two pairs, disks 0.0 and 0.1 fail within the run, and each pair has a spare.
+/// Two pairs with a spare each, in which disks 0.0 and 0.1 fail within the run.
 #[test]
 fn the_table_says_which_disks_failed_and_what_is_lost() {
     let drive = "raid10(pairs=2, failed=1@1s, failed=0@4s, rebuild=50%, drive=hp-c2247)";

@@ -72,7 +72,7 @@ fn blocks(text: &str) -> Vec<Block> {
     found
 }
 
-/// Whether the lines match `expected`.
+/// Returns true if the lines match `expected`.
 fn is_as(expected: &[&str], lines: &[&str]) -> bool {
     match expected.split_first() {
         None => lines.is_empty(),
@@ -182,7 +182,7 @@ fn block_is_wrong(block: &Block, page: &Path, folder: &Path) -> Vec<String> {
         // Read by the test of the reference itself.
         "toml" if page == Path::new("docs/specification.md") => Vec::new(),
         "python" | "text" => Vec::new(),
-        other => vec![format!("{other:?} is no kind of block that is tried")],
+        other => vec![format!("{other:?} is not a kind of block that is tested")],
     }
 }
 

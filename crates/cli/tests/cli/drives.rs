@@ -150,12 +150,12 @@ fn a_data_sheet_makes_a_drive() {
 }
 
 #[test]
-fn the_figures_without_a_default_are_needed() {
+fn values_without_a_default_are_needed() {
     for flag in (2..SHEET.len()).step_by(2) {
         let mut words = SHEET.to_vec();
         let missing = words.drain(flag..flag + 2).next().expect("a flag");
         let error = error(&words);
-        let expected = format!("{missing}: found nothing, expected a figure of the data sheet");
+        let expected = format!("give {missing} from the data sheet, such as --capacity 8TB");
         assert!(error.starts_with(&expected), "{error}");
     }
 }
@@ -186,7 +186,7 @@ fn data_sheets_that_contradict_themselves_are_refused() {
     }
 }
 
-/// What `drives new` says to somebody at a terminal, made by `script`, who types these lines.
+/// The output of `drives new` on a terminal, made by `script`, after typing these lines.
 fn asked(lines: &str) -> (String, bool) {
     let command = format!("{} drives new", env!("CARGO_BIN_EXE_diskarm"));
     let mut script = Command::new("script")

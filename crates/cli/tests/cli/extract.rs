@@ -70,7 +70,7 @@ fn what_is_written_is_a_drive() {
     };
     assert!(near("overheads.write_disconnect"), "{compared}");
     assert!(near("mechanics.write_settle"), "{compared}");
-    assert!(compared.contains("sums of overheads that can be observed: near\n"));
+    assert!(compared.contains("observable sums of overheads: near\n"));
     // Nothing else is left.
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
 
@@ -121,15 +121,15 @@ fn cylinders_with_other_numbers_make_no_difference() {
     .unwrap();
     let shown = printed(&["extract", "--compare", "hp-c2247", text(&other)]);
     let expected =
-        "layout: all 2054864 blocks at equal places; the second numbers cylinders 1 higher\n";
+        "layout: all 2054864 blocks at equal locations; the second numbers cylinders 1 higher\n";
     assert!(shown.contains(expected), "{shown}");
     assert!(
-        shown.ends_with("\nequal within what measurements tell\n"),
+        shown.ends_with("\nequal within measurement accuracy\n"),
         "{shown}"
     );
 }
 
-/// Of the last zone, every track but its first is turned.
+/// Every track of the last zone is turned except its first.
 #[test]
 fn a_skew_is_a_difference_of_layouts() {
     let entry = diskarm_drives::find("hp-c2247").unwrap();
@@ -150,7 +150,7 @@ fn a_skew_is_a_difference_of_layouts() {
     let (first, _) = layout.zone_blocks(spec.geometry.zones.len() - 1);
     let second = first + layout.extent(first).sectors;
     let expected = format!(
-        "layout: of 2054864 blocks 0 are on other tracks; the first that is elsewhere is {}\n",
+        "layout: 0 of 2054864 blocks are on other tracks; the first difference is at block {}\n",
         second.0
     );
     assert!(shown.contains(&expected), "{shown}");
@@ -208,8 +208,8 @@ fn the_report_has_what_was_found() {
         "Seek times",
         "The buffer",
         "Zones",
-        "What is not known",
-        "What it cost",
+        "Undetermined and assumed values",
+        "Cost",
     ] {
         assert!(page.contains(&format!(">{heading}</h2>")), "{heading}");
     }
@@ -240,7 +240,7 @@ fn drives_that_are_harder_to_measure_are_measured_too() {
     printed(&["extract", url, "-o", text(&output), "--quick"]);
     let written = fs::read_to_string(&output).unwrap();
     assert!(
-        written.contains("# The ends of reads: 8 zones"),
+        written.contains("# Read completion times: 8 zones"),
         "{written}"
     );
     // Noise makes intervals wider: without it the smallest of these is a nanosecond.
@@ -269,9 +269,9 @@ fn a_run_continues_from_its_checkpoint() {
         "records": [{"name": "rotation", "outcome": {"failed": "it was Tuesday"},
                      "cost": {"commands": 7, "repeated": 0, "time": 1000}}],
         "findings": {}}"#;
-    let told = ["vendor", "product", "revision", "serial", "sectors"];
-    let told = told.map(|key| format!("{key:?}: {}, ", drive[key]));
-    let identity = format!("{{{}\"sector_size\": 512}}", told.concat());
+    let reported = ["vendor", "product", "revision", "serial", "sectors"];
+    let reported = reported.map(|key| format!("{key:?}: {}, ", drive[key]));
+    let identity = format!("{{{}\"sector_size\": 512}}", reported.concat());
     assert!(identity.contains("2054864"), "{identity}");
     let output = folder.join("found.toml");
     let partial = folder.join("found.toml.partial");
@@ -294,10 +294,10 @@ fn a_run_continues_from_its_checkpoint() {
     fs::write(&partial, other).unwrap();
     let error = refused(&arguments, 2);
     assert!(error.contains("measurements of another drive"), "{error}");
-    assert!(error.contains("remove the file to start anew"), "{error}");
+    assert!(error.contains("remove the file to start over"), "{error}");
     fs::write(&partial, simulating(&begun, "hp-c2247-5p")).unwrap();
     let error = refused(&arguments, 2);
-    let expected = "found measurements of sim:hp-c2247 as it was specified before";
+    let expected = "found measurements of sim:hp-c2247 with an earlier specification";
     assert!(error.contains(expected), "{error}");
     let thorough = simulating(&begun.replace("quick", "thorough"), "hp-c2247");
     fs::write(&partial, thorough).unwrap();
@@ -306,14 +306,14 @@ fn a_run_continues_from_its_checkpoint() {
     fs::write(&partial, "rotation = 11").unwrap();
     let error = refused(&arguments, 2);
     assert!(
-        error.contains("found.toml.partial: no checkpoint"),
+        error.contains("found.toml.partial: not a checkpoint"),
         "{error}"
     );
     // A file that is not understood is not lost.
     assert_eq!(fs::read_to_string(&partial).unwrap(), "rotation = 11");
 }
 
-/// Ctrl-C says what continues the run, and the same command does.
+/// Ctrl-C prints how to continue the run, and the same command continues it.
 #[cfg(unix)]
 #[test]
 fn an_interrupted_run_says_that_it_continues() {
@@ -340,7 +340,7 @@ fn an_interrupted_run_says_that_it_continues() {
     assert_eq!(ended.status.code(), Some(130));
     let shown = String::from_utf8(ended.stderr).unwrap();
     let expected = format!(
-        "stopped: {} has what was measured; run it again to continue\n",
+        "stopped: {} has the results so far; run the same command again to continue\n",
         partial.display()
     );
     assert!(shown.ends_with(&expected), "{shown}");
@@ -353,10 +353,7 @@ fn an_interrupted_run_says_that_it_continues() {
 fn comparisons_tell_what_differs() {
     let same = printed(&["extract", "--compare", "hp-c2247", "hp-c2247"]);
     assert_within(&same, 80);
-    assert!(
-        same.contains("equal within what measurements tell"),
-        "{same}"
-    );
+    assert!(same.contains("equal within measurement accuracy"), "{same}");
 
     let ended = diskarm(&["extract", "--compare", "hp-c2247", "hp-c2490a"]);
     assert_eq!(ended.status.code(), Some(1));
@@ -375,7 +372,7 @@ fn comparisons_tell_what_differs() {
     let changed = folder.join("changed.toml");
     let entry = diskarm_drives::find("hp-c2247").unwrap();
     let write = |from: &str, to: &str| fs::write(&changed, entry.text.replace(from, to)).unwrap();
-    // 0.01 ms are within what measurements tell, 0.1 ms are not.
+    // 0.01 ms are within the precision of measurements, 0.1 ms are not.
     write("head_switch = \"0.89 ms\"", "head_switch = \"0.90 ms\"");
     let near = json(&["extract", "--json", "--compare", "hp-c2247", text(&changed)]);
     assert_eq!(near["is_equal"], true);
@@ -441,7 +438,7 @@ fn what_cannot_be_measured_is_refused() {
     assert!(error.contains("which is read and would be lost"), "{error}");
 }
 
-/// The same specification as in a file, under the name that the drive tells.
+/// The specification is the one written to a file, under the name that the drive reports.
 #[test]
 fn a_specification_goes_to_standard_output() {
     let folder = std::env::temp_dir().join(format!("diskarm-{}-standard", std::process::id()));
@@ -466,7 +463,7 @@ fn a_specification_goes_to_standard_output() {
     let both = ["extract", "sim:hp-c2247", "-o", "-", "--report", "-"];
     let error = crate::errors::error(&both);
     assert!(
-        error.starts_with("--report: found \"-\", expected the path of a file"),
+        error.starts_with("`--report -`: standard output is already used by `--output`"),
         "{error}"
     );
     std::fs::remove_dir_all(&folder).unwrap();

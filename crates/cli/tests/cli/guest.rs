@@ -34,7 +34,7 @@ const MODULES: [&str; 10] = [
     "sg",
 ];
 
-/// What the guest runs before the commands of a test.
+/// The commands of the guest before those of a test.
 const BEGIN: &str = "\
 #!/bin/busybox sh
 /bin/busybox --install -s /bin
@@ -71,13 +71,16 @@ fn below(folder: &Path, is_wanted: &dyn Fn(&str) -> bool) -> Option<PathBuf> {
     let entries = fs::read_dir(folder).ok()?.flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     paths.sort();
-    paths.into_iter().find_map(|path| match path.is_dir() {
-        true => below(&path, is_wanted),
-        false => is_wanted(path.file_name()?.to_str()?).then_some(path),
+    paths.into_iter().find_map(|path| {
+        if path.is_dir() {
+            below(&path, is_wanted)
+        } else {
+            is_wanted(path.file_name()?.to_str()?).then_some(path)
+        }
     })
 }
 
-/// What a guest needs from the machine that it runs on.
+/// The requirements of a guest on its host.
 struct Parts {
     qemu: PathBuf,
     kernel: PathBuf,
@@ -305,12 +308,12 @@ echo END
     assert!(shown.contains(";reads;0;0;"), "{shown}");
     let served = server.stop();
     assert!(served["reads"].as_u64().unwrap() > 20, "{served}");
-    let told = Command::new("debugfs")
+    let output = Command::new("debugfs")
         .args(["-R", "cat /answer"])
         .arg(&disk)
         .output()
         .unwrap();
-    assert_eq!(told.stdout, b"hello from the guest\n");
+    assert_eq!(output.stdout, b"hello from the guest\n");
     let sums = folder.join("sums");
     let [disk, into] = [&disk, &sums].map(|path| path.to_str().unwrap());
     printed(&["scan", disk, "--checksums", into]);

@@ -16,7 +16,7 @@ const LIBISCSI: &str = "libiscsi-bin";
 /// A server at a port of this machine.
 pub struct Server {
     running: Running,
-    /// Where its first target is.
+    /// The address of its first target.
     pub uri: String,
 }
 
@@ -42,7 +42,7 @@ impl Server {
         Self { running, uri }
     }
 
-    /// Where its targets are listed.
+    /// The address of its portal.
     fn portal(&self) -> String {
         let parts: Vec<&str> = self.uri.split('/').take(3).collect();
         parts.join("/")
@@ -76,7 +76,7 @@ fn libiscsi_reads_what_targets_are() {
     };
     let portal = server.portal().replace("iscsi://", "");
     let first = "iqn.2026-01.com.example.diskarm";
-    // The last target comes first, and no size beyond what READ CAPACITY(10) can tell, 2 TiB.
+    // The last target comes first, and no size beyond what READ CAPACITY(10) can report, 2 TiB.
     let expected = [
         format!("Target:{first}:old Portal:{portal},1"),
         "Lun:0    Type:DIRECT_ACCESS (Size:1T)".to_owned(),
@@ -88,7 +88,7 @@ fn libiscsi_reads_what_targets_are() {
     let inquiry = client(LIBISCSI, &["iscsi-inq", &server.uri]).expect("installed");
     assert!(inquiry.contains("Vendor:DISKARM"), "{inquiry}");
     assert!(inquiry.contains("Product:HP-C2247"), "{inquiry}");
-    // The drive turns 5400 times a minute, and says so.
+    // The drive reports its 5400 rpm.
     let page = ["iscsi-inq", "-e", "1", "-c", "177", &server.uri];
     let page = client(LIBISCSI, &page).expect("installed");
     assert!(page.contains("5400"), "{page}");
@@ -190,7 +190,7 @@ fn only_those_connect_that_know_the_secret() {
     }
 }
 
-/// `diskarm extract` logs in as well, and finds that a plain store is no drive.
+/// `diskarm extract` logs in as well, and finds that a plain store is not a drive.
 #[test]
 fn the_initiator_reaches_the_target() {
     let server = Server::start(&["--drive", "hp-c2247", "--chap", "env", "--instant"]);
@@ -279,17 +279,18 @@ fn errors_name_the_flag() {
         String::from_utf8(output.stderr).expect("text")
     };
     let open = error(&["--listen", "0.0.0.0:0"]);
-    let expected = "expected an address of this machine alone, --chap, or --insecure\n";
+    let expected = "require --chap, or allow it with --insecure\n";
     assert!(
-        open.starts_with("error: --listen: found \"0.0.0.0:0\", ") && open.ends_with(expected),
+        open.starts_with("error: `--listen`: other machines can connect to 0.0.0.0:0; ")
+            && open.ends_with(expected),
         "{open}"
     );
     let short = secret_file_of("iscsi-chap", "initiator alice short\n");
     let open_file = file_of("iscsi-open", "initiator alice secret-of-alice\n");
-    let expected = "expected a file for its owner alone (its mode is 644, not 600)\n";
+    let expected = "must be accessible to its owner alone (its mode is 644; run chmod 600 ";
     std::fs::set_permissions(&open_file, Permissions::from_mode(0o644)).expect("a file");
     let found = error(&["--chap", &format!("file:{open_file}")]);
-    assert!(found.ends_with(expected), "{found}");
+    assert!(found.contains(expected), "{found}");
     let cases = [
         (
             error(&["--listen", "unix:socket"]),

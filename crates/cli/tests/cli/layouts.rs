@@ -74,9 +74,10 @@ fn the_barracuda_starts_the_seek_of_an_absorbed_write_first() {
     for (before, write, last, first) in barracuda.pairs() {
         let absorbed = write.op == Op::Write && response_ms(write) < 2.0;
         if before.op == Op::Read && absorbed && write.sectors == SectorCount(4) {
-            let place = match last.cylinder == first.cylinder {
-                true => 0,
-                false => 1 + usize::from(barracuda.zone(&last) != barracuda.zone(&first)),
+            let place = if last.cylinder == first.cylinder {
+                0
+            } else {
+                1 + usize::from(barracuda.zone(&last) != barracuda.zone(&first))
             };
             times[place].push(response_ms(write));
         }

@@ -1,4 +1,4 @@
-//! No command writes over what it reads, and none leaves remains behind.
+//! No command overwrites its inputs, and none leaves temporary files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -252,9 +252,10 @@ impl Studied {
         fs::create_dir_all(folder.join("out/small/figures")).unwrap();
         fs::write(&drive, diskarm_drives::find("hp-c2247").unwrap().text).unwrap();
         let rates = "arrivals = \"poisson(rate=10/s)\"\nplaces = \"uniform\"\n";
-        let (key, rows) = match text(&load).ends_with(".toml") {
-            true => ("requests = \"{faster}\"\nworkload", rates),
-            false => ("faster = \"{faster}\"\ntrace", TRACE),
+        let (key, rows) = if text(&load).ends_with(".toml") {
+            ("requests = \"{faster}\"\nworkload", rates)
+        } else {
+            ("faster = \"{faster}\"\ntrace", TRACE)
         };
         fs::write(&load, rows).unwrap();
         let load_of = format!("{key} = {:?}", text(&load));
@@ -450,7 +451,7 @@ fn a_dash_is_standard_output_and_results_go_to_standard_error() {
     assert_eq!(results["requests"], 3);
     let run = three(&["--plot", "-", "--per-request", "-"]);
     let message = String::from_utf8(run.stderr).unwrap();
-    let expected = "error: --plot: found \"-\", expected the path of a file, as --per-request is \
-                    written there";
+    let expected = "error: `--plot -`: standard output is already used by `--per-request`; give \
+                    the path of a file";
     assert_eq!(message.trim_end(), expected);
 }

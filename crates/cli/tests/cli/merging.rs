@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::{assert_narrow, file_of, json, printed};
 
-/// While the first is served, three come that follow one another on the disk, and one elsewhere.
+/// While the first request is served, three consecutive ones and one elsewhere arrive.
 const TRACE: &str = "1000.0 0 900000 16 1\n1000.1 0 1200 16 1\n1000.2 0 1216 16 1\n\
                      1000.3 0 1232 32 1\n1000.4 0 700000 16 1\n";
 

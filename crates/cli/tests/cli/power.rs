@@ -101,7 +101,7 @@ fn a_server_takes_commands_at_its_control_socket() {
     }
 }
 
-/// Faults are injected into sectors that are there, and only where somebody says.
+/// Faults are injected only into the given, existing sectors.
 fn check_ranges(control: &str) {
     let ask = |arguments: &[&str]| error(&[&["serve", "ctl", control], arguments].concat());
     // Some would come to sectors that are there, others never.

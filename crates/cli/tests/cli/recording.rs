@@ -81,7 +81,7 @@ fn a_recording_holds_all_that_was_served() {
     }
 }
 
-/// A whole drive, as a unit tells of itself, and one behind a policy.
+/// A whole drive, which a unit reports as itself, and one with a policy in front.
 #[test]
 fn a_recording_over_iscsi_holds_all_that_was_served() {
     for policy in ["fcfs", "look"] {
@@ -150,7 +150,10 @@ fn a_recording_never_takes_the_place_of_an_input() {
     let found = error(&["--record", &twice, "--record-format", "alibaba"]);
     assert!(found.starts_with("error: --record-format: "), "{found}");
     let found = error(&["--export", &other, "--instant"]);
-    assert!(found.contains("expected no --instant"), "{found}");
+    assert!(
+        found.contains("`--record` cannot be combined with `--instant`"),
+        "{found}"
+    );
     assert!(!fs::exists(&twice).expect("a folder"));
     fs::remove_file(image).expect("a file");
 }

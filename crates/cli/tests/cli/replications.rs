@@ -125,18 +125,27 @@ fn what_is_of_one_run_does_not_go_with_several() {
         message.contains("expected a whole number from 2 to 1000"),
         "{message}"
     );
-    for flags in [
-        &["--random", "--replications", "3", "--window", "1 s"][..],
-        &[
-            "--random",
-            "--replications",
-            "3",
-            "--per-request",
-            "rows.csv",
-        ],
-        &["--trace", "x.spc", "--replications", "3"],
+    for (flags, expected) in [
+        (
+            &["--random", "--replications", "3", "--window", "1 s"][..],
+            "`--replications` cannot be combined with `--window`",
+        ),
+        (
+            &[
+                "--random",
+                "--replications",
+                "3",
+                "--per-request",
+                "rows.csv",
+            ],
+            "`--per-request` cannot be combined with `--replications`",
+        ),
+        (
+            &["--trace", "x.spc", "--replications", "3"],
+            "`--replications` needs `--random` or `--workload`",
+        ),
     ] {
-        assert!(refused(flags).contains("cannot be used with"), "{flags:?}");
+        assert!(refused(flags).contains(expected), "{flags:?}");
     }
     let message = refused(&[
         "--random",

@@ -1,4 +1,4 @@
-//! Servers that run beside a test.
+//! Servers that run during a test.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -26,7 +26,7 @@ impl Running {
         Self { child, line }
     }
 
-    /// What it serves, as its line says.
+    /// The URI that it has printed.
     pub fn uri(&self) -> String {
         let uri = self.line.trim_end().split(" at ").nth(1);
         uri.unwrap_or_else(|| panic!("{}", self.line)).to_owned()

@@ -33,7 +33,7 @@ fn a_drive_is_scanned_from_outside_and_inside() {
     assert_eq!(some["foreground_requests"], 20);
 }
 
-/// How the name of a drive with faults is spelt makes no difference to what it is.
+/// The spelling of the name of a drive with faults makes no difference.
 #[test]
 fn a_drive_with_faults_is_one_drive() {
     let text = include_str!("../../../scan/tests/scan/small.toml");
@@ -96,7 +96,7 @@ fn a_model_that_predicts_nothing_is_pointed_out() {
     let calibrated = ["scan", "sim:hp-c2247", "--model", "hp-c2247-calibrated"];
     let calibrated = [&calibrated[..], &["--requests", "300"]].concat();
     assert!(printed(&calibrated).contains(note));
-    // Of a few requests nothing is concluded.
+    // Nothing is concluded from a few requests.
     let few = ["scan", &url, "--requests", "50", "--model", &model];
     assert!(!printed(&few).contains(note));
 }
@@ -121,7 +121,7 @@ fn what_cannot_be_scanned_is_refused() {
     for (arguments, expected) in [
         (
             &["scan", "/dev/no-disk"][..],
-            "URL: found \"/dev/no-disk\", expected a file or a device that is there",
+            "URL: found \"/dev/no-disk\", expected an existing file or device",
         ),
         (&["scan", "sim:nothing"], "found \"nothing\""),
         (
@@ -187,13 +187,13 @@ fn a_foreground_may_be_a_trace() {
     let real = ["scan", "/dev/null", "--trace", &trace];
     refused(
         &real,
-        "expected none, as only a simulated drive serves a trace",
+        "`--trace` needs a simulated drive (sim:NAME): only a simulated drive serves a trace",
     );
     let both = [&absent[..], &["--workload", "closed(clients=1)"]].concat();
-    refused(&both, "cannot be used with");
+    refused(&both, "`--trace` cannot be combined with `--workload`");
 }
 
-/// What a trace needs to fit a drive, as `simulate` does it.
+/// Traces are selected and fitted as by `simulate`.
 #[test]
 fn the_trace_of_a_foreground_is_selected_and_fitted() {
     let trace = |name: &str, last: u64| {
@@ -225,9 +225,9 @@ fn the_trace_of_a_foreground_is_selected_and_fitted() {
         &spread,
         "--fit: found \"spread 2\", expected refuse, scale or fold",
     );
-    refused(&["--fit", "fold"], "--trace <FILE>");
+    refused(&["--fit", "fold"], "`--fit` needs `--trace`");
     let workload = ["--workload", "closed(clients=1)", "--device", "0"];
-    refused(&workload, "cannot be used with");
+    refused(&workload, "`--device` needs `--trace`");
 
     let number = |value: &serde_json::Value| value.as_f64().expect("a number");
     for fit in ["scale", "fold"] {
@@ -350,19 +350,19 @@ fn predictions_are_refused_where_there_are_none() {
         ),
         (
             &[&url, "--in-firmware", "--predictions", "x.csv"],
-            "cannot be used with",
+            "`--predictions` cannot be combined with `--in-firmware`",
         ),
         (
             &[&url, "--checkpoint", "c", "--predictions", "x.csv"],
-            "cannot be used with",
+            "`--predictions` cannot be combined with `--checkpoint`",
         ),
         (
             &[&array, "--predictions", "x.csv"],
-            "only those of single drives",
+            "`--predictions` needs a single drive",
         ),
         (
             &[&disk, "--predictions", "x.csv"],
-            "none without --workload",
+            "`--predictions` needs `--workload` on a real device",
         ),
     ] {
         let output = diskarm(&[&["scan"], arguments].concat());

@@ -362,7 +362,7 @@ fn fio_verifies() {
     );
 }
 
-/// What a client was told is in the file, whatever ends the server.
+/// Acknowledged writes are in the file, however the server ends.
 #[test]
 fn what_was_flushed_survives_kill() {
     let file = name_of("survives").to_str().expect("UTF-8").to_owned();
@@ -393,7 +393,7 @@ os.kill(SERVER, signal.SIGKILL)
     std::fs::remove_file(file).expect("a file");
 }
 
-/// What the server has to say while it serves: in lines, as standard error is no terminal.
+/// The server prints statistics as lines, because standard error is not a terminal.
 #[test]
 fn metrics_are_answered_while_it_serves() {
     let program = env!("CARGO_BIN_EXE_diskarm");
@@ -431,9 +431,10 @@ fn errors_name_the_flag() {
     };
     let drive = |arguments: &[&str]| error(&[&["--drive", "hp-c2247"], arguments].concat());
     let open = drive(&["--listen", "0.0.0.0:0"]);
-    let expected = "expected an address of this machine alone, --tls-certificates, or --insecure\n";
+    let expected = "require --tls-certificates, or allow it with --insecure\n";
     assert!(
-        open.starts_with("error: --listen: found \"0.0.0.0:0\", ") && open.ends_with(expected),
+        open.starts_with("error: `--listen`: other machines can connect to 0.0.0.0:0; ")
+            && open.ends_with(expected),
         "{open}"
     );
     let cases = [
@@ -463,7 +464,7 @@ fn errors_name_the_flag() {
         ),
         (
             drive(&["--metrics", "0.0.0.0:0"]),
-            "--metrics: found \"0.0.0.0:0\", expected HOST:PORT of this machine alone",
+            "`--metrics` needs an address HOST:PORT that other machines cannot reach, not 0.0.0.0:0",
         ),
         (
             drive(&["--export", "(drive=hp-c2247)"]),
@@ -471,7 +472,7 @@ fn errors_name_the_flag() {
         ),
         (
             error(&["--export", "x(drive=hp-c2247)", "--set", "queue.depth=1"]),
-            "--set: found \"queue.depth = 1\", expected --drive, whose",
+            "`--set` needs `--drive`: it changes the specification of that drive",
         ),
         (
             drive(&["--set", "queue.deep=1"]),
@@ -491,10 +492,7 @@ fn errors_name_the_flag() {
 fn an_address_that_is_in_use_is_named_with_its_flag() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address").to_string();
-    let expected = format!(
-        "error: --listen: found \"{address}\", expected an address on which no program listens \
-         yet\n"
-    );
+    let expected = format!("error: `--listen`: another program already listens on {address}\n");
     for protocol in ["nbd", "iscsi"] {
         let arguments = ["serve", protocol, "--drive=hp-c2247", "--listen", &address];
         let output = diskarm(&arguments);

@@ -291,7 +291,7 @@ fn a_saturated_drive_gives_a_note() {
     assert!(!has_note(&["--rate", "60/s", "--json"]));
 }
 
-/// What people type for what the help calls otherwise.
+/// Other spellings of options.
 #[test]
 fn numbers_and_names_as_people_type_them() {
     let run = |words: &str| {

@@ -127,7 +127,7 @@ fn a_claim_that_fails_is_answered_with_1_unless_it_is_known() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(
         String::from_utf8(output.stderr).unwrap(),
-        "error: a claim fails or is not measured, and its study does not say why\n"
+        "error: a claim failed (or could not be measured) without a [claim.known] reason\n"
     );
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(
@@ -161,10 +161,7 @@ fn flags_that_a_study_has_no_use_for_are_refused() {
         refused(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
     };
     let text = refused_with(&["--trace", "a.spc"]);
-    assert!(
-        text.starts_with("--trace: found \"a.spc\", expected none, as "),
-        "{text}"
-    );
+    assert!(text.starts_with("`--trace a.spc`: "), "{text}");
     let text = refused_with(&["--quick"]);
     assert!(
         text.contains("small.toml:1: quick: found nothing, expected a [quick]"),
@@ -172,12 +169,10 @@ fn flags_that_a_study_has_no_use_for_are_refused() {
     );
     // Built-in studies, for which no file is searched.
     let fig3 = ["study", "run", "worthington94-fig3", "--trace", "a.spc"];
-    let expected = "--trace: found \"a.spc\", expected none, as worthington94-fig3 runs on no \
-                    traces";
+    let expected = "`--trace a.spc`: worthington94-fig3 takes no trace";
     assert_eq!(refused(&fig3), expected);
     let text = refused(&["study", "check", "worthington94-traces-lbn"]);
-    let expected = "--trace: found none, expected a trace to run worthington94-traces-lbn \
-                    on: give --trace FILE";
+    let expected = "worthington94-traces-lbn runs on a trace: give --trace FILE";
     assert_eq!(text, expected);
     assert!(!fs::exists(place.path("out")).unwrap());
 }
@@ -195,7 +190,7 @@ fn results_of_another_study_are_replaced_not_unsaid() {
     let other = SMALL.replace("\"Small\"", "\"Other\"");
     fs::write(place.path("small.toml"), other.replace("1500", "1501")).unwrap();
     let text = noted("run");
-    let expected = "had results of another study, \"Small\"; its runs stay\n";
+    let expected = "had results of another study, \"Small\", whose runs are kept\n";
     assert!(
         text.starts_with("note: ") && text.ends_with(expected),
         "{text}"
@@ -251,7 +246,7 @@ fn a_study_that_is_interrupted_tells_what_is_kept() {
     stderr.read_to_string(&mut text).unwrap();
     let expected = [1, 2].map(|done| {
         format!(
-            "\nstopped: {done} of 3 cells are kept; run it again to continue\n\
+            "\nstopped: {done} of 3 cells are kept; run the same command again to continue\n\
              results and report are from an earlier run\n"
         )
     });
@@ -262,10 +257,7 @@ fn a_study_that_is_interrupted_tells_what_is_kept() {
 fn a_report_is_of_what_has_been_simulated() {
     let place = Place::new("report", SMALL);
     let text = place.refused("report");
-    assert!(
-        text.contains("expected results of all cells there"),
-        "{text}"
-    );
+    assert!(text.contains("lacks results of some cells"), "{text}");
     assert!(
         !fs::exists(place.path("out/small")).unwrap(),
         "a report made a folder"
@@ -497,9 +489,10 @@ fn page_of<'i>(paper: &str, index: &'i str) -> &'i str {
 
 /// The full form of a study, with a trace if it needs one.
 fn whole(entry: &Entry) -> Study {
-    let traces = match entry.takes_traces() {
-        true => vec!["one".to_owned()],
-        false => Vec::new(),
+    let traces = if entry.takes_traces() {
+        vec!["one".to_owned()]
+    } else {
+        Vec::new()
     };
     let quick = false;
     entry.read(StudyOptions { quick, traces }).unwrap()

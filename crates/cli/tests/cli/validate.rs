@@ -101,7 +101,10 @@ fn several_files_are_reported_each() {
     assert_eq!(both["files"][0]["writes"], Value::Null);
     let plot = folder.join("p.svg").display().to_string();
     let message = refused(&["--drive", DRIVE, "--plot", &plot, &one, &two]);
-    assert!(message.contains("expected one FILE"), "{message}");
+    assert!(
+        message.contains("`--plot` takes a single FILE"),
+        "{message}"
+    );
 }
 
 #[test]

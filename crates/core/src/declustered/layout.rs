@@ -1,14 +1,15 @@
-//! Where the two copies of a block are, and which of them is read.
+//! The placement of two copies of all data on disks, and the copy that is read.
 
-use super::disks::Disks;
-use super::error::{self, LayoutError};
+use std::error::Error;
+use std::fmt;
 
-/// The most disks of a layout. A longer chain of disks has too many sets of failures to enumerate.
+/// The maximum number of disks of a layout. A longer chain has too many sets of failures to
+/// enumerate.
 pub const MAX_DISKS: usize = 24;
 
-/// How the second copies are placed (liu05, section 9.1.2).
+/// The placement of the second copies (liu05, section 9.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum LayoutKind {
     /// Basic mirroring: disks 2 i and 2 i + 1 have the same data.
     Basic,
     /// Interleaved declustering: the second copies of a disk's data are striped over the other
@@ -29,8 +30,8 @@ pub enum Kind {
     },
 }
 
-impl Kind {
-    /// Its name in words.
+impl LayoutKind {
+    /// Returns its name in words.
     pub fn name(self) -> &'static str {
         match self {
             Self::Basic => "basic",
@@ -43,43 +44,43 @@ impl Kind {
 
 /// The disks with the two copies of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct CopyDisks {
     /// The disk with the primary copy.
     pub primary: usize,
-    /// The disk with the secondary copy; always another one.
+    /// The disk with the secondary copy, always a different one.
     pub secondary: usize,
 }
 
-impl Place {
-    /// Both disks.
-    pub fn disks(self) -> Disks {
-        Disks::NONE.with(self.primary).with(self.secondary)
+impl CopyDisks {
+    /// Returns both disks.
+    pub fn disks(self) -> DiskSet {
+        DiskSet::NONE.with(self.primary).with(self.secondary)
     }
 }
 
-/// A kind of layout on a number of disks.
+/// A layout of two copies on a number of disks.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    kind: Kind,
+    kind: LayoutKind,
     disks: usize,
-    /// For each disk, those that have the other copies of its data.
-    sharing: Vec<Disks>,
+    /// For each disk, the disks with the other copies of its data.
+    sharing: Vec<DiskSet>,
 }
 
 impl Layout {
-    /// A layout on `disks` disks, 2 to [`MAX_DISKS`].
+    /// Creates a layout on `disks` disks, 2 to [`MAX_DISKS`].
     ///
     /// # Errors
     /// If the disks do not divide into pairs, clusters, or pairs of clusters, as `kind` needs.
-    pub fn new(kind: Kind, disks: usize) -> Result<Self, LayoutError> {
-        error::check(kind, disks)?;
+    pub fn new(kind: LayoutKind, disks: usize) -> Result<Self, LayoutError> {
+        check(kind, disks)?;
         let mut layout = Self {
             kind,
             disks,
             sharing: Vec::new(),
         };
-        let mut sharing = vec![Disks::NONE; disks];
-        for Place { primary, secondary } in layout.period() {
+        let mut sharing = vec![DiskSet::NONE; disks];
+        for CopyDisks { primary, secondary } in layout.period() {
             sharing[primary] = sharing[primary].with(secondary);
             sharing[secondary] = sharing[secondary].with(primary);
         }
@@ -87,67 +88,76 @@ impl Layout {
         Ok(layout)
     }
 
-    /// How the second copies are placed.
-    pub fn kind(&self) -> Kind {
+    /// Returns the placement of the second copies.
+    pub fn kind(&self) -> LayoutKind {
         self.kind
     }
 
-    /// The number of disks.
+    /// Returns the number of disks.
     pub fn disks(&self) -> usize {
         self.disks
     }
 
-    /// The disks of block `block`, which is in row `block` / N of N disks.
+    /// Returns the disks of block `block`, which is in row `block` / N of N disks.
     ///
-    /// The layouts drawn in figures 9.1 to 9.5 of the thesis follow from its prose; where that
-    /// leaves the order of rows open, this takes the first disk that it allows in row 0.
-    pub fn place(&self, block: u64) -> Place {
+    /// The layouts in figures 9.1 to 9.5 of the thesis follow from its prose; where that leaves the
+    /// order of rows open, this takes the first disk that it allows in row 0.
+    pub fn copy_disks(&self, block: u64) -> CopyDisks {
         let disks = self.disks as u64;
         let (primary, row) = ((block % disks) as usize, block / disks);
         let secondary = match self.kind {
-            Kind::Basic => primary ^ 1,
-            Kind::Chained => (primary + 1) % self.disks,
-            Kind::Interleaved { cluster } => {
+            LayoutKind::Basic => primary ^ 1,
+            LayoutKind::Chained => (primary + 1) % self.disks,
+            LayoutKind::Interleaved { cluster } => {
                 let (first, at) = (primary - primary % cluster, primary % cluster);
                 let turn = (row % (cluster as u64 - 1)) as usize;
                 first + (at + 1 + turn) % cluster
             }
-            Kind::GroupRotate { cluster } => {
+            LayoutKind::GroupRotate { cluster } => {
                 let (number, at) = (primary / cluster, primary % cluster);
                 let turn = (row % cluster as u64) as usize;
                 (number ^ 1) * cluster + (at + turn) % cluster
             }
         };
-        Place { primary, secondary }
+        CopyDisks { primary, secondary }
     }
 
-    /// The rows after which places repeat.
+    /// Returns the block in `row` with its secondary copy on `disk`.
+    pub fn secondary_unit(&self, row: u64, disk: usize) -> Option<u64> {
+        let first = row * self.disks as u64;
+        let mut row = first..first + self.disks as u64;
+        row.find(|block| self.copy_disks(*block).secondary == disk)
+    }
+
+    /// Returns the number of rows after which the layout repeats.
     pub fn rows(&self) -> usize {
         match self.kind {
-            Kind::Basic | Kind::Chained => 1,
-            Kind::Interleaved { cluster } => cluster - 1,
-            Kind::GroupRotate { cluster } => cluster,
+            LayoutKind::Basic | LayoutKind::Chained => 1,
+            LayoutKind::Interleaved { cluster } => cluster - 1,
+            LayoutKind::GroupRotate { cluster } => cluster,
         }
     }
 
-    /// The places of the blocks of all rows until they repeat.
-    pub fn period(&self) -> impl Iterator<Item = Place> {
-        (0..(self.rows() * self.disks) as u64).map(|block| self.place(block))
+    /// Returns the disks of the blocks of all rows until the layout repeats.
+    pub fn period(&self) -> impl Iterator<Item = CopyDisks> {
+        (0..(self.rows() * self.disks) as u64).map(|block| self.copy_disks(block))
     }
 
-    /// The disks that have the other copies of the data of `disk`: their failure loses data if
+    /// Returns the disks with the other copies of the data of `disk`: their failure loses data if
     /// `disk` has failed.
-    pub fn sharing(&self, disk: usize) -> Disks {
+    pub fn sharing(&self, disk: usize) -> DiskSet {
         self.sharing[disk]
     }
 
-    /// Whether all data have a copy on a disk that is not in `failed`.
-    pub fn survives(&self, failed: Disks) -> bool {
-        failed.iter().all(|disk| !self.sharing[disk].meets(failed))
+    /// Returns true if all data have a copy on a disk that is not in `failed`.
+    pub fn survives(&self, failed: DiskSet) -> bool {
+        failed
+            .iter()
+            .all(|disk| !self.sharing[disk].intersects(failed))
     }
 
-    /// The share of the reads of a block at `place`, both of whose copies are left, that goes to
-    /// the primary one:
+    /// Returns the share of the reads that goes to the primary copy of a block on `disks`, both of
+    /// whose copies exist:
     ///
     /// - Basic: one half (α of section 9.1.2).
     /// - Interleaved: one half. The thesis leaves α open, and the loads do not depend on it.
@@ -157,27 +167,27 @@ impl Layout {
     ///   one failure L = N and this is equation 9.6, with failures half a chain apart it is 9.7.
     /// - Group rotate: α = n / (2 n - k) to the cluster in which k disks have failed (section
     ///   9.2.4), so that half go to each of two clusters without failures.
-    pub fn primary_share(&self, place: Place, failed: Disks) -> f64 {
+    pub fn primary_share(&self, disks: CopyDisks, failed: DiskSet) -> f64 {
         match self.kind {
-            Kind::Basic | Kind::Interleaved { .. } => 0.5,
-            Kind::Chained => self.chained_share(place.primary, failed),
-            Kind::GroupRotate { cluster } => {
+            LayoutKind::Basic | LayoutKind::Interleaved { .. } => 0.5,
+            LayoutKind::Chained => self.chained_share(disks.primary, failed),
+            LayoutKind::GroupRotate { cluster } => {
                 let failures = |disk: usize| {
                     let first = disk - disk % cluster;
-                    let disks = first..first + cluster;
-                    disks.filter(|disk| failed.contains(*disk)).count()
+                    let cluster = first..first + cluster;
+                    cluster.filter(|disk| failed.contains(*disk)).count()
                 };
                 let share = |k: usize| cluster as f64 / (2 * cluster - k) as f64;
                 // At most one of the two clusters has failures.
-                match failures(place.secondary) {
-                    0 => share(failures(place.primary)),
+                match failures(disks.secondary) {
+                    0 => share(failures(disks.primary)),
                     k => 1.0 - share(k),
                 }
             }
         }
     }
 
-    fn chained_share(&self, disk: usize, failed: Disks) -> f64 {
+    fn chained_share(&self, disk: usize, failed: DiskSet) -> f64 {
         let disks = self.disks;
         let since = (0..disks).find(|d| failed.contains((disk + disks - d) % disks));
         let until = (1..=disks).find(|d| failed.contains((disk + d) % disks));
@@ -188,5 +198,159 @@ impl Layout {
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// Returns the first stripe unit that `is_lost`, and the number of lost units. Each half of a disk
+/// has `rows` rows of units, and a spare has the first `rebuilt` units of the disk that it replaces.
+///
+/// Lost units repeat with the period of the layout, among rows of which the spare has the same
+/// halves: one period of these is enough.
+pub fn count_lost(
+    layout: &Layout,
+    rows: u64,
+    rebuilt: u64,
+    is_lost: impl Fn(u64) -> bool,
+) -> Option<(u64, u64)> {
+    let (period, disks) = (layout.rows() as u64, layout.disks() as u64);
+    // The spare has first the primary copies of all rows, and then the secondary ones.
+    let [both, primary] = [rebuilt.saturating_sub(rows), rebuilt.min(rows)];
+    let (mut first, mut units) = (None, 0);
+    for equal in [0..both, both..primary, primary..rows] {
+        for row in equal.clone().take(period as usize) {
+            let repeated = (equal.end - row).div_ceil(period);
+            for unit in (row * disks..(row + 1) * disks).filter(|unit| is_lost(*unit)) {
+                first = first.or(Some(unit));
+                units += repeated;
+            }
+        }
+    }
+    first.map(|first| (first, units))
+}
+
+/// A set of disks, by number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DiskSet(u32);
+
+impl DiskSet {
+    /// No disk.
+    pub const NONE: Self = Self(0);
+
+    /// Returns the set with `disk`, a number below [`MAX_DISKS`].
+    #[must_use]
+    pub fn with(self, disk: usize) -> Self {
+        assert!(disk < MAX_DISKS, "disk {disk}");
+        Self(self.0 | 1 << disk)
+    }
+
+    /// Returns the set without `disk`.
+    #[must_use]
+    pub fn without(self, disk: usize) -> Self {
+        if self.contains(disk) {
+            Self(self.0 ^ 1 << disk)
+        } else {
+            self
+        }
+    }
+
+    /// Returns true if `disk` is in the set.
+    pub fn contains(self, disk: usize) -> bool {
+        disk < MAX_DISKS && self.0 >> disk & 1 == 1
+    }
+
+    /// Returns true if some disk is in both sets.
+    pub fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Returns the number of disks.
+    pub fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
+    /// Returns true if the set has no disks.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Iterates over the disks, in order.
+    pub fn iter(self) -> impl Iterator<Item = usize> {
+        (0..MAX_DISKS).filter(move |disk| self.contains(*disk))
+    }
+
+    /// Returns the set with the disks of both.
+    #[must_use]
+    pub fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl FromIterator<usize> for DiskSet {
+    fn from_iter<T: IntoIterator<Item = usize>>(disks: T) -> Self {
+        disks.into_iter().fold(Self::NONE, Self::with)
+    }
+}
+
+/// The reason why disks cannot have a layout. The message is one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LayoutError {
+    /// Fewer than two disks, or more than [`MAX_DISKS`].
+    Disks(usize),
+    /// Basic mirroring of an odd number of disks.
+    Pairs(usize),
+    /// Clusters of one disk have no room for a second copy.
+    Small,
+    /// Clusters of the first number of disks do not divide the second number of disks.
+    Clusters(usize, usize),
+    /// The second number of disks is an odd number of clusters of the first number of disks.
+    PairsOfClusters(usize, usize),
+}
+
+impl fmt::Display for LayoutError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Disks(disks) => {
+                write!(
+                    f,
+                    "found {disks} as the number of disks, expected 2 to {MAX_DISKS}"
+                )
+            }
+            Self::Pairs(disks) => {
+                write!(f, "basic mirroring needs pairs, found {disks} disks")
+            }
+            Self::Small => write!(f, "found clusters of 1 disk, expected 2 or more"),
+            Self::Clusters(cluster, disks) => {
+                write!(f, "clusters of {cluster} do not divide {disks} disks")
+            }
+            Self::PairsOfClusters(cluster, disks) => {
+                let found = match disks / cluster {
+                    1 => "one cluster".to_owned(),
+                    number => format!("{number} clusters"),
+                };
+                write!(
+                    f,
+                    "group rotate needs pairs of clusters, found {found} of {cluster} disks"
+                )
+            }
+        }
+    }
+}
+
+impl Error for LayoutError {}
+
+fn check(kind: LayoutKind, disks: usize) -> Result<(), LayoutError> {
+    if !(2..=MAX_DISKS).contains(&disks) {
+        return Err(LayoutError::Disks(disks));
+    }
+    let divides = |cluster: usize| cluster > 0 && disks.is_multiple_of(cluster);
+    match kind {
+        LayoutKind::Basic if !divides(2) => Err(LayoutError::Pairs(disks)),
+        LayoutKind::Interleaved { cluster: 1 } => Err(LayoutError::Small),
+        LayoutKind::Interleaved { cluster } | LayoutKind::GroupRotate { cluster }
+            if !divides(cluster) =>
+        {
+            Err(LayoutError::Clusters(cluster, disks))
+        }
+        LayoutKind::GroupRotate { cluster } if !divides(2 * cluster) => {
+            Err(LayoutError::PairsOfClusters(cluster, disks))
+        }
+        _ => Ok(()),
+    }
+}

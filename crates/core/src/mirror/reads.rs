@@ -1,159 +1,201 @@
-//! Which member of a pair reads, and what follows if it cannot.
+//! The member that reads, and the retry of a read at the other one.
 
-use super::parent::{self, Parent, parent_of};
-use super::rehearsed::Prospect;
+use super::routing::Prospect;
 use super::{Divided, Mirror};
+use crate::array::{Part, child_id, member_command, next_of, part_of};
 use crate::device::Completion;
 use crate::request::Request;
-use crate::sched::Pending;
-use crate::units::Instant;
+use crate::sched::{Estimate, Knowledge, Outlook};
+use crate::tower::BoxedDevice;
+use crate::units::{Instant, Span};
 
 impl Mirror {
-    /// The member for a read; `None` under a shared queue.
-    pub(super) fn route(&mut self, parent: u64, now: Instant) -> Option<usize> {
-        let request = self.parents.get(parent)?.request;
-        let router = self.router.as_mut()?;
-        if !router.tries() {
-            return Some(router.route(&self.members, &request));
-        }
-        let prospects = [0, 1].map(|member| self.prospect(member, parent));
-        let router = self.router.as_ref()?;
-        Some(router.try_out(now, &prospects))
+    /// Returns the first command that `request` would make at a member.
+    fn first_command(&self, member: usize, request: &Request) -> Request {
+        let commands = self.copy_commands(member, request);
+        member_command(request, request.id, &commands[0])
     }
 
-    /// What a read would meet at a member.
-    fn prospect(&self, member: usize, parent: u64) -> Prospect<'_> {
-        let pieces = |id| (0..).map_while(move |index| self.piece(member, id, index));
-        let mut parents: Vec<(u64, &Parent)> = self.parents.iter().collect();
-        parents.retain(|(_, parent)| parent.copies[member].queued > 0);
-        parents.sort_unstable_by_key(|(_, parent)| (parent.since, parent.number));
-        let waiting = parents.into_iter().flat_map(|(id, parent)| {
-            let arrived = parent.since;
-            // Only the second member has several commands of a request, in any order.
-            let has_taken = move |command: &Request| {
-                member == 1 && parent.taken_early.contains(&parent_of(command.id).1)
-            };
-            let left = pieces(id).filter(move |command| !has_taken(command));
-            left.map(move |request| Pending { request, arrived })
+    /// Chooses the member for a read; `None` under a shared queue.
+    pub(super) fn route(&mut self, request: &Request, now: Instant) -> Option<usize> {
+        let loads = [0, 1].map(|member: usize| self.placement.sides[member].load);
+        let router = self.placement.router.as_mut()?;
+        if !router.rehearses() {
+            return Some(router.route(loads, request));
+        }
+        let prospects = [0, 1].map(|member| self.prospect(member, request));
+        let router = self.placement.router.as_ref()?;
+        Some(router.compare(now, &prospects))
+    }
+
+    /// Returns what a read would meet at a member.
+    pub(super) fn prospect(&self, member: usize, read: &Request) -> Prospect<'_> {
+        let parts = self.parts.iter();
+        let mut waiting: Vec<(u64, &Part)> = parts
+            .filter(|(_, part)| part.member() == member && part.waiting > 0)
+            .collect();
+        waiting.sort_unstable_by_key(|(_, part)| (part.since, self.number(part)));
+        let waiting = waiting.into_iter().flat_map(|(id, part)| {
+            let left = (0..part.commands.len()).filter(|index| !part.taken_early.contains(index));
+            left.filter_map(move |index| Some(self.command(id, index)?.1))
         });
+        // No part has this id.
+        let id = |index| child_id(1 << 40, index);
+        let commands = self.copy_commands(member, read);
+        let added = commands.iter().zip(0..);
+        let added = added.map(|(access, index)| member_command(read, id(index), access));
         Prospect {
-            member: &self.members[member],
+            device: &self.members[member].device,
             waiting: waiting.collect(),
-            read: pieces(parent).collect(),
+            read: added.collect(),
         }
     }
 
-    /// Gives a read to the members: to one that is free, or to the queues of both.
-    pub(super) fn share(&mut self, parent: u64, now: Instant) {
-        if let Some(divided) = self.divided {
-            return self.share_divided(divided, parent, now);
+    /// Gives a read to a member that is free, or to the queues of both.
+    pub(super) fn share(&mut self, id: u64, request: &Request, now: Instant) {
+        if let Some(divided) = self.placement.divided {
+            return self.share_divided(divided, id, request, now);
         }
-        match self.free(parent, now) {
-            Some(member) => self.hand_over(member, parent, now),
-            None => {
-                self.add(0, parent, now);
-                self.add(1, parent, now);
-                self.feed(now);
+        if let Some(member) = self.free_member(request, now) {
+            return self.give(id, member, now);
+        }
+        for member in [0, 1] {
+            if let Some(part) = self.add_copy(id, member) {
+                self.enqueue(part, now);
             }
         }
+        self.feed_pair(now);
     }
 
-    /// The same by address: to the member in whose part it is.
-    fn share_divided(&mut self, divided: Divided, parent: u64, now: Instant) {
-        let Some(request) = self.parents.get(parent).map(|parent| parent.request) else {
-            return;
-        };
+    /// Gives a read to the member in whose half it begins.
+    pub(super) fn share_divided(
+        &mut self,
+        divided: Divided,
+        id: u64,
+        request: &Request,
+        now: Instant,
+    ) {
         let own = usize::from(request.start >= divided.pivot);
-        let first = self.piece(own, parent, 0);
-        if first.is_some_and(|first| self.is_free(own, &first)) {
-            return self.hand_over(own, parent, now);
-        }
-        self.add(own, parent, now);
-        if divided.relaxed.is_some() {
-            self.reserve(1 - own, parent);
-        }
-        self.feed(now);
-    }
-
-    /// Lets a member have a read that waits for the other, if nothing waits for it.
-    fn reserve(&mut self, member: usize, parent: u64) {
-        let Some(arrived) = self.parents.get(parent).map(|parent| parent.since) else {
+        let first = self.first_command(own, request);
+        let is_free = self.is_free(own, &first);
+        let Some(part) = self.add_copy(id, own) else {
             return;
         };
-        let mut count = 0;
-        while let Some(request) = self.piece(member, parent, count) {
-            let own = &mut self.members[member];
-            if let Some(reserve) = &mut own.reserve {
-                reserve.add(Pending { request, arrived }, &own.device);
-            }
-            count += 1;
+        if is_free {
+            return self.start_copy(part, now);
         }
-        self.members[member].load += 1;
-        if let Some(parent) = self.parents.get_mut(parent) {
-            parent.copies[member].queued = count;
+        self.enqueue(part, now);
+        if divided.relaxed.is_some()
+            && let Some(reserved) = self.add_copy(id, 1 - own)
+        {
+            self.reserve(1 - own, reserved);
         }
+        self.feed_pair(now);
     }
 
-    /// Takes out the read that a member serves for the other, if nothing waits for it and enough
-    /// for that.
+    /// Lets a member take a read that waits for the other, when it has no other commands.
+    pub(super) fn reserve(&mut self, member: usize, id: u64) {
+        let count = self.parts.get(id).map_or(0, |part| part.commands.len());
+        for index in 0..count {
+            if let Some((_, pending)) = self.command(id, index)
+                && let Some(reserve) = &mut self.placement.sides[member].reserve
+            {
+                reserve.add(pending, &self.members[member].device);
+            }
+        }
+        self.placement.sides[member].load += 1;
+    }
+
+    /// Removes the read that a member serves for the other from its reserve, if it has no other
+    /// commands and enough wait for the other.
     pub(super) fn next_of_other(&mut self, member: usize, now: Instant) -> Option<Request> {
-        let threshold = self.divided?.relaxed?;
+        let threshold = self.placement.divided?.relaxed?;
         let others = self.members[1 - member].queue.len() as u64;
         if !self.members[member].queue.is_empty() || others <= threshold {
             return None;
         }
-        let taken = self.members[member].next_of_reserve(now)?;
-        // What is left of it is its own from now on.
-        self.prefer(member, parent_of(taken.id).0);
+        let reserve = self.placement.sides[member].reserve.as_mut()?;
+        let taken = next_of(reserve, &self.members[member].device, now)?;
+        // The rest of the read is this member's from now on.
+        self.prefer(member, part_of(taken.id).0);
         Some(taken)
     }
 
-    /// Makes a read that a member has in reserve one of those that wait for it.
-    pub(super) fn prefer(&mut self, member: usize, parent: u64) {
-        let mut index = 0;
-        while let Some(piece) = self.piece(member, parent, index) {
-            let own = &mut self.members[member];
-            let reserve = own.reserve.as_mut();
-            if let Some(pending) = reserve.and_then(|reserve| reserve.take(piece.id, &own.device)) {
-                own.add(pending);
+    /// Moves a read from the reserve of a member to its queue.
+    pub(super) fn prefer(&mut self, member: usize, id: u64) {
+        let count = self.parts.get(id).map_or(0, |part| part.commands.len());
+        let own = &mut self.members[member];
+        if let Some(reserve) = &mut self.placement.sides[member].reserve {
+            for index in 0..count {
+                if let Some(pending) = reserve.take(child_id(id, index), &own.device) {
+                    own.add(pending);
+                }
             }
-            index += 1;
         }
     }
 
-    /// The member that is free for a read: of two the one that ends it sooner, the first if they
-    /// are equal.
-    fn free(&self, parent: u64, now: Instant) -> Option<usize> {
-        let is_free = |&member: &usize| {
-            let first = self.piece(member, parent, 0);
-            first.is_some_and(|first| self.is_free(member, &first))
-        };
+    /// Returns the member that is free for a read: of two the one that would complete it sooner,
+    /// the first if they are equal.
+    pub(super) fn free_member(&self, request: &Request, now: Instant) -> Option<usize> {
+        let commands = [0, 1].map(|member| self.first_command(member, request));
+        let is_free = |&member: &usize| self.is_free(member, &commands[member]);
         let mut free = [0, 1].into_iter().filter(is_free);
         let (first, second) = (free.next()?, free.next());
         second.map_or(Some(first), |second| {
-            let takes = |member: usize| {
-                let request = self.piece(member, parent, 0)?;
-                self.members[member].access(now, &request)
-            };
+            let takes =
+                |member: usize| access(&self.members[member].device, now, &commands[member]);
             let is_sooner = takes(second) < takes(first);
             Some(if is_sooner { second } else { first })
         })
     }
 
-    /// A member has read, or failed to: the other is tried then.
-    pub(super) fn end_read(&mut self, id: u64, member: usize, mut copy: Completion) {
-        let has_other = copy.status.is_success() || self.serves(1 - member, &copy.request);
-        let Some(parent) = self.parents.get_mut(id) else {
+    /// A read has ended at a member: if it failed, it is tried at the other.
+    pub(super) fn end_read(&mut self, id: u64, done: &Completion) {
+        let Some(part) = self.parts.get(id) else {
             return;
         };
-        match parent.failed {
-            None if !copy.status.is_success() && !parent.is_aborted && has_other => {
-                parent.try_again(&copy);
-                return self.hand_over(1 - member, id, copy.at);
+        let Some(request) = part.parent else {
+            return;
+        };
+        let member = part.member();
+        let may_retry = !part.status.is_success() && part.failed.is_none() && !part.is_aborted;
+        let parent = self.parents.get(request).map(|parent| parent.request);
+        if may_retry
+            && let Some(parent) = parent
+            && self.serves(1 - member, &parent)
+        {
+            let commands = self.copy_commands(1 - member, &parent);
+            if let Some(part) = self.parts.get_mut(id) {
+                part.retry(commands);
             }
-            None => {}
-            Some(before) => copy.status = parent::tried_again(before, copy.status),
+            self.move_copy(request, id, member);
+            return self.start_copy(id, done.at);
         }
-        self.finish(id, Some(copy));
+        if let Some(part) = self.parts.get_mut(id) {
+            part.combine_attempts();
+            part.outcome = Some(done.outcome);
+        }
+        self.end_part(id);
     }
+
+    /// Records that the copy at `member` is now at the other one.
+    pub(super) fn move_copy(&mut self, request: u64, id: u64, member: usize) {
+        if let Some(parent) = self.parents.get_mut(request) {
+            parent.state.parts[member] = None;
+            parent.state.parts[1 - member] = Some(id);
+        }
+    }
+}
+
+/// Returns how long a device would take to reach and transfer the blocks of `command`: no time if
+/// it has them in its buffer, and `None` if it does not know.
+fn access(device: &BoxedDevice, now: Instant, command: &Request) -> Option<Span> {
+    if device.knowledge() < Knowledge::Times {
+        return None;
+    }
+    let outlook = device.outlook(now);
+    if outlook.is_buffered(command) {
+        return Some(Span::ZERO);
+    }
+    Some(outlook.access(command, &device.locate(command)))
 }

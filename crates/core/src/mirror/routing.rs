@@ -1,22 +1,26 @@
-//! Which member a read goes to, if each has a queue of its own.
+//! Routing of reads to the members of a pair that have queues of their own.
 
-use super::member::Member;
-use super::rehearsed::{Prospect, Totals};
+use std::collections::BTreeMap;
+
+use crate::array::part_of;
+use crate::device::Device;
 use crate::random::{Generator, Purpose, below, generator};
 use crate::request::Request;
-use crate::units::{Instant, Lbn};
+use crate::sched::{Estimate, Pending, Rehearse, Rule, Satf};
+use crate::tower::{BoxedDevice, BoxedRehearsal};
+use crate::units::{Instant, Lbn, Span};
 
-/// How reads are routed to the members of a pair (liu05 section 7.2).
+/// The routing of reads to the members of a pair (liu05 section 7.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Routing {
-    /// To either with the same probability.
+    /// To either member with the same probability.
     Uniform,
-    /// By turns.
+    /// To the members in turn.
     #[default]
     Cyclic,
     /// By address: reads that begin before `pivot` to the first, all others to the second.
     Affinity {
-        /// The first block of the second member's part.
+        /// The first block of the second member's half.
         pivot: Lbn,
         /// A read goes to the other member if the queue of its own is longer by more than this,
         /// with requests in service counted; `None` is strict.
@@ -25,28 +29,28 @@ pub enum Routing {
     /// To the shorter queue, with requests in service counted; if they are equal, to either with
     /// the same probability.
     ShortestQueue,
-    /// To the member that will complete it sooner. For queues in order of arrival.
+    /// To the member that will complete the read sooner. For queues in order of arrival.
     ShortestResponse,
-    /// To the member that will serve it faster, from where the last request in its queue leaves the
-    /// arm. For queues in order of arrival.
+    /// To the member that will serve the read faster from the position at which the last request in
+    /// its queue leaves the arm. For queues in order of arrival.
     LastRequest,
-    /// So that the mean response of all that waits, it included, is least if nothing more comes.
-    /// For queues by shortest access time (`satf`).
-    LeastResponse,
-    /// The same for the mean service.
-    LeastService,
+    /// To the member that minimizes the mean response time of all waiting requests and the read, if
+    /// no more arrive. For queues by shortest access time (`satf`).
+    MinResponse,
+    /// Like [`Self::MinResponse`], but for the mean service time.
+    MinService,
 }
 
 impl Routing {
-    /// The policy that the members must have and the name of the routing, if it tries requests on
-    /// copies of them.
-    pub fn tried(self) -> Option<(&'static str, &'static str)> {
+    /// Returns the policy that the members must have and the name of the routing, if it rehearses
+    /// requests on copies of the members.
+    pub fn rehearsed(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Uniform | Self::Cyclic | Self::Affinity { .. } | Self::ShortestQueue => None,
             Self::ShortestResponse => Some(("fcfs", "srt")),
             Self::LastRequest => Some(("fcfs", "olr")),
-            Self::LeastResponse => Some(("satf", "minr")),
-            Self::LeastService => Some(("satf", "mins")),
+            Self::MinResponse => Some(("satf", "minr")),
+            Self::MinService => Some(("satf", "mins")),
         }
     }
 }
@@ -55,7 +59,7 @@ impl Routing {
 pub(super) struct Router {
     routing: Routing,
     generator: Generator,
-    /// Whose turn it is.
+    /// The member whose turn it is.
     turn: usize,
 }
 
@@ -68,24 +72,24 @@ impl Router {
         }
     }
 
-    /// Whether it decides by trying requests: see [`Self::try_out`].
-    pub fn tries(&self) -> bool {
-        self.routing.tried().is_some()
+    /// Returns true if it decides by rehearsals: see [`Self::compare`].
+    pub fn rehearses(&self) -> bool {
+        self.routing.rehearsed().is_some()
     }
 
-    /// The member at which a read would take less, by what the routing compares; the first if they
-    /// are equal.
-    pub fn try_out(&self, now: Instant, prospects: &[Prospect<'_>; 2]) -> usize {
+    /// Returns the member at which a read would take less by the measure of the routing, the first
+    /// if they are equal.
+    pub fn compare(&self, now: Instant, prospects: &[Prospect<'_>; 2]) -> usize {
         let [first, second] = prospects;
         let is_second = match self.routing {
-            Routing::LeastResponse | Routing::LeastService => {
-                let by = |totals: Totals| match self.routing {
-                    Routing::LeastService => totals.services,
+            Routing::MinResponse | Routing::MinService => {
+                let measure = |totals: Totals| match self.routing {
+                    Routing::MinService => totals.services,
                     _ => totals.responses,
                 };
-                let of = |prospect: &Prospect<'_>, with| by(prospect.by_access(now, with));
-                let at_first = of(first, true) + of(second, false);
-                of(first, false) + of(second, true) < at_first
+                let total = |prospect: &Prospect<'_>, with| measure(prospect.by_access(now, with));
+                let at_first = total(first, true) + total(second, false);
+                total(first, false) + total(second, true) < at_first
             }
             Routing::LastRequest => {
                 let service = |prospect: &Prospect<'_>| {
@@ -99,9 +103,9 @@ impl Router {
         usize::from(is_second)
     }
 
-    /// The member for a read, if nothing is tried.
-    pub fn route(&mut self, members: &[Member; 2], request: &Request) -> usize {
-        let loads = [0, 1].map(|member: usize| members[member].load);
+    /// Returns the member for a read without a rehearsal. `loads` are the lengths of the queues with
+    /// the requests in service.
+    pub fn route(&mut self, loads: [usize; 2], request: &Request) -> usize {
         match self.routing {
             Routing::Uniform => self.toss(),
             Routing::Cyclic => {
@@ -118,12 +122,81 @@ impl Router {
                 }
             }
             Routing::ShortestQueue if loads[0] == loads[1] => self.toss(),
-            // The others are tried.
+            // The others rehearse.
             _ => usize::from(loads[1] < loads[0]),
         }
     }
 
     fn toss(&mut self) -> usize {
         below(&mut self.generator, 2) as usize
+    }
+}
+
+/// The commands that wait for a member, in order of arrival, and those that a read would add.
+pub(super) struct Prospect<'a> {
+    pub device: &'a BoxedDevice,
+    pub waiting: Vec<Pending>,
+    pub read: Vec<Request>,
+}
+
+/// Totals over requests that are served by shortest access time first.
+#[derive(Clone, Copy, Default)]
+struct Totals {
+    /// From now to the completion of each request, with the last of its commands.
+    responses: Span,
+    /// From the choice of each command to its completion.
+    services: Span,
+}
+
+impl Prospect<'_> {
+    /// Returns a copy of the member, and the time at which it takes its next command.
+    fn trial(&self, now: Instant) -> (BoxedRehearsal, Instant) {
+        let busy = !self.device.has_room();
+        let busy_until = self.device.next_event().filter(|_| busy);
+        let begins = busy_until.map_or(now, |until| until.max(now));
+        (self.device.rehearse(), begins)
+    }
+
+    /// Returns when the read would begin and end in order of arrival, if no more requests arrive.
+    fn in_order(&self, now: Instant) -> (Instant, Instant) {
+        let (mut trial, mut at) = self.trial(now);
+        for waiting in &self.waiting {
+            at = trial.serve(at, &waiting.request);
+        }
+        let begins = at;
+        for command in &self.read {
+            at = trial.serve(at, command);
+        }
+        (begins, trial.over())
+    }
+
+    /// Returns the totals of the waiting commands by shortest access time first, `with` the read or
+    /// without it.
+    fn by_access(&self, now: Instant, with: bool) -> Totals {
+        let (mut trial, mut at) = self.trial(now);
+        let mut policy = Satf.policy(&trial);
+        let read = self.read.iter().filter(|_| with);
+        let read = read.map(|&request| Pending {
+            request,
+            arrived: now,
+        });
+        // The number of commands left of each request.
+        let mut left: BTreeMap<u64, u32> = BTreeMap::new();
+        for pending in self.waiting.iter().copied().chain(read) {
+            policy.add(pending, &trial);
+            *left.entry(part_of(pending.request.id).0).or_default() += 1;
+        }
+        let mut totals = Totals::default();
+        while let Some(next) = policy.next(at, &trial) {
+            let begins = at;
+            at = trial.serve(at, &next.request);
+            let left = left.entry(part_of(next.request.id).0).or_default();
+            *left -= 1;
+            if *left == 0 {
+                totals.responses += trial.over() - now;
+            }
+            totals.services += trial.over() - begins;
+        }
+        totals
     }
 }

@@ -1,21 +1,22 @@
-//! The blocks that a write cache holds and the devices behind it do not.
+//! The blocks of a write cache that the backing device does not have yet.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::array::overlaps;
 use crate::sched::Pending;
 
-/// Blocks that are on their way to the devices behind, and those that follow once a destage that
-/// overlaps them has ended. Within each kind extents are disjoint.
+/// Blocks on their way to the device, and blocks that follow once a destage that overlaps them has
+/// ended. The extents of each are disjoint.
 #[derive(Default)]
 pub(super) struct Dirty {
-    /// By their first block.
+    /// Keyed by the first block.
     sent: BTreeMap<u64, Sent>,
     later: BTreeMap<u64, Later>,
     blocks: u64,
 }
 
-/// Blocks that a destage contains.
+/// The blocks of a destage.
 pub(super) struct Sent {
     pub end: u64,
     /// The id of the destage.
@@ -33,7 +34,7 @@ pub(super) struct Later {
 }
 
 impl Dirty {
-    /// Blocks, those of both kinds twice.
+    /// The number of blocks; those that are in both maps count twice.
     pub fn blocks(&self) -> u64 {
         self.blocks
     }
@@ -42,7 +43,7 @@ impl Dirty {
         self.blocks == 0
     }
 
-    /// Whether it holds all of `blocks`.
+    /// Returns true if it holds all of `blocks`.
     pub fn covers(&self, blocks: &Range<u64>) -> bool {
         let mut at = blocks.start;
         while at < blocks.end {
@@ -57,8 +58,8 @@ impl Dirty {
         true
     }
 
-    /// The extents on their way that overlap `blocks` or touch them, with the ids of their
-    /// destages.
+    /// Returns the extents on their way that overlap `blocks` or are adjacent to them, with the ids of
+    /// their destages.
     pub fn sent_near(&self, blocks: &Range<u64>) -> Vec<(Range<u64>, u64)> {
         let before = self.sent.range(..blocks.start).next_back();
         let before = before.filter(|(_, sent)| sent.end >= blocks.start);
@@ -89,14 +90,12 @@ impl Dirty {
 
     /// Removes the extent on its way that begins at `start` if it is in the destage `child`.
     pub fn ended(&mut self, start: u64, child: u64) -> Option<Sent> {
-        let is_own = self
-            .sent
-            .get(&start)
-            .is_some_and(|sent| sent.child == child);
-        if is_own { self.sent(start) } else { None }
+        let sent = self.sent.get(&start);
+        sent.filter(|sent| sent.child == child)?;
+        self.sent(start)
     }
 
-    /// Lets a request complete with blocks of its own that are not written yet, if any.
+    /// Lets a request complete with blocks of its own that are not written yet, if there are any.
     pub fn attach(&mut self, parent: Pending) -> Result<(), Pending> {
         let start = parent.request.start.0;
         let end = parent.request.end().0;
@@ -113,8 +112,8 @@ impl Dirty {
         Err(parent)
     }
 
-    /// Adds blocks for later, together with those for later that they overlap or touch. Returns how
-    /// many of them were for later already.
+    /// Adds blocks for later, merged with those that they overlap or are adjacent to. Returns how many
+    /// of them were already there.
     pub fn postpone(&mut self, blocks: Range<u64>, mut parents: Vec<Pending>) -> u64 {
         let Range { mut start, mut end } = blocks;
         let mut repeated = 0;
@@ -138,8 +137,8 @@ impl Dirty {
         repeated
     }
 
-    /// Removes an extent for later that no extent on its way overlaps, if any among those
-    /// that touch `blocks`.
+    /// Removes an extent for later that overlaps or is adjacent to `blocks`, if there is one that no
+    /// extent on its way overlaps.
     pub fn ready(&mut self, blocks: &Range<u64>) -> Option<(Range<u64>, Vec<Pending>)> {
         let before = self.later.range(..blocks.start).next_back();
         let others = self.later.range(blocks.start..=blocks.end);
@@ -147,7 +146,7 @@ impl Dirty {
         let free = |(start, later): (&u64, &Later)| {
             let own = *start..later.end;
             let near = self.sent_near(&own);
-            let is_free = near.iter().all(|(sent, _)| !overlap(sent, &own));
+            let is_free = near.iter().all(|(sent, _)| !overlaps(sent, &own));
             is_free.then_some(own)
         };
         let own = near
@@ -157,9 +156,4 @@ impl Dirty {
         self.blocks -= own.end - own.start;
         Some((own, later.parents))
     }
-}
-
-/// Whether two ranges have a block in common.
-pub(super) const fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
-    one.start < other.end && other.start < one.end
 }

@@ -1,54 +1,171 @@
-//! Which commands a request makes at which members: pure data.
+//! The layout of a striped array, and the commands that a request makes at its members: pure data.
 
 use std::ops::Range;
 
-use super::layout::{Layout, Row};
+use crate::array::{Access, Commands, Plan};
 use crate::request::{Op, Request};
-use crate::units::Lbn;
+use crate::units::{Lbn, SectorCount};
 
-/// A command for a member.
+/// The contents of a row of stripe units besides data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Access {
-    pub member: usize,
-    pub op: Op,
-    pub place: u64,
-    pub sectors: u64,
+pub enum Redundancy {
+    None,
+    /// A unit of parity, left-symmetric (RAID 5): in row 0 at the last member, in each next row one
+    /// member further left, and the data begin at the member after it.
+    Parity,
 }
 
-/// A part of a request: commands to begin with, and those that follow when all of them succeeded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Plan {
-    /// The rows that nothing else with a claim may use meanwhile; none for most plans.
-    pub rows: Range<u64>,
-    /// The blocks of the request that it serves.
-    pub blocks: Range<u64>,
-    pub begin: Vec<Access>,
-    pub follow: Vec<Access>,
+/// Rows of stripe units, one of each row at each member.
+///
+/// If the members are no whole number of units long, the units of the last row are shorter, so that
+/// every block of the members is used.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    redundancy: Redundancy,
+    members: u64,
+    /// The blocks of a stripe unit.
+    unit: u64,
+    /// The blocks of a member.
+    sectors: u64,
 }
 
-impl Plan {
-    /// Commands that no other has to wait for.
-    fn simple(blocks: Range<u64>, begin: Vec<Access>) -> Self {
+/// A row of stripe units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub index: u64,
+    /// The first block of the array in it.
+    pub first: u64,
+    /// Its first block on every member.
+    pub start: u64,
+    /// The blocks of each unit.
+    pub unit: u64,
+}
+
+impl Layout {
+    /// Returns the layout of at least one member, or three with parity, of `sectors` blocks each, in
+    /// units of `unit` blocks, at least one.
+    pub fn new(
+        redundancy: Redundancy,
+        members: usize,
+        unit: SectorCount,
+        sectors: SectorCount,
+    ) -> Self {
+        let min = match redundancy {
+            Redundancy::None => 1,
+            Redundancy::Parity => 3,
+        };
+        assert!(members >= min, "{members} members");
+        assert!(unit.0 > 0 && sectors.0 > 0, "units of {unit:?}");
         Self {
-            rows: 0..0,
-            blocks,
-            begin,
-            follow: Vec::new(),
+            redundancy,
+            members: members as u64,
+            unit: unit.0.min(sectors.0),
+            sectors: sectors.0,
         }
+    }
+
+    /// Returns the number of data units in a row.
+    pub fn width(&self) -> u64 {
+        match self.redundancy {
+            Redundancy::None => self.members,
+            Redundancy::Parity => self.members - 1,
+        }
+    }
+
+    /// Returns the number of data blocks.
+    pub fn capacity(&self) -> SectorCount {
+        SectorCount(self.width() * self.sectors)
+    }
+
+    pub fn has_parity(&self) -> bool {
+        self.redundancy == Redundancy::Parity
+    }
+
+    pub fn members(&self) -> usize {
+        self.members as usize
+    }
+
+    pub fn unit(&self) -> u64 {
+        self.unit
+    }
+
+    pub fn rows(&self) -> u64 {
+        self.sectors.div_ceil(self.unit)
+    }
+
+    /// Returns the row number `index`, without blocks if it is beyond the last.
+    pub fn row(&self, index: u64) -> Row {
+        let start = index * self.unit;
+        Row {
+            index,
+            first: start * self.width(),
+            start,
+            unit: self.unit.min(self.sectors.saturating_sub(start)),
+        }
+    }
+
+    /// Returns the row of a block of the array.
+    pub fn row_of(&self, block: Lbn) -> Row {
+        self.row(block.0 / (self.unit * self.width()))
+    }
+
+    /// Returns the member with the parity of a row.
+    pub fn parity(&self, row: u64) -> Option<usize> {
+        let last = self.members - 1;
+        self.has_parity()
+            .then_some((last - row % self.members) as usize)
+    }
+
+    /// Returns the member with the data unit number `unit` of a row.
+    pub fn member(&self, row: u64, unit: u64) -> usize {
+        match self.parity(row) {
+            None => unit as usize,
+            Some(parity) => ((parity as u64 + 1 + unit) % self.members) as usize,
+        }
+    }
+
+    /// Returns the number of the data unit that a member holds of a row; `None` if it holds the
+    /// parity.
+    pub fn data_unit(&self, row: u64, member: usize) -> Option<u64> {
+        match self.parity(row) {
+            None => Some(member as u64),
+            Some(parity) if parity == member => None,
+            Some(parity) => Some((member as u64 + self.members - 1 - parity as u64) % self.members),
+        }
+    }
+
+    /// Returns the block of the array that a member holds at `start`; `None` if it holds parity
+    /// there.
+    pub fn block(&self, member: usize, start: Lbn) -> Option<Lbn> {
+        let row = self.row(start.0 / self.unit);
+        let unit = self.data_unit(row.index, member)?;
+        Some(Lbn(row.first + unit * row.unit + (start.0 - row.start)))
+    }
+
+    /// Returns the first block of the array after a row.
+    pub fn end(&self, row: &Row) -> u64 {
+        row.first + row.unit * self.width()
     }
 }
 
-/// Which member has failed.
+impl Row {
+    /// Returns the number of the data unit of a block of this row, and its offset there.
+    pub fn unit_of(&self, block: u64) -> (u64, u64) {
+        let offset = block - self.first;
+        (offset / self.unit, offset % self.unit)
+    }
+}
+
+/// The member that has failed, and the progress of its rebuild.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Health {
+pub struct Health {
     pub failed: Option<usize>,
-    /// The rows before this one have been rebuilt: the spare takes the place of the failed member
-    /// there.
+    /// The first row that has not been rebuilt: before it the spare replaces the failed member.
     pub rebuilt: u64,
 }
 
 impl Health {
-    /// Without a member that cannot be read.
+    /// Returns the health of an array without a member that cannot be read.
     pub fn without(member: usize) -> Self {
         Self {
             failed: Some(member),
@@ -56,44 +173,38 @@ impl Health {
         }
     }
 
-    /// The member that is missing in a row.
+    /// Returns the member that is missing in a row.
     pub fn missing(&self, row: u64) -> Option<usize> {
         self.failed.filter(|_| row >= self.rebuilt)
     }
 }
 
-/// What it takes to rebuild a row: to read all others and to write to the failed member's place.
-pub(super) fn rebuild(layout: &Layout, health: Health) -> Plan {
+/// Plans the rebuild of the next row: it reads all other units and writes that of the failed member.
+pub fn rebuild(layout: &Layout, health: Health) -> Plan {
     let row = layout.row(health.rebuilt);
     let access = |member: usize| {
         let is_lost = Some(member) == health.failed;
         let op = if is_lost { Op::Write } else { Op::Read };
-        let (place, sectors) = (row.place, row.unit);
         Access {
             member,
             op,
-            place,
-            sectors,
+            start: row.start,
+            sectors: row.unit,
         }
     };
-    let (follow, begin) = (0..layout.members())
-        .map(access)
-        .partition(|access| access.op == Op::Write);
+    let accesses = (0..layout.members()).map(access);
+    let (follow, begin): (Vec<_>, Vec<_>) = accesses.partition(|access| access.op == Op::Write);
     Plan {
         rows: row.index..row.index + 1,
-        blocks: row.first..row.first + row.unit * layout.width(),
-        begin,
-        follow,
+        blocks: row.first..layout.end(&row),
+        begin: begin.into(),
+        follow: follow.into(),
+        other: None,
     }
 }
 
-/// Passes the parts of `request` to `each`; a missing member gets no commands.
-pub(super) fn plan(
-    layout: &Layout,
-    health: Health,
-    request: &Request,
-    each: &mut impl FnMut(Plan),
-) {
+/// Calls `each` with the plans for the parts of `request`; a missing member gets no commands.
+pub fn plan(layout: &Layout, health: Health, request: &Request, each: &mut impl FnMut(Plan)) {
     let (first, end) = (request.start.0, request.end().0);
     match request.op {
         Op::Flush => {
@@ -102,20 +213,29 @@ pub(super) fn plan(
             let flush = |member| Access {
                 member,
                 op: Op::Flush,
-                place: 0,
+                start: 0,
                 sectors: 0,
             };
-            each(Plan::simple(first..end, members.map(flush).collect()));
+            each(simple(first..end, members.map(flush).collect()));
         }
         Op::Write if layout.has_parity() => plan_write(layout, health, first, end, each),
         Op::Read if health.failed.is_some() => plan_read(layout, health, first, end, each),
-        op => each(Plan::simple(first..end, transfers(layout, op, first, end))),
+        op => each(simple(first..end, transfers(layout, op, first, end))),
     }
 }
 
-/// The commands that transfer the blocks from `first` to before `end` and nothing else: one for
-/// each run of consecutive blocks at a member.
-fn transfers(layout: &Layout, op: Op, first: u64, end: u64) -> Vec<Access> {
+/// Returns a plan of commands that no other command has to wait for.
+fn simple(blocks: Range<u64>, begin: Commands) -> Plan {
+    Plan {
+        blocks,
+        begin,
+        ..Plan::default()
+    }
+}
+
+/// Returns the commands that transfer the blocks from `first` to before `end` and nothing else: one
+/// for each run of consecutive blocks at a member.
+fn transfers(layout: &Layout, op: Op, first: u64, end: u64) -> Commands {
     let (top, bottom) = (layout.row_of(Lbn(first)), layout.row_of(Lbn(end - 1)));
     let width = layout.width();
     let units = (bottom.index - top.index) * width + bottom.unit_of(end - 1).0 + 1;
@@ -126,12 +246,21 @@ fn transfers(layout: &Layout, op: Op, first: u64, end: u64) -> Vec<Access> {
             .flat_map(|member| runs(layout, op, first..end, top.index..bottom.index + 1, member))
             .collect();
     }
+    if units == 1 {
+        let (unit, offset) = top.unit_of(first);
+        return Commands::One(Access {
+            member: layout.member(top.index, unit),
+            op,
+            start: top.start + offset,
+            sectors: end - first,
+        });
+    }
     // So few units are all at different members, with left-symmetric parity too.
     let mut begun = first;
     let mut row = top;
     let mut accesses = Vec::with_capacity(units as usize);
     while begun < end {
-        if begun >= row.first + width * row.unit {
+        if begun >= layout.end(&row) {
             row = layout.row(row.index + 1);
         }
         let (unit, offset) = row.unit_of(begun);
@@ -139,15 +268,15 @@ fn transfers(layout: &Layout, op: Op, first: u64, end: u64) -> Vec<Access> {
         accesses.push(Access {
             member: layout.member(row.index, unit),
             op,
-            place: row.place + offset,
+            start: row.start + offset,
             sectors,
         });
         begun += sectors;
     }
-    accesses
+    accesses.into()
 }
 
-/// The same of one member, over `rows`.
+/// Returns the commands of [`transfers`] for one member, over `rows`.
 fn runs(
     layout: &Layout,
     op: Op,
@@ -165,14 +294,14 @@ fn runs(
         if own.is_empty() {
             continue;
         }
-        let place = row.place + own.start;
+        let start = row.start + own.start;
         let sectors = own.end - own.start;
         match runs.last_mut() {
-            Some(last) if last.place + last.sectors == place => last.sectors += sectors,
+            Some(last) if last.start + last.sectors == start => last.sectors += sectors,
             _ => runs.push(Access {
                 member,
                 op,
-                place,
+                start,
                 sectors,
             }),
         }
@@ -180,19 +309,19 @@ fn runs(
     runs
 }
 
-/// What a run of blocks touches of a row: units of data, each from an offset to another.
+/// The offsets of each data unit of a row that a run of blocks covers.
 struct Touched {
     row: Row,
     /// The first unit and the offset of its first block.
     from: (u64, u64),
-    /// The last unit and the offset behind its last block.
+    /// The last unit and the offset after its last block.
     to: (u64, u64),
 }
 
 impl Touched {
-    /// What `blocks` touch of `row`: at least one.
+    /// Returns the offsets of `row` that `blocks` cover: at least one.
     fn new(layout: &Layout, row: Row, blocks: &Range<u64>) -> Self {
-        let end = blocks.end.min(row.first + row.unit * layout.width());
+        let end = blocks.end.min(layout.end(&row));
         let (last, offset) = row.unit_of(end - 1);
         Self {
             row,
@@ -201,7 +330,7 @@ impl Touched {
         }
     }
 
-    /// The touched offsets of a unit.
+    /// Returns the covered offsets of a unit.
     fn own(&self, unit: u64) -> Range<u64> {
         if unit < self.from.0 || unit > self.to.0 {
             return 0..0;
@@ -213,8 +342,8 @@ impl Touched {
         start..end
     }
 
-    /// The offsets that one command for the parity covers: from the first to the last that any
-    /// unit has touched.
+    /// Returns the offsets that one command for the parity covers: from the first to the last that
+    /// is covered in any unit.
     fn hull(&self) -> Range<u64> {
         if self.from.0 == self.to.0 {
             return self.from.1..self.to.1;
@@ -226,18 +355,19 @@ impl Touched {
         (!offsets.is_empty()).then_some(Access {
             member,
             op,
-            place: self.row.place + offsets.start,
+            start: self.row.start + offsets.start,
             sectors: offsets.end.saturating_sub(offsets.start),
         })
     }
 }
 
-/// A write to rows with parity: the full rows as one part, and a part for each other row.
+/// Plans a write to rows with parity: consecutive full rows as one part, and a part for each other
+/// row.
 fn plan_write(layout: &Layout, health: Health, first: u64, end: u64, each: &mut impl FnMut(Plan)) {
     let mut begun = first;
     while begun < end {
         let row = layout.row_of(Lbn(begun));
-        let mut next = row.first + row.unit * layout.width();
+        let mut next = layout.end(&row);
         if begun > row.first || end < next {
             let touched = Touched::new(layout, row, &(begun..end));
             each(plan_row(layout, health, &touched, begun..next.min(end)));
@@ -248,30 +378,30 @@ fn plan_write(layout: &Layout, health: Health, first: u64, end: u64, each: &mut 
         let missing = health.missing(row.index);
         while next < end {
             let following = layout.row_of(Lbn(next));
-            let behind = following.first + following.unit * layout.width();
-            if end < behind || health.missing(following.index) != missing {
+            let after = layout.end(&following);
+            if end < after || health.missing(following.index) != missing {
                 break;
             }
-            (last, next) = (following, behind);
+            (last, next) = (following, after);
         }
         let members = (0..layout.members()).filter(|member| Some(*member) != missing);
         let write = |member| Access {
             member,
             op: Op::Write,
-            place: row.place,
-            sectors: last.place + last.unit - row.place,
+            start: row.start,
+            sectors: last.start + last.unit - row.start,
         };
         each(Plan {
             rows: row.index..last.index + 1,
             blocks: begun..next,
             begin: members.map(write).collect(),
-            follow: Vec::new(),
+            ..Plan::default()
         });
         begun = next;
     }
 }
 
-/// A write to a part of a row.
+/// Plans a write to a part of a row.
 fn plan_row(layout: &Layout, health: Health, touched: &Touched, blocks: Range<u64>) -> Plan {
     let row = touched.row.index;
     let missing = health.missing(row);
@@ -285,11 +415,11 @@ fn plan_row(layout: &Layout, health: Health, touched: &Touched, blocks: Range<u6
     let parity_write = parity.and_then(|parity| touched.access(parity, Op::Write, &hull));
     let writes: Vec<Access> = data.chain(parity_write).filter(is_alive).collect();
     let reads = match missing {
-        // There is no parity to keep.
+        // There is no parity to keep valid.
         Some(missing) if Some(missing) == parity => Vec::new(),
         Some(missing) => {
-            // Where the missing unit is written, the parity follows from all others, elsewhere from
-            // what it was.
+            // Where the missing unit is written, the parity is computed from all others, elsewhere
+            // from the old parity.
             let unit = layout.data_unit(row, missing);
             let lost = unit.map_or(0..0, |unit| touched.own(unit));
             let mut reads = reads_for_parity(layout, touched, &lost);
@@ -305,27 +435,30 @@ fn plan_row(layout: &Layout, health: Health, touched: &Touched, blocks: Range<u6
             reads_for_parity(layout, touched, &anew)
         }
     };
-    let (begin, follow) = match reads.is_empty() {
-        true => (writes, Vec::new()),
-        false => (reads, writes),
+    let (begin, follow) = if reads.is_empty() {
+        (writes, Vec::new())
+    } else {
+        (reads, writes)
     };
     Plan {
         rows: row..row + 1,
         blocks,
-        begin,
-        follow,
+        begin: begin.into(),
+        follow: follow.into(),
+        other: None,
     }
 }
 
-/// What must be read to know the parity that a write leaves, if it is computed from all data of
-/// the row at the offsets `anew`, and elsewhere from the old parity and the old data. `anew` begins
-/// where the hull does, or ends there.
+/// Returns the reads for the new parity of a write, if it is computed from all data of the row at
+/// the offsets `anew`, and elsewhere from the old parity and the old data. `anew` begins or ends with
+/// the hull.
 fn reads_for_parity(layout: &Layout, touched: &Touched, anew: &Range<u64>) -> Vec<Access> {
     let row = touched.row.index;
     let modified = hull_without(&touched.hull(), anew);
-    let units = match anew.is_empty() {
-        true => touched.from.0..touched.to.0 + 1,
-        false => 0..layout.width(),
+    let units = if anew.is_empty() {
+        touched.from.0..touched.to.0 + 1
+    } else {
+        0..layout.width()
     };
     let data = units.filter_map(|unit| {
         let own = touched.own(unit);
@@ -338,13 +471,14 @@ fn reads_for_parity(layout: &Layout, touched: &Touched, anew: &Range<u64>) -> Ve
     data.chain(parity).collect()
 }
 
-/// A read from an array of which a member has failed: its blocks follow from all others of the row.
+/// Plans a read from an array with a failed member, whose blocks are computed from all others of the
+/// row.
 fn plan_read(layout: &Layout, health: Health, first: u64, end: u64, each: &mut impl FnMut(Plan)) {
     let mut pending = first;
     let mut begun = first;
     while begun < end {
         let row = layout.row_of(Lbn(begun));
-        let next = (row.first + row.unit * layout.width()).min(end);
+        let next = layout.end(&row).min(end);
         let touched = Touched::new(layout, row, &(begun..end));
         let missing = health.missing(row.index);
         let unit = missing.and_then(|missing| layout.data_unit(row.index, missing));
@@ -352,7 +486,7 @@ fn plan_read(layout: &Layout, health: Health, first: u64, end: u64, each: &mut i
         if !lost.is_empty() {
             if pending < begun {
                 let before = transfers(layout, Op::Read, pending, begun);
-                each(Plan::simple(pending..begun, before));
+                each(simple(pending..begun, before));
             }
             let others = (0..layout.members()).filter(|member| Some(*member) != missing);
             let reads = others.filter_map(|member| {
@@ -364,7 +498,7 @@ fn plan_read(layout: &Layout, health: Health, first: u64, end: u64, each: &mut i
                 rows: row.index..row.index + 1,
                 blocks: begun..next,
                 begin: reads.collect(),
-                follow: Vec::new(),
+                ..Plan::default()
             });
             pending = next;
         }
@@ -372,11 +506,11 @@ fn plan_read(layout: &Layout, health: Health, first: u64, end: u64, each: &mut i
     }
     if pending < end {
         let rest = transfers(layout, Op::Read, pending, end);
-        each(Plan::simple(pending..end, rest));
+        each(simple(pending..end, rest));
     }
 }
 
-/// The smallest range with both; an empty one counts for nothing.
+/// Returns the smallest range that contains both; an empty one counts for nothing.
 fn joined(one: Range<u64>, other: Range<u64>) -> Range<u64> {
     match (one.is_empty(), other.is_empty()) {
         (true, _) => other,
@@ -385,20 +519,19 @@ fn joined(one: Range<u64>, other: Range<u64>) -> Range<u64> {
     }
 }
 
-/// The smallest range with what is in `all` and not in `part`; empty if there is nothing.
+/// Returns the smallest range that contains `all` without `part`.
 fn hull_without(all: &Range<u64>, part: &Range<u64>) -> Range<u64> {
     if part.is_empty() {
         return all.clone();
     }
-    let start = match part.start <= all.start {
-        true => all.start.max(part.end),
-        false => all.start,
-    };
-    let end = match part.end >= all.end {
-        true => all.end.min(part.start),
-        false => all.end,
-    };
-    start..end
+    let mut hull = all.clone();
+    if part.start <= all.start {
+        hull.start = all.start.max(part.end);
+    }
+    if part.end >= all.end {
+        hull.end = all.end.min(part.start);
+    }
+    hull
 }
 
 #[cfg(test)]

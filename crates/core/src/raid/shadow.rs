@@ -1,49 +1,51 @@
-//! An array on real bytes: devices that end commands after random times, and what the array would
-//! have read and written.
+//! A RAID 5 on real bytes: devices that complete commands after random times, and a model of the data
+//! that the array reads and writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::*;
+use crate::array::part_of;
+use crate::array::shadow::{random_failures, reported_loss};
 use crate::device::Lost;
 use crate::device::slow::{Log, Slow};
 use crate::random::{Generator, Purpose, below, generator};
-use crate::redundancy::shadow::told;
+use crate::request::{Ordering, Request};
 use crate::units::Span;
 
-/// What a part of a request does, and what it has read.
+/// A part of a request, and the data that it has read.
 struct Seen {
-    /// The request's id and its blocks; `None` for a rebuild.
+    /// The id and the blocks of the request; `None` for a rebuild.
     request: Option<(u64, Range<u64>)>,
     rows: Range<u64>,
     known: BTreeMap<(usize, u64), u64>,
 }
 
-/// The array and what is on its devices: for each block which request wrote it.
+/// The array and the contents of its devices: for each block the request that wrote it.
 struct Shadow {
     raid: Raid,
     log: Log,
     devices: Vec<Vec<u64>>,
     failures: Vec<Failure>,
-    /// Those that have been.
+    /// The number of past failures.
     failed: usize,
-    /// The places of the spare that the rebuild has written.
+    /// The blocks of the spare that the rebuild has written.
     restored: BTreeSet<u64>,
     lost: Option<Lost>,
     seen: BTreeMap<u64, Seen>,
-    /// Of each block, the values that a read may find.
+    /// The values of each block that a read may find.
     allowed: Vec<Vec<u64>>,
     /// The requests that write.
     writes: BTreeSet<u64>,
     /// The requests that have not completed.
     inside: BTreeMap<u64, Request>,
-    /// The blocks of each read that have been read for it, or follow from what has.
+    /// The blocks that have been read for each read, or follow from such blocks.
     found: BTreeMap<u64, BTreeSet<u64>>,
-    /// Blocks that have been read.
+    /// Blocks that were read.
     checked: u64,
 }
 
-/// What a request writes to a block.
+/// Returns the value that a request writes to a block.
 fn value(request: u64, block: u64) -> u64 {
     (request * 1_000_003 + block).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -51,11 +53,11 @@ fn value(request: u64, block: u64) -> u64 {
 impl Shadow {
     fn new(dice: &mut Generator) -> Self {
         let count = 3 + below(dice, 4) as usize;
-        let mut failures = random_failures(count as u64, dice);
+        let mut failures = random_failures(count, &[0, 1, 1, 2, 3], [0, 200, 5_000, 20_000], dice);
         let rebuilds = !failures.is_empty() && below(dice, 3) > 0;
         let shares = [0.2, 0.7, 1.0];
         let rebuild_share = rebuilds.then(|| shares[below(dice, 3) as usize]);
-        let striping = Striping {
+        let striping = RaidConfig {
             level: Level::Five,
             failures: failures.clone(),
             unit: SectorCount(1 + below(dice, 5)),
@@ -89,7 +91,7 @@ impl Shadow {
         shadow
     }
 
-    /// Lets those devices fail that do by now, and notes what is lost.
+    /// Lets devices fail that are due, and records the blocks that are lost.
     fn fail_by(&mut self, now: Instant) {
         let due = |failure: &&Failure| failure.at <= now;
         while let Some(failure) = self.failures.get(self.failed).filter(due) {
@@ -103,10 +105,10 @@ impl Shadow {
         failed.iter().any(|failure| failure.member == device)
     }
 
-    /// The blocks of which at least one other is missing in their row; a spare has what was
-    /// rebuilt.
+    /// Returns the missing blocks with another missing block in their row; a spare has the rebuilt
+    /// ones.
     fn lost(&self, at: Instant) -> Option<Lost> {
-        let layout = self.raid.layout;
+        let layout = self.raid.placement.layout;
         let mut lost = BTreeSet::new();
         for place in 0..self.devices[0].len() as u64 {
             let is_restored =
@@ -121,8 +123,8 @@ impl Shadow {
         Some(Lost { at, first, blocks })
     }
 
-    /// Looks which parts there are now.
-    fn look(&mut self) {
+    /// Records the current parts of requests.
+    fn record_parts(&mut self) {
         let now: BTreeMap<_, _> = self.raid.parts.iter().collect();
         self.seen.retain(|id, _| now.contains_key(id));
         for (id, part) in now {
@@ -156,7 +158,7 @@ impl Shadow {
         }
         self.inside.insert(request.id, request);
         assert_eq!(self.raid.submit(now, request), Ok(()));
-        self.look();
+        self.record_parts();
     }
 
     /// Continues to the next event.
@@ -167,7 +169,7 @@ impl Shadow {
         for (device, command) in ended {
             self.carry_out(device, &command);
         }
-        self.look();
+        self.record_parts();
         if let Some(done) = done {
             self.complete(&done);
         }
@@ -185,7 +187,7 @@ impl Shadow {
             let blocks = done.request.start.0..done.request.end().0;
             assert!(found.into_iter().eq(blocks), "{done:?}");
         } else {
-            // What this write and none that came later has replaced may not be found any more.
+            // Values that this write has replaced may no longer be found.
             for block in done.request.start.0..done.request.end().0 {
                 let allowed = &mut self.allowed[block as usize];
                 let own = value(done.request.id, block);
@@ -197,11 +199,11 @@ impl Shadow {
     }
 
     fn carry_out(&mut self, device: usize, command: &Request) {
-        let layout = self.raid.layout;
-        let member = self.raid.place_of(device);
+        let layout = self.raid.placement.layout;
+        let member = self.raid.placement.member_of(device);
         let (id, _) = part_of(command.id);
         if self.has_failed(device) {
-            // What a dead device ends is lost: it must make no difference.
+            // Completions of a failed device are lost: they must make no difference.
             return;
         }
         for place in command.start.0..command.end().0 {
@@ -224,9 +226,9 @@ impl Shadow {
         }
     }
 
-    /// Checks the blocks of a read that are known with this command.
+    /// Checks the blocks of a read that this command makes known.
     fn check(&mut self, id: u64, reader: usize, command: &Request) {
-        let layout = self.raid.layout;
+        let layout = self.raid.placement.layout;
         let seen = &self.seen[&id];
         let Some((request, blocks)) = &seen.request else {
             return;
@@ -234,8 +236,8 @@ impl Shadow {
         if self.writes.contains(request) {
             return;
         }
-        // Only a read of what is missing reads all others of a row, with the parity.
-        let failed = self.raid.health.failed;
+        // Only a read of a missing block reads all others of a row, with the parity.
+        let failed = self.raid.placement.health.failed;
         for place in command.start.0..command.end().0 {
             let others = (0..layout.members()).filter(|other| Some(*other) != failed);
             let others = others.map(|other| seen.known.get(&(other, place)).copied());
@@ -257,15 +259,15 @@ impl Shadow {
         }
     }
 
-    /// What is on the devices in the end: the last write of each block, and the parity.
+    /// Checks the final contents of the devices: the last write of each block, and the parity.
     fn check_all(&self) {
-        let layout = self.raid.layout;
-        let rebuilt = layout.row(self.raid.health.rebuilt).place;
+        let layout = self.raid.placement.layout;
+        let rebuilt = layout.row(self.raid.placement.health.rebuilt).start;
         for place in 0..self.devices[0].len() as u64 {
             let mut sum = 0;
             for member in 0..layout.members() {
-                let is_failed = Some(member) == self.raid.health.failed;
-                let device = self.raid.in_place(member);
+                let is_failed = Some(member) == self.raid.placement.health.failed;
+                let device = Stripes::device_of(&self.raid, member);
                 let stored = self.devices.get(device);
                 let stored = stored.map_or(0, |stored| stored[place as usize]);
                 let is_missing = is_failed && place >= rebuilt;
@@ -285,7 +287,8 @@ impl Shadow {
             }
             let has_parity = (0..layout.members()).any(|member| {
                 let is_parity = layout.block(member, Lbn(place)).is_none();
-                is_parity && !(Some(member) == self.raid.health.failed && place >= rebuilt)
+                is_parity
+                    && !(Some(member) == self.raid.placement.health.failed && place >= rebuilt)
             });
             assert!(sum == 0 || !has_parity, "parity at {place}");
         }
@@ -293,7 +296,7 @@ impl Shadow {
 }
 
 impl Seen {
-    /// What the part writes to a place.
+    /// Returns the value that the part writes to a block of a member.
     fn written(&self, layout: &Layout, member: usize, place: u64, block: Option<Lbn>) -> u64 {
         let others = (0..layout.members()).filter(|other| *other != member);
         let Some((id, blocks)) = &self.request else {
@@ -307,7 +310,7 @@ impl Seen {
         if block.is_some() {
             return own(block).expect("a block of the request");
         }
-        // The parity: of all data if they are known, or from the old.
+        // The parity is computed from all data if they are known, or from the old parity.
         let all: Option<Vec<u64>> = others
             .clone()
             .map(|other| {
@@ -328,32 +331,14 @@ impl Seen {
     }
 }
 
-/// None, or some before the requests or among them, each of another one of `members`.
-fn random_failures(members: u64, dice: &mut Generator) -> Vec<Failure> {
-    let mut failures: Vec<Failure> = Vec::new();
-    let count = [0, 1, 1, 2, 3][below(dice, 5) as usize];
-    let mut at = 0;
-    while failures.len() < count {
-        at += [0, 200, 5_000, 20_000][below(dice, 4) as usize];
-        let failure = Failure {
-            member: below(dice, members) as usize,
-            at: Instant::from_ns(at + u64::from(at > 0) * below(dice, 1_000)),
-        };
-        if failures.iter().all(|other| other.member != failure.member) {
-            failures.push(failure);
-        }
-    }
-    failures
-}
-
-/// Thousands of arrays, whole, degraded, while a member fails and while it is rebuilt, under
-/// requests that overlap: reads find what was acknowledged or is being written, and in the end the
-/// last write of each block is there and the parity is right. Each request completes once, a read
-/// with all its blocks, of which no device has read any after it failed. Requests fail only where
-/// a second failure has come too early, which has lost what does not follow from the devices that
-/// are left, and then nothing is served any more.
+/// Runs arrays, whole, degraded, while a member fails and while it is rebuilt, under requests that
+/// overlap: reads find data that were acknowledged or are being written, and in the end each block
+/// has its last write and the parity is right. Each request completes once, a read with all its
+/// blocks, none of which comes from a failed device. Requests fail only after a second failure came
+/// too early and lost the data that the remaining devices do not determine, and then nothing is
+/// served.
 #[test]
-fn what_is_read_is_what_was_written() {
+fn reads_return_what_was_written() {
     let (mut checked, mut rebuilt, mut lost, mut replaced) = (0, 0, 0, 0);
     for seed in 0..4_000 {
         let dice = &mut generator(seed, 0, Purpose::Requests);
@@ -385,7 +370,7 @@ fn what_is_read_is_what_was_written() {
         }
         assert!(shadow.raid.parts.is_empty() && shadow.raid.parents.is_empty());
         assert!(shadow.inside.is_empty(), "{:?}", shadow.inside);
-        assert_eq!(told(&shadow.raid), shadow.lost, "seed {seed}");
+        assert_eq!(reported_loss(&shadow.raid), shadow.lost, "seed {seed}");
         checked += shadow.checked;
         if shadow.raid.failures.lost.is_some() {
             lost += 1;
@@ -395,7 +380,7 @@ fn what_is_read_is_what_was_written() {
             assert_eq!(progress.steps, progress.of, "{progress:?}");
             rebuilt += 1;
         }
-        replaced += u64::from(shadow.raid.replaced.is_some());
+        replaced += u64::from(shadow.raid.placement.replaced.is_some());
         shadow.check_all();
     }
     assert!(checked > 100_000 && rebuilt > 1_000, "{checked}, {rebuilt}");

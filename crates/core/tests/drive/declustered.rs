@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use diskarm_core::declustered::{Declustered, Declustering, Kind, Layout};
+use diskarm_core::declustered::{Declustered, DeclusteredConfig, Layout, LayoutKind};
+use diskarm_core::device::Failure;
 use diskarm_core::device::{Completion, Device, Refused, Status};
 use diskarm_core::drive::Drive;
-use diskarm_core::redundancy::Failure;
 use diskarm_core::request::{Op, Ordering, Request};
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::tower::BoxedDevice;
@@ -22,9 +22,9 @@ fn drive(member: usize) -> Drive {
 }
 
 /// Units of ten blocks on drives of 200: secondary copies begin at block 100.
-fn declustering(kind: Kind, disks: usize, failed: &[usize]) -> Declustering {
+fn declustering(kind: LayoutKind, disks: usize, failed: &[usize]) -> DeclusteredConfig {
     let at = Instant::START;
-    Declustering {
+    DeclusteredConfig {
         layout: Layout::new(kind, disks).expect("a layout"),
         failures: failed
             .iter()
@@ -37,13 +37,13 @@ fn declustering(kind: Kind, disks: usize, failed: &[usize]) -> Declustering {
     }
 }
 
-fn array(kind: Kind, disks: usize, failed: &[usize]) -> Declustered {
+fn array(kind: LayoutKind, disks: usize, failed: &[usize]) -> Declustered {
     let members = (0..disks).map(|member| BoxedDevice::new(drive(member)));
     let declustering = declustering(kind, disks, failed);
     Declustered::new(members.collect(), declustering).expect("a drive knows all")
 }
 
-/// When the last of these commands ends, each submitted to an idle drive of its own.
+/// Returns when the last of these commands ends, each submitted to an idle drive of its own.
 fn alone(commands: &[(usize, Op, u64, u64)]) -> Instant {
     let ends = commands.iter().map(|&(member, op, place, sectors)| {
         let done = run(&mut drive(member), &[(0.0, request(0, op, place, sectors))]);
@@ -65,12 +65,12 @@ fn end_of(array: &mut Declustered, asked: Request) -> Instant {
 /// the secondary at place 117 of disk 2.
 #[test]
 fn requests_are_commands_at_the_copies() {
-    let chain = |failed: &[usize]| array(Kind::Chained, 4, failed);
+    let chain = |failed: &[usize]| array(LayoutKind::Chained, 4, failed);
     assert_eq!(chain(&[]).capacity(), SectorCount(400));
     let read = request(7, R, 57, 3);
     assert_eq!(end_of(&mut chain(&[]), read), alone(&[(1, R, 17, 3)]));
     assert_eq!(end_of(&mut chain(&[1]), read), alone(&[(2, R, 117, 3)]));
-    // Behind disk 3 and before disk 2 all reads go to the primary copy.
+    // After disk 3 and before disk 2 all reads go to the primary copy.
     assert_eq!(end_of(&mut chain(&[2]), read), alone(&[(1, R, 17, 3)]));
     let write = request(7, W, 57, 3);
     let both = [(1, W, 17, 3), (2, W, 117, 3)];
@@ -88,9 +88,9 @@ fn requests_are_commands_at_the_copies() {
 #[test]
 fn secondary_copies_turn_with_the_rows() {
     for (kind, secondary) in [
-        (Kind::Basic, 3),
-        (Kind::Interleaved { cluster: 4 }, 0),
-        (Kind::GroupRotate { cluster: 2 }, 1),
+        (LayoutKind::Basic, 3),
+        (LayoutKind::Interleaved { cluster: 4 }, 0),
+        (LayoutKind::GroupRotate { cluster: 2 }, 1),
     ] {
         let found = end_of(&mut array(kind, 4, &[2]), request(7, R, 64, 2));
         assert_eq!(found, alone(&[(secondary, R, 114, 2)]), "{kind:?}");
@@ -101,16 +101,16 @@ fn secondary_copies_turn_with_the_rows() {
 #[test]
 fn no_two_copies_are_in_one_place() {
     for kind in [
-        Kind::Basic,
-        Kind::Interleaved { cluster: 3 },
-        Kind::Interleaved { cluster: 6 },
-        Kind::Chained,
-        Kind::GroupRotate { cluster: 3 },
+        LayoutKind::Basic,
+        LayoutKind::Interleaved { cluster: 3 },
+        LayoutKind::Interleaved { cluster: 6 },
+        LayoutKind::Chained,
+        LayoutKind::GroupRotate { cluster: 3 },
     ] {
         let layout = Layout::new(kind, 6).expect("a layout");
         let mut copies = Vec::new();
         for unit in 0..600 {
-            let place = layout.place(unit);
+            let place = layout.copy_disks(unit);
             copies.push((place.primary, false, unit / 6));
             copies.push((place.secondary, true, unit / 6));
         }
@@ -156,11 +156,11 @@ impl Device for Counting {
 
 /// The reads and the writes that each of 8 disks gets for requests to all blocks in turn, over
 /// those that are for the data of one disk.
-fn accesses(kind: Kind, failed: &[usize]) -> Vec<[f64; 2]> {
+fn accesses(kind: LayoutKind, failed: &[usize]) -> Vec<[f64; 2]> {
     const PASSES: u64 = 20;
     let counts: Vec<Arc<[AtomicU64; 2]>> = (0..8).map(|_| Arc::default()).collect();
     let members = (0..8).map(|at| BoxedDevice::opaque(Counting(drive(at), counts[at].clone())));
-    let declustering = Declustering {
+    let declustering = DeclusteredConfig {
         unit: SectorCount(4),
         ..declustering(kind, 8, failed)
     };
@@ -184,25 +184,29 @@ fn accesses(kind: Kind, failed: &[usize]) -> Vec<[f64; 2]> {
     loads.collect()
 }
 
-/// The loads of liu05, section 9.2, by hand: equations 9.1 to 9.7, and twice 9.10. Each disk has
-/// 1,000 reads of its own data, and those of about as many shared ones are drawn with a deviation
-/// of at most 32.
+/// Loads of liu05, section 9.2, computed by hand: equations 9.1 to 9.7, and 9.10 twice. Each disk has
+/// 1,000 reads of its own data. The number drawn from about as many shared reads has a standard
+/// deviation of at most 32.
 #[test]
 fn each_disk_gets_its_load() {
-    let interleaved = Kind::Interleaved { cluster: 4 };
-    let rotate = Kind::GroupRotate { cluster: 4 };
-    let cases: [(Kind, &[usize], [f64; 8]); 8] = [
-        (Kind::Basic, &[], [1.0; 8]),
-        (Kind::Basic, &[0], [0.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
+    let interleaved = LayoutKind::Interleaved { cluster: 4 };
+    let rotate = LayoutKind::GroupRotate { cluster: 4 };
+    let cases: [(LayoutKind, &[usize], [f64; 8]); 8] = [
+        (LayoutKind::Basic, &[], [1.0; 8]),
+        (
+            LayoutKind::Basic,
+            &[0],
+            [0.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0],
+        ),
         (interleaved, &[], [1.0; 8]),
         (
             interleaved,
             &[6],
             [1.0, 1.0, 1.0, 1.0, 4.0 / 3.0, 4.0 / 3.0, 0.0, 4.0 / 3.0],
         ),
-        (Kind::Chained, &[3], [8.0 / 7.0; 8]),
+        (LayoutKind::Chained, &[3], [8.0 / 7.0; 8]),
         (
-            Kind::Chained,
+            LayoutKind::Chained,
             &[0, 3],
             [0.0, 1.5, 1.5, 0.0, 1.25, 1.25, 1.25, 1.25],
         ),
@@ -241,7 +245,7 @@ fn a_read_that_fails_is_read_at_the_other_copy() {
             let revolution = Span::from_ns(10_000_000);
             BoxedDevice::new(Faults::new(drive(member), &plan, revolution))
         });
-        let declustering = declustering(Kind::Chained, 4, failed);
+        let declustering = declustering(LayoutKind::Chained, 4, failed);
         Declustered::new(members.collect(), declustering).expect("drives")
     };
     // Blocks 45 to 64 are in unit 4 at disk 0, unit 5 at disk 1 and unit 6 at disk 2.
@@ -249,7 +253,7 @@ fn a_read_that_fails_is_read_at_the_other_copy() {
     let done = read(&[]);
     assert_eq!(done[0].status, Status::Recovered { retries: 1 });
     assert_eq!(done[0].breakdown.total(), done[0].response());
-    // Block 58, 13 blocks behind the first.
+    // Block 58, 13 blocks after the first.
     let done = read(&[2]);
     assert_eq!(done[0].status, Status::MediumError { offset: 13 });
     assert_eq!(done[0].bad_block(), Some(Lbn(58)));
@@ -268,7 +272,7 @@ fn an_ordered_request_is_alone() {
         (0.1, ordered),
         (0.2, request(2, R, 90, 1)),
     ];
-    let done = run(&mut array(Kind::Chained, 4, &[]), &requests);
+    let done = run(&mut array(LayoutKind::Chained, 4, &[]), &requests);
     assert_eq!(ids(&done), [0, 1, 2]);
     let begun = |done: &Completion| done.at - done.service();
     assert!(done.windows(2).all(|pair| begun(&pair[1]) >= pair[0].at));
@@ -276,7 +280,7 @@ fn an_ordered_request_is_alone() {
 
 #[test]
 fn what_waits_can_be_taken_back() {
-    let mut chain = array(Kind::Chained, 4, &[]);
+    let mut chain = array(LayoutKind::Chained, 4, &[]);
     let mut submit = |asked| assert_eq!(chain.submit(at_ms(0.0), asked), Ok(()));
     submit(request(0, W, 12, 2));
     // These wait for disk 1; the write has a command in disk 2, too.

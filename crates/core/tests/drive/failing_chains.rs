@@ -2,10 +2,10 @@
 //! with second copies from block 100 of each drive on. Disk 2 has unit 2 first, and the second copy
 //! of unit 1 at block 100.
 
-use diskarm_core::declustered::{Declustered, Declustering, Kind, Layout};
+use diskarm_core::declustered::{Declustered, DeclusteredConfig, Layout, LayoutKind};
+use diskarm_core::device::Failure;
 use diskarm_core::device::{Completion, Device, RedundancyWork, Status, Work};
 use diskarm_core::drive::Drive;
-use diskarm_core::redundancy::Failure;
 use diskarm_core::request::Request;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::tower::BoxedDevice;
@@ -19,13 +19,13 @@ fn drive(number: usize) -> Drive {
     Drive::new(&tiny(""), Angle::of(3 * number as u64 % 10, 10)).expect("a sound layout")
 }
 
-fn chain(failures: &[(usize, f64)], rebuild_share: Option<f64>) -> Declustering {
+fn chain(failures: &[(usize, f64)], rebuild_share: Option<f64>) -> DeclusteredConfig {
     let failures = failures.iter().map(|&(member, ms)| Failure {
         member,
         at: at_ms(ms),
     });
-    Declustering {
-        layout: Layout::new(Kind::Chained, 4).expect("a layout"),
+    DeclusteredConfig {
+        layout: Layout::new(LayoutKind::Chained, 4).expect("a layout"),
         failures: failures.collect(),
         rebuild_share,
         unit: SectorCount(10),
@@ -76,7 +76,7 @@ fn a_rebuild_of_a_chain_reads_both_neighbours() {
         let mut alone = Alone::new();
         let (mut at, mut ended) = (Instant::START, Instant::START);
         for step in 0..20 {
-            // The spare is device 4, and the place is that of the lost unit.
+            // The spare is device 4, and the position is that of the lost unit.
             let (source, place) = match step {
                 0..10 => (3, 100 + 10 * step),
                 _ => (1, 10 * (step - 10)),
@@ -148,7 +148,7 @@ fn an_idle_disk_that_fails_keeps_its_figures() {
     assert_eq!(works, [unused, (1, busy, 0.0), unused, unused]);
 }
 
-/// Of a write one copy is left.
+/// The other copy of the write is left.
 #[test]
 fn a_write_at_a_failing_disk_ends_with_the_other_copy() {
     let write = [(0.0, request(3, W, 10, 2))];

@@ -1,10 +1,12 @@
 //! Mirrored pairs of tiny drives whose members fail. The platter of the second is half a revolution
 //! ahead, so that block 0 passes the first from 0 to 1 ms and the second from 5 to 6 ms.
 
+use diskarm_core::device::Failure;
 use diskarm_core::device::{Completion, Device, RedundancyWork, Status, Work};
 use diskarm_core::drive::Drive;
-use diskarm_core::mirror::{Mirror, Mirroring, Reads, Rebuilding, Routing, Writes};
-use diskarm_core::redundancy::Failure;
+use diskarm_core::mirror::{
+    Mirror, MirrorConfig, ReadDispatch, RebuildConfig, Routing, WriteCompletion,
+};
 use diskarm_core::request::Request;
 use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
@@ -20,24 +22,24 @@ fn drive(number: usize) -> Drive {
 }
 
 /// Reads go to the first member while there is a choice.
-fn failing(failures: &[(usize, f64)]) -> Mirroring {
+fn failing(failures: &[(usize, f64)]) -> MirrorConfig {
     let failures = failures.iter().map(|&(member, ms)| Failure {
         member,
         at: at_ms(ms),
     });
-    Mirroring {
-        reads: Reads::Routed(Routing::Affinity {
+    MirrorConfig {
+        reads: ReadDispatch::Routed(Routing::Affinity {
             pivot: Lbn(200),
             relaxed: None,
         }),
         failures: failures.collect(),
-        ..Mirroring::default()
+        ..MirrorConfig::default()
     }
 }
 
-fn rebuilding(failures: &[(usize, f64)], share_fraction: f64, unit: u64) -> Mirroring {
-    Mirroring {
-        rebuild: Some(Rebuilding {
+fn rebuilding(failures: &[(usize, f64)], share_fraction: f64, unit: u64) -> MirrorConfig {
+    MirrorConfig {
+        rebuild: Some(RebuildConfig {
             share_fraction,
             unit: SectorCount(unit),
         }),
@@ -45,7 +47,7 @@ fn rebuilding(failures: &[(usize, f64)], share_fraction: f64, unit: u64) -> Mirr
     }
 }
 
-fn pair(mirroring: &Mirroring) -> Mirror {
+fn pair(mirroring: &MirrorConfig) -> Mirror {
     let device = |number| BoxedDevice::new(drive(number));
     let spare = mirroring.rebuild.map(|_| device(2));
     Mirror::with_spare([device(0), device(1)], spare, mirroring).expect("a drive knows all")
@@ -71,8 +73,8 @@ fn redundancy(pair: &Mirror) -> RedundancyWork {
 /// The first is about to read block 0 when it fails, and a read of block 1 waits for it.
 #[test]
 fn what_a_failing_member_had_to_do_goes_to_the_other() {
-    for reads in [failing(&[]).reads, Reads::Shared] {
-        let mirroring = Mirroring {
+    for reads in [failing(&[]).reads, ReadDispatch::Shared] {
+        let mirroring = MirrorConfig {
             reads,
             ..failing(&[(0, 0.5)])
         };
@@ -89,13 +91,13 @@ fn what_a_failing_member_had_to_do_goes_to_the_other() {
             .map(|done| (done.breakdown.queue.as_ms() * 1e3).round() / 1e3)
             .collect();
         match reads {
-            Reads::Divided { .. } => unreachable!("not tried"),
-            Reads::Shared => {
-                // It goes behind what waits there.
+            ReadDispatch::Divided { .. } => unreachable!("not tried"),
+            ReadDispatch::Shared => {
+                // It waits behind the commands there.
                 assert_eq!(times(&done), [(1, 5.0), (2, 8.0), (0, 16.0)]);
                 assert_eq!(queue, [0.0, 4.8, 8.0]);
             }
-            Reads::Routed(_) => {
+            ReadDispatch::Routed(_) => {
                 assert_eq!(times(&done), [(0, 6.0), (1, 15.0), (2, 18.0)]);
                 assert_eq!(queue, [0.5, 5.9, 14.8]);
             }
@@ -110,7 +112,7 @@ fn what_a_failing_member_had_to_do_goes_to_the_other() {
 fn a_write_completes_with_the_copies_that_are_left() {
     let write = [(0.0, request(7, W, 0, 1))];
     let ends = |failures: &[(usize, f64)], writes| {
-        let mirroring = Mirroring {
+        let mirroring = MirrorConfig {
             writes,
             ..failing(failures)
         };
@@ -118,19 +120,19 @@ fn a_write_completes_with_the_copies_that_are_left() {
         assert_eq!(done[0].status, Status::Good);
         times(&done)
     };
-    assert_eq!(ends(&[(0, 0.5)], Writes::Both), [(7, 6.0)]);
-    assert_eq!(ends(&[(0, 0.5)], Writes::First), [(7, 6.0)]);
-    assert_eq!(ends(&[(1, 3.0)], Writes::Both), [(7, 3.0)]);
-    assert_eq!(ends(&[(1, 3.0)], Writes::First), [(7, 1.0)]);
-    assert_eq!(ends(&[(1, 0.0)], Writes::Both), [(7, 1.0)]);
+    assert_eq!(ends(&[(0, 0.5)], WriteCompletion::Both), [(7, 6.0)]);
+    assert_eq!(ends(&[(0, 0.5)], WriteCompletion::First), [(7, 6.0)]);
+    assert_eq!(ends(&[(1, 3.0)], WriteCompletion::Both), [(7, 3.0)]);
+    assert_eq!(ends(&[(1, 3.0)], WriteCompletion::First), [(7, 1.0)]);
+    assert_eq!(ends(&[(1, 0.0)], WriteCompletion::Both), [(7, 1.0)]);
 }
 
-/// The first reads block 0 and writes block 5 behind it; the second writes block 5 at once. A read
+/// The first member reads block 0 and then writes block 5; the second writes block 5 at once. A read
 /// of block 5 waits for the second copy, and so does a write.
 #[test]
 fn what_overlaps_a_write_waits_for_its_second_copy_if_it_completed_with_the_first() {
-    let mirroring = Mirroring {
-        writes: Writes::First,
+    let mirroring = MirrorConfig {
+        writes: WriteCompletion::First,
         policy: "satf".parse().expect("a policy"),
         ..failing(&[])
     };
@@ -227,7 +229,7 @@ fn a_second_failure_before_the_end_of_the_rebuild_loses_the_rest() {
         .submit(Instant::START, Request::flush(0))
         .expect("a flush");
     while steps.rebuilt().expect("a rebuild").steps == 0 {
-        let event = steps.next_event().expect("a rebuild goes on");
+        let event = steps.next_event().expect("a rebuild continues");
         steps.advance(event);
     }
     let second = steps.next_event().expect("it pauses") - Instant::START;

@@ -4,7 +4,7 @@
 use diskarm_core::device::{Completion, Device, Status, Work};
 use diskarm_core::drive::Drive;
 use diskarm_core::host::Host;
-use diskarm_core::mirror::{Mirror, Mirroring, Reads, Routing, Writes};
+use diskarm_core::mirror::{Mirror, MirrorConfig, ReadDispatch, Routing, WriteCompletion};
 use diskarm_core::request::{Ordering, Request};
 use diskarm_core::sched::{Pending, PolicyConfig};
 use diskarm_core::tower::BoxedDevice;
@@ -21,28 +21,28 @@ fn drives() -> [Drive; 2] {
     [drive(Angle::ZERO), drive(Angle::of(1, 2))]
 }
 
-fn pair(mirroring: &Mirroring) -> Mirror {
+fn pair(mirroring: &MirrorConfig) -> Mirror {
     Mirror::new(drives().map(BoxedDevice::new), mirroring).expect("a drive knows all")
 }
 
 /// All reads go to one member.
-fn only(member: u64) -> Mirroring {
+fn only(member: u64) -> MirrorConfig {
     let pivot = Lbn(200 * (1 - member));
     let affinity = Routing::Affinity {
         pivot,
         relaxed: None,
     };
-    Mirroring {
-        reads: Reads::Routed(affinity),
-        ..Mirroring::default()
+    MirrorConfig {
+        reads: ReadDispatch::Routed(affinity),
+        ..MirrorConfig::default()
     }
 }
 
-fn shared(policy: &str) -> Mirroring {
-    Mirroring {
-        reads: Reads::Shared,
+fn shared(policy: &str) -> MirrorConfig {
+    MirrorConfig {
+        reads: ReadDispatch::Shared,
         policy: policy.parse().expect("a policy"),
-        ..Mirroring::default()
+        ..MirrorConfig::default()
     }
 }
 
@@ -57,12 +57,12 @@ fn times(done: &[Completion]) -> Vec<(u64, f64)> {
 #[test]
 fn a_write_completes_with_the_later_copy_or_the_first() {
     let requests = [(0.0, request(7, W, 0, 1))];
-    let done = run(&mut pair(&Mirroring::default()), &requests);
+    let done = run(&mut pair(&MirrorConfig::default()), &requests);
     assert_eq!(times(&done), [(7, 6.0)]);
     assert!((done[0].breakdown.rotation.as_ms() - 5.0).abs() < 1e-3);
-    let first = Mirroring {
-        writes: Writes::First,
-        ..Mirroring::default()
+    let first = MirrorConfig {
+        writes: WriteCompletion::First,
+        ..MirrorConfig::default()
     };
     let done = run(&mut pair(&first), &requests);
     assert_eq!(times(&done), [(7, 1.0)]);
@@ -85,20 +85,20 @@ fn reads_go_by_turns_and_by_address() {
     let reads = |count: u64| -> Vec<(f64, Request)> {
         (0..count).map(|id| (0.0, request(id, R, 0, 1))).collect()
     };
-    let done = run(&mut pair(&Mirroring::default()), &reads(4));
+    let done = run(&mut pair(&MirrorConfig::default()), &reads(4));
     assert_eq!(times(&done), [(0, 1.0), (1, 6.0), (2, 11.0), (3, 16.0)]);
     let done = run(&mut pair(&only(0)), &reads(2));
     assert_eq!(times(&done), [(0, 1.0), (1, 11.0)]);
     // Relaxed by one: the third finds two at its own member and none at the other.
     let mut relaxed = only(0);
-    relaxed.reads = Reads::Routed(Routing::Affinity {
+    relaxed.reads = ReadDispatch::Routed(Routing::Affinity {
         pivot: Lbn(200),
         relaxed: Some(1),
     });
     let done = run(&mut pair(&relaxed), &reads(3));
     assert_eq!(times(&done), [(0, 1.0), (2, 6.0), (1, 11.0)]);
     let mut shortest = only(0);
-    shortest.reads = Reads::Routed(Routing::ShortestQueue);
+    shortest.reads = ReadDispatch::Routed(Routing::ShortestQueue);
     let done = run(&mut pair(&shortest), &reads(2));
     let mut at: Vec<f64> = times(&done).iter().map(|(_, at)| *at).collect();
     at.sort_by(f64::total_cmp);
@@ -131,8 +131,8 @@ fn a_shared_queue_can_be_divided_by_address() {
         (0.3, request(3, R, 3, 1)),
     ];
     let done = |relaxed| {
-        let divided = Mirroring {
-            reads: Reads::Divided {
+        let divided = MirrorConfig {
+            reads: ReadDispatch::Divided {
                 pivot: Lbn(200),
                 relaxed,
             },
@@ -152,8 +152,8 @@ fn a_shared_queue_can_be_divided_by_address() {
 /// one of them.
 #[test]
 fn a_read_in_reserve_is_served_as_a_whole() {
-    let divided = Mirroring {
-        reads: Reads::Divided {
+    let divided = MirrorConfig {
+        reads: ReadDispatch::Divided {
             pivot: Lbn(200),
             relaxed: Some(0),
         },
@@ -174,7 +174,7 @@ fn a_read_in_reserve_is_served_as_a_whole() {
     assert_eq!(reads.collect::<Vec<u64>>(), [1, 2]);
 }
 
-/// What the second is free for at 4 ms: the copy of the write or the read, whichever is nearer.
+/// At 4 ms the second member takes the copy of the write or the read, whichever is nearer.
 #[test]
 fn members_choose_among_waiting_reads_and_their_copies_of_writes() {
     let requests = [
@@ -231,7 +231,7 @@ fn a_read_that_fails_at_both_members_fails_at_the_later_bad_block() {
     assert_eq!(done.len(), 1);
     // The pieces of a transposed request are counted from its beginning: units of three, of which
     // the first is at 195 of the second member, and the next at 192.
-    let transposed = Mirroring {
+    let transposed = MirrorConfig {
         transposed: Some(SectorCount(3)),
         ..only(1)
     };
@@ -252,7 +252,7 @@ fn an_ordered_request_is_alone() {
         (0.2, request(2, R, 2, 1)),
     ];
     let done = run(&mut pair(&only(0)), &requests);
-    // The copies of 0 end at 1 and 6 ms, and those of 1 at 12 and 7 ms.
+    // The copies of request 0 end at 1 and 6 ms, and the copies of request 1 at 12 and 7 ms.
     assert_eq!(times(&done), [(0, 6.0), (1, 12.0), (2, 13.0)]);
 }
 
@@ -300,7 +300,7 @@ fn reads_of_one_member_are_those_of_a_queue_in_front_of_it() {
         for (member, drive) in [(0, drive), (1, other)] {
             let of_drive = policy.policy(&drive);
             let expected = run(&mut Host::new(drive, of_drive), &reads);
-            let mirroring = Mirroring {
+            let mirroring = MirrorConfig {
                 policy: policy.clone(),
                 ..only(member)
             };
@@ -310,10 +310,10 @@ fn reads_of_one_member_are_those_of_a_queue_in_front_of_it() {
     }
 }
 
-/// Reads of a transposed member are those of a drive asked for the places.
+/// Reads of a transposed member take as long as reads of the same positions of a drive.
 #[test]
 fn a_transposed_member_holds_units_in_the_opposite_order() {
-    let transposed = Mirroring {
+    let transposed = MirrorConfig {
         transposed: Some(SectorCount(50)),
         ..only(1)
     };
@@ -345,7 +345,7 @@ fn mixed() -> Vec<(f64, Request)> {
     (0..80).map(request).collect()
 }
 
-/// What the router below compares, of a read and of all that the members complete.
+/// The measure that the router below compares, from a read and all completions of the members.
 type Cost = fn(u64, [&[Completion]; 2]) -> Span;
 
 /// The commands of a request at a member of a pair whose second holds units of `unit` of its
@@ -375,8 +375,8 @@ fn commands(request: &Request, member: usize, unit: Option<u64>) -> Vec<Request>
     commands
 }
 
-/// What a drive completes that takes one command at a time. All commands of a request wait before
-/// the first of them can begin.
+/// Returns the completions of a drive that takes one command at a time. All commands of a request wait
+/// before the first of them can begin.
 fn in_turn(
     mut drive: Drive,
     policy: &PolicyConfig,
@@ -484,10 +484,10 @@ const COSTS: [(Routing, &str, Cost); 4] = [
         let own = all.filter(|done| done.request.id / 8 == id / 8);
         own.map(Completion::service).sum()
     }),
-    (Routing::LeastResponse, "satf", |_, done| {
+    (Routing::MinResponse, "satf", |_, done| {
         last_commands(done).iter().map(Completion::response).sum()
     }),
-    (Routing::LeastService, "satf", |_, done| {
+    (Routing::MinService, "satf", |_, done| {
         done.into_iter().flatten().map(Completion::service).sum()
     }),
 ];
@@ -497,11 +497,11 @@ fn routings_that_try_requests_find_the_least() {
     for unit in [None, Some(10), Some(7), Some(3)] {
         let mut ends = Vec::new();
         for (routing, policy, cost) in COSTS {
-            let mirroring = Mirroring {
-                reads: Reads::Routed(routing),
+            let mirroring = MirrorConfig {
+                reads: ReadDispatch::Routed(routing),
                 policy: policy.parse().expect("a policy"),
                 transposed: unit.map(SectorCount),
-                ..Mirroring::default()
+                ..MirrorConfig::default()
             };
             let found = run(&mut pair(&mirroring), &mixed());
             let expected = brute_force(&mixed(), policy, unit, cost);

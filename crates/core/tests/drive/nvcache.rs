@@ -1,10 +1,12 @@
 //! A non-volatile write cache in front of tiny drives.
 
+use diskarm_core::device::Failure;
 use diskarm_core::device::{CacheWork, Completion, Device, Outcome, Work};
 use diskarm_core::drive::Drive;
-use diskarm_core::mirror::{BatchOrder, Destaging, Mirror, Mirroring, Reads, Rebuilding, Scheme};
-use diskarm_core::nvcache::{Behind, Caching, NvCache};
-use diskarm_core::redundancy::Failure;
+use diskarm_core::mirror::{
+    BatchOrder, DestageConfig, DestageScheme, Mirror, MirrorConfig, ReadDispatch, RebuildConfig,
+};
+use diskarm_core::nvcache::{CacheBacking, NvCache, NvCacheConfig};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
@@ -12,7 +14,7 @@ use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use super::attributes::{at_ms, run};
 use super::tiny::{R, W, request, tiny};
 
-const LARGE: Caching = Caching {
+const LARGE: NvCacheConfig = NvCacheConfig {
     size: SectorCount(100),
     merge: None,
     battery_fails: None,
@@ -22,38 +24,38 @@ fn drive(origin: Angle) -> BoxedDevice {
     BoxedDevice::new(Drive::new(&tiny(""), origin).expect("a sound layout"))
 }
 
-fn cached(caching: Caching) -> NvCache {
-    NvCache::new(Behind::Device(drive(Angle::ZERO)), caching)
+fn cached(caching: NvCacheConfig) -> NvCache {
+    NvCache::new(CacheBacking::Device(drive(Angle::ZERO)), caching)
 }
 
 /// A cache in front of a pair whose second platter is half a revolution ahead.
-fn pair(destaging: Destaging, caching: Caching) -> NvCache {
+fn pair(destaging: DestageConfig, caching: NvCacheConfig) -> NvCache {
     in_front_of_pair(Vec::new(), None, destaging, caching)
 }
 
-/// The same if the first disk has failed before the run, perhaps with a spare for it.
-fn degraded(destaging: Destaging, rebuild: Option<Rebuilding>) -> NvCache {
+/// Like [`pair`], but the first disk has failed before the run, perhaps with a spare for it.
+fn degraded(destaging: DestageConfig, rebuild: Option<RebuildConfig>) -> NvCache {
     let (member, at) = (0, Instant::START);
     in_front_of_pair(vec![Failure { member, at }], rebuild, destaging, LARGE)
 }
 
 fn in_front_of_pair(
     failures: Vec<Failure>,
-    rebuild: Option<Rebuilding>,
-    destaging: Destaging,
-    caching: Caching,
+    rebuild: Option<RebuildConfig>,
+    destaging: DestageConfig,
+    caching: NvCacheConfig,
 ) -> NvCache {
-    let mirroring = Mirroring {
-        reads: Reads::Shared,
+    let mirroring = MirrorConfig {
+        reads: ReadDispatch::Shared,
         destaging: Some(destaging),
         failures,
         rebuild,
-        ..Mirroring::default()
+        ..MirrorConfig::default()
     };
     let members = [Angle::ZERO, Angle::of(1, 2)].map(drive);
     let spare = rebuild.map(|_| drive(Angle::ZERO));
     let pair = Mirror::with_spare(members, spare, &mirroring).expect("a drive knows all");
-    NvCache::new(Behind::Pair(Box::new(pair)), caching)
+    NvCache::new(CacheBacking::Pair(Box::new(pair)), caching)
 }
 
 /// Id and time of completions in ms, in order of the ids.
@@ -127,7 +129,7 @@ fn what_is_overwritten_before_its_destage_begins_is_written_once() {
 #[test]
 fn destages_that_touch_are_merged_up_to_a_size() {
     let destages = |merge| {
-        let mut cache = cached(Caching {
+        let mut cache = cached(NvCacheConfig {
             merge: Some(SectorCount(merge)),
             ..LARGE
         });
@@ -144,7 +146,7 @@ fn destages_that_touch_are_merged_up_to_a_size() {
 
 #[test]
 fn writes_wait_for_room_in_their_order() {
-    let mut cache = cached(Caching {
+    let mut cache = cached(NvCacheConfig {
         size: SectorCount(2),
         ..LARGE
     });
@@ -170,7 +172,7 @@ fn writes_wait_for_room_in_their_order() {
 
 #[test]
 fn after_its_battery_has_failed_it_promises_nothing_that_is_not_on_the_disk() {
-    let mut cache = cached(Caching {
+    let mut cache = cached(NvCacheConfig {
         battery_fails: Some(at_ms(3.0)),
         ..LARGE
     });
@@ -185,9 +187,9 @@ fn after_its_battery_has_failed_it_promises_nothing_that_is_not_on_the_disk() {
     assert_eq!(times(&done), [(0, 0.0), (1, 1.0), (2, 16.0), (3, 16.0)]);
 }
 
-fn adu(batch: usize) -> Destaging {
-    Destaging {
-        scheme: Scheme::Alternating,
+fn adu(batch: usize) -> DestageConfig {
+    DestageConfig {
+        scheme: DestageScheme::Alternating,
         batch,
         order: BatchOrder::Ascending,
     }
@@ -249,9 +251,12 @@ fn the_disk_that_is_left_writes_each_batch() {
 fn a_rebuild_does_not_wait_for_a_full_batch() {
     let unit = SectorCount(150);
     let share_fraction = 1.0;
-    for scheme in [Scheme::Alternating, Scheme::Conditional { reads: 1 }] {
-        let destaging = Destaging { scheme, ..adu(5) };
-        let rebuild = Rebuilding {
+    for scheme in [
+        DestageScheme::Alternating,
+        DestageScheme::Conditional { reads: 1 },
+    ] {
+        let destaging = DestageConfig { scheme, ..adu(5) };
+        let rebuild = RebuildConfig {
             share_fraction,
             unit,
         };
@@ -271,7 +276,7 @@ fn a_rebuild_does_not_wait_for_a_full_batch() {
 
 #[test]
 fn a_full_cache_does_not_wait_for_a_batch() {
-    let small = Caching {
+    let small = NvCacheConfig {
         size: SectorCount(2),
         ..LARGE
     };
@@ -284,8 +289,8 @@ fn a_full_cache_does_not_wait_for_a_batch() {
 /// Single writes go while nothing is read, in order of arrival.
 #[test]
 fn ad_cp_leaves_no_disk_idle() {
-    let ad_cp = Destaging {
-        scheme: Scheme::Conditional { reads: 3 },
+    let ad_cp = DestageConfig {
+        scheme: DestageScheme::Conditional { reads: 3 },
         ..adu(5)
     };
     let mut cache = pair(ad_cp, LARGE);
@@ -303,10 +308,10 @@ fn ad_cp_leaves_no_disk_idle() {
 #[test]
 fn reads_are_those_of_the_pair_without_a_cache() {
     let members = || [Angle::ZERO, Angle::of(1, 2)].map(drive);
-    let mirroring = Mirroring {
-        reads: Reads::Shared,
+    let mirroring = MirrorConfig {
+        reads: ReadDispatch::Shared,
         policy: "sptf-cp(t=0.5)".parse().expect("a policy"),
-        ..Mirroring::default()
+        ..MirrorConfig::default()
     };
     let mirror = || Mirror::new(members(), &mirroring).expect("a drive knows all");
     // No block twice.
@@ -321,7 +326,7 @@ fn reads_are_those_of_the_pair_without_a_cache() {
         done.retain(|done| done.request.op == Op::Read);
         times(&done)
     };
-    let mut cache = NvCache::new(Behind::Pair(Box::new(mirror())), LARGE);
+    let mut cache = NvCache::new(CacheBacking::Pair(Box::new(mirror())), LARGE);
     let cached = reads(run(&mut cache, &requests));
     assert_eq!(cached, reads(run(&mut mirror(), &requests)));
     assert_eq!(cached.len(), 40);

@@ -1,11 +1,11 @@
 //! Arrays of tiny drives, whose platters are not in step.
 
+use diskarm_core::device::Failure;
 use diskarm_core::device::{Completion, Device, DiskWork, Status, Work};
 use diskarm_core::drive::Drive;
 use diskarm_core::host::Host;
-use diskarm_core::mirror::{Mirror, Mirroring};
-use diskarm_core::raid::{Level, Raid, Striping};
-use diskarm_core::redundancy::Failure;
+use diskarm_core::mirror::{Mirror, MirrorConfig};
+use diskarm_core::raid::{Level, Raid, RaidConfig};
 use diskarm_core::request::{Op, Ordering, Request};
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::tower::BoxedDevice;
@@ -21,8 +21,8 @@ fn drive(member: usize) -> Drive {
     Drive::new(&tiny(""), Angle::of(3 * member as u64 % 10, 10)).expect("a sound layout")
 }
 
-fn striping(level: Level, unit: u64) -> Striping {
-    Striping {
+fn striping(level: Level, unit: u64) -> RaidConfig {
+    RaidConfig {
         level,
         unit: SectorCount(unit),
         policy: PolicyConfig::default(),
@@ -32,8 +32,8 @@ fn striping(level: Level, unit: u64) -> Striping {
 }
 
 /// Disk 1 is down.
-fn degraded(unit: u64) -> Striping {
-    Striping {
+fn degraded(unit: u64) -> RaidConfig {
+    RaidConfig {
         failures: vec![failure(1, Instant::START)],
         ..striping(FIVE, unit)
     }
@@ -53,7 +53,7 @@ fn array(level: Level, members: usize, unit: u64) -> Raid {
     Raid::new(members.collect(), &striping(level, unit)).expect("a drive knows all")
 }
 
-/// When a command that is submitted to an idle drive of its own ends.
+/// Drives that serve one command each, to compute when it ends on an idle drive.
 struct Alone(Vec<Drive>);
 
 impl Alone {
@@ -72,7 +72,7 @@ impl Alone {
         }
     }
 
-    /// When the same command ends at both members.
+    /// Returns when the same command has ended at both members.
     fn both(&mut self, at: Instant, members: [usize; 2], op: Op, place: u64) -> Instant {
         let [one, other] = members.map(|member| self.ends(at, member, op, place, 2));
         one.max(other)
@@ -113,7 +113,7 @@ fn stripes_of_one_disk_are_a_queue_in_front_of_it() {
         let expected = run(&mut Host::new(plain, of_drive), &requests);
         for unit in [1, 7, 64, 1_000] {
             let members = vec![BoxedDevice::new(drive(0))];
-            let striping = Striping {
+            let striping = RaidConfig {
                 policy: policy.clone(),
                 ..striping(Level::Zero, unit)
             };
@@ -153,7 +153,7 @@ fn a_small_write_is_two_reads_and_then_two_writes() {
     assert!(written > Instant::START + Span::from_ms(12.0));
 }
 
-/// Of three writes to row 1 each reads when the one before has ended; writes to two rows do not
+/// Each of three writes to row 1 reads when the previous one has ended; writes to two rows do not
 /// wait for each other.
 #[test]
 fn writes_to_one_row_go_one_after_the_other() {
@@ -252,7 +252,7 @@ fn a_rebuild_reads_all_others_and_writes_the_spare() {
 
 fn rebuilt(members: usize, share: f64) -> Raid {
     let devices = (0..=members).map(|member| BoxedDevice::new(drive(member)));
-    let striping = Striping {
+    let striping = RaidConfig {
         rebuild_share: Some(share),
         ..degraded(60)
     };
@@ -261,7 +261,7 @@ fn rebuilt(members: usize, share: f64) -> Raid {
 
 /// Two reads at disk 0, of which one waits, and a write at disk 1.
 #[test]
-fn members_tell_what_they_have_done() {
+fn members_report_their_work() {
     let mut array = array(Level::Zero, 2, 10);
     let requests = [
         (0.0, request(0, R, 0, 1)),
@@ -298,7 +298,7 @@ fn members_tell_what_they_have_done() {
 #[test]
 fn an_idle_member_that_fails_keeps_its_figures() {
     let members = (0..3).map(|member| BoxedDevice::new(drive(member)));
-    let failing = Striping {
+    let failing = RaidConfig {
         failures: vec![failure(1, at_ms(100.0)), failure(2, at_ms(200.0))],
         ..striping(FIVE, 10)
     };
@@ -346,7 +346,7 @@ fn a_rebuild_stops_at_a_block_that_it_cannot_read() {
 }
 
 fn spoilt_and_rebuilt(bad: &[(usize, u64)]) -> Raid {
-    let striping = Striping {
+    let striping = RaidConfig {
         rebuild_share: Some(1.0),
         ..degraded(10)
     };
@@ -403,7 +403,7 @@ fn what_a_failing_member_has_to_do_is_done_without_it() {
     let others = [0, 2, 3, 4].map(|member| alone.ends(first, member, R, 12, 2));
     let read = others.into_iter().max().expect("four");
     let failing = |requests: &[(f64, Request)]| {
-        let striping = Striping {
+        let striping = RaidConfig {
             failures: vec![failure(1, at_ms(0.5))],
             ..striping(FIVE, 10)
         };
@@ -427,15 +427,15 @@ fn what_a_failing_member_has_to_do_is_done_without_it() {
 }
 
 /// The last number of a part that has ended is used first: of the reads that wait for disk 1 later
-/// ones have smaller numbers. What it serves when it fails is read again when that would have
-/// ended, behind those that waited.
+/// ones have smaller numbers. A command in service is read again when it would have ended, behind
+/// those that waited.
 #[test]
-fn what_waited_for_a_failing_member_goes_to_the_others_in_order_of_arrival() {
+fn commands_of_a_failing_member_go_to_the_others_in_order_of_arrival() {
     let early = (0..3).map(|id| (0.0, request(id, R, id, 1)));
     let late = (3..8).map(|id| (99.0 + id as f64 / 10.0, request(id, R, 18 - id, 1)));
     let requests: Vec<_> = early.chain(late).collect();
     let members = (0..3).map(|member| BoxedDevice::new(drive(member)));
-    let failing = Striping {
+    let failing = RaidConfig {
         failures: vec![failure(1, at_ms(99.8))],
         ..striping(FIVE, 10)
     };
@@ -473,8 +473,8 @@ fn what_a_member_cannot_read_follows_from_all_others() {
     assert_eq!(done[0].bad_block(), Some(Lbn(62)));
 }
 
-/// What two of five disks of 200 blocks had, in units of 30, counted block by block. A rebuild that
-/// has rows already has saved them.
+/// The loss of two of five disks of 200 blocks, in units of 30, is counted block by block. Rows that
+/// have been rebuilt are not lost.
 #[test]
 fn a_second_failure_loses_what_is_not_rebuilt() {
     for (share, rows) in [(None, 0), (Some(1.0), 2)] {
@@ -485,7 +485,7 @@ fn a_second_failure_loses_what_is_not_rebuilt() {
                 .collect()
         };
         let build = |failures: Vec<Failure>| {
-            let striping = Striping {
+            let striping = RaidConfig {
                 failures,
                 rebuild_share: share,
                 ..striping(FIVE, 30)
@@ -517,7 +517,7 @@ fn a_second_failure_loses_what_is_not_rebuilt() {
             });
         let found = lost.expect("failures");
         // Left-symmetric, from its definition: the parity of row r is at disk 4 - r modulo 5, and
-        // the data begin behind it.
+        // the data begin after it.
         let mut blocks = Vec::new();
         for (place, member) in (0..200).flat_map(|place| [(place, 1), (place, 3)]) {
             let (row, offset) = (place / 30, place % 30);
@@ -549,7 +549,7 @@ fn a_second_failure_loses_what_is_not_rebuilt() {
 }
 
 /// Seven rows of 30 blocks, the last of 20. A read completes after two of them or more; the others
-/// are rebuilt when nothing is asked any more.
+/// are rebuilt when no requests are left.
 #[test]
 fn a_rebuild_under_load_is_projected() {
     let mut alone = Alone::new(6);
@@ -558,7 +558,7 @@ fn a_rebuild_under_load_is_projected() {
         let reads = [0, 2, 3, 4].map(|member| alone.ends(at, member, R, 30 * row, 30));
         at = alone.ends(reads.into_iter().max().expect("four"), 5, W, 30 * row, 30);
     }
-    let striping = Striping {
+    let striping = RaidConfig {
         rebuild_share: Some(1.0),
         ..degraded(30)
     };
@@ -626,12 +626,12 @@ fn what_waits_can_be_taken_back() {
     assert_eq!(done.last().map(|done| done.request.id), Some(4));
 }
 
-/// RAID 1+0: requests within one unit are those of the pair that has it.
+/// RAID 1+0: requests within one unit take as long as at the pair that has it.
 #[test]
 fn stripes_over_pairs_are_those_pairs() {
     let pair = |number: usize| {
         let members = [2 * number, 2 * number + 1].map(|member| BoxedDevice::new(drive(member)));
-        Mirror::new(members, &Mirroring::default()).expect("drives")
+        Mirror::new(members, &MirrorConfig::default()).expect("drives")
     };
     let pairs = (0..3).map(|number| BoxedDevice::opaque(pair(number)));
     let mut array = Raid::new(pairs.collect(), &striping(Level::Zero, 10)).expect("pairs");

@@ -1,15 +1,16 @@
 //! Random towers of wrappers, queues, arrays and drives.
 
 use diskarm_core::array::SideBySide;
-use diskarm_core::declustered::{Declustered, Declustering, Kind, Layout};
+use diskarm_core::declustered::{Declustered, DeclusteredConfig, Layout, LayoutKind};
+use diskarm_core::device::Failure;
 use diskarm_core::drive::Drive;
 use diskarm_core::host::Host;
 use diskarm_core::mirror::{
-    BatchOrder, Destaging, Mirror, Mirroring, Reads, Rebuilding, Routing, Scheme, Writes,
+    BatchOrder, DestageConfig, DestageScheme, Mirror, MirrorConfig, ReadDispatch, RebuildConfig,
+    Routing, WriteCompletion,
 };
-use diskarm_core::nvcache::{Behind, Caching, NvCache};
-use diskarm_core::raid::{Level as RaidLevel, Raid, Striping};
-use diskarm_core::redundancy::Failure;
+use diskarm_core::nvcache::{CacheBacking, NvCache, NvCacheConfig};
+use diskarm_core::raid::{Level as RaidLevel, Raid, RaidConfig};
 use diskarm_core::sched::{INFOS, PolicyConfig};
 use diskarm_core::spec::{self, PreSeek, ReadAhead, Spec, WriteCache};
 use diskarm_core::tower::{self, BoxedDevice};
@@ -73,13 +74,13 @@ pub struct Tower {
     /// The devices in front of each drive, starting at the drive.
     pub levels: Vec<Level>,
     /// Each disk is a pair of such drives.
-    pub mirroring: Option<Mirroring>,
+    pub mirroring: Option<MirrorConfig>,
     /// Each drive, or pair, has a non-volatile cache.
-    pub caching: Option<Caching>,
+    pub caching: Option<NvCacheConfig>,
     /// Each disk is an array of this many such drives or pairs.
-    pub array: Option<(usize, Striping)>,
+    pub array: Option<(usize, RaidConfig)>,
     /// Each disk is a declustered array of such drives or pairs.
-    pub declustering: Option<Declustering>,
+    pub declustering: Option<DeclusteredConfig>,
     pub disks: u16,
     /// The devices in front of all drives.
     pub above: Vec<Level>,
@@ -183,7 +184,7 @@ fn random_levels(dice: &mut Dice) -> Vec<Level> {
     (0..count).map(|_| level(dice)).collect()
 }
 
-fn random_mirroring(dice: &mut Dice) -> Mirroring {
+fn random_mirroring(dice: &mut Dice) -> MirrorConfig {
     let affinity = Routing::Affinity {
         pivot: Lbn(dice.below(BLOCKS)),
         relaxed: dice.one_in(2).then(|| dice.below(4)),
@@ -195,38 +196,42 @@ fn random_mirroring(dice: &mut Dice) -> Mirroring {
         Routing::ShortestQueue,
         Routing::ShortestResponse,
         Routing::LastRequest,
-        Routing::LeastResponse,
-        Routing::LeastService,
+        Routing::MinResponse,
+        Routing::MinService,
     ];
     let routing = dice.of(&routings);
-    let divided = Reads::Divided {
+    let divided = ReadDispatch::Divided {
         pivot: Lbn(dice.below(BLOCKS)),
         relaxed: dice.one_in(2).then(|| dice.below(3)),
     };
     let reads = dice.of(&[
-        Reads::Shared,
-        Reads::Shared,
+        ReadDispatch::Shared,
+        ReadDispatch::Shared,
         divided,
-        Reads::Routed(routing),
-        Reads::Routed(routing),
+        ReadDispatch::Routed(routing),
+        ReadDispatch::Routed(routing),
     ]);
-    let is_routed = matches!(reads, Reads::Routed(_));
-    let tried = routing.tried().filter(|_| is_routed);
-    let needed = tried.and_then(|(needed, _)| needed.parse().ok());
-    let destages = reads == Reads::Shared && dice.one_in(2);
+    let is_routed = matches!(reads, ReadDispatch::Routed(_));
+    let rehearsed = routing.rehearsed().filter(|_| is_routed);
+    let needed = rehearsed.and_then(|(needed, _)| needed.parse().ok());
+    let destages = reads == ReadDispatch::Shared && dice.one_in(2);
     let fails = dice.one_in(3);
     let failures = fails.then(|| random_failure(2, dice));
     let failures: Vec<Failure> = failures.into_iter().collect();
-    let rebuild = (fails && dice.one_in(2)).then(|| Rebuilding {
+    let rebuild = (fails && dice.one_in(2)).then(|| RebuildConfig {
         share_fraction: dice.of(&[0.2, 1.0]),
         unit: SectorCount(dice.of(&[3, 32, 64])),
     });
-    Mirroring {
+    MirrorConfig {
         policy: needed.unwrap_or_else(|| policy(dice)),
         reads,
         writes: match destages {
-            true => Writes::Both,
-            false => dice.of(&[Writes::Both, Writes::Both, Writes::First]),
+            true => WriteCompletion::Both,
+            false => dice.of(&[
+                WriteCompletion::Both,
+                WriteCompletion::Both,
+                WriteCompletion::First,
+            ]),
         },
         destaging: destages.then(|| random_destaging(dice)),
         transposed: dice.one_in(2).then(|| SectorCount(1 + dice.below(60))),
@@ -236,9 +241,9 @@ fn random_mirroring(dice: &mut Dice) -> Mirroring {
     }
 }
 
-fn random_array(dice: &mut Dice) -> (usize, Striping) {
+fn random_array(dice: &mut Dice) -> (usize, RaidConfig) {
     let members = 3 + dice.below(4) as usize;
-    let mut striping = Striping {
+    let mut striping = RaidConfig {
         level: dice.of(&[RaidLevel::Zero, RaidLevel::Five]),
         unit: SectorCount(dice.of(&[1, 3, 8, 64])),
         policy: policy(dice),
@@ -262,10 +267,13 @@ fn random_failure(members: usize, dice: &mut Dice) -> Failure {
     }
 }
 
-fn random_destaging(dice: &mut Dice) -> Destaging {
+fn random_destaging(dice: &mut Dice) -> DestageConfig {
     let reads = 1 + dice.below(4) as usize;
-    Destaging {
-        scheme: dice.of(&[Scheme::Alternating, Scheme::Conditional { reads }]),
+    DestageConfig {
+        scheme: dice.of(&[
+            DestageScheme::Alternating,
+            DestageScheme::Conditional { reads },
+        ]),
         batch: 1 + dice.below(4) as usize,
         order: dice.of(&[
             BatchOrder::Ascending,
@@ -276,26 +284,26 @@ fn random_destaging(dice: &mut Dice) -> Destaging {
     }
 }
 
-fn random_caching(dice: &mut Dice) -> Caching {
+fn random_caching(dice: &mut Dice) -> NvCacheConfig {
     let fails = dice.one_in(3).then(|| Instant::START + dice.us(100_000));
-    Caching {
+    NvCacheConfig {
         size: SectorCount(1 + dice.below(100)),
         merge: dice.one_in(3).then(|| SectorCount(1 + dice.below(40))),
         battery_fails: fails,
     }
 }
 
-fn random_declustering(dice: &mut Dice) -> Declustering {
+fn random_declustering(dice: &mut Dice) -> DeclusteredConfig {
     let kinds = [
-        (Kind::Basic, 4),
-        (Kind::Interleaved { cluster: 3 }, 3),
-        (Kind::Chained, 5),
-        (Kind::GroupRotate { cluster: 2 }, 4),
+        (LayoutKind::Basic, 4),
+        (LayoutKind::Interleaved { cluster: 3 }, 3),
+        (LayoutKind::Chained, 5),
+        (LayoutKind::GroupRotate { cluster: 2 }, 4),
     ];
     let (kind, disks) = dice.of(&kinds);
     let fails = dice.one_in(2);
     let failures = fails.then(|| random_failure(disks, dice));
-    Declustering {
+    DeclusteredConfig {
         layout: Layout::new(kind, disks).expect("a layout"),
         failures: failures.into_iter().collect(),
         rebuild_share: (fails && dice.one_in(2)).then(|| dice.of(&[0.1, 0.5, 1.0])),
@@ -327,7 +335,7 @@ impl Tower {
             tower.levels.push(queue(dice));
         }
         tower.mirroring = dice.one_in(2).then(|| random_mirroring(dice));
-        let destages = |mirroring: &Mirroring| mirroring.destaging.is_some();
+        let destages = |mirroring: &MirrorConfig| mirroring.destaging.is_some();
         // Only a cache knows when writes must not wait for a full batch.
         if tower.mirroring.as_ref().is_some_and(destages) || dice.one_in(4) {
             tower.caching = Some(random_caching(dice));
@@ -350,7 +358,7 @@ impl Tower {
         let all = || (0..devices).map(|index| self.unit(index)).collect();
         BoxedDevice::opaque(Raid::new(all(), striping).unwrap_or_else(|_| {
             let policy = PolicyConfig::default();
-            let striping = Striping {
+            let striping = RaidConfig {
                 policy,
                 ..striping.clone()
             };
@@ -376,14 +384,14 @@ impl Tower {
         100 * commands * usize::from(self.disks) * BLOCKS as usize
     }
 
-    fn declustered(&self, declustering: &Declustering) -> BoxedDevice {
+    fn declustered(&self, declustering: &DeclusteredConfig) -> BoxedDevice {
         let spares = u64::from(declustering.rebuild_share.is_some());
         let disks = declustering.layout.disks() as u64 + spares;
         let all = || (0..disks).map(|index| self.unit(index)).collect();
         let array = Declustered::new(all(), declustering.clone());
         BoxedDevice::opaque(array.unwrap_or_else(|_| {
             let policy = PolicyConfig::default();
-            let declustering = Declustering {
+            let declustering = DeclusteredConfig {
                 policy,
                 ..declustering.clone()
             };
@@ -411,18 +419,18 @@ impl Tower {
     /// A drive with its levels, or a pair of them, perhaps behind a cache.
     fn unit(&self, index: u64) -> BoxedDevice {
         let behind = match &self.mirroring {
-            None => Behind::Device(self.member(index)),
-            Some(mirroring) => Behind::Pair(Box::new(self.pair(mirroring, index))),
+            None => CacheBacking::Device(self.member(index)),
+            Some(mirroring) => CacheBacking::Pair(Box::new(self.pair(mirroring, index))),
         };
         match (self.caching, behind) {
             (Some(caching), behind) => BoxedDevice::opaque(NvCache::new(behind, caching)),
-            (None, Behind::Device(device)) => device,
-            (None, Behind::Pair(pair)) => BoxedDevice::opaque(*pair),
+            (None, CacheBacking::Device(device)) => device,
+            (None, CacheBacking::Pair(pair)) => BoxedDevice::opaque(*pair),
         }
     }
 
-    fn pair(&self, mirroring: &Mirroring, index: u64) -> Mirror {
-        let build = |mirroring: &Mirroring| {
+    fn pair(&self, mirroring: &MirrorConfig, index: u64) -> Mirror {
+        let build = |mirroring: &MirrorConfig| {
             let members = [self.member(2 * index), self.member(2 * index + 1)];
             let spare = mirroring.rebuild.map(|_| self.member(2 * index + 100));
             Mirror::with_spare(members, spare, mirroring)
@@ -431,10 +439,10 @@ impl Tower {
             let policy = PolicyConfig::default();
             let order = BatchOrder::Ascending;
             let destaging = mirroring.destaging;
-            let destaging = destaging.map(|scheme| Destaging { order, ..scheme });
-            let mirroring = Mirroring {
+            let destaging = destaging.map(|scheme| DestageConfig { order, ..scheme });
+            let mirroring = MirrorConfig {
                 policy,
-                reads: destaging.map_or_else(Reads::default, |_| Reads::Shared),
+                reads: destaging.map_or_else(ReadDispatch::default, |_| ReadDispatch::Shared),
                 destaging,
                 ..mirroring.clone()
             };
@@ -457,7 +465,7 @@ impl Tower {
     /// Whether a flush waits for all that has been acknowledged.
     pub fn has_late_copies(&self) -> bool {
         let mut mirroring = self.mirroring.iter();
-        let is_late = |mirroring: &Mirroring| mirroring.writes == Writes::First;
+        let is_late = |mirroring: &MirrorConfig| mirroring.writes == WriteCompletion::First;
         self.caching.is_some() || mirroring.any(is_late)
     }
 

@@ -1,4 +1,4 @@
-//! Layouts that were found beside those that were given.
+//! Compares measured layouts with given ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,35 +8,35 @@ use diskarm_core::units::{Angle, Cylinder, Head, Lbn};
 use diskarm_extract::LayoutDifference;
 use serde::Serialize;
 
-/// How a layout that was found differs from the one that was given.
+/// The differences of a measured layout from the given one.
 #[derive(Debug, Serialize)]
-pub struct Compared {
-    /// Whether every block is where it was, to half a sector.
+pub struct LayoutComparison {
+    /// True if every block is at its location to within half a sector.
     pub is_exact: bool,
     /// The first block that is not.
     pub first_elsewhere: Option<u64>,
-    /// Blocks on other tracks.
+    /// Number of blocks on other tracks.
     pub other_track: u64,
     pub tracks: Counted,
-    /// Beginnings of zones: where tracks begin to hold another number of sectors.
+    /// Starts of zones, where the number of sectors per track changes.
     pub zones: Counted,
-    /// Slipped and reallocated places.
+    /// Slipped and reallocated units.
     pub defects: Counted,
 }
 
-/// How many of what was given were found.
+/// Numbers of given and measured items.
 #[derive(Debug, Serialize)]
 pub struct Counted {
-    /// How many there are.
+    /// Given items.
     pub given: usize,
-    /// How many of them were found.
+    /// Given items that were found.
     pub right: usize,
-    /// How many were found that there are not.
+    /// Items that were found but not given.
     pub wrong: usize,
 }
 
 impl Counted {
-    fn of<T: Ord>(given: &BTreeSet<T>, found: &BTreeSet<T>) -> Self {
+    fn new<T: Ord>(given: &BTreeSet<T>, found: &BTreeSet<T>) -> Self {
         let right = given.intersection(found).count();
         Self {
             given: given.len(),
@@ -45,7 +45,7 @@ impl Counted {
         }
     }
 
-    /// Whether all were found and nothing else.
+    /// Returns true if exactly the given items were found.
     pub fn is_exact(&self) -> bool {
         self.right == self.given && self.wrong == 0
     }
@@ -54,32 +54,32 @@ impl Counted {
 /// Compares two layouts.
 ///
 /// # Panics
-/// If one contradicts itself.
-pub fn compared(given: &Geometry, found: &Geometry) -> Compared {
+/// A layout is not consistent.
+pub fn compare(given: &Geometry, found: &Geometry) -> LayoutComparison {
     let layouts = [given, found].map(|one| Layout::new(one).expect("it was checked"));
     let difference = LayoutDifference::new(&layouts[0], &layouts[1]);
-    let [given_starts, found_starts] = layouts.each_ref().map(Starts::of);
+    let [given_starts, found_starts] = layouts.each_ref().map(Starts::new);
     let given_defects = defects(given, &layouts[0]);
     let found_defects = defects(found, &layouts[1]);
     let is_exact = difference.is_equal() && given.sectors == found.sectors;
-    Compared {
+    LayoutComparison {
         is_exact,
         first_elsewhere: difference.first_elsewhere.map(|at| at.0),
         other_track: difference.other_track.0,
-        tracks: Counted::of(&given_starts.tracks, &found_starts.tracks),
-        zones: Counted::of(&given_starts.zones, &found_starts.zones),
-        defects: Counted::of(&given_defects, &found_defects),
+        tracks: Counted::new(&given_starts.tracks, &found_starts.tracks),
+        zones: Counted::new(&given_starts.zones, &found_starts.zones),
+        defects: Counted::new(&given_defects, &found_defects),
     }
 }
 
-/// Where tracks and zones begin.
+/// The starts of tracks and zones.
 struct Starts {
     tracks: BTreeSet<u64>,
     zones: BTreeSet<u64>,
 }
 
 impl Starts {
-    fn of(layout: &Layout) -> Self {
+    fn new(layout: &Layout) -> Self {
         let mut starts = Self {
             tracks: BTreeSet::new(),
             zones: BTreeSet::new(),
@@ -102,17 +102,17 @@ impl Starts {
     }
 }
 
-/// A defect that the places of blocks show.
+/// A defect that shows in the locations of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Defect {
     /// This many units are skipped before this block.
     Slipped { before: u64, units: usize },
-    /// This block is elsewhere.
+    /// This block is reallocated.
     Moved(u64),
 }
 
-/// The defects whose blocks show them: slips between blocks of a zone, and moved blocks. Those in
-/// spare or reserved space change nothing.
+/// Returns the defects that show in the locations of blocks: slips between blocks of a zone, and
+/// reallocated blocks. Defects in spare or reserved space have no effect.
 fn defects(geometry: &Geometry, layout: &Layout) -> BTreeSet<Defect> {
     let mut slipped: BTreeMap<u64, usize> = BTreeMap::new();
     let mut all = BTreeSet::new();
@@ -143,7 +143,7 @@ fn defects(geometry: &Geometry, layout: &Layout) -> BTreeSet<Defect> {
     all
 }
 
-/// The places of a zone, counted from its front.
+/// The positions of a zone, counted from its start.
 struct Places<'a> {
     geometry: &'a Geometry,
     layout: &'a Layout,
@@ -151,7 +151,7 @@ struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// How many places a unit of the sparing scheme has, and the slipped units.
+    /// Positions per unit of the sparing scheme, and the slipped units.
     fn slips(&self) -> (u64, BTreeSet<u64>) {
         let unit = match self.geometry.sparing {
             Sparing::TracksPerZone => u64::from(self.zone.sectors_per_track),
@@ -160,13 +160,13 @@ impl Places<'_> {
         (unit, self.zone.slips.iter().copied().collect())
     }
 
-    /// Whether a block is right before a unit, except for slipped ones.
+    /// Returns true if a block directly precedes a unit, ignoring slipped ones.
     fn before(&self, unit: u64, places: u64, slips: &BTreeSet<u64>) -> bool {
         let last = (0..unit).rev().find(|at| !slips.contains(at));
         last.is_some_and(|at| self.block(at * places + places - 1).is_some())
     }
 
-    /// The block at a place.
+    /// The block at a position.
     fn block(&self, place: u64) -> Option<u64> {
         let per_track = u64::from(self.zone.sectors_per_track);
         let surfaces = u64::from(self.geometry.surfaces);
@@ -181,9 +181,10 @@ impl Places<'_> {
             TrackOrder::SerpentinePerZone => down % 2 == 1,
             TrackOrder::Serpentine => cylinder % 2 == 1,
         };
-        let head = match is_descending {
-            true => self.geometry.surfaces - 1 - head,
-            false => head,
+        let head = if is_descending {
+            self.geometry.surfaces - 1 - head
+        } else {
+            head
         };
         let at = Pba {
             cylinder: Cylinder(cylinder),

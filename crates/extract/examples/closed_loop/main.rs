@@ -1,16 +1,14 @@
-//! Measures drives of the catalogue from nothing but commands, in several ways, and compares what
-//! was found with what they were made of: `closed_loop FOLDER [NAME...]`.
+//! Measures drives of the catalogue from commands alone, in several scenarios, and compares the
+//! results with the given specifications: `closed_loop FOLDER [NAME...]`.
 //!
-//! Prints a JSON array of runs, in the order of the catalogue and of the ways, and writes what was
-//! found as specifications `NAME-WAY.toml` into the folder. How long each run took goes to standard
-//! error.
+//! Prints a JSON array of runs, in the order of the catalogue and of the scenarios, and writes the
+//! measured specifications as `NAME-SCENARIO.toml` into the folder. The duration of each run goes to
+//! standard error.
 
-mod facts;
-mod judged;
 mod layouts;
-mod seeks;
-mod sequence;
-mod way;
+mod scenario;
+mod times;
+mod verdict;
 
 use std::fs;
 use std::path::Path;
@@ -22,8 +20,8 @@ use diskarm_extract::Effort;
 use diskarm_extract::suite::{self, Checkpoint, MeasuredDrive, Observer, Options, Progress};
 use rayon::prelude::*;
 
-use judged::Run;
-use way::{WAYS, Way};
+use scenario::{SCENARIOS, Scenario};
+use verdict::Run;
 
 const OPTIONS: Options = Options {
     effort: Effort::Normal,
@@ -53,7 +51,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs of the drives with these names, or of all, on all processors.
+/// Runs the drives with these names, or all drives, on all processors.
 fn all(folder: &Path, names: &[String]) -> Result<Vec<Run>, String> {
     let wanted = |name: &str| names.is_empty() || names.iter().any(|one| one == name);
     // The layout of drives that emulate sectors cannot be measured yet.
@@ -62,43 +60,43 @@ fn all(folder: &Path, names: &[String]) -> Result<Vec<Run>, String> {
     let drives = CATALOGUE.iter().filter(|drive| wanted(drive.name));
     let drives = drives.filter(|drive| !is_emulated(drive.text, drive.name));
     let pairs: Vec<_> = drives
-        .flat_map(|drive| WAYS.iter().map(move |way| (drive, way)))
+        .flat_map(|drive| SCENARIOS.iter().map(move |scenario| (drive, scenario)))
         .collect();
-    let run = |(drive, way): &(&diskarm_drives::Entry, &Way)| {
+    let run = |(drive, scenario): &(&diskarm_drives::Entry, &Scenario)| {
         let given = spec::parse(drive.text, drive.name).map_err(|error| error.to_string())?;
         let clock = std::time::Instant::now();
-        let (checkpoint, described) = measured(drive.name, &given, way)?;
-        let wall = clock.elapsed().as_secs_f64();
-        eprintln!("{} {}: {wall:.1} s", drive.name, way.name);
+        let (checkpoint, described) = measure(drive.name, &given, scenario)?;
+        let seconds = clock.elapsed().as_secs_f64();
+        eprintln!("{} {}: {seconds:.1} s", drive.name, scenario.name);
         if let Ok(described) = &described {
-            let path = folder.join(format!("{}-{}.toml", drive.name, way.name));
+            let path = folder.join(format!("{}-{}.toml", drive.name, scenario.name));
             fs::write(&path, described.text())
                 .map_err(|error| format!("{}: {error}", path.display()))?;
         }
-        Ok(Run::of(&given, way, &checkpoint, described))
+        Ok(Run::new(&given, scenario, &checkpoint, described))
     };
-    // In their order, whatever the order in which they end.
+    // In the order of the scenarios, not of completion.
     pairs.par_iter().map(run).collect()
 }
 
-/// What the suite finds in a drive.
-fn measured(
+/// Runs the suite on a drive.
+fn measure(
     name: &str,
     given: &Spec,
-    way: &Way,
+    scenario: &Scenario,
 ) -> Result<(Checkpoint, Result<MeasuredDrive, String>), String> {
-    let mut connect = |seed| way.connect(given, seed);
-    let stopped = |stopped: suite::RunError| format!("{name} {}: {stopped}", way.name);
-    let identity = suite::identity(&mut connect).map_err(stopped)?;
+    let mut connect = |seed| scenario.connect(given, seed);
+    let describe = |describe: suite::RunError| format!("{name} {}: {describe}", scenario.name);
+    let identity = suite::identity(&mut connect).map_err(describe)?;
     let mut checkpoint = Checkpoint::new(name, identity, OPTIONS);
-    suite::run(&mut connect, &mut checkpoint, &mut Patient).map_err(stopped)?;
-    let described = MeasuredDrive::new(&checkpoint, &format!("{name}-{}", way.name));
+    suite::run(&mut connect, &mut checkpoint, &mut IgnoreProgress).map_err(describe)?;
+    let described = MeasuredDrive::new(&checkpoint, &format!("{name}-{}", scenario.name));
     Ok((checkpoint, described))
 }
 
-struct Patient;
+struct IgnoreProgress;
 
-impl Observer for Patient {
+impl Observer for IgnoreProgress {
     fn progressed(&mut self, _: &Progress) {}
 
     fn save(&mut self, _: &Checkpoint) -> Result<(), String> {

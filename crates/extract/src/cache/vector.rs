@@ -1,102 +1,102 @@
-//! Test vectors: commands that load the buffer in some way and inspect what it then holds.
+//! Test vectors: sequences of commands that fill the buffer and then probe its content.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Lbn, Span};
 
 use crate::pairs::Access;
 
-/// How long to wait before a step.
+/// The delay before a command.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Wait {
+pub(super) enum Delay {
     For(Span),
-    /// At least this long, and on until a read from the buffer would end half a revolution from
-    /// where one from the media would.
+    /// At least this long, extended so that a hit would end half a revolution before or after a
+    /// miss.
     Opposite(Span),
 }
 
-/// A command of a vector.
+/// A command of a test vector.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Step {
-    pub wait: Wait,
+pub(super) struct TestCommand {
+    pub delay: Delay,
     pub access: Access,
     pub at: Lbn,
     pub sectors: u16,
-    /// With force unit access.
-    pub media: bool,
-    /// It may be anywhere, where nothing is in the buffer.
-    pub anywhere: bool,
+    pub force_unit_access: bool,
+    /// True if the block may be replaced by another one that is not in the buffer.
+    pub is_movable: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Vector {
-    /// A read from the media that brings the drive into a known state.
+pub(super) struct TestVector {
+    /// Block of the initial read from the media, which brings the drive into a known state.
     pub first: Lbn,
-    pub steps: Vec<Step>,
-    rest: Wait,
+    pub commands: Vec<TestCommand>,
+    rest: Delay,
 }
 
-impl Vector {
+impl TestVector {
     pub fn new(first: Lbn) -> Self {
         Self {
             first,
-            steps: Vec::new(),
-            rest: Wait::For(Span::ZERO),
+            commands: Vec::new(),
+            rest: Delay::For(Span::ZERO),
         }
     }
 
-    fn step(mut self, access: Access, at: Lbn, sectors: u64) -> Self {
-        self.steps.push(Step {
-            wait: self.rest,
+    fn push(mut self, access: Access, at: Lbn, sectors: u64) -> Self {
+        self.commands.push(TestCommand {
+            delay: self.rest,
             access,
             at,
             sectors: sectors as u16,
-            media: false,
-            anywhere: false,
+            force_unit_access: false,
+            is_movable: false,
         });
-        self.rest = Wait::For(Span::ZERO);
+        self.rest = Delay::For(Span::ZERO);
         self
     }
 
     pub fn read(self, at: Lbn, sectors: u64) -> Self {
-        self.step(Access::Read, at, sectors)
+        self.push(Access::Read, at, sectors)
     }
 
     pub fn write(self, at: Lbn, sectors: u64) -> Self {
-        self.step(Access::Write, at, sectors)
+        self.push(Access::Write, at, sectors)
     }
 
-    /// Reads or writes one block at `at` or, if that may be in the buffer, anywhere else.
-    pub fn anywhere(self, access: Access, at: Lbn) -> Self {
-        let mut vector = self.step(access, at, 1);
-        let last = vector.steps.len() - 1;
-        vector.steps[last].anywhere = true;
+    /// Reads or writes one block: `at`, or another one if that may be in the buffer.
+    pub fn movable(self, access: Access, at: Lbn) -> Self {
+        let mut vector = self.push(access, at, 1);
+        let last = vector.commands.len() - 1;
+        vector.commands[last].is_movable = true;
         vector
     }
 
-    /// Waits before the next step.
+    /// Delays the next command.
     pub fn rest(mut self, rest: Span) -> Self {
-        self.rest = Wait::For(rest);
+        self.rest = Delay::For(rest);
         self
     }
 
-    /// Reads one block when hits and misses are most easily told apart, `least` later or more.
+    /// Reads one block at a time that best separates hits from misses, at least `min` later.
     pub fn probe(mut self, at: Lbn, min: Span) -> Self {
-        self.rest = Wait::Opposite(min);
+        self.rest = Delay::Opposite(min);
         self.read(at, 1)
     }
 }
 
+/// Consecutive tracks for the blocks of a test vector.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Area {
-    /// A block some cylinders away, for the read that comes first.
+    /// A block some cylinders away, for the initial read.
     pub first: Lbn,
-    /// The first blocks of tracks that follow one another.
+    /// The first blocks of consecutive tracks.
     pub tracks: [Lbn; 4],
 }
 
 impl Area {
-    /// Tracks on `cylinder`: its first ones, or its last two and what follows.
-    pub fn on(layout: &Layout, cylinder: u32, last: bool) -> Option<Self> {
+    /// Returns the first tracks of `cylinder`, or its last two and those that follow.
+    pub fn on_cylinder(layout: &Layout, cylinder: u32, last: bool) -> Option<Self> {
         let (first, start) = (
             crate::idle::beginning(layout, cylinder.checked_sub(4)?)?,
             crate::idle::beginning(layout, cylinder)?,
@@ -110,7 +110,7 @@ impl Area {
             tracks.rotate_left(1);
             tracks[3] = next;
         }
-        // Room for whatever is read ahead.
+        // Leave room for read-ahead.
         let room = layout.sectors().0.saturating_sub(tracks[3].0);
         let far = 16_384.min(layout.sectors().0 / 16);
         (room > far).then_some(Self {
@@ -119,8 +119,8 @@ impl Area {
         })
     }
 
-    /// The beginning of the disk, if nothing better is found.
-    pub fn somewhere(layout: &Layout) -> Self {
+    /// Returns the first tracks of the disk, as a fallback.
+    pub fn at_start(layout: &Layout) -> Self {
         let mut tracks = [Lbn(0); 4];
         for k in 1..4 {
             tracks[k] = track_end(layout, tracks[k - 1]).unwrap_or(tracks[k - 1]);
@@ -131,19 +131,19 @@ impl Area {
         }
     }
 
-    /// Whether its blocks follow each other without a gap.
+    /// Returns true if no blocks are missing from the tracks.
     pub fn is_whole(&self, layout: &Layout) -> bool {
         let is_whole = |pair: &[Lbn]| layout.extent(pair[0]).sectors.0 == pair[1].0 - pair[0].0;
         self.tracks.windows(2).all(is_whole)
     }
 
-    /// Blocks of its first track.
+    /// Number of blocks of the first track.
     pub fn length(&self) -> u64 {
         self.tracks[1].0 - self.tracks[0].0
     }
 }
 
-/// The first block after the track of `at`.
+/// Returns the first block after the track of `at`.
 fn track_end(layout: &Layout, at: Lbn) -> Option<Lbn> {
     let here = layout.extent(at);
     let mut next = at + here.sectors;

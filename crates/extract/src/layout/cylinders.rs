@@ -1,24 +1,24 @@
-//! Where cylinders end, where skews do not tell.
+//! Determines which tracks form a cylinder where skews do not show it.
 //!
 //! # Hypothesis
 //! A head switch takes one time, and a seek to the next cylinder another, longer one. A seek takes
 //! longer the more cylinders it crosses.
 //!
 //! # Test vector
-//! Pairs of reads ([`crate::mtbrc`]): from each track to the next; and, if these all take as long,
-//! from the first track to each of the others.
+//! Pairs of reads ([`crate::mtbrc`]) from each track to the next; and, if these all take equally
+//! long, from the first track to each of the others.
 //!
 //! # Decision
-//! From track to track: cylinders end where it takes longer than elsewhere, if these places are
-//! equally far apart. From the first track: cylinders end where the time changes, if these places
-//! are equally far apart.
+//! From track to track, cylinders end where the time is longer than elsewhere, provided that the
+//! ends are equally far apart. From the first track, they end where the time changes, with the same
+//! condition.
 //!
 //! # Confidence
-//! Exact where the times differ by more than 0.03 ms and by more than three times what they
-//! scatter. Anything else is no answer.
+//! Exact where the times differ by more than 0.03 ms and by more than three times their scatter.
+//! Otherwise the result is `None`.
 //!
 //! # Cost
-//! Some 25 pairs for each track.
+//! About 25 pairs per track.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Lbn, Span};
@@ -29,31 +29,29 @@ use crate::threshold::Threshold;
 use crate::track::Track;
 use crate::{Disk, Error};
 
-/// Where cylinders end among tracks in the order of their blocks.
+/// The cylinders of a sequence of tracks in block order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cylinders {
-    /// Tracks in a cylinder.
+    /// Tracks per cylinder.
     pub surfaces: usize,
     /// The first track that is the last of its cylinder.
     pub last: usize,
 }
 
-/// Times that differ by less are the same, in nanoseconds.
+/// Times that differ by less are treated as equal, in nanoseconds.
 const SAME: f64 = 3e4;
-/// Half an interval that is narrow enough, in nanoseconds, and the most pairs for it.
+/// Target for half an interval in nanoseconds, and the maximum number of pairs for it.
 const NARROW: (f64, u32) = (8e3, 60);
-/// Longer than any read-ahead takes.
+/// Longer than any read-ahead.
 const LONG: Span = Span::from_ns(250_000_000);
 
-/// Finds the ends of cylinders among the tracks that begin with these blocks, in a layout of which
-/// only the angles count; nothing if the times do not tell.
-///
-/// # Errors
-/// A command failed.
+/// Finds the cylinders of the tracks that begin with these blocks, in a layout of which only the
+/// angles are valid. Returns `None` if the times do not show them.
 pub(super) fn measure(
     disk: &mut Disk<'_>,
     layout: &Layout,
-    (tracks, rotation): (&[Lbn], &Rotation),
+    tracks: &[Lbn],
+    rotation: &Rotation,
     seed: u64,
 ) -> Result<Option<Cylinders>, Error> {
     let mut pairs = Pairs::new(disk, layout, rotation, seed)?;
@@ -75,10 +73,10 @@ pub(super) fn measure(
     Ok(None)
 }
 
-/// A time in nanoseconds, and how uncertain it is.
+/// A time and its uncertainty, in nanoseconds.
 type Time = (f64, f64);
 
-/// How long movements take, beyond the same overhead; nothing if the buffer serves the reads.
+/// Measures movement times, up to a common overhead; `None` if the buffer serves the reads.
 fn times<'t>(
     pairs: &mut Pairs<'_, '_>,
     ways: impl Iterator<Item = (&'t Track, &'t Track)>,
@@ -100,12 +98,12 @@ fn times<'t>(
     Ok(Some(found))
 }
 
-/// Whether one time is longer than another.
+/// Returns true if one time is significantly longer than another.
 fn exceeds(one: Time, other: Time) -> bool {
     one.0 - other.0 > SAME.max(3.0 * (one.1 + other.1))
 }
 
-/// Of the times from track to track, those that are longer than the shortest end a cylinder.
+/// Finds cylinders among times from track to track: longer ones end a cylinder.
 fn longer(times: &[Time]) -> Option<Cylinders> {
     let min = times.iter().copied().min_by(|a, b| a.0.total_cmp(&b.0))?;
     let ends: Vec<usize> = (0..times.len())
@@ -114,17 +112,16 @@ fn longer(times: &[Time]) -> Option<Cylinders> {
     regular(&ends, times.len())
 }
 
-/// Of the times from the first track to the others, those that differ from the one before begin a
-/// cylinder.
+/// Finds cylinders among times from the first track to the others: a change begins a cylinder.
 fn changes(times: &[Time]) -> Option<Cylinders> {
     let differs = |&n: &usize| exceeds(times[n], times[n - 1]) || exceeds(times[n - 1], times[n]);
-    // Time n is that to track n + 1, so track n is the last one of a cylinder.
+    // Time n leads to track n + 1, so track n is the last one of a cylinder.
     let ends: Vec<usize> = (1..times.len()).filter(differs).collect();
     regular(&ends, times.len())
 }
 
-/// Cylinders that end with these of `count` tracks, if they are equally large and at least two of
-/// them are whole.
+/// Returns the cylinders that end with these of `count` tracks, if they are equally large and at
+/// least two of them are whole.
 fn regular(ends: &[usize], count: usize) -> Option<Cylinders> {
     let [last, second, third, ..] = *ends else {
         return None;
@@ -152,7 +149,7 @@ mod tests {
         };
         assert_eq!(longer(&times), Some(expected));
         assert_eq!(longer(&certain(&[1.0; 9])), None);
-        // One that does not fit.
+        // One irregular end.
         assert_eq!(
             longer(&certain(&[1.0, 2.5, 1.0, 1.0, 2.5, 2.5, 1.0, 2.5])),
             None
@@ -160,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn cylinders_begin_where_the_way_gets_longer() {
+    fn cylinders_begin_where_the_time_changes() {
         let times = certain(&[1.0, 1.0, 2.0, 2.0, 2.0, 2.6, 2.6, 2.6, 3.0, 3.0]);
         let expected = Cylinders {
             surfaces: 3,

@@ -1,58 +1,60 @@
-//! Cylinders between two zones that hold no blocks, by the times of seeks.
+//! Counts empty cylinders between zones by seek times.
 //!
 //! # Hypothesis
-//! A seek takes longer the more cylinders it crosses, whether they hold blocks or not, and as long
-//! across the boundary of two zones as within one.
+//! A seek takes longer the more cylinders it crosses, whether they hold blocks or not, and equally
+//! long across a zone boundary and within a zone.
 //!
 //! # Test vector
-//! Pairs of reads ([`crate::mtbrc`]) outward: across each boundary from the first cylinders with
-//! blocks to the last ones in front of it, and within the largest zone over all short distances,
-//! as measured curves are uneven there, and those that take about as long. Where several numbers of
-//! empty cylinders explain the times, more exact ones follow.
+//! Pairs of reads ([`crate::mtbrc`]) outward: across each boundary, from the first cylinders after it
+//! to the last ones before it; and within the largest zone over all short distances, as measured
+//! curves are uneven there, and over distances that take about as long. If several numbers of empty
+//! cylinders explain the times, more exact pairs follow.
 //!
 //! # Decision
-//! So many cylinders are empty that seeks across the boundary take as long as those over as many
-//! cylinders within the zone. Where several numbers do: none, if that is one of them, else the one
-//! that is least off over all distances. Where the ends of reads scatter, angles between zones are
-//! less certain, and of several numbers the one is taken that fits at the most boundaries.
+//! The number of empty cylinders is the one with which seeks across the boundary take as long as
+//! seeks over equally many cylinders within the zone. If several numbers do, it is 0 if that is among
+//! them, else the one with the smallest error over all distances. Where read completions scatter,
+//! angles between zones are less certain, and the number that fits at the most boundaries wins.
 //!
 //! # Confidence
-//! Exact where a cylinder more takes 0.005 ms longer and arrivals do not scatter. Otherwise the
-//! numbers that are nearly as little off are told. More cylinders than the largest zone has cannot
-//! be counted.
+//! Exact where one more cylinder takes 0.005 ms longer and completions do not scatter. Otherwise the
+//! numbers with nearly as small an error are reported. More cylinders than the largest zone has
+//! cannot be counted.
 //!
 //! # Cost
-//! Some 30 pairs for each boundary, and 15 for each of 40 to 80 distances.
+//! About 30 pairs per boundary, and 15 for each of 40 to 80 distances.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{Geometry, Sparing, Zone};
 
+use super::assemble::MeasuredLayout;
 use super::timing;
 use crate::pairs::{Access, Pairs};
 use crate::seek::route::{self, Way};
 use crate::threshold::{Found, Threshold};
 use crate::{Disk, Effort, Error, Setup, idle};
 
-/// What was found between zones.
+/// The empty cylinders between zones.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Empty {
-    /// The number of empty cylinders in front of each zone but the first.
+pub struct EmptyCylinders {
+    /// The number of empty cylinders in front of each zone except the first.
     pub cylinders: Vec<u32>,
-    /// What the times of seeks left open, a sentence each.
+    /// Assumptions about what seek times leave open, a sentence each.
     pub assumed: Vec<String>,
 }
 
-impl Empty {
-    /// Puts them into a layout that was found by timing.
-    pub(crate) fn apply(self, to: &mut super::MeasuredLayout) {
+impl EmptyCylinders {
+    /// Inserts them into a layout that was found by timing.
+    pub(crate) fn apply(self, to: &mut MeasuredLayout) {
         self.insert(&mut to.geometry);
-        to.assumed.retain(|told| told != timing::CLOSED);
+        to.assumed.retain(|sentence| sentence != timing::CLOSED);
         to.assumed.extend(self.assumed);
     }
 
-    /// Puts them into a layout that has none.
+    /// Inserts them into a layout without empty cylinders.
     pub fn insert(&self, geometry: &mut Geometry) {
         let mut before = 0;
         for (n, zone) in geometry.zones.iter_mut().enumerate() {
@@ -60,7 +62,7 @@ impl Empty {
             zone.end_cylinder += before;
             let behind = self.cylinders.get(n).copied().unwrap_or(0);
             before += behind;
-            // Whole spare tracks are likelier than cylinders that hold nothing.
+            // Whole spare tracks are likelier than empty cylinders.
             if geometry.sparing == Sparing::TracksPerZone {
                 zone.end_cylinder += behind;
                 zone.spares += u64::from(behind) * u64::from(geometry.surfaces);
@@ -70,8 +72,8 @@ impl Empty {
     }
 }
 
-/// Distances between cylinders with blocks across a boundary, and half an interval of the times of
-/// seeks that is narrow enough, in nanoseconds.
+/// Distances between cylinders with blocks across a boundary, each with the target for half an
+/// interval of the seek time, in nanoseconds.
 const ACROSS: [(u32, f64); 7] = [
     (1, ROUGH),
     (2, ROUGH),
@@ -83,17 +85,17 @@ const ACROSS: [(u32, f64); 7] = [
 ];
 const ROUGH: f64 = 6e3;
 const FINE: f64 = 1.5e3;
-/// More numbers of empty cylinders are not told apart.
+/// Maximum number of candidates to distinguish.
 const CANDIDATES: usize = 64;
-/// Distances across each boundary at least.
+/// Minimum number of distances across each boundary.
 const CONFIRMED: usize = 2;
-/// How far off the angle between two zones may be, as a share of the standard deviation of the ends
-/// of reads, if they scatter.
+/// Uncertainty of the angle between two zones where read completions scatter, as a fraction of their
+/// standard deviation.
 const DOUBT: f64 = 0.15;
-/// A sum of squares that is larger by this much is of a wrong number.
+/// Difference of sums of squares that rules out a number.
 const CLEARLY: f64 = 4.0;
 
-/// Counts the empty cylinders between the zones of a layout that has none. Reads only.
+/// Counts the empty cylinders between the zones of a layout without any. Only reads.
 ///
 /// # Errors
 /// A command failed, or too few reads were served by the media.
@@ -103,8 +105,11 @@ pub fn measure(
     zones: &[Zone],
     effort: Effort,
     seed: u64,
-) -> Result<Empty, Error> {
-    let held: Vec<(u32, u32)> = zones.iter().map(|zone| held(setup.layout, zone)).collect();
+) -> Result<EmptyCylinders, Error> {
+    let held: Vec<(u32, u32)> = zones
+        .iter()
+        .map(|zone| occupied(setup.layout, zone))
+        .collect();
     let largest = held
         .iter()
         .copied()
@@ -124,7 +129,7 @@ pub fn measure(
     if scatters {
         seeks.doubt = DOUBT * setup.rotation.scatter_ns;
     }
-    let mut empty = Empty {
+    let mut empty = EmptyCylinders {
         cylinders: Vec::new(),
         assumed: Vec::new(),
     };
@@ -132,18 +137,18 @@ pub fn measure(
     for boundary in held.windows(2) {
         all.push(seeks.empty((boundary[0], boundary[1]))?);
     }
-    let common = if scatters { common(&all) } else { None };
+    let common = if scatters { most_common(&all) } else { None };
     for (left, boundary) in all.iter().zip(held.windows(2)) {
-        let taken = taken(left, common);
+        let chosen = choose(left, common);
         let numbers = left.iter().map(|one| one.empty);
         let (min, max) = (numbers.clone().min(), numbers.max());
-        empty.cylinders.push(taken);
+        empty.cylinders.push(chosen);
         if let (Some(min), Some(max)) = (min, max)
             && min < max
         {
             empty.assumed.push(format!(
-                "{min} to {max} cylinders after cylinder {} hold nothing, as seeks tell: they \
-                 are taken for {taken}.",
+                "Seek times show {min} to {max} empty cylinders after cylinder {}: {chosen} is \
+                 assumed.",
                 boundary[0].1
             ));
         }
@@ -151,9 +156,9 @@ pub fn measure(
     Ok(empty)
 }
 
-/// The number that explains the times of seeks across the most boundaries, if it does so across
-/// more than one; of several the one that is least off.
-fn common(boundaries: &[Vec<Candidate>]) -> Option<u32> {
+/// Returns the number that explains the seek times across the most boundaries, if more than one;
+/// among several the one with the smallest error.
+fn most_common(boundaries: &[Vec<Candidate>]) -> Option<u32> {
     let mut fits: BTreeMap<u32, (u32, f64)> = BTreeMap::new();
     for one in boundaries.iter().flatten() {
         let (count, off) = fits.entry(one.empty).or_default();
@@ -167,8 +172,8 @@ fn common(boundaries: &[Vec<Candidate>]) -> Option<u32> {
         .map(|(empty, _)| empty)
 }
 
-/// The number of empty cylinders at a boundary, of those that explain the times of seeks across it.
-fn taken(left: &[Candidate], common: Option<u32>) -> u32 {
+/// Chooses the number of empty cylinders at a boundary among the candidates.
+fn choose(left: &[Candidate], common: Option<u32>) -> u32 {
     let is_left = |empty: u32| left.iter().any(|one| one.empty == empty);
     let likeliest = left.iter().min_by(|a, b| a.off.total_cmp(&b.off));
     match common {
@@ -178,8 +183,8 @@ fn taken(left: &[Candidate], common: Option<u32>) -> u32 {
     }
 }
 
-/// The first and the last cylinder of a zone that hold blocks.
-fn held(layout: &Layout, zone: &Zone) -> (u32, u32) {
+/// Returns the first and the last cylinder of a zone that hold blocks.
+fn occupied(layout: &Layout, zone: &Zone) -> (u32, u32) {
     let has_blocks = |cylinder: &u32| idle::beginning(layout, *cylinder).is_some();
     let all = zone.first_cylinder..zone.end_cylinder;
     let first = all.clone().find(has_blocks).unwrap_or(zone.first_cylinder);
@@ -189,24 +194,26 @@ fn held(layout: &Layout, zone: &Zone) -> (u32, u32) {
 
 struct Seeks<'a, 'd> {
     pairs: Pairs<'a, 'd>,
-    /// The cylinders of the largest zone.
+    /// First and last cylinder of the largest zone.
     zone: (u32, u32),
-    /// What seeks within it take, by distance.
+    /// Seek times within it, by distance.
     within: BTreeMap<u32, Found>,
-    /// Pairs for one time.
+    /// Maximum number of pairs for one time.
     max: u32,
-    /// How far off the angle between two zones may be, in nanoseconds.
+    /// Uncertainty of the angle between two zones, in nanoseconds.
     doubt: f64,
 }
 
 impl Seeks<'_, '_> {
-    /// The lead of an outward seek over a distance between two of these cylinders.
+    /// Measures the lead of an outward seek over a distance between two of these cylinders.
     fn time(
         &mut self,
-        (first, last): (u32, u32),
+        cylinders: (u32, u32),
         distance: u32,
-        (near, narrow): (Threshold, f64),
+        near: Threshold,
+        narrow: f64,
     ) -> Result<Found, Error> {
+        let (first, last) = cylinders;
         let room = last - first - distance;
         let kinds = (Access::Read, Access::Read);
         let wanted = (narrow, self.max);
@@ -223,7 +230,7 @@ impl Seeks<'_, '_> {
         Ok(search.found)
     }
 
-    /// The same within the largest zone.
+    /// Measures the lead of an outward seek within the largest zone, or returns a known one.
     fn within(&mut self, distance: u32, narrow: f64) -> Result<Found, Error> {
         let is_enough =
             |known: &&Found| known.uncertainty <= narrow || known.samples >= u64::from(self.max);
@@ -234,13 +241,13 @@ impl Seeks<'_, '_> {
         let above = self.within.range(distance..).next();
         let near = below.or(above).map(|(_, found)| found.median);
         let near = near.map_or_else(Threshold::default, |near| Threshold::near(near, 1e5));
-        let found = self.time(self.zone, distance, (near, narrow))?;
+        let found = self.time(self.zone, distance, near, narrow)?;
         self.within.insert(distance, found);
         Ok(found)
     }
 
-    /// The numbers of empty cylinders that explain seeks across a boundary, given the cylinders of
-    /// the zones on both sides.
+    /// Returns the numbers of empty cylinders that explain seeks across a boundary, given the
+    /// cylinders of the zones on both sides.
     fn empty(&mut self, (outer, inner): ((u32, u32), (u32, u32))) -> Result<Vec<Candidate>, Error> {
         let across = inner.0 - outer.1;
         let mut left: Option<Vec<Candidate>> = None;
@@ -254,13 +261,13 @@ impl Seeks<'_, '_> {
                 continue;
             }
             let near = self.within(distance.min(self.reach()), ROUGH)?.median;
-            let time = self.time(ends, distance, (Threshold::near(near, 1e5), narrow))?;
+            let time = self.time(ends, distance, Threshold::near(near, 1e5), narrow)?;
             let mut candidates = match left {
                 Some(left) => left,
                 None => self.candidates(distance, &time)?,
             };
             if candidates.len() <= CANDIDATES {
-                self.compare(&mut candidates, distance, (&time, narrow))?;
+                self.compare(&mut candidates, distance, &time, narrow)?;
             }
             let is_clear = candidates.len() == 1 && seen + 1 >= CONFIRMED;
             left = Some(candidates);
@@ -271,39 +278,39 @@ impl Seeks<'_, '_> {
         Ok(left.unwrap_or_default())
     }
 
-    /// Adds to how far candidates are off, and drops those that are much farther off than the best.
+    /// Adds to the errors of candidates and drops those with much larger errors than the best.
     fn compare(
         &mut self,
         candidates: &mut Vec<Candidate>,
         distance: u32,
-        (time, narrow): (&Found, f64),
+        time: &Found,
+        narrow: f64,
     ) -> Result<(), Error> {
         for one in candidates.iter_mut() {
-            // Farther seeks cannot be compared.
+            // Longer seeks cannot be compared.
             let within = self.within((distance + one.empty).min(self.reach()), narrow)?;
             let off = (within.median - time.median).abs();
             let uncertain = within.uncertainty + time.uncertainty + FINE + self.doubt;
             one.off += (off / uncertain).powi(2);
         }
-        let min = candidates.iter().map(|one| one.off);
-        let min = min.fold(f64::INFINITY, f64::min);
+        let min = candidates
+            .iter()
+            .map(|one| one.off)
+            .fold(f64::INFINITY, f64::min);
         candidates.retain(|one| one.off < min + CLEARLY);
         Ok(())
     }
 
-    /// Numbers of empty cylinders with which a seek across the boundary over this many cylinders
-    /// that hold blocks may take this time.
+    /// Returns the numbers of empty cylinders with which a seek across the boundary over this many
+    /// occupied cylinders may take this time.
     fn candidates(&mut self, distance: u32, time: &Found) -> Result<Vec<Candidate>, Error> {
         let off = 3.0 * (time.uncertainty + ROUGH + self.doubt);
         let mut found = Vec::new();
         let mut last: Option<u32> = None;
         for next in short_and_long(self.reach()) {
             if let Some(last) = last {
-                self.between(
-                    (last, next),
-                    (time.median - off, time.median + off),
-                    &mut found,
-                )?;
+                let times = time.median - off..=time.median + off;
+                self.collect_distances(last, next, &times, &mut found)?;
             }
             last = Some(next);
         }
@@ -321,29 +328,30 @@ impl Seeks<'_, '_> {
         Ok(empty.map(|empty| Candidate { empty, off: 0.0 }).collect())
     }
 
-    /// Collects the distances from one to another of which seeks may take this long.
-    fn between(
+    /// Collects the distances in a range over which seeks may take this long.
+    fn collect_distances(
         &mut self,
-        (short, long): (u32, u32),
-        (min, max): (f64, f64),
+        short: u32,
+        long: u32,
+        times: &RangeInclusive<f64>,
         found: &mut Vec<u32>,
     ) -> Result<(), Error> {
         let ends = [
             self.within(short, ROUGH)?.median,
             self.within(long, ROUGH)?.median,
         ];
-        let is_between = ends[0].min(ends[1]) <= max && ends[0].max(ends[1]) >= min;
+        let is_between =
+            ends[0].min(ends[1]) <= *times.end() && ends[0].max(ends[1]) >= *times.start();
         if !is_between || found.len() > CANDIDATES {
             return Ok(());
         }
         if long - short > 1 {
             let middle = short.midpoint(long);
-            self.between((short, middle), (min, max), found)?;
-            return self.between((middle, long), (min, max), found);
+            self.collect_distances(short, middle, times, found)?;
+            return self.collect_distances(middle, long, times, found);
         }
-        let is_one = |time: f64| (min..=max).contains(&time);
-        found.extend(is_one(ends[0]).then_some(short));
-        found.extend(is_one(ends[1]).then_some(long));
+        found.extend(times.contains(&ends[0]).then_some(short));
+        found.extend(times.contains(&ends[1]).then_some(long));
         Ok(())
     }
 
@@ -353,14 +361,13 @@ impl Seeks<'_, '_> {
     }
 }
 
-/// A number of empty cylinders, and how far off it is: the sum of squares, in units of what is
-/// uncertain.
+/// A number of empty cylinders and its error: a sum of squares in units of the uncertainty.
 struct Candidate {
     empty: u32,
     off: f64,
 }
 
-/// Distances between which a curve is taken to rise or fall steadily: all short ones, as measured
+/// Distances between which a seek curve is assumed to be monotonic: all short ones, as measured
 /// curves are uneven there, then each a tenth longer.
 fn short_and_long(reach: u32) -> impl Iterator<Item = u32> {
     let next = move |last: &u32| (*last < reach).then(|| (last + (last / 10).max(1)).min(reach));
@@ -376,21 +383,21 @@ mod tests {
         all.iter().map(candidate).collect()
     }
 
-    /// What most boundaries have decides between the numbers that one of them leaves, but not
-    /// against all of them; without such a number none counts, then the one that is least off.
+    /// The number that most boundaries share decides between candidates, but not against all of
+    /// them. Without one, 0 is chosen, then the candidate with the smallest error.
     #[test]
     fn the_most_common_number_decides_where_several_are_left() {
         let clear = || candidates(&[(1, 0.1)]);
         let open = || candidates(&[(0, 0.2), (1, 0.3), (9, 0.1)]);
         let other = || candidates(&[(4, 0.5), (7, 0.1)]);
-        let max = common(&[clear(), open(), clear(), other()]);
+        let max = most_common(&[clear(), open(), clear(), other()]);
         assert_eq!(max, Some(1));
-        assert_eq!(taken(&open(), max), 1);
-        assert_eq!(taken(&other(), max), 7);
-        assert_eq!(common(&[open()]), None);
-        assert_eq!(taken(&open(), None), 0);
-        // Of numbers that are as common the one that is least off.
+        assert_eq!(choose(&open(), max), 1);
+        assert_eq!(choose(&other(), max), 7);
+        assert_eq!(most_common(&[open()]), None);
+        assert_eq!(choose(&open(), None), 0);
+        // Among equally common numbers the one with the smallest error.
         let two = || candidates(&[(3, 0.9), (20, 0.1)]);
-        assert_eq!(common(&[two(), two()]), Some(20));
+        assert_eq!(most_common(&[two(), two()]), Some(20));
     }
 }

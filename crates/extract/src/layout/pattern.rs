@@ -1,42 +1,41 @@
 //! The pattern of skews that the first tracks of a zone follow.
 
-use super::chart::Tracks;
+use super::zone_map::Tracks;
 
-/// How far from its predicted angle a block in line may be, in sectors.
+/// Maximum distance of a block in line from its predicted angle, in sectors.
 pub(super) const IN_LINE: f64 = 0.25;
 
-/// A track as angles tell it.
+/// A track as measured by the angles of its blocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
-    /// Angle of the beginning of its first block, in sectors.
+    /// Angle at which its first block begins, in sectors.
     pub start: f64,
     pub blocks: u64,
-    /// By how much the angle as it was measured is larger, in sectors.
+    /// Difference of the measured angle from `start`, in sectors.
     pub off: f64,
 }
 
-/// From the beginning of each track to that of the next, in sectors.
+/// Returns the angle from the start of each track to the start of the next, in sectors.
 pub(super) fn jumps(runs: &[Run], sectors: u64) -> Vec<f64> {
     let revolution = sectors as f64;
     let jump = |pair: &[Run]| {
         let jump = pair[1].start - pair[0].start;
-        // No skew must not become a revolution.
+        // Rounding must not turn a skew of zero into a revolution.
         (jump + 1.0).rem_euclid(revolution) - 1.0
     };
     runs.windows(2).map(jump).collect()
 }
 
-/// Whether two jumps are the same.
 fn same(one: f64, other: f64) -> bool {
     (one - other).abs() < 2.0 * IN_LINE
 }
 
-/// The distance after which jumps repeat, seen twice; none if they are all equal.
+/// Returns the period with which jumps repeat, seen twice; `None` if they are all equal.
 pub(super) fn period(jumps: &[f64]) -> Option<usize> {
     (2..=jumps.len() / 2).find(|&period| {
         let repeats = |n: usize| same(jumps[n], jumps[n + period]);
         let varies = jumps[..period].iter().any(|&jump| !same(jump, jumps[0]));
-        // An exception or two: slipped tracks, a zone's reserved front.
+        // Slipped tracks or the reserved front of a zone may cause an exception or two.
         let misses = (0..jumps.len() - period).filter(|&n| !repeats(n)).count();
         let smaller = (1..period).all(|n| !same_by(jumps, n));
         varies && smaller && misses == 0 && jumps.len() > 2 * period
@@ -47,7 +46,7 @@ fn same_by(jumps: &[f64], period: usize) -> bool {
     (0..jumps.len() - period).all(|n| same(jumps[n], jumps[n + period]))
 }
 
-/// The value that most others are close to; of those the first.
+/// Returns the first of the values that are close to the most others, averaged over these.
 fn mode(values: &[f64]) -> Option<f64> {
     let close = |value: f64| values.iter().filter(|&&other| same(value, other)).count();
     let max = values.iter().map(|&value| close(value)).max()?;
@@ -62,17 +61,17 @@ fn mode(values: &[f64]) -> Option<f64> {
     })
 }
 
-/// The pattern that the first tracks of a zone follow.
+/// The skews and the phase that the first tracks of a zone follow.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pattern {
     pub tracks: Tracks,
-    /// The place of the first block.
-    pub place: u64,
-    /// Tracks that begin where the pattern has them.
+    /// The position of the first block.
+    pub position: u64,
+    /// Number of tracks that begin where the pattern predicts.
     fits: usize,
 }
 
-/// The patterns that explain most tracks: those of which another track is the last of its
+/// Returns the patterns that explain the most tracks. They differ in which track is the last of its
 /// cylinder.
 pub(super) fn patterns(
     runs: &[Run],
@@ -82,14 +81,14 @@ pub(super) fn patterns(
 ) -> Vec<Pattern> {
     let lasts = 0..(surfaces as usize).min(runs.len() - 1).max(1);
     let mut all: Vec<Pattern> = lasts
-        .map(|last| Pattern::new(runs, (sectors, surfaces, first_cylinder), last))
+        .map(|last| Pattern::new(runs, sectors, surfaces, first_cylinder, last))
         .collect();
     let max = all.iter().map(|pattern| pattern.fits).max();
     all.retain(|pattern| Some(pattern.fits) == max);
     all
 }
 
-/// Of patterns that explain equally many tracks the one with the largest skew between cylinders.
+/// Returns the pattern with the largest skew between cylinders.
 pub(super) fn likeliest(patterns: &[Pattern]) -> &Pattern {
     let skew = |pattern: &&Pattern| pattern.tracks.cylinder_skew;
     let largest = patterns.iter().max_by(|a, b| skew(a).total_cmp(&skew(b)));
@@ -97,16 +96,18 @@ pub(super) fn likeliest(patterns: &[Pattern]) -> &Pattern {
 }
 
 impl Pattern {
-    /// The pattern of which track `last` is the last one of its cylinder.
+    /// Fits a pattern in which track `last` is the last one of its cylinder.
     pub fn new(
         runs: &[Run],
-        (sectors, surfaces, first_cylinder): (u64, u32, u32),
+        sectors: u64,
+        surfaces: u32,
+        first_cylinder: u32,
         last: usize,
     ) -> Self {
         let period = surfaces as usize;
         let jumps = jumps(runs, sectors);
         let is_last = |n: usize| n % period == last;
-        let front = front(runs, sectors, (period, last));
+        let front = front(runs, sectors, period, last);
         let before = |n: usize| {
             if n > 0 && is_last(n - 1) { front } else { 0.0 }
         };
@@ -130,39 +131,42 @@ impl Pattern {
                 .rem_euclid(sectors as f64),
             begins_down: false,
             alternates: false,
-            turned: Vec::new(),
+            rotations: Vec::new(),
         };
         let head = period - 1 - last;
         let revolution = sectors as f64;
         let offset =
             |(n, run): (usize, &Run)| run.start - before(n) - tracks.track_angle((head + n) as u64);
         let zero = offset((0, &runs[0]));
-        // Around the first one, as they are on a circle.
+        // Angles are circular, so offsets are taken near the first one.
         let around = |offset: f64| {
             let half = revolution / 2.0;
             zero + (offset - zero + half).rem_euclid(revolution) - half
         };
-        let offsets = runs.iter().enumerate().map(|run| around(offset(run)));
-        let offsets: Vec<f64> = offsets.collect();
-        // Angles need not be whole sectors.
+        let offsets: Vec<f64> = runs
+            .iter()
+            .enumerate()
+            .map(|run| around(offset(run)))
+            .collect();
+        // Offsets need not be whole sectors.
         let cluster = mode(&offsets).unwrap_or(0.0);
         let near = offsets.iter().filter(|&&offset| same(cluster, offset));
         let fits = near.clone().count();
         let off = runs.iter().map(|run| run.off).sum::<f64>() / runs.len() as f64;
         tracks.offset = (near.sum::<f64>() / fits.max(1) as f64 + off).rem_euclid(revolution);
-        let within = (runs[0].start - tracks.track_angle(head as u64)).rem_euclid(revolution);
-        let within = within.round() as u64 % sectors;
+        let start = (runs[0].start - tracks.track_angle(head as u64)).rem_euclid(revolution);
+        let within = start.round() as u64 % sectors;
         Self {
             tracks,
-            place: head as u64 * sectors + within,
+            position: head as u64 * sectors + within,
             fits,
         }
     }
 }
 
-/// Places without blocks at the front of each cylinder: by how much the first tracks are short, if
-/// the last tracks are whole.
-fn front(runs: &[Run], sectors: u64, (period, last): (usize, usize)) -> f64 {
+/// Returns the number of positions without blocks at the front of each cylinder: the blocks that
+/// the first tracks lack, if the last tracks are whole.
+fn front(runs: &[Run], sectors: u64, period: usize, last: usize) -> f64 {
     let is_last = |n: usize| n % period == last;
     let short = |n: usize| (sectors - runs[n].blocks) as f64;
     let firsts: Vec<f64> = (1..runs.len())

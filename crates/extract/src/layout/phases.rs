@@ -1,8 +1,8 @@
-//! Angles of blocks, from the instants at which reads of them end.
+//! Angles of blocks, derived from the instants at which reads of them complete.
 //!
-//! A read of one block from the media ends a constant time after the block has passed the head,
-//! whatever came before. So the end of the read, in revolutions, is the angle at which the block
-//! ends, plus a constant.
+//! A read of one block from the media completes a constant time after the block has passed the
+//! head, whatever came before. The completion time in revolutions is therefore the angle at which
+//! the block ends plus a constant.
 
 use diskarm_core::units::{Bytes, Instant, Lbn};
 use rand_core::{Rng, SeedableRng};
@@ -11,14 +11,14 @@ use rand_pcg::Pcg64Mcg;
 use crate::rotation::{Rereads, Rotation};
 use crate::{Disk, Error};
 
-/// How exactly the period must be known, in nanoseconds: where ends scatter, marks must be compared
+/// Accuracy needed of the period, in nanoseconds. Where completions scatter, marks must be compared
 /// over minutes.
 const PERIOD_UNCERTAINTY_NS: f64 = 10.0;
 const PERIOD_UNCERTAINTY_NS_IF_SCATTERED: f64 = 1.0;
-/// Ends that scatter by more do scatter, in nanoseconds.
+/// Standard deviation above which completions count as scattered, in nanoseconds.
 const SCATTERS_NS: f64 = 1_000.0;
 
-/// Reads blocks, and tells the angles at which they end.
+/// Reads blocks and returns the angles at which they end.
 pub(super) struct Phases<'d, 't> {
     disk: &'d mut Disk<'t>,
     clock: Clock,
@@ -27,32 +27,32 @@ pub(super) struct Phases<'d, 't> {
     reads: u64,
 }
 
-/// How much likelier it must be that a block is where it is looked for than a sector from there, or
-/// the reverse, as a natural logarithm. Few blocks are elsewhere, and these are looked at again.
-const SURE: (f64, f64) = (10.5, 12.0);
+/// Log odds (natural) needed to accept that a block is at its expected angle rather than a sector
+/// off, and to reject it. Rejection needs more, because few blocks are elsewhere; those that are
+/// get checked again.
+const LOG_ODDS: (f64, f64) = (10.5, 12.0);
 
-/// Reads of a look that are reasonable.
-const READS_OF_A_LOOK_MAX: f64 = 60.0;
+/// Maximum number of reads per check where every check of a layout must distinguish sectors.
+const READS_PER_CHECK_MAX: f64 = 60.0;
+/// Maximum number of reads per check for the few decisions that matter most.
+const READS_PER_DECISION_MAX: f64 = 2_000.0;
 
-/// The same for the few decisions that matter most.
-const READS_OF_SOME_LOOKS_MAX: f64 = 2_000.0;
-
-/// The platter's clock: when it has turned how often.
+/// Maps instants to revolutions of the platter.
 struct Clock {
     origin: Instant,
     period_ns: f64,
-    /// Revolutions at which the reference block was read, and when, in ns from the origin.
+    /// Revolution and instant (ns from the origin) of each read of the reference block.
     marks: Vec<(f64, f64)>,
     /// Standard deviation of a mark; infinite until it is known.
     noise_ns: f64,
-    /// How many marks the fit rests on.
+    /// Maximum number of marks in the fit.
     max: usize,
     /// Linear fit through the marks: time of revolution 0, and of one revolution.
     fit: (f64, f64),
 }
 
 impl Clock {
-    /// Marks that the fit rests on: a spindle's speed wanders over minutes.
+    /// Marks kept for the fit: the speed of a spindle wanders over minutes.
     const MARKS: usize = 64;
 
     fn new(origin: Instant, period_ns: f64) -> Self {
@@ -115,9 +115,9 @@ impl Clock {
 }
 
 impl<'d, 't> Phases<'d, 't> {
-    /// How often the reference block is read again, in seconds.
+    /// Interval between reads of the reference block, in seconds.
     const MARK_EVERY_S: f64 = 2.0;
-    /// How many reads of it these are, if their ends scatter.
+    /// Reads of it at each interval if completions scatter.
     const MARKS_EACH: u32 = 8;
     /// More reads than a layout needs.
     const READS_ALL: u64 = 500_000;
@@ -143,7 +143,7 @@ impl<'d, 't> Phases<'d, 't> {
         let first = phases.disk.read_media(Self::REFERENCE, 1)?;
         phases.clock.origin = first.ended;
         phases.clock.mark(first.ended);
-        phases.noise = phases.spread()?;
+        phases.noise = phases.measure_noise()?;
         phases.clock.noise_ns = phases.noise * period_ns;
         phases.clock.max = Clock::MARKS;
         if phases.scatters() {
@@ -152,27 +152,24 @@ impl<'d, 't> Phases<'d, 't> {
         Ok(phases)
     }
 
-    /// Whether the ends of reads scatter.
+    /// Returns true if read completions scatter.
     fn scatters(&self) -> bool {
         self.noise * self.clock.period_ns > SCATTERS_NS
     }
 
-    /// Blocks of the drive.
     pub fn capacity(&self) -> u64 {
         self.disk.sectors().0
     }
 
-    /// Size of a block.
     pub fn sector_size(&self) -> Bytes {
         self.disk.sector_size()
     }
 
-    /// The drive, for other measurements: [`Self::mark`] must follow them.
+    /// The drive, for other measurements. Call [`Self::mark`] after them.
     pub fn disk(&mut self) -> &mut Disk<'t> {
         self.disk
     }
 
-    /// How the drive turns.
     pub fn rotation(&self) -> Rotation {
         Rotation {
             period_ns: self.clock.period_ns,
@@ -183,7 +180,7 @@ impl<'d, 't> Phases<'d, 't> {
         }
     }
 
-    /// Finds the present angle by a read of the reference block.
+    /// Re-synchronizes the clock by reads of the reference block.
     pub fn mark(&mut self) -> Result<(), Error> {
         let reads = if self.scatters() { Self::MARKS_EACH } else { 1 };
         for _ in 0..reads {
@@ -193,8 +190,8 @@ impl<'d, 't> Phases<'d, 't> {
         Ok(())
     }
 
-    /// The standard deviation of the angle of one block.
-    fn spread(&mut self) -> Result<f64, Error> {
+    /// Measures the standard deviation of the angle of one block.
+    fn measure_noise(&mut self) -> Result<f64, Error> {
         for reads in [40, 200] {
             self.clock.max = reads;
             for _ in 0..reads {
@@ -208,22 +205,23 @@ impl<'d, 't> Phases<'d, 't> {
         Ok(self.clock.scatter())
     }
 
-    /// The least tolerance of an angle that this many reads of one block reach, in revolutions.
+    /// Three standard deviations of the mean of this many reads of a block, in revolutions.
     pub fn within(&self, reads: u32) -> f64 {
         3.0 * self.noise / f64::from(reads).sqrt()
     }
 
-    /// The standard deviation of an angle, in milliseconds.
+    /// The standard deviation of the angle of one read, in milliseconds.
     pub fn noise_ms(&self) -> f64 {
         self.noise * self.clock.period_ns / 1e6
     }
 
-    /// The angle at which a block ends, by one read, in revolutions from the reference's.
-    pub fn once(&mut self, at: u64) -> Result<f64, Error> {
+    /// Reads a block once and returns the angle at which it ends, in revolutions from the reference
+    /// block.
+    pub fn read_angle(&mut self, at: u64) -> Result<f64, Error> {
         self.reads += 1;
         if self.reads > Self::READS_ALL {
             return Err(Error::Undecided(format!(
-                "the layout is not clear after {} reads, whose ends scatter by {:.3} ms",
+                "the layout is not clear after {} reads; read completion times scatter by {:.3} ms",
                 Self::READS_ALL,
                 self.noise_ms()
             )));
@@ -238,73 +236,69 @@ impl<'d, 't> Phases<'d, 't> {
         Ok(angle)
     }
 
-    /// The angle at which a block ends, to within `tolerance` revolutions with three standard
-    /// deviations.
+    /// Returns the angle at which a block ends, to within `tolerance` revolutions (three standard
+    /// deviations).
     pub fn angle(&mut self, at: u64, tolerance: f64) -> Result<f64, Error> {
         let reads = (3.0 * self.noise / tolerance).powi(2).ceil();
         self.mean(at, (reads as u32).clamp(1, Self::READS_MAX))
     }
 
-    /// The angle at which a block ends, the mean of this many reads.
+    /// Returns the angle at which a block ends, as the mean of this many reads.
     pub fn mean(&mut self, at: u64, reads: u32) -> Result<f64, Error> {
-        let first = self.once(at)?;
+        let first = self.read_angle(at)?;
         let mut sum = 0.0;
         for _ in 1..reads {
-            sum += apart(first, self.once(at)?);
+            sum += apart(first, self.read_angle(at)?);
         }
         Ok((first + sum / f64::from(reads)).rem_euclid(1.0))
     }
 
-    /// Whether a block ends at this angle, to within a share of a sector, of which a revolution has
-    /// this many.
-    pub fn is_at(
-        &mut self,
-        at: u64,
-        angle: f64,
-        (share, sectors): (f64, u64),
-    ) -> Result<bool, Error> {
+    /// Returns true if a block ends at this angle, to within `share` of one of the `sectors` of a
+    /// revolution.
+    pub fn is_at(&mut self, at: u64, angle: f64, share: f64, sectors: u64) -> Result<bool, Error> {
         let sector = 1.0 / sectors as f64;
-        if !self.tells(share * sector) {
+        if !self.resolves(share * sector) {
             return self.is_likelier_at(at, angle, sector);
         }
         let tolerance = share * sector;
-        // Later reads count from the first: half a revolution off is not off to either side.
-        let first = self.once(at)?;
+        // Later reads are relative to the first, so that an offset of half a revolution does not
+        // change its sign.
+        let first = self.read_angle(at)?;
         let off = apart(angle, first);
         let mut sum = off;
         for n in 1..=Self::READS_MAX {
             let (mean, bound) = (sum / f64::from(n), self.within(n));
-            // One read that comes late may have waited for something else than the platter.
+            // A single late read may have waited for something other than the platter.
             if mean.abs() + bound < tolerance {
                 return Ok(true);
             }
             if mean.abs() - bound > tolerance && n > 1 {
                 return Ok(false);
             }
-            sum += off + apart(first, self.once(at)?);
+            sum += off + apart(first, self.read_angle(at)?);
         }
         Ok((sum / f64::from(Self::READS_MAX)).abs() < tolerance)
     }
 
-    /// Whether one read tells an angle to within this, in revolutions, with twelve standard
-    /// deviations: thousands of reads must, and skews are sums of them.
-    pub fn tells(&self, tolerance: f64) -> bool {
+    /// Returns true if one read determines an angle to within `tolerance` revolutions (twelve
+    /// standard deviations: thousands of reads must be right, and skews are sums of them).
+    pub fn resolves(&self, tolerance: f64) -> bool {
         4.0 * self.within(1) < tolerance
     }
 
-    /// How many reads it usually takes to tell whether a block is at its place or a sector from it.
-    pub fn reads_of_a_look(&self, sectors: u64) -> f64 {
-        2.0 * SURE.1 * (self.noise * sectors as f64).powi(2)
+    /// The usual number of reads that distinguish a block's position from the next sector.
+    pub fn reads_per_check(&self, sectors: u64) -> f64 {
+        2.0 * LOG_ODDS.1 * (self.noise * sectors as f64).powi(2)
     }
 
-    /// Whether few enough reads distinguish a sector from the next for every look of a layout.
-    pub fn tells_sectors(&self, sectors: u64) -> bool {
-        self.reads_of_a_look(sectors) <= READS_OF_A_LOOK_MAX
+    /// Returns true if every check of a layout can distinguish a sector from the next.
+    pub fn resolves_sectors(&self, sectors: u64) -> bool {
+        self.reads_per_check(sectors) <= READS_PER_CHECK_MAX
     }
 
-    /// Whether few enough reads distinguish a sector from the next for the decisions that matter.
-    pub fn tells_some_sectors(&self, sectors: u64) -> bool {
-        self.reads_of_a_look(sectors) <= READS_OF_SOME_LOOKS_MAX
+    /// Returns true if the few important decisions can distinguish a sector from the next.
+    pub fn can_resolve_sectors(&self, sectors: u64) -> bool {
+        self.reads_per_check(sectors) <= READS_PER_DECISION_MAX
     }
 
     /// The standard deviation of the angle of one read, in revolutions.
@@ -312,67 +306,190 @@ impl<'d, 't> Phases<'d, 't> {
         self.noise
     }
 
-    /// From the angle of one block to that of another one, in -1/2 to 1/2 revolutions: the mean of
-    /// this many reads of each, in turn, so that what is wrong with the clock is in both.
+    /// Returns the angle from one block to another, in -1/2 to 1/2 revolutions, as the mean of this
+    /// many alternating reads of each, so that clock errors cancel.
     pub fn between(&mut self, from: u64, to: u64, reads: u32) -> Result<f64, Error> {
-        let first = apart(self.once(from)?, self.once(to)?);
+        let first = apart(self.read_angle(from)?, self.read_angle(to)?);
         let mut sum = 0.0;
         for _ in 1..reads {
-            sum += apart(first, apart(self.once(from)?, self.once(to)?));
+            sum += apart(first, apart(self.read_angle(from)?, self.read_angle(to)?));
         }
         Ok(apart(0.0, first + sum / f64::from(reads)))
     }
 
-    /// Whether a block ends at this angle rather than `away` revolutions or more from it.
+    /// Returns true if a block ends at this angle rather than `away` revolutions or more from it.
     pub fn is_likelier_at(&mut self, at: u64, angle: f64, away: f64) -> Result<bool, Error> {
-        let off = |phases: &mut Self| Ok(apart(angle, phases.once(at)?));
+        let off = |phases: &mut Self| Ok(apart(angle, phases.read_angle(at)?));
         self.is_likelier_zero(off, self.noise.powi(2), away)
     }
 
-    /// Whether the angle between the ends of two blocks is this rather than `away` revolutions or
-    /// more off, whatever is wrong with the clock.
+    /// Returns true if this is the angle between the ends of two blocks, rather than one that is
+    /// `away` revolutions or more off. Clock errors cancel.
     pub fn is_likelier_between(
         &mut self,
-        (from, to): (u64, u64),
+        from: u64,
+        to: u64,
         angle: f64,
         away: f64,
     ) -> Result<bool, Error> {
         let off = |phases: &mut Self| {
-            let from = phases.once(from)?;
-            Ok(apart(from + angle, phases.once(to)?))
+            let from = phases.read_angle(from)?;
+            Ok(apart(from + angle, phases.read_angle(to)?))
         };
         self.is_likelier_zero(off, 2.0 * self.noise.powi(2), away)
     }
 
-    /// Whether an angle, measured again and again, is zero rather than `away` revolutions or more:
-    /// Wald's sequential test, as one measurement tells little.
+    /// Decides by Wald's sequential test whether a repeatedly measured angle is zero rather than
+    /// `away` revolutions or more.
     fn is_likelier_zero(
         &mut self,
-        mut once: impl FnMut(&mut Self) -> Result<f64, Error>,
+        mut read_angle: impl FnMut(&mut Self) -> Result<f64, Error>,
         variance: f64,
         away: f64,
     ) -> Result<bool, Error> {
-        let usual = 2.0 * SURE.1 * variance / away.powi(2);
+        let usual = 2.0 * LOG_ODDS.1 * variance / away.powi(2);
         let max = (3.0 * usual).clamp(20.0, f64::from(Self::READS_MAX));
-        // Later angles count from the first: half a revolution off is not off to either side.
-        let first = once(self)?;
+        // Later angles are relative to the first, so that an offset of half a revolution does not
+        // change its sign.
+        let first = read_angle(self)?;
         let mut sum = first;
         let mut n = 1.0;
         loop {
             let middle = n * away / 2.0;
             let odds = away * (middle - sum.abs()) / variance;
-            // One read that comes late may have waited for something else than the platter.
-            if odds > SURE.0 || odds < -SURE.1 && n > 1.0 || n >= max {
+            // A single late read may have waited for something other than the platter.
+            if odds > LOG_ODDS.0 || odds < -LOG_ODDS.1 && n > 1.0 || n >= max {
                 return Ok(odds > 0.0);
             }
-            sum += first + apart(first, once(self)?);
+            sum += first + apart(first, read_angle(self)?);
             n += 1.0;
         }
     }
 }
 
-/// From one angle to another, in -1/2 to 1/2 revolutions.
+/// Returns the angle from one angle to another, in -1/2 to 1/2 revolutions.
 pub(super) fn apart(from: f64, to: f64) -> f64 {
     let off = to - from;
     off - off.round()
+}
+
+/// Reads of a block that determine whether it is on the track.
+const ROUGH_READS: u32 = 36;
+/// Tracks to try: one may have slipped sectors or end soon.
+const TRACKS: u32 = 6;
+/// Target standard deviation of the number of sectors.
+const SECTORS_DEVIATION: f64 = 0.11;
+
+/// The number of sectors per track.
+pub(super) enum SectorsPerTrack {
+    Exactly(u64),
+    /// About `1 / step`, because reads scatter too much for the exact number. `step` is the angle of
+    /// a sector in revolutions, measured over `over` sectors.
+    About {
+        step: f64,
+        over: u64,
+    },
+}
+
+impl Phases<'_, '_> {
+    /// Measures the sectors per track where single reads scatter by more than a sector, on the
+    /// track that holds block `first` or one soon after it.
+    ///
+    /// The angle between two blocks divided by their distance is the angle of a sector, and the
+    /// farther apart they are, the more accurate it is. So the distance grows for as long as the
+    /// angle grows in proportion.
+    pub fn sectors_per_track(&mut self, first: u64) -> Result<SectorsPerTrack, Error> {
+        let mut from = first;
+        for _ in 0..TRACKS {
+            if from >= self.capacity() {
+                break;
+            }
+            let aligned = AlignedBlocks::follow(self, from)?;
+            match aligned.sectors(self)? {
+                Some(sectors) => return Ok(sectors),
+                None => from += aligned.next_try,
+            }
+        }
+        Err(Error::Undecided(format!(
+            "read completion times scatter by {:.3} ms, and no track from block {first} on has a \
+             clear number of sectors",
+            self.noise_ms()
+        )))
+    }
+}
+
+/// Blocks that appear to follow one another on one track.
+struct AlignedBlocks {
+    from: u64,
+    /// Distance to the last block that appears to be in line.
+    length: u64,
+    /// Angle from block to block, in revolutions.
+    step: f64,
+    /// Distance at which the next try may start.
+    next_try: u64,
+}
+
+impl AlignedBlocks {
+    fn follow(phases: &mut Phases<'_, '_>, from: u64) -> Result<Self, Error> {
+        let start = phases.mean(from, ROUGH_READS)?;
+        let room = phases.capacity() - 1 - from;
+        let mut aligned = Self {
+            from,
+            length: 0,
+            step: 0.0,
+            next_try: 4,
+        };
+        // A skew is longer than the uncertainty of an angle that is extrapolated twice.
+        let max_off = 5.0 * phases.within(ROUGH_READS);
+        for length in (2..40).flat_map(|power| [1u64 << power, 3u64 << (power - 1)]) {
+            aligned.next_try = length;
+            if length > room || aligned.step * length as f64 > 0.98 {
+                break;
+            }
+            let end = phases.mean(from + length, ROUGH_READS)?;
+            let expected = aligned.step * length as f64;
+            let off = apart(start + expected, end);
+            if aligned.length > 0 && off.abs() > max_off {
+                break;
+            }
+            let turned = if aligned.length == 0 {
+                (end - start).rem_euclid(1.0)
+            } else {
+                expected + off
+            };
+            aligned.length = length;
+            aligned.step = turned / length as f64;
+        }
+        Ok(aligned)
+    }
+
+    /// Returns the number of sectors, or `None` if the track ends soon or has slipped sectors.
+    fn sectors(&self, phases: &mut Phases<'_, '_>) -> Result<Option<SectorsPerTrack>, Error> {
+        let length = self.length as f64;
+        if self.step * length < 0.3 {
+            return Ok(None);
+        }
+        let about = (1.0 / self.step).round() as u64;
+        if !phases.resolves_sectors(about) {
+            return Ok(Some(SectorsPerTrack::About {
+                step: self.step,
+                over: self.length,
+            }));
+        }
+        let noise = phases.noise();
+        let deviation = noise * std::f64::consts::SQRT_2 / (self.step.powi(2) * length);
+        let reads = (deviation / SECTORS_DEVIATION).powi(2).max(4.0);
+        let middle = self.length / 2;
+        let mut angles = [0.0; 3];
+        for (angle, at) in angles.iter_mut().zip([0, middle, self.length]) {
+            *angle = phases.mean(self.from + at, reads.ceil() as u32)?;
+        }
+        let expected = self.step * length;
+        let turned = expected + apart(angles[0] + expected, angles[2]);
+        let step = turned / length;
+        let bent = apart(angles[0] + step * middle as f64, angles[1]);
+        let sectors = (1.0 / step).round();
+        let is_straight = bent.abs() < 0.3 * step;
+        Ok(is_straight.then_some(SectorsPerTrack::Exactly(sectors as u64)))
+    }
 }

@@ -1,79 +1,76 @@
-//! The layout, by nothing but the instants at which reads end.
+//! Derives the layout from read completion times alone.
 //!
 //! # Hypothesis
-//! A read of one block from the media ends a constant time after the block has passed. So the
-//! difference of two ends, less whole revolutions, is the difference of two angles. Along a track
-//! the angle grows by the same step from block to block; at a track's end it jumps by the skew.
+//! A read of one block from the media completes a constant time after the block has passed. The
+//! difference of two completions, less whole revolutions, is therefore the difference of two angles.
+//! Along a track the angle grows by the same step from block to block; at the end of a track it
+//! jumps by the skew.
 //!
 //! # Test vector
-//! One-block reads with force unit access (worthington96 section 5.2: 20 random ones first, and no
+//! One-block reads with force unit access (worthington96 section 5.2: 20 random ones first, and never
 //! two that the buffer could answer). The first tracks of a zone are followed block by block with
-//! growing steps and bisections until the jumps repeat with the period of the surfaces; then the
-//! last blocks of tracks ever further ahead, and bisections where the angle is not the predicted
-//! one. A reference block is read every two seconds, so that errors of the rotation period do not
-//! add up.
+//! growing steps and bisections until the jumps repeat with the period of the surfaces. Then the
+//! last blocks of tracks ever farther ahead are read, with bisections where the angle differs from
+//! the prediction. A reference block is read every two seconds so that errors of the rotation period
+//! do not accumulate.
 //!
 //! # Decision
-//! A block is in line if its angle is the predicted one to within a quarter of a sector. Noise is
-//! measured first: if one read does not tell that, reads of the block continue until the predicted
-//! angle is much likelier than one that is a sector off, or less likely (Wald's sequential test).
-//! Then skews are taken for whole sectors, what decides much is looked at twice, explanations that
-//! would take many reads are tried last or not at all, and slips inside tracks that have spare
-//! sectors of their own are not looked for. If that would take more than 60 reads, looks only
-//! distinguish tracks (`coarse`): a block of a track from one of the next, as skews are much longer
-//! than sectors. Of several explanations of a jump (slipped
-//! sectors, slipped tracks, spare space) the one that skips the fewest places and predicts the
-//! following tracks counts. Where none does, the next zone begins.
+//! A block is in line if its angle is within a quarter of a sector of the prediction. Noise is
+//! measured first. If one read is not enough, a block is read until the predicted angle is much more
+//! or much less likely than one that is a sector off (Wald's sequential test). In that case skews are
+//! assumed to be whole sectors, important decisions are repeated, costly explanations are tried last
+//! or not at all, and slips inside tracks with spare sectors of their own are not searched for. If a
+//! decision would take more than 60 reads, checks only distinguish tracks (`coarse`): a block of one
+//! track from a block of the next, as skews are much longer than sectors. Among several explanations
+//! of a jump (slipped sectors, slipped tracks, spare space), the one that skips the fewest positions
+//! and predicts the following tracks wins. If there is none, the next zone begins.
 //!
 //! # Confidence
-//! Every track boundary, zone and slip that moves a looked-at block is exact; where looks only
-//! distinguish tracks, which sector of a track is slipped is not known, and a zone that is nearly
-//! in line with the one before may begin a track off. Angles are relative to the first block. Not
-//! observable: whole cylinders without blocks in front of the first zone, the numbers of heads, and
-//! the direction in which they follow one another. Zones follow one another without empty cylinders
-//! here; seeks tell how many there are ([`super::empty`]). Where skews do not tell which tracks
-//! make a cylinder, as with equal ones, the times of head switches and seeks do (`cylinders`).
+//! Every track boundary, every zone, and every slip that moves a checked block is exact. Where checks
+//! only distinguish tracks, it is not known which sectors of a track are slipped, and a zone that is
+//! nearly in line with the previous one may begin a track off. Angles are relative to the first
+//! block. Not observable: empty cylinders before the first zone, the numbers of heads, and the
+//! direction in which heads follow one another. Zones are adjacent here; seeks show how many empty
+//! cylinders are between them ([`super::empty`]). Where skews do not show which tracks form a
+//! cylinder, for example because they are equal, head switch and seek times do (`cylinders`).
 //!
 //! # Cost
-//! One command a look, about one revolution each; 50 to 150 looks a zone, one a region of the
-//! sparing scheme, and about 20 for each slip. A look takes one read or, if ends scatter by more
-//! than a fiftieth of a sector, about 22 times the square of their standard deviation in sectors. A
-//! look that only distinguishes tracks takes some three reads, and the first tracks of a zone some
-//! 2,000, half of them for skews. If a look that distinguishes sectors would take 2,000 reads,
-//! skews would take too many.
+//! One command per check, about one revolution each; 50 to 150 checks per zone, one per region of the
+//! sparing scheme, and about 20 for each slip. A check takes one read or, if completions scatter by
+//! more than a fiftieth of a sector, about 22 times the square of their standard deviation in
+//! sectors. A check that only distinguishes tracks takes about three reads, and the first tracks of a
+//! zone about 2,000, half of them for skews. If a check that distinguishes sectors would take more
+//! than 2,000 reads, skews would take too many.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::Sparing;
 use diskarm_core::units::Lbn;
 
-use super::chart::{Tracks, ZoneChart};
+use super::assemble::{self, MeasuredLayout};
 use super::cylinders::{self, Cylinders};
-use super::levers::Sectors;
 use super::pattern::{self, IN_LINE, Pattern, Run};
-use super::phases::Phases;
-use super::walk::{Looks, Walk};
-use super::{MeasuredLayout, assemble};
+use super::phases::{Phases, SectorsPerTrack};
+use super::walk::{BlockLocator, Placement, Walk, first_misaligned};
+use super::zone_map::{Tracks, ZoneMap};
 use crate::{Disk, Error};
 
 mod coarse;
-mod pieces;
-mod tracks;
 
-/// Finds the layout of a drive that says nothing about it. The rotation period need only be so
-/// exact that the drive's clock is known to a tenth of a sector after two seconds: to 10^-6; to a
-/// tenth of that if the ends of reads scatter.
+/// Finds the layout of a drive that reports nothing about it. The rotation period must be known well
+/// enough to predict the drive's clock to a tenth of a sector after two seconds: to 10^-6, or to a
+/// tenth of that if read completions scatter.
 ///
 /// # Errors
-/// A command failed, the ends of reads scatter too much, or the angles of blocks follow no pattern
-/// of tracks.
+/// A command failed, read completions scatter too much, or the angles of blocks follow no pattern of
+/// tracks.
 pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<MeasuredLayout, Error> {
     let capacity = disk.sectors().0;
     let sector_bytes = disk.sector_size();
-    let mut looks = Timed::new(disk, period_ns, seed)?;
-    let mut zones: Vec<ZoneChart> = Vec::new();
+    let mut locator = TimingLocator::new(disk, period_ns, seed)?;
+    let mut zones: Vec<ZoneMap> = Vec::new();
     let mut next = 0;
     while next < capacity {
-        let found = looks.next_zone(next, &mut zones)?;
+        let found = locator.next_zone(next, &mut zones)?;
         next = found.first + found.blocks;
         if found.blocks == 0 || zones.len() >= ZONES_MAX {
             return Err(Error::Undecided(format!(
@@ -89,76 +86,76 @@ pub fn measure(disk: &mut Disk, period_ns: f64, seed: u64) -> Result<MeasuredLay
         found.assumed.push(CLOSED.to_owned());
     }
     let by_track = found.geometry.sparing == Sparing::SectorsPerTrack;
-    if by_track && looks.are_costly(&zones[0].tracks) {
+    if by_track && locator.is_costly(&zones[0].tracks) {
         found.assumed.push(
-            "Tracks are taken to have no slipped sectors: the ends of reads scatter too much to \
-             look for them in each."
+            "Tracks are assumed to have no slipped sectors: read completion times scatter too much \
+             to look for them in each track."
                 .to_owned(),
         );
     }
     if zones
         .iter()
-        .any(|zone| looks.is_coarse(zone.tracks.sectors))
+        .any(|zone| locator.is_coarse(zone.tracks.sectors))
     {
         found.assumed.push(UNPLACED.to_owned());
     }
-    if looks.supposes_no_spares {
+    if locator.assumes_no_spares {
         found.assumed.push(
-            "Tracks are taken to have no spare sectors of their own: the ends of reads scatter \
-             too much to tell."
+            "Tracks are assumed to have no spare sectors of their own: read completion times scatter \
+             too much to show them."
                 .to_owned(),
         );
     }
     if zones[0].tracks.surfaces == 1 {
         found.assumed.push(
-            "Tracks are all equally far apart: each is taken for a cylinder of its own.".to_owned(),
+            "Tracks are all equally far apart: each is assumed to be a cylinder of its own."
+                .to_owned(),
         );
     }
     Ok(found)
 }
 
-/// What is assumed of zones until seeks tell.
+/// The assumption about zones before seeks are timed.
 pub(crate) const CLOSED: &str =
-    "Zones are taken to follow one another without cylinders that hold nothing.";
+    "Zones are assumed to be adjacent, without empty cylinders between them.";
 
-/// What is assumed of the order of heads.
+/// The assumption about the order of heads.
 pub(crate) const ASCENDING: &str = "Heads are assumed to be used in ascending order in every \
-     cylinder: the ends of reads do not tell.";
+     cylinder: read completion times do not show the order.";
 
-/// What is assumed where looks tell tracks only.
-pub(crate) const UNPLACED: &str = "Which sectors are slipped is not known: one or two of a track \
-     are placed at its end, and skews are taken for whole sectors, as the ends of reads scatter \
-     too much to tell.";
+/// The assumption if checks distinguish tracks only.
+pub(crate) const UNPLACED: &str = "It is not known which sectors are slipped: one or two of a track \
+     are placed at its end, and skews are assumed to be whole sectors, as read completion times \
+     scatter too much.";
 
-/// More zones than any drive has.
+/// Above any drive's number of zones.
 const ZONES_MAX: usize = 5_000;
 
-/// A drive whose reads are timed.
-pub(super) struct Timed<'d, 't> {
+/// Locates blocks by timed reads.
+pub(super) struct TimingLocator<'d, 't> {
     pub phases: Phases<'d, 't>,
-    /// Sectors of a track that hold no block, once this is known, for looks that only distinguish
-    /// tracks.
+    /// Sectors per track that hold no block, once known, for checks that only distinguish tracks.
     spare: Option<u64>,
-    /// That there are none is assumed.
-    supposes_no_spares: bool,
+    /// True if this is assumed to be zero.
+    assumes_no_spares: bool,
 }
 
-impl Looks for Timed<'_, '_> {
+impl BlockLocator for TimingLocator<'_, '_> {
     const MAY_COINCIDE: bool = true;
     const KNOWS_END: bool = false;
 
-    fn are_costly(&self, tracks: &Tracks) -> bool {
+    fn is_costly(&self, tracks: &Tracks) -> bool {
         self.uncertain(tracks.sectors) > 0.0
     }
 
-    fn tell_sectors(&self, tracks: &Tracks) -> bool {
+    fn resolves_sectors(&self, tracks: &Tracks) -> bool {
         !self.is_coarse(tracks.sectors)
     }
 
     fn are_apart(
         &mut self,
         tracks: &Tracks,
-        blocks: [(u64, u64); 2],
+        blocks: [Placement; 2],
         away: u64,
     ) -> Result<bool, Error> {
         if self.is_coarse(tracks.sectors) {
@@ -170,79 +167,73 @@ impl Looks for Timed<'_, '_> {
     fn slips_between(
         &mut self,
         tracks: &Tracks,
-        blocks: [(u64, u64); 2],
+        blocks: [Placement; 2],
     ) -> Result<Option<u64>, Error> {
         if self.is_coarse(tracks.sectors) {
-            return self.few_slips(tracks, blocks);
+            return self.slips_on_track(tracks, blocks);
         }
         Ok(None)
     }
 
-    fn is_at(&mut self, tracks: &Tracks, at: u64, place: u64) -> Result<bool, Error> {
+    fn is_at(&mut self, tracks: &Tracks, at: u64, position: u64) -> Result<bool, Error> {
         let sectors = tracks.sectors;
-        let end = tracks.angle(place) + 1.0 / sectors as f64;
+        let end = tracks.angle(position) + 1.0 / sectors as f64;
         if self.is_coarse(sectors) {
             return self.is_near(at, end.fract());
         }
-        self.phases.is_at(at, end, (IN_LINE, sectors))
+        self.phases.is_at(at, end, IN_LINE, sectors)
     }
 
-    fn places(&mut self, tracks: &Tracks, at: u64, min: u64) -> Result<Vec<u64>, Error> {
+    fn positions(&mut self, tracks: &Tracks, at: u64, min: u64) -> Result<Vec<u64>, Error> {
         if self.is_coarse(tracks.sectors) {
-            return self.beginnings(tracks, at, min);
+            return self.track_starts(tracks, at, min);
         }
         let angle = self.start(at, tracks.sectors)?;
         let near = self.near(tracks.sectors);
         let first = min / tracks.sectors;
         let ahead = 2 * u64::from(tracks.surfaces) + 2;
-        let on_track = |track: u64| {
-            let within = (angle - tracks.track_angle(track)).rem_euclid(tracks.sectors as f64);
-            let whole = within.round();
-            let place = track * tracks.sectors + whole as u64 % tracks.sectors;
-            ((within - whole).abs() < near && place >= min).then_some(place)
-        };
-        Ok((first..first + ahead).filter_map(on_track).collect())
+        Ok(tracks.aligned_positions(first..first + ahead, angle, near, min))
     }
 }
 
-impl<'d, 't> Timed<'d, 't> {
-    /// Warms the drive up.
+impl<'d, 't> TimingLocator<'d, 't> {
+    /// Warms up the drive.
     pub fn new(disk: &'d mut Disk<'t>, period_ns: f64, seed: u64) -> Result<Self, Error> {
         Ok(Self {
             phases: Phases::new(disk, period_ns, seed)?,
             spare: None,
-            supposes_no_spares: false,
+            assumes_no_spares: false,
         })
     }
 
-    /// Tracks of which most blocks are missing that tell that none begin here.
+    /// Number of mostly empty tracks that shows that no zone begins here.
     const SHORT: usize = 6;
-    /// Tracks after which the jumps between tracks must have repeated.
+    /// Number of tracks within which the jumps between tracks must repeat.
     const SEED_TRACKS_MAX: usize = 130;
 
-    /// The zone that begins with block `first`, behind the zone `before`; none if its tracks are
-    /// not whole.
+    /// Maps the zone that begins with block `first`, after the zone `before`; `None` if its tracks
+    /// are not whole.
     fn zone_if_any(
         &mut self,
         first: u64,
-        before: Option<&ZoneChart>,
-    ) -> Result<Option<ZoneChart>, Error> {
+        before: Option<&ZoneMap>,
+    ) -> Result<Option<ZoneMap>, Error> {
         let capacity = self.phases.capacity();
         let seed = self.seed(first, before)?;
-        seed.map(|(tracks, place)| Walk::zone(self, tracks, (first, place), capacity))
+        seed.map(|(tracks, position)| Walk::zone(self, tracks, (first, position), capacity))
             .transpose()
     }
 
-    /// The zone that begins with block `first`, behind the zone `before`.
-    fn zone(&mut self, first: u64, before: Option<&ZoneChart>) -> Result<ZoneChart, Error> {
+    /// Like [`Self::zone_if_any`], but fails if the tracks are not whole.
+    fn zone(&mut self, first: u64, before: Option<&ZoneMap>) -> Result<ZoneMap, Error> {
         self.zone_if_any(first, before)?.ok_or_else(|| {
             Error::Undecided(format!("blocks from {first} on are not on whole tracks"))
         })
     }
 
-    /// The zone that begins with block `next`, or with the cylinder in which the last zone seems to
-    /// end: the first tracks of both may have much in common.
-    fn next_zone(&mut self, next: u64, zones: &mut [ZoneChart]) -> Result<ZoneChart, Error> {
+    /// Maps the zone that begins with block `next`, or with the cylinder in which the last zone
+    /// appears to end: the first tracks of both may have much in common.
+    fn next_zone(&mut self, next: u64, zones: &mut [ZoneMap]) -> Result<ZoneMap, Error> {
         let Some(last) = zones.last_mut() else {
             return self.zone(next, None);
         };
@@ -251,20 +242,20 @@ impl<'d, 't> Timed<'d, 't> {
         }
         let cylinder = last.tracks.cylinder();
         let begin = (last.end() - 1) / cylinder * cylinder;
-        // Tracks of the next zone may lie as if they were the last ones of this cylinder.
+        // Tracks of the next zone may appear to be the last ones of this cylinder.
         let is_whole = last.end() == begin + cylinder
             && !last
                 .gaps
                 .iter()
-                .any(|gap| gap.end() > begin && gap.places >= last.tracks.sectors);
+                .any(|gap| gap.end() > begin && gap.length >= last.tracks.sectors);
         if is_whole || begin == 0 {
             return self.zone(next, Some(last));
         }
-        let reach = |zone: &ZoneChart| zone.first + zone.blocks;
-        let is_sure = |zone: &ZoneChart| reach(zone) > next + 4 * cylinder;
-        if self.are_costly(&last.tracks) {
+        let reach = |zone: &ZoneMap| zone.first + zone.blocks;
+        let is_sure = |zone: &ZoneMap| reach(zone) > next + 4 * cylinder;
+        if self.is_costly(&last.tracks) {
             let late = self.zone(next, Some(last))?;
-            let begins = late.gaps.first().is_none_or(|gap| gap.place > 0);
+            let begins = late.gaps.first().is_none_or(|gap| gap.start > 0);
             if begins && is_sure(&late) {
                 return Ok(late);
             }
@@ -285,15 +276,17 @@ impl<'d, 't> Timed<'d, 't> {
         Ok(early)
     }
 
-    /// The tracks of the zone that begins with block `first`, and the place of that block.
+    /// Returns the tracks of the zone that begins with block `first`, and that block's position.
     fn seed(
         &mut self,
         first: u64,
-        before: Option<&ZoneChart>,
+        before: Option<&ZoneMap>,
     ) -> Result<Option<(Tracks, u64)>, Error> {
         let sectors = match self.sectors(first)? {
-            Sectors::Exactly(sectors) => sectors,
-            Sectors::About { step, over } => return self.coarse_seed(first, (step, over), before),
+            SectorsPerTrack::Exactly(sectors) => sectors,
+            SectorsPerTrack::About { step, over } => {
+                return self.coarse_seed(first, step, over, before);
+            }
         };
         let mut runs = Vec::new();
         let mut at = first;
@@ -301,7 +294,7 @@ impl<'d, 't> Timed<'d, 't> {
         let capacity = self.phases.capacity();
         let mut surfaces = None;
         while at < capacity && runs.len() < Self::SEED_TRACKS_MAX {
-            let run = self.track((at, capacity), sectors, runs.last())?;
+            let run = self.track(at, capacity, sectors, runs.last())?;
             at += run.blocks;
             runs.push(run);
             let short = runs.iter().filter(|run| 2 * run.blocks < sectors).count();
@@ -310,7 +303,7 @@ impl<'d, 't> Timed<'d, 't> {
             }
             surfaces = match known {
                 Some(known) => {
-                    // One end of a cylinder will do where looks are costly.
+                    // One end of a cylinder is enough where checks are costly.
                     let enough = if self.uncertain(sectors) > 0.0 {
                         known + 2
                     } else {
@@ -329,30 +322,33 @@ impl<'d, 't> Timed<'d, 't> {
                 break;
             }
         }
-        let surfaces = surfaces.or(known).unwrap_or(1) as u32;
-        let chosen = self.pattern(&runs, (sectors, surfaces), before)?;
-        Ok(Some((chosen.tracks, chosen.place)))
+        let count = surfaces.or(known).unwrap_or(1) as u32;
+        let chosen = self.pattern(&runs, sectors, count, before)?;
+        Ok(Some((chosen.tracks, chosen.position)))
     }
 
-    /// The pattern of the first tracks of the zone behind the zone `before`.
+    /// Returns the pattern of the first tracks of the zone after the zone `before`.
     fn pattern(
         &mut self,
         runs: &[Run],
-        (sectors, surfaces): (u64, u32),
-        before: Option<&ZoneChart>,
+        sectors: u64,
+        surfaces: u32,
+        before: Option<&ZoneMap>,
     ) -> Result<Pattern, Error> {
-        let cylinder = before.map_or(0, ZoneChart::end_cylinder);
+        let cylinder = before.map_or(0, ZoneMap::end_cylinder);
         let mut patterns = pattern::patterns(runs, sectors, surfaces, cylinder);
         if before.is_none() {
             return self.first_pattern(runs, patterns);
         }
-        // A zone begins with a cylinder if it may.
-        let whole = patterns.iter().position(|pattern| pattern.place < sectors);
+        // A zone begins with a cylinder if possible.
+        let whole = patterns
+            .iter()
+            .position(|pattern| pattern.position < sectors);
         Ok(patterns.swap_remove(whole.unwrap_or(0)))
     }
 
-    /// The pattern of the first zone, of those that explain its tracks equally well: if there are
-    /// several, or skews do not tell where cylinders end, by the times of movements.
+    /// Chooses the pattern of the first zone among those that explain its tracks equally well. If
+    /// several do, or skews do not show where cylinders end, movement times decide.
     fn first_pattern(&mut self, runs: &[Run], patterns: Vec<Pattern>) -> Result<Pattern, Error> {
         let likely = pattern::likeliest(&patterns).clone();
         if patterns.len() == 1 && likely.tracks.surfaces > 1 {
@@ -365,33 +361,192 @@ impl<'d, 't> Timed<'d, 't> {
         };
         for &few in few {
             let few = &runs[..few.min(runs.len())];
-            if let Some(found) = self.cylinders(few, &likely)? {
+            if let Some(found) = self.measure_cylinders(few, &likely)? {
                 let Tracks { sectors, .. } = likely.tracks;
                 let surfaces = found.surfaces as u32;
-                return Ok(Pattern::new(runs, (sectors, surfaces, 0), found.last));
+                return Ok(Pattern::new(runs, sectors, surfaces, 0, found.last));
             }
         }
         Ok(likely)
     }
 
-    /// Where cylinders end among the first tracks of the drive, by the times of movements.
-    fn cylinders(&mut self, runs: &[Run], pattern: &Pattern) -> Result<Option<Cylinders>, Error> {
+    /// Times movements between the first tracks of the drive to find where cylinders end.
+    fn measure_cylinders(
+        &mut self,
+        runs: &[Run],
+        pattern: &Pattern,
+    ) -> Result<Option<Cylinders>, Error> {
         let end = runs.iter().map(|run| run.blocks).sum();
         let bytes = self.phases.sector_size();
-        let start = (0, pattern.place);
-        let chart = Walk::zone(self, pattern.tracks.clone(), start, end)?;
-        let Ok(found) = assemble::geometry(&[chart], end, bytes) else {
+        let start = (0, pattern.position);
+        let map = Walk::zone(self, pattern.tracks.clone(), start, end)?;
+        let Ok(found) = assemble::geometry(&[map], end, bytes) else {
             return Ok(None);
         };
         let layout = Layout::new(&found.geometry).expect("assembled ones are consistent");
-        let begins = runs.iter().scan(0, |at, run| {
-            *at += run.blocks;
-            Some(Lbn(*at - run.blocks))
-        });
-        let begins: Vec<Lbn> = begins.collect();
+        let begins: Vec<Lbn> = runs
+            .iter()
+            .scan(0, |at, run| {
+                *at += run.blocks;
+                Some(Lbn(*at - run.blocks))
+            })
+            .collect();
         let rotation = self.phases.rotation();
-        let found = cylinders::measure(self.phases.disk(), &layout, (&begins, &rotation), 1);
+        let found = cylinders::measure(self.phases.disk(), &layout, &begins, &rotation, 1);
         self.phases.mark()?;
         found
     }
+
+    /// Returns the angle at which the track with first block `at` begins, in sectors, and the excess
+    /// of the measured angle over it. Where reads scatter, skews are whole sectors.
+    fn beginning(
+        &mut self,
+        at: u64,
+        sectors: u64,
+        before: Option<&Run>,
+    ) -> Result<(f64, f64), Error> {
+        let uncertain = self.uncertain(sectors);
+        match before {
+            _ if uncertain == 0.0 => Ok((self.start(at, sectors)?, 0.0)),
+            None => {
+                let exact = uncertain / sectors as f64;
+                let angle = self.phases.angle(at, exact)?;
+                Ok((
+                    (angle * sectors as f64 - 1.0).rem_euclid(sectors as f64),
+                    0.0,
+                ))
+            }
+            Some(before) => {
+                let off = self.start(at, sectors)? - before.start;
+                Ok((before.start + off.round(), off - off.round()))
+            }
+        }
+    }
+
+    /// Returns the angle at which a block begins, in sectors.
+    pub fn start(&mut self, at: u64, sectors: u64) -> Result<f64, Error> {
+        let tolerance = match self.uncertain(sectors) {
+            0.0 => IN_LINE,
+            uncertain => 3.0 * uncertain,
+        };
+        let angle = self.phases.angle(at, tolerance / sectors as f64)?;
+        Ok((angle * sectors as f64 - 1.0).rem_euclid(sectors as f64))
+    }
+
+    /// Standard deviation of [`Self::start`], in sectors; 0 if one read is enough.
+    pub(super) fn uncertain(&self, sectors: u64) -> f64 {
+        let resolves = self.phases.resolves(IN_LINE / sectors as f64);
+        if resolves { 0.0 } else { 0.1 }
+    }
+
+    /// Maximum distance of an angle in line from a whole sector, in sectors.
+    pub(super) fn near(&self, sectors: u64) -> f64 {
+        IN_LINE.max(4.5 * self.uncertain(sectors))
+    }
+
+    /// Measures the sectors per track on the track that holds block `first`, or the next one.
+    pub fn sectors(&mut self, first: u64) -> Result<SectorsPerTrack, Error> {
+        if !self.phases.resolves(1e-4) {
+            return self.phases.sectors_per_track(first);
+        }
+        let few = 12.min(self.phases.capacity() - first);
+        let tolerance = 1e-4;
+        let mut steps = Vec::new();
+        let mut last = self.phases.angle(first, tolerance)?;
+        for at in first + 1..first + few {
+            let angle = self.phases.angle(at, tolerance)?;
+            steps.push((angle - last).rem_euclid(1.0));
+            last = angle;
+        }
+        steps.sort_by(f64::total_cmp);
+        let step = steps.get(steps.len() / 2).copied().unwrap_or(1.0);
+        if step <= 0.0 {
+            return Err(Error::Undecided(format!(
+                "blocks from {first} on are at one angle"
+            )));
+        }
+        let sectors = (1.0 / step).round();
+        Ok(SectorsPerTrack::Exactly(sectors as u64))
+    }
+
+    /// Follows the track that begins with block `at`, including slipped sectors, up to block `end`.
+    pub fn track(
+        &mut self,
+        at: u64,
+        end: u64,
+        sectors: u64,
+        before: Option<&Run>,
+    ) -> Result<Run, Error> {
+        let (start, off) = self.beginning(at, sectors, before)?;
+        let mut blocks = 0;
+        let mut slipped = 0;
+        loop {
+            let begin = start + (blocks + slipped) as f64;
+            let max = (sectors - blocks - slipped).min(end - at - blocks);
+            let guess = before.map_or(max, |run| run.blocks.saturating_sub(blocks).min(max));
+            blocks += self.in_line(at + blocks, begin, sectors, guess.max(1), max)?;
+            let left = sectors - blocks - slipped;
+            if left == 0 || at + blocks >= end {
+                break;
+            }
+            let next = self.start(at + blocks, sectors)?;
+            let off = (next - start - (blocks + slipped) as f64).rem_euclid(sectors as f64);
+            let whole = off.round();
+            let skips = (off - whole).abs() < self.near(sectors) && (whole as u64) < left.min(4);
+            if !skips || whole < 0.5 {
+                break;
+            }
+            // Blocks after slipped sectors continue in line; spare sectors at the end are followed by
+            // blocks of the next track.
+            let rest = left - whole as u64;
+            let ahead = (at + blocks + rest - rest / 8).min(end) - 1;
+            let angle = begin_of(start + (ahead - at + slipped) as f64 + whole, sectors);
+            if !self.phases.is_at(ahead, angle, IN_LINE, sectors)? {
+                break;
+            }
+            slipped += whole as u64;
+        }
+        Ok(Run { start, blocks, off })
+    }
+
+    /// Returns the number of blocks from `at` on that follow one another, the first at `begin`
+    /// sectors: at most `max`, probably `guess`.
+    fn in_line(
+        &mut self,
+        at: u64,
+        begin: f64,
+        sectors: u64,
+        guess: u64,
+        max: u64,
+    ) -> Result<u64, Error> {
+        blocks_in_line(guess, max, |n| {
+            let angle = begin_of(begin + n as f64, sectors);
+            self.phases.is_at(at + n, angle, IN_LINE, sectors)
+        })
+    }
+}
+
+/// Returns the number of blocks that follow one another, given that the first does: at most `max`,
+/// probably `guess`.
+fn blocks_in_line(
+    guess: u64,
+    max: u64,
+    mut is_in_line: impl FnMut(u64) -> Result<bool, Error>,
+) -> Result<u64, Error> {
+    let (mut good, mut bad) = (1, max);
+    let guess = guess.min(max);
+    if is_in_line(guess - 1)? {
+        good = guess;
+        if guess < max && !is_in_line(guess)? {
+            return Ok(guess);
+        }
+    } else {
+        bad = guess - 1;
+    }
+    first_misaligned(good, bad, is_in_line)
+}
+
+/// Returns the end angle of a block that begins at `sector`, in revolutions.
+fn begin_of(sector: f64, sectors: u64) -> f64 {
+    ((sector + 1.0) / sectors as f64).rem_euclid(1.0)
 }

@@ -1,52 +1,53 @@
-//! The layout, by asking the drive for the places of few blocks.
+//! Derives the layout by asking the drive for the locations of a few blocks.
 //!
 //! # Hypothesis
-//! Blocks follow one another along tracks of equal size; each track begins later than the one
-//! before by a skew. Exceptions are spare, reserved and slipped places, the boundaries of zones,
-//! and reallocated blocks.
+//! Blocks follow one another along tracks of equal size, and each track begins later than the
+//! previous one by a skew. Exceptions are spare, reserved and slipped sectors, zone boundaries, and
+//! reallocated blocks.
 //!
 //! # Test vector
-//! TRANSLATE ADDRESS (worthington96 section 4.1.2) for the first and last blocks of the first
-//! tracks of each zone; then for the last block of a growing number of tracks, or, once spares are
-//! seen to recur in regions, of each region; and in a binary search wherever the drive disagrees.
+//! TRANSLATE ADDRESS (worthington96 section 4.1.2) for the first and last blocks of the first tracks
+//! of each zone; then for the last block of a growing number of tracks, or, once spares recur in
+//! regions, of each region; and in a binary search wherever the drive disagrees.
 //!
 //! # Decision
-//! A place is what the drive says. Whatever is in line at both ends of a stretch without spares
-//! is in line between.
+//! The drive's answers are taken as true. Blocks that are in line at both ends of a stretch without
+//! spares are in line between.
 //!
 //! # Confidence
-//! Exact, except for blocks reallocated in the middle of a stretch: none of them is seen unless its
-//! defective place is known, as from READ DEFECT DATA.
+//! Exact, except that blocks reallocated in the middle of a stretch remain unseen unless their
+//! defects are known, for example from READ DEFECT DATA.
 //!
 //! # Cost
-//! Two commands a look; a few dozen looks a zone, one a region of the sparing scheme, and about 20
-//! for each slip.
+//! Two commands per check; a few dozen checks per zone, one per region of the sparing scheme, and
+//! about 20 for each slip.
 
 use std::collections::BTreeMap;
 
 use diskarm_core::units::Lbn;
 
-use super::chart::{Tracks, ZoneChart};
-use super::walk::{Looks, Walk};
-use super::{MeasuredLayout, assemble};
+use super::assemble::{self, MeasuredLayout};
+use super::walk::{BlockLocator, Walk};
+use super::zone_map::{Tracks, ZoneMap};
 use crate::defects::WHOLE_TRACK;
 use crate::{Disk, Error, PhysicalAddress};
 
 /// Finds the layout of a drive that answers TRANSLATE ADDRESS with sectors counted from the index
-/// mark. `defects` are defective places that the drive has reported, if any.
+/// mark. `defects` are the defects that the drive has reported.
 ///
 /// # Errors
-/// A command failed, or what the drive says is no layout.
+/// A command failed, or the answers are not consistent with a layout.
 pub fn measure(disk: &mut Disk, defects: &[PhysicalAddress]) -> Result<MeasuredLayout, Error> {
     let capacity = disk.sectors().0;
     let sector_bytes = disk.sector_size();
-    let mut looks = Translated::new(disk);
-    let mut zones: Vec<ZoneChart> = Vec::new();
+    let mut locator = TranslationLocator::new(disk);
+    let mut zones: Vec<ZoneMap> = Vec::new();
     let mut next = 0;
     while next < capacity {
-        let (tracks, place) = looks.seed(next, capacity, zones.last().map(|zone| &zone.tracks))?;
-        let mut zone = Walk::zone(&mut looks, tracks, (next, place), capacity)?;
-        looks.end_with_cylinder(&mut zone, capacity)?;
+        let (tracks, position) =
+            locator.seed(next, capacity, zones.last().map(|zone| &zone.tracks))?;
+        let mut zone = Walk::zone(&mut locator, tracks, (next, position), capacity)?;
+        locator.end_with_cylinder(&mut zone, capacity)?;
         if zone.blocks == 0 || zones.len() >= ZONES_MAX {
             return Err(Error::Undecided(format!(
                 "no pattern of tracks explains where block {next} is"
@@ -55,14 +56,14 @@ pub fn measure(disk: &mut Disk, defects: &[PhysicalAddress]) -> Result<MeasuredL
         next += zone.blocks;
         zones.push(zone);
     }
-    looks.reallocated(&mut zones, defects)?;
+    locator.reallocated(&mut zones, defects)?;
     assemble::geometry(&zones, capacity, sector_bytes)
 }
 
-/// More zones than any drive has.
+/// Above any drive's number of zones.
 const ZONES_MAX: usize = 5_000;
 
-/// A track as the drive tells it.
+/// A track as the drive reports it.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     cylinder: u32,
@@ -74,28 +75,30 @@ struct Run {
     blocks: u64,
 }
 
-/// A drive that is asked once for each block.
-struct Translated<'d, 't> {
+/// Asks the drive for the location of each block once.
+struct TranslationLocator<'d, 't> {
     disk: &'d mut Disk<'t>,
     known: BTreeMap<u64, PhysicalAddress>,
 }
 
-impl Looks for Translated<'_, '_> {
+impl BlockLocator for TranslationLocator<'_, '_> {
     const MAY_COINCIDE: bool = false;
     const KNOWS_END: bool = false;
 
-    fn is_at(&mut self, tracks: &Tracks, at: u64, place: u64) -> Result<bool, Error> {
-        Ok(self.place(tracks, at)? == Some(place))
+    fn is_at(&mut self, tracks: &Tracks, at: u64, position: u64) -> Result<bool, Error> {
+        Ok(self.position(tracks, at)? == Some(position))
     }
 
-    fn places(&mut self, tracks: &Tracks, at: u64, min: u64) -> Result<Vec<u64>, Error> {
-        let place = self.place(tracks, at)?.filter(|&place| place >= min);
-        Ok(place.into_iter().collect())
+    fn positions(&mut self, tracks: &Tracks, at: u64, min: u64) -> Result<Vec<u64>, Error> {
+        let position = self
+            .position(tracks, at)?
+            .filter(|&position| position >= min);
+        Ok(position.into_iter().collect())
     }
 }
 
-impl<'d, 't> Translated<'d, 't> {
-    /// Tracks read to learn a zone's pattern: three cylinders of most drives.
+impl<'d, 't> TranslationLocator<'d, 't> {
+    /// Tracks read to determine the pattern of a zone: three cylinders of most drives.
     const SEED_TRACKS_MAX: usize = 200;
 
     fn new(disk: &'d mut Disk<'t>) -> Self {
@@ -105,7 +108,7 @@ impl<'d, 't> Translated<'d, 't> {
         }
     }
 
-    fn look(&mut self, at: u64) -> Result<PhysicalAddress, Error> {
+    fn location(&mut self, at: u64) -> Result<PhysicalAddress, Error> {
         if let Some(place) = self.known.get(&at) {
             return Ok(*place);
         }
@@ -117,13 +120,13 @@ impl<'d, 't> Translated<'d, 't> {
         Ok(place)
     }
 
-    /// The place of a block among these tracks.
-    fn place(&mut self, tracks: &Tracks, at: u64) -> Result<Option<u64>, Error> {
-        let found = self.look(at)?;
-        Ok(place(tracks, found))
+    /// The position of a block among these tracks.
+    fn position(&mut self, tracks: &Tracks, at: u64) -> Result<Option<u64>, Error> {
+        let location = self.location(at)?;
+        Ok(position(tracks, location))
     }
 
-    /// The tracks of the zone that begins with block `first`, and the place of that block.
+    /// Returns the tracks of the zone that begins with block `first`, and that block's position.
     fn seed(
         &mut self,
         first: u64,
@@ -132,15 +135,15 @@ impl<'d, 't> Translated<'d, 't> {
     ) -> Result<(Tracks, u64), Error> {
         let runs = self.runs(first, capacity, before)?;
         let tracks = pattern(&runs, before);
-        let place = self.place(&tracks, first)?.ok_or_else(|| {
+        let position = self.position(&tracks, first)?.ok_or_else(|| {
             Error::Undecided(format!(
                 "no pattern of tracks explains where block {first} is"
             ))
         })?;
-        Ok((tracks, place))
+        Ok((tracks, position))
     }
 
-    /// The first tracks from block `first` on.
+    /// Returns the first tracks from block `first` on.
     fn runs(
         &mut self,
         first: u64,
@@ -151,9 +154,9 @@ impl<'d, 't> Translated<'d, 't> {
         let mut at = first;
         let mut guess = before.map_or(64, |tracks| tracks.sectors);
         while at < capacity && runs.len() < Self::SEED_TRACKS_MAX {
-            let place = self.look(at)?;
+            let place = self.location(at)?;
             let end = self.track_end(at, guess, capacity)?;
-            let last = self.look(end - 1)?;
+            let last = self.location(end - 1)?;
             runs.push(Run {
                 cylinder: place.cylinder,
                 head: u32::from(place.head),
@@ -172,16 +175,16 @@ impl<'d, 't> Translated<'d, 't> {
         Ok(runs)
     }
 
-    /// One past the last block of the track that holds `at`; `guess` blocks are likely.
+    /// One past the last block of the track that holds `at`, which probably has `guess` blocks.
     fn track_end(&mut self, at: u64, guess: u64, capacity: u64) -> Result<u64, Error> {
-        let track = self.look(at)?;
+        let track = self.location(at)?;
         let track = (track.cylinder, track.head);
         let mut good = at;
         let mut bad = capacity;
         let mut probe = (at + guess - 1).min(capacity - 1);
         let mut step = 1;
         while good + 1 < bad {
-            let place = self.look(probe)?;
+            let place = self.location(probe)?;
             if (place.cylinder, place.head) == track {
                 good = probe;
                 probe = (probe + step).min(bad - 1);
@@ -202,13 +205,13 @@ impl<'d, 't> Translated<'d, 't> {
         Ok(bad)
     }
 
-    /// Gives up what the beginning of the next zone and this zone's tracks have in common: a zone
-    /// never ends inside a cylinder that continues.
-    fn end_with_cylinder(&mut self, zone: &mut ZoneChart, capacity: u64) -> Result<(), Error> {
+    /// Drops the blocks that the start of the next zone has in common with this zone's tracks: a
+    /// zone never ends inside a cylinder that continues.
+    fn end_with_cylinder(&mut self, zone: &mut ZoneMap, capacity: u64) -> Result<(), Error> {
         self.end_in_line(zone)?;
         let next = zone.first + zone.blocks;
         if next < capacity && zone.blocks > 0 {
-            let next = self.look(next)?.cylinder;
+            let next = self.location(next)?.cylinder;
             let tracks = &zone.tracks;
             let last = tracks.first_cylinder + ((zone.end() - 1) / tracks.cylinder()) as u32;
             if next <= last && next > tracks.first_cylinder {
@@ -219,10 +222,10 @@ impl<'d, 't> Translated<'d, 't> {
         Ok(())
     }
 
-    /// Gives up blocks at the end that are not in line. Where one of the next zone is so by chance,
-    /// a look at it passes over others that are not.
-    fn end_in_line(&mut self, zone: &mut ZoneChart) -> Result<(), Error> {
-        let held = zone.gaps.iter().map(|gap| gap.places).sum::<u64>();
+    /// Drops blocks at the end that are not in line. A check at a block of the next zone that is in
+    /// line by coincidence would pass over others that are not.
+    fn end_in_line(&mut self, zone: &mut ZoneMap) -> Result<(), Error> {
+        let held = zone.gaps.iter().map(|gap| gap.length).sum::<u64>();
         let (mut in_line, mut beyond) = (zone.gaps.last().map_or(0, |gap| gap.end()), zone.end());
         let first = zone.first;
         let mut next = beyond.saturating_sub(1);
@@ -230,7 +233,7 @@ impl<'d, 't> Translated<'d, 't> {
             let block = first + next - held;
             let is_elsewhere =
                 zone.moved.iter().any(|(from, _)| *from == next) || zone.lost.contains(&block);
-            if is_elsewhere || self.place(&zone.tracks, block)? == Some(next) {
+            if is_elsewhere || self.position(&zone.tracks, block)? == Some(next) {
                 in_line = next + 1;
             } else {
                 beyond = next;
@@ -241,10 +244,10 @@ impl<'d, 't> Translated<'d, 't> {
         Ok(())
     }
 
-    /// Adds reallocated blocks whose defective places are known.
+    /// Adds reallocated blocks whose defects are known.
     fn reallocated(
         &mut self,
-        zones: &mut [ZoneChart],
+        zones: &mut [ZoneMap],
         defects: &[PhysicalAddress],
     ) -> Result<(), Error> {
         for defect in defects {
@@ -260,20 +263,21 @@ impl<'d, 't> Translated<'d, 't> {
                 let track = tracks.track(defect.cylinder, defect.head.into());
                 (track.map(|track| track * tracks.sectors), tracks.sectors)
             } else {
-                (place(&tracks, *defect), 1)
+                (position(&tracks, *defect), 1)
             };
             let Some(first) = first else { continue };
-            let places = (first..first + length).map_while(|at| Some((at, zone.block(at)?)));
-            let places: Vec<(u64, u64)> = places.collect();
-            let Some(&(_, at)) = places.first() else {
+            let positions: Vec<(u64, u64)> = (first..first + length)
+                .map_while(|at| Some((at, zone.block(at)?)))
+                .collect();
+            let Some(&(_, at)) = positions.first() else {
                 continue;
             };
             if zone.moved.iter().any(|(from, _)| *from == first) {
                 continue;
             }
-            match self.place(&tracks, at)? {
+            match self.position(&tracks, at)? {
                 Some(actual) if actual != first => {
-                    let moved = places
+                    let moved = positions
                         .iter()
                         .map(|(from, _)| (*from, from - first + actual));
                     zone.moved.extend(moved);
@@ -285,8 +289,8 @@ impl<'d, 't> Translated<'d, 't> {
     }
 }
 
-/// Where a place that the drive tells is among these tracks.
-fn place(tracks: &Tracks, at: PhysicalAddress) -> Option<u64> {
+/// Returns the position of a location among these tracks.
+fn position(tracks: &Tracks, at: PhysicalAddress) -> Option<u64> {
     let track = tracks.track(at.cylinder, u32::from(at.head))?;
     let sector = u64::from(at.sector);
     if sector >= tracks.sectors {
@@ -297,7 +301,7 @@ fn place(tracks: &Tracks, at: PhysicalAddress) -> Option<u64> {
     Some(track * tracks.sectors + within)
 }
 
-/// The value that occurs most often; of those the first.
+/// Returns the first of the most frequent values.
 fn mode<T: Copy + PartialEq>(values: impl Iterator<Item = T>) -> Option<T> {
     let mut counts: Vec<(T, usize)> = Vec::new();
     for value in values {
@@ -313,12 +317,12 @@ fn mode<T: Copy + PartialEq>(values: impl Iterator<Item = T>) -> Option<T> {
         .map(|(value, _)| value)
 }
 
-/// The pattern that the first tracks of a zone follow.
+/// Returns the tracks that the first runs of a zone follow.
 fn pattern(runs: &[Run], before: Option<&Tracks>) -> Tracks {
     let wrapped = runs.iter().filter(|run| run.last < run.sector);
-    let sectors = mode(wrapped.map(|run| run.sector + run.blocks - 1 - run.last));
-    let whole = runs.iter().map(|run| run.last.max(run.sector) + 1).max();
-    let sectors = sectors.or(whole).unwrap_or(1);
+    let sectors = mode(wrapped.map(|run| run.sector + run.blocks - 1 - run.last))
+        .or_else(|| runs.iter().map(|run| run.last.max(run.sector) + 1).max())
+        .unwrap_or(1);
     let first = runs[0];
     let heads = runs.iter().map(|run| run.head + 1).max().unwrap_or(1);
     let surfaces = heads.max(before.map_or(0, |tracks| tracks.surfaces));
@@ -340,7 +344,7 @@ fn pattern(runs: &[Run], before: Option<&Tracks>) -> Tracks {
         _ => false,
     };
     let front = in_front(runs, sectors);
-    // Where a track begins, with its places that hold no block.
+    // The start of a track, including its positions without blocks.
     let begin = |run: &Run| {
         let head = if begins_down != (alternates && run.cylinder.abs_diff(first.cylinder) % 2 == 1)
         {
@@ -372,9 +376,9 @@ fn pattern(runs: &[Run], before: Option<&Tracks>) -> Tracks {
         cylinder_skew: cylinder_skew as f64,
         begins_down,
         alternates,
-        turned: Vec::new(),
+        rotations: Vec::new(),
     };
-    // The first track may begin after reserved sectors; the next ones begin where they should.
+    // The first track may begin after reserved sectors.
     let offsets = runs.iter().map_while(|run| {
         let track = tracks.track(run.cylinder, run.head)?;
         let angle = tracks.track_angle(track) as u64;
@@ -384,8 +388,8 @@ fn pattern(runs: &[Run], before: Option<&Tracks>) -> Tracks {
     tracks
 }
 
-/// Places without blocks at the front of each cylinder: by how much the first tracks are short, if
-/// the last tracks are whole.
+/// Returns the number of positions without blocks at the front of each cylinder: the blocks that
+/// the first tracks lack, if the last tracks are whole.
 fn in_front(runs: &[Run], sectors: u64) -> u64 {
     let changes = |pair: &&[Run]| pair[0].cylinder != pair[1].cylinder;
     let short = |run: &Run| sectors.saturating_sub(run.blocks);

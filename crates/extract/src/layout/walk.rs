@@ -1,121 +1,150 @@
-//! Follows the blocks of a zone from place to place, and looks only where something may change.
+//! Follows the blocks of a zone from position to position, checking only where something may
+//! change.
 //!
-//! Between two places that are as far apart as their blocks nothing can be missing. So steps grow
-//! while the drive agrees, and a bisection finds the first block that is not where it should be.
-//! There, either places are missing or the zone ends; what follows decides. Once the missing
-//! places recur at the end (or the front) of regions of one size, one look at each region finds
-//! its slips.
+//! Between two blocks whose positions are as far apart as their numbers, nothing can be missing. So
+//! the step grows while the drive agrees, and a bisection finds the first block that is not where
+//! it should be. There, either positions without blocks follow or the zone ends; the next tracks
+//! decide. Once the empty positions recur at the end (or the front) of regions of one size, one
+//! check per region finds its slips.
 //!
-//! Where looks only distinguish tracks, all but the ends of tracks may be a few sectors from their
-//! places: what is slipped on a track is seen, and noted, at its end.
+//! If checks distinguish only tracks, all blocks except those at the ends of tracks may be a few
+//! sectors from their positions: a slip is noticed, and recorded, at the end of its track.
 
-use super::chart::{Gap, Tracks, ZoneChart};
+use super::zone_map::{Gap, Tracks, ZoneMap};
 use crate::Error;
-use regions::{Rule, Stride};
 
-mod behind;
-mod change;
 mod regions;
-mod spares;
 
-/// Neighbouring sectors that a defect may slip.
+/// Maximum number of adjacent sectors that a defect may slip.
 pub(super) const FEW_SLIPS: u64 = 12;
 
-/// Sectors that tracks of another zone are off by, at least, where they are not taken for tracks of
-/// this one; a slipped one or two are not seen.
+/// Minimum offset, in sectors, at which tracks count as another zone's. One or two slipped sectors
+/// go unnoticed.
 pub(super) const NEARLY: u64 = 3;
 
-/// Answers where blocks are.
-pub(super) trait Looks {
-    /// A block can look as if it were in line although it is not: two looks decide.
+/// A block and a position.
+pub(super) type Placement = (u64, u64);
+
+/// Locates blocks on the tracks of a zone.
+pub(super) trait BlockLocator {
+    /// True if a block may appear to be in line by coincidence, so that two checks are needed.
     const MAY_COINCIDE: bool;
-    /// All blocks up to the capacity are known to be in the zone.
+    /// True if all blocks up to the capacity are known to be in the zone.
     const KNOWS_END: bool;
 
-    /// Whether looks take many reads: what is unlikely is then not followed up.
-    fn are_costly(&self, _: &Tracks) -> bool {
+    /// Returns true if checks take many reads, so that unlikely explanations are not pursued.
+    fn is_costly(&self, _: &Tracks) -> bool {
         false
     }
 
-    /// Whether looks distinguish a sector from the next; if not, they distinguish tracks, and what
-    /// is slipped on a track counts at its end.
-    fn tell_sectors(&self, _: &Tracks) -> bool {
+    /// Returns true if checks distinguish a sector from the next. Otherwise they distinguish tracks
+    /// only, and slips of a track are recorded at its end.
+    fn resolves_sectors(&self, _: &Tracks) -> bool {
         true
     }
 
-    /// Whether one block is as many sectors behind another one as the two places are apart, rather
-    /// than this many more or fewer, even where looks do not tell sectors.
-    fn are_apart(&mut self, _: &Tracks, _: [(u64, u64); 2], _: u64) -> Result<bool, Error> {
+    /// Returns true if the two blocks are as far apart as their positions, rather than `away`
+    /// sectors more or fewer, even where checks do not resolve sectors.
+    fn are_apart(&mut self, _: &Tracks, _: [Placement; 2], _away: u64) -> Result<bool, Error> {
         Ok(true)
     }
 
-    /// How many sectors are slipped between a block at its place and another one that is not at its
-    /// place on the same track, if that is seen although looks do not tell sectors.
-    fn slips_between(&mut self, _: &Tracks, _: [(u64, u64); 2]) -> Result<Option<u64>, Error> {
+    /// Returns the number of sectors slipped between a block at its position and another block on
+    /// the same track that is not, if that shows although checks do not resolve sectors.
+    fn slips_between(&mut self, _: &Tracks, _: [Placement; 2]) -> Result<Option<u64>, Error> {
         Ok(None)
     }
 
-    /// Whether block `at` is at `place`, as far as one look tells.
-    fn is_at(&mut self, tracks: &Tracks, at: u64, place: u64) -> Result<bool, Error>;
+    /// Returns true if block `at` appears to be at `position`, by one check.
+    fn is_at(&mut self, tracks: &Tracks, at: u64, position: u64) -> Result<bool, Error>;
 
-    /// The places where block `at` may be, none before `least`, in ascending order; none if it
+    /// Returns the candidate positions of block `at` from `min` on, in ascending order; none if it
     /// cannot be in the zone.
-    fn places(&mut self, tracks: &Tracks, at: u64, min: u64) -> Result<Vec<u64>, Error>;
+    fn positions(&mut self, tracks: &Tracks, at: u64, min: u64) -> Result<Vec<u64>, Error>;
 }
 
+/// Regions of one size with the same number of positions without blocks in each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct RegionRule {
+    /// Positions per region.
+    region: u64,
+    /// Positions without blocks per region.
+    spares: u64,
+    /// True if they are at the front of the region.
+    front: bool,
+}
+
+/// Number of tracks, each with spare sectors of its own, that one costly check passes over. It
+/// doubles until a check fails, then halves each time.
+#[derive(Clone, Copy, Debug)]
+struct Stride {
+    tracks: u64,
+    shrinks: bool,
+}
+
+impl Stride {
+    const ONE: Self = Self {
+        tracks: 1,
+        shrinks: false,
+    };
+}
+
+/// The walk through one zone.
+
 pub(super) struct Walk<'a, L> {
-    looks: &'a mut L,
-    zone: ZoneChart,
+    locator: &'a mut L,
+    zone: ZoneMap,
     /// Blocks of the drive.
     capacity: u64,
-    /// The next block: all before it are explained.
+    /// The next block; all previous ones are explained.
     block: u64,
-    /// Where it should be.
-    place: u64,
-    rule: Option<Rule>,
-    /// Slipped sectors have recurred as spare ones do.
+    /// Its expected position.
+    position: u64,
+    rule: Option<RegionRule>,
+    /// True if slipped sectors have recurred as spare ones do.
     slips_recur: bool,
-    /// Regions in a row that the rule failed to explain.
+    /// Consecutive regions that the rule failed to explain.
     failures: u32,
-    /// Regions that one look may pass over.
+    /// Regions that one check may pass over.
     stride: Stride,
 }
 
-/// What a search for the next change has found.
+/// The result of a search for the next change.
 enum Change {
-    /// Nothing changes before this block.
     None,
     End,
-    Noted,
+    Recorded,
 }
 
-impl<'a, L: Looks> Walk<'a, L> {
+impl<'a, L: BlockLocator> Walk<'a, L> {
     /// More exceptions than any drive has.
     const EXCEPTIONS_MAX: usize = 2_000_000;
-    /// Tracks that decide whether places are missing or the zone has ended.
+    /// Tracks that decide whether positions are empty or the zone has ended.
     const TRACKS_AHEAD: u64 = 8;
-    /// Runs of blocks on these.
+    /// Maximum number of runs of blocks on these.
     const RUNS_AHEAD: u64 = 24;
-    /// How often a search for a change is repeated that contradicts itself.
+    /// Number of repetitions of a search that contradicts itself.
     const DOUBTS: u32 = 3;
-    /// How many tracks back blocks must be in line as well, if looks do not tell sectors.
+    /// Distances in tracks at which earlier blocks must be in line too if checks do not resolve
+    /// sectors.
     const BACK: [u64; 2] = [13, 31];
 
-    /// The zone that begins with block `first` at `place`, for as long as it goes.
+    /// Maps the zone that starts with a block at a position, to its end.
     pub fn zone(
-        looks: &'a mut L,
+        locator: &'a mut L,
         tracks: Tracks,
-        (first, place): (u64, u64),
+        start: Placement,
         capacity: u64,
-    ) -> Result<ZoneChart, Error> {
+    ) -> Result<ZoneMap, Error> {
+        let (first, position) = start;
         let mut gaps = Vec::new();
-        if place > 0 {
+        if position > 0 {
             gaps.push(Gap {
-                place: 0,
-                places: place,
+                start: 0,
+                length: position,
             });
         }
-        let zone = ZoneChart {
+        let zone = ZoneMap {
             tracks,
             first,
             blocks: 0,
@@ -124,11 +153,11 @@ impl<'a, L: Looks> Walk<'a, L> {
             lost: Vec::new(),
         };
         let mut walk = Self {
-            looks,
+            locator,
             zone,
             capacity,
             block: first,
-            place,
+            position,
             rule: None,
             slips_recur: false,
             failures: 0,
@@ -145,7 +174,8 @@ impl<'a, L: Looks> Walk<'a, L> {
         Ok(walk.zone)
     }
 
-    /// Advances as far as one look confirms, or to the next change; whether the zone has ended.
+    /// Advances to the next change, or less if one check confirms only a part. Returns true if the zone has
+    /// ended.
     fn step(&mut self) -> Result<bool, Error> {
         if let Some(rule) = self.rule {
             return self.region(rule);
@@ -153,8 +183,8 @@ impl<'a, L: Looks> Walk<'a, L> {
         match self.explore(self.capacity)? {
             Change::None => Ok(false),
             Change::End => Ok(true),
-            Change::Noted => {
-                self.rule = match self.recurring() {
+            Change::Recorded => {
+                self.rule = match self.recurring_rule() {
                     Some(rule) if self.is_regular(rule)? => Some(rule),
                     _ => None,
                 };
@@ -164,81 +194,501 @@ impl<'a, L: Looks> Walk<'a, L> {
         }
     }
 
-    /// Whether block `at` is at `place`.
-    fn is_at(&mut self, at: u64, place: u64) -> Result<bool, Error> {
-        self.looks.is_at(&self.zone.tracks, at, place)
+    fn is_at(&mut self, at: u64, position: u64) -> Result<bool, Error> {
+        self.locator.is_at(&self.zone.tracks, at, position)
     }
 
     fn advance(&mut self, block: u64) {
-        self.place += block - self.block;
+        self.position += block - self.block;
         self.block = block;
     }
 
-    fn note(&mut self, places: u64) {
+    /// Records positions without blocks.
+    fn skip(&mut self, positions: u64) {
         match self.zone.gaps.last_mut() {
-            Some(gap) if gap.end() == self.place => gap.places += places,
+            Some(gap) if gap.end() == self.position => gap.length += positions,
             _ => self.zone.gaps.push(Gap {
-                place: self.place,
-                places,
+                start: self.position,
+                length: positions,
             }),
         }
-        self.place += places;
+        self.position += positions;
     }
 
-    /// Places without blocks from `from` on.
+    /// Counts the positions without blocks in `from..end`.
     fn missing(&self, from: u64, end: u64) -> u64 {
         let gaps = self.zone.gaps.iter().rev();
         gaps.take_while(|gap| gap.end() > from)
-            .map(|gap| gap.end().min(end).saturating_sub(gap.place.max(from)))
+            .map(|gap| gap.end().min(end).saturating_sub(gap.start.max(from)))
             .sum()
     }
 
     /// Advances to the first change before `end`.
     fn explore(&mut self, end: u64) -> Result<Change, Error> {
-        let deviates = self.sure_deviation(end)?;
+        let deviates = self.confirmed_deviation(end)?;
         let Some(at) = deviates else {
             self.advance(end);
             return Ok(Change::None);
         };
         self.advance(at);
-        if let Some(length) = self.moved()? {
-            match self.looks.places(&self.zone.tracks, at, 0)?[..] {
+        if let Some(length) = self.reallocated_run()? {
+            match self.locator.positions(&self.zone.tracks, at, 0)?[..] {
                 [actual] => {
-                    let moved = (0..length).map(|n| (self.place + n, actual + n));
+                    let moved = (0..length).map(|n| (self.position + n, actual + n));
                     self.zone.moved.extend(moved);
                 }
                 _ => self.zone.lost.extend(at..at + length),
             }
             self.advance(at + length);
-            return Ok(Change::Noted);
+            return Ok(Change::Recorded);
         }
-        let behind = match self.behind(at)? {
-            None => self.spares_in_line()?,
-            behind => behind,
+        let after_gap = match self.position_after_gap(at)? {
+            None => self.aligned_spares()?,
+            found => found,
         };
-        match behind {
-            Some(place) => {
-                self.note(place - self.place);
-                Ok(Change::Noted)
+        match after_gap {
+            Some(position) => {
+                self.skip(position - self.position);
+                Ok(Change::Recorded)
             }
             None => Ok(Change::End),
         }
     }
 
-    /// The number of blocks from here on that are elsewhere, behind which the blocks are in line
-    /// again: reallocated ones.
-    fn moved(&mut self) -> Result<Option<u64>, Error> {
-        if !self.looks.tell_sectors(&self.zone.tracks) {
+    /// Returns the length of a run of reallocated blocks, after which the blocks are in line again.
+    fn reallocated_run(&mut self) -> Result<Option<u64>, Error> {
+        if !self.locator.resolves_sectors(&self.zone.tracks) {
             return Ok(None);
         }
         for length in [1, self.zone.tracks.sectors] {
-            let (at, place) = (self.block + length, self.place + length);
+            let (at, position) = (self.block + length, self.position + length);
             let far = at + self.zone.tracks.sectors.min(7);
-            if far < self.capacity && self.is_at(at, place)? {
-                let in_line = self.is_at(far, place + (far - at))?;
+            if far < self.capacity && self.is_at(at, position)? {
+                let in_line = self.is_at(far, position + (far - at))?;
                 return Ok(in_line.then_some(length));
             }
         }
         Ok(None)
     }
+
+    /// Returns the first block before `end` that is not where the previous blocks put it. If checks
+    /// are costly and therefore unsure, repeats the check for it and for the previous block.
+    fn confirmed_deviation(&mut self, end: u64) -> Result<Option<u64>, Error> {
+        let mut found = self.deviation(end)?;
+        for _ in 0..Self::DOUBTS {
+            let Some(at) = found.filter(|_| self.locator.is_costly(&self.zone.tracks)) else {
+                break;
+            };
+            let position = self.position + (at - self.block);
+            let is_first = at == self.block || self.is_at(at - 1, position - 1)?;
+            if is_first && !self.is_at(at, position)? {
+                break;
+            }
+            found = self.deviation(end)?;
+        }
+        Ok(found)
+    }
+
+    /// Returns the first block before `end` that is not where the previous blocks put it.
+    fn deviation(&mut self, end: u64) -> Result<Option<u64>, Error> {
+        let mut good = self.block;
+        let mut tracks = 1;
+        let bad = loop {
+            if good >= end {
+                return Ok(None);
+            }
+            let position = self.position + (good - self.block);
+            let track = position / self.zone.tracks.sectors;
+            let reach = (track + tracks) * self.zone.tracks.sectors - position;
+            let last = (good + reach).min(end) - 1;
+            let last_position = position + (last - good);
+            if !self.is_far_in_line(last, last_position)? {
+                break last;
+            }
+            // The last block of the previous track: beyond the end of the zone, positions of another
+            // pattern may coincide.
+            let back = last_position % self.zone.tracks.sectors + 1;
+            let is_off = tracks > 1 && !self.is_in_line(last - back, last_position - back)?;
+            if is_off && last - back >= good {
+                break last - back;
+            }
+            good = last + 1;
+            tracks *= 2;
+        };
+        self.bisect(good, bad).map(Some)
+    }
+
+    /// Returns true if block `at` is at `position`. If checks are costly and therefore coarse, the
+    /// block a third of a track earlier must be in line too: tracks of another zone may end at
+    /// similar angles.
+    fn is_in_line(&mut self, at: u64, position: u64) -> Result<bool, Error> {
+        let third = self.zone.tracks.sectors / 3;
+        let has_room = at >= self.block + third && position % self.zone.tracks.sectors >= third;
+        let before = has_room && self.locator.is_costly(&self.zone.tracks);
+        Ok(self.is_at(at, position)? && (!before || self.is_at(at - third, position - third)?))
+    }
+
+    /// Like [`Self::is_in_line`], but if checks do not resolve sectors, blocks on earlier tracks
+    /// must be in line too: nearly equal tracks diverge only over a distance.
+    fn is_far_in_line(&mut self, at: u64, position: u64) -> Result<bool, Error> {
+        if !self.is_in_line(at, position)? {
+            return Ok(false);
+        }
+        if !self.locator.resolves_sectors(&self.zone.tracks) {
+            for tracks in Self::BACK {
+                let back = tracks * self.zone.tracks.sectors;
+                if at >= self.block + back && !self.is_at(at - back, position - back)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Returns the first block of `good..=bad` that is not in line, given that `bad` is not. Probes
+    /// the ends of tracks first, then grows steps along the track, as blocks further on may be in
+    /// line by coincidence.
+    fn bisect(&mut self, mut good: u64, mut bad: u64) -> Result<u64, Error> {
+        loop {
+            let mut middle = good + (bad - good) / 2;
+            let position = self.position + (middle - self.block);
+            let back = position % self.zone.tracks.sectors + 1;
+            if middle < good + back {
+                break;
+            }
+            middle -= back;
+            if self.is_far_in_line(middle, self.position + (middle - self.block))? {
+                good = middle + 1;
+            } else {
+                bad = middle;
+            }
+        }
+        if !self.locator.resolves_sectors(&self.zone.tracks) {
+            // A deviation at the end of a track is invisible on the next.
+            let position = self.position + (good - self.block);
+            let last = good + self.zone.tracks.track_end(position) - position - 1;
+            if last < bad {
+                if self.is_far_in_line(last, self.position + (last - self.block))? {
+                    good = last + 1;
+                } else {
+                    bad = last;
+                }
+            }
+        }
+        first_misaligned(good, bad, |probe| {
+            self.is_at(probe, self.position + (probe - self.block))
+        })
+    }
+
+    /// Returns the number of blocks from `at` on that follow one another on this track, the first at
+    /// `position`.
+    fn run(&mut self, at: u64, position: u64) -> Result<u64, Error> {
+        let left = self.zone.tracks.track_end(position) - position;
+        let max = left.min(self.capacity - at);
+        if self.is_at(at + max - 1, position + max - 1)? {
+            return Ok(max);
+        }
+        let run = first_misaligned(1, max - 1, |probe| self.is_at(at + probe, position + probe))?;
+        Ok(run.min(max))
+    }
+}
+
+/// The tracks after a gap.
+#[derive(Default)]
+struct TracksAhead {
+    /// Number of tracks that lack nothing.
+    whole: u32,
+    /// Number of positions that each other track lacks.
+    missing: Vec<u64>,
+    /// Number of tracks that lack none between their blocks.
+    unbroken: usize,
+}
+
+impl TracksAhead {
+    /// Returns true if nearly all tracks lack the same number of positions as the previous one, most
+    /// of them at their ends.
+    fn agree(&self) -> bool {
+        let same = self.missing.windows(2).filter(|pair| pair[0] == pair[1]);
+        same.count() > 4 && 2 * self.unbroken > self.missing.len()
+    }
+}
+
+impl<L: BlockLocator> Walk<'_, L> {
+    /// Returns the position of block `at` after positions without blocks: the one that explains the
+    /// following tracks with the fewest further gaps.
+    fn position_after_gap(&mut self, at: u64) -> Result<Option<u64>, Error> {
+        let mut best: Option<(u32, u64)> = None;
+        let is_inside = !self.position.is_multiple_of(self.zone.tracks.sectors);
+        let held = if is_inside { self.held_on_track() } else { 0 };
+        let positions = self.positions(at, self.position, held)?;
+        for &position in &positions {
+            if !self.is_gap(self.position, position) || !self.may_continue(at, position)? {
+                continue;
+            }
+            if position - self.position > FEW_SLIPS {
+                // Another zone may begin at nearly the same angle.
+                let held = self.held_on_track();
+                let before = (self.block - held, self.position - held);
+                let here = (at, position);
+                if held > 0
+                    && !self
+                        .locator
+                        .are_apart(&self.zone.tracks, [before, here], NEARLY)?
+                {
+                    continue;
+                }
+            }
+            let gaps = match self.slips_here(at, position)? {
+                Some(gaps) => Some(gaps),
+                None => self.continues(at, position)?,
+            };
+            if let Some(gaps) = gaps
+                && best.is_none_or(|(min, _)| gaps < min)
+            {
+                best = Some((gaps, position));
+            }
+            if best.is_some_and(|(min, _)| min == 0) {
+                break;
+            }
+        }
+        let nearest = positions.first().copied().filter(|_| L::KNOWS_END);
+        Ok(best.map(|(_, position)| position).or(nearest))
+    }
+
+    /// Number of blocks in line on the track of the last block, since the last gap.
+    fn held_on_track(&self) -> u64 {
+        let sectors = self.zone.tracks.sectors;
+        let begin = self.position.saturating_sub(1) / sectors * sectors;
+        let gap = self.zone.gaps.last().map_or(0, |gap| gap.end());
+        self.position.saturating_sub(begin.max(gap))
+    }
+
+    /// Returns the candidate positions of block `at`, which is not at `position`, the next of `held`
+    /// blocks in line.
+    fn positions(&mut self, at: u64, position: u64, held: u64) -> Result<Vec<u64>, Error> {
+        let tracks = &self.zone.tracks;
+        let mut positions = self.locator.positions(tracks, at, position + 1)?;
+        let left = tracks.track_end(position) - position;
+        if held > 0 && left > FEW_SLIPS / 4 && !self.locator.resolves_sectors(tracks) {
+            // A long run of slipped sectors shows in the middle of a track.
+            let blocks = [(at - held, position - held), (at, position)];
+            let slipped = self.locator.slips_between(tracks, blocks)?;
+            let after_slips = slipped.map(|slipped| position + slipped);
+            let track_end = tracks.track_end(position);
+            positions.splice(0..0, after_slips.filter(|&after| after < track_end));
+        }
+        Ok(positions)
+    }
+
+    /// Returns true if most of the track continues after block `at`, which it does not where another
+    /// zone has begun. Checked only if checks are costly. No long gap ends so late in a track that
+    /// little of it is left.
+    fn may_continue(&mut self, at: u64, position: u64) -> Result<bool, Error> {
+        if !self.locator.is_costly(&self.zone.tracks) {
+            return Ok(true);
+        }
+        let left = self.zone.tracks.track_end(position) - position;
+        if 2 * left < self.zone.tracks.sectors && position - self.position > FEW_SLIPS {
+            return Ok(false);
+        }
+        let held = left.min(self.blocks_left_in_region(position));
+        // More may be slipped than shows if checks do not resolve sectors.
+        let divisor = if self.locator.resolves_sectors(&self.zone.tracks) {
+            8
+        } else {
+            2
+        };
+        let max = (held - held.div_ceil(divisor)).min(self.capacity - 1 - at);
+        self.is_at(at + max, position + max)
+    }
+
+    /// Number of positions after the next block, which is at `position`, that hold blocks before the
+    /// spares at the end of its region, if these are known.
+    fn blocks_left_in_region(&self, position: u64) -> u64 {
+        let Some(rule) = self.rule.filter(|rule| !rule.front) else {
+            return u64::MAX;
+        };
+        let begin = position / rule.region * rule.region;
+        let end = begin + rule.region;
+        let slipped = self.missing(begin, end) + (position - self.position.max(begin));
+        let spares = rule.spares.saturating_sub(slipped);
+        end.saturating_sub(spares + position)
+    }
+
+    /// Returns true if positions from `from` to `to` may be a gap: it ends with a track, is small, or
+    /// is at the front of a cylinder.
+    fn is_gap(&self, from: u64, to: u64) -> bool {
+        let tracks = &self.zone.tracks;
+        to - from <= FEW_SLIPS
+            || to % tracks.sectors <= FEW_SLIPS
+            || from.is_multiple_of(tracks.cylinder())
+    }
+
+    /// Returns the number of further gaps to expect if positions are missing inside a track of a
+    /// cylinder that has begun regularly, as no zone ends there. If checks may coincide, the next
+    /// track must begin after this one, or few positions be missing.
+    fn slips_here(&mut self, at: u64, position: u64) -> Result<Option<u32>, Error> {
+        let tracks = &self.zone.tracks;
+        let begin = self.position / tracks.cylinder() * tracks.cylinder();
+        let track = self.position / tracks.sectors * tracks.sectors;
+        let mut after_front = self
+            .zone
+            .gaps
+            .iter()
+            .rev()
+            .take_while(|gap| gap.end() > begin);
+        let regular = after_front.all(|gap| gap.start <= begin || gap.start >= track);
+        let same = position / tracks.sectors == self.position / tracks.sectors;
+        // Positions up to the index mark are also missing where the next zone has shorter tracks.
+        let at_index = tracks.angle(position) * (tracks.sectors as f64) < 0.5;
+        if same && self.position > track && !L::MAY_COINCIDE && !at_index {
+            return Ok(Some(0));
+        }
+        if !(same && regular && track > begin && self.position > track) {
+            return Ok(None);
+        }
+        let run = self.run(at, position)?;
+        let (end, next) = (position + run, at + run);
+        if self.completes(&[(self.position, position)], end) {
+            return Ok(Some(0));
+        }
+        if next < self.capacity && end % self.zone.tracks.sectors != 0 {
+            return Ok(None);
+        }
+        if !L::MAY_COINCIDE || next < self.capacity && self.is_at(next, end)? {
+            return Ok(Some(0));
+        }
+        let few = position - self.position <= FEW_SLIPS / 4;
+        Ok(few.then_some(Self::TRACKS_AHEAD as u32))
+    }
+
+    /// Returns the number of further gaps if blocks from `at` on, the first at `position`, belong to
+    /// this zone: two of the next tracks are whole, or all lack the same number of positions.
+    fn continues(&mut self, at: u64, position: u64) -> Result<Option<u32>, Error> {
+        let sectors = self.zone.tracks.sectors;
+        let (mut at, mut position) = (at, position);
+        let first = position / sectors;
+        let mut gaps = vec![(self.position, position)];
+        let mut ahead = TracksAhead::default();
+        let mut held = 0;
+        for _ in 0..Self::RUNS_AHEAD {
+            let left = self.zone.tracks.track_end(position) - position;
+            let run = self.run(at, position)?;
+            held += run;
+            at += run;
+            position += run;
+            ahead.whole += u32::from(run == sectors);
+            let count = gaps.len() as u32 - 1;
+            if at >= self.capacity {
+                let ends = ahead.whole > 0 || position % sectors == 0 || run > 1;
+                return Ok(ends.then_some(count));
+            }
+            if ahead.whole > 1 || self.completes(&gaps, position) {
+                return Ok(Some(count));
+            }
+            let is_exact = run == left || self.locator.resolves_sectors(&self.zone.tracks);
+            let next = if is_exact {
+                self.locator.positions(&self.zone.tracks, at, position)?
+            } else {
+                self.positions(at, position, run)?
+            };
+            let Some(next) = next
+                .first()
+                .copied()
+                .filter(|&to| self.is_gap(position, to))
+            else {
+                // The zone may end soon after the gap.
+                let ends = (ahead.whole > 0).then_some(count + Self::TRACKS_AHEAD as u32);
+                return Ok(ends);
+            };
+            if next > position {
+                gaps.push((position, next));
+            }
+            let (track, after) = ((position - 1) / sectors, next / sectors);
+            if after > track {
+                // No scheme spares half a track.
+                if 2 * held < sectors && track > first {
+                    return Ok(None);
+                }
+                if track > first {
+                    ahead.missing.push(sectors - held);
+                    ahead.unbroken += usize::from(held == run);
+                }
+                held = 0;
+            }
+            if after - first >= Self::TRACKS_AHEAD {
+                break;
+            }
+            position = next;
+        }
+        Ok(ahead.agree().then_some(gaps.len() as u32 - 1))
+    }
+
+    /// Finds spare sectors at the end of the track that has just ended which do not show because
+    /// their number is about the rotation of the next track, so that its first blocks appear to be
+    /// on the previous one. Makes the first block after the spares the next block, and returns its
+    /// position.
+    fn aligned_spares(&mut self) -> Result<Option<u64>, Error> {
+        let sectors = self.zone.tracks.sectors;
+        let gap = self.zone.gaps.last().map_or(0, |gap| gap.end());
+        // A whole track has ended.
+        let has_ended = self.position.is_multiple_of(sectors) && self.position >= gap + sectors;
+        if self.locator.resolves_sectors(&self.zone.tracks) || !has_ended {
+            return Ok(None);
+        }
+        let (end, end_position) = (self.block, self.position);
+        let first = (end - sectors, end_position - sectors);
+        let (mut good, mut bad) = (0, sectors - 1);
+        while good < bad {
+            // The last block first, as most tracks are in line to their end.
+            let probe = if good == 0 {
+                bad
+            } else {
+                good + (bad - good) / 2
+            };
+            let block = (first.0 + probe, first.1 + probe);
+            if self
+                .locator
+                .are_apart(&self.zone.tracks, [first, block], 2)?
+            {
+                if good == 0 && probe == sectors - 1 {
+                    return Ok(None);
+                }
+                good = probe + 1;
+            } else if good == 0 {
+                good = 1;
+            } else {
+                bad = probe;
+            }
+        }
+        (self.block, self.position) = (first.0 + bad, first.1 + bad);
+        match self.position_after_gap(self.block)? {
+            Some(position) if position - self.position > FEW_SLIPS => Ok(Some(position)),
+            _ => {
+                (self.block, self.position) = (end, end_position);
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// Returns the first of `good..bad` that is not in line, or `bad` if all are. Steps grow from the
+/// last block in line, as blocks beyond the track may be in line by coincidence.
+pub(super) fn first_misaligned(
+    mut good: u64,
+    mut bad: u64,
+    mut is_in_line: impl FnMut(u64) -> Result<bool, Error>,
+) -> Result<u64, Error> {
+    let mut step = 1;
+    while good < bad {
+        let probe = (good + step).min(bad) - 1;
+        if is_in_line(probe)? {
+            good = probe + 1;
+            step *= 2;
+        } else {
+            bad = probe;
+            step = (bad - good).div_ceil(2).max(1);
+        }
+    }
+    Ok(good)
 }

@@ -1,60 +1,171 @@
-//! What a run has found so far, as a file.
+//! The results of a run, and the file from which an interrupted run continues.
+
+use std::borrow::Cow;
 
 use diskarm_core::spec::Spec;
 use diskarm_core::units::Span;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{Findings, MEASUREMENTS, Measurement, Options, Progress};
-use crate::{Cost, Identity};
+use crate::cache::Facts;
+use crate::hits::{ReadHits, WriteHits};
+use crate::idle::Idle;
+use crate::mtbrc::{Mtbrc, Pair};
+use crate::overheads::{Reads, Writes};
+use crate::rotation::Rotation;
+use crate::seek::Seeks;
+use crate::seek_command::Curves;
+use crate::timing::{Timing, Written};
+use crate::{Cost, Effort, Estimate, Identity, layout};
 
-/// Changes whenever findings are written in another way.
+/// Options of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Options {
+    pub effort: Effort,
+    /// Allows writes, which destroy data at random locations.
+    pub writes: bool,
+    /// Seed of all random decisions of the measurements.
+    pub seed: u64,
+}
+
+/// The results of all measurements. Each is `None` before its measurement and if that failed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Findings {
+    pub rotation: Option<Rotation>,
+    pub layout: Option<layout::LayoutFinding>,
+    /// The time after a read until the arm is free.
+    pub idle: Option<Idle>,
+    /// Reads from the media.
+    pub reads: Option<Reads>,
+    /// Seeks before reads.
+    pub seeks: Option<Seeks>,
+    /// Reads from the buffer.
+    pub read_hits: Option<ReadHits>,
+    /// Writes to the media.
+    pub writes: Option<Writes>,
+    /// Writes to the buffer, and reads after writes.
+    pub write_hits: Option<WriteHits>,
+    /// Seeks before writes.
+    pub write_seeks: Option<WriteSeeks>,
+    /// Minimum times between completions.
+    pub mtbrcs: Vec<MtbrcFinding>,
+    /// Seeks by the SEEK command.
+    pub seek_commands: Option<Curves>,
+    pub buffer: Option<Facts>,
+}
+
+/// The minimum time between the completions of two requests (MTBRC).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MtbrcFinding {
+    /// The kinds of requests, in words.
+    pub name: String,
+    pub mtbrc: Mtbrc,
+    /// The pairs on which it rests.
+    pub pairs: Vec<Pair>,
+}
+
+/// The difference of seeks before writes from those before reads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WriteSeeks {
+    /// They differ by a constant.
+    Parallel,
+    Own(Seeks),
+}
+
+impl Findings {
+    /// Returns the drive without its buffer, if enough is known for a model.
+    pub fn mechanism(&self) -> Option<Spec> {
+        let mut spec = Spec {
+            geometry: self.layout.as_ref()?.found.geometry.clone(),
+            ..Spec::default()
+        };
+        self.timing()?.describe(&mut spec);
+        Some(spec)
+    }
+
+    /// Returns the seeks before reads, or else those by the SEEK command.
+    pub(super) fn any_seeks(&self) -> Option<Cow<'_, Seeks>> {
+        let commands = self.seek_commands.as_ref();
+        let commanded = || commands.map(|curves| Cow::Owned(curves.mean()));
+        self.seeks.as_ref().map(Cow::Borrowed).or_else(commanded)
+    }
+
+    /// Returns all timing parameters if enough is known for a model: rotation, seeks, and the time
+    /// until the arm is free. Unknown overheads are zero.
+    pub fn timing(&self) -> Option<Timing> {
+        Some(Timing {
+            rotation: self.rotation?,
+            idle: self.idle?,
+            seeks: self.any_seeks()?.into_owned(),
+            reads: self.reads.unwrap_or(Reads {
+                after_read: UNKNOWN,
+                head_switch: UNKNOWN,
+                goes_on: None,
+            }),
+            read_hits: self.read_hits.unwrap_or_default(),
+            written: self.writes.map(|writes| Written {
+                writes,
+                hits: self.write_hits.unwrap_or_default(),
+                seeks: match &self.write_seeks {
+                    Some(WriteSeeks::Own(seeks)) => Some(seeks.clone()),
+                    _ => None,
+                },
+            }),
+        })
+    }
+}
+
+const UNKNOWN: Estimate = Estimate {
+    value: Span::ZERO,
+    uncertainty: Span::ZERO,
+    samples: 0,
+};
+
+/// Changes with the format of findings.
 const VERSION: u32 = 2;
 
-/// What a run has found so far.
+/// The state of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Checkpoint {
     version: u32,
-    /// The drive, as it was named by whoever began the run.
+    /// The drive, as named by the user who started the run.
     pub drive: String,
-    /// Which drive it says it is.
+    /// The identity that the drive reports.
     pub identity: Identity,
-    /// SHA-256 of the specification of a simulated drive.
+    /// SHA-256 of the specification if the drive is simulated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     specification: Option<String>,
-    /// How it is measured.
     pub options: Options,
-    /// The measurements that are over, in their order.
+    /// The finished measurements, in order.
     pub records: Vec<Record>,
-    /// What they found.
     pub findings: Findings,
 }
 
-/// How a measurement ended.
+/// The outcome of a measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// Its name in the table.
+    /// The name of the measurement.
     pub name: String,
-    /// How it ended.
     pub outcome: Outcome,
-    /// What it cost.
     pub cost: Cost,
 }
 
-/// How a measurement ended.
+/// The outcome of a measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// It found what it looked for.
+    /// The measurement succeeded.
     Done,
-    /// It did not, and why.
+    /// The measurement failed, for this reason.
     Failed(String),
-    /// It was left out, and why.
+    /// The measurement was skipped, for this reason.
     Skipped(String),
 }
 
 impl Checkpoint {
-    /// A run that has measured nothing yet.
+    /// Returns a run without any measurements yet.
     pub fn new(drive: &str, identity: Identity, options: Options) -> Self {
         Self {
             version: VERSION,
@@ -67,8 +178,8 @@ impl Checkpoint {
         }
     }
 
-    /// The same run, on a drive that is simulated from this specification. Runs on drives of other
-    /// specifications, such as a file that was edited since, do not continue it.
+    /// Marks the drive as simulated from this specification. Only runs with the same specification
+    /// continue from this checkpoint: the file may have been edited since.
     #[must_use]
     pub fn simulating(self, spec: &Spec) -> Self {
         let text = diskarm_drives::text::specification(spec, &|_| None);
@@ -80,33 +191,33 @@ impl Checkpoint {
         }
     }
 
-    /// The text of its file.
+    /// Returns the content of the checkpoint file.
     pub fn text(&self) -> String {
         let text = serde_json::to_string_pretty(self);
         text.expect("all keys are texts, all numbers finite") + "\n"
     }
 
-    /// Reads the text of a file.
+    /// Parses the content of a checkpoint file.
     ///
     /// # Errors
-    /// It is no checkpoint, or one of another version of the program.
+    /// It is not a checkpoint, or was written by another version of the program.
     pub fn parse(text: &str) -> Result<Self, String> {
         let found: serde_json::Value =
-            serde_json::from_str(text).map_err(|error| format!("no checkpoint: {error}"))?;
+            serde_json::from_str(text).map_err(|error| format!("not a checkpoint: {error}"))?;
         match found.get("version").and_then(serde_json::Value::as_u64) {
             Some(version) if version == u64::from(VERSION) => {}
             Some(other) => {
                 return Err(format!("found version {other}, expected version {VERSION}"));
             }
-            None => return Err("no checkpoint: it has no version".to_owned()),
+            None => return Err("not a checkpoint: it has no version".to_owned()),
         }
-        serde_json::from_str(text).map_err(|error| format!("no checkpoint: {error}"))
+        serde_json::from_str(text).map_err(|error| format!("not a checkpoint: {error}"))
     }
 
-    /// Whether a run of `other` may continue from here.
+    /// Checks that a run of `other` may continue from here.
     ///
     /// # Errors
-    /// How they differ.
+    /// The drives, specifications or options differ.
     pub fn check(&self, other: &Self) -> Result<(), String> {
         if self.drive != other.drive || self.identity != other.identity {
             let name = |of: &Self| match of.identity.serial.as_str() {
@@ -114,7 +225,7 @@ impl Checkpoint {
                 serial => format!("{}, {}, serial {serial}", of.drive, of.identity.name()),
             };
             return Err(format!(
-                "found measurements of another drive ({}, {} blocks), expected those of {} ({} \
+                "found measurements of another drive ({}, {} blocks), expected measurements of {} ({} \
                  blocks)",
                 name(self),
                 self.identity.sectors.0,
@@ -124,65 +235,32 @@ impl Checkpoint {
         }
         if self.specification != other.specification {
             return Err(format!(
-                "found measurements of {} as it was specified before, expected those of its \
-                 present specification",
+                "found measurements of {} with an earlier specification, expected those with its \
+                 current one",
                 self.drive
             ));
         }
         if self.options != other.options {
-            let described = |of: &Options| {
+            let describe = |of: &Options| {
                 let writes = if of.writes { "with" } else { "without" };
                 format!("{} effort, {writes} writes, seed {}", of.effort, of.seed)
             };
             return Err(format!(
                 "found measurements with other options ({}), expected those with {}",
-                described(&self.options),
-                described(&other.options)
+                describe(&self.options),
+                describe(&other.options)
             ));
         }
         Ok(())
     }
 
-    /// How a measurement ended, if it is over.
+    /// Returns the record of a finished measurement.
     pub fn record(&self, name: &str) -> Option<&Record> {
         self.records.iter().find(|record| record.name == name)
     }
 
-    /// What all measurements together have cost.
+    /// The cost of all measurements together.
     pub fn cost(&self) -> Cost {
         self.records.iter().map(|record| record.cost).sum()
-    }
-
-    /// What keeps a measurement from being made.
-    pub(super) fn obstacle(&self, measurement: &Measurement) -> Option<Outcome> {
-        let missing = measurement
-            .needs
-            .iter()
-            .find_map(|name| match &self.record(name)?.outcome {
-                Outcome::Done => None,
-                Outcome::Failed(_) => Some(format!("needs {name}, which failed")),
-                Outcome::Skipped(why) => Some(why.clone()),
-            });
-        if let Some(why) = missing {
-            return Some(Outcome::Skipped(why));
-        }
-        let forbidden = measurement.writes && !self.options.writes;
-        forbidden.then(|| Outcome::Skipped("needs writes".to_owned()))
-    }
-
-    /// How far the run is when a measurement begins.
-    pub(super) fn progress(&self, measurement: &'static Measurement) -> Progress {
-        let effort = self.options.effort;
-        let to_come = MEASUREMENTS.iter().filter(|other| {
-            self.record(other.name).is_none() && (self.options.writes || !other.writes)
-        });
-        let add = |sum: Span, other: &Measurement| sum + other.usual(effort);
-        Progress {
-            measurement,
-            effort,
-            done: self.records.len(),
-            cost: self.cost(),
-            left: to_come.fold(Span::ZERO, add),
-        }
     }
 }

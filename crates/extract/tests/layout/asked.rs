@@ -1,4 +1,4 @@
-//! Layouts of drives that tell something about it, truly or not.
+//! Layouts of drives that report something about them, truly or falsely.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{Geometry, Sparing, Spec};
@@ -8,9 +8,9 @@ use diskarm_extract::layout::{self, LayoutFinding, Method, notches, translate};
 use diskarm_extract::{Cost, Data, Disk, Error, Reply, SimulatedDrive, Transport, TransportError};
 use diskarm_wire::mode::{self, FormatDevice, Notch};
 
-use super::{HOST, catalogued, difference, differences_in_tracks, is_told_by_reads};
+use super::{HOST, catalogued, difference, differences_in_tracks, reads_determine};
 
-/// How the refusal of a 512e drive begins.
+/// Start of the error for a 512e drive.
 const EMULATES: &str = "the drive emulates sectors of 512 bytes on sectors of 4096 bytes";
 
 const SEND_DIAGNOSTIC: u8 = 0x1d;
@@ -19,7 +19,7 @@ const MODE_SENSE_6: u8 = 0x1a;
 const READ_CAPACITY_10: u8 = 0x25;
 const READ_DEFECT_DATA_10: u8 = 0x37;
 
-/// A drive that does not know some operations, and says something else of others.
+/// A drive that does not support some operations and falsifies the answers to others.
 struct Altered {
     drive: SimulatedDrive,
     unknown: &'static [u8],
@@ -40,7 +40,7 @@ impl Transport for Altered {
     fn execute(&mut self, command: &[u8], mut data: Data<'_>) -> Result<Reply, TransportError> {
         let mut changed = command.to_vec();
         if self.unknown.contains(&command[0]) {
-            // An operation of a vendor, which no disk of the model knows.
+            // A vendor-specific operation, which no modelled disk supports.
             changed[0] = 0xff;
         }
         match &mut data {
@@ -65,9 +65,9 @@ impl Transport for Altered {
     }
 }
 
-fn as_it_is(_: &[u8], _: &mut [u8]) {}
+fn unaltered(_: &[u8], _: &mut [u8]) {}
 
-fn chosen(drive: &mut dyn Transport, spec: &Spec) -> (LayoutFinding, Cost) {
+fn measure_layout(drive: &mut dyn Transport, spec: &Spec) -> (LayoutFinding, Cost) {
     let mut disk = Disk::new(drive).unwrap();
     let chosen = layout::measure(&mut disk, spec.mechanics.period_ns, 1);
     (
@@ -76,20 +76,20 @@ fn chosen(drive: &mut dyn Transport, spec: &Spec) -> (LayoutFinding, Cost) {
     )
 }
 
-/// Every listed defect is a slip, a reallocation or in unused space of the layout, and the layout
-/// has no others.
+/// Checks that every listed defect is a slip, a reallocation or in unused space of the layout, and
+/// that the layout has no others.
 fn all_defects_are_found(name: &str, geometry: &Geometry, listed: &Defects) -> DefectCounts {
-    let fates = defects::count(geometry, &listed.all()).unwrap();
+    let counts = defects::count(geometry, &listed.all()).unwrap();
     assert_eq!(
-        (fates.contradicted, fates.unlisted),
+        (counts.contradicted, counts.unlisted),
         (0, 0),
-        "{name}: {fates:?}"
+        "{name}: {counts:?}"
     );
-    fates
+    counts
 }
 
 #[test]
-fn drives_that_translate_tell_all() {
+fn drives_that_translate_reveal_their_layout() {
     for entry in diskarm_drives::CATALOGUE {
         let spec = catalogued(entry.name);
         if spec.geometry.physical_sector > SectorCount(1) {
@@ -101,7 +101,7 @@ fn drives_that_translate_tell_all() {
             continue;
         }
         let mut drive = SimulatedDrive::new(&spec, HOST, 1).unwrap();
-        let (chosen, cost) = chosen(&mut drive, &spec);
+        let (chosen, cost) = measure_layout(&mut drive, &spec);
         assert_eq!(
             chosen.method,
             Method::Translated,
@@ -111,33 +111,33 @@ fn drives_that_translate_tell_all() {
         );
         let geometry = &chosen.found.geometry;
         assert_eq!(difference(geometry, &spec.geometry), None, "{}", entry.name);
-        let fates = all_defects_are_found(entry.name, geometry, &chosen.defects.unwrap());
+        let counts = all_defects_are_found(entry.name, geometry, &chosen.defects.unwrap());
         println!(
             "| {} | translate | exact | {} slipped, {} unused | {} | {:.1} s |",
             entry.name,
-            fates.slipped,
-            fates.unused,
+            counts.slipped,
+            counts.unused,
             cost.commands,
             cost.time.as_s()
         );
     }
 }
 
-/// Quantum's way: exact to the sector on all drives whose tracks reads can confirm. Angles count
-/// from the index mark where a sector is listed as defective, else from the first block.
+/// Quantum's drives: exact to the sector on all drives whose tracks reads can confirm. Angles are
+/// relative to the index mark if a sector is listed as defective, else to the first block.
 #[test]
-fn drives_that_tell_notches_and_cylinders_tell_all() {
+fn drives_that_report_notches_and_cylinders_reveal_their_layout() {
     for entry in diskarm_drives::CATALOGUE {
         let spec = catalogued(entry.name);
-        let mut drive = Altered::new(&spec, &[SEND_DIAGNOSTIC], as_it_is);
-        if !is_told_by_reads(&spec) {
+        let mut drive = Altered::new(&spec, &[SEND_DIAGNOSTIC], unaltered);
+        if !reads_determine(&spec) {
             let mut disk = Disk::new(&mut drive).unwrap();
             let found = layout::measure(&mut disk, spec.mechanics.period_ns, 1);
             let error = found.expect_err(entry.name).to_string();
             assert!(error.starts_with(EMULATES), "{error}");
             continue;
         }
-        let (chosen, cost) = chosen(&mut drive, &spec);
+        let (chosen, cost) = measure_layout(&mut drive, &spec);
         assert_eq!(
             chosen.method,
             Method::Notches,
@@ -147,28 +147,28 @@ fn drives_that_tell_notches_and_cylinders_tell_all() {
         );
         let geometry = &chosen.found.geometry;
         let listed = chosen.defects.unwrap();
-        let fates = all_defects_are_found(entry.name, geometry, &listed);
-        let by_sector = spec.geometry.sparing != Sparing::TracksPerZone && fates.slipped > 0;
-        let differs = match by_sector {
-            true => difference(geometry, &spec.geometry),
-            false => difference_but_for_a_turn(geometry, &spec.geometry)
-                .map(|at| format!("block {}", at.0)),
+        let counts = all_defects_are_found(entry.name, geometry, &listed);
+        let by_sector = spec.geometry.sparing != Sparing::TracksPerZone && counts.slipped > 0;
+        let differs = if by_sector {
+            difference(geometry, &spec.geometry)
+        } else {
+            difference_up_to_rotation(geometry, &spec.geometry).map(|at| format!("block {}", at.0))
         };
         assert_eq!(differs, None, "{}", entry.name);
         println!(
             "| {} | notches | exact{} | {} slipped, {} unused | {} | {:.1} s |",
             entry.name,
-            if by_sector { "" } else { " but for a turn" },
-            fates.slipped,
-            fates.unused,
+            if by_sector { "" } else { " up to a rotation" },
+            counts.slipped,
+            counts.unused,
             cost.commands,
             cost.time.as_s()
         );
     }
 }
 
-/// The first block that is on another cylinder or head, or at another angle from the first block.
-fn difference_but_for_a_turn(found: &Geometry, truth: &Geometry) -> Option<Lbn> {
+/// The first block on another cylinder or head, or at another angle relative to the first block.
+fn difference_up_to_rotation(found: &Geometry, truth: &Geometry) -> Option<Lbn> {
     if let [Some(at), _] = differences_in_tracks(found, truth) {
         return Some(at);
     }
@@ -184,13 +184,13 @@ fn difference_but_for_a_turn(found: &Geometry, truth: &Geometry) -> Option<Lbn> 
     None
 }
 
-/// The content of a mode page that MODE SENSE(6) returns, if it is this one.
+/// Returns the content of a mode page returned by MODE SENSE(6).
 fn page<'a>(code: u8, command: &[u8], data: &'a mut [u8]) -> Option<&'a mut [u8]> {
     let is_it = command[0] == MODE_SENSE_6 && command[2] & 0x3f == code;
     is_it.then(|| &mut data[6..])
 }
 
-/// Nominal numbers of sectors and heads are measured instead, and the difference is told.
+/// Nominal numbers of sectors and heads are measured instead, and the difference is reported.
 #[test]
 fn nominal_numbers_are_measured_instead() {
     let spec = catalogued("hp-c3323a");
@@ -202,27 +202,27 @@ fn nominal_numbers_are_measured_instead() {
             page[3] = 16;
         }
     });
-    let (chosen, _) = chosen(&mut drive, &spec);
+    let (chosen, _) = measure_layout(&mut drive, &spec);
     assert_eq!(chosen.method, Method::Notches);
-    let differs = difference_but_for_a_turn(&chosen.found.geometry, &spec.geometry);
+    let differs = difference_up_to_rotation(&chosen.found.geometry, &spec.geometry);
     assert_eq!(differs, None);
-    for told in ["99 sectors a track", "16 heads"] {
+    for reported in ["99 sectors per track", "16 heads"] {
         let assumed = &chosen.found.assumed;
         assert!(
-            assumed.iter().any(|line| line.contains(told)),
-            "{told}: {assumed:?}"
+            assumed.iter().any(|line| line.contains(reported)),
+            "{reported}: {assumed:?}"
         );
     }
 }
 
-/// Boundaries of zones that are not true, and a READ CAPACITY that takes no notice of PMI: the
-/// layout comes from reads, and the reason is told.
+/// If zone boundaries are wrong or READ CAPACITY ignores PMI, the layout is derived from reads, and
+/// the reason is reported.
 #[test]
-fn boundaries_that_are_not_true_are_not_believed() {
+fn wrong_boundaries_are_detected() {
     type Lie = (&'static str, fn(&[u8], &mut [u8]));
     let lies: [Lie; 3] = [
         ("MODE SELECT(6) ended", |command, data| {
-            // Ending boundary of every notch: what comes back in MODE SELECT is refused.
+            // Corrupts the ending boundary of every notch, so that MODE SELECT refuses it.
             if let Some(page) = page(Notch::CODE, command, data) {
                 page[13] ^= 1;
             }
@@ -242,10 +242,10 @@ fn boundaries_that_are_not_true_are_not_believed() {
     let spec = catalogued("hp-c3323a");
     for (reason, alter) in lies {
         let mut drive = Altered::new(&spec, &[SEND_DIAGNOSTIC], alter);
-        let (chosen, _) = chosen(&mut drive, &spec);
+        let (chosen, _) = measure_layout(&mut drive, &spec);
         assert_eq!(chosen.method, Method::Timing, "{reason}");
-        let told = &chosen.refused[1].1;
-        assert!(told.contains(reason), "{reason}: {told}");
+        let reported = &chosen.refused[1].1;
+        assert!(reported.contains(reason), "{reason}: {reported}");
         assert_eq!(
             differences_in_tracks(&chosen.found.geometry, &spec.geometry),
             [None, None]
@@ -255,7 +255,7 @@ fn boundaries_that_are_not_true_are_not_believed() {
 
 /// A drive that translates addresses to wrong sectors.
 #[test]
-fn translated_places_are_checked() {
+fn translated_locations_are_checked() {
     let spec = catalogued("hp-c3323a");
     let mut drive = Altered::new(&spec, &[], |command, data| {
         if command[0] == RECEIVE_DIAGNOSTIC_RESULTS {
@@ -263,26 +263,26 @@ fn translated_places_are_checked() {
             data[10..14].copy_from_slice(&[0, 0, 0, 7]);
         }
     });
-    let (chosen, _) = chosen(&mut drive, &spec);
+    let (chosen, _) = measure_layout(&mut drive, &spec);
     assert_ne!(chosen.method, Method::Translated);
     assert_eq!(chosen.refused[0].0, Method::Translated);
-    // One that swaps heads is not seen by reads; one that turns every other track is.
+    // Reads do not notice swapped heads, but they notice a rotation of every other track.
     let mut drive = Altered::new(&spec, &[], |command, data| {
         if command[0] == RECEIVE_DIAGNOSTIC_RESULTS && data[9] % 2 == 1 {
             let sector = u32::from_be_bytes([data[10], data[11], data[12], data[13]]);
             data[10..14].copy_from_slice(&(sector ^ 1).to_be_bytes());
         }
     });
-    let (chosen, _) = self::chosen(&mut drive, &spec);
+    let (chosen, _) = measure_layout(&mut drive, &spec);
     assert_ne!(chosen.method, Method::Translated);
 }
 
-/// Without a list of defects the order of heads stays open; the rest is found.
+/// Without a list of defects the order of heads remains open; the rest is found.
 #[test]
 fn drives_without_a_list_of_defects_are_measured() {
     let spec = catalogued("quantum-atlas-iii");
     const UNKNOWN: &[u8] = &[SEND_DIAGNOSTIC, READ_DEFECT_DATA_10, 0xb7];
-    let mut drive = Altered::new(&spec, UNKNOWN, as_it_is);
+    let mut drive = Altered::new(&spec, UNKNOWN, unaltered);
     let mut disk = Disk::new(&mut drive).unwrap();
     assert!(matches!(
         defects::read(&mut disk),
@@ -297,7 +297,7 @@ fn drives_without_a_list_of_defects_are_measured() {
         found
             .assumed
             .iter()
-            .any(|told| told.contains("order of heads"))
+            .any(|reported| reported.contains("order of heads"))
     );
     let differs = differences_in_tracks(&found.geometry, &spec.geometry);
     assert_eq!(differs, [None, None]);

@@ -1,4 +1,4 @@
-//! Empty cylinders between zones, of drives that nobody built.
+//! Empty cylinders between the zones of random drives.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::Geometry;
@@ -11,7 +11,7 @@ use rand_pcg::Pcg64Mcg;
 use super::random::{Random, drive};
 use super::{HOST, catalogued};
 
-/// Drives whose times of seeks random layouts have: one falls in places, others are nearly flat.
+/// Drives whose seek times the random layouts use: one curve has dips, others are nearly flat.
 const SEEKS: [&str; 6] = [
     "hp-c2247",
     "hp-c3323a",
@@ -21,22 +21,22 @@ const SEEKS: [&str; 6] = [
     "seagate-cheetah-st34501n-calibrated",
 ];
 
-/// The layout as reads tell it, without cylinders between zones.
-fn closed(geometry: &Geometry) -> Geometry {
-    let mut closed = geometry.clone();
+/// The layout as reads show it, without cylinders between zones.
+fn without_empty_cylinders(geometry: &Geometry) -> Geometry {
+    let mut without_empty_cylinders = geometry.clone();
     let mut end = 0;
-    for zone in &mut closed.zones {
+    for zone in &mut without_empty_cylinders.zones {
         let cylinders = zone.end_cylinder - zone.first_cylinder;
         zone.first_cylinder = end;
         zone.end_cylinder = end + cylinders;
         end += cylinders;
     }
-    closed.cylinders = end;
-    closed
+    without_empty_cylinders.cylinders = end;
+    without_empty_cylinders
 }
 
-/// Seeks across the boundaries of zones tell how many cylinders are empty there, none to 60; where
-/// arrivals scatter, they may leave a few numbers open, and say so.
+/// Seeks across zone boundaries show the number of empty cylinders, from 0 to 60. Where completions
+/// scatter, several numbers may remain, which are reported.
 #[test]
 fn empty_cylinders_are_counted() {
     let (mut counted, mut right) = (0, 0);
@@ -47,10 +47,10 @@ fn empty_cylinders_are_counted() {
         let g = &mut spec.geometry;
         let mut apart = vec![0];
         for _ in 1..g.zones.len() {
-            let max = random.of(&[0, 3, 60]);
+            let max = random.choose(&[0, 3, 60]);
             apart.push(random.between(0, max) as u32);
         }
-        *g = closed(g);
+        *g = without_empty_cylinders(g);
         let found = g.clone();
         let mut before = 0;
         for (zone, apart) in g.zones.iter_mut().zip(&apart) {
@@ -76,7 +76,7 @@ fn empty_cylinders_are_counted() {
         let same = same.filter(|(found, apart)| found == apart).count();
         right += same;
         if same + 1 < apart.len() {
-            println!("{}: {:?}, in truth {:?}", spec.name, empty, &apart[1..]);
+            println!("{}: {:?}, expected {:?}", spec.name, empty, &apart[1..]);
             assert!(
                 same + empty.assumed.len() + 1 >= apart.len(),
                 "{}",

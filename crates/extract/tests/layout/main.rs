@@ -1,4 +1,4 @@
-//! Layouts of simulated drives, found and true.
+//! Measured layouts of simulated drives, compared with their specifications.
 
 mod asked;
 mod empty;
@@ -21,7 +21,7 @@ fn catalogued(name: &str) -> Spec {
     spec::parse(diskarm_drives::find(name).unwrap().text, name).unwrap()
 }
 
-/// The first block that the two layouts put at different places.
+/// The first block whose location differs between the layouts.
 fn difference(found: &Geometry, truth: &Geometry) -> Option<String> {
     let found = match Layout::new(found) {
         Ok(layout) => layout,
@@ -45,19 +45,20 @@ fn difference(found: &Geometry, truth: &Geometry) -> Option<String> {
     None
 }
 
-fn found(spec: &Spec) -> Result<(MeasuredLayout, Cost), Error> {
+fn translate_layout(spec: &Spec) -> Result<(MeasuredLayout, Cost), Error> {
     let mut drive = SimulatedDrive::new(spec, HOST, 1).unwrap();
     let mut disk = Disk::new(&mut drive).unwrap();
     let found = translate::measure(&mut disk, &[])?;
     Ok((found, disk.cost()))
 }
 
-/// Every block of every drive is where the specification has it.
+/// Every block of every drive is located where the specification has it.
 #[test]
 fn translated_layouts_are_exact() {
     for entry in diskarm_drives::CATALOGUE {
         let spec = catalogued(entry.name);
-        let (found, cost) = found(&spec).unwrap_or_else(|error| panic!("{}: {error}", entry.name));
+        let (found, cost) =
+            translate_layout(&spec).unwrap_or_else(|error| panic!("{}: {error}", entry.name));
         assert_eq!(
             difference(&found.geometry, &spec.geometry),
             None,
@@ -68,8 +69,8 @@ fn translated_layouts_are_exact() {
     }
 }
 
-/// Blocks of the next zone that are in line with those of the one before by chance are not taken
-/// for blocks of that one: where some are depends on the angle at which the next zone begins.
+/// Blocks of the next zone that are in line with the previous zone by coincidence are not assigned to
+/// it. Where these are depends on the angle at which the next zone begins.
 #[test]
 fn zones_begin_at_any_angle() {
     let zone = |first: u32, sectors: u32, offset: u32| Zone {
@@ -95,19 +96,19 @@ fn zones_begin_at_any_angle() {
             zones: vec![zone(0, 44, 0), zone(20, 42, offset)],
             ..Geometry::default()
         };
-        let (found, _) = found(&spec).unwrap();
+        let (found, _) = translate_layout(&spec).unwrap();
         let differs = difference(&found.geometry, &spec.geometry);
         assert_eq!(differs, None, "offset {offset}");
     }
 }
 
-/// Where two layouts disagree first: on the ends of tracks or, up to a common rotation, on angles;
-/// and on the ends of cylinders.
+/// The first difference in the ends of tracks or, up to a common rotation, in angles; and the first
+/// in the ends of cylinders.
 fn differences_in_tracks(found: &Geometry, truth: &Geometry) -> [Option<Lbn>; 2] {
     differences_beyond(0.01, found, truth)
 }
 
-/// The same, with angles that may be off by less than `sectors`.
+/// Like [`differences_in_tracks`], but angles may be off by less than `sectors`.
 fn differences_beyond(sectors: f64, found: &Geometry, truth: &Geometry) -> [Option<Lbn>; 2] {
     let [found, truth] = [found, truth].map(|geometry| Layout::new(geometry).unwrap());
     let zero = truth.extent(Lbn(0)).start - found.extent(Lbn(0)).start;
@@ -132,8 +133,8 @@ fn differences_beyond(sectors: f64, found: &Geometry, truth: &Geometry) -> [Opti
     first
 }
 
-/// The first block that begins a track or a cylinder in one layout only, or a track that is turned
-/// by three sectors or more in one of them, up to a common rotation.
+/// The first block that begins a track or a cylinder in one layout only, or a track rotated by three
+/// sectors or more in one of them, up to a common rotation.
 fn first_other_track(found: &Geometry, truth: &Geometry) -> Option<Lbn> {
     let [found, truth] = [found, truth].map(|geometry| Layout::new(geometry).unwrap());
     let begins = |layout: &Layout| {
@@ -164,20 +165,19 @@ fn first_other_track(found: &Geometry, truth: &Geometry) -> Option<Lbn> {
     all.iter().find(differs).map(|at| **at)
 }
 
-/// The most sectors of a track of which the ends of reads say where it ends; of drives with longer
-/// ones no layout is concluded.
+/// Maximum number of sectors per track for which read completion times show the end of the track. No
+/// layout is derived for drives with longer tracks.
 const TRACK: u32 = 3_700;
 
-/// Whether reads alone tell the layout of a drive: the ends of longer tracks, and those of sectors
-/// within physical ones, are not found.
-fn is_told_by_reads(spec: &Spec) -> bool {
+/// Returns true if reads alone determine the layout. The ends of longer tracks, and of sectors within
+/// physical ones, remain unknown.
+fn reads_determine(spec: &Spec) -> bool {
     let geometry = &spec.geometry;
     let mut zones = geometry.zones.iter();
     geometry.physical_sector == SectorCount(1) && zones.all(|zone| zone.sectors_per_track <= TRACK)
 }
 
-/// From reads alone: all tracks and cylinders of every drive end where they do, and tracks are
-/// turned as they are.
+/// Reads alone find the ends of all tracks and cylinders of every drive, and all skews.
 #[test]
 fn timed_layouts_have_every_track() {
     for entry in diskarm_drives::CATALOGUE {
@@ -185,7 +185,7 @@ fn timed_layouts_have_every_track() {
         let mut drive = SimulatedDrive::new(&spec, HOST, 1).unwrap();
         let mut disk = Disk::new(&mut drive).unwrap();
         let found = timing::measure(&mut disk, spec.mechanics.period_ns, 1);
-        if !is_told_by_reads(&spec) {
+        if !reads_determine(&spec) {
             let error = found.expect_err(entry.name).to_string();
             let expected = ["no pattern of tracks", "the layout is not clear"];
             let known = expected.iter().any(|expected| error.contains(expected));
@@ -201,9 +201,9 @@ fn timed_layouts_have_every_track() {
     }
 }
 
-/// Through noise that is as long as a sector, the same of drives whose sectors are not much
-/// shorter; where it is several sectors long, every track begins where it does, to three sectors;
-/// and of drives with more than a thousand sectors on a track it is said at once that reads scatter
+/// Through noise as long as a sector, the same holds for drives whose sectors are not much shorter.
+/// If the noise is several sectors long, the start of every track is right to three sectors. For
+/// drives with more than a thousand sectors per track, measuring fails at once because reads scatter
 /// too much.
 #[test]
 fn layouts_are_timed_through_noise() {
@@ -211,7 +211,7 @@ fn layouts_are_timed_through_noise() {
     for entry in diskarm_drives::CATALOGUE {
         let spec = catalogued(entry.name);
         if entry.name.ends_with("-calibrated") {
-            // The layout of the drive that was fitted.
+            // It has the layout of the drive that was fitted.
             continue;
         }
         let drive = SimulatedDrive::new(&spec, HOST, 1).unwrap();
@@ -231,8 +231,8 @@ fn layouts_are_timed_through_noise() {
         if sector_us < 60.0 {
             let differs = first_other_track(&found.geometry, &spec.geometry);
             assert_eq!(differs, None, "{}", entry.name);
-            let is_said = |told: &String| told.contains("Which sectors are slipped is not known");
-            assert!(found.assumed.iter().any(is_said), "{:?}", found.assumed);
+            let is_stated = |one: &String| one.contains("not known which sectors are slipped");
+            assert!(found.assumed.iter().any(is_stated), "{:?}", found.assumed);
             assert!(cost.time.as_s() < 1800.0, "{}: {cost:?}", entry.name);
             by_track += 1;
         } else {
@@ -245,8 +245,7 @@ fn layouts_are_timed_through_noise() {
     assert!(exact >= 9 && by_track >= 7, "{exact} and {by_track}");
 }
 
-/// The first block may be anywhere on its track, and a drive of modern density has millions of
-/// tracks.
+/// The first block may be anywhere on its track, and modern drives have millions of tracks.
 #[test]
 fn modern_layouts_with_reserved_sectors_are_timed() {
     for (seed, reserved) in [(1, 0), (2, 700), (3, 2879), (4, 2881), (5, 20_000)] {

@@ -1,4 +1,4 @@
-//! Layouts of drives that nobody built.
+//! Layouts of random drives.
 
 use std::collections::BTreeSet;
 
@@ -11,18 +11,19 @@ use diskarm_extract::{Disk, NoisyTransport, SimulatedDrive};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::{HOST, catalogued, difference, differences_in_tracks, first_other_track, found};
+use super::{
+    HOST, catalogued, difference, differences_in_tracks, first_other_track, translate_layout,
+};
 
 pub struct Random(pub Pcg64Mcg);
 
 impl Random {
-    /// A number from `least` to `most`.
     pub fn between(&mut self, min: u64, max: u64) -> u64 {
         let width = u128::from(max - min + 1);
         min + ((u128::from(self.0.next_u64()) * width) >> 64) as u64
     }
 
-    pub fn of<T: Copy>(&mut self, all: &[T]) -> T {
+    pub fn choose<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.between(0, all.len() as u64 - 1) as usize]
     }
 }
@@ -38,7 +39,7 @@ const SPARINGS: [Sparing; 8] = [
     Sparing::SectorsPerDisk,
 ];
 
-/// Units of sparing in a region, and in the zone.
+/// Units of sparing per region and in the zone.
 fn units(g: &Geometry, sectors: u64, cylinders: u64) -> (u64, u64) {
     let cylinder = sectors * u64::from(g.surfaces);
     let zone = cylinder * cylinders;
@@ -69,7 +70,7 @@ fn zone(random: &mut Random, g: &Geometry, (first, sectors): (u32, u64)) -> Zone
     for _ in 0..random.between(0, 12) {
         let slip = random.between(0, all - 1);
         let in_region = slips.iter().filter(|at| *at / region == slip / region);
-        // Grouped, as scratches are.
+        // Clustered like scratches.
         if (in_region.count() as u64) < room / 2 {
             slips.insert(slip);
         }
@@ -89,15 +90,16 @@ fn zone(random: &mut Random, g: &Geometry, (first, sectors): (u32, u64)) -> Zone
     }
 }
 
-/// A drive of the catalogue with another layout.
+/// A drive of the catalogue with a random layout.
 pub fn drive(seed: u64) -> Spec {
     let mut random = Random(Pcg64Mcg::seed_from_u64(seed));
-    let mut spec = catalogued(random.of(&["hp-c2247", "seagate-st41601n", "quantum-atlas-iii"]));
+    let mut spec =
+        catalogued(random.choose(&["hp-c2247", "seagate-st41601n", "quantum-atlas-iii"]));
     let mut g = Geometry {
         sector_bytes: 512,
         surfaces: random.between(2, 9) as u32,
-        sparing: random.of(&SPARINGS),
-        order: random.of(&[
+        sparing: random.choose(&SPARINGS),
+        order: random.choose(&[
             TrackOrder::CylinderMajor,
             TrackOrder::SerpentinePerZone,
             TrackOrder::Serpentine,
@@ -111,7 +113,7 @@ pub fn drive(seed: u64) -> Spec {
     let mut first = 0;
     for _ in 0..random.between(1, 6) {
         let zone = zone(&mut random, &g, (first, sectors));
-        first = zone.end_cylinder + random.of(&[0, 0, 0, 1]);
+        first = zone.end_cylinder + random.choose(&[0, 0, 0, 1]);
         g.zones.push(zone);
         sectors -= random.between(4, 14);
     }
@@ -129,7 +131,7 @@ pub fn drive(seed: u64) -> Spec {
     spec
 }
 
-/// What the zones map: a wrong capacity is an error that says the right one.
+/// The capacity of the zones. An error for a wrong capacity would contain the right one.
 fn mapped(g: &Geometry) -> SectorCount {
     let all: u64 = g
         .zones
@@ -158,15 +160,16 @@ fn mapped(g: &Geometry) -> SectorCount {
     SectorCount(all)
 }
 
-/// Of random drives, TRANSLATE ADDRESS tells the layout of all to the sector, except for a few with
-/// spares at the front of cylinders; and of nineteen in twenty the ends of reads tell every track.
+/// TRANSLATE ADDRESS determines random layouts to the sector, except for a few with spares at the
+/// front of cylinders. Read completion times find every track of 95 % of them.
 #[test]
 fn random_layouts_are_found() {
     const DRIVES: u64 = 150;
     let (mut asked, mut timed) = (0, 0);
     for seed in 0..DRIVES {
         let spec = drive(seed);
-        let of_drive = found(&spec).map(|(found, _)| difference(&found.geometry, &spec.geometry));
+        let of_drive =
+            translate_layout(&spec).map(|(found, _)| difference(&found.geometry, &spec.geometry));
         let is_exact = of_drive == Ok(None);
         let front = spec.geometry.sparing == Sparing::SectorsPerCylinderFront;
         assert!(is_exact || front, "{}: {of_drive:?}", spec.name);
@@ -180,14 +183,13 @@ fn random_layouts_are_found() {
             .map(|[tracks, _]| tracks);
         timed += u64::from(differs == Ok(None));
     }
-    println!("{asked} of {DRIVES} when asked, {timed} by the ends of reads");
+    println!("{asked} of {DRIVES} by TRANSLATE ADDRESS, {timed} by read completion times");
     assert!(asked + 3 >= DRIVES, "{asked} of {DRIVES}");
     assert!(20 * timed >= 19 * DRIVES, "{timed} of {DRIVES}");
 }
 
-/// Through noise that is much longer than a sector of most of them, every track of seven in ten,
-/// whatever their skews. Of most others it is said that no layout was found: one in twenty may have
-/// a wrong one.
+/// Through noise much longer than a sector of most drives, every track of 70 % is found, whatever
+/// their skews. For most others no layout is reported; at most 5 % may be wrong.
 #[test]
 fn random_layouts_are_timed_through_noise() {
     const DRIVES: u64 = 40;
@@ -213,21 +215,21 @@ fn random_layouts_are_timed_through_noise() {
     assert!(20 * wrong <= DRIVES, "{wrong} of {DRIVES}");
 }
 
-/// Zones, cylinders and defects that a random drive tells give its layout to the sector, except for a
-/// turn where no sector is listed.
+/// The zones, cylinders and defects that a random drive reports determine its layout to the sector,
+/// except for a rotation if no sector is listed.
 #[test]
-fn random_drives_tell_notches_and_defects() {
+fn notches_and_defects_determine_random_layouts() {
     const DRIVES: u64 = 80;
-    let exact = (0..DRIVES).filter(|seed| is_told_by_notches(&drive(*seed)));
+    let exact = (0..DRIVES).filter(|seed| notches_determine(&drive(*seed)));
     let exact = exact.count() as u64;
     println!("{exact} of {DRIVES}");
     assert!(20 * exact >= 19 * DRIVES, "{exact} of {DRIVES}");
 }
 
-/// The same where few slips or none tell the order of heads, and where blocks were reallocated.
+/// This also holds if few or no slips determine the order of heads, and if blocks were reallocated.
 #[test]
-fn what_few_defects_leave_open_is_told() {
-    let (mut drives, mut told) = (0, 0);
+fn what_few_defects_leave_open_is_reported() {
+    let (mut drives, mut reported) = (0, 0);
     for seed in 0..80 {
         let mut spec = drive(seed);
         let by_zone = spec.geometry.sparing != Sparing::SectorsPerDisk;
@@ -239,18 +241,19 @@ fn what_few_defects_leave_open_is_told() {
         spec.geometry.grown_defects = GrownDefects { count, seed };
         if Layout::new(&spec.geometry).is_ok() {
             drives += 1;
-            told += u64::from(is_told_by_notches(&spec));
+            reported += u64::from(notches_determine(&spec));
         }
     }
-    println!("{told} of {drives}");
+    println!("{reported} of {drives}");
     assert!(
-        drives > 50 && 20 * told >= 19 * drives,
-        "{told} of {drives}"
+        drives > 50 && 20 * reported >= 19 * drives,
+        "{reported} of {drives}"
     );
 }
 
-/// Whether notch pages and listed defects tell the layout, or what they leave open is said.
-fn is_told_by_notches(spec: &Spec) -> bool {
+/// Returns true if notch pages and listed defects determine the layout, or the rest is reported as
+/// open.
+fn notches_determine(spec: &Spec) -> bool {
     let mut simulated = SimulatedDrive::new(spec, HOST, 1).unwrap();
     let mut disk = Disk::new(&mut simulated).unwrap();
     let listed = defects::read(&mut disk).unwrap().all();
@@ -261,11 +264,11 @@ fn is_told_by_notches(spec: &Spec) -> bool {
             return false;
         }
     };
-    let is_open = |what: &str| found.assumed.iter().any(|told| told.contains(what));
-    let fates = defects::count(&found.geometry, &listed).unwrap();
+    let is_open = |what: &str| found.assumed.iter().any(|reported| reported.contains(what));
+    let counts = defects::count(&found.geometry, &listed).unwrap();
     let mut layouts = [found.geometry.clone(), spec.geometry.clone()];
     if is_open("reallocated") {
-        // The blocks that are not are where they were.
+        // Blocks that are not reallocated are where they were.
         for geometry in &mut layouts {
             geometry.grown_defects = GrownDefects::default();
             geometry
@@ -278,16 +281,16 @@ fn is_told_by_notches(spec: &Spec) -> bool {
     let heads = is_open("order of heads") || heads_are_equal(&layouts[0], &layouts[1]);
     let good = [tracks, cylinders] == [None, None]
         && heads
-        && (is_open("reallocated") || fates.contradicted == 0)
-        && fates.unlisted == 0;
+        && (is_open("reallocated") || counts.contradicted == 0)
+        && counts.unlisted == 0;
     if !good {
-        println!("{}: {tracks:?} {cylinders:?} {fates:?}", spec.name);
+        println!("{}: {tracks:?} {cylinders:?} {counts:?}", spec.name);
         println!("{:?}", found.assumed);
     }
     good
 }
 
-/// Whether all blocks are on the heads where they are.
+/// Returns true if all blocks are on the right heads.
 fn heads_are_equal(found: &Geometry, truth: &Geometry) -> bool {
     let [found, truth] = [found, truth].map(|geometry| Layout::new(geometry).unwrap());
     let mut at = Lbn(0);
@@ -301,9 +304,9 @@ fn heads_are_equal(found: &Geometry, truth: &Geometry) -> bool {
     true
 }
 
-/// Blocks reallocated since the drive was made are found where the grown list has their defects.
+/// Blocks reallocated after manufacture are found from the defects in the grown list.
 #[test]
-fn random_drives_tell_reallocated_blocks() {
+fn reallocated_blocks_of_random_drives_are_found() {
     let (mut measured, mut exact, mut reallocated) = (0, 0, 0);
     for seed in 0..80 {
         let mut spec = drive(seed);
@@ -317,9 +320,9 @@ fn random_drives_tell_reallocated_blocks() {
         let mut disk = Disk::new(&mut simulated).unwrap();
         let listed = defects::read(&mut disk).unwrap().all();
         let differs = translate::measure(&mut disk, &listed).map(|found| {
-            let fates = defects::count(&found.geometry, &listed).unwrap();
-            reallocated += fates.reallocated;
-            let defects = (fates.contradicted, fates.unlisted);
+            let counts = defects::count(&found.geometry, &listed).unwrap();
+            reallocated += counts.reallocated;
+            let defects = (counts.contradicted, counts.unlisted);
             (difference(&found.geometry, &spec.geometry), defects)
         });
         if differs == Ok((None, (0, 0))) {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::{Disks, Kind, Layout};
+use super::{DiskSet, Layout, LayoutKind};
 
 /// Sets of failed disks that are the same up to a symmetry of the layout.
 struct State {
     /// One of the sets.
-    failed: Disks,
+    failed: DiskSet,
     /// The rates to other states, by their numbers; 0 beyond the end.
     rates: Vec<f64>,
     /// The rate of failures that lose data.
@@ -55,11 +55,11 @@ impl DataLoss for Layout {
 }
 
 /// Equal for sets of failed disks that a symmetry of the layout maps to each other.
-fn shape(layout: &Layout, failed: Disks) -> Vec<usize> {
+fn shape(layout: &Layout, failed: DiskSet) -> Vec<usize> {
     match layout.kind() {
-        Kind::Basic | Kind::Interleaved { .. } => vec![failed.len()],
-        Kind::Chained => least_turn(&gaps(layout, failed)),
-        Kind::GroupRotate { cluster } => {
+        LayoutKind::Basic | LayoutKind::Interleaved { .. } => vec![failed.len()],
+        LayoutKind::Chained => least_turn(&gaps(layout, failed)),
+        LayoutKind::GroupRotate { cluster } => {
             let pairs = (0..layout.disks()).step_by(2 * cluster);
             let failures = |first: usize| {
                 let disks = first..first + 2 * cluster;
@@ -73,7 +73,7 @@ fn shape(layout: &Layout, failed: Disks) -> Vec<usize> {
 }
 
 /// The distances from each failed disk to the next, round the ring of disks.
-fn gaps(layout: &Layout, failed: Disks) -> Vec<usize> {
+fn gaps(layout: &Layout, failed: DiskSet) -> Vec<usize> {
     let at: Vec<usize> = failed.iter().collect();
     let next = at.iter().skip(1).copied();
     let next = next.chain(at.first().map(|first| first + layout.disks()));
@@ -81,7 +81,7 @@ fn gaps(layout: &Layout, failed: Disks) -> Vec<usize> {
 }
 
 /// The mean time to data loss of a chain whose states are the values of `shape`.
-fn solved<S: Ord>(layout: &Layout, failure: f64, repair: f64, shape: impl Fn(Disks) -> S) -> f64 {
+fn solved<S: Ord>(layout: &Layout, failure: f64, repair: f64, shape: impl Fn(DiskSet) -> S) -> f64 {
     let mut states = states(layout, 1.0 / failure, 1.0 / repair, shape);
     while states.len() > 1 {
         eliminate_last(&mut states);
@@ -94,7 +94,7 @@ fn states<S: Ord>(
     layout: &Layout,
     failing: f64,
     repaired: f64,
-    shape: impl Fn(Disks) -> S,
+    shape: impl Fn(DiskSet) -> S,
 ) -> Vec<State> {
     let new = |failed| State {
         failed,
@@ -102,15 +102,15 @@ fn states<S: Ord>(
         loss: 0.0,
         time: 1.0,
     };
-    let mut states = vec![new(Disks::NONE)];
-    let mut numbers = BTreeMap::from([(shape(Disks::NONE), 0)]);
+    let mut states = vec![new(DiskSet::NONE)];
+    let mut numbers = BTreeMap::from([(shape(DiskSet::NONE), 0)]);
     let mut at = 0;
     while at < states.len() {
         let failed = states[at].failed;
         for disk in 0..layout.disks() {
             let (next, rate) = match failed.contains(disk) {
                 true => (failed.without(disk), repaired),
-                false if layout.sharing(disk).meets(failed) => {
+                false if layout.sharing(disk).intersects(failed) => {
                     states[at].loss += failing;
                     continue;
                 }

@@ -4,7 +4,7 @@
 //! N is the number of disks, n that of a cluster, c = N / n, and k that of failures.
 
 use super::survival::binomial;
-use super::{Kind, Layout, Load};
+use super::{Layout, LayoutKind, Load};
 
 fn load(reads: f64, writes: f64) -> Load {
     Load { reads, writes }
@@ -120,15 +120,15 @@ pub fn group_rotate_survival(disks: usize, cluster: usize, failures: usize) -> f
 pub fn survival(layout: &Layout, failures: usize) -> Option<(&'static str, f64)> {
     let disks = layout.disks();
     match layout.kind() {
-        Kind::Basic => Some(("9.11", basic_survival(disks, failures))),
-        Kind::Interleaved { cluster } => {
+        LayoutKind::Basic => Some(("9.11", basic_survival(disks, failures))),
+        LayoutKind::Interleaved { cluster } => {
             Some(("9.12", interleaved_survival(disks, cluster, failures)))
         }
-        Kind::Chained => {
+        LayoutKind::Chained => {
             let number = ["9.13", "9.14", "9.15", "9.16"].get(failures.checked_sub(1)?)?;
             Some((number, chained_survival(disks, failures)?))
         }
-        Kind::GroupRotate { cluster } => (1..=cluster).contains(&failures).then(|| {
+        LayoutKind::GroupRotate { cluster } => (1..=cluster).contains(&failures).then(|| {
             let survival = group_rotate_survival(disks, cluster, failures);
             ("9.17", survival)
         }),

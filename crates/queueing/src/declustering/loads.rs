@@ -2,7 +2,7 @@
 
 use std::ops::{Add, Mul};
 
-use super::{Disks, Layout, Place};
+use super::{CopyDisks, DiskSet, Layout};
 
 /// The load of a disk, as multiples of the rates of requests to the data of one disk, that is,
 /// those whose primary copies it has.
@@ -53,18 +53,18 @@ pub trait Loads {
     ///
     /// Reads go to copies by [`Layout::primary_share`], writes to both copies that are left. No
     /// routing of the reads has a smaller greatest load.
-    fn loads(&self, failed: Disks) -> Option<Vec<Option<Load>>>;
+    fn loads(&self, failed: DiskSet) -> Option<Vec<Option<Load>>>;
 
     /// Whether `failed` loses no data and leaves all other disks with the same load.
-    fn is_balanced(&self, failed: Disks) -> bool;
+    fn is_balanced(&self, failed: DiskSet) -> bool;
 }
 
 impl Loads for Layout {
-    fn loads(&self, failed: Disks) -> Option<Vec<Option<Load>>> {
+    fn loads(&self, failed: DiskSet) -> Option<Vec<Option<Load>>> {
         loads_by(self, failed, |place| self.primary_share(place, failed))
     }
 
-    fn is_balanced(&self, failed: Disks) -> bool {
+    fn is_balanced(&self, failed: DiskSet) -> bool {
         let loads = self.loads(failed).unwrap_or_default();
         let mut left = loads.into_iter().flatten();
         let off = |one: Load, other: Load| {
@@ -79,8 +79,8 @@ impl Loads for Layout {
 /// The loads if `share` of the reads of data with both copies goes to the primary one.
 pub(super) fn loads_by(
     layout: &Layout,
-    failed: Disks,
-    share: impl Fn(Place) -> f64,
+    failed: DiskSet,
+    share: impl Fn(CopyDisks) -> f64,
 ) -> Option<Vec<Option<Load>>> {
     if !layout.survives(failed) {
         return None;

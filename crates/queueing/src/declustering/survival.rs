@@ -1,11 +1,11 @@
 //! Which failures lose data.
 
-use super::{Disks, Layout};
+use super::{DiskSet, Layout};
 
 /// How often failures lose no data.
 pub trait Survival {
     /// All sets of failed disks that lose no data, the empty one included.
-    fn survived(&self) -> Vec<Disks>;
+    fn survived(&self) -> Vec<DiskSet>;
 
     /// How many sets of k failed disks lose no data, for k from 0 to the number of disks, by exact
     /// enumeration.
@@ -23,9 +23,9 @@ pub trait Survival {
 }
 
 impl Survival for Layout {
-    fn survived(&self) -> Vec<Disks> {
+    fn survived(&self) -> Vec<DiskSet> {
         let mut found = Vec::new();
-        extend(self, Disks::NONE, 0, &mut found);
+        extend(self, DiskSet::NONE, 0, &mut found);
         found
     }
 
@@ -53,10 +53,10 @@ impl Survival for Layout {
 }
 
 /// Adds to `found` what survives of `failed` together with disks from `from` on.
-fn extend(layout: &Layout, failed: Disks, from: usize, found: &mut Vec<Disks>) {
+fn extend(layout: &Layout, failed: DiskSet, from: usize, found: &mut Vec<DiskSet>) {
     found.push(failed);
     for disk in from..layout.disks() {
-        if !layout.sharing(disk).meets(failed) {
+        if !layout.sharing(disk).intersects(failed) {
             extend(layout, failed.with(disk), disk + 1, found);
         }
     }

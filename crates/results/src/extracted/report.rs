@@ -1,43 +1,49 @@
-//! What was measured of a drive as a page: the tables and figures of worthington96.
+//! The HTML page on an extraction, with the tables and charts of worthington96.
 
-mod figures;
-mod tables;
+mod charts;
 
-use diskarm_extract::suite::{Outcome, Provenance};
+use diskarm_core::spec::{Key, Spec, Value};
+use diskarm_core::units::Span;
+use diskarm_extract::cache::Finding;
+use diskarm_extract::suite::{Checkpoint, Findings, MeasuredValue, Outcome, Provenance};
 
-use super::Extracted;
-use crate::html::{Html, Section, page};
+use super::{ExtractionReport, MeasurementRow, grouped};
+use crate::html::{Html, Section, page, wide};
 
-/// The page. The same measurements give the same bytes.
-pub fn html(extracted: &Extracted<'_>) -> String {
+/// Returns the page, which depends on nothing but the measurements.
+pub fn html(extracted: &ExtractionReport<'_>) -> String {
     let findings = &extracted.checkpoint.findings;
     let values = extracted.values();
     let mut sections: Vec<Section> = vec![
-        ("drive", "The drive", tables::basics(extracted.checkpoint)),
-        ("seeks", "Seek times", figures::seeks(findings)),
-        ("times", "Overheads and other times", tables::times(values)),
+        ("drive", "The drive", basics(extracted.checkpoint)),
+        ("seeks", "Seek times", charts::seeks(findings)),
+        ("times", "Overheads and other times", times(values)),
         (
             "mtbrc",
             "Minimum times between completions",
-            figures::mtbrcs(findings),
+            charts::mtbrcs(findings),
         ),
-        ("buffer", "The buffer", tables::buffer(findings)),
-        ("zones", "Zones", tables::zones(findings)),
-        ("defects", "Defects", tables::defects(findings)),
-        ("unknown", "What is not known", tables::unknown(extracted)),
-        ("cost", "What it cost", tables::costs(extracted)),
+        ("buffer", "The buffer", buffer(findings)),
+        ("zones", "Zones", zones(findings)),
+        ("defects", "Defects", defects(findings)),
+        (
+            "unknown",
+            "Undetermined and assumed values",
+            unknown(extracted),
+        ),
+        ("cost", "Cost", costs(extracted)),
     ];
     sections.retain(|(_, _, inside)| *inside != Html::default());
     page(&title(extracted), head(extracted), sections)
 }
 
-fn title(extracted: &Extracted<'_>) -> String {
+fn title(extracted: &ExtractionReport<'_>) -> String {
     let checkpoint = extracted.checkpoint;
     format!("{}, measured over SCSI", checkpoint.identity.name())
 }
 
-/// The title, the drive, and how much was found.
-fn head(extracted: &Extracted<'_>) -> Html {
+/// Returns the title, the drive, and a summary of the results.
+fn head(extracted: &ExtractionReport<'_>) -> Html {
     let paragraph = |class: &str, words: String| Html::with("p", &[("class", class)], words);
     let checkpoint = extracted.checkpoint;
     let serial = match checkpoint.identity.serial.as_str() {
@@ -45,9 +51,10 @@ fn head(extracted: &Extracted<'_>) -> Html {
         serial => format!(", serial number {serial}"),
     };
     let effort = checkpoint.options.effort.to_string();
-    let writes = match checkpoint.options.writes {
-        true => "with writes",
-        false => "read only",
+    let writes = if checkpoint.options.writes {
+        "with writes"
+    } else {
+        "read only"
     };
     let count = |is: &dyn Fn(&Outcome) -> bool| {
         let records = checkpoint.records.iter();
@@ -56,8 +63,8 @@ fn head(extracted: &Extracted<'_>) -> Html {
     let done = count(&|outcome| *outcome == Outcome::Done);
     let failed = count(&|outcome| matches!(outcome, Outcome::Failed(_)));
     let skipped = count(&|outcome| matches!(outcome, Outcome::Skipped(_)));
-    let mut made = format!("{done} measurements made");
-    for (number, what) in [(failed, "failed"), (skipped, "left out")] {
+    let mut made = format!("{done} measurements succeeded");
+    for (number, what) in [(failed, "failed"), (skipped, "skipped")] {
         if number > 0 {
             made += &format!(", {number} {what}");
         }
@@ -73,7 +80,7 @@ fn head(extracted: &Extracted<'_>) -> Html {
         .filter(|found| matches!(found.provenance, Provenance::Unknown(_)))
         .count();
     let cost = checkpoint.cost();
-    let told = format!(
+    let summary = format!(
         "{known} values measured, {open} not determined; {} commands in {:.0} s on the drive",
         cost.commands,
         cost.time.as_s()
@@ -94,8 +101,348 @@ fn head(extracted: &Extracted<'_>) -> Html {
             Html::with(
                 "div",
                 &[("class", class)],
-                [paragraph("count", made), paragraph("cells", told)],
+                [paragraph("count", made), paragraph("cells", summary)],
             ),
         ],
     )
+}
+
+/// Returns a table. The first cell of each row is its heading; columns whose heads begin with `<`
+/// contain text.
+fn table(heads: &[&str], rows: impl IntoIterator<Item = Vec<Html>>) -> Html {
+    let has_words: Vec<bool> = heads.iter().map(|head| head.starts_with('<')).collect();
+    let class = |column: usize| {
+        if has_words[column] { "words" } else { "number" }
+    };
+    let head = heads.iter().enumerate().map(|(column, head)| {
+        let attributes = [("scope", "col"), ("class", class(column))];
+        Html::with("th", &attributes, head.trim_start_matches('<'))
+    });
+    let head = Html::element("tr", head.collect::<Html>());
+    let rows = rows.into_iter().map(|cells| {
+        let cells = cells.into_iter().enumerate();
+        let cells = cells.map(|(column, cell)| match column {
+            0 => Html::with("th", &[("scope", "row")], cell),
+            _ => Html::with("td", &[("class", class(column))], cell),
+        });
+        Html::element("tr", cells.collect::<Html>())
+    });
+    let inside = [
+        Html::element("thead", head),
+        Html::element("tbody", rows.collect::<Html>()),
+    ];
+    wide(Html::element("table", inside))
+}
+
+/// Formats milliseconds.
+fn ms(span: Span) -> String {
+    format!("{:.3}", span.as_ms())
+}
+
+/// The drive's basic properties (tables 4, 9, 14 and 19).
+fn basics(checkpoint: &Checkpoint) -> Html {
+    let findings = &checkpoint.findings;
+    let identity = &checkpoint.identity;
+    let bytes = identity.sectors.0 as f64 * identity.sector_size.0 as f64;
+    let mut rows = vec![
+        (
+            "Capacity",
+            format!("{:.2} GB in {} blocks", bytes / 1e9, identity.sectors.0),
+        ),
+        ("Block", format!("{} bytes", identity.sector_size.0)),
+    ];
+    if let Some(rotation) = &findings.rotation {
+        rows.push((
+            "Rotation",
+            format!(
+                "{:.3} rpm: {:.6} ms ± {:.3} ns",
+                60e9 / rotation.period_ns,
+                rotation.period_ns / 1e6,
+                rotation.uncertainty_ns
+            ),
+        ));
+    }
+    if let Some(chosen) = &findings.layout {
+        let geometry = &chosen.found.geometry;
+        let sectors = geometry.zones.iter().map(|zone| zone.sectors_per_track);
+        let (min, max) = (sectors.clone().min(), sectors.max());
+        rows.push(("Surfaces", geometry.surfaces.to_string()));
+        rows.push(("Cylinders", geometry.cylinders.to_string()));
+        rows.push(("Zones", geometry.zones.len().to_string()));
+        rows.push((
+            "Sectors of a track",
+            format!("{} to {}", min.unwrap_or(0), max.unwrap_or(0)),
+        ));
+        rows.push(("Layout found by", chosen.method.to_string()));
+        for (method, why) in &chosen.refused {
+            rows.push(("", format!("not by {method}: {why}")));
+        }
+    }
+    listed(rows)
+}
+
+/// Returns a list of names and values.
+fn listed(rows: Vec<(&str, String)>) -> Html {
+    let rows = rows
+        .into_iter()
+        .flat_map(|(name, value)| [Html::element("dt", name), Html::element("dd", value)]);
+    Html::element("dl", rows.collect::<Html>())
+}
+
+/// The zones (tables 5, 10, 15 and 20).
+fn zones(findings: &Findings) -> Html {
+    let Some(chosen) = &findings.layout else {
+        return Html::default();
+    };
+    let geometry = &chosen.found.geometry;
+    let rows = geometry.zones.iter().enumerate().map(|(number, zone)| {
+        [
+            (number + 1).to_string(),
+            format!(
+                "{} to {}",
+                zone.first_cylinder,
+                zone.end_cylinder.saturating_sub(1)
+            ),
+            zone.sectors_per_track.to_string(),
+            short(zone.track_skew_sectors),
+            short(zone.cylinder_skew_sectors),
+            zone.reserved_sectors.0.to_string(),
+            zone.spares.to_string(),
+            zone.slips.len().to_string(),
+            zone.defects.len().to_string(),
+        ]
+        .map(Html::from)
+        .to_vec()
+    });
+    let heads = [
+        "Zone",
+        "Cylinders",
+        "Sectors of a track",
+        "Track skew",
+        "Cylinder skew",
+        "Reserved sectors",
+        "Spares",
+        "Slips",
+        "Reallocated",
+    ];
+    let scheme = Key::find("geometry.sparing").and_then(|key| {
+        let spec = Spec {
+            geometry: geometry.clone(),
+            ..Spec::default()
+        };
+        key.get(&spec)
+            .map(|value| key.toml(&value).trim_matches('"').to_owned())
+    });
+    let about = format!(
+        "Skews are in sectors of the zone. Spare space: {}; spares and slips are in its unit.",
+        scheme.unwrap_or_default()
+    );
+    Html::from([Html::element("p", about), table(&heads, rows)])
+}
+
+fn short(number: f64) -> String {
+    let text = format!("{number:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// The measured and assumed values of mechanics, overheads and bus.
+fn times(values: &[MeasuredValue]) -> Html {
+    let is_time = |found: &&MeasuredValue| {
+        let table = found.key.split('.').next();
+        matches!(table, Some("mechanics" | "overheads" | "bus"))
+            && found.value.is_some()
+            && !matches!(found.provenance, Provenance::Unknown(_))
+    };
+    let rows = values.iter().filter(is_time).map(|found| {
+        let (spread, samples, provenance) = match &found.provenance {
+            Provenance::Measured {
+                method,
+                spread,
+                samples,
+            } => (
+                spread.clone().unwrap_or_default(),
+                samples.map_or(String::new(), |samples| samples.to_string()),
+                method.clone(),
+            ),
+            Provenance::Assumed(_) => (
+                String::new(),
+                String::new(),
+                "assumed, see below".to_owned(),
+            ),
+            Provenance::Unknown(_) => Default::default(),
+        };
+        vec![
+            Html::element("code", found.key),
+            as_precise(found.value.as_deref().unwrap_or_default(), &spread).into(),
+            spread.into(),
+            samples.into(),
+            provenance.into(),
+        ]
+    });
+    let rows: Vec<Vec<Html>> = rows.collect();
+    if rows.is_empty() {
+        Html::default()
+    } else {
+        table(&["<Key", "Value", "±", "Samples", "<Method"], rows)
+    }
+}
+
+/// Rounds a value to the decimals of half the width of its interval, if both have the same unit.
+fn as_precise(value: &str, spread: &str) -> String {
+    let parts = |text| {
+        let (number, unit) = str::split_once(text, ' ')?;
+        Some((number.parse::<f64>().ok()?, number, unit))
+    };
+    match (parts(value), parts(spread)) {
+        (Some((number, _, unit)), Some((_, half, of_half))) if unit == of_half => {
+            let decimals = half
+                .split_once('.')
+                .map_or(0, |(_, decimals)| decimals.len());
+            format!("{number:.decimals$} {unit}")
+        }
+        _ => value.to_owned(),
+    }
+}
+
+/// The facts of the buffer (tables 7, 11, 16 and 21): hypothesis, decision and evidence.
+fn buffer(findings: &Findings) -> Html {
+    let Some(facts) = &findings.buffer else {
+        return Html::default();
+    };
+    let rows = facts.facts.iter().filter_map(|fact| {
+        let key = Key::find(fact.key)?;
+        let format = |value: &Value| key.toml(value).trim_matches('"').to_owned();
+        let (found, why) = match &fact.finding {
+            Finding::Found {
+                value,
+                agreed,
+                trials,
+            } => {
+                let why = match trials {
+                    0 => "by its size alone".to_owned(),
+                    trials => format!("{agreed} of {trials} distinguishing vectors"),
+                };
+                (format(value), why)
+            }
+            Finding::NotDeterminable { reason, .. } => {
+                ("not determined".to_owned(), reason.clone())
+            }
+        };
+        let question = key.documentation.split(". ").next().unwrap_or_default();
+        let question = question.split_whitespace().collect::<Vec<_>>().join(" ");
+        Some(vec![
+            Html::element("code", fact.key),
+            found.into(),
+            why.into(),
+            with_code(question.trim_end_matches('.')),
+        ])
+    });
+    let about = "A test vector is a sequence of requests whose timing distinguishes between \
+                 hypotheses about a drive. The hypothesis that predicts the drive's behaviour is \
+                 accepted.";
+    let heads = ["<Fact", "Decision", "<Evidence", "<Hypothesis"];
+    Html::from([Html::element("p", about), table(&heads, rows)])
+}
+
+/// Converts backticks around the names of keys to code elements.
+fn with_code(text: &str) -> Html {
+    let parts = text.split('`').enumerate();
+    let html = parts.map(|(n, part)| match n % 2 {
+        0 => part.into(),
+        _ => Html::element("code", part),
+    });
+    html.collect()
+}
+
+/// The lists of defects.
+fn defects(findings: &Findings) -> Html {
+    match findings.layout.as_ref().map(|chosen| &chosen.defects) {
+        None => Html::default(),
+        Some(Err(why)) => Html::element("p", format!("The drive lists no defects: {why}.")),
+        Some(Ok(defects)) => listed(vec![
+            ("Primary defects", defects.primary.len().to_string()),
+            ("Grown defects", defects.grown.len().to_string()),
+        ]),
+    }
+}
+
+/// The undetermined and the assumed values.
+fn unknown(extracted: &ExtractionReport<'_>) -> Html {
+    let values = extracted.values();
+    let unknown = grouped(values, |provenance| match provenance {
+        Provenance::Unknown(why) => Some(why.clone()),
+        _ => None,
+    });
+    let assumed = grouped(values, |provenance| match provenance {
+        Provenance::Assumed(what) => Some(what.clone()),
+        _ => None,
+    });
+    let mut inside = Vec::new();
+    if let Err(why) = extracted.described {
+        inside.push(Html::element("p", why.clone()));
+    }
+    for (heading, groups) in [("Not determined", unknown), ("Assumed", assumed)] {
+        let items = groups.into_iter().map(|(why, keys)| {
+            let keys = keys
+                .into_iter()
+                .flat_map(|key| [Html::element("code", key), " ".into()]);
+            Html::element("li", [keys.collect::<Html>(), why.into()])
+        });
+        let mut items: Vec<Html> = items.collect();
+        if heading == "Assumed" {
+            let sentences = extracted.assumed().iter();
+            items.extend(sentences.map(|sentence| Html::element("li", sentence.as_str())));
+        }
+        if !items.is_empty() {
+            inside.push(Html::element("h3", heading));
+            inside.push(Html::element("ul", items.into_iter().collect::<Html>()));
+        }
+    }
+    inside.into_iter().collect()
+}
+
+/// The cost of each measurement.
+fn costs(extracted: &ExtractionReport<'_>) -> Html {
+    let rows = extracted.measurements().map(|(measurement, record)| {
+        let row = MeasurementRow::new(measurement, record);
+        let outcome = match &record.outcome {
+            Outcome::Done => "done".to_owned(),
+            Outcome::Failed(why) => format!("failed: {why}"),
+            Outcome::Skipped(why) => format!("skipped: {why}"),
+        };
+        vec![
+            row.name.into(),
+            row.commands.to_string().into(),
+            format!("{:.1}", row.time_s).into(),
+            outcome.into(),
+            row.summary.into(),
+        ]
+    });
+    let heads = [
+        "<Measurement",
+        "Commands",
+        "Time, s",
+        "<Outcome",
+        "<Measures",
+    ];
+    table(&heads, rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_as_precise_as_its_interval() {
+        for (value, spread, shown) in [
+            ("11111111.11165294 ns", "0.010 ns", "11111111.112 ns"),
+            ("0.890042 ms", "0.0073 ms", "0.8900 ms"),
+            ("12.6 ms", "2 ms", "13 ms"),
+            ("1.00388 ms", "1 ns", "1.00388 ms"),
+            ("0.03139 ms", "", "0.03139 ms"),
+            ("true", "", "true"),
+        ] {
+            assert_eq!(as_precise(value, spread), shown);
+        }
+    }
 }

@@ -7,10 +7,10 @@ use diskarm_simulate::devices::{CellFormat, PartKind, PartMetric, part_kinds};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::table::{Table, decimals};
+use super::columns::{Table, decimals};
 
 /// A part in one run, or in several the mean of each figure.
-pub struct PartFigures {
+pub struct PartMetrics {
     /// Its place; empty for the only one.
     part: String,
     kind: &'static str,
@@ -19,7 +19,7 @@ pub struct PartFigures {
     figures: Vec<(&'static str, Option<f64>)>,
 }
 
-impl PartFigures {
+impl PartMetrics {
     /// The parts of the device in all runs, which have the same.
     pub fn all(runs: &[Run]) -> Vec<Self> {
         let first = runs.first().map_or(&[][..], |run| &run.parts);
@@ -70,7 +70,7 @@ impl PartFigures {
     }
 }
 
-impl Serialize for PartFigures {
+impl Serialize for PartMetrics {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("part", &self.part)?;
@@ -115,7 +115,7 @@ fn member(part: &Part, array: &Part) -> Option<usize> {
 }
 
 /// What failures did to an array, and how far its rebuild is.
-fn redundancy(part: &PartFigures, t: &mut Table) {
+fn redundancy(part: &PartMetrics, t: &mut Table) {
     // Blocks are counted in the part, which may be one of several.
     let (failed, of) = match part.part.as_str() {
         "" => ("disks failed".to_owned(), String::new()),
@@ -154,7 +154,7 @@ fn redundancy(part: &PartFigures, t: &mut Table) {
 }
 
 /// Writes a line for each part, grouped by kinds.
-pub fn lines(parts: &[PartFigures], t: &mut Table) {
+pub fn lines(parts: &[PartMetrics], t: &mut Table) {
     for kind in part_kinds() {
         let parts: Vec<_> = parts.iter().filter(|part| part.kind == kind.name).collect();
         let heads = kind.metrics.iter().filter_map(|metric| metric.cell);
@@ -176,7 +176,7 @@ pub fn lines(parts: &[PartFigures], t: &mut Table) {
     }
 }
 
-fn lost_destages(cache: &PartFigures, t: &mut Table) {
+fn lost_destages(cache: &PartMetrics, t: &mut Table) {
     if let Some(failed) = cache.figure("failed").filter(|failed| *failed > 0.0) {
         let label = "destages failed: what they held is lost";
         t.row("", Some(failed), 0, label);

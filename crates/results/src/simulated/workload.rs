@@ -8,16 +8,15 @@ use serde::Serialize;
 
 use crate::prose::milliseconds;
 
-/// How the user specified a workload.
-pub enum Given {
+/// The way a workload was specified.
+pub enum WorkloadSource {
     /// With `--random` and the flags that go with it.
-    Flags {
+    Options {
         /// Size of a request.
         sectors: SectorCount,
         /// The fraction of reads.
         read_share: f64,
-        /// The arrivals.
-        arrivals: FlagArrivals,
+        arrivals: OptionArrivals,
     },
     /// As an expression after `--workload`.
     Text(String),
@@ -25,9 +24,9 @@ pub enum Given {
     File(String),
 }
 
-impl Given {
+impl WorkloadSource {
     /// The value of `--workload`.
-    pub fn of(text: &str) -> Self {
+    pub fn new(text: &str) -> Self {
         let is_file = Path::new(text).extension().is_some_and(|end| end == "toml");
         let given = if is_file { Self::File } else { Self::Text };
         given(text.to_owned())
@@ -36,15 +35,12 @@ impl Given {
 
 /// Arrivals as specified by flags.
 #[derive(Clone, Copy)]
-pub enum FlagArrivals {
-    /// Open.
+pub enum OptionArrivals {
     Poisson {
         /// The mean time between two arrivals.
         mean: Span,
     },
-    /// Closed.
     Closed {
-        /// Requests outstanding.
         outstanding: usize,
         /// The pause after each completion.
         think: Span,
@@ -55,9 +51,7 @@ pub enum FlagArrivals {
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase", tag = "source")]
 pub enum Workload {
-    /// Random requests.
     Random {
-        /// Requests, warm-up included.
         requests: u64,
         /// Completions left out of the results.
         warmup_requests: u64,
@@ -65,7 +59,6 @@ pub enum Workload {
         size_bytes: u64,
         /// The fraction of reads.
         reads: f64,
-        /// The arrivals.
         #[serde(flatten)]
         arrivals: ArrivalsInput,
     },
@@ -75,14 +68,11 @@ pub enum Workload {
         text: Option<String>,
         /// The file; `null` if there is none.
         file: Option<String>,
-        /// Requests, warm-up included.
         requests: u64,
         /// Completions left out of the results.
         warmup_requests: u64,
     },
-    /// A replay.
     Trace {
-        /// The traces.
         files: Vec<File>,
         /// `null` for several.
         device: Option<u32>,
@@ -112,12 +102,12 @@ pub enum ArrivalsInput {
 }
 
 impl ArrivalsInput {
-    fn of(arrivals: FlagArrivals) -> Self {
+    fn of(arrivals: OptionArrivals) -> Self {
         match arrivals {
-            FlagArrivals::Poisson { mean } => Self::Poisson {
+            OptionArrivals::Poisson { mean } => Self::Poisson {
                 interarrival_ms: mean.as_ms(),
             },
-            FlagArrivals::Closed { outstanding, think } => Self::Closed {
+            OptionArrivals::Closed { outstanding, think } => Self::Closed {
                 outstanding,
                 think_ms: think.as_ms(),
             },
@@ -127,10 +117,15 @@ impl ArrivalsInput {
 
 impl Workload {
     /// The description of generated requests.
-    pub fn of_generated(generated: &Generated, given: &Given, sector: Bytes, warmup: u64) -> Self {
+    pub fn of_generated(
+        generated: &Generated,
+        given: &WorkloadSource,
+        sector: Bytes,
+        warmup: u64,
+    ) -> Self {
         let requests = generated.requests_count();
         let (text, file) = match given {
-            Given::Flags {
+            WorkloadSource::Options {
                 sectors,
                 read_share,
                 arrivals,
@@ -143,8 +138,8 @@ impl Workload {
                     arrivals: ArrivalsInput::of(*arrivals),
                 };
             }
-            Given::Text(text) => (Some(text.clone()), None),
-            Given::File(name) => (None, Some(name.clone())),
+            WorkloadSource::Text(text) => (Some(text.clone()), None),
+            WorkloadSource::File(name) => (None, Some(name.clone())),
         };
         Self::Written {
             text,

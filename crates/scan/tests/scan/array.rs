@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use diskarm_core::freeblock::{BlockSet, Delivered};
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::Mechanism;
-use diskarm_core::mirror::{Mirror, Mirroring};
-use diskarm_core::raid::{Level, Raid, Striping};
+use diskarm_core::mirror::{Mirror, MirrorConfig};
+use diskarm_core::raid::{Level, Raid, RaidConfig};
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::spec::Spec;
 use diskarm_core::text::InputError;
@@ -74,7 +74,7 @@ fn an_array_of_one_disk_is_that_disk() {
         let alone = scan(&spec, place, &policy, &workload).run();
         let alone = alone.expect("a sound layout");
         let array = scanned(&spec, place, sectors, |disk| {
-            let striping = Striping {
+            let striping = RaidConfig {
                 level: Level::Zero,
                 unit: sectors,
                 policy: PolicyConfig::default(),
@@ -134,7 +134,7 @@ fn both_disks_of_a_pair_are_scanned() {
     for place in [Place::Outside(1), Place::Inside] {
         let pair = scanned(&spec, place, sectors, |disk| {
             let members = [1, 2].map(|seed| disk(mechanism(&spec), seed));
-            let pair = Mirror::new(members, &Mirroring::default()).expect("a pair");
+            let pair = Mirror::new(members, &MirrorConfig::default()).expect("a pair");
             BoxedDevice::opaque(pair)
         });
         assert!(pair.is_complete(), "{pair:?}");

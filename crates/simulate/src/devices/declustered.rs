@@ -1,6 +1,8 @@
 //! Declustered mirroring in a stack of devices.
 
-use diskarm_core::declustered::{Declustered, Declustering, Kind, Layout, LayoutError, MAX_DISKS};
+use diskarm_core::declustered::{
+    Declustered, DeclusteredConfig, Layout, LayoutError, LayoutKind, MAX_DISKS,
+};
 use diskarm_core::request::Request;
 use diskarm_core::sched::{Knowledge, PolicyConfig};
 use diskarm_core::text::InputError;
@@ -61,7 +63,7 @@ pub(super) const ENTRY: Entry = Entry {
 const LAYOUTS: &[&str] = &["basic", "interleaved", "chained", "group-rotate"];
 
 #[derive(Debug)]
-struct Array(Declustering);
+struct Array(DeclusteredConfig);
 
 fn read(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     let disks = args.count("disks", 2..=MAX_DISKS as u64)? as usize;
@@ -70,7 +72,7 @@ fn read(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     let rebuild_share = rebuild(&failures, args)?;
     let policy = args.maybe_read("policy", PolicyConfig::parse)?;
     let max = (args.context.disk().sectors.0 / 2).min(Request::MAX_SECTORS.0);
-    Ok(Box::new(Array(Declustering {
+    Ok(Box::new(Array(DeclusteredConfig {
         layout,
         failures,
         rebuild_share,
@@ -99,16 +101,16 @@ fn layout(args: &mut Parameters<'_>, disks: usize) -> Result<Layout, InputError>
         (_, cluster) => cluster.unwrap_or(0) as usize,
     };
     let kind = match name {
-        "basic" => Kind::Basic,
-        "interleaved" => Kind::Interleaved { cluster },
-        "chained" => Kind::Chained,
-        _ => Kind::GroupRotate { cluster },
+        "basic" => LayoutKind::Basic,
+        "interleaved" => LayoutKind::Interleaved { cluster },
+        "chained" => LayoutKind::Chained,
+        _ => LayoutKind::GroupRotate { cluster },
     };
     Layout::new(kind, disks).map_err(|error| misfit(error, kind, args))
 }
 
 /// The error with the parameter that does not fit.
-fn misfit(error: LayoutError, kind: Kind, args: &Parameters<'_>) -> InputError {
+fn misfit(error: LayoutError, kind: LayoutKind, args: &Parameters<'_>) -> InputError {
     let (key, found, expected) = match error {
         LayoutError::Disks(disks) => ("disks", disks, format!("2 to {MAX_DISKS}")),
         LayoutError::Pairs(disks) => {
@@ -121,7 +123,7 @@ fn misfit(error: LayoutError, kind: Kind, args: &Parameters<'_>) -> InputError {
         }
         LayoutError::Clusters(cluster, disks) | LayoutError::PairsOfClusters(cluster, disks) => {
             let expected = match kind {
-                Kind::GroupRotate { .. } => format!(
+                LayoutKind::GroupRotate { .. } => format!(
                     "a number that divides disks={disks} into pairs of clusters, for \
                      layout=group-rotate"
                 ),
@@ -137,7 +139,7 @@ impl Config for Array {
     fn build(&self, below: &Below<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
         let members = (0..self.members() as u64).map(|index| below.member(index));
         let members = members.collect::<Result<Vec<_>, _>>()?;
-        let declustering = Declustering {
+        let declustering = DeclusteredConfig {
             seed,
             ..self.0.clone()
         };

@@ -1,8 +1,8 @@
 //! Parameters that pairs and arrays share (failures of members, their rebuild, the stripe unit),
 //! and the metrics of their disks.
 
+use diskarm_core::device::Failure;
 use diskarm_core::device::{DiskWork, RedundancyWork, Work};
-use diskarm_core::redundancy::Failure;
 use diskarm_core::text::{InputError, quantity};
 use diskarm_core::units::{Instant, SectorCount, Span};
 

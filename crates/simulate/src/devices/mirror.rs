@@ -1,7 +1,9 @@
 //! A mirrored pair in a stack of devices.
 
-use diskarm_core::mirror::{Mirror, Mirroring, Reads, Rebuilding, Routing, Writes};
-use diskarm_core::redundancy::Failure;
+use diskarm_core::device::Failure;
+use diskarm_core::mirror::{
+    Mirror, MirrorConfig, ReadDispatch, RebuildConfig, Routing, WriteCompletion,
+};
 use diskarm_core::sched::{Knowledge, PolicyConfig};
 use diskarm_core::text::{Args, Call, InputError, nearest, quantity};
 use diskarm_core::tower::BoxedDevice;
@@ -97,7 +99,7 @@ const UNIT_BYTES: u64 = 1 << 20;
 const REBUILT_BYTES: u64 = 64 << 10;
 
 #[derive(Debug)]
-struct Mirrored(Mirroring);
+struct Mirrored(MirrorConfig);
 
 fn read(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     let step = rebuilt_at_once(args.context);
@@ -116,7 +118,7 @@ pub(super) fn mirroring(
     disks: usize,
     step: SectorCount,
     args: &mut Parameters<'_>,
-) -> Result<Mirroring, InputError> {
+) -> Result<MirrorConfig, InputError> {
     let context = args.context;
     let policy = args.maybe_read("policy", PolicyConfig::parse)?;
     let policy = policy.unwrap_or_default();
@@ -127,36 +129,38 @@ pub(super) fn mirroring(
     })?;
     let routing = args.maybe_read("routing", |text, field| routing(text, field, context))?;
     let reads = match (is_shared.unwrap_or(false), routing) {
-        (false, routing) => Reads::Routed(routing.unwrap_or_default()),
-        (true, None) => Reads::Shared,
-        (true, Some(Routing::Affinity { pivot, relaxed })) => Reads::Divided { pivot, relaxed },
+        (false, routing) => ReadDispatch::Routed(routing.unwrap_or_default()),
+        (true, None) => ReadDispatch::Shared,
+        (true, Some(Routing::Affinity { pivot, relaxed })) => {
+            ReadDispatch::Divided { pivot, relaxed }
+        }
         (true, Some(_)) => {
             let expected = "queue=independent, routing=affinity, or no routing";
             let field = args.field("queue");
             return Err(InputError::new(field, "shared", expected));
         }
     };
-    if let Some((needed, name)) = routing.and_then(Routing::tried)
+    if let Some((needed, name)) = routing.and_then(Routing::rehearsed)
         && policy.to_string() != needed
     {
         let expected = format!("{needed}, which routing={name} tries");
         return Err(InputError::shown(args.field("policy"), policy, expected));
     }
     let writes = args.maybe("complete", "both or first", |text| match text {
-        "both" => Some(Writes::Both),
-        "first" => Some(Writes::First),
+        "both" => Some(WriteCompletion::Both),
+        "first" => Some(WriteCompletion::First),
         _ => None,
     })?;
     let transposed = transposed(args)?;
     let failures = failures(disks, args)?;
     let rebuild = rebuild(&failures, args)?;
-    Ok(Mirroring {
+    Ok(MirrorConfig {
         policy,
         reads,
         writes: writes.unwrap_or_default(),
         transposed,
         destaging: None,
-        rebuild: rebuild.map(|share_fraction| Rebuilding {
+        rebuild: rebuild.map(|share_fraction| RebuildConfig {
             share_fraction,
             unit: step,
         }),
@@ -203,8 +207,8 @@ fn routing(text: &str, field: &str, context: Context<'_>) -> Result<Routing, Inp
         "jsq" => Routing::ShortestQueue,
         "srt" => Routing::ShortestResponse,
         "olr" => Routing::LastRequest,
-        "minr" => Routing::LeastResponse,
-        "mins" => Routing::LeastService,
+        "minr" => Routing::MinResponse,
+        "mins" => Routing::MinService,
         "affinity" => Routing::Affinity {
             pivot: args
                 .maybe("pivot", expected_pivot(context), |text| {
@@ -273,7 +277,7 @@ impl Config for Mirrored {
 /// Pair `index` of `pairs` pairs: its disks are consecutive, and its spare is behind Builds pair
 /// `index` of `pairs` pairs: its disks are consecutive, and its spare follows all disks of
 pub(super) fn pair(
-    mirroring: &Mirroring,
+    mirroring: &MirrorConfig,
     below: &Below<'_>,
     index: u64,
     pairs: u64,
@@ -288,7 +292,7 @@ pub(super) fn pair(
             ..*failure
         })
         .collect();
-    let mirroring = Mirroring {
+    let mirroring = MirrorConfig {
         rebuild: mirroring.rebuild.filter(|_| !failures.is_empty()),
         failures,
         seed,

@@ -1,8 +1,10 @@
 //! A non-volatile write cache in a stack of devices.
 
 use diskarm_core::device::{CacheWork, Work};
-use diskarm_core::mirror::{BatchOrder, Destaging, Mirror, Mirroring, Reads, Rebuilding, Scheme};
-use diskarm_core::nvcache::{Behind as Stored, Caching, NvCache};
+use diskarm_core::mirror::{
+    BatchOrder, DestageConfig, DestageScheme, Mirror, MirrorConfig, ReadDispatch, RebuildConfig,
+};
+use diskarm_core::nvcache::{CacheBacking, NvCache, NvCacheConfig};
 use diskarm_core::sched::{Knowledge, PolicyConfig};
 use diskarm_core::text::{Args, Call, InputError, nearest, quantity};
 use diskarm_core::tower::BoxedDevice;
@@ -78,7 +80,7 @@ pub(super) const CACHE: PartKind = PartKind {
             .column("cache_waited", "Writes that waited for room in the cache"),
         PartMetric::new("hits", |w| Some(cache(w)?.hits as f64))
             .cell("hits", CellFormat::Count)
-            .column("cache_hits", "Reads served from the cache"),
+            .column("cache_hits", "ReadDispatch served from the cache"),
         PartMetric::new("overwritten_blocks", |w| Some(cache(w)?.overwritten as f64)).column(
             "cache_overwritten_blocks",
             "Blocks overwritten before they were destaged",
@@ -113,9 +115,9 @@ const BYTES: u64 = 8 << 20;
 
 #[derive(Debug)]
 struct Cache {
-    caching: Caching,
+    caching: NvCacheConfig,
     /// The pair below it; `None` if any other device is below it.
-    pair: Option<Mirroring>,
+    pair: Option<MirrorConfig>,
 }
 
 fn read(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
@@ -133,19 +135,19 @@ fn read(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
             };
             return Err(InputError::new(args.field("destage"), "at-once", expected));
         }
-        Some(destaging) => Some(Mirroring {
+        Some(destaging) => Some(MirrorConfig {
             policy: match policy {
                 Some(policy) => policy,
                 None => usual_policy(destaging.scheme)?,
             },
-            reads: Reads::Shared,
+            reads: ReadDispatch::Shared,
             destaging: Some(destaging),
             failures,
-            rebuild: rebuild.map(|share_fraction| Rebuilding {
+            rebuild: rebuild.map(|share_fraction| RebuildConfig {
                 share_fraction,
                 unit: rebuilt_at_once(args.context),
             }),
-            ..Mirroring::default()
+            ..MirrorConfig::default()
         }),
     };
     let min = destaging.map_or(1, |destaging| destaging.batch as u64);
@@ -161,7 +163,7 @@ fn read(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     let usual = SectorCount((BYTES / disk.sector.0).clamp(min.min(max), max));
     let merge = args.maybe_read("merge", |text, field| command_size(field, text, disk))?;
     let battery = args.maybe_time("battery_fails")?;
-    let caching = Caching {
+    let caching = NvCacheConfig {
         size: size.unwrap_or(usual),
         merge,
         battery_fails: battery.map(|after| Instant::START + after),
@@ -170,16 +172,16 @@ fn read(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
 }
 
 /// The order of reads in the thesis.
-fn usual_policy(scheme: Scheme) -> Result<PolicyConfig, InputError> {
+fn usual_policy(scheme: DestageScheme) -> Result<PolicyConfig, InputError> {
     let name = match scheme {
-        Scheme::Alternating => "fcfs",
-        Scheme::Conditional { .. } => "satf",
+        DestageScheme::Alternating => "fcfs",
+        DestageScheme::Conditional { .. } => "satf",
     };
     PolicyConfig::parse(name, "policy")
 }
 
 /// A scheme of destaging; `None` for none.
-fn destaging(text: &str, field: &str) -> Result<Option<Destaging>, InputError> {
+fn destaging(text: &str, field: &str) -> Result<Option<DestageConfig>, InputError> {
     let call = Call::read(text, field)?;
     let mut args = Args::of(&call, ());
     let scheme = match call.name {
@@ -187,11 +189,11 @@ fn destaging(text: &str, field: &str) -> Result<Option<Destaging>, InputError> {
             args.finish()?;
             return Ok(None);
         }
-        "adu" => Scheme::Alternating,
+        "adu" => DestageScheme::Alternating,
         "ad-cp" => {
             let reads = args.maybe_count("tr", 1..=1_000_000)?;
             let reads = reads.map_or(THRESHOLD, |reads| reads as usize);
-            Scheme::Conditional { reads }
+            DestageScheme::Conditional { reads }
         }
         other => {
             let near = nearest(other, DESTAGES);
@@ -203,9 +205,9 @@ fn destaging(text: &str, field: &str) -> Result<Option<Destaging>, InputError> {
     let batch = args.maybe_count("tw", 1..=100_000)?;
     let batch = batch.map_or(THRESHOLD, |batch| batch as usize);
     let usual = match scheme {
-        Scheme::Alternating => BatchOrder::Ascending,
-        Scheme::Conditional { .. } if batch < MAX_OPTIMAL => BatchOrder::Optimal,
-        Scheme::Conditional { .. } => BatchOrder::Nearest,
+        DestageScheme::Alternating => BatchOrder::Ascending,
+        DestageScheme::Conditional { .. } if batch < MAX_OPTIMAL => BatchOrder::Optimal,
+        DestageScheme::Conditional { .. } => BatchOrder::Nearest,
     };
     let order = args.maybe("order", ORDERS, |text| match text {
         "ascending" => Some(BatchOrder::Ascending),
@@ -220,7 +222,7 @@ fn destaging(text: &str, field: &str) -> Result<Option<Destaging>, InputError> {
         return Err(InputError::shown(args.field("tw"), batch, expected));
     }
     args.finish()?;
-    Ok(Some(Destaging {
+    Ok(Some(DestageConfig {
         scheme,
         batch,
         order,
@@ -230,16 +232,16 @@ fn destaging(text: &str, field: &str) -> Result<Option<Destaging>, InputError> {
 impl Config for Cache {
     fn build(&self, below: &Below<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
         let stored = match &self.pair {
-            None => Stored::Device(below.device()?),
+            None => CacheBacking::Device(below.device()?),
             Some(mirroring) => {
                 let members = [below.member(0)?, below.member(1)?];
-                let mirroring = Mirroring {
+                let mirroring = MirrorConfig {
                     seed,
                     ..mirroring.clone()
                 };
                 let spare = mirroring.rebuild.map(|_| below.member(2));
                 let pair = Mirror::with_spare(members, spare.transpose()?, &mirroring);
-                Stored::Pair(Box::new(pair.map_err(|unknown| below.refused(&unknown))?))
+                CacheBacking::Pair(Box::new(pair.map_err(|unknown| below.refused(&unknown))?))
             }
         };
         Ok(BoxedDevice::opaque(NvCache::new(stored, self.caching)))

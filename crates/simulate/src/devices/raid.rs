@@ -1,7 +1,7 @@
 //! Disk arrays in a stack of devices: stripes over the devices below.
 
-use diskarm_core::mirror::Mirroring;
-use diskarm_core::raid::{Level, Raid, Striping};
+use diskarm_core::mirror::MirrorConfig;
+use diskarm_core::raid::{Level, Raid, RaidConfig};
 use diskarm_core::request::Request;
 use diskarm_core::sched::{Knowledge, PolicyConfig};
 use diskarm_core::text::InputError;
@@ -109,8 +109,8 @@ const MAX_DISKS: u64 = 1_000;
 #[derive(Debug)]
 struct Array {
     members: usize,
-    striping: Striping,
-    pairs: Option<Mirroring>,
+    striping: RaidConfig,
+    pairs: Option<MirrorConfig>,
 }
 
 fn read_zero(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
@@ -129,7 +129,7 @@ fn read_ten(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     let mirroring = mirror::mirroring(2 * pairs, unit, args)?;
     Ok(Box::new(Array {
         members: pairs,
-        striping: Striping {
+        striping: RaidConfig {
             level: Level::Zero,
             unit,
             policy: PolicyConfig::default(),
@@ -146,7 +146,7 @@ fn read_five(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     let rebuild = rebuild(&failures, args)?;
     Ok(Box::new(Array {
         members,
-        striping: Striping {
+        striping: RaidConfig {
             failures,
             rebuild_share: rebuild,
             ..striping(Level::Five, args)?
@@ -157,13 +157,13 @@ fn read_five(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
 
 /// The number of disks.
 fn disks(level: Level, args: &mut Parameters<'_>) -> Result<usize, InputError> {
-    let min = level.least_members() as u64;
+    let min = level.min_members() as u64;
     Ok(args.count("disks", min..=MAX_DISKS)? as usize)
 }
 
-fn striping(level: Level, args: &mut Parameters<'_>) -> Result<Striping, InputError> {
+fn striping(level: Level, args: &mut Parameters<'_>) -> Result<RaidConfig, InputError> {
     let policy = args.maybe_read("policy", PolicyConfig::parse)?;
-    Ok(Striping {
+    Ok(RaidConfig {
         level,
         unit: stripe(args)?,
         policy: policy.unwrap_or_default(),

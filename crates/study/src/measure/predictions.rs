@@ -7,8 +7,8 @@
 use std::ops::Range;
 
 use diskarm_core::units::{SectorCount, Span};
-use diskarm_results::predicted::judge;
 use diskarm_simulate::measured::RowRange;
+use diskarm_simulate::replays::predict;
 use diskarm_simulate::{Input, Simulation};
 
 use crate::metric::{Column, Figures, MeasureInfo, Stop};
@@ -67,7 +67,7 @@ pub(super) fn run(
     if stop().is_break() {
         return Ok(Figures::Stopped);
     }
-    let judged = judge(
+    let judged = predict(
         model,
         &traced.files[0],
         &traced.reading,

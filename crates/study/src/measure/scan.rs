@@ -10,14 +10,14 @@ use diskarm_core::freeblock::BlockSet;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::text::quantity;
 use diskarm_core::units::Span;
-use diskarm_results::scanned::{Names, Scanned};
+use diskarm_results::scanned::{ScanNames, ScanResults};
 use diskarm_scan::{OnPredicted, OnProgress, Place, Requests, Scan, Settings};
 use diskarm_simulate::{Arrivals, Error, Input, Model, Simulation, System};
 
 use crate::metric::{Column, Figures, MeasureInfo, Stop};
 
 /// A column: its name, its title in charts, and its value.
-type ScanColumn = (&'static str, &'static str, fn(&Scanned) -> Option<f64>);
+type ScanColumn = (&'static str, &'static str, fn(&ScanResults) -> Option<f64>);
 
 const COLUMNS: &[ScanColumn] = &[
     (
@@ -133,7 +133,7 @@ const COLUMNS: &[ScanColumn] = &[
     ),
 ];
 
-fn read_share(scanned: &Scanned) -> f64 {
+fn read_share(scanned: &ScanResults) -> f64 {
     1.0 - scanned.blocks_left as f64 / scanned.blocks as f64
 }
 
@@ -207,14 +207,14 @@ pub(super) fn run(
         scan.run().map_err(Error::from)
     };
     let ran = ran.map_err(|error| error.to_string())?;
-    let names = Names {
+    let names = ScanNames {
         drive: &drive.name,
         model: believed.map_or(&drive.name, |model| &model.name),
         workload: None,
         trace: None,
         trace_changes: &[],
     };
-    let scanned = Scanned::of(&scan, &ran, names, Vec::new());
+    let scanned = ScanResults::of(&scan, &ran, names, Vec::new());
     let values = COLUMNS.iter().map(|(_, _, of)| of(&scanned));
     let values = values.map(|value| value.filter(|value| value.is_finite()));
     Ok(Figures::Measured(values.collect()))

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::raid::layout::Redundancy;
 use crate::random::{Generator, Purpose, below, generator};
 use crate::units::SectorCount;
 
@@ -50,7 +49,7 @@ impl Bytes {
 
     /// The failed member, if it is missing at a place.
     fn missing(&self, place: u64) -> Option<usize> {
-        let rows = self.layout.row(self.rebuilt).place;
+        let rows = self.layout.row(self.rebuilt).start;
         self.failed.filter(|_| place >= rows)
     }
 
@@ -61,9 +60,9 @@ impl Bytes {
         plan.begin
             .iter()
             .for_each(|access| self.read(access, &mut known));
-        for access in &plan.follow {
+        for access in plan.follow.iter() {
             assert_eq!(Some(access.member), self.failed);
-            for place in access.place..access.place + access.sectors {
+            for place in access.start..access.start + access.sectors {
                 let others = known.iter().filter(|((_, other), _)| *other == place);
                 let value = others.fold(0, |sum, (_, value)| sum ^ value);
                 self.members[access.member][place as usize] = value;
@@ -75,11 +74,11 @@ impl Bytes {
     fn read(&self, access: &Access, known: &mut Known) {
         assert_ne!(
             Some(access.member),
-            self.missing(access.place),
+            self.missing(access.start),
             "{access:?}"
         );
         assert_eq!(access.op, Op::Read);
-        for place in access.place..access.place + access.sectors {
+        for place in access.start..access.start + access.sectors {
             let byte = self.members[access.member][place as usize];
             let twice = known.insert((access.member, place), byte);
             assert_eq!(twice, None, "{access:?} is read twice");
@@ -130,10 +129,10 @@ impl Bytes {
                 &plan.follow
             };
             let mut values = Vec::new();
-            for access in writes {
-                assert_ne!(Some(access.member), self.missing(access.place));
+            for access in writes.iter() {
+                assert_ne!(Some(access.member), self.missing(access.start));
                 assert_eq!(access.op, Op::Write);
-                for place in access.place..access.place + access.sectors {
+                for place in access.start..access.start + access.sectors {
                     let block = self.layout.block(access.member, Lbn(place));
                     written += usize::from(block.is_some());
                     let value = match block {
@@ -150,7 +149,7 @@ impl Bytes {
         let is_lost = |block: &u64| {
             let row = self.layout.row_of(Lbn(*block));
             let (unit, _) = row.unit_of(*block);
-            Some(self.layout.member(row.index, unit)) == self.missing(row.place)
+            Some(self.layout.member(row.index, unit)) == self.missing(row.start)
         };
         let lost = new.keys().filter(|block| is_lost(block)).count();
         assert_eq!(written + lost, bytes.len(), "each block once");
@@ -161,14 +160,14 @@ impl Bytes {
         let mut known = Known::new();
         for plan in self.plans(Op::Read, first, end) {
             assert!(plan.follow.is_empty());
-            for access in &plan.begin {
+            for access in plan.begin.iter() {
                 self.read(access, &mut known);
             }
         }
         for block in first..end {
             let row = self.layout.row_of(Lbn(block));
             let (unit, offset) = row.unit_of(block);
-            let (member, place) = (self.layout.member(row.index, unit), row.place + offset);
+            let (member, place) = (self.layout.member(row.index, unit), row.start + offset);
             let others = (0..self.layout.members()).filter(|other| *other != member);
             let value = known.get(&(member, place)).copied().unwrap_or_else(|| {
                 let others = others.map(|other| known[&(other, place)]);
@@ -259,7 +258,7 @@ fn a_write_takes_the_way_with_fewer_accesses() {
             let mut writes = plan.follow.iter();
             let covered = writes.find(|access| access.member == parity);
             let covered = covered.expect("the parity is written");
-            let places = covered.place..covered.place + covered.sectors;
+            let places = covered.start..covered.start + covered.sectors;
             let data = (0..array.layout.members()).filter(|member| *member != parity);
             let is_written = |member: usize, place: u64| {
                 let block = array.layout.block(member, Lbn(place));
@@ -289,13 +288,11 @@ fn accesses(layout: &Layout, op: Op, first: u64, sectors: u64) -> Vec<[Vec<(usiz
     let request = Request::new(0, op, Lbn(first), SectorCount(sectors));
     let mut found = Vec::new();
     plan(layout, Health::default(), &request, &mut |plan| {
-        let of = |accesses: Vec<Access>| {
-            let accesses = accesses.into_iter();
-            accesses
-                .map(|access| (access.member, access.place, access.sectors))
-                .collect()
+        let tuples = |accesses: &[Access]| {
+            let tuple = |access: &Access| (access.member, access.start, access.sectors);
+            accesses.iter().map(tuple).collect()
         };
-        found.push([of(plan.begin), of(plan.follow)]);
+        found.push([tuples(&plan.begin), tuples(&plan.follow)]);
     });
     found
 }
@@ -355,4 +352,66 @@ fn stripes_without_parity_worked_by_hand() {
     let two = vec![(2, 19, 1), (0, 20, 2)];
     assert_eq!(accesses(three, Op::Read, 59, 3), [[two, vec![]]]);
     assert_eq!(three.capacity(), SectorCount(75));
+}
+
+fn new_layout(redundancy: Redundancy, members: usize, unit: u64, sectors: u64) -> Layout {
+    Layout::new(redundancy, members, SectorCount(unit), SectorCount(sectors))
+}
+
+/// The table that every text on RAID 5 prints: five disks, left-symmetric.
+#[test]
+fn five_disks_are_left_symmetric() {
+    const P: u64 = u64::MAX;
+    let table = [
+        [0, 1, 2, 3, P],
+        [5, 6, 7, P, 4],
+        [10, 11, P, 8, 9],
+        [15, P, 12, 13, 14],
+        [P, 16, 17, 18, 19],
+        [20, 21, 22, 23, P],
+    ];
+    let layout = new_layout(Redundancy::Parity, 5, 4, 24);
+    for (row, units) in (0..).zip(table) {
+        for (member, unit) in units.into_iter().enumerate() {
+            let found = layout.block(member, Lbn(row * 4 + 3));
+            let expected = (unit != P).then_some(Lbn(unit.wrapping_mul(4).wrapping_add(3)));
+            assert_eq!(found, expected, "row {row}, member {member}");
+        }
+    }
+    assert_eq!(layout.capacity(), SectorCount(96));
+}
+
+/// In both directions, and with a last row of shorter units.
+#[test]
+fn layouts_are_bijections() {
+    for redundancy in [Redundancy::None, Redundancy::Parity] {
+        for members in 3..8 {
+            for unit in 1..12 {
+                check_bijection(&new_layout(redundancy, members, unit, 47));
+            }
+        }
+    }
+    check_bijection(&new_layout(Redundancy::None, 1, 5, 47));
+    check_bijection(&new_layout(Redundancy::None, 2, 100, 47));
+}
+
+fn check_bijection(layout: &Layout) {
+    let mut seen = vec![false; layout.capacity().0 as usize];
+    let mut parity = 0;
+    for member in 0..layout.members() {
+        for place in 0..47 {
+            let Some(block) = layout.block(member, Lbn(place)) else {
+                parity += 1;
+                continue;
+            };
+            let twice = std::mem::replace(&mut seen[block.0 as usize], true);
+            assert!(!twice, "{layout:?}: {block:?}");
+            let row = layout.row_of(block);
+            let (unit, offset) = row.unit_of(block.0);
+            let back = (layout.member(row.index, unit), row.start + offset);
+            assert_eq!(back, (member, place), "{layout:?}: {block:?}");
+        }
+    }
+    assert!(seen.into_iter().all(|seen| seen), "{layout:?}");
+    assert_eq!(parity, if layout.has_parity() { 47 } else { 0 });
 }

@@ -1,53 +1,65 @@
-//! Looks where the ends of reads scatter so much that they distinguish a track from the next, but
-//! not a sector from the next.
+//! Locates blocks where read completions scatter so much that they distinguish a track from the
+//! next, but not a sector from the next.
 //!
-//! Between two tracks the angle jumps by a skew, which is much longer than a sector. So it is exact
-//! with which block a track begins. Which of its sectors are slipped is not known: they are placed
-//! at its end. Decisions that matter take many reads.
+//! Between two tracks the angle jumps by a skew, which is much longer than a sector. The first block
+//! of each track is therefore exact. It is not known which sectors of a track are slipped: they are
+//! recorded at its end. Skews are assumed to be whole sectors, and measured between tracks as far
+//! apart as possible. Important decisions take many reads.
 
-use super::Timed;
+use super::{TimingLocator, blocks_in_line};
 use crate::Error;
-use crate::layout::chart::{Tracks, ZoneChart};
+use crate::layout::pattern::{self, Pattern, Run};
 use crate::layout::phases::apart;
-use crate::layout::walk::{FEW_SLIPS, NEARLY};
+use crate::layout::walk::{FEW_SLIPS, NEARLY, Placement};
+use crate::layout::zone_map::{Tracks, ZoneMap};
 
-/// Angles that a look distinguishes, in standard deviations of one read.
-pub(super) const AWAY: f64 = 3.0;
-/// The least skew for that, in the same unit.
-pub(super) const SKEW_MIN: f64 = 4.5;
-/// Reads of a block that show which track it is in line with.
-pub(super) const READS: u32 = 32;
+/// Angles that a check distinguishes, in standard deviations of one read.
+const AWAY: f64 = 3.0;
+/// The minimum skew for that, in the same unit.
+const SKEW_MIN: f64 = 4.5;
+/// Reads of a block that determine the track with which it is in line.
+const READS: u32 = 32;
 /// Standard deviation of a number of slipped sectors.
-const ROUGHLY: f64 = 0.3;
+const SLIPS_DEVIATION: f64 = 0.3;
+/// Reads of a block that locate it roughly.
+const FEW: u32 = 10;
+/// Maximum number of reads of a block for one result.
+const READS_MAX: f64 = 3_000.0;
+/// Minimum distance between different values, in standard deviations.
+const DIFFERENT: f64 = 4.5;
+/// Target standard deviation of a whole number.
+const WHOLE: f64 = 0.12;
+/// Cylinders over which a skew is known well enough for any zone.
+const CYLINDERS: u64 = 512;
 
-impl Timed<'_, '_> {
-    /// Whether looks only distinguish tracks.
+impl TimingLocator<'_, '_> {
+    /// Returns true if checks only distinguish tracks.
     pub(super) fn is_coarse(&self, sectors: u64) -> bool {
-        !self.phases.tells_sectors(sectors)
+        !self.phases.resolves_sectors(sectors)
     }
 
-    /// Whether a block ends at an angle, as closely as a look that only distinguishes tracks shows.
+    /// Returns true if a block ends near an angle, by a check that only distinguishes tracks.
     pub(super) fn is_near(&mut self, at: u64, angle: f64) -> Result<bool, Error> {
         let away = AWAY * self.phases.noise();
         self.phases.is_likelier_at(at, angle, away)
     }
 
-    /// The zone that begins with block `next`, behind the last one. The first tracks of a zone may
-    /// be nearly in line with those of the last one: as long as the blocks in front of it are where
-    /// its own tracks have them, they belong to it.
+    /// Maps the zone that begins with block `next`, after the last one. The first tracks of a zone
+    /// may be nearly in line with the last zone: the zone is extended backwards for as long
+    /// as the preceding blocks are where its own tracks predict them.
     pub(super) fn next_coarse_zone(
         &mut self,
         next: u64,
-        last: &mut ZoneChart,
-    ) -> Result<ZoneChart, Error> {
+        last: &mut ZoneMap,
+    ) -> Result<ZoneMap, Error> {
         let mut zone = self.zone(next, Some(last))?;
         while zone.blocks > 0 {
-            let begin = zone.gaps.first().filter(|gap| gap.place == 0);
-            let before = begin.map_or(0, |gap| gap.places);
+            let begin = zone.gaps.first().filter(|gap| gap.start == 0);
+            let before = begin.map_or(0, |gap| gap.length);
             let mut longer = zone.clone();
             let blocks = match before {
                 0 => {
-                    longer.push_in(1);
+                    longer.insert_cylinders(1);
                     longer.tracks.cylinder()
                 }
                 before => before,
@@ -59,7 +71,7 @@ impl Timed<'_, '_> {
             longer.first -= blocks;
             longer.blocks += blocks;
             let [begin, middle, end] = [0, blocks / 2, blocks];
-            let at = |place: u64| (longer.first + place, place);
+            let at = |position: u64| (longer.first + position, position);
             if !self.are_exactly_apart(&longer.tracks, [at(begin), at(end)], NEARLY)?
                 || !self.are_exactly_apart(&longer.tracks, [at(middle), at(end)], NEARLY)?
             {
@@ -72,8 +84,8 @@ impl Timed<'_, '_> {
         Ok(zone)
     }
 
-    /// The beginnings of tracks where block `at` may be, none before `least`, in ascending order.
-    pub(super) fn beginnings(
+    /// Returns the starts of tracks at which block `at` may be, from `min` on, in ascending order.
+    pub(super) fn track_starts(
         &mut self,
         tracks: &Tracks,
         at: u64,
@@ -97,32 +109,32 @@ impl Timed<'_, '_> {
             .collect())
     }
 
-    /// How many sectors are slipped between a block and the next one that is not in line, if that
-    /// is on the same track; rather too few than too many, as the end of the track shows the rest.
-    pub(super) fn few_slips(
+    /// Estimates the number of sectors slipped between a block and the next one that is not in line,
+    /// if that is on the same track. The estimate is low, as the end of the track shows the rest.
+    pub(super) fn slips_on_track(
         &mut self,
         tracks: &Tracks,
-        [from, to]: [(u64, u64); 2],
+        [from, to]: [Placement; 2],
     ) -> Result<Option<u64>, Error> {
         let revolution = tracks.sectors as f64;
-        let reads = 2.0 * (self.scatter(tracks.sectors) / ROUGHLY).powi(2);
+        let reads = 2.0 * (self.scatter(tracks.sectors) / SLIPS_DEVIATION).powi(2);
         let turned = self.phases.between(from.0, to.0, reads.ceil() as u32)? * revolution;
         let slipped = (turned - (to.1 - from.1) as f64).rem_euclid(revolution);
-        let min = (slipped - 1.5 * ROUGHLY).round().max(1.0);
+        let min = (slipped - 1.5 * SLIPS_DEVIATION).round().max(1.0);
         Ok((min < FEW_SLIPS as f64).then_some(min as u64))
     }
 
-    /// Whether the angle between two blocks is that between two places, rather than `away` sectors
-    /// or more off.
+    /// Returns true if the angle between two blocks is that between their positions, rather than
+    /// `away` sectors or more off.
     pub(super) fn are_exactly_apart(
         &mut self,
         tracks: &Tracks,
-        [from, to]: [(u64, u64); 2],
+        [from, to]: [Placement; 2],
         away: u64,
     ) -> Result<bool, Error> {
         let angle = tracks.angle(to.1) - tracks.angle(from.1);
         let away = away as f64 / tracks.sectors as f64;
-        self.phases.is_likelier_between((from.0, to.0), angle, away)
+        self.phases.is_likelier_between(from.0, to.0, angle, away)
     }
 
     /// Standard deviation of one read, in sectors.
@@ -130,19 +142,19 @@ impl Timed<'_, '_> {
         self.phases.noise() * sectors as f64
     }
 
-    /// Refuses skews that are too short to distinguish tracks.
+    /// Fails if skews are too short to distinguish tracks.
     pub(super) fn refuse_short_skews(&self, tracks: &Tracks) -> Result<(), Error> {
         let revolution = tracks.sectors as f64;
         let min = SKEW_MIN * self.scatter(tracks.sectors);
         let is_short = |skew: f64| {
-            let skew = skew.rem_euclid(revolution);
-            skew.min(revolution - skew) < min
+            let turn = skew.rem_euclid(revolution);
+            turn.min(revolution - turn) < min
         };
         let switches = tracks.surfaces > 1 && is_short(tracks.track_skew);
         if switches || is_short(tracks.cylinder_skew) {
             return Err(Error::Undecided(format!(
-                "the ends of reads scatter by {:.3} ms, and skews of {:.0} and {:.0} sectors are \
-                 too short to tell one track from the next",
+                "read completion times scatter by {:.3} ms, and skews of {:.0} and {:.0} sectors \
+                 are too short to distinguish one track from the next",
                 self.phases.noise_ms(),
                 tracks.track_skew,
                 tracks.cylinder_skew
@@ -151,13 +163,370 @@ impl Timed<'_, '_> {
         Ok(())
     }
 
-    /// The error where the ends of reads scatter too much.
+    /// Returns the error for read completions that scatter too much.
     pub(in crate::layout) fn scatters_too_much(&self, sectors: u64) -> Error {
         Error::Undecided(format!(
-            "the ends of reads scatter by {:.3} ms: to tell one of some {sectors} sectors of a \
-             track from the next takes {:.0} reads, and a layout takes many such looks",
+            "read completion times scatter by {:.3} ms: it takes {:.0} reads to distinguish one of \
+             about {sectors} sectors per track from the next, and a layout takes many such checks",
             self.phases.noise_ms(),
-            self.phases.reads_of_a_look(sectors)
+            self.phases.reads_per_check(sectors)
         ))
     }
+}
+/// Blocks that appear to be on one track.
+#[derive(Clone, Copy, Debug)]
+struct TrackPiece {
+    first: u64,
+    blocks: u64,
+    /// Angle at which the first block ends, in revolutions.
+    angle: f64,
+}
+
+impl TrackPiece {
+    /// Returns true if the next block, which ends at this angle, is in line.
+    fn continues(&self, angle: f64, step: f64, noise: f64) -> bool {
+        let next = self.angle + self.blocks as f64 * step;
+        apart(next, angle).abs() < AWAY / 2.0 * noise
+    }
+}
+
+/// The tracks of a zone while they are followed.
+struct TrackPieces {
+    all: Vec<TrackPiece>,
+    /// Angle from block to block, in revolutions.
+    step: f64,
+    /// Distance in blocks over which the step was measured.
+    baseline: u64,
+}
+
+impl TrackPieces {
+    /// The most common number of blocks.
+    fn usual(&self) -> u64 {
+        let blocks = self.all.iter().map(|piece| piece.blocks);
+        let count = |usual: u64| blocks.clone().filter(|&blocks| blocks == usual).count();
+        blocks
+            .clone()
+            .max_by_key(|&usual| (count(usual), usual))
+            .unwrap_or(0)
+    }
+
+    /// Converts the pieces to tracks with this many sectors and whole jumps. Jumps within `scatter`
+    /// sectors of one another are treated as equal.
+    fn runs(&self, sectors: u64, scatter: f64) -> Vec<Run> {
+        let revolution = sectors as f64;
+        let begin = |piece: &TrackPiece| piece.angle * revolution - 1.0;
+        let jump = |pair: &[TrackPiece]| {
+            (begin(&pair[1]) - begin(&pair[0]) + 1.0).rem_euclid(revolution) - 1.0
+        };
+        let jumps: Vec<f64> = self.all.windows(2).map(jump).collect();
+        let groups = cluster_means(jumps.get(1..).unwrap_or_default(), scatter);
+        let whole = |jump: f64| {
+            let off = |group: &f64| (group - jump).abs();
+            let nearest = groups
+                .iter()
+                .copied()
+                .min_by(|a, b| off(a).total_cmp(&off(b)));
+            nearest
+                .filter(|group| off(group) < scatter)
+                .unwrap_or(jump.round())
+        };
+        // The first block may be in the middle of its track.
+        let within = self.usual().saturating_sub(self.all[0].blocks) as f64;
+        let mut starts = vec![begin(&self.all[0]).rem_euclid(revolution)];
+        for (n, &jump) in jumps.iter().enumerate() {
+            let jump = match n {
+                0 => whole((jump + within + 1.0).rem_euclid(revolution) - 1.0) - within,
+                _ => whole(jump),
+            };
+            starts.push(starts[n] + jump);
+        }
+        // Each was measured as often as the first.
+        let off = |(piece, start): (&TrackPiece, &f64)| {
+            let off = begin(piece) - start;
+            off - (off / revolution).round() * revolution
+        };
+        let off = self.all.iter().zip(&starts).map(off).sum::<f64>() / starts.len() as f64;
+        let run = |(piece, start): (&TrackPiece, f64)| Run {
+            start: start + off,
+            // No track holds more, even if it appears to.
+            blocks: piece.blocks.min(sectors),
+            off: 0.0,
+        };
+        self.all.iter().zip(starts).map(run).collect()
+    }
+}
+
+/// Returns the means of clusters of numbers, rounded to whole numbers.
+fn cluster_means(numbers: &[f64], scatter: f64) -> Vec<f64> {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let groups = sorted.chunk_by(|one, next| next - one < scatter);
+    groups
+        .map(|group| (group.iter().sum::<f64>() / group.len() as f64).round())
+        .collect()
+}
+
+impl TimingLocator<'_, '_> {
+    /// Returns the tracks of the zone that begins with block `first`, and that block's position;
+    /// `None` if its tracks are not whole. `step` is the angle of a sector, measured over `over`
+    /// sectors.
+    pub(super) fn coarse_seed(
+        &mut self,
+        first: u64,
+        step: f64,
+        over: u64,
+        before: Option<&ZoneMap>,
+    ) -> Result<Option<(Tracks, u64)>, Error> {
+        let about = 1.0 / step;
+        // Few skews are longer than a quarter of a revolution.
+        let is_hopeless = SKEW_MIN * self.phases.noise() > 0.25;
+        if is_hopeless || !self.phases.can_resolve_sectors(about as u64) {
+            return Err(self.scatters_too_much(about as u64));
+        }
+        let known = before.map(|zone| zone.tracks.surfaces as usize);
+        let mut pieces = TrackPieces {
+            all: Vec::new(),
+            step,
+            baseline: over,
+        };
+        let mut at = first;
+        let mut surfaces = None;
+        let scatter = DIFFERENT * self.scatter(about as u64) * (2.0 / f64::from(READS)).sqrt();
+        while at < self.phases.capacity() && pieces.all.len() < Self::SEED_TRACKS_MAX {
+            at += self.follow_piece(at, &mut pieces)?;
+            let all = &pieces.all;
+            let is_short = |piece: &&TrackPiece| 2.0 * (piece.blocks as f64) < about;
+            if before.is_some() && all.iter().filter(is_short).count() > Self::SHORT {
+                return Ok(None);
+            }
+            surfaces = match known {
+                Some(known) => (all.len() > known + 2).then_some(known),
+                None => {
+                    let sectors = (1.0 / pieces.step).round() as u64;
+                    let jumps = pattern::jumps(&pieces.runs(sectors, scatter), sectors);
+                    pattern::period(jumps.get(1..).unwrap_or_default())
+                }
+            };
+            if surfaces.is_some() {
+                break;
+            }
+        }
+        let sectors = self.whole_sectors(&pieces)?;
+        let runs = pieces.runs(sectors, scatter);
+        let count = surfaces.or(known).unwrap_or(1) as u32;
+        let chosen = self.pattern(&runs, sectors, count, before)?;
+        let tracks = self.refine(&pieces, &chosen)?;
+        self.refuse_short_skews(&tracks)?;
+        Ok(Some((tracks, chosen.position)))
+    }
+
+    /// Follows the track that begins with block `at` and returns the number of its blocks.
+    fn follow_piece(&mut self, at: u64, pieces: &mut TrackPieces) -> Result<u64, Error> {
+        let angle = self.phases.mean(at, READS)?;
+        let max = ((1.05 / pieces.step) as u64).min(self.phases.capacity() - at);
+        let guess = pieces.all.last().map_or(1, |piece| piece.blocks);
+        let step = pieces.step;
+        let mut is_in_line =
+            |n: u64| self.is_near(at + n, (angle + n as f64 * step).rem_euclid(1.0));
+        let mut blocks = blocks_in_line(guess, max, &mut is_in_line)?;
+        // One check in many thousands is wrong.
+        while blocks < max && is_in_line(blocks)? {
+            blocks = blocks_in_line(blocks + 1, max, &mut is_in_line)?;
+        }
+        if blocks - 1 > pieces.baseline {
+            let turned = (blocks - 1) as f64 * step;
+            let off = self.phases.between(at, at + blocks - 1, READS)? - turned;
+            pieces.baseline = blocks - 1;
+            pieces.step = (turned + apart(0.0, off)) / pieces.baseline as f64;
+        }
+        match pieces.all.last_mut() {
+            // The check that ended the last piece was wrong.
+            Some(last) if last.continues(angle, step, self.phases.noise()) => last.blocks += blocks,
+            _ => pieces.all.push(TrackPiece {
+                first: at,
+                blocks,
+                angle,
+            }),
+        }
+        Ok(blocks)
+    }
+
+    /// Returns the sectors per track: the number of blocks, or more if the angle of a sector is
+    /// smaller. The difference is measured in the first zone and used for the others.
+    fn whole_sectors(&mut self, pieces: &TrackPieces) -> Result<u64, Error> {
+        let usual = pieces.usual();
+        if let Some(spare) = self.spare {
+            return Ok(usual + spare);
+        }
+        let whole = pieces
+            .all
+            .iter()
+            .skip(1)
+            .find(|piece| piece.blocks == usual);
+        let Some(&TrackPiece { first, blocks, .. }) = whole else {
+            self.assumes_no_spares = true;
+            return Ok(usual);
+        };
+        let reads = 2.0 * (self.scatter(usual) / WHOLE).powi(2);
+        if reads > READS_MAX {
+            self.spare = Some(0);
+            self.assumes_no_spares = true;
+            return Ok(usual);
+        }
+        let turned = (blocks - 1) as f64 * pieces.step;
+        let off = self
+            .phases
+            .between(first, first + blocks - 1, reads.ceil() as u32)?
+            - turned;
+        let step = (turned + apart(0.0, off)) / (blocks - 1) as f64;
+        let sectors = (1.0 / step).round() as u64;
+        self.spare = Some(sectors.saturating_sub(usual));
+        Ok(sectors.max(usual))
+    }
+
+    /// Refines the tracks of a pattern by skews and an angle measured between distant tracks.
+    fn refine(&mut self, pieces: &TrackPieces, pattern: &Pattern) -> Result<Tracks, Error> {
+        let mut tracks = pattern.tracks.clone();
+        let zone = TrackSequence {
+            pieces,
+            surfaces: tracks.surfaces as usize,
+            track: (pattern.position / tracks.sectors) as usize,
+            // The first block may be in the middle of its track.
+            first: usize::from(!pattern.position.is_multiple_of(tracks.sectors)),
+        };
+        let switches = f64::from(tracks.surfaces - 1);
+        let turn = tracks.cylinder_skew + switches * tracks.track_skew;
+        tracks.track_skew = self.track_skew(&zone, &tracks)?;
+        let turn = self.cylinder_turn(&zone, tracks.sectors, turn)?;
+        let revolution = tracks.sectors as f64;
+        tracks.cylinder_skew = (turn - switches * tracks.track_skew).rem_euclid(revolution);
+        // The new skews move the first track.
+        let off = |piece: usize| {
+            let begin = pieces.all[piece].angle - 1.0 / revolution;
+            let expected = tracks.track_angle((zone.track + piece) as u64) / revolution;
+            apart(expected, begin) * revolution
+        };
+        let mut offs: Vec<f64> = (zone.first..pieces.all.len()).map(off).collect();
+        offs.sort_by(f64::total_cmp);
+        let off = offs.get(offs.len() / 2).copied().unwrap_or(0.0);
+        tracks.offset = (tracks.offset + off).rem_euclid(revolution);
+        Ok(tracks)
+    }
+
+    /// Measures the skew between the tracks of a cylinder, from the two that are farthest apart.
+    fn track_skew(&mut self, zone: &TrackSequence<'_>, tracks: &Tracks) -> Result<f64, Error> {
+        let Some((from, to)) = zone.farthest() else {
+            return Ok(tracks.track_skew);
+        };
+        let switches = (to - from) as f64;
+        let [first, last] = [from, to].map(|piece| zone.pieces.all[piece].first);
+        let reads = self.reads_of_whole(tracks.sectors, switches);
+        let turned = self.turned(first, last, tracks.sectors, reads)?;
+        let off = turned - switches * tracks.track_skew;
+        Ok((tracks.track_skew + wrap(off, tracks.sectors) / switches).round())
+    }
+
+    /// Measures the rotation of each cylinder against the previous one, about `turn`, in sectors. The
+    /// distance grows for as long as cylinders are where the nearer ones predict them.
+    fn cylinder_turn(
+        &mut self,
+        zone: &TrackSequence<'_>,
+        sectors: u64,
+        mut turn: f64,
+    ) -> Result<f64, Error> {
+        let Some(piece) = zone.pieces.all.get(zone.first) else {
+            return Ok(turn);
+        };
+        let (first, blocks) = (piece.first, zone.blocks());
+        let room = self.phases.capacity().saturating_sub(first + sectors);
+        let scatter = self.scatter(sectors) * (2.0 / f64::from(FEW)).sqrt();
+        let mut uncertain = self.scatter(sectors);
+        let mut cylinders = 1;
+        while cylinders <= CYLINDERS && cylinders * blocks < room {
+            let to = self.track_begin(first + cylinders * blocks, sectors)?;
+            let turned = self.turned(first, to, sectors, FEW)?;
+            let off = wrap(turned - turn * cylinders as f64, sectors);
+            let max = DIFFERENT * (uncertain * cylinders as f64).hypot(scatter);
+            if off.abs() > max.min(sectors as f64 / 8.0) {
+                break;
+            }
+            turn += off / cylinders as f64;
+            uncertain = scatter / cylinders as f64;
+            cylinders *= 2;
+        }
+        let ahead = cylinders / 2;
+        if ahead > 0 && uncertain > WHOLE {
+            let to = self.track_begin(first + ahead * blocks, sectors)?;
+            let reads = self.reads_of_whole(sectors, ahead as f64);
+            let turned = self.turned(first, to, sectors, reads)?;
+            turn += wrap(turned - turn * ahead as f64, sectors) / ahead as f64;
+        }
+        Ok(turn.round())
+    }
+
+    /// Measures the angle between two blocks in sectors, less whole revolutions.
+    fn turned(&mut self, from: u64, to: u64, sectors: u64, reads: u32) -> Result<f64, Error> {
+        Ok(self.phases.between(from, to, reads)? * sectors as f64)
+    }
+
+    /// The number of reads of two blocks that determines a whole number of sectors, of which the
+    /// angle between them is a multiple.
+    fn reads_of_whole(&self, sectors: u64, multiple: f64) -> u32 {
+        let reads = 2.0 * (self.scatter(sectors) / multiple / WHOLE).powi(2);
+        reads.clamp(f64::from(FEW), READS_MAX).ceil() as u32
+    }
+
+    /// Returns the first block of the track that holds block `at`, which slips may have shifted.
+    fn track_begin(&mut self, at: u64, sectors: u64) -> Result<u64, Error> {
+        let angle = self.phases.mean(at, READS)?;
+        let max = sectors.min(at + 1);
+        let blocks = blocks_in_line(1, max, |n| {
+            let behind = n as f64 / sectors as f64;
+            self.is_near(at - n, (angle - behind).rem_euclid(1.0))
+        })?;
+        Ok(at + 1 - blocks)
+    }
+}
+
+/// The followed tracks of a zone, once it is known where cylinders end.
+struct TrackSequence<'a> {
+    pieces: &'a TrackPieces,
+    surfaces: usize,
+    /// Track within its cylinder of the first piece.
+    track: usize,
+    /// The first piece that begins with its track.
+    first: usize,
+}
+
+impl TrackSequence<'_> {
+    /// The two tracks of one cylinder that are farthest apart.
+    fn farthest(&self) -> Option<(usize, usize)> {
+        let pieces: Vec<usize> = (self.first..self.pieces.all.len()).collect();
+        let cylinder = |&piece: &usize| (self.track + piece) / self.surfaces;
+        let cylinders = pieces.chunk_by(|one, next| cylinder(one) == cylinder(next));
+        match cylinders.max_by_key(|cylinder| cylinder.len()) {
+            Some(&[from, .., to]) => Some((from, to)),
+            _ => None,
+        }
+    }
+
+    /// The number of blocks of a cylinder without slipped sectors.
+    fn blocks(&self) -> u64 {
+        let usual = self.pieces.usual();
+        let on_head = |head: usize| {
+            let all = self.pieces.all.iter().enumerate().skip(self.first);
+            let same = all.filter(|(n, _)| (self.track + n) % self.surfaces == head);
+            // A block or two fewer are slipped sectors.
+            let held = |blocks: u64| if blocks + 2 < usual { blocks } else { usual };
+            same.map(|(_, piece)| held(piece.blocks)).max()
+        };
+        let heads = (0..self.surfaces).map(|head| on_head(head).unwrap_or(usual));
+        heads.sum()
+    }
+}
+
+/// Reduces a number of sectors by whole revolutions, to at most half of one in either direction.
+fn wrap(turned: f64, sectors: u64) -> f64 {
+    let revolution = sectors as f64;
+    turned - (turned / revolution).round() * revolution
 }

@@ -7,7 +7,7 @@ use crate::queue::{Random, means};
 /// f. So T = 3 / 2 f + r / 2 f^2.
 #[test]
 fn two_disks_are_as_by_hand() {
-    for kind in [Kind::Basic, Kind::Chained] {
+    for kind in [LayoutKind::Basic, LayoutKind::Chained] {
         let found = layout(kind, 2).mean_time_to_data_loss(1e6, 24.0);
         let expected = 1.5e6 + 1e12 / 48.0;
         assert!((found / expected - 1.0).abs() < 1e-14, "{found}");
@@ -25,7 +25,7 @@ fn four_disks_are_as_by_hand() {
         |one: f64| one * (3.0 * f + r) - 1.0 - r * (1.0 / (4.0 * f) + one) - 2.0 * f * two(one);
     // Linear in T1.
     let one = off(0.0) / (off(0.0) - off(1.0));
-    let found = layout(Kind::Basic, 4).mean_time_to_data_loss(1.0 / f, 1.0 / r);
+    let found = layout(LayoutKind::Basic, 4).mean_time_to_data_loss(1.0 / f, 1.0 / r);
     assert!(
         (found / (1.0 / (4.0 * f) + one) - 1.0).abs() < 1e-12,
         "{found}"
@@ -62,13 +62,13 @@ fn symmetric_states_are_exact() {
 fn the_number_of_failures_is_no_state_of_a_chain() {
     let [_, _, chain, _] = example();
     let of = |failed: [usize; 2]| {
-        let failed: Disks = failed.into_iter().collect();
+        let failed: DiskSet = failed.into_iter().collect();
         (0..8)
-            .filter(|disk| chain.sharing(*disk).meets(failed))
+            .filter(|disk| chain.sharing(*disk).intersects(failed))
             .count()
     };
     assert_eq!((of([0, 2]), of([0, 4])), (3, 4));
-    let rough = solved(&chain, 30.0, 7.0, Disks::len);
+    let rough = solved(&chain, 30.0, 7.0, DiskSet::len);
     let exact = chain.mean_time_to_data_loss(30.0, 7.0);
     assert!((rough / exact - 1.0).abs() > 1e-3, "{rough} {exact}");
 }
@@ -98,10 +98,10 @@ fn short_repairs_lead_to_appendix_a() {
 fn simulated_disks_agree() {
     const MEANS: [f64; 2] = [100.0, 10.0];
     for layout in example() {
-        let places: Vec<Disks> = layout.period().map(|place| place.disks()).collect();
+        let places: Vec<DiskSet> = layout.period().map(|place| place.disks()).collect();
         let lost = |random: &mut Random| {
             let mut next = [0.0; 8].map(|_: f64| random.exponential(1.0 / MEANS[0]));
-            let mut down = Disks::NONE;
+            let mut down = DiskSet::NONE;
             loop {
                 let disk = (0..8).min_by(|a, b| next[*a].total_cmp(&next[*b])).unwrap();
                 let now = next[disk];

@@ -6,9 +6,9 @@ use super::*;
 /// sets of disks that are left, of the data whose copies are nowhere else per disk of the set. No
 /// routing is below it, as these disks have to serve those data; and one reaches it, by the
 /// theorem of maximum flow and minimum cut.
-fn least_greatest_load(layout: &Layout, failed: Disks) -> f64 {
+fn least_greatest_load(layout: &Layout, failed: DiskSet) -> f64 {
     let disks = layout.disks();
-    let bits = |set: Disks| set.iter().fold(0_usize, |bits, disk| bits | 1 << disk);
+    let bits = |set: DiskSet| set.iter().fold(0_usize, |bits, disk| bits | 1 << disk);
     let mut within = vec![0; 1 << disks];
     for place in layout.period() {
         let left = place.disks().iter().filter(|disk| !failed.contains(*disk));
@@ -58,7 +58,7 @@ fn balanced(layout: &Layout, failures: usize) -> (usize, usize) {
 #[test]
 fn a_chain_is_balanced_if_failures_are_equally_far_apart() {
     for disks in 3..=12 {
-        let chain = layout(Kind::Chained, disks);
+        let chain = layout(LayoutKind::Chained, disks);
         for failures in 1..=disks / 2 {
             let expected = match disks % failures {
                 0 => disks / failures,
@@ -68,10 +68,10 @@ fn a_chain_is_balanced_if_failures_are_equally_far_apart() {
         }
     }
     // Three of 12 disks: 4 sets, though 3 is no power of 2; and 4 of 10: none, though 4 is one.
-    let twelve = layout(Kind::Chained, 12);
+    let twelve = layout(LayoutKind::Chained, 12);
     assert_eq!(balanced(&twelve, 3), (4, 112));
     assert!(twelve.is_balanced([0, 4, 8].into_iter().collect()));
-    assert_eq!(balanced(&layout(Kind::Chained, 10), 4), (0, 25));
+    assert_eq!(balanced(&layout(LayoutKind::Chained, 10), 4), (0, 25));
     // The examples of the thesis: disks 0 and 2 leave disk 1 with twice its reads, and four
     // failures of 8 leave all others with as much.
     let [_, _, eight, _] = example();
@@ -89,7 +89,7 @@ fn one_failure_is_balanced_as_table_9_1_says_but_for_interleaved() {
     let is_balanced = example().map(|layout| balanced(&layout, 1) == (8, 8));
     assert_eq!(is_balanced, [false, false, true, true]);
     let [_, interleaved, ..] = example();
-    let loads = interleaved.loads(Disks::NONE.with(0)).unwrap();
+    let loads = interleaved.loads(DiskSet::NONE.with(0)).unwrap();
     let reads: Vec<f64> = loads.iter().flatten().map(|load| load.reads).collect();
     assert!(
         reads[..3]
@@ -98,6 +98,6 @@ fn one_failure_is_balanced_as_table_9_1_says_but_for_interleaved() {
     );
     assert!(reads[3..].iter().all(|reads| (reads - 1.0).abs() < 1e-12));
     // In one cluster of all disks it is, as chained and group rotate are.
-    let one = layout(Kind::Interleaved { cluster: 8 }, 8);
+    let one = layout(LayoutKind::Interleaved { cluster: 8 }, 8);
     assert_eq!(balanced(&one, 1), (8, 8));
 }

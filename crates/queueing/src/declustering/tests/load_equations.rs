@@ -13,7 +13,7 @@ fn assert_near(found: Load, expected: Load) {
     );
 }
 
-fn failed(disks: &[usize]) -> Disks {
+fn failed(disks: &[usize]) -> DiskSet {
     disks.iter().copied().collect()
 }
 
@@ -21,10 +21,10 @@ fn failed(disks: &[usize]) -> Disks {
 #[test]
 fn without_failures_all_loads_are_as_printed() {
     for layout in all(12) {
-        for load in layout.loads(Disks::NONE).unwrap() {
+        for load in layout.loads(DiskSet::NONE).unwrap() {
             assert_near(load.unwrap(), normal());
         }
-        assert!(layout.is_balanced(Disks::NONE));
+        assert!(layout.is_balanced(DiskSet::NONE));
     }
 }
 
@@ -33,8 +33,8 @@ fn without_failures_all_loads_are_as_printed() {
 fn a_failure_in_a_pair_or_cluster_is_as_printed() {
     for layout in all(12) {
         let (cluster, more) = match layout.kind() {
-            Kind::Basic => (2, basic_degraded()),
-            Kind::Interleaved { cluster } => (cluster, interleaved_degraded(cluster)),
+            LayoutKind::Basic => (2, basic_degraded()),
+            LayoutKind::Interleaved { cluster } => (cluster, interleaved_degraded(cluster)),
             _ => continue,
         };
         for down in 0..layout.disks() {
@@ -53,7 +53,7 @@ fn a_failure_in_a_pair_or_cluster_is_as_printed() {
 /// 9.3 and 9.4 for any share α of the reads at primary copies, which cancels.
 #[test]
 fn interleaved_loads_do_not_depend_on_the_share_of_primary_copies() {
-    let layout = layout(Kind::Interleaved { cluster: 4 }, 8);
+    let layout = layout(LayoutKind::Interleaved { cluster: 4 }, 8);
     for alpha in [0.0, 0.3, 1.0] {
         let loads = loads_by(&layout, failed(&[1]), |_| alpha).unwrap();
         assert_near(loads[2].unwrap(), interleaved_degraded(4));
@@ -65,7 +65,7 @@ fn interleaved_loads_do_not_depend_on_the_share_of_primary_copies() {
 #[test]
 fn chains_share_as_printed() {
     for disks in 3..=12 {
-        let chain = layout(Kind::Chained, disks);
+        let chain = layout(LayoutKind::Chained, disks);
         let one = failed(&[0]);
         for disk in 1..disks {
             let parts = served(&chain, disk, one);
@@ -87,10 +87,10 @@ fn chains_share_as_printed() {
 }
 
 /// The shares of the reads of the disk before and of its own that `disk` of a chain serves.
-fn served(chain: &Layout, disk: usize, failed: Disks) -> (f64, f64) {
+fn served(chain: &Layout, disk: usize, failed: DiskSet) -> (f64, f64) {
     let before = (disk + chain.disks() - 1) % chain.disks();
     let share = |primary: usize| {
-        let place = chain.place(primary as u64);
+        let place = chain.copy_disks(primary as u64);
         match (failed.contains(primary), failed.contains(place.secondary)) {
             (true, _) => 0.0,
             (_, true) => 1.0,
@@ -104,7 +104,7 @@ fn served(chain: &Layout, disk: usize, failed: Disks) -> (f64, f64) {
 #[test]
 fn group_rotate_serves_twice_what_is_printed() {
     for cluster in 1..=6 {
-        let layout = layout(Kind::GroupRotate { cluster }, 2 * cluster);
+        let layout = layout(LayoutKind::GroupRotate { cluster }, 2 * cluster);
         for failures in 0..=cluster {
             let down = (0..failures).collect();
             let printed = group_rotate_degraded(cluster, failures);
@@ -133,14 +133,14 @@ fn simulated_requests_agree() {
     for layout in example() {
         // In different clusters, but the same one of group rotate.
         let down = match layout.kind() {
-            Kind::GroupRotate { .. } => failed(&[1, 3]),
+            LayoutKind::GroupRotate { .. } => failed(&[1, 3]),
             _ => failed(&[1, 4]),
         };
         let run = |seed| {
             let mut random = Random::new(seed);
             let mut accesses = [0.0; 8];
             for _ in 0..4_000 {
-                let place = layout.place((random.uniform() * 96_000.0) as u64);
+                let place = layout.copy_disks((random.uniform() * 96_000.0) as u64);
                 let left = |disk: usize| !down.contains(disk);
                 let both = left(place.primary) && left(place.secondary);
                 let is_first = match both {

@@ -29,7 +29,10 @@ fn the_example_of_the_thesis_is_exact() {
 #[test]
 fn equations_9_11_and_9_12_are_exact() {
     for layout in all(12) {
-        let is_right = matches!(layout.kind(), Kind::Basic | Kind::Interleaved { .. });
+        let is_right = matches!(
+            layout.kind(),
+            LayoutKind::Basic | LayoutKind::Interleaved { .. }
+        );
         for failures in (0..=layout.disks()).filter(|_| is_right) {
             let (_, printed) = survival(&layout, failures).unwrap();
             let exact = layout.survival(failures);
@@ -56,7 +59,7 @@ fn interleaved_survives_less_than_basic() {
 fn equations_9_13_to_9_16_are_exact_beyond_the_fewest_disks() {
     let mut wrong = Vec::new();
     for disks in 2..=12 {
-        let chain = layout(Kind::Chained, disks);
+        let chain = layout(LayoutKind::Chained, disks);
         for failures in 1..=4.min(disks) {
             let printed = chained_survival(disks, failures).unwrap();
             let exact = chain.survival(failures);
@@ -74,7 +77,7 @@ fn equations_9_13_to_9_16_are_exact_beyond_the_fewest_disks() {
 #[test]
 fn a_chain_survives_as_often_as_a_ring_has_sets_without_neighbours() {
     for disks in 3..=16_u64 {
-        let counts = layout(Kind::Chained, disks as usize).survived_by_number();
+        let counts = layout(LayoutKind::Chained, disks as usize).survived_by_number();
         for (k, count) in (0..disks).zip(counts) {
             let expected = disks * binomial(disks - k, k) / (disks - k);
             assert_eq!(count, expected, "{disks} {k}");
@@ -86,7 +89,7 @@ fn a_chain_survives_as_often_as_a_ring_has_sets_without_neighbours() {
 #[test]
 fn equation_9_17_is_exact_for_two_clusters_only() {
     for layout in all(12) {
-        let Kind::GroupRotate { cluster } = layout.kind() else {
+        let LayoutKind::GroupRotate { cluster } = layout.kind() else {
             continue;
         };
         for failures in 1..=cluster {
@@ -98,7 +101,7 @@ fn equation_9_17_is_exact_for_two_clusters_only() {
             assert!(printed < exact + EXACT);
         }
     }
-    let counts = layout(Kind::GroupRotate { cluster: 2 }, 8).survived_by_number();
+    let counts = layout(LayoutKind::GroupRotate { cluster: 2 }, 8).survived_by_number();
     let printed = group_rotate_survival(8, 2, 2);
     assert_eq!((counts[2], (printed * 28.0).round()), (20, 4.0));
 }
@@ -107,7 +110,7 @@ fn equation_9_17_is_exact_for_two_clusters_only() {
 #[test]
 fn pairs_of_clusters_fail_independently() {
     for layout in all(16) {
-        let Kind::GroupRotate { cluster } = layout.kind() else {
+        let LayoutKind::GroupRotate { cluster } = layout.kind() else {
             continue;
         };
         let mut product = vec![1];
@@ -130,17 +133,17 @@ fn pairs_of_clusters_fail_independently() {
 #[test]
 fn simulated_failures_agree() {
     for kind in [
-        Kind::Basic,
-        Kind::Interleaved { cluster: 3 },
-        Kind::Chained,
-        Kind::GroupRotate { cluster: 3 },
+        LayoutKind::Basic,
+        LayoutKind::Interleaved { cluster: 3 },
+        LayoutKind::Chained,
+        LayoutKind::GroupRotate { cluster: 3 },
     ] {
         let layout = layout(kind, 12);
-        let places: Vec<Disks> = layout.period().map(Place::disks).collect();
+        let places: Vec<DiskSet> = layout.period().map(CopyDisks::disks).collect();
         let run = |seed| {
             let mut random = Random::new(seed);
             let survived = (0..2_000).filter(|_| {
-                let mut failed = Disks::NONE;
+                let mut failed = DiskSet::NONE;
                 for _ in 0..3 {
                     failed = failed.with(fail_another(&mut random, &layout, failed));
                 }
@@ -158,7 +161,7 @@ fn simulated_failures_agree() {
 fn as_many_disks_may_fail_as_table_9_1_says() {
     for layout in all(12) {
         let expected = match layout.kind() {
-            Kind::Interleaved { cluster } => layout.disks() / cluster,
+            LayoutKind::Interleaved { cluster } => layout.disks() / cluster,
             _ => layout.disks() / 2,
         };
         assert_eq!(layout.most_failures(), expected, "{layout:?}");

@@ -1,0 +1,287 @@
+//! Records the blocks that a scan has read, in a thread of its own: their account, an image and a
+//! checkpoint.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileTypeExt;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use diskarm_core::freeblock::BlockSet;
+use diskarm_core::text::InputError;
+use diskarm_core::units::{Lbn, SectorCount};
+use diskarm_results::output_file::{Files, OutputFile};
+use diskarm_scan::Account;
+use diskarm_scan::live::{Brought, Size};
+
+use crate::error::Error;
+
+/// The time between two checkpoints; longer if writing one took more than a twentieth of it.
+const PERIOD: Duration = Duration::from_secs(5);
+
+/// The number of pieces that may be queued before the scan waits.
+const WAITING: usize = 256;
+
+/// The files that a scan writes while it continues.
+#[derive(Debug, Default)]
+pub struct Outputs {
+    checkpoint: Option<OutputFile>,
+    checkpoint_path: String,
+    image: Option<OutputFile>,
+    image_path: String,
+}
+
+/// Progress of a scan.
+pub enum ScanEvent {
+    /// Blocks and their data.
+    Read(Lbn, Brought),
+    /// Blocks without data were read.
+    Passed(Lbn, SectorCount),
+    /// Blocks cannot be read.
+    Failed(Lbn, SectorCount),
+}
+
+/// The thread that records pieces.
+pub struct Recorder {
+    pieces: SyncSender<ScanEvent>,
+    thread: JoinHandle<Result<Account, Error>>,
+}
+
+struct Recording {
+    name: String,
+    account: Account,
+    checkpoint: Option<OutputFile>,
+    image: Option<Image>,
+}
+
+struct Image {
+    file: File,
+    path: String,
+    /// True if it may hold data where nothing was written in this run.
+    is_old: bool,
+}
+
+impl Outputs {
+    pub fn new(
+        files: &mut Files,
+        checkpoint: Option<&str>,
+        image: Option<&str>,
+    ) -> Result<Self, Error> {
+        let mut output =
+            |option, path: Option<&str>| path.map(|path| output(files, option, path)).transpose();
+        Ok(Self {
+            checkpoint: output("--checkpoint", checkpoint)?,
+            checkpoint_path: checkpoint.unwrap_or_default().to_owned(),
+            image: output("--image", image)?,
+            image_path: image.unwrap_or_default().to_owned(),
+        })
+    }
+
+    /// Returns the account to continue from, and whether it is that of a checkpoint.
+    fn account(&self, name: &str, size: Size, sums: bool) -> Result<(Account, bool), Error> {
+        let path = &self.checkpoint_path;
+        let bytes = match self.checkpoint.as_ref().map(|_| fs::read(path)) {
+            Some(Ok(bytes)) => bytes,
+            Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(failed("read", path)(error));
+            }
+            Some(Err(_)) | None => return Ok((Account::new(size, sums), false)),
+        };
+        let unusable = |why: String| {
+            let message = format!("{path}: {why}; name another file to start over");
+            Error::Input(InputError::message(message))
+        };
+        let account = Account::parse(&bytes, name, sums);
+        let account = account.map_err(|why| unusable(why.to_string()))?;
+        if account.size() != size {
+            let (found, expected) = (account.size().sectors.0, size.sectors.0);
+            let why = format!("found a scan of {found} blocks, expected {expected}");
+            return Err(unusable(why));
+        }
+        Ok((account, true))
+    }
+
+    fn image(&self, size: Size, continues: bool) -> Result<Option<Image>, Error> {
+        let Some(file) = &self.image else {
+            return Ok(None);
+        };
+        let (bytes, path) = (size.sectors.0 * size.sector.0, &self.image_path);
+        let file = file.clone().open_in_place()?;
+        let length = file.metadata().map_err(failed("read", path))?.len();
+        if continues && length != bytes {
+            let message = format!(
+                "{path}: found {length} bytes, expected the {bytes} of the image started by the scan of \
+                 {}",
+                self.checkpoint_path
+            );
+            return Err(Error::Input(InputError::message(message)));
+        }
+        if !continues && length > 0 {
+            return Err(Error::Usage(format!(
+                "`--image` needs a new or empty file: {path} would be overwritten (to continue a \
+                 scan, give its --checkpoint too)"
+            )));
+        }
+        if !continues {
+            file.set_len(bytes).map_err(failed("write", path))?;
+        }
+        Ok(Some(Image {
+            file,
+            path: path.clone(),
+            is_old: continues,
+        }))
+    }
+
+    /// Starts to record the scan of `name`; returns the blocks that are left to read.
+    pub fn start(self, name: &str, size: Size, sums: bool) -> Result<(Recorder, BlockSet), Error> {
+        let name = match &self.image {
+            Some(_) => format!("{name} to {}", self.image_path),
+            None => name.to_owned(),
+        };
+        let (account, continues) = self.account(&name, size, sums)?;
+        let left = account.left().clone();
+        let mut recording = Recording {
+            name,
+            image: self.image(size, continues)?,
+            account,
+            checkpoint: self.checkpoint,
+        };
+        if !continues {
+            // From now on the image is not empty.
+            recording.save()?;
+        }
+        let (pieces, taken) = sync_channel(WAITING);
+        let thread = std::thread::spawn(move || recording.run(&taken));
+        Ok((Recorder { pieces, thread }, left))
+    }
+}
+
+/// Returns the output file of a path that is not a device.
+pub fn output(files: &mut Files, option: &'static str, path: &str) -> Result<OutputFile, Error> {
+    if is_block_device(path) {
+        return Err(Error::Usage(format!(
+            "`{option}` needs a file: a scan never writes to a device such as {path}"
+        )));
+    }
+    Ok(files.output(option, path)?)
+}
+
+/// Removes the checkpoint of a complete scan; returns an error if blocks are unreadable.
+pub fn conclude(checkpoint: Option<&str>, account: &Account) -> Result<(), Error> {
+    if let Some(path) = checkpoint
+        && account.left().is_empty()
+    {
+        // A leftover does no harm: it records that the scan has finished.
+        let _ = fs::remove_file(path);
+    }
+    let unreadable: u64 = account.unreadable().map(|(_, sectors)| sectors.0).sum();
+    match unreadable {
+        0 => Ok(()),
+        blocks => Err(Error::Unreadable { blocks }),
+    }
+}
+
+fn is_block_device(path: &str) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device())
+}
+
+fn failed<'a>(doing: &'static str, path: &'a str) -> impl FnOnce(io::Error) -> Error + 'a {
+    move |source| Error::Io {
+        doing,
+        path: path.to_owned(),
+        source,
+    }
+}
+
+impl Recorder {
+    /// Returns the queue for pieces. Sending fails if something could not be written.
+    pub fn pieces(&self) -> SyncSender<ScanEvent> {
+        self.pieces.clone()
+    }
+
+    /// Waits until all pieces are recorded. All other senders must have been dropped.
+    pub fn finish(self) -> Result<Account, Error> {
+        drop(self.pieces);
+        match self.thread.join() {
+            Ok(account) => account,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+impl Recording {
+    fn run(mut self, pieces: &Receiver<ScanEvent>) -> Result<Account, Error> {
+        let mut due = Instant::now() + PERIOD;
+        loop {
+            let left = due.saturating_duration_since(Instant::now());
+            match pieces.recv_timeout(left) {
+                Ok(piece) => self.take(&piece)?,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            let began = Instant::now();
+            if began >= due {
+                self.save()?;
+                due = Instant::now() + PERIOD.max(20 * began.elapsed());
+            }
+        }
+        self.save()?;
+        Ok(self.account)
+    }
+
+    fn take(&mut self, piece: &ScanEvent) -> Result<(), Error> {
+        match piece {
+            ScanEvent::Read(first, data) => {
+                if let Some(image) = &mut self.image {
+                    let sector = self.account.size().sector.0;
+                    let written = image.write(first.0 * sector, data, sector as usize);
+                    written.map_err(failed("write", &image.path))?;
+                }
+                self.account.read(*first, data);
+            }
+            ScanEvent::Passed(first, sectors) => self.account.passed(*first, *sectors),
+            ScanEvent::Failed(first, sectors) => self.account.failed(*first, *sectors),
+        }
+        Ok(())
+    }
+
+    /// Writes the checkpoint, after the blocks that it lists have reached the image.
+    fn save(&mut self) -> Result<(), Error> {
+        if let Some(image) = &self.image {
+            let synced = image.file.sync_data();
+            synced.map_err(failed("write", &image.path))?;
+        }
+        if let Some(checkpoint) = &self.checkpoint {
+            let written = checkpoint.clone().write(&self.account.emit(&self.name));
+            written?;
+        }
+        Ok(())
+    }
+}
+
+impl Image {
+    /// Writes blocks of `sector` bytes, leaving holes for zeroes.
+    fn write(&mut self, offset: u64, data: &[u8], sector: usize) -> io::Result<()> {
+        let is_zero = |block: &[u8]| block.iter().all(|byte| *byte == 0);
+        let blocks: Vec<&[u8]> = data.chunks(sector).collect();
+        let (mut at, mut index) = (offset, 0);
+        for run in blocks.chunk_by(|one, other| is_zero(one) == is_zero(other)) {
+            let run = &data[index..index + run.len() * sector];
+            if !is_zero(run) || self.is_old && !self.reads_zero(at, run.len())? {
+                self.file.seek(SeekFrom::Start(at))?;
+                self.file.write_all(run)?;
+            }
+            at += run.len() as u64;
+            index += run.len();
+        }
+        Ok(())
+    }
+
+    fn reads_zero(&mut self, at: u64, length: usize) -> io::Result<bool> {
+        let mut found = vec![0; length];
+        self.file.seek(SeekFrom::Start(at))?;
+        self.file.read_exact(&mut found)?;
+        Ok(found.iter().all(|byte| *byte == 0))
+    }
+}

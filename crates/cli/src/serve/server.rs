@@ -1,0 +1,448 @@
+//! Options, exports and the main loop of a server, whatever its protocol.
+
+use std::io::{self, Write};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::exit;
+use std::thread;
+
+use diskarm_core::units::Span;
+use diskarm_results::output_file::{Files, PartialFile};
+use diskarm_results::prose;
+use diskarm_serve::store::StoreChoice;
+use diskarm_serve::{
+    Address, CONNECTIONS, Export, ExportFigures, Listener, POLICY, Pace, Protocol, Recorder,
+    Server, Setting, Speed, Stopper, Tapped,
+};
+use diskarm_simulate::{BlockConverter, System};
+use serde::Serialize;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::live::{self, Exports, Live};
+use crate::args::whole;
+use crate::args::{self, Changes};
+use crate::error::Error;
+use crate::output;
+use crate::trace::input::writable_formats;
+
+/// The options of every protocol.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Drive: a name from the catalogue, or a .toml file
+    #[arg(long, value_name = "NAME|FILE", long_help = args::stack_help())]
+    drive: Option<String>,
+
+    #[command(flatten)]
+    changes: Changes,
+
+    /// Scheduling policy of the queue in front of the drive; `diskarm policies` lists them
+    #[arg(long, default_value = POLICY)]
+    policy: String,
+
+    /// Size of the export, in sectors, B, KiB, MiB or GiB [default: that of the file, or of the
+    /// drive]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    size: Option<String>,
+
+    /// Storage of the data: memory, file:PATH or snapshot:PATH
+    #[arg(long, value_name = "STORE", default_value = "memory", value_parser = store)]
+    #[arg(long_help = prose::flowing(STORE))]
+    store: StoreChoice,
+
+    /// Refuse writes
+    #[arg(long)]
+    read_only: bool,
+
+    /// Record requests and response times as a trace
+    #[arg(long, value_name = "FILE")]
+    #[arg(long_help = prose::flowing(RECORD))]
+    record: Option<String>,
+
+    /// Format of recorded traces
+    #[arg(long, value_name = "FORMAT", default_value = "msr", value_parser = writable_formats())]
+    record_format: String,
+
+    /// Serve another drive under a name: 'NAME(drive=..., policy=..., size=..., store=...,
+    /// read-only=yes, record=FILE, max-lateness=TIME)'; may be repeated
+    #[arg(long, value_name = "EXPORT")]
+    export: Vec<String>,
+
+    /// Allow this many connections at once
+    #[arg(long, value_name = "N", default_value_t = CONNECTIONS)]
+    #[arg(allow_negative_numbers = true, value_parser = whole::<usize>(1..=1000))]
+    connections: usize,
+
+    /// Run the drive's time faster or slower: 10 is ten times as fast
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = speed)]
+    #[arg(allow_negative_numbers = true)]
+    speed: Speed,
+
+    /// Answer every request immediately
+    #[arg(long, alias = "no-time")]
+    instant: bool,
+
+    /// Poll the clock while requests are in progress, which occupies a processor; by default only for
+    /// 200 us before each reply
+    #[arg(long)]
+    spin: bool,
+
+    /// Report that the host is too slow if more than one reply in a hundred is later than this, unless
+    /// an export has its own limit
+    #[arg(long, alias = "bound", value_name = "TIME", default_value = "100us")]
+    #[arg(value_parser = time, allow_hyphen_values = true)]
+    max_lateness: Span,
+
+    /// Seed of random faults and errors of the drive
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=u64::MAX))]
+    seed: u64,
+
+    /// Print request counts and lateness on standard error every ten seconds; on a terminal show a
+    /// full screen, if this program was built with `dashboard`
+    #[arg(long)]
+    watch: bool,
+
+    /// Answer GET /metrics at this address with statistics, as OpenMetrics
+    #[arg(long, value_name = "HOST:PORT", value_parser = address)]
+    metrics: Option<Address>,
+
+    /// Accept commands of `diskarm serve ctl` at a Unix socket: power cuts, errors, statistics
+    ///
+    /// For power cuts the server keeps the old data of sectors whose writes can still be lost in
+    /// memory.
+    #[arg(long, value_name = "PATH")]
+    control: Option<PathBuf>,
+
+    /// Print statistics at the end as JSON: one object; names end in their unit
+    #[arg(long)]
+    json: bool,
+}
+
+const STORE: &str = "Storage of the data.
+
+memory: lost when the server ends. Only written blocks take up memory.
+
+file:PATH: a file, which is created if necessary. Data written before a completed flush, or with \
+force unit access, survive however the server ends.
+
+snapshot:PATH: a file that is never written; writes stay in memory.";
+
+const RECORD: &str = "Record requests and response times as a trace.
+
+`diskarm simulate --trace FILE` with the same drive and policy replays it at the recorded times, \
+and gives the response times that were served. The file is complete when the server has ended; it \
+replaces an earlier one, unless it has no requests. \
+Times are those of the drive, from its first request. Traces have successful reads and writes. \
+Other requests are counted at the end: a flush, for example, delays requests, which a replay does \
+not show.";
+
+fn store(text: &str) -> Result<StoreChoice, String> {
+    StoreChoice::parse(text).ok_or_else(|| format!("expected {}", StoreChoice::EXPECTED))
+}
+
+fn address(text: &str) -> Result<Address, &'static str> {
+    Address::parse(text).ok_or("expected HOST:PORT")
+}
+
+fn speed(text: &str) -> Result<Speed, &'static str> {
+    let speed = text.parse().ok().and_then(Speed::new);
+    speed.ok_or("expected a number from 0.001 to 1000")
+}
+
+fn time(text: &str) -> Result<Span, String> {
+    Pace::parse_bound(text).ok_or_else(|| format!("expected {}", Pace::BOUND))
+}
+
+/// The statistics of all exports.
+#[derive(Serialize)]
+struct ServerStatistics {
+    exports: Vec<ExportFigures>,
+}
+
+impl Options {
+    fn pace(&self) -> Pace {
+        Pace {
+            speed: (!self.instant).then_some(self.speed),
+            spins: self.spin,
+            bound: self.max_lateness,
+        }
+    }
+
+    /// Returns the exports, that of `--drive` first.
+    pub fn settings(&self) -> Result<Vec<Setting>, Error> {
+        let changes = self.changes.edits().map_err(Error::Input)?;
+        let first = self.drive.as_ref().map(|drive| Setting {
+            name: String::new(),
+            drive: drive.clone(),
+            changes,
+            policy: self.policy.clone(),
+            size: self.size.clone(),
+            store: self.store.clone(),
+            is_read_only: self.read_only,
+            record: self.record.clone(),
+            bound: None,
+        });
+        let mut settings: Vec<Setting> = first.into_iter().collect();
+        for text in &self.export {
+            let setting = Setting::parse(text, "--export");
+            let setting = setting.map_err(|error| error.in_argument("--export"))?;
+            if settings.iter().any(|other| other.name == setting.name) {
+                return Err(Error::Usage(format!(
+                    "`--export`: two exports are called {:?}; give each its own name",
+                    setting.name
+                )));
+            }
+            settings.push(setting);
+        }
+        Ok(settings)
+    }
+
+    /// Serves the exports that `build` makes of `settings` until a signal arrives; `uri` returns the
+    /// address of each.
+    pub fn serve<P: Protocol<Device: Tapped + 'static>>(
+        &self,
+        protocol: P,
+        settings: &[Setting],
+        build: impl Fn(&Setting, Pace, u64) -> Result<Export<P::Device>, diskarm_simulate::Error>,
+        listen: impl FnOnce() -> Result<Vec<Listener>, Error>,
+        uri: impl Fn(&Listener, &Setting) -> String,
+    ) -> Result<(), Error> {
+        let pace = self.pace();
+        let mut files = inputs(settings)?;
+        let (mut exports, mut recordings) = (Vec::new(), Vec::new());
+        for setting in settings {
+            let export = build(setting, pace, self.seed)?;
+            let (export, recording) =
+                start_recording(setting, export, &self.record_format, &mut files)?;
+            exports.push(export);
+            recordings.push(recording);
+        }
+        let control = self.control.as_deref();
+        let control = control.map(live::control_socket).transpose()?;
+        let sizes = exports.iter().map(|export| export.facts.bytes()).collect();
+        let drives: Vec<String> = exports
+            .iter()
+            .map(|export| export.facts.description.clone())
+            .collect();
+        let what = Exports {
+            settings: settings.to_vec(),
+            sizes,
+            pace,
+        };
+        let listeners = listen()?;
+        let metrics = self
+            .metrics
+            .as_ref()
+            .map(live::metrics_socket)
+            .transpose()?;
+        let mut lines: Vec<String> = settings
+            .iter()
+            .zip(&drives)
+            .flat_map(|(setting, drive)| {
+                let uris = listeners.iter().map(|listener| uri(listener, setting));
+                uris.map(move |uri| format!("serving {drive} at {uri}"))
+            })
+            .collect();
+        if let Some(address) = metrics.as_ref().and_then(|socket| socket.local_addr().ok()) {
+            lines.push(format!("metrics at http://{address}/metrics"));
+        }
+        let signals = Signals::new([SIGTERM, SIGINT]).map_err(failed)?;
+        let max = self.connections;
+        let server = match &control {
+            None => Server::start(protocol, exports, listeners, max),
+            Some(_) => Server::start_controlled(protocol, exports, listeners, max),
+        };
+        let server = server.map_err(failed)?;
+        if let Some(socket) = control {
+            live::start_control(&server, socket, &what).map_err(failed)?;
+        }
+        let stopper = server.stopper().map_err(failed)?;
+        stop_on_signal(signals, stopper, self.watch && live::has_screen());
+        for line in lines {
+            // The server runs even if this cannot be printed.
+            let _ = writeln!(io::stderr(), "{line}");
+        }
+        let served = self.wait(server, &what, metrics).map_err(failed)?;
+        if let Some(path) = &self.control {
+            let _ = std::fs::remove_file(path);
+        }
+        let mut exports = what.figures(&served);
+        let ended = finish_recordings(recordings, &mut exports);
+        if self.json {
+            output::print_json(&ServerStatistics { exports })?;
+        } else {
+            output::print(&exports.iter().map(ExportFigures::text).collect::<String>())?;
+        }
+        ended
+    }
+
+    /// Waits for the end of a server, with its statistics as metrics and on the terminal.
+    fn wait(
+        &self,
+        server: Server,
+        what: &Exports,
+        metrics: Option<TcpListener>,
+    ) -> io::Result<Vec<diskarm_serve::Served>> {
+        let live = Live {
+            exports: what.clone(),
+            watcher: server.watcher(),
+        };
+        if let Some(socket) = metrics {
+            live.clone().serve_metrics(socket)?;
+        }
+        let display = if self.watch {
+            Some(live.show(server.stopper()?)?)
+        } else {
+            None
+        };
+        let served = server.wait();
+        if let Some(display) = display {
+            display.end();
+        }
+        Ok(served)
+    }
+}
+
+/// Makes the first signal stop the server, and the second end the program, which may have a screen.
+fn stop_on_signal(mut signals: Signals, stopper: Stopper, has_screen: bool) {
+    thread::spawn(move || {
+        for (count, signal) in signals.forever().enumerate() {
+            if count > 0 {
+                if has_screen {
+                    live::restore_terminal();
+                }
+                exit(128 + signal);
+            }
+            stopper.stop();
+        }
+    });
+}
+
+/// Returns the sockets that systemd passes and those at `given` addresses, or the one at `standard`
+/// if there are none. If other machines may not connect, `private` says how to allow it.
+pub fn listeners(
+    given: &[Address],
+    standard: &str,
+    private: Option<&'static str>,
+) -> Result<Vec<Listener>, Error> {
+    let mut listeners = Listener::activated().map_err(failed)?;
+    // As they were written, before a port is chosen for one.
+    let written = given.iter().filter(|address| address.is_public());
+    let written = written.map(Address::to_string);
+    let bound = listeners.iter().filter(|listener| listener.is_public());
+    let bound = bound.filter_map(|listener| Some(listener.tcp_address()?.to_string()));
+    if let (Some(expected), Some(public)) = (private, written.chain(bound).next()) {
+        return Err(Error::Usage(format!(
+            "`--listen`: other machines can connect to {public}; {expected}"
+        )));
+    }
+    let standard = Address::parse(standard);
+    let addresses = match (given, listeners.is_empty()) {
+        ([], true) => standard.as_slice(),
+        (given, _) => given,
+    };
+    for address in addresses {
+        let listener = Listener::bind(address);
+        listeners.push(listener.map_err(|source| match source.kind() {
+            io::ErrorKind::AddrInUse => Error::Usage(format!(
+                "`--listen`: another program already listens on {address}"
+            )),
+            _ => Error::Io {
+                doing: "listen",
+                path: address.to_string(),
+                source,
+            },
+        })?);
+    }
+    Ok(listeners)
+}
+
+/// Returns the error of a system call that is not about a file.
+fn failed(source: io::Error) -> Error {
+    Error::Io {
+        doing: "serve",
+        path: "the server".to_owned(),
+        source,
+    }
+}
+
+/// A trace that is being recorded.
+pub struct Recording {
+    part: PartialFile,
+    recorder: Recorder,
+}
+
+/// Starts the recording of an export in `format`, if `setting` has one; returns the export with its
+/// device wrapped. Inputs of the command are among `files`.
+fn start_recording<D: Tapped + 'static>(
+    setting: &Setting,
+    mut export: Export<D>,
+    format: &str,
+    files: &mut Files,
+) -> Result<(Export<D>, Option<Recording>), Error> {
+    let Some(path) = &setting.record else {
+        return Ok((export, None));
+    };
+    let Some(mut timing) = export.timing else {
+        return Err(Error::Usage(
+            "`--record` cannot be combined with `--instant`: without time there are no answers of a \
+             drive"
+                .to_owned(),
+        ));
+    };
+    let model = setting.model()?;
+    let blocks = BlockConverter::new(model.disk(), &model.name)?;
+    let part = files.output("--record", path)?.create()?;
+    let file = part.file().try_clone();
+    let file = file.map_err(|source| part.failed(source))?;
+    let (recorder, tap) = Recorder::start(file, path, format, blocks)?;
+    let again = tap.clone();
+    export.power = export.power.map(|power| power.watched(again));
+    timing.device = timing.device.tapped(tap);
+    export.timing = Some(timing);
+    Ok((export, Some(Recording { part, recorder })))
+}
+
+/// Returns the input files of `settings`.
+fn inputs(settings: &[Setting]) -> Result<Files, Error> {
+    let mut files = Files::default();
+    for setting in settings {
+        let model = System::parse(&setting.drive)?;
+        files = files.reading("--drive", model.drive_name());
+        for other in model.others() {
+            files = files.reading("--drive", &other.name);
+        }
+        if let Some(path) = setting.store.path() {
+            files = files.reading_file("--store", path);
+        }
+    }
+    Ok(files)
+}
+
+/// Completes `recordings` after their devices are gone: files get their names, and the statistics of
+/// each export describe them. A recording without requests does not replace an earlier file.
+fn finish_recordings(
+    recordings: Vec<Option<Recording>>,
+    exports: &mut [ExportFigures],
+) -> Result<(), Error> {
+    let mut ended = Ok(());
+    for (recording, figures) in recordings.into_iter().zip(exports) {
+        let finished = recording.map(|Recording { part, recorder }| {
+            let mut recorded = recorder.finish()?;
+            recorded.add_requests(&figures.counts);
+            if recorded.requests == 0 && part.replaces() {
+                let note = "there was nothing to record: the earlier file is unchanged";
+                recorded.notes.push(note.to_owned());
+            } else {
+                part.finish()?;
+            }
+            Ok(recorded)
+        });
+        match finished.transpose() {
+            Ok(recorded) => figures.recording = recorded,
+            Err(error) => ended = ended.and(Err(error)),
+        }
+    }
+    ended
+}

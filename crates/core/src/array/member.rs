@@ -1,0 +1,335 @@
+//! A member of an array: a device and the commands that wait for it.
+
+use crate::device::{Completion, Device, Part, Refused, Work};
+use crate::queue::CommandQueue;
+use crate::request::{Op, Request};
+use crate::sched::{Fcfs, Pending, Policy, PolicyConfig, Rule};
+use crate::stats::DiskMeter;
+use crate::tower::{self, BoxedDevice, Unknown};
+use crate::units::{Bytes, Instant, SectorCount};
+
+pub struct Member {
+    pub device: BoxedDevice,
+    pub queue: CommandQueue<BoxedDevice>,
+    /// Writes among the commands that wait.
+    pub writes_waiting: usize,
+    /// Commands in the device.
+    pub inside: usize,
+    pub meter: DiskMeter,
+}
+
+impl Member {
+    pub fn new(device: BoxedDevice, policy: Box<dyn Policy<BoxedDevice>>) -> Self {
+        Self {
+            device,
+            queue: CommandQueue::new(policy),
+            writes_waiting: 0,
+            inside: 0,
+            meter: DiskMeter::default(),
+        }
+    }
+
+    /// Builds idle members that all use `policy`.
+    ///
+    /// # Errors
+    /// When the policy needs to know more than a device does.
+    pub fn build(
+        devices: impl IntoIterator<Item = BoxedDevice>,
+        policy: &PolicyConfig,
+    ) -> Result<Vec<Self>, Unknown> {
+        let devices = devices.into_iter();
+        let members = devices.map(|device| {
+            let policy = tower::policy(policy, &device)?;
+            Ok(Self::new(device, policy))
+        });
+        members.collect()
+    }
+
+    /// Returns a member that takes no commands, for the slot of a failed one.
+    fn vacant(failed: &BoxedDevice) -> Self {
+        let vacant = BoxedDevice::opaque(Vacant {
+            sectors: failed.capacity(),
+            sector_size: failed.sector_size(),
+        });
+        let policy = Fcfs.policy(&vacant);
+        Self::new(vacant, policy)
+    }
+
+    /// Returns true if no command waits and the device would take `command` now.
+    pub fn is_free(&self, command: &Request) -> bool {
+        self.queue.is_empty() && self.device.has_room() && self.device.accepts(command)
+    }
+
+    pub fn add(&mut self, pending: Pending) {
+        self.writes_waiting += usize::from(pending.request.op == Op::Write);
+        if pending.request.is_simple_transfer() {
+            self.queue.add(pending, &self.device);
+        } else {
+            self.queue.add_special(pending, &self.device);
+        }
+    }
+
+    /// Removes the command that the device takes next from the queue.
+    pub fn next(&mut self, now: Instant) -> Option<Request> {
+        next_of(&mut self.queue, &self.device, now)
+    }
+
+    /// Removes the command `id` from the queue if it waits there.
+    pub fn take(&mut self, id: u64) -> Option<Pending> {
+        let taken = self.queue.take(id, &self.device)?;
+        self.writes_waiting -= usize::from(taken.request.op == Op::Write);
+        Some(taken)
+    }
+
+    /// Counts a command that the device has taken.
+    pub fn begin(&mut self, now: Instant, command: &Request) {
+        self.inside += 1;
+        if command.op != Op::Flush {
+            self.meter.begin(now, command.op.is_read());
+        }
+    }
+
+    /// Counts a command that the device had not completed when it failed.
+    pub fn drop_command(&mut self, now: Instant, op: Op) {
+        self.inside -= 1;
+        if op != Op::Flush {
+            self.meter.drop(now, op.is_read());
+        }
+    }
+
+    /// Counts a command that has completed.
+    pub fn end(&mut self, done: &Completion) {
+        self.inside -= 1;
+        if done.request.op != Op::Flush {
+            self.meter.end(done.at, done.request.op.is_read());
+        }
+    }
+
+    /// Counts a command that was removed from the queue.
+    pub fn count_taken(&mut self, now: Instant, command: &Request) {
+        self.writes_waiting -= usize::from(command.op == Op::Write);
+        self.count_waiting(now);
+    }
+
+    /// Records the length of the queue from now on.
+    pub fn count_waiting(&mut self, now: Instant) {
+        let waiting = self.queue.len();
+        self.meter.wait(now, waiting, self.writes_waiting);
+    }
+
+    /// Reports its work, or that of its disks if it has several.
+    pub fn parts(&self, now: Instant) -> Vec<Part> {
+        let mut parts = self.device.parts(now);
+        if !parts.iter().any(|part| matches!(part.work, Work::Disk(_))) {
+            parts.push(Part {
+                name: String::new(),
+                work: Work::Disk(self.meter.work(now)),
+            });
+        }
+        parts
+    }
+}
+
+/// Removes the command that `device` takes next from `queue`.
+pub fn next_of(
+    queue: &mut CommandQueue<BoxedDevice>,
+    device: &BoxedDevice,
+    now: Instant,
+) -> Option<Request> {
+    if queue.is_empty() || !device.has_room() {
+        return None;
+    }
+    let pending = queue.next(now, device)?;
+    if !device.accepts(&pending.request) {
+        queue.put_back(pending);
+        return None;
+    }
+    queue.served(&pending.request, device);
+    Some(pending.request)
+}
+
+/// The devices of an array, by number: a spare has the last number and no slot at first.
+pub struct Slots {
+    /// The number of the device in each slot.
+    numbers: Vec<usize>,
+    /// Devices that have left their slot.
+    gone: Vec<(usize, Member)>,
+    spare: Option<Member>,
+}
+
+impl Slots {
+    pub fn new(slots: usize, spare: Option<Member>) -> Self {
+        Self {
+            numbers: (0..slots).collect(),
+            gone: Vec::new(),
+            spare,
+        }
+    }
+
+    /// Returns true if the spare is in `slot`.
+    pub fn has_spare(&self, slot: usize) -> bool {
+        self.numbers[slot] == self.numbers.len()
+    }
+
+    #[cfg(test)]
+    pub fn numbers(&self) -> Vec<usize> {
+        self.numbers.clone()
+    }
+
+    /// Removes a member, none of whose commands count any longer, from its slot. Returns true if
+    /// the spare takes the slot: it does if there is one and `use_spare`.
+    pub fn replace(
+        &mut self,
+        members: &mut [Member],
+        slot: usize,
+        now: Instant,
+        use_spare: bool,
+    ) -> bool {
+        let number = self.numbers[slot];
+        if self.gone.iter().any(|(gone, _)| *gone == number) {
+            return false;
+        }
+        let mut spare = self.spare.take_if(|_| use_spare);
+        let has_spare = spare.is_some();
+        if let Some(spare) = &mut spare {
+            self.numbers[slot] = self.numbers.len();
+            // Its own events until now, such as recalibrations, are past.
+            let done = spare.device.advance(now);
+            assert_eq!(done, None, "a spare has no requests");
+        }
+        let successor = spare.unwrap_or_else(|| Member::vacant(&members[slot].device));
+        let mut gone = std::mem::replace(&mut members[slot], successor);
+        gone.meter.wait(now, 0, 0);
+        self.gone.push((number, gone));
+        has_spare
+    }
+
+    /// Reports the work of all devices, by number. `until` is the end of the report of a device
+    /// that still has its slot.
+    pub fn parts(&self, members: &[Member], until: impl Fn(usize) -> Instant) -> Vec<Part> {
+        let gone = self.gone.iter();
+        let gone = gone.map(|(number, member)| (*number, member, member.meter.last()));
+        let is_gone = |number: &usize| self.gone.iter().any(|(gone, _)| gone == number);
+        let present = self.numbers.iter().copied().zip(members);
+        let present = present.filter(|(number, _)| !is_gone(number));
+        let spare = self.spare.iter().map(|spare| (self.numbers.len(), spare));
+        let present = present.chain(spare);
+        let present = present.map(|(number, member)| (number, member, until(number)));
+        let mut members: Vec<(usize, &Member, Instant)> = gone.chain(present).collect();
+        members.sort_unstable_by_key(|(number, ..)| *number);
+        let parts = members.into_iter();
+        parts
+            .flat_map(|(number, member, until)| Part::within(number, member.parts(until)))
+            .collect()
+    }
+}
+
+/// A device that takes no requests.
+struct Vacant {
+    sectors: SectorCount,
+    sector_size: Bytes,
+}
+
+impl Device for Vacant {
+    fn capacity(&self) -> SectorCount {
+        self.sectors
+    }
+
+    fn sector_size(&self) -> Bytes {
+        self.sector_size
+    }
+
+    fn has_room(&self) -> bool {
+        false
+    }
+
+    fn submit(&mut self, _: Instant, _: Request) -> Result<(), Refused> {
+        Err(Refused::Full)
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        None
+    }
+
+    fn advance(&mut self, _: Instant) -> Option<Completion> {
+        None
+    }
+
+    fn abort(&mut self, _: Instant, _: u64) -> bool {
+        false
+    }
+}
+
+/// The next event of each member, as a tournament: each inner node holds the earlier of the two
+/// events below it, so that a change costs at most one comparison per level.
+pub struct Events {
+    /// The root is node 1, the children of node n are 2n and 2n+1, and the leaves are the second
+    /// half. `None` loses against all.
+    nodes: Vec<Option<(Instant, u32)>>,
+}
+
+impl Events {
+    /// A tournament of `members` without events.
+    pub fn new(members: usize) -> Self {
+        Self {
+            nodes: vec![None; 2 * members.next_power_of_two()],
+        }
+    }
+
+    /// Returns the earliest event and its member; the first member if several have one at the same
+    /// instant.
+    #[inline]
+    pub fn earliest(&self) -> Option<(Instant, usize)> {
+        self.nodes[1].map(|(at, member)| (at, member as usize))
+    }
+
+    /// Records the next event of a member.
+    #[inline]
+    pub fn set(&mut self, member: usize, event: Option<Instant>) {
+        let mut node = self.nodes.len() / 2 + member;
+        let event = event.map(|at| (at, member as u32));
+        if self.nodes[node] == event {
+            return;
+        }
+        self.nodes[node] = event;
+        while node > 1 {
+            node /= 2;
+            let winner = match (self.nodes[2 * node], self.nodes[2 * node + 1]) {
+                (Some(left), Some(right)) => Some(left.min(right)),
+                (left, right) => left.or(right),
+            };
+            if self.nodes[node] == winner {
+                return;
+            }
+            self.nodes[node] = winner;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Span;
+
+    #[test]
+    fn the_tournament_finds_the_event_of_a_scan() {
+        let mut seed = 1_u64;
+        let mut random = |bound: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) % bound
+        };
+        for members in [1, 2, 3, 5, 8, 100] {
+            let mut events = Events::new(members);
+            let mut plain = vec![None; members];
+            for _ in 0..2_000 {
+                let member = random(members as u64) as usize;
+                let at = Instant::START + Span::from_ns(random(50) as i64);
+                plain[member] = (random(4) > 0).then_some(at);
+                events.set(member, plain[member]);
+                let scanned = plain.iter().enumerate();
+                let scanned = scanned.filter_map(|(member, at)| Some(((*at)?, member)));
+                assert_eq!(events.earliest(), scanned.min());
+            }
+        }
+    }
+}

@@ -1,0 +1,505 @@
+//! The parts of a request: the commands that it needs, as plain data, and how far they are.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::{Deref, Range};
+
+use crate::device::{Breakdown, Completion, Outcome, Status};
+use crate::request::{Op, Ordering, Priority, Request};
+use crate::sched::Pending;
+use crate::units::{Instant, Lbn, SectorCount};
+
+/// A command for a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    pub member: usize,
+    pub op: Op,
+    /// The first block on the member.
+    pub start: u64,
+    pub sectors: u64,
+}
+
+/// A few commands; a single one needs no allocation.
+#[derive(Clone, Debug, Default)]
+pub enum Commands {
+    #[default]
+    None,
+    One(Access),
+    Many(Vec<Access>),
+}
+
+impl From<Vec<Access>> for Commands {
+    fn from(commands: Vec<Access>) -> Self {
+        match commands[..] {
+            [] => Self::None,
+            [only] => Self::One(only),
+            _ => Self::Many(commands),
+        }
+    }
+}
+
+impl FromIterator<Access> for Commands {
+    fn from_iter<I: IntoIterator<Item = Access>>(commands: I) -> Self {
+        let mut commands = commands.into_iter();
+        match (commands.next(), commands.next()) {
+            (None, _) => Self::None,
+            (Some(only), None) => Self::One(only),
+            (Some(first), Some(second)) => {
+                Self::Many([first, second].into_iter().chain(commands).collect())
+            }
+        }
+    }
+}
+
+impl Deref for Commands {
+    type Target = [Access];
+
+    fn deref(&self) -> &[Access] {
+        match self {
+            Self::None => &[],
+            Self::One(only) => std::slice::from_ref(only),
+            Self::Many(commands) => commands,
+        }
+    }
+}
+
+impl PartialEq for Commands {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Commands {}
+
+/// What a part of a request needs: commands to begin with, and commands that follow once all of
+/// these have succeeded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The rows that no other part with a claim may use meanwhile; empty for most plans.
+    pub rows: Range<u64>,
+    /// The blocks of the array that the part serves.
+    pub blocks: Range<u64>,
+    pub begin: Commands,
+    pub follow: Commands,
+    /// A command that can be tried instead of the only one of `begin` if that fails.
+    pub other: Option<Access>,
+}
+
+/// A command belongs to a part with at most this many bits of commands, more than a request may
+/// have blocks.
+const COMMANDS_BITS: u32 = 17;
+
+/// Returns the id of the command number `index` of the current step of a part.
+pub const fn child_id(part: u64, index: usize) -> u64 {
+    part << COMMANDS_BITS | index as u64
+}
+
+/// Returns the part and the number of a command.
+pub const fn part_of(child: u64) -> (u64, usize) {
+    let index = child & ((1 << COMMANDS_BITS) - 1);
+    (child >> COMMANDS_BITS, index as usize)
+}
+
+/// The fields that all commands of a rebuild share.
+pub static REBUILD: Request = Request {
+    priority: Priority::Low,
+    ..Request::new(u64::MAX, Op::Write, Lbn(0), SectorCount(0))
+};
+
+/// A request inside the array, with what its placement records about it.
+pub struct Parent<S> {
+    pub request: Request,
+    pub arrived: Instant,
+    /// Counts requests in the order in which they began.
+    pub number: u64,
+    /// All parts so far.
+    pub total: usize,
+    /// Parts that have not ended.
+    pub left: usize,
+    /// A member has taken a command of it.
+    pub has_begun: bool,
+    /// It waits here for other requests or for a step of the rebuild.
+    pub is_held: bool,
+    /// It has completed, although some of its parts have not.
+    pub is_reported: bool,
+    /// The most severe status of its parts.
+    pub status: Status,
+    /// The combined buffer outcome of the parts that have ended.
+    pub outcome: Option<Outcome>,
+    pub state: S,
+}
+
+impl<S: Default> Parent<S> {
+    pub fn new(Pending { request, arrived }: Pending, number: u64) -> Self {
+        Self {
+            request,
+            arrived,
+            number,
+            total: 0,
+            left: 0,
+            has_begun: false,
+            is_held: false,
+            is_reported: false,
+            status: Status::Good,
+            outcome: None,
+            state: S::default(),
+        }
+    }
+}
+
+impl<S> Parent<S> {
+    /// Returns the completion of the request with `part`, if that was the last to end.
+    pub fn end_part(&mut self, part: &Part) -> Option<Completion> {
+        self.left -= 1;
+        self.status = more_severe(self.status, part.status);
+        self.outcome = combined(self.outcome, part.outcome, self.request.op);
+        (self.left == 0).then_some(Completion {
+            request: self.request,
+            arrived: self.arrived,
+            at: part.since,
+            breakdown: part.spent,
+            outcome: self.outcome.unwrap_or(Outcome::Miss),
+            status: self.status,
+        })
+    }
+}
+
+/// A part of a request or of a rebuild: its commands, in one step or two.
+pub struct Part {
+    /// The request; `None` for a step of the rebuild.
+    pub parent: Option<u64>,
+    pub rows: Range<u64>,
+    /// The blocks of the array that it serves.
+    pub blocks: Range<u64>,
+    /// Rows that it waits for.
+    pub blocked: u64,
+    /// The commands of the current step.
+    pub commands: Commands,
+    /// The commands of the next step.
+    follow: Commands,
+    /// Commands of this step that have not ended.
+    left: usize,
+    /// Commands of this step that no member has taken.
+    pub waiting: usize,
+    /// Commands of this step that a member took while others waited; recorded by pairs alone.
+    pub taken_early: BTreeSet<usize>,
+    /// When this step began to wait.
+    pub since: Instant,
+    /// The time spent in the steps and attempts before.
+    pub spent: Breakdown,
+    pub status: Status,
+    pub outcome: Option<Outcome>,
+    /// A command to try instead if the current one fails.
+    pub other: Option<Access>,
+    /// The status of a first attempt that failed.
+    pub failed: Option<Status>,
+    /// A member has promised to give it back.
+    pub is_aborted: bool,
+    /// A member that failed a read of this step, which has to do without it.
+    pub lost: Option<usize>,
+    /// A member that the part does without, because an earlier read of it failed.
+    pub without: Option<usize>,
+}
+
+impl Part {
+    pub fn new(parent: Option<u64>, arrived: Instant, plan: Plan) -> Self {
+        Self {
+            parent,
+            rows: plan.rows,
+            blocks: plan.blocks,
+            blocked: 0,
+            left: plan.begin.len(),
+            waiting: plan.begin.len(),
+            taken_early: BTreeSet::new(),
+            commands: plan.begin,
+            follow: plan.follow,
+            since: arrived,
+            spent: Breakdown::default(),
+            status: Status::Good,
+            outcome: None,
+            other: plan.other,
+            failed: None,
+            is_aborted: false,
+            lost: None,
+            without: None,
+        }
+    }
+
+    /// Returns a part that serves with `plan` what this one could not read from `member`.
+    pub fn without_member(&self, plan: Plan, member: usize) -> Self {
+        Self {
+            spent: self.spent,
+            status: Status::Recovered { retries: 1 },
+            without: Some(member),
+            ..Self::new(self.parent, self.since, plan)
+        }
+    }
+
+    /// The first block that it serves.
+    pub const fn first(&self) -> Lbn {
+        Lbn(self.blocks.start)
+    }
+
+    /// The member of its only command, or of its first.
+    pub fn member(&self) -> usize {
+        self.commands[0].member
+    }
+
+    /// Commands that members have taken and not completed.
+    pub const fn inside(&self) -> usize {
+        self.left - self.waiting
+    }
+
+    /// Returns the range of `request` that this part serves.
+    pub fn served(&self, request: &Request) -> Request {
+        Request {
+            start: self.first(),
+            sectors: SectorCount(self.blocks.end - self.blocks.start),
+            ..*request
+        }
+    }
+
+    /// Replaces its commands, none of which has begun.
+    pub fn set_commands(&mut self, commands: Commands, follow: Commands) {
+        self.left = commands.len();
+        self.waiting = commands.len();
+        self.taken_early.clear();
+        (self.commands, self.follow) = (commands, follow);
+    }
+
+    /// Builds the command number `index` of this step for `request`.
+    pub fn command(&self, id: u64, index: usize, request: &Request) -> Request {
+        member_command(request, child_id(id, index), &self.commands[index])
+    }
+
+    /// Drops the commands of the step that are not wanted, before any of them begins.
+    pub fn retain(&mut self, is_wanted: impl Fn(&Access) -> bool) {
+        if !self.commands.iter().all(&is_wanted) {
+            let wanted = self.commands.iter().copied().filter(is_wanted);
+            self.commands = wanted.collect();
+        }
+        self.left = self.commands.len();
+        self.waiting = self.left;
+    }
+
+    /// Records that a read of `member` failed and returns true if the step can do without it: it
+    /// can do without one member.
+    pub fn lose(&mut self, member: usize) -> bool {
+        *self.lost.get_or_insert(member) == member
+    }
+
+    /// Returns true if all that is left of it is one command.
+    pub fn is_single(&self) -> bool {
+        self.commands.len() == 1 && self.follow.is_empty() && self.blocked == 0
+    }
+
+    /// Translates the status of a command that failed at `block` of the array to an offset in
+    /// `request`, or in the blocks of a rebuild step. A block outside the request counts as the
+    /// first of the part.
+    pub fn translated(
+        &self,
+        status: Status,
+        block: Option<Lbn>,
+        request: Option<&Request>,
+    ) -> Status {
+        if !matches!(status, Status::MediumError { .. }) {
+            return status;
+        }
+        let blocks = request.map_or(self.blocks.clone(), blocks_of);
+        let block = block.filter(|block| blocks.contains(&block.0));
+        let block = block.unwrap_or(self.first());
+        let offset = (block.0 - blocks.start) as u16;
+        Status::MediumError { offset }
+    }
+
+    /// Records that a command has ended, with its status translated. Returns true if it was the
+    /// last of the step.
+    pub fn end_command(&mut self, done: &Completion, status: Status) -> bool {
+        self.left -= 1;
+        self.status = more_severe(self.status, status);
+        self.outcome = combined(self.outcome, Some(done.outcome), done.request.op);
+        if self.left > 0 {
+            return false;
+        }
+        let mut breakdown = done.breakdown;
+        breakdown.queue += done.arrived - self.since;
+        self.spent = self.spent.plus(&breakdown);
+        self.since = done.at;
+        true
+    }
+
+    /// Ends the part without a member: the time that it waited is queueing.
+    pub fn end_unserved(&mut self, status: Status, now: Instant) {
+        self.spent.queue += now - self.since;
+        (self.since, self.status) = (now, status);
+    }
+
+    /// Moves on to the next step, if there is one and this one succeeded.
+    pub fn advance(&mut self) -> bool {
+        if self.follow.is_empty() || !self.status.is_success() {
+            return false;
+        }
+        let follow = std::mem::take(&mut self.follow);
+        self.set_commands(follow, Commands::None);
+        self.outcome = None;
+        true
+    }
+
+    /// Starts the step again with `commands`: what it has done is gone with a member.
+    pub fn restart(&mut self, commands: Commands) {
+        (self.status, self.outcome, self.other) = (Status::Good, None, None);
+        self.set_commands(commands, Commands::None);
+    }
+
+    /// Prepares a second attempt with `commands` after a first that failed.
+    pub fn retry(&mut self, commands: Commands) {
+        self.failed = Some(self.status);
+        self.restart(commands);
+    }
+
+    /// Combines its status with that of a first attempt that failed, if there was one.
+    pub fn combine_attempts(&mut self) {
+        if let Some(first) = self.failed {
+            self.status = after_retry(first, self.status);
+        }
+    }
+}
+
+/// Builds the command `access` for `request`.
+pub fn member_command(request: &Request, id: u64, access: &Access) -> Request {
+    // An ordered request is alone: the array itself keeps the order.
+    let ordering = match request.ordering {
+        Ordering::Ordered => Ordering::default(),
+        ordering => ordering,
+    };
+    Request {
+        id,
+        start: Lbn(access.start),
+        sectors: SectorCount(access.sectors),
+        op: access.op,
+        // What a write has to read may come from a buffer.
+        force_unit_access: request.force_unit_access && access.op == request.op,
+        ordering,
+        ..*request
+    }
+}
+
+/// The parts that wait for each row in use, in order of arrival. A part claims all its rows at
+/// once, so that no two parts wait for each other.
+#[derive(Default)]
+pub struct Rows {
+    waiting: BTreeMap<u64, VecDeque<u64>>,
+}
+
+impl Rows {
+    /// Claims `rows` for a part and returns how many of them are in use.
+    pub fn claim(&mut self, part: u64, rows: Range<u64>) -> u64 {
+        let mut used = 0;
+        for row in rows {
+            match self.waiting.get_mut(&row) {
+                Some(waiting) => {
+                    waiting.push_back(part);
+                    used += 1;
+                }
+                None => {
+                    self.waiting.insert(row, VecDeque::new());
+                }
+            }
+        }
+        used
+    }
+
+    /// Releases `rows`, which a part has claimed, whether or not it still waits for some of them.
+    /// Returns the next owner of each row that it owned and another part waits for.
+    pub fn release(&mut self, part: u64, rows: Range<u64>) -> Vec<u64> {
+        let mut owners = Vec::new();
+        for row in rows {
+            let Some(waiting) = self.waiting.get_mut(&row) else {
+                panic!("row {row} is not in use");
+            };
+            if let Some(position) = waiting.iter().position(|waits| *waits == part) {
+                waiting.remove(position);
+            } else if let Some(next) = waiting.pop_front() {
+                owners.push(next);
+            } else {
+                self.waiting.remove(&row);
+            }
+        }
+        owners
+    }
+}
+
+/// The blocks of a request.
+pub fn blocks_of(request: &Request) -> Range<u64> {
+    request.start.0..request.end().0
+}
+
+/// Returns true if two ranges have a block in common.
+pub const fn overlaps(one: &Range<u64>, other: &Range<u64>) -> bool {
+    one.start < other.end && other.start < one.end
+}
+
+/// Returns the more severe of two statuses.
+pub fn more_severe(one: Status, other: Status) -> Status {
+    let severity = |status: Status| match status {
+        Status::Good => (0, 0),
+        Status::Recovered { retries } => (1, retries),
+        Status::Aborted => (2, 0),
+        Status::NotReady => (3, 0),
+        // The blocks before it were transferred, so the first counts.
+        Status::MediumError { offset } => (4, u16::MAX - offset),
+    };
+    if severity(other) > severity(one) {
+        other
+    } else {
+        one
+    }
+}
+
+/// Returns the status of a read that was tried at two members.
+fn after_retry(first: Status, second: Status) -> Status {
+    match (first, second) {
+        (_, Status::Good) => Status::Recovered { retries: 1 },
+        (_, Status::Recovered { retries }) => Status::Recovered {
+            retries: retries.saturating_add(1),
+        },
+        (Status::MediumError { offset: one }, Status::MediumError { offset: other }) => {
+            // Each member has the blocks before its bad block.
+            let offset = one.max(other);
+            Status::MediumError { offset }
+        }
+        (first, second) => more_severe(first, second),
+    }
+}
+
+/// Combines the buffer outcomes of two parts of a request.
+fn combined(one: Option<Outcome>, other: Option<Outcome>, op: Op) -> Option<Outcome> {
+    match (one, other) {
+        (Some(one), Some(other)) if one != other => Some(match op {
+            Op::Read => Outcome::PartialHit,
+            Op::Write | Op::Flush => Outcome::Miss,
+        }),
+        (one, other) => one.or(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_used_in_order_of_arrival() {
+        let mut rows = Rows::default();
+        assert_eq!(rows.claim(1, 0..3), 0);
+        assert_eq!(rows.claim(2, 2..4), 1);
+        assert_eq!(rows.claim(3, 3..4), 1);
+        assert_eq!(rows.claim(4, 2..3), 1);
+        assert_eq!(rows.claim(5, 9..10), 0);
+        // A part that waits gives up: it owns row 3, which the next part gets.
+        assert_eq!(rows.release(2, 2..4), [3]);
+        assert_eq!(rows.release(1, 0..3), [4]);
+        for (part, claimed) in [(3, 3..4), (4, 2..3), (5, 9..10)] {
+            assert_eq!(rows.release(part, claimed), [0; 0]);
+        }
+        assert!(rows.waiting.is_empty());
+    }
+}

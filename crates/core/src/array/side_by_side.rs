@@ -1,0 +1,133 @@
+//! Independent devices, each of which is addressed by its requests.
+
+use crate::device::{Completion, Device, Part, Refused, check};
+use crate::request::Request;
+use crate::units::{Bytes, Instant, SectorCount};
+
+/// Devices of one size. Each request names its device ([`Request::unit`]), which is created with
+/// its first request.
+///
+/// Each disk serves its requests independently, with its own queue. Every event examines
+/// all disks, so this is meant for tens of disks rather than thousands.
+pub struct SideBySide<D, F> {
+    make: F,
+    max: u16,
+    disks: Vec<D>,
+    /// The instant of the next event in each disk, cached because asking a drive costs more.
+    events: Vec<Option<Instant>>,
+}
+
+impl<D: Device, F: FnMut() -> D + Send> SideBySide<D, F> {
+    /// At most `max` devices, created by `make`; at least one.
+    pub fn new(max: u16, mut make: F) -> Self {
+        let first = make();
+        Self {
+            make,
+            max: max.max(1),
+            events: vec![first.next_event()],
+            disks: vec![first],
+        }
+    }
+
+    /// The earliest event and its disk; the first disk if several have one at the same instant.
+    #[inline]
+    fn earliest(&self) -> Option<(Instant, usize)> {
+        if let [only] = self.events[..] {
+            return only.map(|at| (at, 0));
+        }
+        let events = self.events.iter().enumerate();
+        let events = events.filter_map(|(disk, event)| Some(((*event)?, disk)));
+        events.min()
+    }
+
+    /// Creates the devices up to and including `disk`, as they are at `now`.
+    #[cold]
+    fn grow(&mut self, disk: usize, now: Instant) {
+        while self.disks.len() <= disk {
+            let mut made = (self.make)();
+            assert_eq!(made.capacity(), self.capacity(), "a disk of another size");
+            let done = made.advance(now);
+            assert_eq!(done, None, "a completion of nothing");
+            self.events.push(made.next_event());
+            self.disks.push(made);
+        }
+    }
+
+    /// The disk of a request; `None` if it has not been created yet.
+    fn disk(&self, request: &Request) -> Option<&D> {
+        self.disks.get(usize::from(request.unit))
+    }
+}
+
+impl<D: Device, F: FnMut() -> D + Send> Device for SideBySide<D, F> {
+    /// The length of each disk.
+    fn capacity(&self) -> SectorCount {
+        self.disks[0].capacity()
+    }
+
+    fn sector_size(&self) -> Bytes {
+        self.disks[0].sector_size()
+    }
+
+    fn check(&self, request: &Request) -> Result<(), Refused> {
+        check(request, self.capacity())?;
+        if request.unit >= self.max {
+            return Err(Refused::NoSuchUnit {
+                units: self.max.into(),
+            });
+        }
+        Ok(())
+    }
+
+    fn has_room(&self) -> bool {
+        self.disks.len() < usize::from(self.max) || self.disks.iter().any(D::has_room)
+    }
+
+    fn accepts(&self, request: &Request) -> bool {
+        self.disk(request).is_none_or(|disk| disk.accepts(request))
+    }
+
+    #[inline]
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+        let disk = usize::from(request.unit);
+        if disk >= self.disks.len() {
+            self.check(&request)?;
+            self.grow(disk, now);
+        }
+        let taken = self.disks[disk].submit(now, request);
+        self.events[disk] = self.disks[disk].next_event();
+        taken
+    }
+
+    #[inline]
+    fn next_event(&self) -> Option<Instant> {
+        self.earliest().map(|(at, _)| at)
+    }
+
+    #[inline]
+    fn advance(&mut self, now: Instant) -> Option<Completion> {
+        while let Some((at, disk)) = self.earliest().filter(|(at, _)| *at <= now) {
+            let done = self.disks[disk].advance(at);
+            self.events[disk] = self.disks[disk].next_event();
+            if done.is_some() {
+                return done;
+            }
+        }
+        None
+    }
+
+    fn abort(&mut self, now: Instant, id: u64) -> bool {
+        let Some(disk) = self.disks.iter_mut().position(|disk| disk.abort(now, id)) else {
+            return false;
+        };
+        self.events[disk] = self.disks[disk].next_event();
+        true
+    }
+
+    fn parts(&self, now: Instant) -> Vec<Part> {
+        let disks = self.disks.iter().enumerate();
+        disks
+            .flat_map(|(disk, device)| Part::within(disk, device.parts(now)))
+            .collect()
+    }
+}

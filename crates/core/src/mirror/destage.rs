@@ -1,0 +1,410 @@
+//! Destaging of a mirrored pair: the order of reads and writes, where a non-volatile cache already
+//! holds the data of the writes.
+//!
+//! Whenever a member is free, a scheme chooses what it does next from the state of the pair. The
+//! state corresponds to tables D.1 and D.2 of liu05, whose flowcharts are lost:
+//!
+//! | here | there | |
+//! |---|---|---|
+//! | [`PairState::reads`] | RQ | reads that wait for either member |
+//! | [`SideState::writes`] | WQ1, WQ2 | writes that wait for a member |
+//! | [`SideState::batch`] | BW1, BW2 | writes left in the batch of a member |
+//! | [`SideState::in_batch`] | Sw1, Sw2 | a member is processing a batch |
+//! | [`PairState::turn`] | Turn | the member that processes the next batch (ADU) |
+//!
+//! Sr, the switch for reads of AD-CP, is `RQ >= TR`.
+//!
+//! Beyond the thesis: while a member is missing or being rebuilt, members take no turns
+//! ([`PairState::is_degraded`]); and writes do not wait for a full batch while the cache needs room
+//! or a rebuild waits for them ([`PairState::hurries`]).
+
+use std::collections::VecDeque;
+
+use crate::sched::{Estimate, Fcfs, Knowledge, OatBatch, Outlook, Pending, Policy, Rule, Satf};
+use crate::tower::BoxedDevice;
+use crate::units::Instant;
+
+/// A scheme of destaging.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DestageConfig {
+    /// The rules for batches.
+    pub scheme: DestageScheme,
+    /// TW: the number of writes in a batch, at least one.
+    pub batch: usize,
+    /// The order within a batch.
+    pub order: BatchOrder,
+}
+
+/// The rules for the beginning of batches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DestageScheme {
+    /// Alternating deferred updates (ADU, liu05 section 8.1.1): writes go in batches only, which
+    /// the members process in turn.
+    Alternating,
+    /// Alternating destages with conditional priority (AD-CP, liu05 section 8.1.2): single writes
+    /// too while no read waits, and no batch begins while `reads` or more (TR) wait.
+    Conditional {
+        /// TR, at least one.
+        reads: usize,
+    },
+}
+
+/// The order of the writes of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchOrder {
+    /// By ascending address (CSCAN).
+    Ascending,
+    /// Always the write with the shortest access time (SATF).
+    Nearest,
+    /// By access time from the position of the arm at the beginning of the batch.
+    AccessAtStart,
+    /// The order whose last completes earliest. For batches of up to ten.
+    Optimal,
+}
+
+impl BatchOrder {
+    /// Returns what it must know about the members, and its name.
+    pub(super) fn needed(self) -> (Knowledge, &'static str) {
+        match self {
+            Self::Ascending => (Knowledge::Blocks, "ascending"),
+            Self::Nearest => (Knowledge::Times, "satf"),
+            Self::AccessAtStart => (Knowledge::Times, "access-at-start"),
+            Self::Optimal => (Knowledge::Times, "optimal"),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PairState {
+    /// Reads that wait for either member.
+    pub reads: usize,
+    pub sides: [SideState; 2],
+    /// The member that processes the next batch, if both have one.
+    pub turn: usize,
+    /// Writes must not wait for a full batch: the cache needs room or has to be emptied, or a
+    /// rebuild waits for them.
+    pub hurries: bool,
+    /// A member is missing, or a spare does not have all data yet: no member waits for its turn.
+    pub is_degraded: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SideState {
+    /// Writes that wait, except those of a batch.
+    pub writes: usize,
+    /// Writes of its batch that it has not begun.
+    pub batch: usize,
+    /// It is processing a batch, or serving the last write of one.
+    pub in_batch: bool,
+}
+
+/// The next action of a free member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Choice {
+    Read,
+    /// Serves the oldest write.
+    Write,
+    /// Begins a batch of the oldest writes.
+    BeginBatch,
+    /// Serves the next write of its batch.
+    ContinueBatch,
+    Wait,
+}
+
+impl DestageConfig {
+    /// Chooses what `member`, which is free, does next.
+    pub(super) fn choose(&self, state: &PairState, member: usize) -> Choice {
+        let own = &state.sides[member];
+        if own.batch > 0 {
+            // A batch is not interrupted.
+            return Choice::ContinueBatch;
+        }
+        match self.scheme {
+            DestageScheme::Alternating => self.alternate(state, member),
+            DestageScheme::Conditional { reads } => self.prefer_reads(state, member, reads),
+        }
+    }
+
+    /// Returns true if enough writes wait for a member to begin a batch.
+    fn has_batch(&self, state: &PairState, member: usize) -> bool {
+        let writes = state.sides[member].writes;
+        writes >= self.batch || (state.hurries && writes > 0)
+    }
+
+    /// Applies ADU:
+    ///
+    /// 1. A member whose turn it is begins a batch once TW writes wait for it. While the other
+    ///    member is in a batch, it does so only if no read waits. If writes must not wait, a member
+    ///    for which none waits loses its turn. In a degraded pair there are no turns.
+    /// 2. Otherwise it serves a read.
+    /// 3. Otherwise it waits: fewer writes than TW are not processed.
+    fn alternate(&self, state: &PairState, member: usize) -> Choice {
+        let passes = state.hurries && state.sides[1 - member].writes == 0;
+        let is_its_turn = state.turn == member || passes || state.is_degraded;
+        let leaves_reads = state.sides[1 - member].in_batch && state.reads > 0;
+        if self.has_batch(state, member) && is_its_turn && !leaves_reads {
+            Choice::BeginBatch
+        } else if state.reads > 0 {
+            Choice::Read
+        } else {
+            Choice::Wait
+        }
+    }
+
+    /// Applies AD-CP:
+    ///
+    /// 1. A member begins a batch once TW writes wait for it, unless the other member is in a
+    ///    batch or TR reads wait. If TW writes wait for both, they take turns, unless the pair is
+    ///    degraded.
+    /// 2. Otherwise it serves a read.
+    /// 3. Otherwise it serves a single write, so that it is never idle while something waits.
+    fn prefer_reads(&self, state: &PairState, member: usize, reads: usize) -> Choice {
+        let other = &state.sides[1 - member];
+        let has_no_rival = state.is_degraded || !self.has_batch(state, 1 - member);
+        let is_its_turn = state.turn == member || has_no_rival;
+        let yields = state.reads >= reads && !state.hurries;
+        if self.has_batch(state, member) && is_its_turn && !other.in_batch && !yields {
+            Choice::BeginBatch
+        } else if state.reads > 0 {
+            Choice::Read
+        } else if state.sides[member].writes > 0 {
+            Choice::Write
+        } else {
+            Choice::Wait
+        }
+    }
+}
+
+/// The writes that wait for a member, in order of arrival, and a batch of them.
+#[derive(Default)]
+pub(super) struct WriteQueue {
+    waiting: VecDeque<Pending>,
+    batch: Option<Batch>,
+}
+
+struct Batch {
+    policy: Box<dyn Policy<BoxedDevice>>,
+    left: usize,
+}
+
+impl WriteQueue {
+    /// The number of writes that wait, those of the batch included.
+    pub fn len(&self) -> usize {
+        let of_batch = self.batch.as_ref().map_or(0, |batch| batch.left);
+        self.waiting.len() + of_batch
+    }
+
+    pub fn is_in_batch(&self) -> bool {
+        self.batch.is_some()
+    }
+
+    pub fn state(&self) -> SideState {
+        SideState {
+            writes: self.waiting.len(),
+            batch: self.batch.as_ref().map_or(0, |batch| batch.left),
+            in_batch: self.is_in_batch(),
+        }
+    }
+
+    pub fn add(&mut self, pending: Pending) {
+        self.waiting.push_back(pending);
+    }
+
+    pub fn take_oldest(&mut self) -> Option<Pending> {
+        self.waiting.pop_front()
+    }
+
+    /// Begins a batch of the `count` oldest writes, or of all if there are fewer.
+    pub fn begin_batch(
+        &mut self,
+        now: Instant,
+        count: usize,
+        order: BatchOrder,
+        device: &BoxedDevice,
+    ) {
+        let count = count.min(self.waiting.len());
+        let mut oldest: Vec<Pending> = self.waiting.drain(..count).collect();
+        let mut policy = match order {
+            BatchOrder::Ascending => {
+                oldest.sort_by_key(|pending| pending.request.start);
+                Fcfs.policy(device)
+            }
+            BatchOrder::AccessAtStart => {
+                let outlook = device.outlook(now);
+                let access = |pending: &Pending| {
+                    outlook.access(&pending.request, &device.locate(&pending.request))
+                };
+                oldest.sort_by_cached_key(access);
+                Fcfs.policy(device)
+            }
+            BatchOrder::Nearest => Satf.policy(device),
+            BatchOrder::Optimal => OatBatch { n: count }.policy(device),
+        };
+        for pending in oldest {
+            policy.add(pending, device);
+        }
+        let left = count;
+        self.batch = Some(Batch { policy, left });
+    }
+
+    /// Removes the next write of the batch.
+    pub fn next_of_batch(&mut self, now: Instant, device: &BoxedDevice) -> Option<Pending> {
+        let batch = self.batch.as_mut()?;
+        let next = batch.policy.next(now, device)?;
+        batch.left -= 1;
+        Some(next)
+    }
+
+    /// Ends the batch if nothing is left of it, now that the member is idle. Returns true if it did.
+    pub fn end_batch(&mut self) -> bool {
+        self.batch.take_if(|batch| batch.left == 0).is_some()
+    }
+
+    /// Removes the write `id` if it waits.
+    pub fn take(&mut self, id: u64) -> Option<Pending> {
+        if let Some(batch) = &mut self.batch
+            && let Some(taken) = batch.policy.take(id)
+        {
+            batch.left -= 1;
+            return Some(taken);
+        }
+        let mut waiting = self.waiting.iter();
+        let index = waiting.position(|write| write.request.id == id)?;
+        self.waiting.remove(index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn side(writes: usize, batch: usize) -> SideState {
+        SideState {
+            writes,
+            batch,
+            in_batch: batch > 0,
+        }
+    }
+
+    fn state(reads: usize, first: SideState, second: SideState) -> PairState {
+        PairState {
+            reads,
+            sides: [first, second],
+            turn: 0,
+            hurries: false,
+            is_degraded: false,
+        }
+    }
+
+    fn destaging(scheme: DestageScheme) -> DestageConfig {
+        DestageConfig {
+            scheme,
+            batch: 4,
+            order: BatchOrder::Nearest,
+        }
+    }
+
+    /// Key points 1 to 3 of section 8.1.1.
+    #[test]
+    fn adu_writes_in_batches_only_and_by_turns() {
+        let adu = destaging(DestageScheme::Alternating);
+        let quiet = side(3, 0);
+        let full = side(4, 0);
+        let busy = side(4, 2);
+        for (state, member, step) in [
+            // Forced idleness: three writes are no batch.
+            (state(0, quiet, quiet), 0, Choice::Wait),
+            (state(1, quiet, quiet), 0, Choice::Read),
+            // A batch goes before reads, at the member whose turn it is.
+            (state(9, full, full), 0, Choice::BeginBatch),
+            (state(9, full, full), 1, Choice::Read),
+            (state(0, quiet, full), 1, Choice::Wait),
+            // It is not interrupted.
+            (state(9, busy, full), 0, Choice::ContinueBatch),
+        ] {
+            assert_eq!(adu.choose(&state, member), step, "{state:?} at {member}");
+        }
+        // One member remains for reads.
+        let second = |reads| PairState {
+            turn: 1,
+            ..state(reads, side(0, 1), full)
+        };
+        assert_eq!(adu.choose(&second(1), 1), Choice::Read);
+        assert_eq!(adu.choose(&second(0), 1), Choice::BeginBatch);
+    }
+
+    /// Table 8.1 and key points 1 to 3 of section 8.1.2.
+    #[test]
+    fn ad_cp_writes_single_blocks_while_no_read_waits() {
+        let ad_cp = destaging(DestageScheme::Conditional { reads: 3 });
+        let quiet = side(1, 0);
+        let full = side(4, 0);
+        let busy = side(4, 2);
+        for (state, member, step) in [
+            (state(0, quiet, quiet), 1, Choice::Write),
+            (state(1, quiet, quiet), 1, Choice::Read),
+            (state(0, side(0, 0), quiet), 0, Choice::Wait),
+            // A batch at one, or in turn at both, while fewer than TR reads wait.
+            (state(2, full, quiet), 0, Choice::BeginBatch),
+            (state(2, quiet, full), 1, Choice::BeginBatch),
+            (state(2, full, full), 0, Choice::BeginBatch),
+            (state(2, full, full), 1, Choice::Read),
+            // TR attained: both members read.
+            (state(3, full, full), 0, Choice::Read),
+            // The other member is in a batch.
+            (state(2, busy, full), 1, Choice::Read),
+            (state(0, busy, full), 1, Choice::Write),
+            (state(9, busy, full), 0, Choice::ContinueBatch),
+        ] {
+            assert_eq!(ad_cp.choose(&state, member), step, "{state:?} at {member}");
+        }
+    }
+
+    /// The remaining member, or the spare, does not wait for the other; all other rules hold.
+    #[test]
+    fn a_degraded_pair_takes_no_turns() {
+        let degraded = |reads, first, second| PairState {
+            is_degraded: true,
+            ..state(reads, first, second)
+        };
+        let (none, full) = (side(0, 0), side(4, 0));
+        let adu = destaging(DestageScheme::Alternating);
+        let ad_cp = destaging(DestageScheme::Conditional { reads: 3 });
+        for (state, steps) in [
+            // The first is missing, and it is its turn.
+            (degraded(2, none, full), [Choice::BeginBatch; 2]),
+            (degraded(3, none, full), [Choice::BeginBatch, Choice::Read]),
+            (degraded(1, full, full), [Choice::BeginBatch; 2]),
+            // One writes, the other reads.
+            (degraded(1, side(0, 2), full), [Choice::Read; 2]),
+            (degraded(0, none, side(3, 0)), [Choice::Wait, Choice::Write]),
+        ] {
+            assert_eq!(
+                [adu.choose(&state, 1), ad_cp.choose(&state, 1)],
+                steps,
+                "{state:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn both_schemes_empty_the_queues_when_they_must_hurry() {
+        for scheme in [
+            DestageScheme::Alternating,
+            DestageScheme::Conditional { reads: 1 },
+        ] {
+            let destaging = destaging(scheme);
+            for turn in [0, 1] {
+                for sides in [[1, 0], [0, 1], [1, 1]] {
+                    let state = PairState {
+                        turn,
+                        hurries: true,
+                        ..state(0, side(sides[0], 0), side(sides[1], 0))
+                    };
+                    let begins = [0, 1].map(|m| destaging.choose(&state, m) != Choice::Wait);
+                    assert!(begins[0] || begins[1], "{state:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The layout of a pair, and pairs on real bytes.
+
+use super::*;
+use crate::array::shadow::{self, Made};
+use crate::device::slow::{Log, Slow};
+use crate::random::{Generator, below};
+
+fn runs(start: u64, sectors: u64) -> Vec<(u64, u64)> {
+    let layout = Layout::new(Some(SectorCount(10)), SectorCount(34));
+    let commands = layout.commands(1, Op::Read, start..start + sectors);
+    let run = |access: &Access| (access.start, access.sectors);
+    commands.iter().map(run).collect()
+}
+
+#[test]
+fn units_are_in_the_opposite_order_and_the_rest_stays() {
+    assert_eq!(runs(0, 10), [(20, 10)]);
+    assert_eq!(runs(3, 2), [(23, 2)]);
+    assert_eq!(runs(8, 14), [(28, 2), (10, 10), (0, 2)]);
+    assert_eq!(runs(29, 3), [(9, 1), (30, 2)]);
+    assert_eq!(runs(30, 4), [(30, 4)]);
+    // A flush.
+    assert_eq!(runs(0, 0), [(0, 0)]);
+}
+
+#[test]
+fn every_block_has_one_position() {
+    for unit in 1..40 {
+        let layout = Layout::new(Some(SectorCount(unit)), SectorCount(34));
+        let mut positions: Vec<u64> = (0..34).map(|block| layout.position(1, block)).collect();
+        let back = positions.iter().map(|start| layout.position(1, *start));
+        assert!(back.eq(0..34), "units of {unit}");
+        positions.sort_unstable();
+        assert_eq!(positions, (0..34).collect::<Vec<u64>>(), "units of {unit}");
+    }
+}
+
+impl shadow::Copies for Pair {
+    fn has(array: &Mirror, member: usize, start: u64) -> bool {
+        let block = Lbn(array.placement.layout.position(member, start));
+        array.serves(member, &Request::new(0, Op::Read, block, SectorCount(1)))
+    }
+
+    fn empty(array: &mut Mirror, now: Instant) {
+        array.hurry(now, true);
+    }
+}
+
+fn random_config(dice: &mut Generator) -> MirrorConfig {
+    let failures = shadow::random_failures_of_copies(2, dice);
+    let rebuilds = !failures.is_empty() && below(dice, 3) > 0;
+    MirrorConfig {
+        // Positions are unknown here.
+        policy: ["fcfs", "sstf", "clook"][below(dice, 3) as usize]
+            .parse()
+            .expect("a policy"),
+        reads: match below(dice, 4) {
+            0 => ReadDispatch::Shared,
+            3 => ReadDispatch::Divided {
+                pivot: Lbn(below(dice, 40)),
+                relaxed: [None, Some(0), Some(2)][below(dice, 3) as usize],
+            },
+            1 => ReadDispatch::Routed(Routing::Uniform),
+            _ => ReadDispatch::Routed(Routing::ShortestQueue),
+        },
+        writes: [WriteCompletion::Both, WriteCompletion::First][below(dice, 2) as usize],
+        transposed: (below(dice, 2) == 0).then(|| SectorCount(1 + below(dice, 5))),
+        destaging: None,
+        rebuild: rebuilds.then(|| RebuildConfig {
+            share_fraction: [0.2, 0.7, 1.0][below(dice, 3) as usize],
+            unit: SectorCount(1 + below(dice, 6)),
+        }),
+        failures,
+        seed: below(dice, 1 << 40),
+    }
+}
+
+fn random_destaging(dice: &mut Generator) -> MirrorConfig {
+    let reads = 1 + below(dice, 3) as usize;
+    let schemes = [
+        DestageScheme::Alternating,
+        DestageScheme::Conditional { reads },
+    ];
+    MirrorConfig {
+        reads: ReadDispatch::Shared,
+        writes: WriteCompletion::Both,
+        destaging: Some(DestageConfig {
+            scheme: schemes[below(dice, 2) as usize],
+            batch: 1 + below(dice, 5) as usize,
+            // Positions are unknown here.
+            order: BatchOrder::Ascending,
+        }),
+        ..random_config(dice)
+    }
+}
+
+fn random_pair(
+    random: impl Fn(&mut Generator) -> MirrorConfig,
+    dice: &mut Generator,
+    log: &Log,
+) -> Made<Pair> {
+    let config = random(dice);
+    let sectors = SectorCount(1 + below(dice, 40));
+    let mut slow = |number| BoxedDevice::opaque(Slow::new(number, sectors, dice, log));
+    let members = [slow(0), slow(1)];
+    let spare = config.rebuild.map(|_| slow(2));
+    let pair = Mirror::with_spare(members, spare, &config);
+    Made {
+        array: pair.expect("block numbers suffice"),
+        members: 2,
+        has_spare: config.rebuild.is_some(),
+        sectors,
+        failures: config.failures,
+    }
+}
+
+/// Covers both layouts, with completion by the later and by the first copy.
+#[test]
+fn reads_return_what_was_written() {
+    let pair = |dice: &mut Generator, log: &Log| random_pair(random_config, dice, log);
+    let met = shadow::check(4_000, pair);
+    assert!(met.checked > 100_000 && met.rebuilt > 1_000, "{met:?}");
+    assert!(met.lost > 300 && met.held > 1_000, "{met:?}");
+}
+
+#[test]
+fn reads_return_what_was_written_while_writes_wait_for_batches() {
+    let pair = |dice: &mut Generator, log: &Log| random_pair(random_destaging, dice, log);
+    let met = shadow::check(3_000, pair);
+    assert!(met.checked > 75_000 && met.rebuilt > 500, "{met:?}");
+    assert!(met.lost > 200 && met.held > 500, "{met:?}");
+}

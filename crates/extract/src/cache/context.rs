@@ -1,0 +1,585 @@
+//! Runs test vectors, keeps the trials, and replays them on models of the drive.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use diskarm_core::drive::Core;
+use diskarm_core::geometry::Layout;
+use diskarm_core::mechanics::Mechanism;
+use diskarm_core::request::{Op, Request};
+use diskarm_core::spec::{Mechanics, Overheads, SeekCurve, Spec};
+use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
+
+use super::vector::{Area, Delay, TestCommand, TestVector};
+use crate::pairs::{Access, Pairs};
+use crate::threshold::span;
+use crate::{Disk, Error, Setup};
+
+/// A test vector avoids the cylinders of this many previous ones.
+const MAX_RECENT: usize = 80;
+/// Long enough to fill a segment by read-ahead and to flush the write cache.
+pub(super) const LONG: Span = Span::from_ns(250_000_000);
+/// Minimum deviation of completion times from those of the model, in nanoseconds.
+const MIN_DEVIATION_NS: f64 = 15_000.0;
+/// Model time of the initial read of a test vector.
+const BEGIN: Instant = Instant::from_ns(1_000_000_000);
+
+/// The observed execution of a test vector.
+#[derive(Clone, Debug)]
+pub(super) struct Trial {
+    /// Block of the initial read.
+    pub first: Lbn,
+    /// Completion of the initial read, corrected for noise.
+    pub began: f64,
+    pub commands: Vec<TimedCommand>,
+}
+
+/// A command with its observed times in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TimedCommand {
+    pub command: TestCommand,
+    pub sent: f64,
+    pub ended: f64,
+}
+
+/// A model of the drive that replays a test vector.
+pub(super) struct Replay {
+    core: Core,
+    /// Offset from model time to the time of the trial.
+    shift: f64,
+    ended: Instant,
+}
+
+impl Replay {
+    /// Starts with the initial read of `first`, which ended at `began`.
+    pub fn new(core: &Core, first: Lbn, began: f64) -> Self {
+        let mut core = core.clone();
+        let mut read = Request::new(0, Op::Read, first, SectorCount(1));
+        read.force_unit_access = true;
+        let ended = core.serve_alone(read, BEGIN).at;
+        Self {
+            shift: began - ended.as_ns() as f64,
+            ended,
+            core,
+        }
+    }
+
+    /// Returns the predicted completion of a command sent at `sent`.
+    pub fn serve(&mut self, command: &TestCommand, sent: f64) -> f64 {
+        let op = match command.access {
+            Access::Read => Op::Read,
+            Access::Write => Op::Write,
+        };
+        let sectors = SectorCount(u64::from(command.sectors));
+        let mut request = Request::new(0, op, command.at, sectors);
+        request.force_unit_access = command.force_unit_access;
+        let arrived = Instant::from_ns((sent - self.shift).max(0.0) as u64);
+        self.ended = self.core.serve_alone(request, arrived.max(self.ended)).at;
+        self.ended.as_ns() as f64 + self.shift
+    }
+}
+
+/// Minimum number of cylinders, so that test vectors need not reuse recent ones.
+const MIN_CYLINDERS: u32 = 64;
+
+/// The drive under test, the trials so far, and the specification that explains them best.
+pub(super) struct Context<'a, 'd> {
+    pub pairs: Pairs<'a, 'd>,
+    /// Known properties of the drive and the current best hypothesis about its buffer.
+    pub believed: Spec,
+    pub trials: Vec<Trial>,
+    /// True if test vectors may write.
+    pub writes: bool,
+    /// True if a write was observed to end before reaching the media.
+    pub absorbs_writes: bool,
+    /// True if the write cache holds several ranges, which no model supports.
+    pub is_deferred: bool,
+    /// Service times of one-block buffer hits, in nanoseconds.
+    hits: Vec<f64>,
+    mechanism: Mechanism,
+    split_model: SplitModel,
+    recent: VecDeque<u32>,
+    /// Runs of blocks that may be in the buffer. The model does not know of them, so that later test
+    /// vectors must avoid them.
+    cached_runs: VecDeque<(u64, u64)>,
+}
+
+impl<'a, 'd> Context<'a, 'd> {
+    pub fn new(
+        disk: &'a mut Disk<'d>,
+        setup: &Setup<'a>,
+        known: &Spec,
+        writes: bool,
+        seed: u64,
+    ) -> Result<Self, Error> {
+        let cylinders = setup.layout.cylinders();
+        if cylinders < MIN_CYLINDERS {
+            return Err(Error::Undecided(format!(
+                "cache: the disk has {cylinders} cylinders; test vectors need {MIN_CYLINDERS}"
+            )));
+        }
+        let layout = Layout::new(&known.geometry)
+            .map_err(|error| Error::Undecided(format!("cache: {error}")))?;
+        let pairs = setup.pairs(disk, seed)?;
+        let margin = span((pairs.clock.tolerance() / 24.0).clamp(10_000.0, 30_000.0));
+        let split_model = SplitModel::new(known, layout, margin);
+        Ok(Self {
+            pairs,
+            mechanism: split_model.mechanism(),
+            split_model,
+            believed: without_mechanism(known),
+            trials: Vec::new(),
+            writes,
+            absorbs_writes: false,
+            is_deferred: false,
+            hits: Vec::new(),
+            recent: VecDeque::new(),
+            cached_runs: VecDeque::new(),
+        })
+    }
+
+    pub fn period(&self) -> f64 {
+        self.pairs.clock.period()
+    }
+
+    /// Standard deviation of completion times from those of the model, in nanoseconds.
+    pub fn deviation(&self) -> f64 {
+        (self.pairs.clock.tolerance() / 6.0).max(MIN_DEVIATION_NS)
+    }
+
+    /// Standard deviation of the completion time of a command from that of the model, in nanoseconds.
+    pub fn command_deviation(&self, sectors: u16) -> f64 {
+        let blocks = f64::from(sectors - 1);
+        let deviation = self.deviation();
+        // The bus rate was estimated from about fifty service times of up to 33 sectors.
+        let rate = (deviation - MIN_DEVIATION_NS) / 100.0;
+        deviation + 5_000.0 * blocks.min(16.0) + rate * blocks
+    }
+
+    /// Returns a model of the drive with this specification.
+    pub fn model(&self, spec: &Spec) -> Core {
+        Core::on(spec, self.mechanism.clone())
+    }
+
+    /// Splits the known times in another way.
+    pub fn set_split(&mut self, split: TimeSplit) {
+        let before = self.split_model.split;
+        self.split_model.split = split;
+        self.mechanism = self.split_model.mechanism();
+        self.believed.overheads = split.overheads(&self.believed.overheads, before);
+    }
+
+    pub fn split(&self) -> TimeSplit {
+        self.split_model.split
+    }
+
+    /// Returns alternative splits.
+    pub fn other_splits(&self) -> Vec<TimeSplit> {
+        self.split_model.others(&self.believed.overheads)
+    }
+
+    /// Returns a random number below `end`.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.pairs.below(end)
+    }
+
+    /// Chooses tracks that no recent test vector used; the last ones of a cylinder if `last`. `zone`
+    /// is 0 for the outer tracks, 1 for the middle, 2 for the inner ones, which hold fewer blocks.
+    pub fn area(&mut self, zone: usize, last: bool) -> Area {
+        let layout = self.pairs.layout;
+        let mut found = None;
+        for tried in 1..1000 {
+            if tried % 50 == 0 {
+                // On a small disk, allow less recent cylinders.
+                self.recent.pop_front();
+            }
+            let blocks = layout.sectors().0;
+            let (from, to) = [(0, 20), (45, 55), (80, 98)][zone];
+            let at = blocks * from / 100 + self.below((blocks * (to - from) / 100).max(1));
+            let cylinder = layout.extent(Lbn(at)).cylinder.0;
+            if self.recent.iter().any(|used| used.abs_diff(cylinder) < 6) {
+                continue;
+            }
+            let Some(area) = Area::on_cylinder(layout, cylinder, last) else {
+                continue;
+            };
+            let is_whole = area.is_whole(layout);
+            found = Some((area, cylinder));
+            if is_whole {
+                break;
+            }
+        }
+        let (area, cylinder) = found.unwrap_or((Area::at_start(layout), 0));
+        self.recent.push_back(cylinder);
+        let max = MAX_RECENT.min(layout.cylinders() as usize / 16);
+        if self.recent.len() > max {
+            self.recent.pop_front();
+        }
+        area
+    }
+
+    /// Returns the service time of a one-block read hit in nanoseconds.
+    fn hit_ns(&self) -> f64 {
+        let o = &self.believed.overheads;
+        let hit = o.read_hit_after_read + self.believed.bus.read_sector + o.read_completion;
+        hit.as_ns() as f64
+    }
+
+    /// Returns true if the buffer has served a read.
+    pub fn has_hits(&self) -> bool {
+        !self.hits.is_empty()
+    }
+
+    /// Estimates the overhead of hits from the observed ones, unless it is known.
+    pub fn learn_hits(&mut self) {
+        let o = &mut self.believed.overheads;
+        if self.hits.is_empty() || o.read_hit_after_read > Span::ZERO {
+            return;
+        }
+        self.hits.sort_by(f64::total_cmp);
+        let service = span(self.hits[self.hits.len() / 2]);
+        let after = self.believed.bus.read_sector + o.read_completion;
+        o.read_hit_after_read = (service - after).or_zero();
+        o.read_hit_after_write = o.read_hit_after_read;
+    }
+
+    /// Runs a test vector if it can avoid the blocks that earlier ones left in the buffer. Returns
+    /// `None` if it cannot, or if its initial read was not served by the media.
+    pub fn run_undisturbed(&mut self, vector: &TestVector) -> Result<Option<Trial>, Error> {
+        match self.avoid_cached(vector) {
+            Some(vector) => self.run(&vector),
+            None => Ok(None),
+        }
+    }
+
+    /// Runs a test vector. Returns `None` if its initial read was not served by the media.
+    pub fn run(&mut self, vector: &TestVector) -> Result<Option<Trial>, Error> {
+        let first = self.pairs.send(Access::Read, vector.first, 1)?;
+        let extent = self.pairs.layout.extent(vector.first);
+        let ended = first.ended.as_ns() as f64;
+        let off = self.pairs.clock.off(ended, &extent);
+        if off.abs() > self.pairs.clock.tolerance() {
+            return Ok(None);
+        }
+        let mut trial = Trial {
+            first: vector.first,
+            began: ended - off,
+            commands: Vec::new(),
+        };
+        self.note_cached(vector.first, 1);
+        for command in &vector.commands {
+            self.note_cached(command.at, command.sectors);
+            self.wait(command);
+            let TestCommand { at, sectors, .. } = *command;
+            let disk = &mut *self.pairs.disk;
+            let times = match (command.access, command.force_unit_access) {
+                (Access::Read, false) => disk.read(at, sectors)?,
+                (Access::Read, true) => disk.read_media(at, sectors)?,
+                (Access::Write, false) => disk.write(at, sectors)?,
+                (Access::Write, true) => disk.write_media(at, sectors)?,
+            };
+            self.pairs.record(command.access, at, sectors, &times);
+            trial.commands.push(TimedCommand {
+                command: *command,
+                sent: times.sent.as_ns() as f64,
+                ended: times.ended.as_ns() as f64,
+            });
+        }
+        Ok(Some(trial))
+    }
+
+    fn wait(&mut self, command: &TestCommand) {
+        match command.delay {
+            Delay::For(rest) => self.pairs.rest(rest),
+            Delay::Opposite(min) => {
+                self.pairs.rest(min);
+                let period = self.period();
+                let extent = self.pairs.layout.extent(command.at);
+                let turns = (extent.start + extent.sector_angle).as_revolutions();
+                let hit = self.pairs.soonest(self.hit_ns());
+                let pass = self.pairs.clock.pass(turns, hit);
+                let early = pass - hit;
+                let rest = if early > period / 2.0 {
+                    early - period / 2.0
+                } else {
+                    early + period / 2.0
+                };
+                self.pairs.rest(span(rest));
+            }
+        }
+    }
+
+    /// Runs a test vector and returns true if its last command, a one-block read with
+    /// [`Delay::Opposite`], was a hit: a read from the media ends when its sector has passed.
+    pub fn is_hit(&mut self, make: &mut dyn FnMut(&mut Self) -> TestVector) -> Result<bool, Error> {
+        for _ in 0..8 {
+            let vector = make(self);
+            let Some(trial) = self.run(&vector)? else {
+                continue;
+            };
+            let last = trial.commands[trial.commands.len() - 1];
+            let extent = self.pairs.layout.extent(last.command.at);
+            let off = self.pairs.clock.off(last.ended, &extent);
+            self.trials.push(trial);
+            let is_hit = off.abs() > self.period() / 4.0;
+            if is_hit {
+                self.hits.push(last.ended - last.sent);
+            }
+            return Ok(is_hit);
+        }
+        Err(Error::Undecided(
+            "cache: reads of random blocks are not served by the media".to_owned(),
+        ))
+    }
+
+    /// Returns the result on which two of up to three test vectors agree.
+    pub fn majority(
+        &mut self,
+        mut make: impl FnMut(&mut Self) -> TestVector,
+    ) -> Result<bool, Error> {
+        let first = self.is_hit(&mut make)?;
+        if self.is_hit(&mut make)? == first {
+            return Ok(first);
+        }
+        self.is_hit(&mut make)
+    }
+
+    /// Searches for the largest_passing number from 1 below `end` whose test vector ends with a hit, given
+    /// that all smaller ones do; 0 if there is none.
+    pub fn largest_passing(
+        &mut self,
+        end: u64,
+        start: u64,
+        mut make: impl FnMut(&mut Self, u64) -> TestVector,
+    ) -> Result<u64, Error> {
+        let (mut hit, mut miss, mut next) = (0, end, start.clamp(1, end - 1));
+        while hit + 1 < miss {
+            if self.majority(|context| make(context, next))? {
+                hit = next;
+            } else {
+                miss = next;
+            }
+            next = if miss == end && 2 * hit < end {
+                (2 * hit).max(hit + 1)
+            } else {
+                hit.midpoint(miss)
+            };
+        }
+        Ok(hit)
+    }
+
+    /// Returns an upper bound of the time to read ahead `blocks`, on tracks like that of `at`.
+    pub fn read_ahead_time(&self, at: Lbn, blocks: u64) -> Span {
+        let turns = blocks as f64 * self.pairs.layout.extent(at).sector_angle.as_revolutions();
+        // Includes half a revolution for each track switch, and to reach the first block.
+        span(self.period() * (1.5 * turns + 1.5))
+    }
+
+    /// Returns a random block in the middle half of the disk.
+    pub fn random_block(&mut self) -> Lbn {
+        let blocks = self.pairs.layout.sectors().0;
+        Lbn(blocks / 4 + self.below(blocks / 2))
+    }
+
+    /// Returns true if some of these blocks may be in the buffer.
+    fn may_be_cached(&self, at: Lbn, sectors: u16) -> bool {
+        let overlaps =
+            |(first, end): &(u64, u64)| *first < at.0 + u64::from(sectors) && at.0 < *end;
+        self.cached_runs.iter().any(overlaps)
+    }
+
+    /// Notes which blocks may be in the buffer after a command.
+    fn note_cached(&mut self, at: Lbn, sectors: u16) {
+        let buffer = &self.believed.buffer;
+        let track = self.pairs.layout.extent(at).sectors.0;
+        let ahead = buffer.read_ahead_max.max(buffer.segment).0;
+        let end = at.0 + u64::from(sectors) + ahead;
+        self.cached_runs
+            .push_back((at.0.saturating_sub(track), end));
+        let max = (2 * buffer.segments as usize + 16).max(64);
+        while self.cached_runs.len() > max {
+            self.cached_runs.pop_front();
+        }
+    }
+
+    /// Replaces blocks of a test vector that may be in the buffer; `None` if that is impossible.
+    fn avoid_cached(&mut self, vector: &TestVector) -> Option<TestVector> {
+        let mut vector = vector.clone();
+        let fixed = vector.commands.iter().filter(|command| !command.is_movable);
+        if fixed
+            .clone()
+            .any(|command| self.may_be_cached(command.at, command.sectors))
+        {
+            return None;
+        }
+        let fixed: Vec<Lbn> = fixed.map(|command| command.at).collect();
+        let before = self.cached_runs.len();
+        for at in fixed {
+            self.note_cached(at, 1);
+        }
+        for command in vector
+            .commands
+            .iter_mut()
+            .filter(|command| command.is_movable)
+        {
+            for _ in 0..50 {
+                if !self.may_be_cached(command.at, 1) {
+                    break;
+                }
+                command.at = self.random_block();
+            }
+            self.note_cached(command.at, 1);
+        }
+        self.cached_runs.truncate(before);
+        Some(vector)
+    }
+}
+
+/// Returns the specification without the parts that a model keeps in its mechanism, as it is copied
+/// often.
+fn without_mechanism(known: &Spec) -> Spec {
+    let mut spec = known.clone();
+    if spec.overheads.extra_write_disconnect.is_some() {
+        // The measured writes after writes were not contiguous.
+        spec.overheads.write_hit_after_write = spec.overheads.write_hit_after_read;
+    }
+    spec.mechanics = Mechanics::default();
+    for zone in &mut spec.geometry.zones {
+        (zone.slips, zone.defects) = (Vec::new(), Vec::new());
+    }
+    spec
+}
+
+/// A way to split measured times between commands and the mechanism.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct TimeSplit {
+    /// True if transfers continue to the next track without losing a revolution, so that a part of
+    /// the head switch is settling.
+    pub continues_unsettled: bool,
+    /// Settling time on a track, as part of seeks instead of commands.
+    pub settle: Span,
+}
+
+impl TimeSplit {
+    /// Converts overheads from the previous split to this one.
+    pub fn overheads(self, overheads: &Overheads, previous: Self) -> Overheads {
+        let mut overheads = overheads.clone();
+        let less = self.settle - previous.settle;
+        for miss in [
+            &mut overheads.read_miss_after_read,
+            &mut overheads.read_miss_after_write,
+            &mut overheads.write_miss_after_read,
+            &mut overheads.write_miss_after_write,
+        ] {
+            *miss -= less;
+        }
+        if let Some(extra) = &mut overheads.extra_write_disconnect {
+            extra.command -= less;
+        }
+        overheads
+    }
+}
+
+/// The mechanism for each split.
+///
+/// Measurements of single requests show only sums ([`crate::timing`]). Two splits of the same sums
+/// differ where a transfer continues on another track, which waits for the head but not for
+/// settling, and where the write cache absorbs a write, whose seek then follows no miss overhead.
+struct SplitModel {
+    /// The known specification with slightly faster movements. Tracks are skewed by the time of a
+    /// movement, and a model that is slower by less than the measurement error would lose a
+    /// revolution at the end of each track.
+    known: Spec,
+    layout: Arc<Layout>,
+    /// Maximum time to continue a transfer on another track.
+    max_switch: Option<Span>,
+    split: TimeSplit,
+}
+
+impl SplitModel {
+    fn new(known: &Spec, layout: Layout, margin: Span) -> Self {
+        let mut known = known.clone();
+        known.mechanics.head_switch = (known.mechanics.head_switch - margin).or_zero();
+        lengthen_seeks(&mut known, -margin);
+        let skew = min_skew(&layout, known.mechanics.period_ns);
+        Self {
+            max_switch: skew.map(|skew| skew - margin),
+            known,
+            layout: Arc::new(layout),
+            split: TimeSplit::default(),
+        }
+    }
+
+    fn mechanism(&self) -> Mechanism {
+        let mut spec = self.known.clone();
+        let settle = self.split.settle;
+        lengthen_seeks(&mut spec, settle);
+        let mechanics = &mut spec.mechanics;
+        mechanics.track_settle += settle;
+        mechanics.cylinder_settle += settle;
+        if let Some(max) = self.max_switch.filter(|_| self.split.continues_unsettled) {
+            let before_write = mechanics.write_settle.max(Span::ZERO);
+            let excess = (mechanics.head_switch - (max - before_write).or_zero()).or_zero();
+            mechanics.head_switch -= excess;
+            mechanics.cylinder_settle += excess;
+        }
+        Mechanism::new(&spec, self.layout.clone(), Angle::ZERO)
+    }
+
+    fn others(&self, overheads: &Overheads) -> Vec<TimeSplit> {
+        let now = self.split;
+        let near = [-50.0, -20.0, -10.0, 10.0, 20.0, 50.0].map(|us| now.settle + Span::from_us(us));
+        let far = (0..16).map(|tenth| Span::from_us(100.0 * f64::from(tenth)));
+        let min = [
+            overheads.read_miss_after_read,
+            overheads.read_miss_after_write,
+            overheads.write_miss_after_read,
+            overheads.write_miss_after_write,
+        ]
+        .into_iter()
+        .min()
+        .unwrap_or(Span::ZERO);
+        let max = now.settle + min;
+        let settles = near.into_iter().chain(far);
+        let settles = settles.filter(|settle| *settle >= Span::ZERO && *settle <= max);
+        let mut other_splits: Vec<TimeSplit> =
+            settles.map(|settle| TimeSplit { settle, ..now }).collect();
+        other_splits.push(TimeSplit {
+            continues_unsettled: !now.continues_unsettled,
+            ..now
+        });
+        other_splits.retain(|split| *split != now);
+        other_splits
+    }
+}
+
+/// Makes all seeks longer by `by`.
+fn lengthen_seeks(spec: &mut Spec, by: Span) {
+    let mechanics = &mut spec.mechanics;
+    for curve in std::iter::once(&mut mechanics.seek).chain(&mut mechanics.write_seek) {
+        if let SeekCurve::Table(points) = curve {
+            for (_, time) in points {
+                *time = (*time + by).or_zero();
+            }
+        }
+    }
+}
+
+/// Returns the shortest time from the end of a track to the start of the next one on the cylinder.
+fn min_skew(layout: &Layout, period_ns: f64) -> Option<Span> {
+    const PLACES: u64 = 32;
+    let blocks = layout.sectors().0;
+    let skew = |place: u64| {
+        let cylinder = layout.extent(Lbn(blocks * place / PLACES)).cylinder.0;
+        let area = Area::on_cylinder(layout, cylinder, false)?;
+        let [track, next] = [0, 1].map(|k| layout.extent(area.tracks[k]));
+        if track.cylinder != next.cylinder || !area.is_whole(layout) {
+            return None;
+        }
+        let turns = next.start.as_revolutions()
+            - track.start.as_revolutions()
+            - track.sector_angle.as_revolutions() * track.sectors.0 as f64;
+        Some(span(turns.rem_euclid(1.0) * period_ns))
+    };
+    (0..PLACES).filter_map(skew).min()
+}

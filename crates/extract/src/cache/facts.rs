@@ -1,0 +1,205 @@
+//! The measured keys of the specification, and their results.
+
+use diskarm_core::spec::{Buffer, Delivered, Key, ReadAhead, Spec, Value, WriteCache};
+use serde::{Deserialize, Serialize};
+
+/// A key of the specification that is measured.
+pub(super) struct BufferKey {
+    pub path: &'static str,
+    pub needs_writes: bool,
+    /// Returns the reason why the key has no effect on a drive with such a buffer, if it has none.
+    pub irrelevant: fn(&Buffer) -> Option<&'static str>,
+    /// The reason given when no test determines the value.
+    pub undetermined_reason: &'static str,
+}
+
+impl BufferKey {
+    pub fn key(&self) -> &'static Key {
+        Key::find(self.path).expect("a key of the table")
+    }
+
+    /// Returns the value in a specification, or 0 if it is not a count.
+    pub fn count(&self, spec: &Spec) -> u64 {
+        match self.key().get(spec) {
+            Some(Value::Count(count)) => count,
+            _ => 0,
+        }
+    }
+
+    /// Returns true if two specifications differ in this key by more than the measurement error.
+    pub fn differs(&self, a: &Spec, b: &Spec) -> bool {
+        match (self.key().get(a), self.key().get(b)) {
+            (Some(Value::Time(a)), Some(Value::Time(b))) => (a - b).as_ms().abs() > 0.025,
+            (Some(Value::Number(a)), Some(Value::Number(b))) => (a - b).abs() > 0.035,
+            (a, b) => a != b,
+        }
+    }
+}
+
+const fn read(path: &'static str, irrelevant: fn(&Buffer) -> Option<&'static str>) -> BufferKey {
+    BufferKey {
+        path,
+        needs_writes: false,
+        irrelevant,
+        undetermined_reason: INDISTINGUISHABLE,
+    }
+}
+
+const fn write(path: &'static str, irrelevant: fn(&Buffer) -> Option<&'static str>) -> BufferKey {
+    BufferKey {
+        path,
+        needs_writes: true,
+        irrelevant,
+        undetermined_reason: INDISTINGUISHABLE,
+    }
+}
+
+const INDISTINGUISHABLE: &str =
+    "no test sequence that was tried distinguishes it from other values";
+
+/// The reason on drives with a deferred write cache, which no model supports.
+pub(super) const DEFERRED: &str = "the drive accepts writes at both ends of the disk in immediate \
+                                   succession, so its write cache is deferred, which test \
+                                   sequences cannot characterize further; the given value is that \
+                                   of the most similar cache, always";
+
+/// The reason for the number of segments on such drives.
+pub(super) const SEGMENTS: &str = "there may be one more for writes alone, which test sequences \
+                                   cannot detect on a drive with a deferred write cache";
+
+pub(super) const DISPUTED: &str = "various test sequences support different values";
+
+/// The reason for keys that matter to writes larger than a segment.
+const HOLDS: &str = "a drive that keeps the bus while its segment is full and one that \
+                     reconnects as soon as there is room give the same results";
+
+fn never(_: &Buffer) -> Option<&'static str> {
+    None
+}
+
+fn uncached(buffer: &Buffer) -> Option<&'static str> {
+    (!buffer.caching).then_some("no request is served from the buffer")
+}
+
+fn no_read_ahead(buffer: &Buffer) -> Option<&'static str> {
+    (buffer.read_ahead == ReadAhead::None).then_some("the drive does not read ahead")
+}
+
+fn dropped(buffer: &Buffer) -> Option<&'static str> {
+    let is_dropped = buffer.delivered == Delivered::Dropped;
+    uncached(buffer).or(is_dropped.then_some("blocks before those delivered never stay"))
+}
+
+fn no_whole_tracks(buffer: &Buffer) -> Option<&'static str> {
+    no_read_ahead(buffer).or(dropped(buffer))
+}
+
+fn no_mark(buffer: &Buffer) -> Option<&'static str> {
+    let none = buffer.read_watermark == 0.0 && buffer.write_watermark == 0.0;
+    none.then_some("the bus begins with the first block in the buffer")
+}
+
+fn no_partial_wait(buffer: &Buffer) -> Option<&'static str> {
+    let at_once = buffer.read_watermark == 0.0 && !buffer.arriving_hits;
+    uncached(buffer).or(at_once.then_some("the bus begins with the first block in the buffer"))
+}
+
+fn no_absorbed_writes(buffer: &Buffer) -> Option<&'static str> {
+    let none = buffer.write_cache == WriteCache::Off;
+    no_read_ahead(buffer).or(none.then_some("no write ends before it is on the media"))
+}
+
+/// The key that is measured by counting.
+pub(super) const FAILURES: &str = "buffer.read_ahead_failures";
+
+pub(super) const KEYS: [BufferKey; 29] = [
+    read("buffer.caching", never),
+    read("buffer.delivered", uncached),
+    read("buffer.read_ahead", uncached),
+    read("buffer.read_ahead_on_run", no_read_ahead),
+    read("buffer.read_ahead_max", no_read_ahead),
+    read("buffer.read_ahead_min", no_read_ahead),
+    read("buffer.segments", uncached),
+    read("buffer.segment", never),
+    read(FAILURES, no_read_ahead),
+    read("buffer.read_ahead_on_hit", no_read_ahead),
+    read("buffer.read_ahead_stops_mid_sector", no_read_ahead),
+    read("buffer.read_before_requested", dropped),
+    read("buffer.read_whole_track", no_whole_tracks),
+    read("buffer.arriving_hits", no_read_ahead),
+    read("buffer.partial_hits_at_once", no_partial_wait),
+    read("buffer.read_on_arrival", never),
+    read("buffer.read_watermark", never),
+    read("buffer.watermark_of", no_mark),
+    read("bus.hold_read", never),
+    read("bus.read_restart", never),
+    write("buffer.hits_on_written", uncached),
+    write("buffer.dedicated_write_segment", uncached),
+    write("buffer.write_invalidates", uncached),
+    write("buffer.write_on_arrival", never),
+    write("buffer.write_cache", uncached),
+    write("buffer.combine_writes", uncached),
+    write("buffer.write_stops_read_ahead", no_absorbed_writes),
+    BufferKey {
+        undetermined_reason: HOLDS,
+        ..write("buffer.write_watermark", never)
+    },
+    BufferKey {
+        undetermined_reason: HOLDS,
+        ..write("bus.hold_write", never)
+    },
+];
+
+/// The result for a key.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Finding {
+    Found {
+        #[serde(with = "crate::serial::value")]
+        value: Value,
+        /// Trials that support the value.
+        agreed: u32,
+        /// Trials that support this or another value.
+        trials: u32,
+    },
+    /// No test determines the value.
+    NotDeterminable {
+        /// A value with which a model behaves like the drive.
+        #[serde(with = "crate::serial::maybe_value")]
+        value: Option<Value>,
+        reason: String,
+    },
+}
+
+/// The path of a key. An alias, because serde would borrow a `&str` field from its input.
+type Path = &'static str;
+
+/// A measured property of the buffer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fact {
+    /// Path of the key.
+    #[serde(with = "crate::serial::path")]
+    pub key: Path,
+    pub finding: Finding,
+}
+
+/// The measured properties of the buffer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    pub facts: Vec<Fact>,
+}
+
+impl Facts {
+    /// Copies the results to a specification.
+    pub fn describe(&self, spec: &mut Spec) {
+        for fact in &self.facts {
+            let value = match &fact.finding {
+                Finding::Found { value, .. } => Some(value),
+                Finding::NotDeterminable { value, .. } => value.as_ref(),
+            };
+            if let (Some(key), Some(value)) = (Key::find(fact.key), value) {
+                key.set(spec, value.clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! Hypotheses about the buffer: the current best specification with some keys changed.
+
+use diskarm_core::spec::{
+    Buffer, Delivered, Key, Kind, ReadAhead, Spec, Value, WatermarkOf, WriteCache,
+};
+use diskarm_core::units::{SectorCount, Span};
+
+use super::facts::{FAILURES, KEYS};
+
+/// A specification that differs from the current best one.
+#[derive(Clone)]
+pub(super) struct Hypothesis {
+    /// Description of the change, which identifies the hypothesis when the best one changes.
+    pub label: String,
+    /// Index of the changed key in [`KEYS`]; `None` if only the split of times changes.
+    pub key: Option<usize>,
+    pub spec: Spec,
+}
+
+/// Returns all hypotheses that change one key, including keys that need writes if `writes`.
+pub(super) fn single_changes(believed: &Spec, writes: bool) -> Vec<Hypothesis> {
+    changes(believed, writes, true)
+}
+
+/// Returns the hypotheses of [`single_changes`] without small steps.
+pub(super) fn coarse_changes(believed: &Spec, writes: bool) -> Vec<Hypothesis> {
+    changes(believed, writes, false)
+}
+
+/// Returns all hypotheses that change one key or a group of related keys.
+pub(super) fn all_changes(believed: &Spec, writes: bool) -> Vec<Hypothesis> {
+    let mut hypotheses = single_changes(believed, writes);
+    hypotheses.extend(pairwise_changes(believed, writes));
+    hypotheses
+}
+
+fn changes(believed: &Spec, writes: bool, small: bool) -> Vec<Hypothesis> {
+    let shifted: Vec<Hypothesis> = media_shifts(believed).collect();
+    let rated: Vec<Hypothesis> = transfer_rates(believed).collect();
+    let mut hypotheses = Vec::new();
+    for (index, buffer_key) in KEYS.iter().enumerate() {
+        let is_irrelevant = (buffer_key.irrelevant)(&believed.buffer).is_some();
+        if buffer_key.path == FAILURES || buffer_key.needs_writes && !writes || is_irrelevant {
+            continue;
+        }
+        let key = buffer_key.key();
+        for value in values(key, believed, small) {
+            let label = format!("{} = {}", key.name(), key.toml(&value));
+            let variants = match key.path {
+                // The blocks that have arrived depend on when they passed under the head.
+                "buffer.arriving_hits" => shifted.as_slice(),
+                // The start of the bus transfer is visible only if the transfer takes time.
+                "buffer.read_on_arrival" | "buffer.read_watermark" => rated.as_slice(),
+                _ => &[],
+            };
+            let bases = variants
+                .iter()
+                .map(|variant| (&variant.spec, variant.label.as_str()));
+            for (base, suffix) in std::iter::once((believed, "")).chain(bases) {
+                let mut spec = base.clone();
+                key.set(&mut spec, value.clone());
+                apply_dependencies(&mut spec, believed);
+                let is_set = key.get(&spec).as_ref() == Some(&value);
+                if is_set && spec.buffer.contradiction().is_none() {
+                    hypotheses.push(Hypothesis {
+                        label: format!("{label}{suffix}"),
+                        key: Some(index),
+                        spec,
+                    });
+                }
+            }
+        }
+    }
+    hypotheses.extend(larger_segments(believed));
+    hypotheses.extend(shifted);
+    hypotheses
+}
+
+/// Returns the hypothesis of larger segments if read-ahead seems to fill one: it may stop earlier.
+fn larger_segments(believed: &Spec) -> Option<Hypothesis> {
+    let buffer = &believed.buffer;
+    let fills = buffer.read_ahead != ReadAhead::None && buffer.read_ahead_max == buffer.segment;
+    if !fills || !buffer.caching {
+        return None;
+    }
+    let mut spec = believed.clone();
+    spec.buffer.segment = SectorCount(2 * buffer.segment.0);
+    Some(Hypothesis {
+        label: format!("segment = {}, read-ahead unchanged", spec.buffer.segment.0),
+        key: KEYS.iter().position(|key| key.path == "buffer.segment"),
+        spec,
+    })
+}
+
+/// Returns hypotheses of an earlier or later media access within commands.
+fn media_shifts(believed: &Spec) -> impl Iterator<Item = Hypothesis> {
+    let both = SHIFTS_US.iter().flat_map(|us| [-us, *us]);
+    both.filter_map(|us| {
+        Some(Hypothesis {
+            label: format!(" with media {us} us earlier"),
+            key: None,
+            spec: shifted(believed, Span::from_us(us))?,
+        })
+    })
+}
+
+/// Shifts of the media access within a command, in microseconds.
+const SHIFTS_US: [f64; 6] = [10.0, 20.0, 50.0, 100.0, 200.0, 400.0];
+
+/// Returns a specification in which the media are accessed earlier by `by`: command overheads are
+/// that much shorter, and completion overheads longer. The difference is visible only in the
+/// progress of read-ahead when a command arrives.
+fn shifted(spec: &Spec, by: Span) -> Option<Spec> {
+    let mut spec = spec.clone();
+    let o = &mut spec.overheads;
+    let shorter = [
+        &mut o.read_hit_after_read,
+        &mut o.read_hit_after_write,
+        &mut o.read_miss_after_read,
+        &mut o.read_miss_after_write,
+        &mut o.write_hit_after_read,
+        &mut o.write_hit_after_write,
+        &mut o.write_miss_after_read,
+        &mut o.write_miss_after_write,
+    ];
+    for time in shorter {
+        *time -= by;
+    }
+    if let Some(extra) = &mut o.extra_write_disconnect {
+        extra.command -= by;
+    }
+    o.read_completion += by;
+    o.write_completion += by;
+    let times = [
+        o.read_hit_after_read,
+        o.read_hit_after_write,
+        o.read_miss_after_read,
+        o.read_miss_after_write,
+        o.write_hit_after_read,
+        o.write_hit_after_write,
+        o.write_miss_after_read,
+        o.write_miss_after_write,
+        o.extra_write_disconnect
+            .map_or(Span::ZERO, |extra| extra.command),
+        o.read_completion,
+        o.write_completion,
+    ];
+    times.iter().all(|time| *time >= Span::ZERO).then_some(spec)
+}
+
+/// Returns hypotheses of the bus transfer time, if it could not be measured.
+fn transfer_rates(believed: &Spec) -> impl Iterator<Item = Hypothesis> {
+    let is_unknown = believed.bus.read_sector == Span::ZERO;
+    let rates = RATES_US.iter().filter(move |_| is_unknown);
+    rates.filter_map(|us| {
+        let rate = Span::from_us(*us);
+        let excess = rate - believed.overheads.read_completion;
+        let mut spec = if excess > Span::ZERO {
+            shifted(believed, excess)?
+        } else {
+            believed.clone()
+        };
+        // So far it was considered a part of the completion overhead.
+        spec.overheads.read_completion -= rate;
+        spec.bus.read_sector = rate;
+        Some(Hypothesis {
+            label: format!(" with {us} us of a block to the host"),
+            key: None,
+            spec,
+        })
+    })
+}
+
+/// Transfer times of a block in microseconds, in steps of about the square root of two.
+const RATES_US: [f64; 12] = [
+    5.0, 7.0, 10.0, 14.0, 20.0, 28.0, 40.0, 56.0, 80.0, 112.0, 160.0, 224.0,
+];
+
+/// Returns other values of a key.
+fn values(key: &Key, spec: &Spec, small: bool) -> Vec<Value> {
+    let now = key.get(spec);
+    let values = match (key.kind, &now) {
+        (Kind::Flag, Some(Value::Flag(flag))) => vec![Value::Flag(!flag)],
+        (Kind::Word(words), _) => words.iter().map(|word| Value::Word(word)).collect(),
+        (Kind::Count { .. } | Kind::Size { .. }, Some(Value::Count(count))) => {
+            let min = match key.kind {
+                Kind::Size { min } | Kind::Count { min, .. } => min,
+                _ => 0,
+            };
+            counts(*count, min, small).map(Value::Count).collect()
+        }
+        (Kind::Size { .. }, None) => [1, 2, 8].map(Value::Count).to_vec(),
+        (Kind::Fraction, Some(Value::Number(now))) => {
+            let steps: &[f64] = if small {
+                &[0.125, 0.0625, 0.03, 0.01]
+            } else {
+                &[]
+            };
+            let both = steps.iter().flat_map(|step| [now - step, now + step]);
+            let within = both.filter(|value| (0.0..=1.0).contains(value));
+            let quarters = [0.0, 0.25, 0.5, 0.75, 1.0].into_iter();
+            quarters.chain(within).map(Value::Number).collect()
+        }
+        (Kind::Time { .. }, Some(Value::Time(now))) => {
+            let steps = [1280.0, 640.0, 320.0, 160.0, 80.0, 40.0, 20.0, 10.0, 5.0];
+            let steps = &steps[..if small { 9 } else { 4 }];
+            let both = steps.iter().flat_map(|us| [-us, *us]);
+            let others = both.map(|us| *now + Span::from_us(us));
+            let others = others.filter(|time| *time >= Span::ZERO);
+            others.chain([Span::ZERO]).map(Value::Time).collect()
+        }
+        _ => Vec::new(),
+    };
+    values
+        .into_iter()
+        .filter(|value| Some(value) != now.as_ref())
+        .collect()
+}
+
+/// Returns other counts, of at least `min`.
+fn counts(now: u64, min: u64, small: bool) -> impl Iterator<Item = u64> {
+    // Steps up to half of the count.
+    let powers = if small { 16 } else { 1 };
+    let steps = (0..powers).map(|power| 1 << power);
+    let steps = steps.take_while(move |step| *step <= (now / 2).max(32));
+    let both = steps.flat_map(move |step| [now.saturating_sub(step), now + step]);
+    let others = both.chain([now / 2, now * 2 + 4]);
+    others.filter(move |other| *other >= min && *other != now)
+}
+
+/// Changes keys that depend on the changed one.
+fn apply_dependencies(spec: &mut Spec, before: &Spec) {
+    let (new, old) = (&mut spec.buffer, &before.buffer);
+    if new.dedicated_write_segment != old.dedicated_write_segment {
+        // The number of read segments stays the same.
+        new.segments = if new.dedicated_write_segment {
+            old.segments + 1
+        } else {
+            (old.segments - 1).max(1)
+        };
+    }
+    if new.segment != old.segment && old.read_ahead_max == old.segment {
+        new.read_ahead_max = new.segment;
+    }
+    if new.read_ahead != old.read_ahead && old.read_ahead == ReadAhead::None {
+        // It was irrelevant before.
+        new.read_ahead_max = new.segment;
+    }
+    if new.read_ahead_max > new.segment && new.segment == old.segment {
+        new.segment = new.read_ahead_max;
+    }
+    repair(new);
+}
+
+/// Resolves contradictions between keys of the buffer.
+fn repair(buffer: &mut Buffer) {
+    buffer.read_ahead_max = buffer.read_ahead_max.min(buffer.segment);
+    buffer.read_ahead_min = buffer.read_ahead_min.min(buffer.read_ahead_max);
+    if !buffer.caching {
+        (buffer.read_ahead, buffer.write_cache) = (ReadAhead::None, WriteCache::Off);
+    }
+    if buffer.read_ahead == ReadAhead::None {
+        buffer.read_ahead_failures = 0.0;
+    }
+    buffer.read_whole_track &= buffer.delivered == Delivered::Kept;
+}
+
+/// Likely watermarks.
+const MARKS: [f64; 6] = [0.0, 0.1, 0.25, 0.5, 0.75, 1.0];
+
+/// Adds the hypothesis of a change of the buffer.
+type Push<'a> = dyn FnMut(&dyn Fn(&mut Buffer)) + 'a;
+
+/// Returns changes of several related keys that have little effect when made one at a time.
+fn pairwise_changes(believed: &Spec, writes: bool) -> Vec<Hypothesis> {
+    let mut hypotheses = Vec::new();
+    let mut push = |change: &dyn Fn(&mut Buffer)| {
+        let mut spec = believed.clone();
+        change(&mut spec.buffer);
+        repair(&mut spec.buffer);
+        if spec.buffer != believed.buffer && spec.buffer.contradiction().is_none() {
+            hypotheses.push(Hypothesis {
+                label: String::new(),
+                key: None,
+                spec,
+            });
+        }
+    };
+    push_read_ahead(believed, &mut push);
+    push_sizes(believed, &mut push);
+    for of in [WatermarkOf::Request, WatermarkOf::Segment] {
+        for mark in MARKS {
+            push(&|buffer| (buffer.watermark_of, buffer.read_watermark) = (of, mark));
+            if writes {
+                push(&|buffer| (buffer.watermark_of, buffer.write_watermark) = (of, mark));
+            }
+        }
+    }
+    if writes {
+        for cache in [WriteCache::Off, WriteCache::Streams, WriteCache::Always] {
+            for combines in [false, true] {
+                push(&|buffer| (buffer.write_cache, buffer.combine_writes) = (cache, combines));
+            }
+        }
+        for more in [-1, 0, 1, 2] {
+            push(&|buffer| {
+                buffer.dedicated_write_segment ^= true;
+                buffer.segments = buffer.segments.saturating_add_signed(more).max(1);
+            });
+        }
+    }
+    hypotheses
+}
+
+/// Changes the read-ahead scheme together with its condition.
+fn push_read_ahead(believed: &Spec, push: &mut Push<'_>) {
+    let schemes = [
+        ReadAhead::TrackEnd,
+        ReadAhead::CylinderEnd,
+        ReadAhead::UntilFull,
+        ReadAhead::OneTrack,
+    ];
+    let none = believed.buffer.read_ahead == ReadAhead::None;
+    for scheme in schemes {
+        for on_run in [false, true] {
+            push(&|buffer| {
+                (buffer.read_ahead, buffer.read_ahead_on_run) = (scheme, on_run);
+                if none {
+                    buffer.read_ahead_max = buffer.segment;
+                }
+            });
+        }
+    }
+}
+
+/// Changes sizes of segments and read-ahead, in ascending order.
+fn push_sizes(believed: &Spec, push: &mut Push<'_>) {
+    let buffer = &believed.buffer;
+    let known = [buffer.segment, buffer.read_ahead_max, buffer.read_ahead_min];
+    let powers = (0..14).flat_map(|power| [1 << power, 3 << power]);
+    let around = known
+        .iter()
+        .flat_map(|size| [size.0.saturating_sub(1), size.0, size.0 + 1]);
+    let mut sizes: Vec<u64> = powers.chain(around).filter(|size| *size > 0).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    for size in sizes.into_iter().map(SectorCount) {
+        push(&|buffer| buffer.read_ahead_min = size.min(buffer.read_ahead_max));
+        push(&|buffer| {
+            buffer.read_ahead_max = size;
+            buffer.segment = buffer.segment.max(size);
+        });
+        push(&|buffer| {
+            buffer.segment = size;
+            buffer.read_ahead_max = buffer.read_ahead_max.min(size);
+        });
+        push(&|buffer| {
+            let is_fixed = buffer.read_ahead_min == buffer.read_ahead_max;
+            (buffer.segment, buffer.read_ahead_max) = (size, size);
+            if is_fixed {
+                buffer.read_ahead_min = size;
+            }
+        });
+        push(&|buffer| {
+            (buffer.segment, buffer.read_ahead_max) = (size, size);
+            buffer.read_ahead_min = size;
+        });
+    }
+}

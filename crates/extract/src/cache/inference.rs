@@ -1,0 +1,645 @@
+//! Infers the properties of the buffer by comparing hypotheses.
+//!
+//! # Hypothesis
+//! The buffer is as in the best specification so far, or differs from it in one or two keys
+//! ([`super::hypotheses`]). If that does not explain the trials, a beam search changes more keys at
+//! a time, or the split of times between commands and mechanism.
+//!
+//! # Test vector
+//! The predictions of the two differ at its end: of many random vectors, replayed on a model of
+//! either, those with the largest differences are selected ([`super::selection`]), for short and
+//! for long host delays, as these are not known beforehand. Finally, random vectors that the best
+//! hypothesis must explain.
+//!
+//! # Decision
+//! All trials are replayed on a model of either hypothesis, with the observed sending times. The one
+//! whose completions are nearer to the observed ones is preferred. A trial that neither explains is
+//! no evidence.
+//!
+//! # Confidence
+//! The number of trials in which one of the two was nearer, and how many of them supported the best
+//! one. Where no vector distinguishes two values, or the best hypothesis from a drive on which a key
+//! has no effect, the key is not determinable.
+//!
+//! # Cost
+//! Two vectors for each hypothesis not yet refuted, about 200 in all.
+
+use std::collections::BTreeMap;
+
+use diskarm_core::drive::Core;
+use diskarm_core::spec::Spec;
+
+use super::context::{Context, Replay, Trial};
+use super::facts::KEYS;
+use super::hypotheses::{self, Hypothesis};
+use super::selection::{Selection, random_vector, select_vectors};
+use super::vector::TestVector;
+use crate::{Effort, Error};
+
+/// Maximum number of rounds.
+const MAX_ROUNDS: usize = 60;
+
+/// Random test vectors of a check.
+const CHECK_VECTORS: usize = 30;
+
+/// Attempts to distinguish two hypotheses whose predictions differ only with some host delays.
+const MAX_ATTEMPTS: usize = 3;
+
+/// Maximum number of checks.
+const MAX_CHECKS: usize = 4;
+
+/// Number of hypotheses in the beam.
+const BEAM_WIDTH: usize = 8;
+
+/// Maximum number of changes.
+const BEAM_DEPTH: usize = 3;
+
+/// Number of failed searches after which no more are made.
+const MAX_FAILURES: usize = 5;
+
+/// Number of unexplained trials that is attributed to chance.
+const CHANCE: usize = 1;
+
+/// Maximum evidence of a trial for or against a hypothesis.
+const MAX_EVIDENCE: f64 = 25.0;
+
+/// A hypothesis whose misfit is worse by this is refuted.
+const REFUTATION: f64 = 4.0 * MAX_EVIDENCE;
+
+/// Tolerated error of model times in nanoseconds.
+const MODEL_ERROR_NS: f64 = 25_000.0;
+
+/// A prediction that is off by this many deviations has failed.
+const FAILURE_DEVIATIONS: f64 = 16.0;
+
+/// The certainty of the value of a key.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Verdict {
+    /// Trials that support the value.
+    pub agreed: u32,
+    /// Trials that support this or another value.
+    pub trials: u32,
+    /// True if no trial distinguishes the value from another one.
+    pub open: bool,
+    /// True if too many trials support a hypothesis with another value for this to be chance: the
+    /// model is incomplete.
+    pub disputed: bool,
+}
+
+impl Verdict {
+    fn is_disputed(&self) -> bool {
+        let against = self.trials - self.agreed;
+        against >= 2 && 10 * against > self.trials
+    }
+}
+
+/// Tests hypotheses until none is better than the best one, and none is left untested.
+pub(super) fn infer(context: &mut Context<'_, '_>, effort: Effort) -> Result<Vec<Verdict>, Error> {
+    let vectors_per_hypothesis = match effort {
+        Effort::Quick => 1,
+        Effort::Normal => 2,
+        Effort::Thorough => 5,
+    };
+    let mut undistinguished = Undistinguished::default();
+    let (mut checked, mut history) = (0, SearchHistory::default());
+    for _ in 0..MAX_ROUNDS {
+        improve(context, &mut history);
+        let mut open = undistinguished.remove_from(open_hypotheses(context));
+        if open.is_empty() && !undistinguished.is_current(context) {
+            // The best hypothesis has changed since these could not be distinguished.
+            undistinguished.reset(context);
+            open = undistinguished.remove_from(open_hypotheses(context));
+        }
+        if open.is_empty() {
+            // Two changes may have an effect that neither has alone.
+            undistinguished.pairs = open_pairs(context, &undistinguished);
+            open = undistinguished.remove_from(undistinguished.pairs.clone());
+        }
+        if !open.is_empty() {
+            let selection = select_vectors(context, &open, vectors_per_hypothesis);
+            undistinguished.note(&selection);
+            for vector in selection.vectors {
+                run_trial(context, &vector)?;
+            }
+        } else if checked < MAX_CHECKS && !explains_random_vectors(context)? {
+            checked += 1;
+        } else {
+            break;
+        }
+    }
+    improve(context, &mut history);
+    simplify(context);
+    Ok(verdicts(context, &undistinguished))
+}
+
+/// Runs a test vector and keeps the trial.
+fn run_trial(context: &mut Context<'_, '_>, vector: &TestVector) -> Result<(), Error> {
+    if let Some(trial) = context.run_undisturbed(vector)? {
+        context.trials.push(trial);
+    }
+    Ok(())
+}
+
+/// Returns true if the best hypothesis explains random test vectors.
+fn explains_random_vectors(context: &mut Context<'_, '_>) -> Result<bool, Error> {
+    let before = context.trials.len();
+    for _ in 0..CHECK_VECTORS {
+        let vector = random_vector(context, &[]);
+        run_trial(context, &vector)?;
+    }
+    let unexplained = Baseline::new(context).unexplained();
+    Ok(!unexplained.iter().any(|trial| *trial >= before))
+}
+
+/// Hypotheses that no test vector distinguishes from the best one.
+#[derive(Default)]
+struct Undistinguished {
+    /// The best specification.
+    believed: Spec,
+    hypotheses: Vec<Hypothesis>,
+    /// Number of attempts to distinguish a hypothesis, by its label.
+    attempts: BTreeMap<String, usize>,
+    /// Open hypotheses with two changes.
+    pairs: Vec<Hypothesis>,
+}
+
+impl Undistinguished {
+    fn is_current(&self, context: &Context<'_, '_>) -> bool {
+        is_same(&self.believed, &context.believed)
+    }
+
+    fn reset(&mut self, context: &Context<'_, '_>) {
+        *self = Self {
+            believed: context.believed.clone(),
+            ..Self::default()
+        };
+    }
+
+    fn note(&mut self, selection: &Selection) {
+        let found = selection.indistinguishable.iter();
+        self.hypotheses.extend(found.cloned());
+        for hypothesis in &selection.uncertain {
+            let attempts = self.attempts.entry(hypothesis.label.clone()).or_default();
+            *attempts += 1;
+            if *attempts == MAX_ATTEMPTS {
+                self.hypotheses.push(hypothesis.clone());
+            }
+        }
+    }
+
+    /// Removes these hypotheses from `open`.
+    fn remove_from(&self, mut open: Vec<Hypothesis>) -> Vec<Hypothesis> {
+        let is_known = |label: &str| self.hypotheses.iter().any(|known| known.label == label);
+        open.retain(|hypothesis| !is_known(&hypothesis.label));
+        open
+    }
+}
+
+/// Returns true if two specifications of the drive have the same buffer and overheads.
+fn is_same(a: &Spec, b: &Spec) -> bool {
+    a.buffer == b.buffer && a.bus == b.bus && a.overheads == b.overheads
+}
+
+/// Returns the hypotheses with one change that are not refuted.
+fn open_hypotheses(context: &Context<'_, '_>) -> Vec<Hypothesis> {
+    let baseline = Baseline::new(context);
+    let mut open = hypotheses::single_changes(&context.believed, context.writes);
+    open.retain(|hypothesis| baseline.is_open(context, &hypothesis.spec, &[]));
+    open
+}
+
+/// Returns the hypotheses with two changes that are not refuted, though each change alone may be.
+fn open_pairs(context: &Context<'_, '_>, undistinguished: &Undistinguished) -> Vec<Hypothesis> {
+    let baseline = Baseline::new(context);
+    if undistinguished.is_current(context) && !undistinguished.pairs.is_empty() {
+        let mut pairs = undistinguished.pairs.clone();
+        pairs.retain(|pair| baseline.is_open(context, &pair.spec, &[]));
+        return pairs;
+    }
+    let near = hypotheses::single_changes(&context.believed, context.writes);
+    let mut pairs: Vec<Hypothesis> = Vec::new();
+    for first in hypotheses::coarse_changes(&context.believed, context.writes) {
+        // Most pairs are refuted by the trials that refute the first change.
+        let mut contradicting = baseline.contradicting(context, &context.model(&first.spec));
+        contradicting.truncate(12);
+        for pair in hypotheses::coarse_changes(&first.spec, context.writes) {
+            if pair.key <= first.key || !baseline.is_open(context, &pair.spec, &contradicting) {
+                continue;
+            }
+            let mut known = near.iter().chain(&pairs);
+            let is_known = known.any(|known| is_same(&known.spec, &pair.spec));
+            if !is_known && !is_same(&pair.spec, &context.believed) {
+                pairs.push(Hypothesis {
+                    label: format!("{}, {}", first.label, pair.label),
+                    ..pair
+                });
+            }
+        }
+    }
+    pairs
+}
+
+/// Searches for the hypothesis that fits the trials best.
+fn improve(context: &mut Context<'_, '_>, history: &mut SearchHistory) {
+    climb(context);
+    while beam_search(context, history) {
+        climb(context);
+    }
+}
+
+/// Adopts the best single change as long as one improves the fit.
+fn climb(context: &mut Context<'_, '_>) {
+    for _ in 0..40 {
+        let baseline = Baseline::new(context);
+        let mut better: Vec<(f64, Hypothesis)> = Vec::new();
+        for other in hypotheses::single_changes(&context.believed, context.writes) {
+            // Hits have been observed.
+            if !other.spec.buffer.caching && context.has_hits() {
+                continue;
+            }
+            let margin = baseline.loss(context, &context.model(&other.spec), 6.0 * MAX_EVIDENCE);
+            if margin < -1.0 {
+                better.push((margin, other));
+            }
+        }
+        match best_of(better) {
+            Some(best) => context.believed = best.spec,
+            None => break,
+        }
+    }
+}
+
+/// Returns the best hypothesis; among equally good values of a key, the middle one, which test
+/// vectors will distinguish from those on both sides.
+fn best_of(mut better: Vec<(f64, Hypothesis)>) -> Option<Hypothesis> {
+    let by_margin = |a: &&(f64, Hypothesis), b: &&(f64, Hypothesis)| a.0.total_cmp(&b.0);
+    let (min, key) = better
+        .iter()
+        .min_by(by_margin)
+        .map(|(margin, hypothesis)| (*margin, hypothesis.key))?;
+    better.retain(|(margin, hypothesis)| hypothesis.key == key && *margin < min + 0.5);
+    if let Some(key) = key {
+        better.sort_by_key(|(_, hypothesis)| KEYS[key].count(&hypothesis.spec));
+    }
+    let middle = better.len() / 2;
+    Some(better.swap_remove(middle).1)
+}
+
+/// Sets each key to its default if no trial contradicts that.
+fn simplify(context: &mut Context<'_, '_>) {
+    let plain = Spec::default();
+    for key in &KEYS {
+        let is_default = |hypothesis: &Hypothesis| {
+            let index = hypothesis.key;
+            let is_changed = index.is_some_and(|index| KEYS[index].path == key.path);
+            is_changed && key.key().get(&hypothesis.spec) == key.key().get(&plain)
+        };
+        let mut defaults = hypotheses::single_changes(&context.believed, context.writes);
+        defaults.retain(is_default);
+        let baseline = Baseline::new(context);
+        let margin = |hypothesis: &Hypothesis| {
+            baseline.loss(
+                context,
+                &context.model(&hypothesis.spec),
+                6.0 * MAX_EVIDENCE,
+            )
+        };
+        let best = defaults
+            .into_iter()
+            .min_by(|a, b| margin(a).total_cmp(&margin(b)));
+        if let Some(best) = best.filter(|best| margin(best) < 1.0) {
+            context.believed = best.spec;
+        }
+    }
+}
+
+fn verdicts(context: &Context<'_, '_>, undistinguished: &Undistinguished) -> Vec<Verdict> {
+    let baseline = Baseline::new(context);
+    let mut verdicts = vec![None::<Verdict>; KEYS.len()];
+    let mut disputes = Vec::new();
+    for Hypothesis { key, spec, .. } in
+        hypotheses::single_changes(&context.believed, context.writes)
+    {
+        if key.is_some_and(|key| !KEYS[key].differs(&spec, &context.believed)) {
+            continue;
+        }
+        let mut found = Verdict::default();
+        for margin in baseline.margins(context, &context.model(&spec)) {
+            if margin.abs() > MAX_EVIDENCE / 2.0 {
+                found.trials += 1;
+                found.agreed += u32::from(margin > 0.0);
+            }
+        }
+        let Some(key) = key else {
+            continue;
+        };
+        // The certainty of a value is that against its nearest competitor.
+        let is_worse = |worst: &Verdict| found.agreed < worst.agreed;
+        if verdicts[key].as_ref().is_none_or(is_worse) {
+            verdicts[key] = Some(found);
+        }
+        if found.is_disputed() {
+            disputes.push(spec);
+        }
+    }
+    let mut verdicts: Vec<Verdict> = verdicts
+        .into_iter()
+        .map(Option::unwrap_or_default)
+        .collect();
+    let mut open = open_hypotheses(context);
+    open.extend(open_pairs(context, undistinguished));
+    for (key, verdict) in KEYS.iter().zip(&mut verdicts) {
+        let is_other = |hypothesis: &Hypothesis| {
+            let is_irrelevant = (key.irrelevant)(&hypothesis.spec.buffer).is_some();
+            is_irrelevant || key.differs(&hypothesis.spec, &context.believed)
+        };
+        verdict.open = verdict.trials == 0 || open.iter().any(is_other);
+        let differs = |other: &Spec| key.differs(other, &context.believed);
+        verdict.disputed = disputes.iter().any(differs);
+    }
+    verdicts
+}
+
+/// Number of trials by which hypotheses are compared: unexplained and explained ones.
+const SAMPLE_SIZES: [usize; 2] = [16, 24];
+
+/// Earlier searches.
+#[derive(Default)]
+struct SearchHistory {
+    /// Number of unexplained trials at the last search.
+    unexplained: usize,
+    failed: usize,
+}
+
+/// Searches for a better hypothesis with several changes. Returns false if none was found.
+fn beam_search(context: &mut Context<'_, '_>, history: &mut SearchHistory) -> bool {
+    let baseline = Baseline::new(context);
+    let unexplained = baseline.unexplained();
+    if unexplained.len() <= CHANCE + history.unexplained + history.unexplained / 8
+        || history.failed >= MAX_FAILURES
+    {
+        return false;
+    }
+    history.unexplained = unexplained.len();
+    if improve_split(context, &baseline) {
+        history.unexplained = 0;
+        return true;
+    }
+    let sample = Sample::new(context, &baseline, unexplained);
+    let mut beam = vec![(0.0, context.believed.clone())];
+    for _ in 0..BEAM_DEPTH {
+        let mut next: Vec<(f64, Spec)> = Vec::new();
+        for (_, from) in &beam {
+            for other in hypotheses::all_changes(from, context.writes) {
+                if !other.spec.buffer.caching && context.has_hits() {
+                    continue;
+                }
+                let max = match next.len() {
+                    BEAM_WIDTH => next[BEAM_WIDTH - 1].0,
+                    _ => f64::INFINITY,
+                };
+                let Some(score) = sample.score(context, &baseline, &other.spec, max) else {
+                    continue;
+                };
+                if next.iter().any(|(_, known)| is_same(known, &other.spec)) {
+                    continue;
+                }
+                let at = next.partition_point(|(known, _)| *known <= score);
+                next.insert(at, (score, other.spec));
+                next.truncate(BEAM_WIDTH);
+            }
+        }
+        let loss = |spec: &Spec| baseline.loss(context, &context.model(spec), 0.0);
+        let losses = next.iter().map(|(_, spec)| (loss(spec), spec));
+        let best = losses.min_by(|a, b| a.0.total_cmp(&b.0));
+        if let Some((loss, spec)) = best
+            && loss < -1.0
+        {
+            context.believed = spec.clone();
+            history.unexplained = 0;
+            return true;
+        }
+        beam = next;
+    }
+    history.failed += 1;
+    false
+}
+
+/// Changes the split of times if that improves the fit.
+fn improve_split(context: &mut Context<'_, '_>, baseline: &Baseline) -> bool {
+    let current = context.split();
+    let (mut min, mut best) = (-1.0, None);
+    for split in context.other_splits() {
+        context.set_split(split);
+        let loss = baseline.loss(
+            context,
+            &context.model(&context.believed),
+            2.0 * MAX_EVIDENCE,
+        );
+        if loss < min {
+            (min, best) = (loss, Some(split));
+        }
+        context.set_split(current);
+    }
+    if let Some(best) = best {
+        context.set_split(best);
+    }
+    best.is_some()
+}
+
+/// The trials by which hypotheses are compared.
+struct Sample {
+    unexplained: Vec<usize>,
+    others: Vec<usize>,
+}
+
+impl Sample {
+    fn new(context: &Context<'_, '_>, baseline: &Baseline, mut unexplained: Vec<usize>) -> Self {
+        let [max_odd, max_others] = SAMPLE_SIZES;
+        let mut others: Vec<usize> = (0..context.trials.len())
+            .filter(|trial| !baseline.fails(*trial))
+            .collect();
+        // Prefer short vectors, and new ones.
+        let effort = |trial: &usize| context.trials[*trial].commands.len() / 8;
+        for trials in [&mut unexplained, &mut others] {
+            trials.reverse();
+            trials.sort_by_key(effort);
+        }
+        unexplained.truncate(max_odd);
+        others.truncate(max_others);
+        Self {
+            unexplained,
+            others,
+        }
+    }
+
+    /// Returns the misfit of a hypothesis; `None` if that exceeds `max`, or if it explains none of the
+    /// unexplained trials better.
+    fn score(
+        &self,
+        context: &Context<'_, '_>,
+        baseline: &Baseline,
+        spec: &Spec,
+        max: f64,
+    ) -> Option<f64> {
+        let model = context.model(spec);
+        let misfit = |trial: usize| Misfit::new(context, &model, &context.trials[trial]).sum;
+        let mut sum = 0.0;
+        let mut improves = false;
+        for &trial in &self.unexplained {
+            let misfit = misfit(trial);
+            improves |= misfit < baseline.sum(trial) - MAX_EVIDENCE / 2.0;
+            sum += misfit;
+        }
+        if !improves {
+            return None;
+        }
+        for &trial in &self.others {
+            if sum >= max {
+                return None;
+            }
+            sum += misfit(trial);
+        }
+        (sum < max).then_some(sum)
+    }
+}
+
+/// The misfit of a model with a trial.
+#[derive(Clone, Copy, Debug)]
+struct Misfit {
+    /// Sum of squared deviations; a failed prediction dominates it.
+    pub sum: f64,
+    /// True if a prediction failed.
+    pub fails: bool,
+}
+
+impl Misfit {
+    /// Computes the misfit. If it fails, also tries slightly shifted times, as a small error decides
+    /// whether a sector is reached in time.
+    fn new(context: &Context<'_, '_>, model: &Core, trial: &Trial) -> Self {
+        let exact = Self::shifted(context, model, trial, 0.0);
+        if !exact.fails {
+            return exact;
+        }
+        let others = [-MODEL_ERROR_NS, MODEL_ERROR_NS]
+            .map(|shift| Self::shifted(context, model, trial, shift));
+        others.into_iter().fold(
+            exact,
+            |best, other| {
+                if other.sum < best.sum { other } else { best }
+            },
+        )
+    }
+
+    /// Computes the misfit if commands arrive later by `shift`.
+    fn shifted(context: &Context<'_, '_>, model: &Core, trial: &Trial, shift: f64) -> Self {
+        let mut replay = Replay::new(model, trial.first, trial.began);
+        let mut sum = 0.0;
+        let count = trial.commands.len() as f64;
+        for (k, command) in trial.commands.iter().enumerate() {
+            let end = replay.serve(&command.command, command.sent + shift);
+            let deviation =
+                (end - command.ended) / context.command_deviation(command.command.sectors);
+            if deviation.abs() > FAILURE_DEVIATIONS {
+                sum += MAX_EVIDENCE * (2.0 - k as f64 / count);
+                return Self { sum, fails: true };
+            }
+            sum += (deviation * deviation).min(MAX_EVIDENCE);
+        }
+        let sum = sum.min(2.0 * MAX_EVIDENCE);
+        Self { sum, fails: false }
+    }
+}
+
+/// The misfit of the best hypothesis with each trial.
+struct Baseline(Vec<Misfit>);
+
+impl Baseline {
+    fn new(context: &Context<'_, '_>) -> Self {
+        let believed = context.model(&context.believed);
+        let trials = context.trials.iter();
+        Self(
+            trials
+                .map(|trial| Misfit::new(context, &believed, trial))
+                .collect(),
+        )
+    }
+
+    fn sum(&self, trial: usize) -> f64 {
+        self.0[trial].sum
+    }
+
+    fn fails(&self, trial: usize) -> bool {
+        self.0[trial].fails
+    }
+
+    fn unexplained(&self) -> Vec<usize> {
+        (0..self.0.len())
+            .filter(|trial| self.fails(*trial))
+            .collect()
+    }
+
+    /// Returns by how much another model fits a trial worse. A trial that neither explains is no
+    /// evidence.
+    fn margin(&self, context: &Context<'_, '_>, other: &Core, trial: usize) -> f64 {
+        let misfit = Misfit::new(context, other, &context.trials[trial]);
+        if misfit.fails && self.fails(trial) {
+            return 0.0;
+        }
+        (misfit.sum - self.sum(trial)).clamp(-MAX_EVIDENCE, MAX_EVIDENCE)
+    }
+
+    /// Like [`Self::margin`], but prefers a prediction that fails later in the trial.
+    fn advance(&self, context: &Context<'_, '_>, other: &Core, trial: usize) -> f64 {
+        let misfit = Misfit::new(context, other, &context.trials[trial]);
+        (misfit.sum - self.sum(trial)).clamp(-MAX_EVIDENCE, MAX_EVIDENCE)
+    }
+
+    /// Returns [`Self::margin`] of each trial.
+    fn margins(&self, context: &Context<'_, '_>, other: &Core) -> impl Iterator<Item = f64> {
+        (0..self.0.len()).map(|trial| self.margin(context, other, trial))
+    }
+
+    /// Returns true if a hypothesis is not refuted. Compares the trials `first`, then the newest ones,
+    /// which were made to refute the remaining hypotheses.
+    fn is_open(&self, context: &Context<'_, '_>, spec: &Spec, first: &[usize]) -> bool {
+        let model = context.model(spec);
+        let rest = (0..self.0.len()).rev();
+        let mut sum = 0.0;
+        for &trial in first {
+            sum += self.margin(context, &model, trial);
+        }
+        if sum > REFUTATION + 2.0 * MAX_EVIDENCE {
+            return false;
+        }
+        for trial in rest.filter(|trial| !first.contains(trial)) {
+            sum += self.margin(context, &model, trial);
+            if sum > REFUTATION + 2.0 * MAX_EVIDENCE {
+                return false;
+            }
+        }
+        sum < REFUTATION
+    }
+
+    /// Returns the trials that contradict a model, strongest first.
+    fn contradicting(&self, context: &Context<'_, '_>, other: &Core) -> Vec<usize> {
+        let margins = self.margins(context, other).enumerate();
+        let mut contradicting: Vec<(usize, f64)> = margins
+            .filter(|(_, margin)| *margin > MAX_EVIDENCE / 2.0)
+            .collect();
+        contradicting.sort_by(|a, b| b.1.total_cmp(&a.1));
+        contradicting.into_iter().map(|(trial, _)| trial).collect()
+    }
+
+    /// Returns by how much a model fits all trials worse. Stops early once that exceeds `max`.
+    fn loss(&self, context: &Context<'_, '_>, other: &Core, max: f64) -> f64 {
+        let mut sum = 0.0;
+        for trial in (0..self.0.len()).rev() {
+            sum += self.advance(context, other, trial);
+            if sum > max {
+                break;
+            }
+        }
+        sum
+    }
+}

@@ -1,0 +1,318 @@
+//! Selects test vectors for which the predictions of hypotheses differ.
+
+use std::ops::Range;
+
+use diskarm_core::drive::Core;
+use diskarm_core::units::{Lbn, Span};
+
+use super::context::{Context, Replay};
+use super::hypotheses::Hypothesis;
+use super::vector::{Area, Delay, TestVector};
+use crate::pairs::Access;
+
+/// Test vectors generated in a round.
+const POOL_SIZE: usize = 1200;
+
+/// Maximum number of commands replayed in a round.
+const MAX_COMMANDS: usize = 600_000;
+
+/// Completion of the initial read in model time, in nanoseconds.
+const START: f64 = 1e9;
+
+/// Typical, short and long host delays in nanoseconds.
+const DELAYS: [f64; 3] = [100_000.0, 70_000.0, 130_000.0];
+
+/// Test vectors that distinguish hypotheses from the best one.
+pub(super) struct Selection {
+    pub vectors: Vec<TestVector>,
+    /// Hypotheses for which no vector was found.
+    pub indistinguishable: Vec<Hypothesis>,
+    /// Hypotheses for which the predictions differ only with some host delays.
+    pub uncertain: Vec<Hypothesis>,
+}
+
+/// Selects `each` vectors for every open hypothesis, for which its predictions differ from those of
+/// the best one.
+pub(super) fn select_vectors(
+    context: &mut Context<'_, '_>,
+    open: &[Hypothesis],
+    each: usize,
+) -> Selection {
+    let believed = context.model(&context.believed);
+    let models: Vec<Core> = open
+        .iter()
+        .map(|hypothesis| context.model(&hypothesis.spec))
+        .collect();
+    let mut missing = vec![each; open.len()];
+    let mut uncertain_vectors = vec![Vec::new(); open.len()];
+    let mut vectors = Vec::new();
+    let mut commands_left = MAX_COMMANDS;
+    for _ in 0..POOL_SIZE {
+        let vector = random_vector(context, open);
+        let tested = missing.iter().filter(|missing| **missing > 0).count() + DELAYS.len();
+        commands_left = commands_left.saturating_sub(tested * (vector.commands.len() + 1));
+        let timelines = DELAYS.map(|delay| timeline(&believed, &vector, delay));
+        let mut is_selected = false;
+        for ((model, missing), uncertain_vectors) in
+            models.iter().zip(&mut missing).zip(&mut uncertain_vectors)
+        {
+            if *missing == 0 {
+                continue;
+            }
+            let differs = |timeline: &Vec<_>| is_distinguishable(context, model, &vector, timeline);
+            let count = timelines
+                .iter()
+                .filter(|timeline| differs(timeline))
+                .count();
+            if count == DELAYS.len() {
+                *missing -= 1;
+                is_selected = true;
+            } else if count > 0 && uncertain_vectors.len() < DELAYS.len() * each {
+                uncertain_vectors.push(vector.clone());
+            }
+        }
+        if is_selected {
+            vectors.push(vector);
+        }
+        if commands_left == 0 || missing.iter().all(|missing| *missing == 0) {
+            break;
+        }
+    }
+    let (mut indistinguishable, mut uncertain) = (Vec::new(), Vec::new());
+    for ((hypothesis, missing), uncertain_vectors) in
+        open.iter().zip(missing).zip(uncertain_vectors)
+    {
+        if missing < each {
+            continue;
+        }
+        let list = if uncertain_vectors.is_empty() {
+            &mut indistinguishable
+        } else {
+            &mut uncertain
+        };
+        list.push(hypothesis.clone());
+        vectors.extend(uncertain_vectors);
+    }
+    Selection {
+        vectors,
+        indistinguishable,
+        uncertain,
+    }
+}
+
+/// Predicts when the commands of a vector are sent and end, with this host delay.
+fn timeline(model: &Core, vector: &TestVector, delay: f64) -> Vec<(f64, f64)> {
+    let mut replay = Replay::new(model, vector.first, START);
+    let mut ended = START;
+    let mut times = Vec::with_capacity(vector.commands.len());
+    for command in &vector.commands {
+        let Delay::For(rest) = command.delay else {
+            break;
+        };
+        let sent = ended + rest.as_ns() as f64 + delay;
+        ended = replay.serve(command, sent);
+        times.push((sent, ended));
+    }
+    times
+}
+
+/// Returns true if the predictions of another model differ measurably from `timeline`.
+fn is_distinguishable(
+    context: &Context<'_, '_>,
+    other: &Core,
+    vector: &TestVector,
+    timeline: &[(f64, f64)],
+) -> bool {
+    let mut replay = Replay::new(other, vector.first, START);
+    vector
+        .commands
+        .iter()
+        .zip(timeline)
+        .any(|(command, (sent, ended))| {
+            let difference = replay.serve(command, *sent) - ended;
+            difference.abs() > 8.0 * context.command_deviation(command.sectors)
+        })
+}
+
+/// The state from which random test vectors are generated.
+struct Generation {
+    area: Area,
+    /// Blocks of earlier commands.
+    touched: Vec<Range<u64>>,
+    ahead: u64,
+    segment: u64,
+    /// Segments for reads.
+    read_segments: u64,
+}
+
+/// Generates a random test vector of reads, and of writes if permitted, of sizes that are critical
+/// for the best hypothesis or for one of the `others`.
+pub(super) fn random_vector(context: &mut Context<'_, '_>, others: &[Hypothesis]) -> TestVector {
+    let (zone, last) = (context.below(3) as usize, context.below(3) == 0);
+    let area = context.area(zone, last);
+    let buffer = match others.len() as u64 {
+        count if count > 0 && context.below(2) == 0 => {
+            &others[context.below(count) as usize].spec.buffer
+        }
+        _ => &context.believed.buffer,
+    };
+    let mut generation = Generation {
+        area,
+        touched: Vec::new(),
+        ahead: buffer.read_ahead_max.0,
+        segment: buffer.segment.0,
+        read_segments: u64::from(buffer.segments) - u64::from(buffer.dedicated_write_segment),
+    };
+    let mut vector = TestVector::new(area.first);
+    let commands = 2 + context.below(6);
+    for _ in 0..commands {
+        vector = extend(context, &mut generation, vector);
+    }
+    vector
+}
+
+/// Appends one command or a group of commands.
+fn extend(
+    context: &mut Context<'_, '_>,
+    generation: &mut Generation,
+    vector: TestVector,
+) -> TestVector {
+    let period = context.period();
+    let vector = match context.below(8) {
+        0 | 1 => {
+            let share = context.pairs.uniform();
+            vector.rest(Span::from_ns((share * period) as i64))
+        }
+        2 => {
+            let blocks = generation.ahead.min(600);
+            vector.rest(context.read_ahead_time(generation.area.tracks[0], blocks + 8))
+        }
+        _ => vector,
+    };
+    let writes = context.writes && context.below(3) == 0;
+    match context.below(12) {
+        11 => push_run(context, generation, vector),
+        10 => push_chase(context, generation, vector),
+        0 => {
+            let counts = [
+                1,
+                generation.read_segments.saturating_sub(1),
+                generation.read_segments,
+            ];
+            let count = counts[context.below(3) as usize].clamp(1, 40);
+            let mut vector = vector;
+            for _ in 0..count {
+                let access = if writes { Access::Write } else { Access::Read };
+                vector = vector.movable(access, context.random_block());
+            }
+            vector
+        }
+        kind => {
+            let at = match (kind, generation.touched.last()) {
+                (1 | 2, Some(last)) => last.end,
+                _ => boundary(context, generation),
+            };
+            let sectors = command_size(context, generation);
+            let max = context.pairs.layout.sectors().0 - 1;
+            let at = Lbn(at.min(max - sectors));
+            generation.touched.push(at.0..at.0 + sectors);
+            if writes {
+                vector.write(at, sectors)
+            } else {
+                vector.read(at, sectors)
+            }
+        }
+    }
+}
+
+/// Appends sequential reads without delay, and sometimes a read at the position of the head.
+fn push_run(
+    context: &mut Context<'_, '_>,
+    generation: &mut Generation,
+    mut vector: TestVector,
+) -> TestVector {
+    let first = match generation.touched.last() {
+        Some(last) if context.below(2) == 0 => last.end,
+        _ => boundary(context, generation),
+    };
+    let sectors = [1, 1, 4, 8][context.below(4) as usize];
+    let reads = 2 + context.below(2);
+    let max = context.pairs.layout.sectors().0;
+    let first = first.min(max - 8 * reads);
+    for k in 0..reads {
+        vector = vector.read(Lbn(first + k * sectors), sectors);
+    }
+    let end = first + reads * sectors;
+    generation.touched.push(first..end);
+    match context.below(2) {
+        0 => push_chase(context, generation, vector),
+        _ => vector,
+    }
+}
+
+/// Appends a read at the expected position of the head, or on the next track, during read-ahead.
+fn push_chase(
+    context: &mut Context<'_, '_>,
+    generation: &mut Generation,
+    vector: TestVector,
+) -> TestVector {
+    let Some(last) = generation.touched.last() else {
+        return vector;
+    };
+    let rest = context.pairs.uniform() * 4e6;
+    let sector = context.period() / generation.area.length() as f64;
+    // Includes an estimate of the command overheads.
+    let passed = (rest + context.pairs.uniform() * 3e6) / sector;
+    let mut at = last.end + passed as u64;
+    if context.below(3) == 0 {
+        at += generation.area.length();
+    }
+    let sectors = [1, 1, 2, 4][context.below(4) as usize];
+    let at = at.min(context.pairs.layout.sectors().0 - 1 - sectors);
+    generation.touched.push(at..at + sectors);
+    vector
+        .rest(Span::from_ns(rest as i64))
+        .read(Lbn(at), sectors)
+}
+
+fn command_size(context: &mut Context<'_, '_>, generation: &Generation) -> u64 {
+    let length = generation.area.length();
+    match context.below(12) {
+        0 => length,
+        1 => length / 2,
+        2 => generation.segment + [0, 0, 2, 8][context.below(4) as usize],
+        3 => generation.segment + 1,
+        4 => generation.segment / 2,
+        5 => 16 + context.below(48),
+        6 => 2 + context.below(14),
+        _ => 1,
+    }
+    .clamp(1, 1024)
+}
+
+/// Chooses a block near the end of a range, of read-ahead, of a segment or of a track.
+fn boundary(context: &mut Context<'_, '_>, generation: &Generation) -> u64 {
+    let near = [0, 0, 1, 1, 2, 8][context.below(6) as usize];
+    let back = context.below(2) == 0;
+    let count = generation.touched.len() as u64;
+    let at = if count > 0 && context.below(4) != 0 {
+        let touched = &generation.touched[context.below(count) as usize];
+        match context.below(5) {
+            0 => touched.start,
+            1 | 2 => touched.end,
+            3 => touched.end + generation.ahead,
+            _ => touched.end.saturating_sub(generation.segment),
+        }
+    } else {
+        let track = generation.area.tracks[context.below(4) as usize].0;
+        match context.below(3) {
+            0 => track + context.below(generation.area.length()),
+            _ => track,
+        }
+    };
+    if back {
+        at.saturating_sub(near)
+    } else {
+        at + near
+    }
+}

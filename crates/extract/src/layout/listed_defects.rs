@@ -1,0 +1,335 @@
+//! Completes a layout with what reads cannot show, from the defects that a drive has listed: the
+//! order of heads, the index mark, and reallocated blocks.
+//!
+//! # Reallocated blocks
+//! A listed defect that no block skips had a block, which is now on a spare of its region. The block
+//! that is in line there is read. If it does not end at the angle of the defect, it is on the first
+//! free spare at whose angle it ends. A spare at the same angle on another track would look the
+//! same; blocks on no free spare are counted as lost. This costs one or two reads for each defect
+//! that is not slipped.
+
+use std::collections::BTreeSet;
+
+use diskarm_core::geometry::{Layout, Unit};
+use diskarm_core::spec::{Geometry, Sparing, TrackOrder};
+use diskarm_core::units::{Angle, Lbn};
+
+use super::assemble::MeasuredLayout;
+use super::pattern::IN_LINE;
+use super::phases::Phases;
+use crate::defects::{WHOLE_TRACK, sector};
+use crate::{Error, PhysicalAddress};
+
+/// A slipped unit and the listed defect that must be it, as both are alone on their cylinder.
+struct SlipPair {
+    unit: Unit,
+    listed: PhysicalAddress,
+}
+
+/// Chooses the order of heads with which most slips coincide with listed defects, and rotates the
+/// layout to the index mark from which these are counted. If several orders fit equally well,
+/// chooses the one with the fewest blocks in line at listed defects; the others are reallocated.
+pub(super) fn apply(
+    found: &mut MeasuredLayout,
+    phases: &mut Phases<'_, '_>,
+    defects: &[PhysicalAddress],
+) -> Result<(), Error> {
+    let pairs = matched_slips(&found.geometry, defects);
+    let with = |order: TrackOrder| Geometry {
+        order,
+        ..found.geometry.clone()
+    };
+    let agreeing = |order: TrackOrder| {
+        let Ok(layout) = Layout::new(&with(order)) else {
+            return 0;
+        };
+        let same =
+            |pair: &&SlipPair| layout.address(pair.unit).head.0 == u32::from(pair.listed.head);
+        pairs.iter().filter(same).count()
+    };
+    let orders = distinct_orders(&found.geometry);
+    let max = orders
+        .iter()
+        .map(|order| agreeing(*order))
+        .max()
+        .expect("there is at least one order");
+    if max == 0 || 10 * max < 9 * pairs.len() {
+        if orders.len() > 1 {
+            found.assumed.push(ASCENDING.to_owned());
+        }
+        found.assumed.push(unplaced(defects));
+        return Ok(());
+    }
+    let best = orders.into_iter().filter(|order| agreeing(*order) == max);
+    let mut best: Vec<Candidate> = best
+        .map(|order| Candidate::new(with(order), &pairs, phases, defects))
+        .collect::<Result<_, Error>>()?;
+    best.sort_by_key(|candidate| candidate.reallocated.in_line);
+    let min = best[0].reallocated.in_line;
+    best.retain(|candidate| candidate.reallocated.in_line == min);
+    if best.len() > 1 {
+        found.assumed.push(ASCENDING.to_owned());
+    }
+    let chosen = best.swap_remove(0);
+    found.geometry = chosen.geometry;
+    if !chosen.has_index {
+        found.assumed.push(unplaced(defects));
+    }
+    let Reallocations { lost, in_line, .. } = chosen.reallocated;
+    if lost > 0 {
+        found.assumed.push(format!(
+            "The blocks at {lost} listed defects are reallocated to unknown locations."
+        ));
+    }
+    if in_line > 0 {
+        found.assumed.push(format!(
+            "{in_line} listed defects are at locations that still hold their blocks."
+        ));
+    }
+    Ok(())
+}
+
+/// The assumption if the order of heads remains open.
+const ASCENDING: &str =
+    "The listed defects do not determine the order of heads: it is assumed to be ascending.";
+
+/// The assumption if no listed sector is found among the slipped ones.
+fn unplaced(defects: &[PhysicalAddress]) -> String {
+    let mut note =
+        "Angles are relative to the first block: no listed defect locates the index mark."
+            .to_owned();
+    if !defects.is_empty() {
+        note += " It is not known whether the blocks at listed defects are reallocated.";
+    }
+    note
+}
+
+/// A layout with one of the likely orders of heads.
+struct Candidate {
+    geometry: Geometry,
+    /// True if its angles are relative to the index mark.
+    has_index: bool,
+    reallocated: Reallocations,
+}
+
+impl Candidate {
+    fn new(
+        mut geometry: Geometry,
+        pairs: &[SlipPair],
+        phases: &mut Phases<'_, '_>,
+        defects: &[PhysicalAddress],
+    ) -> Result<Self, Error> {
+        let turn = rotation_to_index(&geometry, pairs);
+        let mut reallocated = Reallocations::default();
+        if let Some(turn) = turn {
+            rotate(&mut geometry, turn);
+            if let Ok(layout) = Layout::new(&geometry) {
+                reallocated = Reallocations::measure(phases, &layout, defects)?;
+            }
+            let mut moved = geometry.clone();
+            reallocated.insert(&mut moved);
+            if Layout::new(&moved).is_ok() {
+                geometry = moved;
+            }
+        }
+        Ok(Self {
+            geometry,
+            has_index: turn.is_some(),
+            reallocated,
+        })
+    }
+}
+
+/// Returns the orders of heads that differ for this layout.
+fn distinct_orders(geometry: &Geometry) -> Vec<TrackOrder> {
+    let descends = |order: TrackOrder| -> Vec<bool> {
+        let cylinders = geometry.zones.iter().flat_map(|zone| {
+            let first = zone.first_cylinder;
+            [first, first + 1].map(|at| (at < zone.end_cylinder, at, at - first))
+        });
+        let own = |(is_own, at, within): (bool, u32, u32)| match order {
+            TrackOrder::CylinderMajor => false,
+            TrackOrder::SerpentinePerZone => is_own && within % 2 == 1,
+            TrackOrder::Serpentine => is_own && at % 2 == 1,
+        };
+        cylinders.map(own).collect()
+    };
+    let all = [
+        TrackOrder::CylinderMajor,
+        TrackOrder::SerpentinePerZone,
+        TrackOrder::Serpentine,
+    ];
+    let mut distinct: Vec<TrackOrder> = Vec::new();
+    for order in all {
+        let is_new = |known: &TrackOrder| descends(*known) != descends(order);
+        if distinct.iter().all(is_new) && (geometry.surfaces > 1 || distinct.is_empty()) {
+            distinct.push(order);
+        }
+    }
+    distinct
+}
+
+/// Pairs slips and listed defects that are alone on a cylinder.
+fn matched_slips(geometry: &Geometry, defects: &[PhysicalAddress]) -> Vec<SlipPair> {
+    let Ok(layout) = Layout::new(geometry) else {
+        return Vec::new();
+    };
+    let slips: Vec<Unit> = layout.slipped().collect();
+    let cylinder = |unit: &Unit| layout.address(*unit).cylinder.0;
+    let mut listed = defects.to_vec();
+    listed.sort_unstable();
+    let mut pairs = Vec::new();
+    for group in slips.chunk_by(|a, b| cylinder(a) == cylinder(b)) {
+        let at = cylinder(&group[0]);
+        let begin = listed.partition_point(|place| place.cylinder < at);
+        let end = listed.partition_point(|place| place.cylinder <= at);
+        if let ([unit], [place]) = (group, &listed[begin..end]) {
+            pairs.push(SlipPair {
+                unit: *unit,
+                listed: *place,
+            });
+        }
+    }
+    pairs
+}
+
+/// Returns the rotation of the layout, in revolutions, with which slips begin at listed sectors.
+fn rotation_to_index(geometry: &Geometry, pairs: &[SlipPair]) -> Option<f64> {
+    if geometry.sparing == Sparing::TracksPerZone {
+        return None;
+    }
+    let layout = Layout::new(geometry).ok()?;
+    let turns: Vec<f64> = pairs
+        .iter()
+        .filter_map(|pair| {
+            if pair.listed.sector == WHOLE_TRACK {
+                return None;
+            }
+            let at = layout.address(pair.unit);
+            let (start, width) = layout
+                .angle(at)
+                .filter(|_| at.head.0 == u32::from(pair.listed.head))?;
+            let listed = f64::from(pair.listed.sector) * width.as_revolutions();
+            let turn = listed - start.as_revolutions();
+            Some(turn - turn.floor())
+        })
+        .collect();
+    // The first value close to most others, within half a sector of the shortest tracks.
+    let near = |turn: f64| {
+        let offs = turns.iter().map(move |other| {
+            let off = other - turn;
+            off - off.round()
+        });
+        offs.filter(|off| off.abs() < 1e-3)
+    };
+    let best = turns
+        .iter()
+        .copied()
+        .max_by_key(|turn| near(*turn).count())?;
+    let close: Vec<f64> = near(best).collect();
+    Some(best + close.iter().sum::<f64>() / close.len() as f64)
+}
+
+fn rotate(geometry: &mut Geometry, turn: f64) {
+    for zone in &mut geometry.zones {
+        let sectors = f64::from(zone.sectors_per_track);
+        let offset = (zone.first_offset_sectors + turn * sectors).rem_euclid(sectors);
+        let whole = offset.round();
+        // Most drives begin tracks with whole sectors.
+        zone.first_offset_sectors = if (offset - whole).abs() < 0.05 {
+            whole.rem_euclid(sectors)
+        } else {
+            offset
+        };
+    }
+}
+/// The state of the listed defects that are not slipped.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Reallocations {
+    /// Defective units and the spares that hold their blocks.
+    moved: Vec<(Unit, Unit)>,
+    /// Number of defects whose blocks are at unknown locations.
+    lost: usize,
+    /// Number of defects whose blocks are in line, which contradicts the list or the layout.
+    in_line: usize,
+}
+
+impl Reallocations {
+    /// Reads the blocks at `defects` in this layout, whose angles are relative to the index mark.
+    fn measure(
+        phases: &mut Phases<'_, '_>,
+        layout: &Layout,
+        defects: &[PhysicalAddress],
+    ) -> Result<Self, Error> {
+        let mut found = Self::default();
+        let moved: BTreeSet<Unit> = layout.reallocated().map(|(from, _)| from).collect();
+        let mut seen: BTreeSet<Unit> = layout.slipped().chain(moved).collect();
+        for defect in defects {
+            let Some(at) = sector(layout, *defect) else {
+                continue;
+            };
+            let unit = layout.unit_at(at).expect("a sector is of a unit");
+            let Some(block) = layout.lbn(at).filter(|_| seen.insert(unit)) else {
+                continue;
+            };
+            let angle = layout.angle(at).expect("the sector is on the disk");
+            if is_at(phases, layout, block, angle)? {
+                found.in_line += 1;
+                continue;
+            }
+            let mut taken: Vec<Unit> = found.moved.iter().map(|(_, to)| *to).collect();
+            loop {
+                let Some(spare) = layout.spare(unit, &taken) else {
+                    found.lost += 1;
+                    break;
+                };
+                let angle = layout
+                    .angle(layout.address(spare))
+                    .expect("the spare is on the disk");
+                if is_at(phases, layout, block, angle)? {
+                    found.moved.push((unit, spare));
+                    break;
+                }
+                taken.push(spare);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Adds the reallocated blocks to a geometry.
+    fn insert(&self, geometry: &mut Geometry) {
+        for (from, to) in &self.moved {
+            let spare = match geometry.sparing {
+                // Spares count from the front of the disk.
+                Sparing::SectorsPerDisk => {
+                    let places = geometry.zones[..to.zone].iter().map(|zone| {
+                        let cylinders = u64::from(zone.end_cylinder - zone.first_cylinder);
+                        let tracks = cylinders * u64::from(geometry.surfaces);
+                        tracks * u64::from(zone.sectors_per_track)
+                    });
+                    places.sum::<u64>() + to.number
+                }
+                _ => to.number,
+            };
+            let zone = &mut geometry.zones[from.zone];
+            zone.defects.push((from.number, spare));
+            zone.defects.sort_unstable();
+        }
+    }
+}
+
+/// Returns true if a block ends at the end of this sector.
+fn is_at(
+    phases: &mut Phases<'_, '_>,
+    layout: &Layout,
+    block: Lbn,
+    angle: (Angle, Angle),
+) -> Result<bool, Error> {
+    let (start, width) = angle;
+    // Angles are relative to the end of the first block.
+    let first = layout.extent(Lbn(0));
+    let origin = (first.start + first.sector_angle).as_revolutions();
+    let angle = ((start + width).as_revolutions() - origin).rem_euclid(1.0);
+    let sectors = (1.0 / width.as_revolutions()).round() as u64;
+    phases.is_at(block.0, angle, IN_LINE, sectors)
+}

@@ -1,0 +1,211 @@
+//! Layouts compared: loads, failures that lose data, and the mean time to data loss.
+
+use serde::Serialize;
+
+use super::{DataLoss, DiskSet, Layout, LayoutError, LayoutKind, Load, Loads, Survival, equations};
+
+/// The disks, their failures and the requests.
+#[derive(Clone, Debug)]
+pub struct Parameters {
+    /// The number of disks.
+    pub disks: usize,
+    /// The disks of a cluster; a divisor of `disks`.
+    pub cluster: usize,
+    /// The failed disks, by number from 0.
+    pub failed: DiskSet,
+    /// The share of reads, from 0 to 1.
+    pub read_share: f64,
+    /// The mean time to failure of a disk, in hours.
+    pub mttf_h: f64,
+    /// The mean time to its repair, in hours.
+    pub mttr_h: f64,
+}
+
+/// The layouts, and all that is needed to repeat the comparison.
+#[derive(Debug, Serialize)]
+pub struct Comparison {
+    /// The number of disks.
+    pub disks: usize,
+    /// The disks of a cluster.
+    pub cluster: usize,
+    /// The failed disks, by number from 0.
+    pub failed: Vec<usize>,
+    /// The share of reads, from 0 to 1.
+    pub read_share: f64,
+    /// The mean time to failure of a disk, in hours.
+    pub mttf_h: f64,
+    /// The mean time to its repair, in hours.
+    pub mttr_h: f64,
+    /// The layouts that these disks allow.
+    pub layouts: Vec<LayoutResult>,
+    /// Why others are missing.
+    pub notes: Vec<String>,
+}
+
+/// The loads, failures and life of a layout.
+#[derive(Debug, Serialize)]
+pub struct LayoutResult {
+    /// Its name.
+    pub layout: &'static str,
+    /// Whether the failed disks lose data.
+    pub is_lost: bool,
+    /// Whether they leave all other disks with the same load.
+    pub is_balanced: bool,
+    /// The load of each disk, in order.
+    pub loads: Vec<DiskLoad>,
+    /// For each number of failures up to the most that can lose no data.
+    pub failures: Vec<FailureCount>,
+    /// The mean time to data loss of the Markov chain, in hours.
+    pub mttdl_h: f64,
+    /// The same for repairs that are short beside the time to failure, in hours.
+    pub mttdl_approximate_h: f64,
+    /// The disks that have the other copies of a disk's data.
+    pub sharing_disks: usize,
+}
+
+/// The load of a disk. All are multiples of the rates of requests to the data of one disk.
+#[derive(Debug, Serialize)]
+pub struct DiskLoad {
+    /// Its number, from 0.
+    pub disk: usize,
+    /// Reads without failures, beside those to the data of one disk.
+    pub normal_reads: f64,
+    /// Writes without failures.
+    pub normal_writes: f64,
+    /// Reads with these failures; `None` for a failed disk, and if data are lost.
+    pub degraded_reads: Option<f64>,
+    /// Writes with these failures; `None` as above.
+    pub degraded_writes: Option<f64>,
+    /// All accesses with these failures, over those without; `None` as above.
+    pub degraded_over_normal: Option<f64>,
+}
+
+/// The sets of a number of failed disks, and those that lose no data.
+#[derive(Debug, Serialize)]
+pub struct FailureCount {
+    /// The number of failed disks.
+    pub failures: usize,
+    /// The sets of as many disks.
+    pub sets: u64,
+    /// Those that lose no data, by enumeration.
+    pub survived_sets: u64,
+    /// Those of them that leave all other disks with the same load.
+    pub balanced_sets: u64,
+    /// The greatest load of any disk for any of these sets, over that without failures.
+    pub greatest_over_normal: f64,
+    /// The probability that no data are lost, if all sets are equally likely.
+    pub survival: f64,
+    /// The equation of liu05 for this probability, if it has one.
+    pub equation: Option<&'static str>,
+    /// The probability by the equation.
+    pub equation_survival: Option<f64>,
+}
+
+impl FailureCount {
+    /// Returns true if the thesis prints another probability.
+    pub fn is_misprinted(&self) -> bool {
+        let off = |printed: f64| (printed - self.survival).abs() > 1e-9;
+        self.equation_survival.is_some_and(off)
+    }
+}
+
+/// Compares all layouts that these disks allow.
+///
+/// # Errors
+/// If the clusters do not divide the disks, or for numbers that no layout allows.
+pub fn compare(parameters: &Parameters) -> Result<Comparison, LayoutError> {
+    let cluster = parameters.cluster;
+    Layout::new(LayoutKind::Interleaved { cluster }, parameters.disks)?;
+    let kinds = [
+        LayoutKind::Basic,
+        LayoutKind::Interleaved { cluster },
+        LayoutKind::Chained,
+        LayoutKind::GroupRotate { cluster },
+    ];
+    let (mut layouts, mut notes) = (Vec::new(), Vec::new());
+    for kind in kinds {
+        match Layout::new(kind, parameters.disks) {
+            Ok(layout) => layouts.push(layout_result(&layout, parameters)),
+            Err(error) => notes.push(format!("left out: {error}")),
+        }
+    }
+    Ok(Comparison {
+        disks: parameters.disks,
+        cluster,
+        failed: parameters.failed.iter().collect(),
+        read_share: parameters.read_share,
+        mttf_h: parameters.mttf_h,
+        mttr_h: parameters.mttr_h,
+        layouts,
+        notes,
+    })
+}
+
+fn layout_result(layout: &Layout, parameters: &Parameters) -> LayoutResult {
+    LayoutResult {
+        layout: layout.kind().name(),
+        is_lost: !layout.survives(parameters.failed),
+        is_balanced: layout.is_balanced(parameters.failed),
+        loads: loads(layout, parameters),
+        failures: failures(layout, parameters),
+        mttdl_h: layout.mean_time_to_data_loss(parameters.mttf_h, parameters.mttr_h),
+        mttdl_approximate_h: layout
+            .approximate_time_to_data_loss(parameters.mttf_h, parameters.mttr_h),
+        sharing_disks: layout.sharing(0).len(),
+    }
+}
+
+fn loads(layout: &Layout, parameters: &Parameters) -> Vec<DiskLoad> {
+    let of = |failed| {
+        let nothing = || vec![None; layout.disks()];
+        layout.loads(failed).unwrap_or_else(nothing)
+    };
+    let both = of(DiskSet::NONE).into_iter().zip(of(parameters.failed));
+    both.enumerate()
+        .map(|(disk, (normal, degraded))| {
+            let normal = normal.unwrap_or_default();
+            let accesses = |load: Load| load.accesses(parameters.read_share);
+            DiskLoad {
+                disk,
+                normal_reads: normal.reads,
+                normal_writes: normal.writes,
+                degraded_reads: degraded.map(|load| load.reads),
+                degraded_writes: degraded.map(|load| load.writes),
+                degraded_over_normal: degraded.map(|load| accesses(load) / accesses(normal)),
+            }
+        })
+        .collect()
+}
+
+fn failures(layout: &Layout, parameters: &Parameters) -> Vec<FailureCount> {
+    let normal = equations::normal().accesses(parameters.read_share);
+    let mut found: Vec<FailureCount> = Vec::new();
+    for failed in layout.survived().into_iter().filter(|set| !set.is_empty()) {
+        let failures = found.len() + 1..=failed.len();
+        found.extend(failures.map(|failures| none_survived(layout, failures)));
+        let found = &mut found[failed.len() - 1];
+        found.survived_sets += 1;
+        found.balanced_sets += u64::from(layout.is_balanced(failed));
+        let loads = layout.loads(failed).into_iter().flatten().flatten();
+        let ratios = loads.map(|load| load.accesses(parameters.read_share) / normal);
+        found.greatest_over_normal = ratios.fold(found.greatest_over_normal, f64::max);
+    }
+    for found in &mut found {
+        found.survival = found.survived_sets as f64 / found.sets as f64;
+    }
+    found
+}
+
+fn none_survived(layout: &Layout, failures: usize) -> FailureCount {
+    let printed = equations::survival(layout, failures);
+    FailureCount {
+        failures,
+        sets: layout.sets(failures),
+        survived_sets: 0,
+        balanced_sets: 0,
+        greatest_over_normal: 0.0,
+        survival: 0.0,
+        equation: printed.map(|(number, _)| number),
+        equation_survival: printed.map(|(_, survival)| survival),
+    }
+}

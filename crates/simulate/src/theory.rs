@@ -1,0 +1,474 @@
+//! Queueing theory of a drive compared with simulation.
+//!
+//! [`compare`] evaluates the formulas of `diskarm-queueing` and simulates what they describe: the
+//! drive without what they leave out ([`mechanism_alone`](diskarm_queueing::service::mechanism_alone)).
+
+mod simulation;
+mod values;
+
+pub use values::{Comparison, Group, LOADS, Parameters, RUNS, Value};
+
+use std::sync::atomic::AtomicU64;
+
+use diskarm_core::device::Breakdown;
+use diskarm_core::report::Served;
+use diskarm_core::request::Op;
+use diskarm_core::units::Span;
+use diskarm_queueing::mirrored::{READ, WRITE, largest_rate, read_wait, write_wait};
+use diskarm_queueing::pivot::{Divided, Reads};
+use diskarm_queueing::priority::{self, Class};
+use diskarm_queueing::{Distances, Moments, Service, birth_death, e2m1, mg1, mmc};
+
+use crate::{Error, Model, Run};
+use simulation::{Counter, Runs, Simulator};
+use values::SimulatedMean;
+
+/// The theory of a drive.
+struct Theory {
+    /// The distances between requests.
+    pub distances: Distances,
+    /// The service of a read, and of a write.
+    pub each: [Service; 2],
+    /// That of any request.
+    pub any: Service,
+    /// The share of reads, from 0 to 1.
+    pub read_share: f64,
+    /// The time of a revolution, in milliseconds.
+    pub revolution_ms: f64,
+}
+
+/// A rate of Poisson arrivals.
+#[derive(Clone, Copy)]
+struct Rate {
+    pause: Span,
+}
+
+impl Rate {
+    pub fn per_ms(self) -> f64 {
+        1.0 / self.pause.as_ms()
+    }
+
+    pub fn per_s(self) -> f64 {
+        1_000.0 * self.per_ms()
+    }
+
+    /// The pause of twice this rate.
+    pub fn halved(self) -> Span {
+        Span::from_ms(self.pause.as_ms() / 2.0)
+    }
+}
+
+/// Compares theory and simulation of the drive `model`. Calls `on_each` with the number of
+/// simulations that have been run, on any thread.
+///
+/// # Errors
+/// If no request of this size fits on the drive.
+pub fn compare(
+    model: &Model,
+    parameters: &Parameters,
+    on_each: &(dyn Fn(u64) + Sync),
+) -> Result<Comparison, Error> {
+    let done = &AtomicU64::new(0);
+    let simulator = &Simulator::new(model, parameters, Counter { done, on_each });
+    let theory = &Theory::new(&simulator.system.drive, parameters)?;
+    let largest = mg1::largest_rate(&theory.any.total);
+    let default = LOADS.map(|load| Span::from_ms(1.0 / (load * largest)));
+    let pauses = match &parameters.pauses[..] {
+        [] => &default,
+        given => given,
+    };
+    let rates: Vec<Rate> = pauses.iter().map(|&pause| Rate { pause }).collect();
+    let alone = simulator.closed("fcfs", 1)?;
+    let mut groups = vec![
+        distances(theory, &alone),
+        service(theory, &alone, &simulator.system.drive),
+    ];
+    groups.push(in_order(theory, simulator, &rates)?);
+    if (0.0..1.0).contains(&parameters.read_share) && parameters.read_share > 0.0 {
+        groups.push(reads_first(theory, simulator, &rates)?);
+    }
+    groups.push(shortest_access(theory, simulator, &rates)?);
+    groups.extend(pair_groups(theory, simulator, &rates)?);
+    Ok(Comparison {
+        drive: model.name.clone(),
+        size_sectors: parameters.sectors.0,
+        read_share: parameters.read_share,
+        runs: RUNS,
+        requests: parameters.requests,
+        warmup: parameters.requests / 10,
+        seed: parameters.seed,
+        groups,
+        notes: alone.doubts(),
+    })
+}
+
+impl Theory {
+    fn new(model: &Model, parameters: &Parameters) -> Result<Self, Error> {
+        let (spec, mechanism) = (&model.spec, &model.mechanism);
+        let distances = Distances::of(&mechanism.layout);
+        let of = |op| Service::of(spec, mechanism, &distances, op, parameters.sectors);
+        let (Some(read), Some(write)) = (of(Op::Read), of(Op::Write)) else {
+            let found = format!("{} sectors", parameters.sectors.0);
+            return Err(Error::argument(
+                "size",
+                found,
+                "a size that fits on the drive",
+            ));
+        };
+        let read_share = parameters.read_share;
+        Ok(Self {
+            distances,
+            each: [read, write],
+            any: Service::mixture([(read_share, read), (1.0 - read_share, write)]),
+            read_share,
+            revolution_ms: mechanism.rotation.period().as_ms(),
+        })
+    }
+}
+
+fn response_ms(served: &Served) -> Option<f64> {
+    served.responses().moments().mean().map(Span::as_ms)
+}
+
+fn response_of_all(run: &Run) -> Option<f64> {
+    response_ms(&run.report.all())
+}
+
+fn distances(theory: &Theory, alone: &Runs) -> Group {
+    let even = Distances::even(theory.distances.cylinders()).mean_cylinders();
+    let zoned = theory.distances.mean_cylinders();
+    Group {
+        name: "seek-distance",
+        heading: "Mean seek distance, cylinders".to_owned(),
+        values: vec![
+            Value::new("even_cylinders", "if all cylinders held as much", even),
+            Value::new("zoned_cylinders", "with this drive's zones", zoned)
+                .with_simulation(alone.seek_distance()),
+        ],
+    }
+}
+
+fn service(theory: &Theory, alone: &Runs, model: &Model) -> Group {
+    let part = |of: fn(&Breakdown) -> Span| {
+        alone.mean(move |run| {
+            let breakdown = run.report.all().mean_breakdown()?;
+            Some(of(&breakdown).as_ms())
+        })
+    };
+    let any = &theory.any;
+    let buffer = &model.spec.buffer;
+    let media = any.rotation.first + any.transfer.first;
+    let mut values = vec![
+        Value::new("seek_ms", "seek and head switch, ms", any.seek.first)
+            .with_simulation(part(|parts| parts.seek + parts.settle)),
+    ];
+    // With zero latency theory and simulation draw the line between these two differently.
+    if buffer.read_on_arrival || buffer.write_on_arrival {
+        let both = part(|parts| parts.rotation + parts.transfer);
+        values.push(
+            Value::new("media_ms", "rotational wait and transfer, ms", media).with_simulation(both),
+        );
+    } else {
+        let rotation = Value::new("rotation_ms", "rotational wait, ms", any.rotation.first);
+        values.push(rotation.with_simulation(part(|parts| parts.rotation)));
+        let transfer = Value::new("transfer_ms", "transfer, ms", any.transfer.first);
+        values.push(transfer.with_simulation(part(|parts| parts.transfer)));
+    }
+    let largest = 1_000.0 * mg1::largest_rate(&any.total);
+    values.extend([
+        Value::new("total_ms", "all of it, ms", any.total.first)
+            .with_simulation(alone.mean(response_of_all)),
+        variation(any, alone, model),
+        Value::new("largest_rate_per_s", "largest rate, requests/s", largest)
+            .with_simulation(alone.mean(|run| run.report.throughput_per_s())),
+    ]);
+    Group {
+        name: "service",
+        heading: "Service of a request at a random place".to_owned(),
+        values,
+    }
+}
+
+/// The coefficient of variation.
+///
+/// The theory takes the seek and the transfer as independent. With zones they are not: inner tracks
+/// take longer to transfer, and as they are near the edge, longer to reach.
+fn variation(service: &Service, alone: &Runs, model: &Model) -> Value {
+    let cv = service.total.variance().sqrt() / service.total.first;
+    let cv2 = |run: &Run| run.report.all().responses().moments().cv2();
+    let value = Value::new("cv", "standard deviation / mean", cv)
+        .with_simulation(alone.mean(|run| cv2(run).map(f64::sqrt)));
+    match model.spec.geometry.zones.len() {
+        1 => value,
+        _ => value.approximate(),
+    }
+}
+
+fn in_order(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Result<Group, Error> {
+    let value = |rate: &Rate| {
+        let found = mg1::response(rate.per_ms(), &theory.any.total);
+        let load = 100.0 * rate.per_ms() * theory.any.total.first;
+        let label = format!("at {:.1} requests/s, {load:.0} % busy", rate.per_s());
+        let value = Value::new("response_ms", label, found.map(|found| found.mean));
+        let runs = simulator.open("fcfs", rate.pause)?;
+        Ok(value
+            .with_rate(rate.per_s())
+            .with_simulation(runs.steady(response_of_all)))
+    };
+    Ok(Group {
+        name: "fcfs",
+        heading: "Mean response in order of arrival (fcfs), ms: M/G/1".to_owned(),
+        values: rates.iter().map(value).collect::<Result<_, Error>>()?,
+    })
+}
+
+fn reads_first(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Result<Group, Error> {
+    let mut values = Vec::new();
+    for rate in rates {
+        let share = [theory.read_share, 1.0 - theory.read_share];
+        let [reads, writes] = [0, 1].map(|op| Class {
+            rate: share[op] * rate.per_ms(),
+            service: theory.each[op].total,
+        });
+        let waits = priority::waits(&reads, &writes);
+        let runs = simulator.open("hol", rate.pause)?;
+        let of = |op| runs.steady(move |run| response_ms(run.report.of(op)));
+        let label = |kind| format!("{kind} at {:.1} requests/s", rate.per_s());
+        let first = waits.map(|(wait, _)| wait + reads.service.first);
+        let second = waits.map(|(_, wait)| wait + writes.service.first);
+        let read = Value::new("read_response_ms", label("reads"), first);
+        let write = Value::new("write_response_ms", label("writes"), second);
+        values.push(read.with_rate(rate.per_s()).with_simulation(of(Op::Read)));
+        values.push(write.with_rate(rate.per_s()).with_simulation(of(Op::Write)));
+    }
+    Ok(Group {
+        name: "hol",
+        heading: "Mean response, reads before writes (hol), ms: head-of-line priority".to_owned(),
+        values,
+    })
+}
+
+/// The numbers of requests to choose from at which services are simulated, besides one.
+const CHOICES: [u32; 7] = [2, 4, 8, 16, 32, 64, birth_death::MAX];
+
+fn shortest_access(
+    theory: &Theory,
+    simulator: &Simulator<'_>,
+    rates: &[Rate],
+) -> Result<Group, Error> {
+    let alone = theory.any.total.first;
+    let mut measured: Vec<(u32, Option<SimulatedMean>)> = Vec::new();
+    for clients in CHOICES {
+        let runs = simulator.closed("satf", clients as usize)?;
+        measured.push((clients, runs.mean(|run| run.report.throughput_per_s())));
+    }
+    let power = power(alone, &measured);
+    let services = birth_death::services(alone, power);
+    let max = 1_000.0 * services.last().map_or(0.0, |last| 1.0 / last);
+    let mut values = vec![
+        Value::new("power", "power p in x[m] = x[1] / m^p, fitted", power),
+        Value::new("largest_rate_per_s", "requests/s, if 128 always wait", max)
+            .with_simulation(measured.last().and_then(|(_, found)| *found))
+            .approximate(),
+    ];
+    for rate in rates {
+        let found = birth_death::response(rate.per_ms(), &services);
+        let label = format!("response at {:.1} requests/s, ms", rate.per_s());
+        let runs = simulator.open("satf", rate.pause)?;
+        let value = Value::new("response_ms", label, found).approximate();
+        values.push(
+            value
+                .with_rate(rate.per_s())
+                .with_simulation(runs.steady(response_of_all)),
+        );
+    }
+    Ok(Group {
+        name: "satf",
+        heading: "Shortest access first (satf): birth-death model".to_owned(),
+        values,
+    })
+}
+
+/// The p of `alone` m^-p, by least squares of the logarithms of mean services, which are the
+/// inverse of what a drive serves that always has m to choose from.
+fn power(alone_ms: f64, measured: &[(u32, Option<SimulatedMean>)]) -> f64 {
+    let (mut both, mut square) = (0.0, 0.0);
+    for (choices, found) in measured {
+        let Some(found) = found else { continue };
+        let x = f64::from(*choices).ln();
+        both += x * (alone_ms * found.mean / 1_000.0).ln();
+        square += x * x;
+    }
+    both / square
+}
+
+/// The clients that keep a pair busy at all times, or nearly: of this many requests some are
+/// waiting for either disk.
+const CLIENTS: usize = 128;
+
+/// The values of two drives of one model, with the same data.
+fn pair_groups(
+    theory: &Theory,
+    simulator: &Simulator<'_>,
+    rates: &[Rate],
+) -> Result<[Group; 3], Error> {
+    Ok([
+        positioning(theory, simulator)?,
+        reads(theory, simulator, rates)?,
+        by_address(simulator, rates)?,
+    ])
+}
+
+fn positioning(theory: &Theory, simulator: &Simulator<'_>) -> Result<Group, Error> {
+    let stroke = f64::from(theory.distances.cylinders());
+    let turn = theory.revolution_ms;
+    let [read, write] = [0, 1].map(|op: usize| theory.each[op].total.first);
+    let rate = largest_rate(1.0 - theory.read_share, read, write);
+    let ratio = rate / mg1::largest_rate(&theory.any.total);
+    let value = |name, label, theory| Value::new(name, label, theory);
+    let writes = simulator.pair("routing=cyclic", 0.0)?.closed("fcfs", 1)?;
+    let busy = simulator.pair("queue=shared", theory.read_share)?;
+    let busy = busy.closed("fcfs", CLIENTS)?;
+    let last_wait = writes.mean(|run| {
+        let breakdown = run.report.all().mean_breakdown()?;
+        Some(breakdown.rotation.as_ms())
+    });
+    let label = "seek of the nearer arm, cylinders";
+    let near = value("read_distance_cylinders", label, READ * stroke);
+    let label = "seek of the farther arm, cylinders";
+    let far = value("write_distance_cylinders", label, WRITE * stroke);
+    let label = "wait for the first of two copies, ms";
+    let first = value("read_rotation_ms", label, read_wait(2) * turn);
+    let label = "wait for the last of two copies, ms";
+    let last = value("write_rotation_ms", label, write_wait(2) * turn);
+    let largest = value(
+        "largest_rate_per_s",
+        "largest rate, requests/s",
+        1_000.0 * rate,
+    );
+    let largest = largest.with_simulation(busy.mean(|run| run.report.throughput_per_s()));
+    let ratio = value("largest_rate_ratio", "the same / that of one disk", ratio);
+    Ok(Group {
+        name: "mirrored",
+        heading: "Two disks with the same data: each read from one, each write to both".to_owned(),
+        values: vec![
+            near.approximate(),
+            far.approximate(),
+            first.approximate(),
+            last.with_simulation(last_wait),
+            largest,
+            ratio,
+        ],
+    })
+}
+
+fn reads(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Result<Group, Error> {
+    let service = &theory.each[0].total;
+    let exponential = Moments::exponential(service.first);
+    let mut values = Vec::new();
+    for rate in rates {
+        let (each, both) = (rate.per_ms(), 2.0 * rate.per_s());
+        let found = |parameters| {
+            let pair = simulator.pair(parameters, 1.0)?;
+            Ok::<_, Error>(pair.open("fcfs", rate.halved())?.steady(response_of_all))
+        };
+        let label = |way| format!("{both:.1}/s, {way}");
+        let value = |name, way, theory| Value::new(name, label(way), theory).with_rate(both);
+        let mean = |service| mg1::response(each, service).map(|response| response.mean);
+        let random = found("routing=uniform")?;
+        let way = "a disk at random (M/G/1)";
+        values.push(value("random_response_ms", way, mean(service)).with_simulation(random));
+        let way = "the same (M/M/1)";
+        let simple = value("random_exponential_response_ms", way, mean(&exponential));
+        let cyclic = e2m1::response(each, service.first);
+        let cyclic = value("cyclic_response_ms", "disks in turn (E2/M/1)", cyclic);
+        let shared = mmc::response(2, 2.0 * each, service.first);
+        let shared = value("shared_response_ms", "one queue (M/M/2)", shared);
+        values.extend([
+            simple.with_simulation(random).approximate(),
+            cyclic
+                .with_simulation(found("routing=cyclic")?)
+                .approximate(),
+            shared.with_simulation(found("queue=shared")?).approximate(),
+        ]);
+    }
+    Ok(Group {
+        name: "mirrored-reads",
+        heading: "Two disks, reads alone, twice the rates, in order of arrival: mean response, ms"
+            .to_owned(),
+        values,
+    })
+}
+
+/// Reads that go to either disk by their address.
+fn by_address(simulator: &Simulator<'_>, rates: &[Rate]) -> Result<Group, Error> {
+    let reads = Reads {
+        spec: &simulator.system.drive.spec,
+        mechanism: &simulator.system.drive.mechanism,
+        sectors: simulator.sectors(),
+    };
+    let percent = |divided: &Divided| 100.0 * divided.share;
+    let simulated = |divided: &Divided, rate: &Rate| {
+        let routing = format!("routing=affinity(pivot={}%)", percent(divided));
+        let pair = simulator.pair(&routing, 1.0)?;
+        Ok::<_, Error>(pair.open("fcfs", rate.halved())?.steady(response_of_all))
+    };
+    let equal = reads.equal_utilisations();
+    let label = "pivot of equal utilisations, % of blocks";
+    let pivot = equal.as_ref().map(percent);
+    let mut values = vec![Value::new("equal_utilisations_pivot_percent", label, pivot)];
+    for rate in rates {
+        let both = 2.0 * rate.per_s();
+        let min = reads.least_response(2.0 * rate.per_ms());
+        let label = |what| format!("{both:.1}/s, {what}");
+        let value = |name, what, theory| Value::new(name, label(what), theory).with_rate(both);
+        let response = |found: Option<&Divided>| found?.response(2.0 * rate.per_ms());
+        let with_equal = value(
+            "equal_utilisations_response_ms",
+            "response if equally busy, ms",
+            response(equal.as_ref()),
+        );
+        let pivot = value(
+            "least_response_pivot_percent",
+            "pivot of least response, %",
+            min.as_ref().map(percent),
+        );
+        let with_least = value(
+            "least_response_ms",
+            "least response, ms",
+            response(min.as_ref()),
+        );
+        let simulated_value = |value: Value, found: Option<&Divided>| match found {
+            Some(found) => Ok::<_, Error>(value.with_simulation(simulated(found, rate)?)),
+            None => Ok(value),
+        };
+        values.push(simulated_value(with_equal, equal.as_ref())?);
+        values.push(pivot);
+        values.push(simulated_value(with_least, min.as_ref())?);
+    }
+    Ok(Group {
+        name: "mirrored-by-address",
+        heading: "Two disks, reads alone, twice the rates, one part each (affinity): M/G/1"
+            .to_owned(),
+        values,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Services of 20 ms m^-0.2, as rates per second.
+    #[test]
+    fn a_power_law_gives_its_power() {
+        let rate = |m: u32| 1_000.0 / (20.0 * f64::from(m).powf(-0.2));
+        let found = |m| {
+            Some(SimulatedMean {
+                mean: rate(m),
+                ci95: 0.0,
+            })
+        };
+        let measured = CHOICES.map(|m| (m, found(m)));
+        assert!((power(20.0, &measured) - 0.2).abs() < 1e-12);
+    }
+}
