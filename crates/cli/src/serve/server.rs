@@ -391,7 +391,7 @@ fn start_recording<D: Tapped + 'static>(
                 .to_owned(),
         ));
     };
-    let model = setting.model()?;
+    let model = setting.system()?;
     let blocks = BlockConverter::new(model.disk(), &model.name)?;
     let part = files.output("--record", path)?.create()?;
     let file = part.file().try_clone();
