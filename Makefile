@@ -107,7 +107,6 @@ dist: ## build a static program and a wheel with licences and checksums, and try
 
 docs: ## generate pages of the book and the API reference
 	$(CARGO) xtask docs
-	$(CARGO) run --quiet --example reference
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
 
 book: ## build the book in target/book; needs mdBook

@@ -212,7 +212,7 @@ def failure(server: Server, synchronous: str, seed: int) -> str | None:
     connection.execute(f"PRAGMA synchronous = {synchronous}")
     torn = "yes" if seed % 2 else "no"
     nth = 20 + seed * 13 % 100
-    server.ask(f"strike(before=write, nth={nth}, worst=yes, torn={torn}, seed={seed})")
+    server.ask(f"trigger(before=write, nth={nth}, worst=yes, torn={torn}, seed={seed})")
     committed = 0
     try:
         for number in itertools.count(1):

@@ -1,5 +1,6 @@
-//! Any bytes are sent to an iSCSI target, by one who logs in, or by two who have, one of them by
-//! two connections: it answers in messages, and keeps a bounded part of what it was sent.
+//! Sends arbitrary bytes to an iSCSI target, from an initiator that logs in, or from two that have
+//! logged in, one of them with two connections: the target answers in messages and keeps a bounded
+//! part of the input.
 
 #![no_main]
 
@@ -7,15 +8,15 @@ use std::time::Instant;
 
 use diskarm_core::units::{Bytes, SectorCount};
 use diskarm_fuzz::Connections;
-use diskarm_serve::iscsi::{Accounts, Connection, Iscsi, IscsiDesk, target_name};
+use diskarm_serve::iscsi::{Accounts, Connection, Iscsi, IscsiTarget, target_name};
 use diskarm_serve::store::SparseStore;
-use diskarm_serve::{Clients, Desk, Entry, Export, Facts, Session as _, Step, Waker};
+use diskarm_serve::{Clients, Service, Handshake, Export, Facts, Session as _, HandshakeStep, Waker};
 use diskarm_wire::iscsi::text::Writer;
 use diskarm_wire::iscsi::{Lengths, LoginRequest, Message, Serial, Tag, padded, stage};
 use libfuzzer_sys::fuzz_target;
 
 const SECTORS: u64 = 1 << 12;
-/// How many connections there are.
+/// Number of connections.
 const COUNT: usize = 3;
 
 fn facts() -> Facts {
@@ -37,7 +38,7 @@ fn take<'a>(data: &mut &'a [u8], count: usize) -> &'a [u8] {
     taken
 }
 
-/// All of the bytes are messages; returns the number of the next command that the last one tells.
+/// Checks that all bytes are messages; returns the next command number in the last one.
 fn check(mut bytes: &[u8]) -> Option<[u8; 4]> {
     let mut expected = None;
     while !bytes.is_empty() {
@@ -49,7 +50,7 @@ fn check(mut bytes: &[u8]) -> Option<[u8; 4]> {
     expected
 }
 
-/// Sends anything to one who has not logged in.
+/// Sends arbitrary bytes before the login.
 fn enter(mut data: &[u8], accounts: Option<Accounts>) {
     let mut login = Iscsi::new(accounts).login("127.0.0.1:3260".to_owned());
     while let [count, ..] = *data {
@@ -59,10 +60,10 @@ fn enter(mut data: &[u8], accounts: Option<Accounts>) {
         login.received(&part[..part.len().min(login.room())]);
         loop {
             match login.step(&[facts()], false) {
-                Step::Wait if login.output().is_empty() => break,
-                Step::Wait => {}
-                Step::Close | Step::Agreed(..) => return,
-                Step::Secure => panic!("iSCSI knows no TLS"),
+                HandshakeStep::Wait if login.output().is_empty() => break,
+                HandshakeStep::Wait => {}
+                HandshakeStep::Close | HandshakeStep::Chosen(..) => return,
+                HandshakeStep::StartTls => panic!("iSCSI knows no TLS"),
             }
             let count = login.output().len();
             assert!(count < 1 << 20);
@@ -71,7 +72,7 @@ fn enter(mut data: &[u8], accounts: Option<Accounts>) {
     }
 }
 
-/// A connection of an initiator called `name`, which joins a session if its number is not zero.
+/// A connection of the initiator `name`, which joins a session if `tsih` is not zero.
 fn connection(target: &Iscsi, name: &str, tsih: u16) -> Box<Connection> {
     let mut login = target.login(String::new());
     let request = LoginRequest {
@@ -104,13 +105,13 @@ fn connection(target: &Iscsi, name: &str, tsih: u16) -> Box<Connection> {
     let header = Message::LoginRequest(request).emit(Lengths::of_data(length));
     login.received(&[&header, &data[..padded(length)]].concat());
     match login.step(&[facts()], false) {
-        Step::Agreed(_, connection) => connection,
+        HandshakeStep::Chosen(_, connection) => connection,
         _ => panic!("a login that is valid failed"),
     }
 }
 
-/// Sends messages by several connections: which, whether the number of the command is right, how
-/// long the data are, and then these.
+/// Sends messages on several connections. The input selects the connection, whether the command
+/// number is correct, the length of the data, and the data.
 fn serve(mut data: &[u8]) {
     let export = Export {
         facts: facts(),
@@ -119,7 +120,7 @@ fn serve(mut data: &[u8]) {
         power: None,
     };
     let (waker, _woken) = Waker::new().expect("a socket");
-    let mut desk = IscsiDesk::new(export, waker).expect("a desk");
+    let mut service = IscsiTarget::new(export, waker).expect("a service");
     let target = Iscsi::new(None);
     // Two connections of one session, and one of another.
     let three = [("a", 0), ("a", 1), ("b", 0)];
@@ -127,7 +128,7 @@ fn serve(mut data: &[u8]) {
     let mut sessions = Connections(three);
     let mut expected = [[0, 0, 0, 1]; COUNT];
     for number in 0..COUNT {
-        assert!(desk.opened(number, &mut sessions).is_empty());
+        assert!(service.open(number, &mut sessions).is_empty());
     }
     while let [how, length, ..] = *data {
         data = &data[2..];
@@ -155,13 +156,13 @@ fn serve(mut data: &[u8]) {
         session.filled(message.len());
         let mut is_open = true;
         loop {
-            let taken = desk.take(number, &mut sessions, Instant::now());
-            desk.serve_due(&mut sessions);
+            let taken = service.handle_next(number, &mut sessions, Instant::now());
+            service.serve_due(&mut sessions);
             for number in 0..COUNT {
                 let Some(session) = sessions.get_mut(number) else {
                     continue;
                 };
-                while desk.fill(session).is_ok() && !session.output().is_empty() {
+                while service.fill(session).is_ok() && !session.output().is_empty() {
                     let count = session.output().len();
                     if let Some(next) = check(session.output()) {
                         expected[number] = next;
@@ -176,10 +177,10 @@ fn serve(mut data: &[u8]) {
         }
         let is_over = sessions
             .get_mut(number)
-            .is_some_and(|session| session.is_over());
+            .is_some_and(|session| session.has_ended());
         if !is_open || is_over {
             let session = sessions.0[number].take();
-            desk.closed(number, *session.expect("a session"));
+            service.close(number, *session.expect("a session"));
         }
     }
 }

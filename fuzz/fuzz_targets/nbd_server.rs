@@ -1,6 +1,5 @@
-//! Any bytes are sent to an NBD server, by one who negotiates, or by two whose export is chosen: it
-//! answers every request that has arrived, in messages, and keeps a bounded part of what it was
-//! sent.
+//! Sends arbitrary bytes to an NBD server, from a client that negotiates, or from two that have chosen
+//! the export: the server answers every request, in messages, and keeps a bounded part of the input.
 
 #![no_main]
 
@@ -8,10 +7,10 @@ use std::time::Instant;
 
 use diskarm_core::units::{Bytes, SectorCount};
 use diskarm_fuzz::Connections;
-use diskarm_serve::nbd::{Agreed, Encryption, Handshake, Nbd, Session};
+use diskarm_serve::nbd::{NegotiatedExport, Encryption, NbdHandshake, Nbd, NbdSession};
 use diskarm_serve::store::SparseStore;
 use diskarm_serve::{
-    Clients, Desk, Entry, Export, Facts, Protocol as _, Session as _, Step, Waker,
+    Clients, Service, Handshake, Export, Facts, Protocol as _, Session as _, HandshakeStep, Waker,
 };
 use diskarm_wire::nbd::Headers;
 use diskarm_wire::nbd::reply::{Chunk, Simple};
@@ -19,7 +18,7 @@ use libfuzzer_sys::fuzz_target;
 
 /// So few that a reply of all of them fits into what a session sends at once.
 const SECTORS: u64 = 1 << 8;
-/// How many connections there are.
+/// Number of connections.
 const COUNT: usize = 2;
 
 fn facts(is_read_only: bool) -> Facts {
@@ -34,7 +33,7 @@ fn facts(is_read_only: bool) -> Facts {
     }
 }
 
-/// The next bytes and the connection that they are sent by; a byte says both.
+/// The next bytes and their connection; one byte selects the length and the connection.
 fn next<'a>(data: &mut &'a [u8]) -> Option<(usize, &'a [u8])> {
     let (how, rest) = data.split_first()?;
     let count = usize::from(how & 0x7f) * 8;
@@ -43,30 +42,30 @@ fn next<'a>(data: &mut &'a [u8]) -> Option<(usize, &'a [u8])> {
     Some((usize::from(how >> 7), part))
 }
 
-/// Sends anything to a server that has just greeted; returns what comes of it, if anything.
-fn enter(data: &mut &[u8], encryption: Encryption, facts: &Facts) -> Option<Box<Session>> {
-    let mut handshake = Handshake::new(encryption);
+/// Sends arbitrary bytes after the greeting; returns the session that is negotiated.
+fn enter(data: &mut &[u8], encryption: Encryption, facts: &Facts) -> Option<Box<NbdSession>> {
+    let mut handshake = NbdHandshake::new(encryption);
     while let Some((_, part)) = next(data) {
-        assert!(Entry::room(&handshake) >= part.len());
-        Entry::received(&mut handshake, part);
+        assert!(Handshake::room(&handshake) >= part.len());
+        Handshake::received(&mut handshake, part);
         loop {
-            match Entry::step(&mut handshake, std::slice::from_ref(facts), false) {
-                Step::Wait if Entry::output(&handshake).is_empty() => break,
-                Step::Wait => {}
-                Step::Agreed(_, session) => return Some(session),
+            match Handshake::step(&mut handshake, std::slice::from_ref(facts), false) {
+                HandshakeStep::Wait if Handshake::output(&handshake).is_empty() => break,
+                HandshakeStep::Wait => {}
+                HandshakeStep::Chosen(_, session) => return Some(session),
                 // What follows is for TLS.
-                Step::Secure | Step::Close => return None,
+                HandshakeStep::StartTls | HandshakeStep::Close => return None,
             }
-            let count = Entry::output(&handshake).len();
+            let count = Handshake::output(&handshake).len();
             assert!(count < 1 << 16);
-            Entry::sent(&mut handshake, count);
+            Handshake::sent(&mut handshake, count);
         }
     }
     None
 }
 
 /// All of the bytes are replies, with the chunks that these headers have. Those without chunks do
-/// not say how long their data are.
+/// not state the length of their data.
 fn check(mut bytes: &[u8], headers: Headers) {
     while !bytes.is_empty() {
         let length = match Simple::parse(bytes) {
@@ -87,7 +86,7 @@ fn check(mut bytes: &[u8], headers: Headers) {
 fn serve(
     mut data: &[u8],
     facts: Facts,
-    mut clients: Connections<Session, COUNT>,
+    mut clients: Connections<NbdSession, COUNT>,
     headers: [Option<Headers>; 2],
 ) {
     let export = Export {
@@ -97,8 +96,8 @@ fn serve(
         power: None,
     };
     let (waker, _woken) = Waker::new().expect("a socket");
-    let mut desk = Nbd::default().desk(export, waker).expect("a desk");
-    // What has come with the last of a handshake is there already.
+    let mut service = Nbd::default().serve(export, waker).expect("a service");
+    // Input may have arrived with the end of the handshake.
     let mut sent = Some((0, &[][..]));
     while let Some((number, part)) = sent {
         sent = next(&mut data);
@@ -111,18 +110,18 @@ fn serve(
         session.filled(part.len());
         let mut output = Vec::new();
         let is_open = loop {
-            let taken = desk.take(number, &mut clients, Instant::now());
-            desk.serve_due(&mut clients);
-            desk.go_on(&mut clients);
+            let taken = service.handle_next(number, &mut clients, Instant::now());
+            service.serve_due(&mut clients);
+            service.continue_work(&mut clients);
             let session = clients.get_mut(number).expect("it is there");
-            while desk.fill(session).is_ok() && !session.output().is_empty() {
+            while service.fill(session).is_ok() && !session.output().is_empty() {
                 let count = session.output().len();
                 output.extend_from_slice(session.output());
                 session.sent(count);
             }
             match taken {
                 Err(_) => break false,
-                Ok(false) if desk.next().is_none() => break !session.is_over(),
+                Ok(false) if service.next_due().is_none() => break !session.has_ended(),
                 Ok(_) => {}
             }
         };
@@ -130,28 +129,28 @@ fn serve(
             check(&output, headers);
         }
         let session = clients.get_mut(number).expect("it is there");
-        assert!(!is_open || desk.is_answered(number, session));
+        assert!(!is_open || service.is_answered(number, session));
         if !is_open {
             let session = clients.0[number].take();
-            desk.closed(number, *session.expect("it is there"));
+            service.close(number, *session.expect("it is there"));
         }
     }
     for number in clients.numbers() {
         let session = clients.0[number].take();
-        desk.closed(number, *session.expect("it is there"));
+        service.close(number, *session.expect("it is there"));
     }
-    assert!(desk.is_idle());
+    assert!(service.is_idle());
 }
 
 /// A connection that has chosen the export.
-fn chosen(facts: &Facts, headers: Headers) -> Option<Box<Session>> {
-    let agreed = Agreed {
+fn negotiated_session(facts: &Facts, headers: Headers) -> Option<Box<NbdSession>> {
+    let agreed = NegotiatedExport {
         export: 0,
         headers,
         has_status: headers > Headers::Simple,
         rest: Vec::new(),
     };
-    Some(Box::new(Session::new(facts.clone(), &agreed, b"")))
+    Some(Box::new(NbdSession::new(facts.clone(), &agreed, b"")))
 }
 
 fuzz_target!(|data: &[u8]| {
@@ -171,13 +170,13 @@ fuzz_target!(|data: &[u8]| {
                 _ => Encryption::On,
             };
             if let Some(session) = enter(&mut data, encryption, &facts) {
-                let other = chosen(&facts, Headers::Simple);
+                let other = negotiated_session(&facts, Headers::Simple);
                 let clients = Connections([Some(session), other]);
                 serve(data, facts, clients, [None, Some(Headers::Simple)]);
             }
             return;
         }
     };
-    let clients = Connections([chosen(&facts, headers), chosen(&facts, headers)]);
+    let clients = Connections([negotiated_session(&facts, headers), negotiated_session(&facts, headers)]);
     serve(data, facts, clients, [Some(headers); 2]);
 });

@@ -12,7 +12,7 @@ impl<S, const N: usize> Clients<S> for Connections<S, N> {
         self.0.get_mut(number)?.as_deref_mut()
     }
 
-    fn due(&mut self, _: usize, _: Instant) {}
+    fn record_due(&mut self, _: usize, _: Instant) {}
 
     fn numbers(&self) -> Vec<usize> {
         (0..N).filter(|number| self.0[*number].is_some()).collect()

@@ -1,4 +1,4 @@
-//! What stands behind a unit.
+//! The device below a unit.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use diskarm_core::spec::Spec;
 use diskarm_core::text::InputError;
 use diskarm_core::units::{Angle, Bytes, Instant, Lbn, SectorCount};
 
-/// A device behind a unit, with what the unit may know of it and change beyond serving requests. By
-/// default that is nothing: arrays, pairs and wrappers have no layout to tell of.
+/// The device below a unit, with what the unit may know of it and change beyond serving requests.
+/// By default that is nothing: arrays, pairs and wrappers have no layout to report.
 pub trait Backing: Device {
     /// The specification of the one drive that it is, with the buffer rules in force.
     fn spec(&self) -> Option<&Spec> {
@@ -33,7 +33,8 @@ pub trait Backing: Device {
     /// [`Self::spec`] is known.
     fn set_buffer(&mut self, _now: Instant, _spec: &Spec) {}
 
-    /// Takes other defects, of a geometry that has as many blocks, while no request is outstanding.
+    /// Replaces the defects, in a geometry with the same number of blocks, while no request is
+    /// outstanding.
     ///
     /// # Errors
     /// The geometry contradicts itself, or nothing is known of the device.

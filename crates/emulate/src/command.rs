@@ -34,7 +34,7 @@ use diskarm_wire::{Command, Sense};
 use crate::state::Context;
 use crate::work::Start;
 
-/// How a command fits between others.
+/// The ordering of a command relative to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// It takes no time.
@@ -42,22 +42,22 @@ pub(crate) enum Kind {
     /// One request to the device.
     Transfer,
     Chain,
-    /// No other command runs beside it.
+    /// No other command runs at the same time.
     Alone,
 }
 
-/// How a command fares with the reservation of another initiator (SPC-4 and SBC-3, tables of
-/// commands allowed in the presence of reservations).
+/// The behaviour of a command when another initiator holds a reservation (SPC-4 and SBC-3, tables
+/// of commands allowed in the presence of reservations).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     /// It is executed in any state of the unit.
     Always,
     Own,
-    /// It only tells: persistent reservations do not mind.
+    /// A mere report, which persistent reservations always allow.
     Tells,
     /// It reads the medium.
     Reads,
-    /// It changes or tells the state of the unit, as if it would write.
+    /// It reads or changes the state of the unit; for reservations it counts as a write.
     Settles,
     /// It writes the medium, or depends on it.
     Writes,

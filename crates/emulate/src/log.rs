@@ -1,4 +1,4 @@
-//! What the unit counts for LOG SENSE.
+//! The counters of the unit for LOG SENSE.
 
 use diskarm_core::device::{Completion, Status};
 

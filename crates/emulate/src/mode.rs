@@ -1,5 +1,5 @@
-//! The table of mode pages. Each is a file of its own: what it says of the device, which bits may
-//! be changed, and what they do.
+//! The table of mode pages. Each page has its own file, with its default content, the bits that may
+//! be changed, and their effect.
 
 mod caching;
 mod control;
@@ -19,7 +19,7 @@ use diskarm_wire::mode::{Caching, Control, Disconnect, Notch, Page};
 use crate::realism::Realism;
 use crate::state::Context;
 
-/// What a page speaks of.
+/// The state that a page describes.
 pub(crate) struct View<'a> {
     /// The drive as given, if the unit knows it.
     pub drive: Option<(&'a Spec, &'a Layout)>,
@@ -56,15 +56,15 @@ impl<'a> View<'a> {
 /// A row of the table.
 pub(crate) struct Row {
     code: u8,
-    /// What it says unless it was changed; `None` if the unit has no such page.
+    /// The default content; `None` if the unit does not have the page.
     values: fn(&View<'_>) -> Option<Vec<u8>>,
     /// A one for each bit that may be changed.
     mask: fn(&View<'_>) -> Vec<u8>,
-    /// Which content is refused although only bits that may change differ.
+    /// Refuses content that only differs in changeable bits.
     check: fn(&View<'_>, &[u8]) -> Result<(), Refused>,
 }
 
-/// Why a page is refused; bytes count from its content on.
+/// The reason for refusing a page; bytes count from its content on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// It has another length.
@@ -211,7 +211,8 @@ pub(crate) fn row(context: &Context<'_>, code: u8) -> Option<usize> {
     content(context, row, Values::Current).map(|_| row)
 }
 
-/// Whether a page may be sent: only what may change differs, and has a value that is taken.
+/// Checks a page from the initiator: only changeable bits may differ, and the values must be
+/// acceptable.
 pub(crate) fn check(context: &Context<'_>, row: usize, new: &[u8]) -> Result<(), Refused> {
     let current = content(context, row, Values::Current).unwrap_or_default();
     if new.len() != current.len() {
@@ -245,7 +246,7 @@ pub(crate) fn change(context: &mut Context<'_>, changes: &[(usize, Vec<u8>)], sa
     differs
 }
 
-/// Lets the device behave as the pages say.
+/// Applies the pages to the device.
 pub(crate) fn apply(context: &mut Context<'_>) {
     let Some(given) = context.state.given.as_ref() else {
         return;

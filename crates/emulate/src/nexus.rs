@@ -1,4 +1,4 @@
-//! What the unit keeps for each initiator.
+//! The state that the unit keeps for each initiator.
 
 use std::collections::VecDeque;
 
@@ -20,11 +20,11 @@ pub(crate) struct Nexus {
     pub initiator: u64,
     /// Its name and the identifier of its session, if it comes over iSCSI.
     pub port: Option<IscsiPort>,
-    /// What it had translated last.
+    /// The address that it had translated last.
     pub asked: Option<Translate>,
-    /// It is lost; what is left of it is its registration, if it has one.
+    /// Its connection is lost; only a registration is left.
     pub is_gone: bool,
-    /// What it has not been told yet.
+    /// Unit attentions that have not been reported yet.
     attentions: VecDeque<Code>,
 }
 
@@ -40,8 +40,8 @@ impl Nexus {
         }
     }
 
-    /// Who it is, as READ FULL STATUS says it. Initiators without a port are numbers, which are
-    /// given as addresses of SAS.
+    /// The identity in READ FULL STATUS. Initiators without a port are numbers, which are reported
+    /// as SAS addresses.
     pub fn transport_id(&self) -> TransportId<'_> {
         match &self.port {
             Some(port) => TransportId::IscsiSession(&port.name, &port.session),
@@ -60,7 +60,7 @@ impl Nexus {
         }
     }
 
-    /// The oldest unit attention, which it then has been told.
+    /// Takes the oldest unit attention, which counts as reported.
     pub fn told(&mut self) -> Option<Code> {
         self.attentions.pop_front()
     }

@@ -29,8 +29,8 @@ pub(crate) fn adapt(state: &State, device: &mut dyn Backing, now: Instant, at: L
     device.set_buffer(now, &spec);
 }
 
-/// How much of a read must be there so that the bus, if it is faster than the media, ends with
-/// them.
+/// The part of a read that must be in the buffer so that the bus, if faster than the media,
+/// finishes with them.
 fn fraction(spec: &Spec, track_sectors: u64) -> f64 {
     let media_ns = spec.mechanics.period_ns / track_sectors as f64;
     let bus_ns = spec.bus.read_sector.as_ns() as f64;

@@ -1,11 +1,11 @@
-//! What real drives and hosts add that makes measurements harder. All of it is off by default.
+//! Properties of real drives and hosts that make measurements harder. All are off by default.
 
 use diskarm_core::units::{Instant, Span};
 use rand_core::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
 use rand_pcg::Pcg64Mcg;
 
-/// How a drive tells where its blocks are.
+/// The reporting of the locations of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Places {
     /// By translating addresses, by notches, and by READ CAPACITY per cylinder.
@@ -23,7 +23,7 @@ pub enum Places {
 pub struct Recalibration {
     /// From one to the next.
     pub every: Span,
-    /// How long it takes.
+    /// The duration.
     pub lasts: Span,
 }
 
@@ -43,7 +43,7 @@ pub struct WarmUp {
 pub struct Realism {
     /// How it tells where blocks are.
     pub places: Places,
-    /// Mode pages tell nominal values: the mean track length, and a round speed.
+    /// Mode pages report nominal values: the mean track length, and a round speed.
     pub nominal: bool,
     /// Standard deviation of the instants at which responses are seen to end; normally distributed,
     /// but never before the task was sent or the response before it.
@@ -52,7 +52,7 @@ pub struct Realism {
     pub recalibration: Option<Recalibration>,
     /// Slowness after idle times.
     pub warm_up: Option<WarmUp>,
-    /// A buffer full ratio of zero, which then is the default, lets the drive choose: it begins to
+    /// With a buffer full ratio of zero, which then is the default, the drive chooses: it starts to
     /// send a read when it can continue without a pause to the end.
     pub adaptive_ratios: bool,
     /// Seed of what is random.
@@ -62,13 +62,13 @@ pub struct Realism {
 pub(crate) struct Disturbance {
     pub realism: Realism,
     generator: Pcg64Mcg,
-    /// When the next recalibration is due.
+    /// The time of the next recalibration.
     due: Instant,
-    /// When the device has time for commands.
+    /// The time from which the device accepts commands.
     pub free: Instant,
     /// Commands that are slower yet.
     cold: u32,
-    /// When the last request ended.
+    /// The end of the last request.
     ended: Instant,
     /// The response seen last.
     seen: Instant,
@@ -90,7 +90,7 @@ impl Disturbance {
         }
     }
 
-    /// When a response is seen that ends at `at`, of a task sent at `sent`.
+    /// The observed end of a task that was sent at `sent` and ended at `at`.
     pub fn seen(&mut self, sent: Instant, at: Instant) -> Instant {
         if self.realism.noise == Span::ZERO {
             return at;
@@ -118,8 +118,8 @@ impl Disturbance {
         }
     }
 
-    /// Whether the device has time for a command at `now`. A recalibration that is due waits for
-    /// the commands that the device has; if it has none, it began when it was due.
+    /// Returns true if the device accepts a command at `now`. A recalibration that is due waits for
+    /// the outstanding commands; without any, it started when it was due.
     pub fn has_time(&mut self, now: Instant, is_idle: bool) -> bool {
         if let Some(Recalibration { every, lasts }) = self.realism.recalibration
             && now >= self.due

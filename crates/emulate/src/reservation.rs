@@ -1,4 +1,4 @@
-//! Reservations: those of SCSI-2, and persistent ones (SPC-4).
+//! Reservations of SCSI-2 and persistent reservations (SPC-4).
 
 use diskarm_wire::sense::Code;
 
@@ -60,23 +60,23 @@ pub(crate) struct Registrant {
 /// All reservations of the unit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reservations {
-    /// Who has reserved it by RESERVE.
+    /// The initiator that holds a SCSI-2 reservation.
     pub reserved: Option<usize>,
-    /// Who is registered, in the order of registration.
+    /// Registered initiators, in order of registration.
     pub registered: Vec<Registrant>,
-    /// Who holds the persistent reservation, and its type. With types of all registrants it is who
-    /// took it.
+    /// The holder of the persistent reservation, and its type. For types of all registrants it is
+    /// the initiator that took it.
     pub held: Option<(usize, Kind)>,
     /// Counts changes of registrations.
     pub generation: u32,
 }
 
 impl Reservations {
-    /// How many initiators may be registered.
+    /// Maximum number of registered initiators.
     pub const MAX: usize = 256;
 
-    /// Whether a command of this initiator is executed (SPC-4 and SBC-3, tables of commands allowed
-    /// in the presence of reservations; SPC-2 for RESERVE).
+    /// Returns true if a command of this initiator is executed (SPC-4 and SBC-3, tables of commands
+    /// allowed in the presence of reservations; SPC-2 for RESERVE).
     #[inline]
     pub fn admit(&self, nexus: usize, access: Access) -> bool {
         if access == Access::Own {
@@ -145,7 +145,7 @@ impl Reservations {
         }
     }
 
-    /// Gives up the reservation.
+    /// Releases the reservation.
     pub fn release(&mut self, nexus: usize, nexuses: &mut [Nexus]) {
         if let Some((_, kind)) = self.held.take()
             && kind.is_for_registrants()
@@ -162,7 +162,8 @@ impl Reservations {
     }
 
     /// Removes the registrations with `key`, or all others if it is zero, and takes over their
-    /// reservation with type `kind`. Returns whom it has removed; `None` if there was nobody.
+    /// reservation with type `kind`. Returns the removed initiators; `None` if no registration
+    /// matches.
     pub fn preempt(
         &mut self,
         nexus: usize,

@@ -24,7 +24,7 @@ fn dead(geometry: &Geometry) -> Vec<Unit> {
         .collect()
 }
 
-/// How the geometry counts a spare: in its zone, or on the disk.
+/// The scope in which the geometry counts a spare: its zone, or the disk.
 fn spare_number(geometry: &Geometry, spare: Unit) -> u64 {
     if geometry.sparing != Sparing::SectorsPerDisk {
         return spare.number;
@@ -72,8 +72,8 @@ pub(crate) fn reassigned(geometry: &Geometry, layout: &Layout, block: Lbn) -> Op
     Some(with(geometry, &pairs))
 }
 
-/// The geometry once the drive is formatted: what was reallocated, and `more`, is slipped as far as
-/// spares allow; what is not stays reallocated.
+/// The geometry after formatting: reallocated blocks and `more` are slipped as far as the spares
+/// allow; the rest stays reallocated.
 pub(crate) fn formatted(geometry: &Geometry, layout: &Layout, more: &[Unit]) -> Geometry {
     let pairs = pairs(geometry, layout);
     let defective = pairs

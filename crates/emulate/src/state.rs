@@ -1,4 +1,4 @@
-//! What a unit is and remembers, apart from its tasks.
+//! The state of a unit, apart from its tasks.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::Spec;
@@ -16,16 +16,15 @@ use crate::reservation::Reservations;
 use crate::store::Store;
 use crate::work::Ended;
 
-/// What a unit calls itself; longer text is cut off.
+/// The identity of a unit; longer text is cut off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Who made it: eight characters.
+    /// Vendor: eight characters.
     pub vendor: String,
-    /// What it is: sixteen characters.
+    /// Product: sixteen characters.
     pub product: String,
     /// Its firmware: four characters.
     pub revision: String,
-    /// Its serial number.
     pub serial: String,
 }
 
@@ -74,9 +73,9 @@ pub(crate) struct State {
     pub condemned: Vec<usize>,
     /// The medium does not turn (START STOP UNIT).
     pub stopped: bool,
-    /// When formatting began and when it ends.
+    /// Start and end of formatting.
     pub formatting: Option<(Instant, Instant)>,
-    /// How often defects have changed.
+    /// Number of changes of the defects.
     pub generation: u16,
     pub counts: Counts,
     pub realism: Realism,
@@ -108,7 +107,7 @@ impl State {
         }
     }
 
-    /// What a reset changes.
+    /// The changes by a reset.
     pub fn reset(&mut self) {
         self.modes.restore();
         self.reservations.reset();
@@ -118,8 +117,8 @@ impl State {
         }
     }
 
-    /// What is forgotten when the power goes: all but the identity, saved mode parameters, defects,
-    /// counters and data. No registration outlives it, as PERSISTENT RESERVE OUT says of itself.
+    /// Forgets what a power cycle loses: all but the identity, saved mode parameters, defects,
+    /// counters and data. No registration outlives it, as PERSISTENT RESERVE OUT specifies.
     pub fn power_on(&mut self) {
         self.reset();
         self.nexuses.clear();
@@ -128,7 +127,7 @@ impl State {
         self.formatting = None;
     }
 
-    /// Whether a command may be executed at all: the unit is not formatting, stopped or reserved.
+    /// Checks that the unit can execute commands: it is not formatting, stopped or reserved.
     #[inline]
     pub fn admits(&self, nexus: usize, access: Access, now: Instant) -> Result<(), Ended> {
         if access == Access::Always {
@@ -146,13 +145,13 @@ impl State {
         }
     }
 
-    /// What a stopped unit says.
+    /// The sense data of a stopped unit.
     pub fn start_required(&self) -> Option<Sense> {
         self.stopped
             .then(|| Sense::new(Key::NotReady, Code::START_REQUIRED))
     }
 
-    /// How far formatting has come, if the unit does that.
+    /// The progress of formatting, if it is under way.
     pub fn format_in_progress(&self, now: Instant) -> Option<Sense> {
         let (begin, end) = self.formatting?;
         let done = now.since_or_zero(begin).as_ns() as u128 * 65_536;
@@ -163,7 +162,7 @@ impl State {
         })
     }
 
-    /// The unit is read-only, or the control page says so (SWP).
+    /// Returns true if the unit is read-only, or the control page forbids writes (SWP).
     pub fn is_write_protected(&self) -> bool {
         self.is_read_only || self.modes.write_protected()
     }
@@ -222,14 +221,14 @@ impl State {
     }
 }
 
-/// What a command works with.
+/// The context of a command.
 pub(crate) struct Context<'a> {
     pub state: &'a mut State,
     pub device: &'a mut dyn Backing,
     /// Index of the nexus that sent it.
     pub nexus: usize,
     pub now: Instant,
-    /// What came along with it.
+    /// The data that came with it.
     pub data_out: Vec<u8>,
 }
 
@@ -240,7 +239,7 @@ impl Context<'_> {
         both.ok_or(Sense::new(Key::IllegalRequest, Code::INVALID_OPERATION))
     }
 
-    /// Whether the initiator may write at all.
+    /// Checks that the initiator may write.
     pub fn writable(&self) -> Result<(), Sense> {
         if self.state.is_write_protected() {
             return Err(Sense::new(Key::DataProtect, Code::WRITE_PROTECTED));
@@ -263,7 +262,7 @@ impl Context<'_> {
         self.data_out.get(..length).ok_or(too_few_data())
     }
 
-    /// Whether blocks exist; `byte` is where the command block has their address.
+    /// Checks that blocks exist; `byte` is the position of their address in the command block.
     pub fn in_range(&self, at: u64, count: u64, byte: u16) -> Result<Lbn, Sense> {
         let end = at.checked_add(count);
         if at < self.state.blocks && end.is_some_and(|end| end <= self.state.blocks) {

@@ -28,13 +28,13 @@ pub trait Store: Send {
     /// If that is not possible.
     fn clear(&mut self) -> Result<(), Unavailable>;
 
-    /// Whether it is to be notified of what the device does, by the functions below.
+    /// Returns true if the store wants the notifications below.
     fn follows(&self) -> bool {
         false
     }
 
-    /// The device has a write or a flush. `data` are what a write will bring by [`Self::write`]
-    /// once the device has completed it; none if it has brought them already.
+    /// The device has received a write or a flush. `data` are what [`Self::write`] will store once
+    /// the device has completed the write; empty if they are already stored.
     fn submitted(&mut self, _request: &Request, _data: Vec<u8>) {}
 
     /// The device has completed a write or a flush. If it `counts`, the data of a write follow now,

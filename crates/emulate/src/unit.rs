@@ -30,17 +30,17 @@ pub struct Unit<D> {
     free: Vec<usize>,
     /// Tasks that have not begun, in the order in which they will.
     waiting: VecDeque<usize>,
-    /// What tasks that have begun ask of the device, which had no room or no time for it.
+    /// Device operations of started tasks for which the device had no room or no time.
     stalled: VecDeque<(usize, Asked)>,
     /// Tasks that wait for an instant.
     timers: Vec<(Instant, usize)>,
     /// Responses in the order of the instants at which they are sent.
     ready: VecDeque<(Instant, Response)>,
-    /// Tasks that have begun: all, those of several steps, and ordered ones.
+    /// Number of started tasks: all, those of several steps, and ordered ones.
     begun: usize,
     chains: usize,
     ordered: usize,
-    /// A task beside which no other may begin has begun.
+    /// A started task runs alone.
     alone: bool,
     /// Requests that the device has.
     inside: usize,
@@ -62,7 +62,7 @@ struct Slot {
     command: Command,
     entry: &'static Entry,
     data_out: Vec<u8>,
-    /// What is left of it, once it has begun.
+    /// The remaining work, once it has started.
     work: Option<Box<dyn Work>>,
     /// It had its response, or gets none.
     answered: bool,
@@ -71,7 +71,7 @@ struct Slot {
 }
 
 impl<D: Backing> Unit<D> {
-    /// How many tasks may be outstanding.
+    /// Maximum number of outstanding tasks.
     pub const TASKS: usize = 256;
 
     /// A unit over a device whose blocks hold zeros.
@@ -108,7 +108,7 @@ impl<D: Backing> Unit<D> {
         }
     }
 
-    /// Gives it another identity.
+    /// Sets the identity.
     pub fn identified(mut self, identity: Identity) -> Self {
         self.state.identity = identity;
         self
@@ -121,14 +121,14 @@ impl<D: Backing> Unit<D> {
         self
     }
 
-    /// Lets it refuse all that would write.
+    /// Refuses all writes.
     pub fn read_only(mut self, is_read_only: bool) -> Self {
         self.state.is_read_only = is_read_only;
         self
     }
 
     /// Reports physical blocks of `blocks` logical blocks, a power of two, if the device does not
-    /// say how large they are.
+    /// report their size.
     ///
     /// # Panics
     /// If that is not a power of two.
@@ -141,17 +141,16 @@ impl<D: Backing> Unit<D> {
         self
     }
 
-    /// The device behind it.
+    /// The device below the unit.
     pub fn device(&self) -> &D {
         &self.device
     }
 
-    /// The device behind it, for what no command can do.
+    /// The device below the unit, for operations that no command offers.
     pub fn device_mut(&mut self) -> &mut D {
         &mut self.device
     }
 
-    /// Submits a task.
     pub fn submit(&mut self, now: Instant, task: Task<'_>) {
         self.catch_up(now);
         let nexus = self.state.nexus(task.initiator);
@@ -193,7 +192,7 @@ impl<D: Backing> Unit<D> {
         self.begin();
     }
 
-    /// When something happens without further input, if anything does.
+    /// The time of the next event without further input.
     pub fn next_event(&self) -> Option<Instant> {
         let ready = self.ready.front().map(|(at, _)| *at);
         [ready, self.next_inside()].into_iter().flatten().min()
@@ -227,19 +226,19 @@ impl<D: Backing> Unit<D> {
         self.ready.push_back((self.now, response));
     }
 
-    /// How many bytes an initiator has to send along with this command block; none if it is
+    /// The number of bytes that an initiator must send with this command block; none if it is
     /// invalid. Lists whose length is in their own header may have any, which is [`usize::MAX`].
     pub fn data_out_length(&self, command: &[u8]) -> usize {
         let command = Command::parse(command);
         command.map_or(0, |command| data_out::length(&command, self.state.block))
     }
 
-    /// How many tasks have not ended.
+    /// Number of tasks that have not ended.
     pub fn tasks(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// Whether a task has no response yet and was not aborted.
+    /// Returns true if a task has no response yet and was not aborted.
     pub fn is_outstanding(&self, initiator: u64, id: u64) -> bool {
         let mut slots = self.slots.iter().flatten();
         slots.any(|slot| slot.id == id && slot.initiator == initiator && !slot.answered)

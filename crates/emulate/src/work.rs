@@ -6,7 +6,7 @@ use diskarm_wire::Sense;
 
 use crate::state::Context;
 
-/// What a command does next.
+/// The next action of a command.
 pub(crate) enum Step {
     /// It ends with these data for the initiator.
     Done(Vec<u8>),
@@ -18,7 +18,7 @@ pub(crate) enum Step {
     Until(Instant),
 }
 
-/// What a command asks of the device.
+/// A device operation of a command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Asked {
     /// To serve a request.
@@ -27,7 +27,7 @@ pub(crate) enum Asked {
     Seek(Lbn),
 }
 
-/// A request to the device, as far as the command decides it.
+/// A request to the device, with the fields that the command determines.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
     pub op: Op,
@@ -48,7 +48,7 @@ impl Step {
     }
 }
 
-/// How a command ends that does not end well.
+/// The reason that a command failed.
 pub(crate) enum Ended {
     Sense(Sense),
     Conflict,
@@ -64,14 +64,14 @@ impl From<Sense> for Ended {
 pub(crate) trait Work: Send {
     fn next(&mut self, context: &mut Context<'_>) -> Result<Step, Sense>;
 
-    /// What it brings to the store when the write that it asks for is done; nothing if it asks for
-    /// none, or has brought it already.
+    /// The data to store once the requested write completes; empty without a write, or if they are
+    /// already stored.
     fn data(&self) -> Vec<u8> {
         Vec::new()
     }
 }
 
-/// How a command begins.
+/// The start of a command.
 pub(crate) enum Start {
     /// It has ended already.
     Done(Vec<u8>),
@@ -94,7 +94,7 @@ impl Start {
         Self::Work(Box::new(work))
     }
 
-    /// The same, answered at once if that was asked for.
+    /// The work, answered at once if that was requested.
     pub fn immediate(work: impl Work + 'static, immediate: bool) -> Self {
         if immediate {
             Self::Background(Box::new(work), Answer::Good)
@@ -103,7 +103,7 @@ impl Start {
         }
     }
 
-    /// It has ended, with as many of these data as the initiator has room for.
+    /// It has ended, with these data for the initiator, as far as it has room.
     pub fn data(mut data: Vec<u8>, length: usize) -> Self {
         data.truncate(length);
         Self::Done(data)

@@ -17,25 +17,24 @@ use crate::pairs::Access;
 use crate::rotation::Rotation;
 use crate::threshold::span;
 
-/// Of how many completions the clock takes the mean, in effect.
+/// Effective number of completions that the clock averages.
 const MEMORY: f64 = 2000.0;
-/// This many writes tell by how much they end later than reads do.
+/// Number of writes needed to estimate their completion overhead.
 const LEARNT: u64 = 20;
 
 /// The platter's angle over time.
 #[derive(Clone, Debug)]
 pub(crate) struct Clock {
     period: f64,
-    /// When angle zero passed, in nanoseconds; set by the first read.
+    /// Pass of angle zero in nanoseconds; set by the first read.
     origin: Option<f64>,
-    /// By how much passes come later than the origin and the period say, over the count of
-    /// revolutions.
+    /// Lateness of passes relative to origin and period, over the count of revolutions.
     late: Line,
-    /// What the period's interval is worth, against completions that scatter as they do.
+    /// Weight of the prior interval of the period relative to noisy completions.
     prior: f64,
-    /// Completions this far off are no passes over the media, in nanoseconds.
+    /// Completions with larger deviations were not served by the media, in nanoseconds.
     tolerance: f64,
-    /// By how much writes end later than reads: after a read, after a write.
+    /// Completion overhead of writes beyond that of reads: after a read, after a write.
     writes: [Line; 2],
 }
 
@@ -56,12 +55,12 @@ impl Clock {
         self.period + self.late.slope(self.prior)
     }
 
-    /// The farthest that an end is off its place at random, in nanoseconds.
+    /// Maximum random deviation of a completion, in nanoseconds.
     pub fn tolerance(&self) -> f64 {
         self.tolerance
     }
 
-    /// When the place at `turns` of a revolution passes for the first time at `from` or later.
+    /// Returns the first pass of the angle `turns` at `from` or later.
     pub fn pass(&self, turns: f64, from: f64) -> f64 {
         let origin = self.origin.unwrap_or(from);
         let period = self.period();
@@ -74,14 +73,14 @@ impl Clock {
         pass
     }
 
-    /// By how much a write behind `before` ends later than a read does that passes the same sector;
-    /// `None` if too few have been seen.
+    /// Returns by how much a write after `before` ends later than a read of the same sector; `None`
+    /// if too few have been observed.
     pub fn write_later(&self, before: Access) -> Option<f64> {
         let line = &self.writes[before as usize];
         (line.points() >= LEARNT).then(|| line.value(0.0, f64::INFINITY))
     }
 
-    /// The same with its 95 % interval.
+    /// Returns [`Self::write_later`] with its 95 % interval.
     pub fn writes_later(&self, before: Access) -> Option<Estimate> {
         let line = &self.writes[before as usize];
         let uncertainty = 2.0 * line.scatter() / (line.points() as f64).sqrt();
@@ -92,16 +91,16 @@ impl Clock {
         })
     }
 
-    /// By how much a command's end is later than the nearest pass of the end of its sector; half a
-    /// revolution early to half a revolution late.
+    /// Returns by how much a command ended after the nearest pass of the end of its sector; within
+    /// half a revolution.
     pub fn off(&self, end: f64, sector: &Extent) -> f64 {
         let turns = (sector.start + sector.sector_angle).as_revolutions();
         let half = self.period() / 2.0;
         end - self.pass(turns, end - half)
     }
 
-    /// Takes in the end of a one-sector command that the media served, `before` having been the
-    /// command before. Returns whether it ended where it should.
+    /// Records the completion of a one-sector command served by the media after a command `before`.
+    /// Returns true if it was as expected.
     pub fn see(&mut self, access: Access, before: Access, ended: Instant, at: &Extent) -> bool {
         let end = ended.as_ns() as f64;
         let turns = (at.start + at.sector_angle).as_revolutions();
@@ -116,7 +115,7 @@ impl Clock {
         }
         if access == Access::Write {
             let line = &mut self.writes[before as usize];
-            // Around the first one, so that a phase half a revolution off is no hurdle.
+            // Relative to the first one, so that a phase near half a revolution does not wrap.
             let first = match line.points() {
                 0 => off,
                 _ => line.value(0.0, f64::INFINITY),

@@ -10,20 +10,20 @@ pub struct Estimate {
     pub value: Span,
     /// Half the width of its 95 % confidence interval.
     pub uncertainty: Span,
-    /// How many measurements it rests on.
+    /// Number of measurements.
     pub samples: u64,
 }
 
-/// How much a measurement may cost.
+/// The effort of a measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effort {
     /// Few samples.
     Quick,
-    /// As worthington96 does it.
+    /// As in worthington96.
     #[default]
     Normal,
-    /// Many samples, at more places.
+    /// Many samples at more places.
     Thorough,
 }
 

@@ -1,93 +1,101 @@
-//! Requests that the buffer serves, and the rate of the path to the host (worthington96 sections
-//! 5.6 and 5.8).
+//! Service times of buffer hits, and the transfer rate of the bus (worthington96 sections 5.6 and
+//! 5.8).
 //!
-//! # Hypothesis
-//! A read of blocks that the buffer holds takes an overhead, which depends on the command before,
-//! and a time for each sector. So does a write that the write cache takes in, and the overhead may
-//! be longer if the arm is elsewhere.
+//! # Hits
+//! A read hit takes an overhead, which depends on the previous command, and a time for each sector.
+//! So does a write that the write cache absorbs, whose overhead may be longer if the arm is
+//! elsewhere.
 //!
-//! # Test vector
-//! Read hits: a read of the first block of a cylinder from the media, a rest during which the drive
-//! reads ahead, and a read of the blocks that follow; of one sector, and of as many as read-ahead
-//! brings, up to 33. On a drive without read-ahead, reads of what has just been read. Behind a
-//! write: the same with a write elsewhere in between, and where that empties the buffer, a read of
-//! the block that was written.
+//! The test vector of a read hit reads the first block of a cylinder from the media, rests during
+//! read-ahead, and reads the following blocks: one, and as many as are read ahead, up to 33. On a
+//! drive without read-ahead it repeats the read instead. For hits after a write, it writes elsewhere
+//! in between or, if that empties the buffer, reads the block that was written. Write hits are
+//! writes of one and of 17 sectors after a read, and after a write that has had time to reach the
+//! media; on the cylinder of the arm, on another one, and in another zone. No block is used twice in
+//! a row, so that no accidental hits occur.
 //!
-//! Where the buffer serves no read: reads from the media ([`slow_bus`]).
+//! Service times that agree within a few hundredths of a millisecond are hits, as those of misses
+//! differ by up to a revolution. The rate is the difference of the mean service times of two sizes
+//! over the difference of their sectors. Confidence: the 95 % interval of the mean of those that
+//! agree. Cost: about 150 commands and 10 s for reads, 300 commands for writes.
 //!
-//! When a write that the cache took in can reach the media: [`landing`].
+//! # Slow bus
+//! On a drive without read hits, reads of one sector and of several from the media, on one track. If
+//! the larger ones end later after the pass of their last sector, the bus is slower than the media
+//! by that difference; otherwise it is faster, and its time is part of the overheads. Cost: about
+//! 30 reads.
 //!
-//! Write hits: writes of one and of 17 sectors after a read, and after a write that has had time
-//! to reach the media; on the arm's cylinder, on another one, and in another zone. No place is used
-//! twice in a row, so that nothing is found in the buffer by chance.
-//!
-//! # Decision
-//! Services that agree within a few hundredths of a millisecond are from the buffer, as the media
-//! make them differ by up to a revolution. The rate is the difference of two sizes' mean services
-//! over the difference of their sectors.
-//!
-//! # Confidence
-//! 95 % interval of the mean of those that agree.
-//!
-//! # Cost
-//! Some 150 commands and 10 s for reads, 300 commands for writes.
-
-mod landing;
-mod slow_bus;
+//! # Settling before absorbed writes
+//! The arm settles on its track also before a write that the cache absorbs, but then no miss is
+//! processed. So the lead at which such a write just catches its sector shows the settling time,
+//! which otherwise is part of the overhead of a command; unless the media wait for data that arrive
+//! later than the arm. The test vector is a read, an absorbed write of one sector on the same track,
+//! and immediately a read from the media of a sector that passes half a revolution later. The second
+//! read waits until the write is on the media. It ends when its sector has passed, or, if the write
+//! missed its own sector, a revolution later. This is repeated with writes of two sectors and of 17.
+//! If the arm waits for data, the lead for two sectors differs from that for one: it is longer, as
+//! there are more data or they arrive more slowly than the media pass, or shorter if the media wait
+//! longer for all data than for a part of them. So does that for 17 sectors, except that on a slow
+//! bus it is longer in any case. Confidence: half the interval of the lead, about 0.003 ms. The time
+//! to reconnect after a miss, but not after an absorbed write, is included in the settling time,
+//! which may therefore be shorter. Cost: about 50 times three commands for each size, at most 200
+//! times.
 
 use diskarm_core::units::{Lbn, SectorCount, Span};
 use serde::{Deserialize, Serialize};
 
+use crate::mtbrc;
 use crate::pairs::{Access, Pairs};
-use crate::threshold::span;
+use crate::threshold::{Found, Threshold, span};
 use crate::track::Track;
 use crate::{CommandTimes, Disk, Effort, Error, Estimate, Setup, idle};
 
-/// Services of reads from the buffer; nothing of what the buffer did not do.
+/// Service times of buffer hits; `None` for kinds of hits that did not occur.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadHits {
-    /// Time of a sector to the host.
+    /// Transfer time of a sector to the host.
     pub sector: Option<Estimate>,
-    /// Service of one sector after a read.
+    /// Service time of one sector after a read.
     pub after_read: Option<Estimate>,
-    /// Time of a sector to the host by reads from the media, if reads from the buffer did not show
-    /// it and it is more than that of a sector on the media.
+    /// Transfer time of a sector to the host, from reads of the media, if hits do not show it and
+    /// it exceeds the media time of a sector.
     #[serde(default)]
     pub slow_bus: Option<Estimate>,
 }
 
-/// Services of requests from and to the buffer that need writes to be measured.
+/// Service times of hits that need writes to be measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteHits {
-    /// Service of a read of one sector after a write.
+    /// Service time of a one-sector read hit after a write.
     pub read_after_write: Option<Estimate>,
-    /// Time of a sector from the host.
+    /// Transfer time of a sector from the host.
     pub sector: Option<Estimate>,
-    /// Service of a write of one sector that the write cache takes in, after a read.
+    /// Service time of a one-sector write that the cache absorbs, after a read.
     pub after_read: Option<Estimate>,
-    /// The same after a write.
+    /// Service time of such a write after a write.
     pub after_write: Option<Estimate>,
-    /// The lead of a write of one sector that the write cache takes in, on the track of a read
-    /// before; `None` if the arm waits for all data, or nothing tells when it is on the media.
+    /// Lead of a one-sector write that the cache absorbs, on the track of a preceding read; `None`
+    /// if the arm waits for all data, or if the time at which it reaches the media cannot be
+    /// observed.
     #[serde(default)]
     pub lands: Option<Estimate>,
-    /// What it takes longer if the arm is on another cylinder.
+    /// Extra time if the arm is on another cylinder.
     pub elsewhere: Span,
-    /// What it takes longer than that if the arm is in another zone.
+    /// Further extra time if the arm is in another zone.
     pub other_zone: Span,
 }
 
-/// Time for read-ahead, and for a write cache to be emptied.
+/// Time to complete read-ahead and to flush the write cache.
 const LONG: Span = Span::from_ns(250_000_000);
-/// Sizes of the larger request: read-ahead may be short.
+/// Sizes of the larger request, as read-ahead may be short.
 const LARGE: [u16; 4] = [33, 17, 9, 5];
-/// Services agree that are this near their median, in nanoseconds, beyond the scatter of ends.
+/// Service times that deviate from their median by at most this, plus noise, agree; in nanoseconds.
 const NEAR: f64 = 1e4;
-/// Where ends scatter, so does what a command takes to the drive: services also agree within this
-/// share of a revolution.
+/// If completion times are noisy, so is the time until a command reaches the drive. Service times
+/// then also agree within this share of a revolution.
 const APART: f64 = 32.0;
 
-/// Measures read hits. Reads only.
+/// Measures read hits by reads alone.
 ///
 /// # Errors
 /// A command failed.
@@ -97,19 +105,20 @@ pub fn measure(
     effort: Effort,
     seed: u64,
 ) -> Result<ReadHits, Error> {
-    let mut bench = Bench::new(disk, setup, effort, seed)?;
-    let ahead = bench.read_hits(|bench, sectors| bench.read_ahead_hit(sectors, false))?;
+    let mut measurement = HitMeasurement::new(disk, setup, effort, seed)?;
+    let ahead =
+        measurement.read_hits(|measurement, sectors| measurement.read_ahead_hit(sectors, false))?;
     let mut found = match ahead.after_read {
         Some(_) => ahead,
-        None => bench.read_hits(Bench::reread_hit)?,
+        None => measurement.read_hits(HitMeasurement::reread_hit)?,
     };
     if found.sector.is_none() {
-        found.slow_bus = bench.slow_bus()?;
+        found.slow_bus = measurement.slow_bus()?;
     }
     Ok(found)
 }
 
-/// Measures read hits after writes and write hits. Data are lost at random places.
+/// Measures read hits after writes, and write hits. Destroys data in random blocks.
 ///
 /// # Errors
 /// A command failed.
@@ -119,41 +128,43 @@ pub fn measure_writes(
     effort: Effort,
     seed: u64,
 ) -> Result<WriteHits, Error> {
-    let mut bench = Bench::new(disk, setup, effort, seed)?;
+    let mut measurement = HitMeasurement::new(disk, setup, effort, seed)?;
     let mut found = WriteHits::default();
-    let mut read = bench.services(|bench| bench.read_ahead_hit(1, true))?;
+    let mut read = measurement.services(|measurement| measurement.read_ahead_hit(1, true))?;
     if read.is_none() {
-        read = bench.services(Bench::written_hit)?;
+        read = measurement.services(HitMeasurement::written_hit)?;
     }
     found.read_after_write = read.as_ref().map(Services::estimate);
     let far = [Far::Here, Far::Cylinder, Far::Zone];
-    let [here, cylinder, zone] =
-        far.map(|far| bench.services(|bench| bench.write_hit((Access::Read, 1), far)));
+    let [here, cylinder, zone] = far.map(|far| {
+        measurement.services(|measurement| measurement.write_hit((Access::Read, 1), far))
+    });
     let (Some(here), Some(cylinder), Some(zone)) = (here?, cylinder?, zone?) else {
         return Ok(found);
     };
     found.after_read = Some(here.estimate());
-    // Less than the resolution is nothing.
+    // Values below the resolution count as zero.
     let longer = |from: &Services, to: &Services| match to.mean - from.mean {
         little if little < 5e3 => Span::ZERO,
         longer => span(longer),
     };
     found.elsewhere = longer(&here, &cylinder);
     found.other_zone = longer(&cylinder, &zone);
-    let behind_write = bench.services(|bench| bench.write_hit((Access::Write, 1), Far::Here))?;
+    let behind_write =
+        measurement.services(|measurement| measurement.write_hit((Access::Write, 1), Far::Here))?;
     found.after_write = behind_write.as_ref().map(Services::estimate);
     let sectors = 17;
-    if let Some(more) =
-        bench.services(|bench| bench.write_hit((Access::Read, sectors), Far::Here))?
+    if let Some(more) = measurement
+        .services(|measurement| measurement.write_hit((Access::Read, sectors), Far::Here))?
     {
         let sector = per_sector(&here, &more, sectors);
         found.sector = Some(sector);
-        found.lands = bench.landing(effort, (sectors, sector.value))?;
+        found.lands = measurement.landing(effort, (sectors, sector.value))?;
     }
     Ok(found)
 }
 
-/// The time of a sector, from the services of one and of more.
+/// Computes the transfer time of a sector from service times of one and of several.
 fn per_sector(one: &Services, more: &Services, sectors: u16) -> Estimate {
     let steps = f64::from(sectors - 1);
     Estimate {
@@ -163,7 +174,7 @@ fn per_sector(one: &Services, more: &Services, sectors: u16) -> Estimate {
     }
 }
 
-/// Services that agree, in nanoseconds.
+/// Service times in nanoseconds.
 struct Services {
     mean: f64,
     uncertainty: f64,
@@ -171,7 +182,7 @@ struct Services {
 }
 
 impl Services {
-    /// The mean of those near the median, if most are.
+    /// Returns the mean of those near the median, if most are.
     fn of(services: &[Span], near: f64) -> Option<Self> {
         let mut sorted: Vec<f64> = services.iter().map(|span| span.as_ns() as f64).collect();
         sorted.sort_by(f64::total_cmp);
@@ -200,7 +211,7 @@ impl Services {
     }
 }
 
-/// The largest number of services that lie in an interval of this length, in nanoseconds.
+/// Returns the largest number of service times within an interval of this length, in nanoseconds.
 fn largest_cluster(services: &[Span], length: f64) -> usize {
     let within = |from: &Span| {
         let is_within = |at: &&Span| (0.0..=length).contains(&((**at - *from).as_ns() as f64));
@@ -209,7 +220,7 @@ fn largest_cluster(services: &[Span], length: f64) -> usize {
     services.iter().map(within).max().unwrap_or(0)
 }
 
-/// Where a write is, seen from the arm.
+/// Distance of a write from the arm.
 #[derive(Clone, Copy)]
 enum Far {
     Here,
@@ -218,15 +229,15 @@ enum Far {
     Zone,
 }
 
-struct Bench<'a, 'd> {
+struct HitMeasurement<'a, 'd> {
     pairs: Pairs<'a, 'd>,
     places: [Track; 3],
-    /// How near services are that agree.
+    /// Maximum difference of service times that agree.
     near: f64,
     repeats: u32,
 }
 
-impl<'a, 'd> Bench<'a, 'd> {
+impl<'a, 'd> HitMeasurement<'a, 'd> {
     fn new(
         disk: &'a mut Disk<'d>,
         setup: &Setup<'a>,
@@ -235,10 +246,11 @@ impl<'a, 'd> Bench<'a, 'd> {
     ) -> Result<Self, Error> {
         let pairs = setup.pairs(disk, seed)?;
         let scatter = setup.rotation.scatter_ns;
-        // What the media serve is spread over a revolution.
-        let late = match pairs.scatters {
-            true => setup.rotation.period_ns / APART,
-            false => 0.0,
+        // Misses are spread over a revolution.
+        let late = if pairs.scatters {
+            setup.rotation.period_ns / APART
+        } else {
+            0.0
         };
         let near = (NEAR + 3.0 * scatter).max(late);
         let calm = match effort {
@@ -254,15 +266,15 @@ impl<'a, 'd> Bench<'a, 'd> {
         })
     }
 
-    /// The services of a command, repeated, if they agree.
+    /// Measures the service time of a command repeatedly. Returns it if the values agree.
     fn services(
         &mut self,
         mut once: impl FnMut(&mut Self) -> Result<CommandTimes, Error>,
     ) -> Result<Option<Services>, Error> {
-        self.agreeing(|bench| Ok(once(bench)?.service()))
+        self.agreeing(|measurement| Ok(once(measurement)?.service()))
     }
 
-    /// Times, repeated, if they agree.
+    /// Measures a time repeatedly. Returns it if the values agree.
     fn agreeing(
         &mut self,
         mut once: impl FnMut(&mut Self) -> Result<Span, Error>,
@@ -278,18 +290,18 @@ impl<'a, 'd> Bench<'a, 'd> {
         Ok(Services::of(&services, self.near))
     }
 
-    /// Reads that the buffer serves, of one sector and of more.
+    /// Measures read hits of one sector and of several.
     fn read_hits(
         &mut self,
         mut once: impl FnMut(&mut Self, u16) -> Result<CommandTimes, Error>,
     ) -> Result<ReadHits, Error> {
         let mut found = ReadHits::default();
-        let Some(one) = self.services(|bench| once(bench, 1))? else {
+        let Some(one) = self.services(|measurement| once(measurement, 1))? else {
             return Ok(found);
         };
         found.after_read = Some(one.estimate());
         for sectors in LARGE {
-            if let Some(more) = self.services(|bench| once(bench, sectors))? {
+            if let Some(more) = self.services(|measurement| once(measurement, sectors))? {
                 found.sector = Some(per_sector(&one, &more, sectors));
                 break;
             }
@@ -297,20 +309,20 @@ impl<'a, 'd> Bench<'a, 'd> {
         Ok(found)
     }
 
-    /// A cylinder's first track, another one each time, with room for the largest request.
+    /// Returns the first track of a cylinder, a different one each time, with room for the largest
+    /// request.
     fn fresh(&mut self) -> Track {
         let layout = self.pairs.layout;
         let max = SectorCount(1 + u64::from(LARGE[0]));
         let mut track = self.pairs.equivalent.next(layout, &self.places[0]);
         if track.first() + max > Lbn(layout.sectors().0) {
-            // The disk's last cylinder, or one of its last few if cylinders are that small.
+            // The last cylinder of the disk, or one of the last few if cylinders are that small.
             track = self.places[0].clone();
         }
         track
     }
 
-    /// A read of `sectors` blocks that read-ahead has brought, after a read or after a write
-    /// elsewhere.
+    /// Reads `sectors` blocks that were read ahead, after a read or after a write elsewhere.
     fn read_ahead_hit(&mut self, sectors: u16, behind_write: bool) -> Result<CommandTimes, Error> {
         let first = self.fresh().first();
         self.pairs.send(Access::Read, first, 1)?;
@@ -324,7 +336,7 @@ impl<'a, 'd> Bench<'a, 'd> {
         self.read(first + SectorCount(1), sectors)
     }
 
-    /// A read of `sectors` blocks that have just been read.
+    /// Reads `sectors` blocks that have just been read.
     fn reread_hit(&mut self, sectors: u16) -> Result<CommandTimes, Error> {
         let first = self.fresh().first();
         self.read(first, sectors)?;
@@ -332,7 +344,7 @@ impl<'a, 'd> Bench<'a, 'd> {
         self.read(first, sectors)
     }
 
-    /// A read of a block that has just been written.
+    /// Reads a block that has just been written.
     fn written_hit(&mut self) -> Result<CommandTimes, Error> {
         let at = self.fresh().first();
         self.pairs.send(Access::Write, at, 1)?;
@@ -340,8 +352,7 @@ impl<'a, 'd> Bench<'a, 'd> {
         self.read(at, 1)
     }
 
-    /// Rests for `least` and up to a revolution more, so that what the media serve does not take as
-    /// long each time.
+    /// Rests for `min` and up to a revolution more, so that service times of misses vary.
     fn rest(&mut self, min: Span) {
         let random = self.pairs.uniform() * self.pairs.clock.period();
         self.pairs.rest(min + span(random));
@@ -353,8 +364,8 @@ impl<'a, 'd> Bench<'a, 'd> {
         Ok(timed)
     }
 
-    /// A write of `sectors` that may be taken in by the write cache, after a read from the media
-    /// or a write that is there.
+    /// Writes `sectors` blocks, which the cache may absorb, after a read from the media or a write
+    /// to them.
     fn write_hit(
         &mut self,
         (before, sectors): (Access, u16),
@@ -366,7 +377,7 @@ impl<'a, 'd> Bench<'a, 'd> {
             Far::Cylinder => self.fresh(),
             Far::Zone => self.places[2].clone(),
         };
-        // Not the blocks that follow those of the command before, and on the media at any angle.
+        // Not contiguous with the previous command, and at a random angle.
         let min = 5.min(at.sectors() - 1);
         let room = (at.sectors() / 2).min(at.sectors() - min);
         let at = at.first() + SectorCount(min + self.pairs.below(room));
@@ -385,6 +396,156 @@ impl<'a, 'd> Bench<'a, 'd> {
         let timed = self.pairs.disk.write(at, sectors)?;
         self.pairs.record(Access::Write, at, sectors, &timed);
         Ok(timed)
+    }
+}
+
+/// Maximum number of attempts if reads do not end when their sectors pass.
+const MAX_ATTEMPTS: u32 = 20;
+/// Leads closer than this plus their uncertainty are treated as equal, in nanoseconds.
+const LEAD_TOLERANCE_NS: f64 = 5e3;
+
+impl HitMeasurement<'_, '_> {
+    /// Measures the lead of a one-sector write that the cache absorbs, on the track of a preceding
+    /// read. `None` if the arm waits for data, which writes of two and of `sectors` sectors show,
+    /// each of which takes `sector` on the bus.
+    pub(super) fn landing(
+        &mut self,
+        effort: Effort,
+        (sectors, sector): (u16, Span),
+    ) -> Result<Option<Estimate>, Error> {
+        let Some(one) = self.lead_of_hits(1, effort)? else {
+            return Ok(None);
+        };
+        let bus = sector.as_ns() as f64;
+        let media = self.pairs.clock.period() / self.places[0].sectors() as f64;
+        let slower = (bus - media).max(0.0);
+        let many = sectors.min((self.places[0].sectors() / 2).max(2) as u16);
+        // Halfway between a slow bus and an arm that waits for all data.
+        let max = f64::from(many - 1) * slower.midpoint(bus);
+        for (sectors, max) in [(2, 0.0), (many, max)] {
+            let Some(more) = self.lead_of_hits(sectors, effort)? else {
+                return Ok(None);
+            };
+            let longer = more.median - one.median;
+            let little = LEAD_TOLERANCE_NS + one.uncertainty + more.uncertainty;
+            if longer < -little || longer > max.max(little) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(one.estimate()))
+    }
+
+    /// Measures the lead of absorbed writes of this size; `None` if the reads after them do not
+    /// reveal it.
+    fn lead_of_hits(&mut self, sectors: u16, effort: Effort) -> Result<Option<Found>, Error> {
+        let (narrow, max) = mtbrc::precision(effort);
+        let mut threshold = Threshold::default();
+        let mut in_vain = 0;
+        for _ in 0..max {
+            let lead = threshold.aim(narrow, self.pairs.uniform()).max(1e3);
+            match self.lands(sectors, lead)? {
+                Some((missed, caught)) => threshold.add(missed, caught),
+                None => in_vain += 1,
+            }
+            if threshold.is_done(narrow) || in_vain > MAX_ATTEMPTS {
+                break;
+            }
+        }
+        Ok(threshold.is_done(narrow).then(|| threshold.found()))
+    }
+
+    /// Returns bounds of the lead from a write of `sectors` that is sent about `lead` before its
+    /// first sector passes: the largest lead known to be too short, and the smallest that is
+    /// enough.
+    fn lands(&mut self, sectors: u16, lead: f64) -> Result<Option<(f64, f64)>, Error> {
+        let from = self.fresh();
+        let Some(track) = self.pairs.rests(Access::Read, &from) else {
+            return Ok(None);
+        };
+        let period = self.pairs.clock.period();
+        let brought = self.pairs.bring(Access::Read, &from, 1);
+        if self.pairs.is_unreadable(&brought)? {
+            return Ok(None);
+        }
+        let Some((at, passes)) = self.pairs.wait_for(&track, sectors, lead) else {
+            return Ok(None);
+        };
+        let written = self.write(at, sectors);
+        if self.pairs.is_unreadable(&written)? {
+            return Ok(None);
+        }
+        let lead = passes - written?.sent.as_ns() as f64;
+        // Halfway between the ends of a write that catches its first sector and of one that misses
+        // it.
+        let written = self.pairs.passing(at, sectors);
+        let later = passes + (period + written) / 2.0 - self.pairs.soonest(0.0);
+        if later < 0.0 {
+            return Ok(None);
+        }
+        let read = self.pairs.catch(Access::Read, &track, 1, later);
+        if self.pairs.is_unreadable(&read)? {
+            return Ok(None);
+        }
+        let Some(read) = read? else { return Ok(None) };
+        let late = read.bounds.1 - read.lead;
+        Ok(Some((lead + late - period, lead + late)))
+    }
+}
+
+/// Sizes in sectors of the reads that detect a slower bus, and of those that measure it, unless
+/// tracks are short.
+const DETECTION_SECTORS: u16 = 9;
+const RATE_SECTORS: u16 = 33;
+/// Minimum detectable difference per sector, in nanoseconds.
+const MIN_PER_SECTOR_NS: f64 = 2e3;
+
+impl HitMeasurement<'_, '_> {
+    /// Measures the transfer time of a sector on a bus that is slower than the media.
+    pub(super) fn slow_bus(&mut self) -> Result<Option<Estimate>, Error> {
+        let track = self.places[0].sectors();
+        let max = |sectors: u16| sectors.min((track / 4).max(2) as u16);
+        let (several, many) = (max(DETECTION_SECTORS), max(RATE_SECTORS));
+        let Some(one) = self.late(1, 0.0)? else {
+            return Ok(None);
+        };
+        // From a quarter of a revolution before the value of one sector to three quarters after it.
+        let later = one.mean + self.pairs.clock.period() / 4.0;
+        let Some(more) = self.late(several, later)? else {
+            return Ok(None);
+        };
+        let slower = per_sector(&one, &more, several);
+        let ns = |span: Span| span.as_ns() as f64;
+        if ns(slower.value) < MIN_PER_SECTOR_NS.max(ns(slower.uncertainty)) {
+            return Ok(None);
+        }
+        let later = one.mean + ns(slower.value) * f64::from(many - 1);
+        let slower = match self.late(many, later)? {
+            Some(more) => per_sector(&one, &more, many),
+            None => slower,
+        };
+        let media = self.pairs.clock.period() / track as f64;
+        Ok(Some(Estimate {
+            value: slower.value + span(media),
+            ..slower
+        }))
+    }
+
+    /// Measures by how much reads of `sectors` end after their last sector, within half a
+    /// revolution of `about`, in nanoseconds.
+    fn late(&mut self, sectors: u16, about: f64) -> Result<Option<Services>, Error> {
+        self.agreeing(|measurement| {
+            let first = measurement.fresh().first();
+            measurement.rest(Span::ZERO);
+            let read = measurement.pairs.send(Access::Read, first, sectors)?;
+            let last = measurement
+                .pairs
+                .layout
+                .extent(first + SectorCount(u64::from(sectors - 1)));
+            let ended = read.ended.as_ns() as f64;
+            Ok(span(
+                about + measurement.pairs.clock.off(ended - about, &last),
+            ))
+        })
     }
 }
 

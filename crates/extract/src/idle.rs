@@ -95,9 +95,10 @@ pub fn measure(
     let mut ahead = [SectorCount(0); 3];
     for (place, ahead) in places.iter().zip(&mut ahead) {
         *ahead = read_ahead(pairs, place)?;
-        let share = match ahead.0 == 0 || is_over(pairs, place, ahead.0)? {
-            true => COVERED,
-            false => 1.0,
+        let share = if ahead.0 == 0 || is_over(pairs, place, ahead.0)? {
+            COVERED
+        } else {
+            1.0
         };
         longest = longest.max(period * turns(place, ahead.0, share));
     }
@@ -265,10 +266,7 @@ fn overlaps(pairs: &mut Pairs<'_, '_>, outer: &Track, inner: &Track) -> Result<b
             break;
         }
     }
-    let apart = match pairs.scatters {
-        true => sector / LATE,
-        false => 0.0,
-    };
+    let apart = if pairs.scatters { sector / LATE } else { 0.0 };
     Ok(threshold.contradictions(apart) > CONTRADICTIONS)
 }
 

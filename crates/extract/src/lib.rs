@@ -1,5 +1,5 @@
-//! Measures a disk drive over SCSI: sends it commands, times them, and concludes how the drive is
-//! built and how it behaves (worthington96).
+//! Measures a disk drive over SCSI: sends it commands, times them, and derives the layout,
+//! mechanics and buffer behaviour of the drive (worthington96).
 //!
 //! Measurements access a drive only through the commands of a [`Disk`], whose [`Transport`] records
 //! when each was sent and completed.
@@ -13,7 +13,6 @@ pub mod hits;
 pub mod idle;
 pub mod layout;
 mod line;
-mod logistic;
 pub mod mtbrc;
 pub mod overheads;
 mod pairs;

@@ -46,55 +46,53 @@ use crate::{Disk, Effort, Error, Estimate, Setup, idle};
 
 pub use wait::{Unsure, Wait};
 
-/// What reads take.
+/// Overheads of reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reads {
-    /// Lead of a read on the track of a read before.
+    /// Lead of a read on the track of a preceding read.
     pub after_read: Estimate,
-    /// By how much the lead is longer on another track of the cylinder.
+    /// Extra lead on another track of the cylinder.
     pub head_switch: Estimate,
-    /// The shortest pause between two tracks of a cylinder within which a read continues to the
-    /// second, of those that are shorter than the head switch; `None` if there is none. At most
-    /// that long is the head switch without the time to settle before a request.
+    /// Shortest gap between two tracks of a cylinder across which a read continues without losing a
+    /// revolution, among those shorter than the head switch; `None` if there is none. It bounds the
+    /// head switch without settling.
     #[serde(default)]
     pub goes_on: Option<Span>,
 }
 
-/// What writes take, and reads after them.
+/// Overheads of writes, and of reads after them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Writes {
-    /// Lead of a read on the track of a write before.
+    /// Lead of a read on the track of a preceding write.
     pub read_after_write: Estimate,
-    /// Leads of a write of one sector, after a read and after a write.
+    /// Leads of a one-sector write, after a read and after a write.
     pub leads: [Estimate; 2],
-    /// Its lead on another track of the cylinder, after a write.
+    /// Lead on another track of the cylinder, after a write.
     pub other_track: Estimate,
-    /// Its leads on a cylinder far away, less what a read takes longer there than on its track,
-    /// after a read and after a write.
+    /// Leads on a distant cylinder, minus the extra time of a read there, after a read and after a
+    /// write.
     pub seeking: [Estimate; 2],
-    /// By how much such a write ends later than a read does, after their sectors, after a read and
-    /// after a write; negative if sooner.
+    /// Completion overhead beyond that of a read, after a read and after a write; may be negative.
     pub later: [Estimate; 2],
-    /// How the media wait for data.
+    /// How the media wait for the data of a write.
     pub wait: Wait,
-    /// Lead of a write that continues the write before.
+    /// Lead of a write that continues the previous one.
     pub in_sequence: Estimate,
-    /// The shortest pause between two tracks of a cylinder within which a write continues to the
-    /// second; `None` if there is none. At most that long is the head switch with the time to
-    /// settle before a write.
+    /// Shortest gap between two tracks of a cylinder across which a write continues without losing
+    /// a revolution; `None` if there is none. It bounds the head switch with settling for writes.
     #[serde(default)]
     pub goes_on: Option<Span>,
 }
 
-/// The index of an access in pairs of values.
+/// Index of an access in pairs of values.
 const BEFORE: [Access; 2] = [Access::Read, Access::Write];
-/// Leads differ that differ by more than this, in nanoseconds.
+/// Leads closer than this are treated as equal, in nanoseconds.
 const DIFFERENT: f64 = 1e4;
 
-/// Measures what reads take. Reads only.
+/// Measures the overheads of reads by reads alone.
 ///
 /// # Errors
-/// A command failed; or too few reads were served by the media.
+/// A command failed, or too few reads were served by the media.
 pub fn measure(
     disk: &mut Disk<'_>,
     setup: &Setup<'_>,
@@ -117,10 +115,10 @@ pub fn measure(
     })
 }
 
-/// Measures what writes take. Data are lost at random places.
+/// Measures the overheads of writes. Destroys data in random blocks.
 ///
 /// # Errors
-/// A command failed; or too few requests were served by the media.
+/// A command failed, or too few requests were served by the media.
 pub fn measure_writes(
     disk: &mut Disk<'_>,
     setup: &Setup<'_>,
@@ -183,7 +181,7 @@ impl<'a, 'd> Leads<'a, 'd> {
         })
     }
 
-    /// The lead of pairs, the mean of three zones.
+    /// Measures the lead of pairs, as the mean of three zones.
     fn of(&mut self, accesses: (Access, Access), sectors: u16, to: To) -> Result<Estimate, Error> {
         let kind = Kind {
             accesses,
@@ -193,7 +191,7 @@ impl<'a, 'd> Leads<'a, 'd> {
         mtbrc::threshold(&mut self.pairs, kind, self.effort)
     }
 
-    /// The lead of a write on another cylinder, less what a read takes longer there.
+    /// Measures the lead of a write on another cylinder, minus the extra time of a read there.
     fn seeking(&mut self, before: Access, share: u32) -> Result<Estimate, Error> {
         let write = self.far((before, Access::Write), share)?;
         let read = self.far((Access::Read, Access::Read), share)?;
@@ -201,8 +199,8 @@ impl<'a, 'd> Leads<'a, 'd> {
         Ok(difference(write, difference(read, still)))
     }
 
-    /// The share of the stroke over which seeks before writes scatter least, of a few: the first at
-    /// which they do not.
+    /// Chooses the share of the stroke over which seeks before writes vary least: the first of a
+    /// few without variation, if any.
     fn steady(&mut self) -> Result<u32, Error> {
         let mut best: Option<(Span, u32)> = None;
         for share in [3, 8, 30] {
@@ -217,8 +215,8 @@ impl<'a, 'd> Leads<'a, 'd> {
         Ok(best.map_or(3, |(_, share)| share))
     }
 
-    /// The lead from the middle zone to cylinders a share of the stroke away, the mean of both
-    /// directions.
+    /// Measures the lead from the middle zone to cylinders a share of the stroke away, as the mean
+    /// of both directions.
     fn far(&mut self, accesses: (Access, Access), share: u32) -> Result<Estimate, Error> {
         let layout = self.setup.layout;
         let last = layout.cylinders() - 1;
@@ -245,7 +243,7 @@ impl<'a, 'd> Leads<'a, 'd> {
         Ok(mean(inward?, outward?))
     }
 
-    /// The lead of a write that continues the write before.
+    /// Measures the lead of a write that continues the previous one.
     fn in_sequence(&mut self) -> Result<Estimate, Error> {
         let (narrow, max) = mtbrc::precision(self.effort);
         let place = idle::zones(self.setup.layout)[0].clone();
@@ -266,7 +264,7 @@ impl<'a, 'd> Leads<'a, 'd> {
     }
 }
 
-/// The mean of two estimates.
+/// Returns the mean of two estimates.
 fn mean(a: Estimate, b: Estimate) -> Estimate {
     let half = |a: Span, b: Span| Span::from_ns((a.as_ns() + b.as_ns()) / 2);
     Estimate {

@@ -22,33 +22,33 @@ use crate::threshold::{Found, Threshold, span};
 use crate::track::{EquivalentCylinders, Track};
 use crate::{CommandTimes, Disk, Error};
 
-/// What a command does.
+/// The access of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// It reads, from the media.
+    /// Reads from the media.
     Read,
-    /// It writes, to the media.
+    /// Writes to the media.
     Write,
 }
 
-/// Ends of reads that are off their places by more than this do scatter, in nanoseconds.
+/// Completion times that deviate by more than this are considered noisy, in nanoseconds.
 const SCATTERS: f64 = 1e3;
-/// More commands that fail at blocks than this are no matter of a few bad blocks.
+/// Above this many failures the drive is considered broken.
 const UNREADABLE: u32 = 100;
 
-/// How a pair went. Times are in nanoseconds.
+/// The result of a pair. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trial {
     /// The largest lead that is known to be too short, and the smallest that is enough.
     pub bounds: (f64, f64),
-    /// From the end of the first command, and the rest that followed, to the sending of the second.
+    /// Host delay: from the end of the first command to the sending of the second, without rest.
     pub host: f64,
-    /// From the end of the first command to that of the second, if it caught the pass of its lead.
+    /// From the end of the first command to that of the second, if the second caught its sector.
     pub between: f64,
     /// From the pass of the first command's first sector to that of the second's.
     pub distance: f64,
     pub lead: f64,
-    /// By how much the end is off that of a request which the media serve in some revolution.
+    /// Deviation of the completion time from the nearest possible pass.
     pub off: f64,
 }
 
@@ -58,18 +58,18 @@ pub(crate) struct Pairs<'a, 'd> {
     pub layout: &'a Layout,
     pub clock: Clock,
     pub generator: Pcg64Mcg,
-    /// How long to rest after a read, until read-ahead is over.
+    /// Rest after a read until read-ahead has ended.
     pub idle: Span,
-    /// Where the head is then, unless it stays on the track of the read.
+    /// Position of the head after that rest, unless it stays on the track of the read.
     pub rests: Option<Rests>,
-    /// Where commands go that must not meet what earlier ones left.
+    /// Cylinders for commands that must not hit data left by earlier ones.
     pub equivalent: EquivalentCylinders,
-    /// Whether the ends of reads scatter.
+    /// True if completion times of reads are noisy.
     pub scatters: bool,
-    /// The host's delay, about, and how far it is off that.
+    /// Moving average of the host delay, and of its deviation.
     delay: f64,
     jitter: f64,
-    /// Commands that failed at a block.
+    /// Number of commands that failed at a block.
     unreadable: u32,
     last: Last,
 }
@@ -81,12 +81,12 @@ struct Last {
     sectors: u16,
     /// When it ended, in nanoseconds.
     ended: f64,
-    /// How long the host has rested since.
+    /// Rest since then.
     rested: f64,
 }
 
 impl<'a, 'd> Pairs<'a, 'd> {
-    /// Warms the drive up and finds its present angle.
+    /// Warms the drive up and determines its current angle.
     pub fn new(
         disk: &'a mut Disk<'d>,
         layout: &'a Layout,
@@ -123,17 +123,17 @@ impl<'a, 'd> Pairs<'a, 'd> {
         Ok(pairs)
     }
 
-    /// A random number below `end`.
+    /// Returns a random number below `end`.
     pub fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.generator.next_u64()) * u128::from(end)) >> 64) as u64
     }
 
-    /// A random number in [0, 1).
+    /// Returns a random number in [0, 1).
     pub fn uniform(&mut self) -> f64 {
         (self.generator.next_u64() >> 11) as f64 / 2f64.powi(53)
     }
 
-    /// Lets the drive idle.
+    /// Leaves the drive idle.
     pub fn rest(&mut self, span: Span) {
         self.disk.rest(span);
         self.last.rested += span.as_ns() as f64;
@@ -157,14 +157,14 @@ impl<'a, 'd> Pairs<'a, 'd> {
     /// Records a command.
     pub fn record(&mut self, access: Access, at: Lbn, sectors: u16, timed: &CommandTimes) {
         let host = timed.sent.as_ns() as f64 - self.last.ended - self.last.rested;
-        // The first command follows none that was timed.
+        // The first command has no predecessor.
         let is_first = self.last.ended == 0.0;
         self.delay = match is_first {
             true => 0.0,
             false if self.delay == 0.0 => host,
             false => self.delay + 0.05 * (host - self.delay),
         };
-        // Until delays have been seen they count as uneven; not where that widens intervals.
+        // Delays count as uneven until some have been observed, unless that would widen intervals.
         if !(is_first && self.scatters) {
             self.jitter += 0.05 * ((host - self.delay).abs() - self.jitter);
         }
@@ -177,13 +177,14 @@ impl<'a, 'd> Pairs<'a, 'd> {
         };
     }
 
-    /// Brings the head to `track`: by a read of one of its first blocks, so that read-ahead stays
-    /// on the track until the next command has been processed (section 5.2), or by a write of any.
+    /// Moves the head to `track`, by a read of one of its first blocks, so that read-ahead stays on
+    /// the track until the next command has been processed (section 5.2), or by a write of any
+    /// block.
     pub fn bring(&mut self, access: Access, track: &Track, sectors: u16) -> Result<(), Error> {
         let (first, extent) = track.runs[0];
         let min = u64::from(sectors);
         let among = match access {
-            // Read-ahead must end at a known place.
+            // Read-ahead must end at a known position.
             Access::Read if self.idle > Span::ZERO => 1,
             Access::Read => (extent.sectors.0 / 8).max(1),
             Access::Write => (extent.sectors.0 + 1).saturating_sub(min).max(1),
@@ -196,8 +197,8 @@ impl<'a, 'd> Pairs<'a, 'd> {
         Ok(())
     }
 
-    /// The track on which the head is when the second command of a pair comes whose first one was
-    /// sent to `from`; `None` if none is known.
+    /// Returns the track of the head when the second command of a pair arrives, whose first one was
+    /// sent to `from`; `None` if it is unknown.
     pub fn rests(&self, access: Access, from: &Track) -> Option<Track> {
         match (access, self.rests) {
             (Access::Read, Some(rests)) => rests.track(self.layout, from),
@@ -205,7 +206,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         }
     }
 
-    /// Whether the head is on `track` after a write of `sectors`.
+    /// Returns true if the last command was a write of `sectors` on `track`.
     pub fn is_behind_write(&self, track: &Track, sectors: u16) -> bool {
         let extent = self.layout.extent(self.last.at);
         let here = (extent.cylinder.0, extent.head.0) == (track.cylinder(), track.head());
@@ -213,7 +214,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
     }
 
     /// Sends the second command of a pair, to a run of `sectors` on `track` that passes `lead`
-    /// later. `None` if it ended at another time than the media allow: it came from the buffer.
+    /// later. Returns `None` if it was served by the buffer, as its completion time shows.
     pub fn catch(
         &mut self,
         access: Access,
@@ -233,7 +234,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         self.catch_at(access, (at, sectors), passes, lead)
     }
 
-    /// As [`Self::catch`], to the blocks that follow those of the first command.
+    /// Like [`Self::catch`], but to the blocks that follow those of the first command.
     pub fn catch_next(
         &mut self,
         access: Access,
@@ -246,11 +247,10 @@ impl<'a, 'd> Pairs<'a, 'd> {
         self.catch_at(access, (at, sectors), passes, lead)
     }
 
-    /// Whether a command failed at a block that the drive cannot read or write: there are others,
-    /// as long as few are so.
+    /// Returns true if a command failed at a bad block, which is tolerated while there are few.
     ///
     /// # Errors
-    /// It failed otherwise, or too many did.
+    /// The command failed for another reason, or too many have failed.
     pub fn is_unreadable<T>(&mut self, result: &Result<T, Error>) -> Result<bool, Error> {
         match result {
             Err(error) if error.is_medium_error() && self.unreadable < UNREADABLE => {
@@ -262,13 +262,13 @@ impl<'a, 'd> Pairs<'a, 'd> {
         }
     }
 
-    /// When a sector passes at the earliest whose lead is `lead`.
+    /// Returns the earliest pass of a sector with this lead.
     pub fn soonest(&self, lead: f64) -> f64 {
         self.last.ended + self.last.rested + self.delay + lead
     }
 
-    /// Rests until a run of `sectors` on `track` is about `lead` ahead; its first block, and when
-    /// that passes. `None` if there is none.
+    /// Rests until a run of `sectors` on `track` is about `lead` ahead. Returns its first block and
+    /// its pass; `None` if there is no such run.
     pub fn wait_for(&mut self, track: &Track, sectors: u16, lead: f64) -> Option<(Lbn, f64)> {
         let wanted = self.soonest(lead);
         let (at, passes) = self.next_pass(track, sectors, wanted)?;
@@ -276,7 +276,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         Some((at, passes))
     }
 
-    /// Sends a command to a run of blocks that passes at `passes`, `lead` before that.
+    /// Sends a command `lead` before a run of blocks passes at `passes`.
     fn catch_at(
         &mut self,
         access: Access,
@@ -299,7 +299,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         let late = ended - passes - transfer - later.unwrap_or(0.0);
         let turns = (late / period).round();
         let off = late - turns * period;
-        // What a write does between its data and its end may depend on the arm.
+        // The completion overhead of a write may depend on the arm.
         let is_certain = sectors == 1 && access == Access::Read;
         if is_certain && off.abs() > self.clock.tolerance() {
             return Ok(None);
@@ -315,8 +315,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         }))
     }
 
-    /// From the pass of the first sector of a run of blocks to the end of that of its last one, if
-    /// the head is on each track in time.
+    /// Returns the media time of a run of blocks if the head is on each track in time.
     pub fn passing(&self, at: Lbn, sectors: u16) -> f64 {
         let (mut at, end) = (at, at + SectorCount(u64::from(sectors)));
         let mut turns = 0.0;
@@ -327,7 +326,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
             let before = behind.unwrap_or(start.as_revolutions());
             let count = extent.sectors.min(end - at);
             let pause = (start.as_revolutions() - before).rem_euclid(1.0);
-            // Extents that follow each other without one may be off by a rounding.
+            // Contiguous extents may be off by a rounding error.
             let pause = if pause > 1.0 - 1e-6 { 0.0 } else { pause };
             turns += pause + count.0 as f64 * sector;
             behind = Some(start.as_revolutions() + count.0 as f64 * sector);
@@ -336,7 +335,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
         turns * self.clock.period()
     }
 
-    /// When the first sector of a command passed.
+    /// Returns the time at which the first sector of a command passed.
     fn began(&self, command: &Last) -> f64 {
         let extent = self.layout.extent(command.at);
         let sector = extent.sector_angle.as_revolutions() * self.clock.period();
@@ -344,8 +343,8 @@ impl<'a, 'd> Pairs<'a, 'd> {
         end - sector - self.clock.off(end, &extent)
     }
 
-    /// The first block of the run of `sectors` on `track` that passes first at `from` or later, and
-    /// when it does.
+    /// Returns the first block of the run of `sectors` on `track` that passes next after `from`,
+    /// and its pass.
     fn next_pass(&self, track: &Track, sectors: u16, from: f64) -> Option<(Lbn, f64)> {
         let period = self.clock.period();
         let of_run = |(first, extent): &(Lbn, Extent)| {
@@ -378,9 +377,10 @@ impl<'a, 'd> Pairs<'a, 'd> {
     ) -> Result<Search, Error> {
         let mut trials = Vec::new();
         let uneven = 5.0 * self.jitter;
-        let (wanted, max) = match self.scatters {
-            true => (wanted.max(uneven / f64::from(max)), max),
-            false => (wanted, max.max((5 * max).min((uneven / wanted) as u32))),
+        let (wanted, max) = if self.scatters {
+            (wanted.max(uneven / f64::from(max)), max)
+        } else {
+            (wanted, max.max((5 * max).min((uneven / wanted) as u32)))
         };
         for k in 0..max {
             let (from, to, differs) = pair(self, k)?;
@@ -392,7 +392,7 @@ impl<'a, 'd> Pairs<'a, 'd> {
             }
             let uniform = self.uniform();
             let lead = threshold.aim(wanted, uniform) + differs;
-            // A drive that takes longer than the lead is a revolution late, not earlier.
+            // A drive that needs more than the lead is a revolution late, never early.
             let lead = lead.max(1e3);
             let trial = self.catch(second, &to, sectors, lead);
             if self.is_unreadable(&trial)? {

@@ -51,30 +51,30 @@ use plan::{NARROW, narrow};
 /// A curve of seek times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Seeks {
-    /// By distance, in ascending order; between two of them the time is on a straight line.
+    /// In ascending order of distance; times in between are interpolated linearly.
     pub points: Vec<SeekPoint>,
-    /// What an inward seek takes longer than these, and an outward one less.
+    /// Extra time of an inward seek, and time saved by an outward one.
     pub inward: Estimate,
-    /// What was left out, and why.
+    /// Omitted distances, with the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remark: Option<String>,
 }
 
-/// The time of seeks over one distance.
+/// The seek time over one distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeekPoint {
     /// In cylinders.
     pub distance: u32,
-    /// The mean of both directions: more precisely the 50th percentile.
+    /// Mean of both directions, strictly the 50th percentile.
     pub mean: Estimate,
     /// The 95th percentile.
     pub maximum: Span,
 }
 
-/// Measures seeks before reads. Reads only.
+/// Measures seeks before reads, by reads alone.
 ///
 /// # Errors
-/// A command failed; or a distance cannot be had, or too few reads were served by the media.
+/// A command failed, a distance is impossible, or too few reads were served by the media.
 pub fn measure(
     disk: &mut Disk<'_>,
     setup: &Setup<'_>,
@@ -86,14 +86,13 @@ pub fn measure(
     Curve::new(&mut pairs, Access::Read, still, effort).measure(effort)
 }
 
-/// Measures seeks before writes, unless they differ from those before `reads` by a constant. The
-/// writes go after writes. Data are lost at random places.
+/// Measures seeks from writes to writes, unless they differ from those of `reads` by a constant.
+/// Destroys data in random blocks.
 ///
-/// Times are what a write takes longer than a write on the track of the one before; the time to
-/// settle before a write is part of them.
+/// Times are relative to a write on the track of the previous one, and include settling for writes.
 ///
 /// # Errors
-/// As [`measure`].
+/// See [`measure`].
 pub fn measure_writes(
     disk: &mut Disk<'_>,
     setup: &Setup<'_>,
@@ -107,8 +106,8 @@ pub fn measure_writes(
     Ok((!are_parallel(reads, &writes)).then_some(writes))
 }
 
-/// Whether the curves differ by a constant at all distances that both have, as far as the arm is
-/// what writes wait for.
+/// Returns true if the curves differ by a constant at all common distances at which writes wait for
+/// the arm.
 fn are_parallel(reads: &Seeks, writes: &Seeks) -> bool {
     let mut differences = Vec::new();
     for write in &writes.points {
@@ -130,7 +129,7 @@ fn are_parallel(reads: &Seeks, writes: &Seeks) -> bool {
     let Some(&usual) = sorted.get(sorted.len() / 2) else {
         return true;
     };
-    // Where seeks scatter, the one curve does not tell the other.
+    // If seek times vary, one curve does not determine the other.
     let is_near = |&(apart, uncertain, narrow): &(f64, f64, f64)| {
         uncertain < 4.0 * narrow && (apart - usual).abs() < 2.0 * uncertain.max(narrow)
     };

@@ -1,25 +1,23 @@
-//! A threshold that is found from yes and no: how long a drive needs to catch a sector.
+//! Estimates a threshold from binary trials: the lead that a drive needs to catch a sector.
 
 use diskarm_core::units::Span;
 
 use crate::Estimate;
-use crate::logistic::Logistic;
 
-/// What trials say of a threshold: those at smaller values missed, those at larger ones caught.
+/// The trials of a threshold: those at smaller values missed, those at larger ones caught.
 ///
 /// As long as they agree, the threshold is between the largest that missed and the smallest that
-/// caught. If these overlap, the threshold scatters, and the trials are fitted by a logistic
-/// distribution.
+/// caught. If these overlap, the threshold varies, and a logistic distribution is fitted.
 #[derive(Clone, Debug)]
 pub(crate) struct Threshold {
     missed: Vec<f64>,
     caught: Vec<f64>,
-    /// Where to begin, and how far off that may be.
+    /// Initial value and its possible error.
     guess: Option<(f64, f64)>,
-    /// How many trials were just below and just above the interval as it was then, and agreed.
+    /// Number of consistent trials just below and just above the interval at their time.
     confirmed: [u32; 2],
     demanded: u32,
-    /// Whether it may scatter although its trials agree.
+    /// True if the threshold may vary although its trials agree.
     doubted: bool,
 }
 
@@ -31,17 +29,17 @@ pub(crate) struct Found {
     pub uncertainty: f64,
     pub upper: f64,
     pub samples: u64,
-    /// Whether trials contradict each other.
+    /// True if trials contradict each other.
     pub scatters: bool,
 }
 
 impl Found {
-    /// Whether its trials say how far off it may be.
+    /// Returns true if the trials bound the error.
     pub fn is_bounded(&self) -> bool {
         self.uncertainty.is_finite()
     }
 
-    /// The median as a measured time.
+    /// Returns the median as a measured time.
     pub fn estimate(&self) -> Estimate {
         Estimate {
             value: span(self.median),
@@ -51,14 +49,14 @@ impl Found {
     }
 }
 
-/// Nanoseconds as a span.
+/// Converts nanoseconds to a span.
 pub(crate) fn span(ns: f64) -> Span {
     Span::from_ns(ns.round() as i64)
 }
 
-/// What is just outside an interval, in nanoseconds.
+/// Width of the zone just outside an interval, in nanoseconds.
 const JUST: f64 = 1.5e5;
-/// Share of trials that may contradict all others: retries, recalibrations.
+/// Share of trials that may contradict all others, due to retries or recalibration.
 const OUTLIERS: f64 = 0.05;
 
 impl Default for Threshold {
@@ -75,13 +73,13 @@ impl Default for Threshold {
 }
 
 impl Threshold {
-    /// One whose agreement is confirmed so often on either side.
+    /// Sets the number of confirmations required on either side.
     pub fn confirmed(self, demanded: u32) -> Self {
         Self { demanded, ..self }
     }
 
-    /// One that others of its kind let expect to scatter: trials that agree must also rule out that
-    /// they do so by chance.
+    /// Expects the threshold to vary, as similar ones do: consistent trials must be too many for
+    /// chance.
     pub fn doubted(self) -> Self {
         Self {
             doubted: true,
@@ -89,7 +87,7 @@ impl Threshold {
         }
     }
 
-    /// Begins where the threshold is thought to be, give or take `width`.
+    /// Starts at a guess with an error of about `width`.
     pub fn near(guess: f64, width: f64) -> Self {
         Self {
             guess: Some((guess, width)),
@@ -97,7 +95,7 @@ impl Threshold {
         }
     }
 
-    /// Takes in a trial: the threshold was above `missed` and at most `caught`.
+    /// Records a trial: the threshold was above `missed` and at most `caught`.
     pub fn add(&mut self, missed: f64, caught: f64) {
         let (low, high) = self.bracket();
         self.confirmed[0] += u32::from((low - JUST..low).contains(&missed));
@@ -106,8 +104,8 @@ impl Threshold {
         self.caught.push(caught);
     }
 
-    /// The largest value that missed and the smallest that caught, without outliers; the first is
-    /// larger if the trials disagree.
+    /// Returns the largest value that missed and the smallest that caught, without outliers; the
+    /// first is larger if the trials disagree.
     fn bracket(&self) -> (f64, f64) {
         let sorted = |values: &[f64]| {
             let mut sorted = values.to_vec();
@@ -121,7 +119,7 @@ impl Threshold {
         if low < high {
             return (low, high);
         }
-        // Far away, trials that contradict the others are not to be expected either way.
+        // Only trials near the threshold can be outliers.
         let middle = low.midpoint(high);
         let near = |values: &[f64]| {
             let is_near = |at: &&f64| (*at - middle).abs() < (low - high) / 2.0 + JUST;
@@ -142,7 +140,7 @@ impl Threshold {
         (low, high)
     }
 
-    /// Whether half the interval is as narrow as `wanted`.
+    /// Returns true if half the interval is as narrow as `wanted`.
     ///
     /// Trials between those that missed and those that caught never contradict any, so some just
     /// outside the interval, on either side, must confirm it. If trials do contradict each other,
@@ -159,13 +157,13 @@ impl Threshold {
             && (!self.doubted || self.by_chance((low, high)).is_within(2.0 * wanted))
     }
 
-    /// What trials that agree say of a threshold that may scatter.
+    /// Fits a threshold that may vary to trials that agree.
     fn by_chance(&self, (low, high): (f64, f64)) -> Logistic {
         Logistic::around(self.trials().collect(), low.midpoint(high))
     }
 
-    /// How many trials contradict the others, at the value where these are fewest, by more than
-    /// `apart` nanoseconds.
+    /// Returns the minimum number of trials that contradict a value by more than `apart`
+    /// nanoseconds.
     pub fn contradictions(&self, apart: f64) -> usize {
         let at = |value: f64| {
             let late = self.missed.iter().filter(|missed| **missed > value + apart);
@@ -176,8 +174,8 @@ impl Threshold {
         values.map(|value| at(*value)).min().unwrap_or(0)
     }
 
-    /// The value to try next, half an interval of `wanted` being narrow enough; `uniform` is random
-    /// in [0, 1).
+    /// Returns the next value to try for a half interval of `wanted`; `uniform` is random in [0,
+    /// 1).
     pub fn aim(&self, wanted: f64, uniform: f64) -> f64 {
         let (low, high) = self.bracket();
         if low < high && high - low <= 2.0 * wanted {
@@ -194,7 +192,7 @@ impl Threshold {
         match self.guess {
             None if self.missed.is_empty() => 0.0,
             Some((guess, _)) if self.missed.is_empty() => guess,
-            // Outward from the guess, while it may be right.
+            // Outward from the guess, while it may be correct.
             Some((guess, width)) if high - low > 4.0 * width && low < guess && guess < high => {
                 let (below, above) = (guess - low, high - guess);
                 if below > above {
@@ -211,14 +209,15 @@ impl Threshold {
         }
     }
 
-    /// What the trials say so far.
+    /// Returns the current estimate.
     pub fn found(&self) -> Found {
         let samples = self.missed.len() as u64;
         let (low, high) = self.bracket();
         if low < high {
-            let chance = match self.doubted && !self.missed.is_empty() {
-                true => self.by_chance((low, high)).interval(),
-                false => 0.0,
+            let chance = if self.doubted && !self.missed.is_empty() {
+                self.by_chance((low, high)).interval()
+            } else {
+                0.0
             };
             return Found {
                 median: low.midpoint(high),
@@ -239,7 +238,7 @@ impl Threshold {
         }
     }
 
-    /// Trials near enough to the threshold to say something: value and whether it caught.
+    /// Returns the trials: value, and true if it caught.
     fn trials(&self) -> impl Iterator<Item = (f64, bool)> {
         let missed = self.missed.iter().map(|&at| (at, false));
         missed.chain(self.caught.iter().map(|&at| (at, true)))
@@ -247,6 +246,165 @@ impl Threshold {
 
     fn logistic(&self) -> Logistic {
         Logistic::fit(self.trials().collect(), self.bracket())
+    }
+}
+
+/// Initial scale of contradictory trials, in nanoseconds.
+const INITIAL_SCALE_NS: f64 = 2.5e4;
+/// Half the 95th percentile of the chi-square distribution: the difference of the log-likelihood
+/// between the median and the ends of its 95 % interval.
+const LOG_LIKELIHOOD_DROP: f64 = 1.92;
+/// The same for consistent trials, which may agree by chance and are evaluated after each one.
+const LOG_LIKELIHOOD_DROP_IF_AGREED: f64 = 2.0 * LOG_LIKELIHOOD_DROP;
+/// A median with a larger error, in scales, is unknown: trials that are all so far away are equally
+/// likely for any median between them.
+const MAX_ERROR_SCALES: f64 = 40.0;
+
+/// The logistic distribution of a threshold that varies. Trials are values, and true for those that
+/// caught.
+#[derive(Clone, Debug)]
+struct Logistic {
+    trials: Vec<(f64, bool)>,
+    pub median: f64,
+    pub spread: f64,
+    less: f64,
+}
+
+impl Logistic {
+    /// Fits the most likely distribution by Newton's method on the concave likelihood, starting
+    /// between `low` and `high`.
+    pub fn fit(trials: Vec<(f64, bool)>, (low, high): (f64, f64)) -> Self {
+        let middle = low.midpoint(high);
+        let unit = ((low - high) / 2.0).abs().max(INITIAL_SCALE_NS);
+        // A trial at middle + x unit catches with probability 1 / (1 + exp(-(a + b x))).
+        let (mut a, mut b) = (0.0, 1.0);
+        let likelihood = |a: f64, b: f64| -> f64 {
+            let of = |&(at, caught): &(f64, bool)| {
+                let score = a + b * (at - middle) / unit;
+                let score = if caught { score } else { -score };
+                -(-score).exp().ln_1p().min(1e9)
+            };
+            trials.iter().map(of).sum()
+        };
+        for _ in 0..30 {
+            let mut gradient = (0.0, 0.0);
+            let mut curve = (1e-9, 0.0, 1e-9);
+            for &(at, caught) in &trials {
+                let x = (at - middle) / unit;
+                let p = 1.0 / (1.0 + (-(a + b * x)).exp());
+                let rest = f64::from(u8::from(caught)) - p;
+                let weight = p * (1.0 - p);
+                gradient = (gradient.0 + rest, gradient.1 + rest * x);
+                curve = (
+                    curve.0 + weight,
+                    curve.1 + weight * x,
+                    curve.2 + weight * x * x,
+                );
+            }
+            let det = curve.0 * curve.2 - curve.1 * curve.1;
+            let mut step = (
+                (curve.2 * gradient.0 - curve.1 * gradient.1) / det,
+                (curve.0 * gradient.1 - curve.1 * gradient.0) / det,
+            );
+            let before = likelihood(a, b);
+            let mut halvings = 0;
+            while halvings < 20 && likelihood(a + step.0, b + step.1) < before {
+                step = (step.0 / 2.0, step.1 / 2.0);
+                halvings += 1;
+            }
+            (a, b) = (a + step.0, b + step.1);
+            if step.0.abs() + step.1.abs() < 1e-6 {
+                break;
+            }
+        }
+        // Trials that do not support a rising curve result in a flat one.
+        let b = b.max(0.05);
+        Self {
+            trials,
+            median: middle - (a / b).clamp(-20.0, 20.0) * unit,
+            spread: unit / b,
+            less: LOG_LIKELIHOOD_DROP,
+        }
+    }
+
+    /// Fits trials that do not contradict each other, for which a smaller scale is always more
+    /// likely.
+    pub fn around(trials: Vec<(f64, bool)>, median: f64) -> Self {
+        Self {
+            trials,
+            median,
+            spread: INITIAL_SCALE_NS,
+            less: LOG_LIKELIHOOD_DROP_IF_AGREED,
+        }
+    }
+
+    /// Returns half the 95 % interval of the median: the likelihood at its ends, with the best
+    /// scale there, is lower by a fixed factor. An underestimated scale does not narrow it.
+    /// Infinite if trials are inconclusive.
+    pub fn interval(&self) -> f64 {
+        let top = self.likelihood(self.median);
+        let max = MAX_ERROR_SCALES * self.spread;
+        let side = |sign: f64| {
+            let is_out = |apart: f64| self.likelihood(self.median + sign * apart) < top - self.less;
+            if !is_out(max) {
+                return f64::INFINITY;
+            }
+            let (mut inside, mut outside) = (0.0, (3.0 * self.deviation()).min(max));
+            while !is_out(outside) && outside < max {
+                (inside, outside) = (outside, (2.0 * outside).min(max));
+            }
+            for _ in 0..5 {
+                let middle = f64::midpoint(inside, outside);
+                if is_out(middle) {
+                    outside = middle;
+                } else {
+                    inside = middle;
+                }
+            }
+            outside
+        };
+        side(-1.0).max(side(1.0))
+    }
+
+    /// Returns true if [`Self::interval`] is at most `wanted`.
+    pub fn is_within(&self, wanted: f64) -> bool {
+        let min = self.likelihood(self.median) - self.less;
+        let is_out = |apart: f64| self.likelihood(self.median + apart) < min;
+        is_out(-wanted) && is_out(wanted)
+    }
+
+    /// Returns the logarithm of the likelihood of a median with the best scale. It has a single
+    /// maximum over the logarithm of the scale.
+    fn likelihood(&self, median: f64) -> f64 {
+        let with = |log: f64| {
+            let spread = self.spread * f64::exp(log);
+            let of = |&(at, caught): &(f64, bool)| {
+                let score = (at - median) / spread;
+                let score = if caught { score } else { -score };
+                -(-score).exp().ln_1p().min(1e9)
+            };
+            self.trials.iter().map(of).sum::<f64>()
+        };
+        let (mut low, mut high) = (-2.5, 2.5);
+        for _ in 0..16 {
+            let (a, b) = (low + (high - low) / 3.0, high - (high - low) / 3.0);
+            if with(a) < with(b) {
+                low = a;
+            } else {
+                high = b;
+            }
+        }
+        with(f64::midpoint(low, high))
+    }
+
+    /// Returns the standard deviation of the median, from the information in the trials.
+    pub fn deviation(&self) -> f64 {
+        let Self { median, spread, .. } = *self;
+        let information = self.trials.iter().map(|(at, _)| {
+            let p = 1.0 / (1.0 + (-(at - median) / spread).exp());
+            p * (1.0 - p) / (spread * spread)
+        });
+        1.0 / information.sum::<f64>().sqrt()
     }
 }
 

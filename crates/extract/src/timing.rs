@@ -419,9 +419,10 @@ impl Timing {
             let arm = self.arm_behind_write(written, division);
             let settle = writes.other_track.value - arm - self.head_switch(division);
             // If the switch is over before the data are there, it may also settle.
-            return none_if_little(match waits_for_data {
-                true => settle.min(Span::ZERO),
-                false => settle,
+            return none_if_little(if waits_for_data {
+                settle.min(Span::ZERO)
+            } else {
+                settle
             });
         }
         let arm = self.commands(written, division)[0] + division.behind_media[0];
@@ -438,9 +439,10 @@ impl Timing {
 fn settled(later: Estimate, read_sector: Span) -> Span {
     let none = -read_sector;
     let off = later.value - none;
-    match off.max(-off) <= later.uncertainty {
-        true => none,
-        false => later.value,
+    if off.max(-off) <= later.uncertainty {
+        none
+    } else {
+        later.value
     }
 }
 

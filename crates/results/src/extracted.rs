@@ -247,12 +247,12 @@ impl<'a> ExtractionReport<'a> {
                     "measured", "", "±", "samples"
                 );
             }
-            let spread = spread.as_deref().unwrap_or("exact");
-            let samples = samples.map_or(String::new(), |samples| samples.to_string());
             let _ = writeln!(
                 text,
-                "{:<34} {value:>19} {spread:>11} {samples:>8}",
-                found.key
+                "{:<34} {value:>19} {:>11} {:>8}",
+                found.key,
+                spread.as_deref().unwrap_or("exact"),
+                samples.map_or(String::new(), |samples| samples.to_string())
             );
         }
     }

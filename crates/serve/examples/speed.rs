@@ -1,5 +1,5 @@
-//! How many requests a server answers without time, beside nbdkit's memory plugin if that is
-//! installed, and how late replies are with time. Nothing else should run on the machine.
+//! Measures the request rate of a server without time, compared with nbdkit's memory plugin if that
+//! is installed, and the lateness of replies with time. Run it on an idle machine.
 //!
 //! `cargo run --release --package diskarm-serve --example speed`
 
@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use diskarm_core::units::{Bytes, Span};
 use diskarm_serve::nbd::Nbd;
-use diskarm_serve::store::StoreChoice;
-use diskarm_serve::{Address, ExportFigures, Listener, Pace, Server, Setting, Speed};
+use diskarm_serve::store::StoreSpec;
+use diskarm_serve::{Address, ExportSpec, ExportStatistics, Listener, Pace, Server, Speed};
 use diskarm_wire::nbd::option::{AnswerHeader, Choice, OptionHeader, answer, code};
 use diskarm_wire::nbd::reply::Simple;
 use diskarm_wire::nbd::{Command, Greeting, Headers, Request};
@@ -22,9 +22,9 @@ use diskarm_wire::nbd::{Command, Greeting, Headers, Request};
 /// The size of the export, and of requests.
 const SIZE: u64 = 256 << 20;
 const BLOCK: u64 = 4096;
-/// How many requests are outstanding at the server that takes no time.
+/// Outstanding requests at the server without time.
 const DEPTH: usize = 32;
-/// How long each measurement takes.
+/// Duration of each measurement.
 const LONG: Duration = Duration::from_secs(5);
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -32,7 +32,7 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 fn main() -> Outcome<()> {
     let socket = std::env::temp_dir().join(format!("diskarm-{}-speed", std::process::id()));
     for command in [Command::Read, Command::Write] {
-        let figures = served(&socket, None, false, &mut |socket| {
+        let figures = serve(&socket, None, false, &mut |socket| {
             let rate = rate(socket, command, DEPTH, LONG)?;
             println!("{command:?} without time, depth {DEPTH}: {rate:.0} requests/s");
             Ok(())
@@ -50,7 +50,7 @@ fn main() -> Outcome<()> {
         }
     }
     for (spins, depth) in [(false, 1), (true, 1), (false, DEPTH), (true, DEPTH)] {
-        let figures = served(&socket, Some(Speed::REAL), spins, &mut |socket| {
+        let figures = serve(&socket, Some(Speed::REAL), spins, &mut |socket| {
             rate(socket, Command::Read, depth, LONG).map(|_| ())
         })?;
         let how = if spins { "spinning" } else { "sleeping" };
@@ -71,7 +71,7 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// How late a thread is that waits until a time as the server does.
+/// Lateness of a thread that waits for a time in the way that the server does.
 fn late(spins: bool) -> Duration {
     let due = Instant::now() + Duration::from_millis(5);
     if !spins {
@@ -85,20 +85,20 @@ fn late(spins: bool) -> Duration {
     }
 }
 
-/// What a server has served to `client`.
-fn served(
+/// Runs `client` against a server; returns its statistics.
+fn serve(
     socket: &Path,
     speed: Option<Speed>,
     spins: bool,
     client: &mut dyn FnMut(&Path) -> Outcome<()>,
-) -> Outcome<ExportFigures> {
-    let setting = Setting {
+) -> Outcome<ExportStatistics> {
+    let setting = ExportSpec {
         name: String::new(),
         drive: "quantum-atlas-10k".to_owned(),
         changes: Vec::new(),
         policy: "fcfs".to_owned(),
         size: Some(format!("{SIZE} B")),
-        store: StoreChoice::Memory,
+        store: StoreSpec::Memory,
         is_read_only: false,
         record: None,
         bound: None,
@@ -114,7 +114,7 @@ fn served(
     client(socket)?;
     server.stopper()?.stop();
     let served = server.wait();
-    Ok(setting.figures(pace, Bytes(SIZE), &served[0]))
+    Ok(setting.statistics(pace, Bytes(SIZE), &served[0]))
 }
 
 /// nbdkit, once it listens.
@@ -125,7 +125,7 @@ fn nbdkit(socket: &Path) -> Option<Child> {
         .arg(socket)
         .args(["memory", &size])
         .stdin(Stdio::null())
-        // It says that somebody only looked whether it listens.
+        // It complains about clients that only test whether it listens.
         .stderr(Stdio::null())
         .spawn()
         .ok()?;
@@ -141,7 +141,7 @@ fn nbdkit(socket: &Path) -> Option<Child> {
 
 /// Requests per second of a client with this many outstanding, at random places.
 fn rate(socket: &Path, command: Command, depth: usize, long: Duration) -> Outcome<f64> {
-    let mut stream = chosen(socket)?;
+    let mut stream = connect(socket)?;
     let is_write = command == Command::Write;
     let reply = Simple::LENGTH + if is_write { 0 } else { BLOCK as usize };
     let mut seed = 1_u64;
@@ -196,7 +196,7 @@ fn rate(socket: &Path, command: Command, depth: usize, long: Duration) -> Outcom
 }
 
 /// A connection that has chosen the default export.
-fn chosen(socket: &Path) -> Outcome<UnixStream> {
+fn connect(socket: &Path) -> Outcome<UnixStream> {
     let mut stream = UnixStream::connect(socket)?;
     stream.read_exact(&mut [0; Greeting::LENGTH])?;
     let mut data = [0; 16];

@@ -1,57 +1,74 @@
-//! What is served: a name, a size, data, and a device that says how long requests take.
+//! An export: a name, a size, data, and a device that determines how long requests take.
 
 use diskarm_core::device::Device;
 use diskarm_core::units::{Bytes, SectorCount};
 
-use crate::clock::Speed;
-use crate::power::Power;
+use crate::recording::{Tap, Tappable};
 use crate::store::Store;
+use crate::timeline::Speed;
 
-/// A disk to serve.
 pub struct Export<D = Box<dyn Device>> {
-    /// What clients are told about it.
     pub facts: Facts,
-    /// Its data.
     pub store: Box<dyn Store>,
-    /// How long requests take; without it they take no time.
+    /// Without it requests take no time.
     pub timing: Option<Timing<D>>,
-    /// What is needed to cut its power, if that may be asked for.
-    pub power: Option<Power<D>>,
+    /// Present if the power may be cut.
+    pub power: Option<PowerConfig<D>>,
 }
 
-/// What clients are told about an export.
+/// The properties of an export that clients can see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// Its name; empty for the default.
+    /// The name; empty for the default export.
     pub name: String,
-    /// What it is, for people.
+    /// Human-readable description.
     pub description: String,
-    /// Size of a sector: offsets and lengths of requests are multiples of it.
+    /// Sector size, of which all offsets and lengths are multiples.
     pub sector: Bytes,
-    /// Size of a sector on the media: requests had better be multiples of it.
+    /// Physical sector size; requests that are not multiples of it are slower.
     pub physical: Bytes,
-    /// How many sectors it has.
     pub sectors: SectorCount,
-    /// Whether writes are refused.
     pub is_read_only: bool,
-    /// Whether requests take their time. Where they do not, zeroes are written faster than data.
+    /// False if requests take no time; then writing zeroes is faster than writing data.
     pub is_timed: bool,
 }
 
 impl Facts {
-    /// Its size.
     pub const fn bytes(&self) -> Bytes {
         Bytes(self.sectors.0 * self.sector.0)
     }
 }
 
-/// How long the requests of an export take.
+/// The timing of an export.
 pub struct Timing<D = Box<dyn Device>> {
-    /// The device that serves them. It always has room.
+    /// The device that serves the requests. It always has room.
     pub device: D,
-    /// How fast its time runs.
     pub speed: Speed,
-    /// Never sleep while requests are under way; otherwise it is until shortly before a reply is
-    /// due.
+    /// Never sleep while requests are in progress; otherwise the thread wakes shortly before a
+    /// reply is due.
     pub spins: bool,
+}
+
+/// Builds a device in the state after power-on.
+pub type DeviceFactory<D> = Box<dyn Fn() -> D + Send>;
+
+/// The means to cut the power of an export.
+pub struct PowerConfig<D> {
+    /// Capacity of the drive's buffer, which limits the writes that can be lost.
+    pub capacity: SectorCount,
+    /// Builds the device anew; `None` if requests take no time.
+    pub device: Option<DeviceFactory<D>>,
+}
+
+impl<D: Tappable + 'static> PowerConfig<D> {
+    /// Makes `tap` observe each device that is built.
+    pub fn with_tap(self, tap: Tap) -> Self {
+        let device = self.device.map(|make| -> DeviceFactory<D> {
+            Box::new(move || {
+                tap.power_cut();
+                make().with_tap(tap.clone())
+            })
+        });
+        Self { device, ..self }
+    }
 }

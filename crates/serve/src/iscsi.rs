@@ -1,89 +1,43 @@
-//! An iSCSI target without sockets: what initiators send goes in, and what they are to be sent
-//! comes out.
+//! An iSCSI target without sockets: turns the bytes of initiators into replies.
 //!
-//! Each export is a target with one logical unit. What an initiator sends begins with a [`Login`];
-//! then it is a [`Connection`] of a session, whose commands the unit executes. What a session
-//! negotiates (RFC 7143) is what the target can do: up to [`MAX_CONNECTIONS`] connections for a
-//! session, no recovery from errors but to begin again, and one request for data at a time.
+//! Each export is a target with one logical unit. A connection starts with a [`Login`]; then it is a
+//! [`Connection`] of a session, whose commands the unit executes. Sessions negotiate (RFC 7143) up
+//! to [`MAX_CONNECTIONS`] connections, no error recovery, and one outstanding data request for each
+//! command.
 
-mod chap;
-mod command;
 mod connection;
-mod desk;
-mod discovery;
-mod disk;
 mod frame;
-mod joining;
-mod keys;
 mod login;
-mod manage;
-mod media;
-mod messages;
-mod power;
+mod parameters;
 mod register;
-mod reply;
 mod security;
 mod session;
-mod task;
-mod window;
+mod target;
+mod unit;
 
 use std::io;
 use std::sync::Arc;
 
-pub use chap::{Account, Accounts};
-pub use connection::Connection;
-pub use desk::IscsiDesk;
-pub use disk::{Disk, Instantly};
-pub use keys::{MAX_CONNECTIONS, MAX_RECEIVE};
-pub use login::Login;
-pub use media::Blocks;
-pub use window::MAX_COST;
-
-use self::register::Register;
 use crate::export::Export;
+use crate::nonblocking::Waker;
 use crate::server::Protocol;
-use crate::sockets::Waker;
-use crate::stream::Stream;
+use crate::sockets::Stream;
+pub use connection::Connection;
+pub use login::Login;
+pub use parameters::{MAX_CONNECTIONS, MAX_RECEIVE, TARGET, is_target_name, target_name};
+use register::{Register, Settings};
+pub use security::{Account, Accounts};
+pub use session::MAX_COST;
+pub use target::IscsiTarget;
+pub use unit::{Disk, InstantDevice, UnitStore};
 
-/// What the names of all targets begin with. `example.com` belongs to nobody (RFC 2606).
-pub const TARGET: &str = "iqn.2026-01.com.example.diskarm";
-
-/// The number of the only portal group.
-const PORTAL_GROUP: u16 = 1;
-
-/// How many commands with numbers an initiator may have under way.
-const WINDOW: u32 = 64;
-
-/// The name of the target that serves the export called `name`.
-pub fn target_name(name: &str) -> String {
-    match name {
-        "" => TARGET.to_owned(),
-        name => format!("{TARGET}:{name}"),
-    }
-}
-
-/// Whether `name` can be part of the name of a target (RFC 7143, "iSCSI Name Encoding").
-pub fn is_target_name(name: &str) -> bool {
-    let is_of_name =
-        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.:".contains(&byte);
-    name.bytes().all(is_of_name) && target_name(name).len() <= login::MAX_NAME
-}
-
-/// iSCSI as the protocol of a server.
+/// The iSCSI protocol of a server.
 pub struct Iscsi {
     settings: Arc<Settings>,
 }
 
-/// What all logins need to know.
-struct Settings {
-    /// Without them anybody is let in.
-    accounts: Option<Accounts>,
-    /// The sessions that there are.
-    register: Register,
-}
-
 impl Iscsi {
-    /// Lets in those who know a secret of `accounts`, or anybody.
+    /// Accepts initiators that know the secret in `accounts`; without accounts, any initiator.
     pub fn new(accounts: Option<Accounts>) -> Self {
         let settings = Settings {
             accounts,
@@ -94,7 +48,7 @@ impl Iscsi {
         }
     }
 
-    /// Begins with an initiator that has connected to `address`.
+    /// Starts the login of an initiator that has connected to `address`.
     pub fn login(&self, address: String) -> Login {
         Login::new(Arc::clone(&self.settings), address)
     }
@@ -102,14 +56,14 @@ impl Iscsi {
 
 impl Protocol for Iscsi {
     type Device = Disk;
-    type Entry = Login;
-    type Desk = IscsiDesk;
+    type Handshake = Login;
+    type Service = IscsiTarget;
 
-    fn greet(&self, stream: &Stream) -> Login {
+    fn accept(&self, stream: &Stream) -> Login {
         self.login(stream.local_address())
     }
 
-    fn desk(&self, export: Export<Disk>, waker: Waker) -> io::Result<IscsiDesk> {
-        IscsiDesk::new(export, waker)
+    fn serve(&self, export: Export<Disk>, waker: Waker) -> io::Result<IscsiTarget> {
+        IscsiTarget::new(export, waker)
     }
 }

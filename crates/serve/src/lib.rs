@@ -1,42 +1,40 @@
-//! Serves drives of the model to other programs, in the drives' own time.
+//! Serves simulated drives to other programs, in the drives' own time.
 //!
-//! An [`Export`] is data in a [`Store`](store::Store) with a device of the model that says how long
-//! requests take. A [`Server`] has a thread that accepts connections, and one for each export. The
-//! protocol ([`nbd`]) does no input or output of its own. Clocks of the wall are read here and not
-//! in the model: a [`Timeline`] tells the device the time.
+//! An [`Export`] is data in a [`Store`](store::Store) with a device of the model that determines how
+//! long requests take. A [`Server`] has a thread that accepts connections, and one for each export.
+//! The protocols ([`nbd`] and [`iscsi`]) do no input or output of their own. Wall-clock time is read
+//! here and not in the model: a [`Timeline`] advances the device.
 
-mod buffer;
-mod clock;
 pub mod control;
 mod export;
-mod figures;
+mod export_spec;
 pub mod iscsi;
 mod metrics;
 pub mod nbd;
+mod nonblocking;
 pub mod power;
 mod recording;
 mod server;
 mod service;
-mod setting;
-mod slots;
 mod sockets;
+mod statistics;
 pub mod store;
-mod stream;
-mod syncer;
 mod timeline;
 mod tls;
-mod watch;
+mod worker;
 
-pub use clock::{Clock, Speed};
-pub use export::{Export, Facts, Timing};
-pub use figures::{Access, Counts, ExportFigures, Lateness, Served, TOO_SLOW};
+pub use export::{DeviceFactory, Export, Facts, PowerConfig, Timing};
+pub use export_spec::{DEFAULT_POLICY, ExportSpec, Pace};
 pub use metrics::{open_metrics, serve_metrics};
-pub use recording::{Recorded, Recorder, Tap, Tapped};
-pub use server::{CONNECTIONS, Entry, Protocol, Server, Step, Stopper};
-pub use service::{Broken, Clients, Desk, Session};
-pub use setting::{POLICY, Pace, Setting};
-pub use sockets::{Address, Listener, Waker, Woken};
-pub use stream::Stream;
-pub use timeline::{Timed, Timeline};
+pub use nonblocking::{WakeReceiver, Waker};
+pub use recording::{Recorder, Tap, Tappable};
+pub use server::{
+    DEFAULT_MAX_CONNECTIONS, Handshake, HandshakeStep, Protocol, Server, Stopper, Watcher,
+};
+pub use service::{Clients, ConnectionError, Service, Session};
+pub use sockets::{Address, Listener, Stream};
+pub use statistics::{
+    Access, Counts, ExportStatistics, Lateness, RecordingSummary, Statistics, TOO_SLOW,
+};
+pub use timeline::{Clock, EventSource, Speed, Timeline};
 pub use tls::{Tls, TlsError};
-pub use watch::Watcher;

@@ -1,7 +1,7 @@
-//! Figures for monitoring: OpenMetrics over HTTP.
+//! Metrics for monitoring: OpenMetrics over HTTP.
 //!
-//! The text is that of the OpenMetrics specification, version 1.0. Of HTTP/1.1 (RFC 9112) there is
-//! what a scraper needs: one request for each connection, whose answer ends it.
+//! The text follows the OpenMetrics specification, version 1.0. The HTTP/1.1 (RFC 9112)
+//! implementation has what a scraper needs: each connection serves one request.
 
 use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -9,24 +9,24 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use crate::figures::{ExportFigures, Lateness};
+use crate::statistics::{ExportStatistics, Lateness};
 
-/// The most that a request may have before its empty line, in bytes.
+/// Maximum length of a request up to its empty line, in bytes.
 const HEAD: u64 = 8 << 10;
-/// How long a client may keep the server waiting.
+/// Timeout for a client.
 const PATIENCE: Duration = Duration::from_secs(2);
 const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// A family of metrics with a value for each export.
+/// A metric family with samples for each export.
 struct Family {
     name: &'static str,
     kind: &'static str,
     help: &'static str,
-    /// Labels and values of an export, each after the name with this suffix.
-    samples: fn(&ExportFigures) -> Vec<Sample>,
+    /// The samples of an export.
+    samples: fn(&ExportStatistics) -> Vec<Sample>,
 }
 
-/// A suffix of the name, further labels, and a value.
+/// A suffix of the family's name, further labels, and the value.
 type Sample = (&'static str, Vec<(&'static str, String)>, f64);
 
 const FAMILIES: [Family; 6] = [
@@ -34,26 +34,26 @@ const FAMILIES: [Family; 6] = [
         name: "diskarm_connections",
         kind: "counter",
         help: "Connections that got beyond the handshake.",
-        samples: |figures| vec![("_total", vec![], figures.connections as f64)],
+        samples: |statistics| vec![("_total", vec![], statistics.connections as f64)],
     },
     Family {
         name: "diskarm_requests",
         kind: "counter",
         help: "Requests by what they do.",
-        samples: |figures| counts(&figures.counts.kinds()),
+        samples: |statistics| counts(&statistics.counts.kinds()),
     },
     Family {
         name: "diskarm_unsuccessful_requests",
         kind: "counter",
         help: "Requests that were refused, failed, or were taken back.",
-        samples: |figures| counts(&figures.counts.unsuccessful()),
+        samples: |statistics| counts(&statistics.counts.unsuccessful()),
     },
     Family {
         name: "diskarm_transferred_bytes",
         kind: "counter",
         help: "Data that reads asked for, and that were written.",
-        samples: |figures| {
-            let counts = &figures.counts;
+        samples: |statistics| {
+            let counts = &statistics.counts;
             self::counts(&[
                 ("reads", counts.read_bytes),
                 ("writes", counts.written_bytes),
@@ -64,14 +64,19 @@ const FAMILIES: [Family; 6] = [
         name: "diskarm_lateness_seconds",
         kind: "summary",
         help: "How late replies left, after the drive had completed the request.",
-        samples: |figures| figures.lateness.as_ref().map_or_else(Vec::new, quantiles),
+        samples: |statistics| {
+            statistics
+                .lateness
+                .as_ref()
+                .map_or_else(Vec::new, quantiles)
+        },
     },
     Family {
         name: "diskarm_keeps_time",
         kind: "gauge",
         help: "1 if 99 in a hundred replies were within the bound, else 0.",
-        samples: |figures| {
-            let lateness = figures.lateness.iter();
+        samples: |statistics| {
+            let lateness = statistics.lateness.iter();
             lateness
                 .map(|late| ("", vec![], f64::from(u8::from(late.keeps_time))))
                 .collect()
@@ -100,8 +105,8 @@ fn quantiles(late: &Lateness) -> Vec<Sample> {
     samples
 }
 
-/// What the exports have served, as OpenMetrics.
-pub fn open_metrics(exports: &[ExportFigures]) -> String {
+/// The statistics of the exports in the OpenMetrics text format.
+pub fn open_metrics(exports: &[ExportStatistics]) -> String {
     let mut text = String::new();
     for family in &FAMILIES {
         let Family {
@@ -136,10 +141,7 @@ fn escaped(text: &str) -> String {
         .replace('\n', "\\n")
 }
 
-/// Answers `GET /metrics` with `text` in a thread of its own, until that is `None`.
-///
-/// # Errors
-/// Those of the operating system.
+/// Answers `GET /metrics` with `text` in a thread of its own until `text` returns `None`.
 pub fn serve_metrics(
     listener: TcpListener,
     text: impl Fn() -> Option<String> + Send + 'static,
@@ -148,7 +150,7 @@ pub fn serve_metrics(
     thread.spawn(move || {
         for stream in listener.incoming() {
             let Some(text) = text() else { return };
-            // A client that goes away, or says nothing, misses its answer.
+            // A client that disconnects or stays silent gets no answer.
             let _ = stream.and_then(|stream| answer(stream, &text));
         }
     })?;
@@ -160,7 +162,7 @@ fn answer(mut stream: TcpStream, text: &str) -> io::Result<()> {
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut lines = BufReader::new((&stream).take(HEAD)).lines();
     let request = lines.next().transpose()?.unwrap_or_default();
-    // What follows is read, or closing the socket would discard the answer.
+    // The rest is read because closing the socket with unread input would discard the answer.
     for line in lines {
         if line?.is_empty() {
             break;
@@ -186,12 +188,12 @@ mod tests {
     use diskarm_core::units::Span;
 
     use super::*;
-    use crate::figures::{Counts, Served};
+    use crate::statistics::{Counts, Statistics};
 
-    fn figures() -> ExportFigures {
-        let mut served = Served::default();
-        served.left_late(Span::from_us(20.0));
-        ExportFigures {
+    fn statistics() -> ExportStatistics {
+        let mut statistics = Statistics::default();
+        statistics.record_lateness(Span::from_us(20.0));
+        ExportStatistics {
             export: "a\"b".to_owned(),
             drive: "hp-c2247".to_owned(),
             policy: None,
@@ -203,14 +205,14 @@ mod tests {
                 reads: 3,
                 ..Counts::default()
             },
-            lateness: Lateness::of(&served, Span::from_us(10.0)),
+            lateness: Lateness::new(&statistics, Span::from_us(10.0)),
             recording: None,
         }
     }
 
     #[test]
-    fn every_figure_is_a_sample_of_its_family() {
-        let text = open_metrics(&[figures()]);
+    fn samples_carry_the_labels_of_their_export() {
+        let text = open_metrics(&[statistics()]);
         let labels = "export=\"a\\\"b\",drive=\"hp-c2247\"";
         for line in [
             "# TYPE diskarm_requests counter".to_owned(),
@@ -226,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_metrics_are_there() {
+    fn only_the_metrics_path_exists() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         serve_metrics(listener, || Some("text\n".to_owned())).expect("a thread");

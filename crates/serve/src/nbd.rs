@@ -1,42 +1,39 @@
-//! NBD without sockets: what a client sends goes in, and what it is to be sent comes out.
+//! NBD without sockets: turns the bytes of clients into replies.
 
-mod active;
-mod desk;
+mod export;
 mod handshake;
 mod job;
-mod power;
+mod reply;
 mod session;
-mod writer;
 
 use std::io;
 
 use diskarm_core::device::Device;
 
 use crate::export::{Export, Facts};
-use crate::server::{self, Entry, Protocol};
-use crate::sockets::Waker;
-use crate::stream::Stream;
+use crate::nonblocking::Waker;
+use crate::server::{self, HandshakeStep, Protocol};
+use crate::sockets::Stream;
 use crate::tls::Tls;
-use desk::NbdDesk;
-pub use handshake::{Agreed, Encryption, Handshake, Step};
-pub use job::{Job, Kind};
-pub(crate) use session::failure_of;
-pub use session::{MAX_OUTSTANDING, MAX_PAYLOAD, Next, Session};
+use export::NbdExport;
+pub use handshake::{Encryption, NbdHandshake, NbdStep, NegotiatedExport};
+pub use job::{Job, JobKind, MAX_PAYLOAD, Refusal};
+pub use session::{Input, MAX_OUTSTANDING, NbdSession};
 
-/// NBD as the protocol of a server.
+/// The NBD protocol of a server.
 #[derive(Clone, Debug, Default)]
 pub struct Nbd {
-    /// How connections are encrypted, if clients may ask for that.
+    /// The TLS configuration, if clients may encrypt.
     pub tls: Option<Tls>,
 }
 
 impl Protocol for Nbd {
     type Device = Box<dyn Device>;
-    type Entry = Handshake;
-    type Desk = NbdDesk;
+    type Handshake = NbdHandshake;
+    type Service = NbdExport;
 
-    fn greet(&self, _: &Stream) -> Handshake {
-        Handshake::new(match &self.tls {
+    fn accept(&self, _: &Stream) -> NbdHandshake {
+        NbdHandshake::new(match &self.tls {
             None => Encryption::Off,
             Some(tls) if tls.is_required => Encryption::Required,
             Some(_) => Encryption::Offered,
@@ -47,13 +44,13 @@ impl Protocol for Nbd {
         self.tls.as_ref()
     }
 
-    fn desk(&self, export: Export, waker: Waker) -> io::Result<NbdDesk> {
-        NbdDesk::new(export, waker)
+    fn serve(&self, export: Export, waker: Waker) -> io::Result<NbdExport> {
+        NbdExport::new(export, waker)
     }
 }
 
-impl Entry for Handshake {
-    type Session = Session;
+impl server::Handshake for NbdHandshake {
+    type Session = NbdSession;
 
     fn room(&self) -> usize {
         Self::room(self)
@@ -71,15 +68,15 @@ impl Entry for Handshake {
         Self::sent(self, count);
     }
 
-    fn step(&mut self, exports: &[Facts], is_full: bool) -> server::Step<Session> {
+    fn step(&mut self, exports: &[Facts], is_full: bool) -> HandshakeStep<NbdSession> {
         match Self::step(self, exports, is_full) {
-            Step::Wait => server::Step::Wait,
-            Step::Secure => server::Step::Secure,
-            Step::Close => server::Step::Close,
-            Step::Agreed(agreed) => {
-                let facts = exports[agreed.export].clone();
-                let session = Session::new(facts, &agreed, Self::output(self));
-                server::Step::Agreed(agreed.export, Box::new(session))
+            NbdStep::Wait => HandshakeStep::Wait,
+            NbdStep::StartTls => HandshakeStep::StartTls,
+            NbdStep::Close => HandshakeStep::Close,
+            NbdStep::Negotiated(negotiated) => {
+                let facts = exports[negotiated.export].clone();
+                let session = NbdSession::new(facts, &negotiated, Self::output(self));
+                HandshakeStep::Chosen(negotiated.export, Box::new(session))
             }
         }
     }

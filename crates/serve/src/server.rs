@@ -1,4 +1,4 @@
-//! The thread that accepts connections and leads them through their handshakes.
+//! The thread that accepts connections and takes them through their pending.
 
 use std::io;
 use std::sync::Arc;
@@ -8,121 +8,95 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 
-use crate::control::Remote;
+use crate::control::{Command, ExportHandle, Reply};
 use crate::export::{Export, Facts};
-use crate::figures::Served;
-use crate::service::{Connection, Desk, Handle, Session};
-use crate::sockets::{Listener, Waker, Woken, wait};
-use crate::stream::Stream;
+use crate::nonblocking::{WakeReceiver, Waker, wait};
+use crate::service::{Connection, Permit, Service, Session};
+use crate::sockets::{Listener, Stream};
+use crate::statistics::Statistics;
 use crate::tls::Tls;
-use crate::watch::Watcher;
+use crate::worker::WorkerHandle;
 
-/// How many connections may be beyond their handshakes, unless somebody says otherwise.
-pub const CONNECTIONS: usize = 64;
-/// How many handshakes may be under way; with one more, the oldest ends.
+/// Default limit of connections past their handshakes.
+pub const DEFAULT_MAX_CONNECTIONS: usize = 64;
+/// Maximum number of handshakes in progress; one more evicts the oldest.
 const HANDSHAKES: usize = 64;
-/// How long a handshake may take.
+/// Time limit of a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// How a server talks to its clients.
+/// A protocol that serves exports.
 pub trait Protocol: Send + 'static {
-    /// What stands behind an export.
+    /// The device type of its exports.
     type Device;
-    /// How a connection begins.
-    type Entry: Entry<Session = <Self::Desk as Desk>::Session>;
-    /// Who serves an export.
-    type Desk: Desk;
+    /// The start of a connection.
+    type Handshake: Handshake<Session = <Self::Service as Service>::Session>;
+    type Service: Service;
 
-    /// Begins with a connection that was just accepted.
-    fn greet(&self, stream: &Stream) -> Self::Entry;
+    /// Starts the handshake of a connection that was just accepted.
+    fn accept(&self, stream: &Stream) -> Self::Handshake;
 
-    /// How connections are encrypted whose [`Entry`] asks for it.
+    /// The TLS configuration for connections that ask for encryption.
     fn tls(&self) -> Option<&Tls> {
         None
     }
 
-    /// Begins to serve `export`; `waker` wakes the thread that does.
-    ///
-    /// # Errors
-    /// Those of the operating system.
-    fn desk(&self, export: Export<Self::Device>, waker: Waker) -> io::Result<Self::Desk>;
+    /// Starts to serve `export`; `waker` wakes the thread of the service.
+    fn serve(&self, export: Export<Self::Device>, waker: Waker) -> io::Result<Self::Service>;
 }
 
-/// The beginning of a connection, until its client has chosen an export.
-pub trait Entry: Send + 'static {
-    /// What it becomes.
+/// The start of a connection, until its client has chosen an export.
+pub trait Handshake: Send + 'static {
+    /// The session that follows.
     type Session: Session;
 
-    /// How many bytes may be [`received`](Self::received) now.
+    /// Maximum number of bytes for [`received`](Self::received) now.
     fn room(&self) -> usize;
 
-    /// Takes what the client has sent.
+    /// Appends input from the client.
     fn received(&mut self, data: &[u8]);
 
-    /// What is to be sent.
     fn output(&self) -> &[u8];
 
-    /// `count` bytes of the output have been sent.
+    /// Drops the first `count` bytes of the output, which have been sent.
     fn sent(&mut self, count: usize);
 
-    /// Answers the next message, if it is there and the answer before has been sent. `is_full` says
-    /// that no connection may go beyond its beginning.
-    fn step(&mut self, exports: &[Facts], is_full: bool) -> Step<Self::Session>;
+    /// Answers the next message if it is complete and the previous answer has been sent. With
+    /// `is_full`, no connection may complete its handshake.
+    fn step(&mut self, exports: &[Facts], is_full: bool) -> HandshakeStep<Self::Session>;
 }
 
-/// What has become of the beginning of a connection.
-pub enum Step<S> {
-    /// It needs more input, or its output has to be sent first.
+/// The state of a handshake after a step.
+pub enum HandshakeStep<S> {
+    /// It needs more input, or its output must be sent first.
     Wait,
-    /// The client has chosen the export at this place of the list; the session has what is to be
-    /// sent and what has arrived.
-    Agreed(usize, Box<S>),
-    /// What follows is encrypted, once the output has been sent.
-    Secure,
-    /// The connection ends, once the output has been sent.
+    /// The client has chosen the export with this index. The session holds the input and output
+    /// that the handshake has left.
+    Chosen(usize, Box<S>),
+    /// TLS starts once the output has been sent.
+    StartTls,
+    /// The connection closes once the output has been sent.
     Close,
 }
 
-/// Exports that are being served.
 pub struct Server {
     stopper: Stopper,
-    remotes: Arc<[Remote]>,
-    thread: JoinHandle<Vec<Served>>,
+    handles: Arc<[ExportHandle]>,
+    thread: JoinHandle<Vec<Statistics>>,
 }
 
-/// Ends a server.
 pub struct Stopper {
     waker: Waker,
 }
 
 impl Stopper {
-    /// Lets the server accept nothing more, and end when all requests have been answered.
+    /// Stops accepting connections; the server ends when all requests have been answered.
     pub fn stop(&self) {
         self.waker.wake();
     }
 }
 
-/// A connection that is allowed, until it is dropped.
-pub struct Permit(Arc<AtomicUsize>);
-
-impl Permit {
-    fn new(used: &Arc<AtomicUsize>) -> Self {
-        used.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(used))
-    }
-}
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 impl Server {
-    /// Serves `exports`, each with a name of its own, to at most `most` connections at once.
-    ///
-    /// # Errors
-    /// Those of the operating system.
+    /// Serves `exports`, whose names must differ, to at most `max` connections at once.
     pub fn start<P: Protocol>(
         protocol: P,
         mut exports: Vec<Export<P::Device>>,
@@ -135,11 +109,8 @@ impl Server {
         Self::start_controlled(protocol, exports, listeners, max)
     }
 
-    /// The same for exports whose power may be cut: what sectors held before writes that can be
-    /// lost then is kept.
-    ///
-    /// # Errors
-    /// Those of the operating system.
+    /// Like [`Self::start`], for exports whose power may be cut: it keeps the previous content of
+    /// sectors whose writes can still be lost.
     pub fn start_controlled<P: Protocol>(
         protocol: P,
         exports: Vec<Export<P::Device>>,
@@ -148,121 +119,118 @@ impl Server {
     ) -> io::Result<Self> {
         let (waker, stopped) = Waker::new()?;
         let facts: Vec<Facts> = exports.iter().map(|export| export.facts.clone()).collect();
-        let services = exports.into_iter().map(|export| {
+        let start = |export: Export<P::Device>| {
             let spins = export.timing.as_ref().is_some_and(|timing| timing.spins);
-            Handle::start(spins, |waker| protocol.desk(export, waker))
-        });
-        let services: Vec<_> = services.collect::<io::Result<_>>()?;
-        let named = services.iter().zip(&facts);
-        let remotes = named.map(|(service, facts)| service.remote(&facts.name));
-        let remotes = remotes.collect::<io::Result<_>>()?;
-        let front = Front {
+            WorkerHandle::start(spins, |waker| protocol.serve(export, waker))
+        };
+        let services: Vec<_> = exports.into_iter().map(start).collect::<io::Result<_>>()?;
+        let handles = services
+            .iter()
+            .zip(&facts)
+            .map(|(service, facts)| service.handle(&facts.name))
+            .collect::<io::Result<_>>()?;
+        let acceptor = Acceptor {
             protocol,
             facts,
             services,
             listeners,
             stopped,
-            greeted: Vec::new(),
-            used: Arc::default(),
+            handshakes: Vec::new(),
+            connection_count: Arc::default(),
             max,
         };
-        let thread = thread::Builder::new().name("accept".to_owned());
-        let thread = thread.spawn(move || front.run())?;
+        let thread = thread::Builder::new()
+            .name("accept".to_owned())
+            .spawn(move || acceptor.run())?;
         Ok(Self {
             stopper: Stopper { waker },
-            remotes,
+            handles,
             thread,
         })
     }
 
-    /// What hands commands to the exports, in their order.
-    pub fn remotes(&self) -> Arc<[Remote]> {
-        Arc::clone(&self.remotes)
+    /// Handles to the exports, in their order.
+    pub fn handles(&self) -> Arc<[ExportHandle]> {
+        Arc::clone(&self.handles)
     }
 
-    /// What asks what it has served so far.
+    /// A reader of the statistics so far.
     pub fn watcher(&self) -> Watcher {
-        Watcher::new(self.remotes())
+        Watcher::new(self.handles())
     }
 
-    /// What ends it, for another thread.
-    ///
-    /// # Errors
-    /// Those of the operating system.
+    /// A handle for another thread that stops the server.
     pub fn stopper(&self) -> io::Result<Stopper> {
-        let waker = self.stopper.waker.another()?;
+        let waker = self.stopper.waker.try_clone()?;
         Ok(Stopper { waker })
     }
 
-    /// Waits until somebody stops it; returns what each export has served.
-    ///
-    /// # Panics
-    /// If one of its threads panicked.
-    pub fn wait(self) -> Vec<Served> {
-        let served = self.thread.join();
-        served.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    /// Waits until the server is stopped; returns the statistics of each export.
+    pub fn wait(self) -> Vec<Statistics> {
+        let statistics = self.thread.join();
+        statistics.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
 
-struct Front<P: Protocol> {
+struct Acceptor<P: Protocol> {
     protocol: P,
     facts: Vec<Facts>,
-    services: Vec<Handle<<P::Desk as Desk>::Session>>,
+    services: Vec<WorkerHandle<<P::Service as Service>::Session>>,
     listeners: Vec<Listener>,
-    stopped: Woken,
-    /// Handshakes under way, the oldest first.
-    greeted: Vec<Greeted<P::Entry>>,
-    /// How many connections are beyond their handshakes.
-    used: Arc<AtomicUsize>,
+    stopped: WakeReceiver,
+    /// Handshakes in progress, the oldest first.
+    handshakes: Vec<PendingHandshake<P::Handshake>>,
+    /// Number of connections past their handshakes.
+    connection_count: Arc<AtomicUsize>,
     max: usize,
 }
 
-struct Greeted<E> {
+struct PendingHandshake<E> {
     stream: Stream,
     handshake: E,
     until: Instant,
-    then: Then,
+    next_action: NextAction,
 }
 
-/// What comes once the output of a handshake has been sent.
+/// The action after the output of a handshake has been sent.
 #[derive(Clone, Copy)]
-enum Then {
+enum NextAction {
     Step,
-    /// The beginning of TLS.
-    Secure,
-    /// The end: the client has nothing more to say.
+    StartTls,
+    /// The client has nothing more to say.
     Close,
 }
 
-impl<P: Protocol> Front<P> {
-    fn run(mut self) -> Vec<Served> {
+impl<P: Protocol> Acceptor<P> {
+    fn run(mut self) -> Vec<Statistics> {
         loop {
             let ready = self.sleep();
             if ready.is_stopped {
                 break;
             }
-            for number in ready.greeted.into_iter().rev() {
-                let greeted = self.greeted.remove(number);
-                if let Some(greeted) = self.advance(greeted) {
-                    self.greeted.insert(number, greeted);
+            for number in ready.handshakes.into_iter().rev() {
+                let pending = self.handshakes.remove(number);
+                if let Some(pending) = self.advance(pending) {
+                    self.handshakes.insert(number, pending);
                 }
             }
             let now = Instant::now();
-            self.greeted.retain(|greeted| greeted.until > now);
+            self.handshakes.retain(|pending| pending.until > now);
             for number in ready.listeners {
-                // What cannot be accepted now, for want of descriptors, waits.
+                // A connection that cannot be accepted for lack of descriptors stays in the
+                // backlog.
                 if let Ok(Some(stream)) = self.listeners[number].accept() {
-                    self.greet(stream);
+                    self.accept(stream);
                 } else {
                     thread::sleep(Duration::from_millis(1));
                 }
             }
         }
-        drop((self.listeners, self.greeted));
+        drop((self.listeners, self.handshakes));
         for service in &self.services {
             service.stop();
         }
-        self.services.into_iter().map(Handle::join).collect()
+        self.services.into_iter().map(WorkerHandle::join).collect()
     }
 
     fn sleep(&mut self) -> Ready {
@@ -270,25 +238,26 @@ impl<P: Protocol> Front<P> {
         for listener in &self.listeners {
             sockets.push(PollFd::new(listener, PollFlags::IN));
         }
-        for greeted in &self.greeted {
-            let has_output = !greeted.handshake.output().is_empty();
+        for pending in &self.handshakes {
+            let has_output = !pending.handshake.output().is_empty();
             let mut flags = PollFlags::empty();
             flags.set(PollFlags::IN, !has_output);
-            flags.set(PollFlags::OUT, has_output || greeted.stream.has_output());
-            sockets.push(PollFd::new(&greeted.stream, flags));
+            flags.set(PollFlags::OUT, has_output || pending.stream.has_output());
+            sockets.push(PollFd::new(&pending.stream, flags));
         }
-        // Of what has been read and decrypted the socket says nothing.
-        let has_more = |greeted: &Greeted<P::Entry>| greeted.stream.has_input();
-        let until = match self.greeted.iter().any(has_more) {
-            true => Some(Instant::now()),
-            false => self.greeted.iter().map(|greeted| greeted.until).min(),
+        // poll(2) does not see data that are already decrypted.
+        let has_more = |pending: &PendingHandshake<P::Handshake>| pending.stream.has_input();
+        let until = if self.handshakes.iter().any(has_more) {
+            Some(Instant::now())
+        } else {
+            self.handshakes.iter().map(|pending| pending.until).min()
         };
         wait(&mut sockets, until);
         let is_ready = |socket: &PollFd<'_>| !socket.revents().is_empty();
         let first = 1 + self.listeners.len();
         let ready: Vec<bool> = sockets.iter().map(is_ready).collect();
-        let greeted = ready[first..].iter().zip(&self.greeted);
-        let greeted = greeted.map(|(is_ready, greeted)| *is_ready || has_more(greeted));
+        let pending = ready[first..].iter().zip(&self.handshakes);
+        let pending = pending.map(|(is_ready, pending)| *is_ready || has_more(pending));
         let numbers = |ready: &mut dyn Iterator<Item = bool>| {
             let numbered = ready.enumerate().filter(|(_, is_ready)| *is_ready);
             numbered.map(|(number, _)| number).collect()
@@ -296,65 +265,70 @@ impl<P: Protocol> Front<P> {
         Ready {
             is_stopped: ready[0],
             listeners: numbers(&mut ready[1..first].iter().copied()),
-            greeted: numbers(&mut greeted.into_iter()),
+            handshakes: numbers(&mut pending.into_iter()),
         }
     }
 
-    /// Begins the handshake of a new connection.
-    fn greet(&mut self, stream: Stream) {
-        if self.greeted.len() == HANDSHAKES {
-            self.greeted.remove(0);
+    /// Starts the handshake of a new connection.
+    fn accept(&mut self, stream: Stream) {
+        if self.handshakes.len() == HANDSHAKES {
+            self.handshakes.remove(0);
         }
-        let greeted = Greeted {
-            handshake: self.protocol.greet(&stream),
+        let pending = PendingHandshake {
+            handshake: self.protocol.accept(&stream),
             stream,
             until: Instant::now() + HANDSHAKE,
-            then: Then::Step,
+            next_action: NextAction::Step,
         };
-        if let Some(greeted) = self.advance(greeted) {
-            self.greeted.push(greeted);
+        if let Some(pending) = self.advance(pending) {
+            self.handshakes.push(pending);
         }
     }
 
-    /// Continues with a handshake; `None` if it has ended.
-    fn advance(&self, mut greeted: Greeted<P::Entry>) -> Option<Greeted<P::Entry>> {
-        greeted.stream.flush().ok()?;
+    /// Continues a handshake; returns `None` if it has ended.
+    fn advance(
+        &self,
+        mut pending: PendingHandshake<P::Handshake>,
+    ) -> Option<PendingHandshake<P::Handshake>> {
+        pending.stream.flush().ok()?;
         let mut data = [0; 1 << 12];
-        let room = greeted.handshake.room().min(data.len());
-        if room > 0 && greeted.handshake.output().is_empty() {
-            match greeted.stream.receive(&mut data[..room]) {
-                Ok(Some(count)) => greeted.handshake.received(&data[..count]),
+        let room = pending.handshake.room().min(data.len());
+        if room > 0 && pending.handshake.output().is_empty() {
+            match pending.stream.receive(&mut data[..room]) {
+                Ok(Some(count)) => pending.handshake.received(&data[..count]),
                 Ok(None) => {}
                 Err(_) => return None,
             }
         }
         loop {
-            let output = greeted.handshake.output();
+            let output = pending.handshake.output();
             if !output.is_empty() {
-                match greeted.stream.send(output) {
-                    Ok(Some(count)) => greeted.handshake.sent(count),
-                    Ok(None) => return Some(greeted),
+                match pending.stream.send(output) {
+                    Ok(Some(count)) => pending.handshake.sent(count),
+                    Ok(None) => return Some(pending),
                     Err(_) => return None,
                 }
                 continue;
             }
-            match greeted.then {
-                Then::Step => {}
-                Then::Secure => {
-                    greeted.stream.secure(self.protocol.tls()?).ok()?;
-                    greeted.then = Then::Step;
+            match pending.next_action {
+                NextAction::Step => {}
+                NextAction::StartTls => {
+                    pending.stream.secure(self.protocol.tls()?).ok()?;
+                    pending.next_action = NextAction::Step;
                 }
-                Then::Close => return None,
+                NextAction::Close => return None,
             }
-            let is_full = self.used.load(Ordering::Relaxed) >= self.max;
-            match greeted.handshake.step(&self.facts, is_full) {
-                Step::Wait if greeted.handshake.output().is_empty() => return Some(greeted),
-                Step::Wait => {}
-                Step::Secure => greeted.then = Then::Secure,
-                Step::Close => greeted.then = Then::Close,
-                Step::Agreed(export, session) => {
-                    let permit = Permit::new(&self.used);
-                    let connection = Connection::new(greeted.stream, *session, permit);
+            let is_full = self.connection_count.load(Ordering::Relaxed) >= self.max;
+            match pending.handshake.step(&self.facts, is_full) {
+                HandshakeStep::Wait if pending.handshake.output().is_empty() => {
+                    return Some(pending);
+                }
+                HandshakeStep::Wait => {}
+                HandshakeStep::StartTls => pending.next_action = NextAction::StartTls,
+                HandshakeStep::Close => pending.next_action = NextAction::Close,
+                HandshakeStep::Chosen(export, session) => {
+                    let permit = Permit::new(&self.connection_count);
+                    let connection = Connection::new(pending.stream, *session, permit);
                     self.services[export].connect(connection);
                     return None;
                 }
@@ -363,9 +337,33 @@ impl<P: Protocol> Front<P> {
     }
 }
 
-/// What is to be done.
+/// Sockets that are ready.
 struct Ready {
     is_stopped: bool,
     listeners: Vec<usize>,
-    greeted: Vec<usize>,
+    handshakes: Vec<usize>,
+}
+
+/// Reads the statistics of a running server.
+#[derive(Clone)]
+pub struct Watcher {
+    exports: Arc<[ExportHandle]>,
+}
+
+impl Watcher {
+    pub(crate) fn new(exports: Arc<[ExportHandle]>) -> Self {
+        Self { exports }
+    }
+
+    /// The statistics of each export so far; `None` once the server has ended.
+    pub fn statistics(&self) -> Option<Vec<Statistics>> {
+        let statistics = self
+            .exports
+            .iter()
+            .map(|export| match export.ask(Command::Statistics) {
+                Ok(Reply::Statistics(statistics)) => Some(*statistics),
+                _ => None,
+            });
+        statistics.collect()
+    }
 }

@@ -1,359 +1,209 @@
-//! The thread that serves an export, whatever the protocol.
-//!
-//! It alone has the [`Desk`], with the device and the store. It sleeps until a request or a
-//! completion is due, so a reply leaves without passing from thread to thread, and no client can
-//! hold another up: sockets never block, and each connection has buffers of its own.
-
-mod connection;
-mod desk;
+//! The interface between a protocol and the thread that serves an export.
 
 use std::io;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant as Wall};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant as HostInstant;
 
-use rustix::event::{PollFd, PollFlags};
+use diskarm_core::units::Span;
+use slab::Slab;
 
-use crate::control::{Command, Remote, Reply};
-use crate::figures::Served;
-use crate::sockets::{Waker, Woken, wait};
-pub use connection::Connection;
-use desk::Connections;
-pub use desk::{Broken, Clients, Desk, Session};
+use crate::control::PowerControl;
+use crate::sockets::Stream;
+use crate::statistics::Statistics;
 
-/// How long before something is due the thread stops sleeping and watches the clock: longer than it
-/// takes most machines to wake up. At a hundred replies per second that is 2 % of a processor.
-const AWAKE: Duration = Duration::from_micros(200);
+/// The sessions of a service, by connection number.
+pub trait Clients<S> {
+    fn get_mut(&mut self, number: usize) -> Option<&mut S>;
 
-/// How long a service that ends waits for replies to be computed and to leave.
-const DRAIN: Duration = Duration::from_secs(10);
+    /// Records that a reply of session `number` was due at `at`.
+    fn record_due(&mut self, number: usize, at: HostInstant);
 
-/// How long a client may be silent before it is asked whether it is there, and then before its
-/// connection ends.
-const SILENCE: Duration = Duration::from_secs(30);
-
-/// What a service is told.
-enum Message<S> {
-    Connect(Box<Connection<S>>),
-    Control(Command, Sender<Result<Reply, String>>),
-    Stop,
+    fn numbers(&self) -> Vec<usize>;
 }
 
-/// The other side of a service.
-pub struct Handle<S> {
-    messages: Sender<Message<S>>,
-    waker: Waker,
-    thread: JoinHandle<Served>,
+pub(crate) type Connections<S> = Slab<Connection<S>>;
+
+impl<S> Clients<S> for Connections<S> {
+    fn get_mut(&mut self, number: usize) -> Option<&mut S> {
+        Self::get_mut(self, number).map(|connection| &mut connection.session)
+    }
+
+    fn record_due(&mut self, number: usize, at: HostInstant) {
+        if let Some(connection) = Self::get_mut(self, number) {
+            connection.due.push(at);
+        }
+    }
+
+    fn numbers(&self) -> Vec<usize> {
+        self.iter().map(|(number, _)| number).collect()
+    }
 }
 
-impl<S: Session> Handle<S> {
-    /// Begins to serve what `make` makes, which may wake the thread by the waker. With `spins` it
-    /// never sleeps while requests are under way.
+/// The connection can only be closed.
+#[derive(Debug)]
+pub struct ConnectionError;
+
+/// The server's side of a connection after its handshake, without the socket.
+pub trait Session: Send + 'static {
+    /// Free space for input. The caller reports how much of it was used to [`Self::filled`].
+    fn room(&mut self) -> &mut [u8];
+
+    fn filled(&mut self, count: usize);
+
+    /// Returns true if the session can use more input now.
+    fn wants_input(&self) -> bool;
+
+    fn output(&self) -> &[u8];
+
+    /// Drops the first `count` bytes of the output, which have been sent.
+    fn sent(&mut self, count: usize);
+
+    /// Returns true if the connection has ended in the way that its protocol specifies.
+    fn has_ended(&self) -> bool;
+
+    /// Pings the client; returns false if the protocol has no ping.
+    fn ping(&mut self) -> bool {
+        false
+    }
+}
+
+/// Serves the requests of all clients of an export.
+pub trait Service: PowerControl + Send + 'static {
+    /// The protocol's side of a connection.
+    type Session: Session;
+
+    /// Adds a connection; returns the numbers of the connections that it replaces.
+    fn open(&mut self, _: usize, _: &mut dyn Clients<Self::Session>) -> Vec<usize> {
+        Vec::new()
+    }
+
+    /// Handles the next message that has arrived at a connection; returns false if there is none.
     ///
     /// # Errors
-    /// Those of the operating system.
-    pub fn start<D: Desk<Session = S>>(
-        spins: bool,
-        make: impl FnOnce(Waker) -> io::Result<D>,
-    ) -> io::Result<Self> {
-        let (waker, woken) = Waker::new()?;
-        let (messages, inbox) = channel();
-        let service = Service {
-            desk: make(waker.another()?)?,
-            spins,
-            inbox,
-            woken,
-            connections: Connections::default(),
-            stopping: None,
-        };
-        let thread = thread::Builder::new().name("serve".to_owned());
-        let thread = thread.spawn(move || service.run())?;
-        Ok(Self {
-            messages,
-            waker,
-            thread,
-        })
+    /// If the client has violated the protocol in a way that requires closing the connection.
+    fn handle_next(
+        &mut self,
+        number: usize,
+        clients: &mut dyn Clients<Self::Session>,
+        now: HostInstant,
+    ) -> Result<bool, ConnectionError>;
+
+    /// Handles what has completed by now; returns the connections that have replies to send.
+    fn serve_due(&mut self, clients: &mut dyn Clients<Self::Session>) -> Vec<usize>;
+
+    /// Does the next part of long work that takes no device time; returns the connections that have
+    /// replies to send.
+    fn continue_work(&mut self, _: &mut dyn Clients<Self::Session>) -> Vec<usize> {
+        Vec::new()
     }
 
-    /// Hands it a connection that has chosen its export.
-    pub fn connect(&self, connection: Connection<S>) {
-        self.tell(Message::Connect(Box::new(connection)));
-    }
-
-    /// What hands it commands; it calls the export `name`.
+    /// Moves replies to the output of a session while there is room.
     ///
     /// # Errors
-    /// Those of the operating system.
-    pub fn remote(&self, name: &str) -> io::Result<Remote> {
-        let (messages, waker) = (self.messages.clone(), self.waker.another()?);
-        Ok(Remote::new(name.to_owned(), move |command, answer| {
-            // If it has ended, nobody answers.
-            let _ = messages.send(Message::Control(command, answer));
-            waker.wake();
-        }))
-    }
+    /// If data could not be read after the start of a reply that cannot report an error.
+    fn fill(&mut self, session: &mut Self::Session) -> Result<(), ConnectionError>;
 
-    /// Lets it take no more requests, and end when all are answered.
-    pub fn stop(&self) {
-        self.tell(Message::Stop);
-    }
+    /// Removes a connection and aborts its requests.
+    fn close(&mut self, number: usize, session: Self::Session);
 
-    fn tell(&self, message: Message<S>) {
-        // A service that has ended needs to know nothing more.
-        let _ = self.messages.send(message);
-        self.waker.wake();
-    }
+    /// Returns true if every complete request of a connection has been answered.
+    fn is_answered(&self, number: usize, session: &Self::Session) -> bool;
 
-    /// Waits for its end.
-    ///
-    /// # Panics
-    /// If it panicked.
-    pub fn join(self) -> Served {
-        let served = self.thread.join();
-        served.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    }
+    /// The next time at which something is due.
+    fn next_due(&self) -> Option<HostInstant>;
+
+    /// Returns true if no request is in progress.
+    fn is_idle(&self) -> bool;
+
+    fn finish(self) -> Statistics;
 }
 
-/// A connection with something to do.
-struct Ready {
-    number: usize,
-    /// The client is gone.
-    is_gone: bool,
+/// A connection that has chosen its export.
+pub struct Connection<S> {
+    pub stream: Stream,
+    pub session: S,
+    /// The due times of replies that have not been sent yet.
+    pub due: Vec<HostInstant>,
+    /// The last time that the client sent something, or was pinged.
+    pub last_heard: HostInstant,
+    /// The client has been pinged and has not answered yet.
+    pub is_pinged: bool,
+    _permit: Permit,
 }
 
-struct Service<D: Desk> {
-    desk: D,
-    spins: bool,
-    inbox: Receiver<Message<D::Session>>,
-    woken: Woken,
-    connections: Connections<D::Session>,
-    /// When it ends whatever is under way, once it has been stopped.
-    stopping: Option<Wall>,
-}
+impl<S: Session> Connection<S> {
+    pub fn new(stream: Stream, session: S, permit: Permit) -> Self {
+        Self {
+            stream,
+            session,
+            due: Vec::new(),
+            last_heard: HostInstant::now(),
+            is_pinged: false,
+            _permit: permit,
+        }
+    }
 
-impl<D: Desk> Service<D> {
-    fn run(mut self) -> Served {
-        set_timer_slack();
+    /// Reads what the client has sent. Fails if the connection is lost.
+    pub fn receive(&mut self) -> io::Result<()> {
+        if let Some(count) = self.stream.receive(self.session.room())? {
+            self.session.filled(count);
+            self.last_heard = HostInstant::now();
+            self.is_pinged = false;
+        }
+        Ok(())
+    }
+
+    pub fn has_output(&self) -> bool {
+        !self.session.output().is_empty() || self.stream.has_output()
+    }
+
+    /// Sends replies; returns true if any were sent. Fails if the connection is lost or has to be
+    /// closed.
+    pub fn send(&mut self, service: &mut impl Service<Session = S>) -> io::Result<bool> {
+        let mut has_sent = false;
+        self.stream.flush()?;
+        let mut left = HostInstant::now();
         loop {
-            let ready = self.sleep();
-            self.read_messages();
-            self.serve_due();
-            for ready in ready {
-                self.receive(&ready);
-                self.serve_due();
-            }
-            for number in self.desk.go_on(&mut self.connections) {
-                self.pump(number);
-            }
-            self.follow_power();
-            self.ask_silent();
-            self.close_those_over();
-            if self.has_stopped() {
+            let filled = service.fill(&mut self.session);
+            filled.map_err(|_| io::Error::other("the store failed in the middle of a reply"))?;
+            if self.session.output().is_empty() {
                 break;
             }
-        }
-        self.desk.end()
-    }
-
-    /// Waits until something is to be done; returns the connections with something to do.
-    fn sleep(&mut self) -> Vec<Ready> {
-        let mut sockets = vec![PollFd::new(&self.woken, PollFlags::IN)];
-        let mut numbers = Vec::new();
-        let mut until = self.next();
-        for (number, connection) in self.connections.iter() {
-            let takes_input = self.takes_input(connection);
-            let mut flags = PollFlags::empty();
-            flags.set(PollFlags::IN, takes_input);
-            flags.set(PollFlags::OUT, connection.has_output());
-            sockets.push(PollFd::new(&connection.stream, flags));
-            // Of what has been read and decrypted the socket says nothing.
-            let has_more = takes_input && connection.stream.has_input();
-            if has_more {
-                until = Some(Wall::now());
+            // Sending includes the time that the operating system takes to wake the client.
+            left = HostInstant::now();
+            match self.stream.send(self.session.output())? {
+                Some(count) => self.session.sent(count),
+                None => break,
             }
-            numbers.push((number, has_more));
+            has_sent = true;
         }
-        wait(&mut sockets, until);
-        let is_woken = !sockets[0].revents().is_empty();
-        let ready = numbers.into_iter().zip(&sockets[1..]);
-        let ready = ready.filter_map(|((number, has_more), socket)| {
-            let events = socket.revents();
-            let is_gone = events.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL);
-            (!events.is_empty() || has_more).then_some(Ready { number, is_gone })
-        });
-        let ready = ready.collect();
-        if is_woken {
-            self.woken.clear();
-        }
-        ready
-    }
-
-    /// When to look again if nothing comes before.
-    fn next(&self) -> Option<Wall> {
-        let is_idle = self.desk.is_idle();
-        if self.spins && !is_idle {
-            return Some(Wall::now());
-        }
-        let next = self.desk.next();
-        // What an idle device does by itself can be late.
-        let next = match is_idle {
-            true => next,
-            false => next.map(|at| at.checked_sub(AWAKE).unwrap_or(at)),
-        };
-        let silent = self.connections.iter();
-        let silent = silent.map(|(_, connection)| connection.heard + SILENCE);
-        [next, self.stopping, silent.min()]
-            .into_iter()
-            .flatten()
-            .min()
-    }
-
-    fn takes_input(&self, connection: &Connection<D::Session>) -> bool {
-        self.stopping.is_none() && connection.session.wants_input()
-    }
-
-    fn read_messages(&mut self) {
-        while let Ok(message) = self.inbox.try_recv() {
-            match message {
-                Message::Connect(connection)
-                    if self.stopping.is_none() && !self.desk.goes_off() =>
-                {
-                    self.desk.served().connections += 1;
-                    let number = self.connections.insert(*connection);
-                    for other in self.desk.opened(number, &mut self.connections) {
-                        self.close(other);
-                    }
-                    // It may have sent requests already.
-                    self.pump(number);
-                }
-                Message::Connect(_) => {}
-                Message::Control(command, answer) => {
-                    let reply = self.desk.obey(&command);
-                    self.follow_power();
-                    // Who has asked may be gone.
-                    let _ = answer.send(reply);
-                }
-                Message::Stop => self.stopping = Some(Wall::now() + DRAIN),
-            }
-        }
-    }
-
-    /// Takes what has ended by now, and sends the replies.
-    fn serve_due(&mut self) {
-        for number in self.desk.serve_due(&mut self.connections) {
-            self.pump(number);
-        }
-    }
-
-    /// Reads what a connection has sent, and continues with it.
-    fn receive(&mut self, ready: &Ready) {
-        let number = ready.number;
-        let is_stopping = self.stopping.is_some();
-        let Some(connection) = self.connections.get_mut(number) else {
-            return;
-        };
-        if !is_stopping && connection.session.wants_input() {
-            match connection.receive() {
-                Ok(()) => {}
-                Err(_) => return self.close(number),
-            }
-        } else if ready.is_gone {
-            return self.close(number);
-        }
-        self.pump(number);
-    }
-
-    /// Serves the requests that a connection has sent, and sends its replies, as far as possible.
-    fn pump(&mut self, number: usize) {
-        let now = Wall::now();
-        loop {
-            while self.stopping.is_none() {
-                match self.desk.take(number, &mut self.connections, now) {
-                    Ok(true) => {}
-                    Ok(false) => break,
-                    Err(Broken) => return self.close(number),
-                }
-            }
-            let Some(connection) = self.connections.get_mut(number) else {
-                return;
-            };
-            match connection.send(&mut self.desk) {
-                Err(_) => return self.close(number),
-                // What could be taken now would wait for room to answer.
-                Ok(false) => return,
-                Ok(true) => {}
-            }
-        }
-    }
-
-    /// Ends a connection. Its requests that still wait in the device are taken back.
-    fn close(&mut self, number: usize) {
-        if let Some(connection) = self.connections.remove(number) {
-            self.desk.closed(number, connection.session);
-        }
-    }
-
-    /// Asks clients that have been silent for long whether they are there, and closes the
-    /// connections of those that do not answer.
-    fn ask_silent(&mut self) {
-        let now = Wall::now();
-        let is_silent = |connection: &Connection<_>| connection.heard + SILENCE <= now;
-        let silent = self.connections.iter();
-        let silent = silent.filter(|(_, connection)| is_silent(connection));
-        let numbers: Vec<usize> = silent.map(|(number, _)| number).collect();
-        for number in numbers {
-            let Some(connection) = self.connections.get_mut(number) else {
-                continue;
-            };
-            if connection.is_asked {
-                self.close(number);
-                continue;
-            }
-            connection.is_asked = connection.session.ask();
-            connection.heard = now;
-            self.pump(number);
-        }
-    }
-
-    /// Ends all connections if the power is off.
-    fn follow_power(&mut self) {
-        if self.desk.goes_off() {
-            for number in self.connections.numbers() {
-                self.close(number);
-            }
-        }
-    }
-
-    fn close_those_over(&mut self) {
-        let is_stopping = self.stopping.is_some();
-        let over: Vec<usize> = self
-            .connections
-            .iter()
-            .filter(|(number, connection)| {
-                let session = &connection.session;
-                let is_answered = || self.desk.is_answered(*number, session);
-                let may_end = session.is_over() || is_stopping && is_answered();
-                may_end && !connection.stream.has_output()
-            })
-            .map(|(number, _)| number)
-            .collect();
-        for number in over {
-            self.close(number);
-        }
-    }
-
-    /// Nobody waits for a reply any more, or it has been long enough.
-    fn has_stopped(&self) -> bool {
-        let is_late = |until| Wall::now() >= until;
-        self.stopping
-            .is_some_and(|until| self.connections.len() == 0 || is_late(until))
+        // A client that does not read its replies does not make the server late.
+        record(&mut self.due, left, service.statistics());
+        Ok(has_sent)
     }
 }
 
-/// Lets the system wake this thread when it asks for it, not up to 50 us later.
-fn set_timer_slack() {
-    #[cfg(target_os = "linux")]
-    {
-        let _ = rustix::thread::set_current_timer_slack(std::num::NonZero::new(1));
+/// Records the lateness of replies that were `due` and left at `left`.
+fn record(due: &mut Vec<HostInstant>, left: HostInstant, statistics: &mut Statistics) {
+    for due in due.drain(..) {
+        let late = left.saturating_duration_since(due).as_nanos();
+        statistics.record_lateness(Span::from_ns(late as i64));
+    }
+}
+
+/// A slot among the allowed connections, released on drop.
+pub struct Permit(Arc<AtomicUsize>);
+
+impl Permit {
+    pub fn new(connection_count: &Arc<AtomicUsize>) -> Self {
+        connection_count.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(connection_count))
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -1,30 +1,28 @@
-//! Sockets of both kinds that listen, and waiting for sockets.
+//! Listening sockets and connections, over TCP and Unix sockets.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, Timespec, poll};
+use crate::nonblocking::is_retryable;
+use crate::tls::{Tls, TlsSession};
 
-use crate::stream::{Socket, Stream};
-
-/// Where to listen.
+/// An address to listen at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// Addresses of a host and port.
+    /// The addresses of `HOST:PORT`.
     Tcp(Vec<SocketAddr>),
     /// `unix:PATH`.
     Unix(PathBuf),
 }
 
 impl Address {
-    /// What is expected of the text.
+    /// The "expected" part of the message about an invalid address.
     pub const EXPECTED: &str = "HOST:PORT, or unix:PATH";
 
-    /// Parses it; `None` if it is none, or the host has no address.
+    /// Returns `None` if the text is invalid or the host has no address.
     pub fn parse(text: &str) -> Option<Self> {
         match text.strip_prefix("unix:") {
             Some("") => None,
@@ -36,7 +34,7 @@ impl Address {
         }
     }
 
-    /// Whether other machines can reach it.
+    /// Returns true if other machines can reach it.
     pub fn is_public(&self) -> bool {
         match self {
             Self::Tcp(found) => found.iter().any(|address| !address.ip().is_loopback()),
@@ -49,101 +47,96 @@ impl std::fmt::Display for Address {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Tcp(found) => {
-                let found: Vec<String> = found.iter().map(ToString::to_string).collect();
-                f.write_str(&found.join(", "))
+                let addresses: Vec<String> = found.iter().map(ToString::to_string).collect();
+                f.write_str(&addresses.join(", "))
             }
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
 }
 
-/// A socket that accepts connections. A Unix socket's file is removed with it.
+/// A socket that accepts connections. The file of a Unix socket is removed on drop.
 pub struct Listener {
-    socket: Listening,
-    /// The file to remove.
+    socket: ListeningSocket,
+    /// The file to remove on drop.
     path: Option<PathBuf>,
 }
 
-enum Listening {
+enum ListeningSocket {
     Tcp(TcpListener),
     Unix(UnixListener),
 }
 
 impl Listener {
     /// Listens at `address`.
-    ///
-    /// # Errors
-    /// Those of the operating system.
     pub fn bind(address: &Address) -> io::Result<Self> {
         let (socket, path) = match address {
-            Address::Tcp(found) => (Listening::Tcp(TcpListener::bind(&found[..])?), None),
-            Address::Unix(path) => (Listening::Unix(bind_unix(path)?), Some(path.clone())),
+            Address::Tcp(found) => (ListeningSocket::Tcp(TcpListener::bind(&found[..])?), None),
+            Address::Unix(path) => (ListeningSocket::Unix(bind_unix(path)?), Some(path.clone())),
         };
-        Self::of(socket, path)
+        Self::new(socket, path)
     }
 
-    /// The sockets that systemd has opened for this process, if any.
-    ///
-    /// # Errors
-    /// If one of them is neither of both kinds.
+    /// The sockets that systemd has opened for this process. Fails if one is neither a TCP nor a Unix
+    /// socket.
     pub fn activated() -> io::Result<Vec<Self>> {
         let mut given = listenfd::ListenFd::from_env();
         let mut all = Vec::new();
         for index in 0..given.len() {
             let socket = match given.take_tcp_listener(index) {
-                Ok(Some(socket)) => Listening::Tcp(socket),
+                Ok(Some(socket)) => ListeningSocket::Tcp(socket),
                 Ok(None) => continue,
                 Err(_) => match given.take_unix_listener(index)? {
-                    Some(socket) => Listening::Unix(socket),
+                    Some(socket) => ListeningSocket::Unix(socket),
                     None => continue,
                 },
             };
-            all.push(Self::of(socket, None)?);
+            all.push(Self::new(socket, None)?);
         }
         Ok(all)
     }
 
-    fn of(socket: Listening, path: Option<PathBuf>) -> io::Result<Self> {
+    fn new(socket: ListeningSocket, path: Option<PathBuf>) -> io::Result<Self> {
         match &socket {
-            Listening::Tcp(socket) => socket.set_nonblocking(true)?,
-            Listening::Unix(socket) => socket.set_nonblocking(true)?,
+            ListeningSocket::Tcp(socket) => socket.set_nonblocking(true)?,
+            ListeningSocket::Unix(socket) => socket.set_nonblocking(true)?,
         }
         Ok(Self { socket, path })
     }
 
-    /// Whether other machines can reach it.
+    /// Returns true if other machines can reach it.
     pub fn is_public(&self) -> bool {
         match &self.socket {
-            Listening::Tcp(socket) => {
+            ListeningSocket::Tcp(socket) => {
                 let address = socket.local_addr();
                 address.is_ok_and(|address| !address.ip().is_loopback())
             }
-            Listening::Unix(_) => false,
+            ListeningSocket::Unix(_) => false,
         }
     }
 
-    /// Its address, unless it is a Unix socket.
+    /// `None` for a Unix socket.
     pub fn tcp_address(&self) -> Option<SocketAddr> {
         match &self.socket {
-            Listening::Tcp(socket) => socket.local_addr().ok(),
-            Listening::Unix(_) => None,
+            ListeningSocket::Tcp(socket) => socket.local_addr().ok(),
+            ListeningSocket::Unix(_) => None,
         }
     }
 
-    /// Its address as a URI of NBD (doc/uri.md of the NBD project), for the export `name`, whose
-    /// clients have to encrypt if it is `secure`.
+    /// The NBD URI (doc/uri.md of the NBD project) of the export `name`; with `secure`, clients must
+    /// encrypt.
     pub fn uri(&self, name: &str, secure: bool) -> String {
         let name = escaped(name);
         let scheme = if secure { "nbds" } else { "nbd" };
         match &self.socket {
-            Listening::Tcp(socket) => match socket.local_addr() {
+            ListeningSocket::Tcp(socket) => match socket.local_addr() {
                 Ok(address) => format!("{scheme}://{address}/{name}"),
                 Err(_) => format!("{scheme}:///{name}"),
             },
-            Listening::Unix(socket) => {
+            ListeningSocket::Unix(socket) => {
                 let address = socket.local_addr();
                 let path = address.ok().and_then(|address| {
-                    // Clients run elsewhere.
+                    // Clients have other working directories.
                     let path = std::path::absolute(address.as_pathname()?).ok()?;
                     Some(path.display().to_string())
                 });
@@ -153,37 +146,32 @@ impl Listener {
         }
     }
 
-    /// Waits for a connection to a Unix socket, whose calls then wait, too.
-    ///
-    /// # Errors
-    /// Those of the operating system, or if it is another kind of socket.
+    /// Waits for a connection to a Unix socket; the connection is blocking, too. Fails for a TCP
+    /// socket.
     pub fn accept_unix(&self) -> io::Result<UnixStream> {
-        let Listening::Unix(socket) = &self.socket else {
+        let ListeningSocket::Unix(socket) = &self.socket else {
             return Err(io::Error::other("not a Unix socket"));
         };
         socket.set_nonblocking(false)?;
         socket.accept().map(|(stream, _)| stream)
     }
 
-    /// The next connection, if one waits.
-    ///
-    /// # Errors
-    /// Those of the operating system.
+    /// The next waiting connection.
     pub fn accept(&self) -> io::Result<Option<Stream>> {
         let accepted = match &self.socket {
-            Listening::Tcp(socket) => socket.accept().and_then(|(stream, _)| {
+            ListeningSocket::Tcp(socket) => socket.accept().and_then(|(stream, _)| {
                 stream.set_nodelay(true)?;
                 stream.set_nonblocking(true)?;
                 Ok(Socket::Tcp(stream))
             }),
-            Listening::Unix(socket) => socket.accept().and_then(|(stream, _)| {
+            ListeningSocket::Unix(socket) => socket.accept().and_then(|(stream, _)| {
                 stream.set_nonblocking(true)?;
                 Ok(Socket::Unix(stream))
             }),
         };
         match accepted {
             Ok(socket) => Ok(Some(Stream::new(socket))),
-            Err(error) if is_later(&error) || error.kind() == ErrorKind::ConnectionAborted => {
+            Err(error) if is_retryable(&error) || error.kind() == ErrorKind::ConnectionAborted => {
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -191,7 +179,7 @@ impl Listener {
     }
 }
 
-/// Binds a Unix socket; the file of one on which nobody listens any more is replaced.
+/// Binds a Unix socket. Replaces the file of a socket without a listener.
 fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     match UnixListener::bind(path) {
         Err(error) if error.kind() == ErrorKind::AddrInUse => {
@@ -208,7 +196,7 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     }
 }
 
-/// A text in a URI: unreserved characters and slashes stay (RFC 3986).
+/// Escapes text for a URI, except unreserved characters and slashes (RFC 3986).
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for byte in text.bytes() {
@@ -225,7 +213,7 @@ fn escaped(text: &str) -> String {
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
-            // Nothing can be done about one that somebody else has removed.
+            // The file may already have been removed.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -234,79 +222,134 @@ impl Drop for Listener {
 impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.socket {
-            Listening::Tcp(socket) => socket.as_fd(),
-            Listening::Unix(socket) => socket.as_fd(),
+            ListeningSocket::Tcp(socket) => socket.as_fd(),
+            ListeningSocket::Unix(socket) => socket.as_fd(),
         }
     }
 }
 
-/// Whether a call would have had to wait, or should be repeated.
-pub(crate) fn is_later(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+pub(crate) enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
 }
 
-/// Wakes a thread that waits in [`wait`].
-pub struct Waker(UnixStream);
+/// A non-blocking connection.
+pub struct Stream {
+    socket: Socket,
+    /// Present once the client has started TLS.
+    tls: Option<Box<TlsSession>>,
+}
 
-impl Waker {
-    /// A waker, and what the thread waits for.
-    ///
-    /// # Errors
-    /// Those of the operating system.
-    pub fn new() -> io::Result<(Self, Woken)> {
-        let (waker, woken) = UnixStream::pair()?;
-        waker.set_nonblocking(true)?;
-        woken.set_nonblocking(true)?;
-        Ok((Self(waker), Woken(woken)))
+impl Stream {
+    pub(crate) fn new(socket: Socket) -> Self {
+        Self { socket, tls: None }
     }
 
-    /// The same waker for somebody else.
-    ///
-    /// # Errors
-    /// Those of the operating system.
-    pub fn another(&self) -> io::Result<Self> {
-        self.0.try_clone().map(Self)
+    /// Starts TLS: what follows is encrypted, beginning with a handshake.
+    pub fn secure(&mut self, tls: &Tls) -> io::Result<()> {
+        self.tls = Some(Box::new(TlsSession::new(tls)?));
+        Ok(())
     }
 
-    /// Wakes the thread. If the socket is full it is awake already, or gone.
-    pub fn wake(&self) {
-        let _ = (&self.0).write(&[1]);
+    /// Reads available input; returns `None` if there is none. Fails at the end of the connection,
+    /// too.
+    pub fn receive(&mut self, data: &mut [u8]) -> io::Result<Option<usize>> {
+        if let Some(tls) = &mut self.tls {
+            return tls.receive(&mut self.socket, data);
+        }
+        match self.socket.read(data) {
+            Ok(0) if !data.is_empty() => Err(ErrorKind::UnexpectedEof.into()),
+            Ok(count) => Ok(Some(count)),
+            Err(error) if is_retryable(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sends as much as the socket takes; returns `None` if it takes nothing.
+    pub fn send(&mut self, data: &[u8]) -> io::Result<Option<usize>> {
+        if let Some(tls) = &mut self.tls {
+            return tls.send(&mut self.socket, data);
+        }
+        match self.socket.write(data) {
+            Ok(count) => Ok(Some(count)),
+            Err(error) if is_retryable(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sends encrypted data for which the socket had no room.
+    pub fn flush(&mut self) -> io::Result<()> {
+        match &mut self.tls {
+            None => Ok(()),
+            Some(tls) => tls.flush(&mut self.socket).map(|_| ()),
+        }
+    }
+
+    /// Returns true if decrypted input is waiting, which poll(2) does not see.
+    pub fn has_input(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.has_input())
+    }
+
+    /// Returns true if encrypted output is waiting for [`Self::flush`].
+    pub fn has_output(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.has_output())
+    }
+
+    /// The local address as `HOST:PORT`; empty for a Unix socket.
+    pub fn local_address(&self) -> String {
+        match &self.socket {
+            Socket::Tcp(stream) => {
+                let address = stream.local_addr();
+                address.map_or_else(|_| String::new(), |address| address.to_string())
+            }
+            Socket::Unix(_) => String::new(),
+        }
     }
 }
 
-/// The thread's side of a [`Waker`].
-pub struct Woken(UnixStream);
-
-impl Woken {
-    /// Takes all that woke it.
-    pub fn clear(&mut self) {
-        while matches!(self.0.read(&mut [0; 64]), Ok(64)) {}
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if let Some(tls) = &mut self.tls {
+            tls.close(&mut self.socket);
+        }
     }
 }
 
-impl AsFd for Woken {
+impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        match &self.socket {
+            Socket::Tcp(stream) => stream.as_fd(),
+            Socket::Unix(stream) => stream.as_fd(),
+        }
     }
 }
 
-/// Waits until one of `sockets` is ready, or it is `until`.
-///
-/// # Panics
-/// If the operating system has no memory for it.
-pub fn wait(sockets: &mut [PollFd<'_>], until: Option<Instant>) {
-    let timeout = until.map(|until| {
-        let left = until.saturating_duration_since(Instant::now());
-        // The longest that a timeout can hold is far longer than this.
-        let left = left.min(Duration::from_secs(3600));
-        Timespec {
-            tv_sec: left.as_secs() as i64,
-            tv_nsec: i64::from(left.subsec_nanos()),
+impl Read for Socket {
+    fn read(&mut self, data: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.read(data),
+            Self::Unix(stream) => stream.read(data),
         }
-    });
-    match poll(sockets, timeout.as_ref()) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => {}
-        Err(error) => panic!("poll: {error}"),
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.write(data),
+            Self::Unix(stream) => stream.write(data),
+        }
+    }
+
+    fn write_vectored(&mut self, data: &[io::IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.write_vectored(data),
+            Self::Unix(stream) => stream.write_vectored(data),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -333,10 +376,10 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_nobody_listens_to_is_replaced() {
+    fn a_socket_without_a_listener_is_replaced() {
         let name = format!("diskarm-{} socket", std::process::id());
         let path = std::env::temp_dir().join(name);
-        // Its file stays when it is dropped.
+        // The file outlives the socket.
         drop(UnixListener::bind(&path).expect("a socket"));
         let address = Address::Unix(path.clone());
         let listener = Listener::bind(&address).expect("a socket");

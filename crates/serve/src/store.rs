@@ -1,87 +1,80 @@
-//! Where the data of an export are.
+//! Storage for the data of exports: in a file, or in memory over nothing or a read-only file.
 
-mod file;
-mod sparse;
-
-pub use file::FileStore;
-pub use sparse::SparseStore;
-
+use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::File;
-use std::io;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
 
-use crate::power::Write;
+use rustix::fs::{FallocateFlags, fallocate};
 
-/// The bytes of an export. Offsets and lengths that callers pass lie within it.
+use crate::nonblocking::Waker;
+
+/// The bytes of an export. Callers stay within its size.
 pub trait Store: Send {
-    /// Reads from `offset` on until `data` are full.
-    ///
-    /// # Errors
-    /// Those of the operating system; `data` are then undefined.
+    /// Reads from `offset` to fill `data`, which are undefined after an error.
     fn read(&mut self, offset: u64, data: &mut [u8]) -> io::Result<()>;
 
-    /// Writes `data` from `offset` on.
-    ///
-    /// # Errors
-    /// Those of the operating system; what was there may be partly overwritten.
+    /// Writes `data` at `offset`. After an error part of the old data may be overwritten.
     fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()>;
 
-    /// A write of `length` bytes from `offset` on follows in parts; returns its number.
-    fn open(&mut self, _offset: u64, _length: u64) -> Write {
-        Write::default()
-    }
-
-    /// Writes a part of the write of this number.
-    ///
-    /// # Errors
-    /// As for [`Self::write`].
-    fn write_part(&mut self, _: Write, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.write(offset, data)
-    }
-
-    /// Lets `length` bytes from `offset` on read as zeroes. They take up no space if `may_free`.
-    ///
-    /// # Errors
-    /// As for [`Self::write`].
+    /// Makes `length` bytes from `offset` zero. With `may_free` they take up no space.
     fn zero(&mut self, offset: u64, length: u64, may_free: bool) -> io::Result<()>;
 
-    /// What is known of the bytes from `offset` on, of which at most `length` are looked at; at
-    /// least one is described.
-    ///
-    /// # Errors
-    /// Those of the operating system.
+    /// Describes at least the first byte from `offset`, and at most `length` bytes.
     fn extent(&mut self, offset: u64, length: u64) -> io::Result<Extent>;
 
-    /// The file to synchronise so that all that was written survives the end of this program, if
-    /// there is one.
-    fn to_sync(&self) -> Option<&File>;
+    /// The file to synchronise so that written data survive the end of this program.
+    fn sync_file(&self) -> Option<&File>;
 }
 
-/// Consecutive bytes of which the same is known.
+impl Store for Box<dyn Store> {
+    fn read(&mut self, offset: u64, data: &mut [u8]) -> io::Result<()> {
+        (**self).read(offset, data)
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
+        (**self).write(offset, data)
+    }
+
+    fn zero(&mut self, offset: u64, length: u64, may_free: bool) -> io::Result<()> {
+        (**self).zero(offset, length, may_free)
+    }
+
+    fn extent(&mut self, offset: u64, length: u64) -> io::Result<Extent> {
+        (**self).extent(offset, length)
+    }
+
+    fn sync_file(&self) -> Option<&File> {
+        (**self).sync_file()
+    }
+}
+
+/// Consecutive bytes with the same allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// How many.
     pub length: u64,
     /// They take up no space and read as zeroes.
     pub is_hole: bool,
 }
 
-/// A store as somebody wrote it.
+/// The specification of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StoreChoice {
-    /// `memory`: all data are gone when the server ends.
+pub enum StoreSpec {
+    /// `memory`: the data are lost when the server ends.
     Memory,
-    /// `file:PATH`: a file, which is made if there is none.
+    /// `file:PATH`: a file, created if it does not exist.
     File(String),
-    /// `snapshot:PATH`: a file that is read only; what is written stays in memory.
+    /// `snapshot:PATH`: a read-only file; writes stay in memory.
     Snapshot(String),
 }
 
-impl StoreChoice {
-    /// What is expected of the text.
+impl StoreSpec {
+    /// The "expected" part of the message about an invalid specification.
     pub const EXPECTED: &str = "memory, file:PATH or snapshot:PATH";
 
-    /// Parses it; `None` if it is none.
     pub fn parse(text: &str) -> Option<Self> {
         match text.split_once(':') {
             None if text == "memory" => Some(Self::Memory),
@@ -92,7 +85,6 @@ impl StoreChoice {
         }
     }
 
-    /// The file, if any.
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::Memory => None,
@@ -100,16 +92,13 @@ impl StoreChoice {
         }
     }
 
-    /// The size of the file, in bytes; `None` if there is none yet.
-    ///
-    /// # Errors
-    /// If it cannot be read.
+    /// Size of the existing file, in bytes; `None` if there is none yet.
     pub fn existing_bytes(&self) -> io::Result<Option<u64>> {
         let Some(path) = self.path() else {
             return Ok(None);
         };
         match File::open(path) {
-            Ok(file) => file::bytes(&file).map(Some),
+            Ok(file) => file_size(&file).map(Some),
             Err(error)
                 if error.kind() == io::ErrorKind::NotFound && matches!(self, Self::File(_)) =>
             {
@@ -119,10 +108,8 @@ impl StoreChoice {
         }
     }
 
-    /// Opens a store of `bytes`, to which nothing will be written if `is_read_only`.
-    ///
-    /// # Errors
-    /// If its file cannot be opened, has another size, or is served by another program.
+    /// Opens a store of `bytes`. Fails if its file cannot be opened, has another size, or is served
+    /// by another program.
     pub fn open(&self, bytes: u64, is_read_only: bool) -> io::Result<Box<dyn Store>> {
         Ok(match self {
             Self::Memory => Box::new(SparseStore::empty(bytes)),
@@ -132,13 +119,395 @@ impl StoreChoice {
     }
 }
 
-impl fmt::Display for StoreChoice {
+impl fmt::Display for StoreSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Memory => f.write_str("memory"),
             Self::File(path) => write!(f, "file:{path}"),
             Self::Snapshot(path) => write!(f, "snapshot:{path}"),
         }
+    }
+}
+
+pub struct FileStore {
+    file: File,
+    bytes: u64,
+}
+
+impl FileStore {
+    /// Opens the file at `path`, or creates a file of `bytes` without data. Fails if it cannot be
+    /// opened, has another size, or is served by another program.
+    pub fn open(path: &str, bytes: u64, is_read_only: bool) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(!is_read_only);
+        let file = match options.open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let file = options.write(true).create_new(true).open(path)?;
+                file.set_len(bytes)?;
+                // The directory entry must survive, too.
+                file.sync_all()?;
+                file
+            }
+            opened => opened?,
+        };
+        lock(if is_read_only {
+            file.try_lock_shared()
+        } else {
+            file.try_lock()
+        })?;
+        check(&file, bytes)?;
+        Ok(Self { file, bytes })
+    }
+}
+
+/// Explains the failure to lock a file.
+fn lock(locked: Result<(), TryLockError>) -> io::Result<()> {
+    locked.map_err(|error| match error {
+        TryLockError::WouldBlock => io::Error::other("another program serves or locks it"),
+        TryLockError::Error(error) => error,
+    })
+}
+
+/// Size of a file or block device.
+fn file_size(mut file: &File) -> io::Result<u64> {
+    file.seek(SeekFrom::End(0))
+}
+
+fn check(file: &File, expected: u64) -> io::Result<()> {
+    let found = file_size(file)?;
+    if found == expected {
+        return Ok(());
+    }
+    let message = format!("found a file of {found} bytes, expected {expected}");
+    Err(io::Error::other(message))
+}
+
+/// The extent at `offset` of `file`, which has `bytes`.
+fn extent(file: &File, bytes: u64, offset: u64, length: u64) -> io::Result<Extent> {
+    use rustix::fs::{SeekFrom, seek};
+    let end = offset + length;
+    let data = match seek(file, SeekFrom::Data(offset)) {
+        Ok(data) => data,
+        Err(rustix::io::Errno::NXIO) => bytes,
+        // A block device, or a file system without support for holes.
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::OPNOTSUPP) => offset,
+        Err(error) => return Err(error.into()),
+    };
+    if data > offset {
+        return Ok(Extent {
+            length: data.min(end) - offset,
+            is_hole: true,
+        });
+    }
+    let hole = seek(file, SeekFrom::Hole(offset)).map_or(end, |hole| hole.clamp(offset + 1, end));
+    Ok(Extent {
+        length: hole - offset,
+        is_hole: false,
+    })
+}
+
+impl Store for FileStore {
+    fn read(&mut self, offset: u64, data: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(data, offset)
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(data, offset)
+    }
+
+    fn zero(&mut self, offset: u64, length: u64, may_free: bool) -> io::Result<()> {
+        let mode = if may_free {
+            FallocateFlags::PUNCH_HOLE
+        } else {
+            FallocateFlags::ZERO_RANGE
+        } | FallocateFlags::KEEP_SIZE;
+        if fallocate(&self.file, mode, offset, length).is_ok() {
+            return Ok(());
+        }
+        static ZEROES: [u8; 1 << 16] = [0; 1 << 16];
+        let mut at = offset;
+        while at < offset + length {
+            let count = (offset + length - at).min(ZEROES.len() as u64);
+            self.file.write_all_at(&ZEROES[..count as usize], at)?;
+            at += count;
+        }
+        Ok(())
+    }
+
+    fn extent(&mut self, offset: u64, length: u64) -> io::Result<Extent> {
+        extent(&self.file, self.bytes, offset, length)
+    }
+
+    fn sync_file(&self) -> Option<&File> {
+        Some(&self.file)
+    }
+}
+
+/// Unit of allocation, in bytes: small compared with a client's buffers, and large enough that a
+/// full terabyte has no more than sixteen million.
+const CHUNK: u64 = 1 << 16;
+
+/// A store in memory over zeroes or a read-only file: the chunks that were written, and the base.
+///
+/// Cost: memory for the written chunks, at most the size of the export, and a lookup for each chunk
+/// that a request touches.
+pub struct SparseStore {
+    bytes: u64,
+    /// The content of chunks that were not written; zeroes without a file.
+    base: Option<File>,
+    chunks: BTreeMap<u64, Chunk>,
+}
+
+enum Chunk {
+    Data(Box<[u8]>),
+    /// Zeroes over data of the file.
+    Zero,
+}
+
+/// The part of a range in one chunk.
+struct ChunkPart {
+    chunk: u64,
+    /// Offset in the chunk.
+    from: usize,
+    length: usize,
+}
+
+/// Splits a range by chunk.
+fn parts(offset: u64, length: u64) -> impl Iterator<Item = ChunkPart> {
+    let end = offset + length;
+    let mut at = offset;
+    std::iter::from_fn(move || {
+        if at == end {
+            return None;
+        }
+        let (chunk, from) = (at / CHUNK, at % CHUNK);
+        let length = (CHUNK - from).min(end - at);
+        at += length;
+        Some(ChunkPart {
+            chunk,
+            from: from as usize,
+            length: length as usize,
+        })
+    })
+}
+
+impl SparseStore {
+    pub const fn empty(bytes: u64) -> Self {
+        Self {
+            bytes,
+            base: None,
+            chunks: BTreeMap::new(),
+        }
+    }
+
+    /// A store over the file at `path`, which it never writes. Fails if the file cannot be opened,
+    /// has another size, or is locked by a writer.
+    pub fn over(path: &str, bytes: u64) -> io::Result<Self> {
+        let file = File::open(path)?;
+        lock(file.try_lock_shared())?;
+        check(&file, bytes)?;
+        Ok(Self {
+            base: Some(file),
+            ..Self::empty(bytes)
+        })
+    }
+
+    /// Reads the base.
+    fn read_base(&self, offset: u64, data: &mut [u8]) -> io::Result<()> {
+        match &self.base {
+            Some(file) => file.read_exact_at(data, offset),
+            None => {
+                data.fill(0);
+                Ok(())
+            }
+        }
+    }
+
+    /// The data of a chunk, allocated if necessary.
+    fn chunk_mut(&mut self, chunk: u64) -> io::Result<&mut [u8]> {
+        let is_missing = !matches!(self.chunks.get(&chunk), Some(Chunk::Data(_)));
+        if is_missing {
+            let mut data = vec![0; CHUNK as usize].into_boxed_slice();
+            if !self.chunks.contains_key(&chunk) {
+                let start = chunk * CHUNK;
+                let length = CHUNK.min(self.bytes - start) as usize;
+                self.read_base(start, &mut data[..length])?;
+            }
+            self.chunks.insert(chunk, Chunk::Data(data));
+        }
+        match self.chunks.get_mut(&chunk) {
+            Some(Chunk::Data(data)) => Ok(data),
+            _ => panic!("chunk {chunk} was inserted above"),
+        }
+    }
+
+    /// Makes whole chunks zero.
+    fn zero_chunks(&mut self, first: u64, end: u64) -> io::Result<()> {
+        let mut removed = self.chunks.split_off(&first);
+        self.chunks.append(&mut removed.split_off(&end));
+        let Some(file) = &self.base else {
+            return Ok(());
+        };
+        let stop = (end * CHUNK).min(self.bytes);
+        let mut at = first * CHUNK;
+        while at < stop {
+            let found = extent(file, self.bytes, at, stop - at)?;
+            let past = at + found.length;
+            if !found.is_hole {
+                for chunk in at / CHUNK..past.div_ceil(CHUNK) {
+                    self.chunks.insert(chunk, Chunk::Zero);
+                }
+            }
+            at = past;
+        }
+        Ok(())
+    }
+}
+
+impl Store for SparseStore {
+    fn read(&mut self, offset: u64, data: &mut [u8]) -> io::Result<()> {
+        let mut left = data;
+        for part in parts(offset, left.len() as u64) {
+            let (now, rest) = left.split_at_mut(part.length);
+            match self.chunks.get(&part.chunk) {
+                Some(Chunk::Data(chunk)) => now.copy_from_slice(&chunk[part.from..][..part.length]),
+                Some(Chunk::Zero) => now.fill(0),
+                None => self.read_base(part.chunk * CHUNK + part.from as u64, now)?,
+            }
+            left = rest;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let mut left = data;
+        for part in parts(offset, data.len() as u64) {
+            let (now, rest) = left.split_at(part.length);
+            self.chunk_mut(part.chunk)?[part.from..][..part.length].copy_from_slice(now);
+            left = rest;
+        }
+        Ok(())
+    }
+
+    /// Zeroes never take up space here, so `may_free` has no effect.
+    fn zero(&mut self, offset: u64, length: u64, _may_free: bool) -> io::Result<()> {
+        let end = offset + length;
+        let is_whole = |part: &ChunkPart| {
+            let start = part.chunk * CHUNK;
+            part.from == 0 && part.length as u64 == CHUNK.min(self.bytes - start)
+        };
+        let first = parts(offset, length).next();
+        let first_whole = match first {
+            Some(part) if is_whole(&part) => part.chunk,
+            Some(part) => part.chunk + 1,
+            None => return Ok(()),
+        };
+        let end_whole = if end == self.bytes {
+            end.div_ceil(CHUNK)
+        } else {
+            end / CHUNK
+        };
+        if first_whole < end_whole {
+            self.zero_chunks(first_whole, end_whole)?;
+        }
+        // At most a partial chunk is left at each end.
+        let before = (first_whole * CHUNK).min(end);
+        let after = (end_whole * CHUNK).clamp(before, end);
+        for (start, stop) in [(offset, before), (after, end)] {
+            for part in parts(start, stop.saturating_sub(start)) {
+                if self.base.is_none() && !self.chunks.contains_key(&part.chunk) {
+                    continue;
+                }
+                self.chunk_mut(part.chunk)?[part.from..][..part.length].fill(0);
+            }
+        }
+        Ok(())
+    }
+
+    fn extent(&mut self, offset: u64, length: u64) -> io::Result<Extent> {
+        let end = offset + length;
+        let chunk = offset / CHUNK;
+        if let Some(kind) = self.chunks.get(&chunk) {
+            return Ok(Extent {
+                length: ((chunk + 1) * CHUNK).min(end) - offset,
+                is_hole: matches!(kind, Chunk::Zero),
+            });
+        }
+        let next = self.chunks.range(chunk..).next();
+        let stop = next.map_or(end, |(next, _)| (next * CHUNK).min(end));
+        match &self.base {
+            Some(file) => extent(file, self.bytes, offset, stop - offset),
+            None => Ok(Extent {
+                length: stop - offset,
+                is_hole: true,
+            }),
+        }
+    }
+
+    fn sync_file(&self) -> Option<&File> {
+        None
+    }
+}
+
+/// Synchronises a file on request.
+pub struct FileSyncer {
+    asked: Option<Sender<usize>>,
+    answered: Receiver<(usize, bool)>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl FileSyncer {
+    /// Starts the thread with a duplicate of `file`; it wakes `waker` after each answer.
+    pub fn new(file: &File, waker: Waker) -> io::Result<Self> {
+        let file = file.try_clone()?;
+        let (asked, asks) = channel();
+        let (answer, answered) = channel();
+        let run = move || run(&file, &asks, &answer, &waker);
+        let thread = thread::Builder::new().name("sync".to_owned()).spawn(run)?;
+        Ok(Self {
+            asked: Some(asked),
+            answered,
+            thread: Some(thread),
+        })
+    }
+
+    /// Requests that all data written so far be synchronised.
+    pub fn request(&self, job: usize) {
+        if let Some(asked) = &self.asked {
+            asked
+                .send(job)
+                .unwrap_or_else(|_| panic!("the thread ends after this"));
+        }
+    }
+
+    /// A job that has been synchronised, and whether that succeeded.
+    pub fn answer(&self) -> Option<(usize, bool)> {
+        self.answered.try_recv().ok()
+    }
+}
+
+impl Drop for FileSyncer {
+    fn drop(&mut self) {
+        self.asked = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(file: &File, asks: &Receiver<usize>, answer: &Sender<(usize, bool)>, waker: &Waker) {
+    let mut is_sound = true;
+    while let Ok(first) = asks.recv() {
+        // One call serves all jobs requested before it.
+        let jobs: Vec<usize> = std::iter::once(first).chain(asks.try_iter()).collect();
+        // After a failure the system may have dropped the data, so a later success means nothing.
+        is_sound &= file.sync_data().is_ok();
+        for job in jobs {
+            if answer.send((job, is_sound)).is_err() {
+                return;
+            }
+        }
+        waker.wake();
     }
 }
 

@@ -1,31 +1,77 @@
-//! The model in real time.
+//! Runs a model in real time, and converts between drive time and wall-clock time.
 
 use std::collections::VecDeque;
-use std::time::Instant as Wall;
+use std::time::{Duration, Instant as HostInstant};
 
 use diskarm_core::device::{Completion, Device};
 use diskarm_core::units::Instant;
 use diskarm_emulate::{Backing, Response, Unit};
 
-use crate::clock::{Clock, Speed};
+/// Ratio of drive time to wall-clock time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Speed(f64);
 
-/// Something of the model that ends what it is given at instants that it computes.
-pub trait Timed {
-    /// What it has ended.
-    type Ended;
+impl Speed {
+    pub const REAL: Self = Self(1.0);
 
-    /// When something happens without further input, if anything does.
-    fn next_event(&self) -> Option<Instant>;
+    /// Accepts 0.001 to 1000.
+    pub fn new(factor: f64) -> Option<Self> {
+        (0.001..=1000.0).contains(&factor).then_some(Self(factor))
+    }
 
-    /// Advances to `now`, or to what ends first and returns it.
-    fn advance(&mut self, now: Instant) -> Option<Self::Ended>;
-
-    /// When it has ended.
-    fn at(ended: &Self::Ended) -> Instant;
+    /// Seconds of drive time for each second of wall-clock time.
+    pub const fn factor(self) -> f64 {
+        self.0
+    }
 }
 
-impl Timed for Box<dyn Device> {
-    type Ended = Completion;
+/// Converts between drive time and wall-clock time.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    /// Start of the drive time.
+    start: HostInstant,
+    speed: Speed,
+}
+
+impl Clock {
+    pub const fn new(start: HostInstant, speed: Speed) -> Self {
+        Self { start, speed }
+    }
+
+    /// The drive time at `at`, rounded down.
+    pub fn drive_time(&self, at: HostInstant) -> Instant {
+        let passed = at.saturating_duration_since(self.start).as_nanos() as u64;
+        Instant::from_ns(match self.speed {
+            Speed::REAL => passed,
+            Speed(factor) => (passed as f64 * factor) as u64,
+        })
+    }
+
+    /// The wall-clock time of `at`, rounded up.
+    pub fn host_time(&self, at: Instant) -> HostInstant {
+        let ns = match self.speed {
+            Speed::REAL => at.as_ns(),
+            Speed(factor) => (at.as_ns() as f64 / factor).ceil() as u64,
+        };
+        self.start + Duration::from_nanos(ns)
+    }
+}
+
+/// A model that produces outputs at instants that it computes.
+pub trait EventSource {
+    type Output;
+
+    /// The time of the next event without further input.
+    fn next_event(&self) -> Option<Instant>;
+
+    /// Advances to `now`, or to the first output before it, which is returned.
+    fn advance(&mut self, now: Instant) -> Option<Self::Output>;
+
+    fn time_of(output: &Self::Output) -> Instant;
+}
+
+impl EventSource for Box<dyn Device> {
+    type Output = Completion;
 
     fn next_event(&self) -> Option<Instant> {
         (**self).next_event()
@@ -35,13 +81,13 @@ impl Timed for Box<dyn Device> {
         (**self).advance(now)
     }
 
-    fn at(ended: &Completion) -> Instant {
-        ended.at
+    fn time_of(output: &Completion) -> Instant {
+        output.at
     }
 }
 
-impl<D: Backing> Timed for Unit<D> {
-    type Ended = Response;
+impl<D: Backing> EventSource for Unit<D> {
+    type Output = Response;
 
     fn next_event(&self) -> Option<Instant> {
         Unit::next_event(self)
@@ -51,111 +97,109 @@ impl<D: Backing> Timed for Unit<D> {
         Unit::advance(self, now)
     }
 
-    fn at(ended: &Response) -> Instant {
-        ended.at
+    fn time_of(output: &Response) -> Instant {
+        output.at
     }
 }
 
-/// A device or a unit, and the clock by which it is asked.
+/// A device or a unit, and the clock that drives it.
 ///
-/// Time begins when it is first given something that takes time, so that a trace of requests begins
-/// at its start, too. What it is given enters it at the time of the clock, and is due at the time
-/// that it computes. Nothing here waits: whoever holds it looks again at [`Self::next`].
-pub struct Timeline<T: Timed> {
-    timed: T,
+/// Time starts with the first input that takes time, so that a trace of the requests starts there,
+/// too. An input enters the model at the time of the clock, and its output is due at the time that
+/// the model computes. Nothing here waits: the caller polls again at [`Self::next_due`].
+pub struct Timeline<T: EventSource> {
+    model: T,
     speed: Speed,
-    /// `None` before time begins.
+    /// `None` before time starts.
     clock: Option<Clock>,
-    /// When it was last given something before time began.
-    given: Option<Wall>,
-    /// It has advanced to here.
+    /// The last input before time started.
+    last_input: Option<HostInstant>,
+    /// The time to which the model has advanced.
     latest: Instant,
-    /// What has ended and nobody has taken yet, in its order.
-    done: VecDeque<T::Ended>,
+    /// Outputs that have not been taken, in order.
+    outputs: VecDeque<T::Output>,
 }
 
-impl<T: Timed> Timeline<T> {
-    /// Runs `timed`, with its time that fast.
-    pub fn new(timed: T, speed: Speed) -> Self {
+impl<T: EventSource> Timeline<T> {
+    pub fn new(model: T, speed: Speed) -> Self {
         Self {
-            timed,
+            model,
             speed,
             clock: None,
-            given: None,
+            last_input: None,
             latest: Instant::START,
-            done: VecDeque::new(),
+            outputs: VecDeque::new(),
         }
     }
 
-    /// What it runs, at the time that it is now, for which everything has happened there.
-    pub fn at(&mut self, now: Wall) -> (&mut T, Instant) {
+    /// Advances the model to `now`; returns it with the drive time.
+    pub fn advance_to(&mut self, now: HostInstant) -> (&mut T, Instant) {
         self.pass(now);
-        self.given = Some(now);
-        (&mut self.timed, self.latest)
+        self.last_input = Some(now);
+        (&mut self.model, self.latest)
     }
 
-    /// What it runs, before any time has passed.
-    pub fn timed_mut(&mut self) -> &mut T {
-        &mut self.timed
+    /// The model, before any time has passed.
+    pub fn model_mut(&mut self) -> &mut T {
+        &mut self.model
     }
 
-    /// Continues with another in its place; what has ended and nobody has taken is forgotten.
-    pub fn replace(&mut self, timed: T) {
-        self.timed = timed;
-        self.done.clear();
+    /// Replaces the model; outputs that have not been taken are dropped.
+    pub fn replace(&mut self, model: T) {
+        self.model = model;
+        self.outputs.clear();
     }
 
-    /// What it runs.
-    pub fn timed(&self) -> &T {
-        &self.timed
+    pub fn model(&self) -> &T {
+        &self.model
     }
 
-    /// What has ended and nobody has taken yet.
-    pub fn untaken(&self) -> impl Iterator<Item = &T::Ended> {
-        self.done.iter()
+    /// Outputs that have not been taken.
+    pub fn outputs(&self) -> impl Iterator<Item = &T::Output> {
+        self.outputs.iter()
     }
 
-    /// Forgets what has ended and nobody has taken yet, of these.
-    pub fn forget(&mut self, of: impl Fn(&T::Ended) -> bool) {
-        self.done.retain(|ended| !of(ended));
+    /// Drops outputs that have not been taken and satisfy the predicate.
+    pub fn drop_outputs(&mut self, is_dropped: impl Fn(&T::Output) -> bool) {
+        self.outputs.retain(|output| !is_dropped(output));
     }
 
-    /// When to look again, if anything is under way.
-    pub fn next(&self) -> Option<Wall> {
+    /// The time of the next output or event.
+    pub fn next_due(&self) -> Option<HostInstant> {
         let clock = self.any_clock()?;
-        let done = self.done.front().map(T::at);
-        let next = done.or_else(|| self.timed.next_event());
-        next.map(|at| clock.wall(at))
+        let done = self.outputs.front().map(T::time_of);
+        let next = done.or_else(|| self.model.next_event());
+        next.map(|at| clock.host_time(at))
     }
 
-    /// The next that has ended by now, and when that was due.
-    pub fn ended(&mut self, now: Wall) -> Option<(T::Ended, Wall)> {
-        if self.done.is_empty() {
+    /// The next output that is due by now, with its due time.
+    pub fn pop_due(&mut self, now: HostInstant) -> Option<(T::Output, HostInstant)> {
+        if self.outputs.is_empty() {
             self.pass(now);
         }
-        let ended = self.done.pop_front()?;
-        let due = self.any_clock()?.wall(T::at(&ended));
+        let ended = self.outputs.pop_front()?;
+        let due = self.any_clock()?.host_time(T::time_of(&ended));
         Some((ended, due))
     }
 
-    /// The clock, or what it will be if what was given last takes time.
+    /// The clock, or the one that starts if the last input takes time.
     fn any_clock(&self) -> Option<Clock> {
         let begins = |at| Clock::new(at, self.speed);
-        self.clock.or(self.given.map(begins))
+        self.clock.or(self.last_input.map(begins))
     }
 
-    /// Lets everything happen that happens by now.
-    fn pass(&mut self, now: Wall) {
+    /// Advances the model to `now`.
+    fn pass(&mut self, now: HostInstant) {
         if self.clock.is_none() {
             self.advance(Instant::START);
-            let takes_time = self.timed.next_event().is_some();
+            let takes_time = self.model.next_event().is_some();
             self.clock = self.any_clock().filter(|_| takes_time);
         }
         let Some(clock) = self.clock else { return };
-        let mut at = clock.drive(now).max(self.latest);
-        // Rounding must not put off an event that is due.
-        if let Some(event) = self.timed.next_event()
-            && clock.wall(event) <= now
+        let mut at = clock.drive_time(now).max(self.latest);
+        // Rounding must not postpone an event that is due.
+        if let Some(event) = self.model.next_event()
+            && clock.host_time(event) <= now
         {
             at = at.max(event);
         }
@@ -164,27 +208,49 @@ impl<T: Timed> Timeline<T> {
     }
 
     fn advance(&mut self, at: Instant) {
-        while let Some(ended) = self.timed.advance(at) {
-            self.done.push_back(ended);
+        while let Some(ended) = self.model.advance(at) {
+            self.outputs.push_back(ended);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use diskarm_core::request::{Op, Request};
     use diskarm_core::units::{Lbn, SectorCount};
     use diskarm_simulate::Model;
 
     use super::*;
 
-    /// The response times of requests that arrive when the one before completes, in wall time
-    /// times `speed`.
+    #[test]
+    fn time_scales_with_the_speed() {
+        let start = HostInstant::now();
+        let at = |speed| Clock::new(start, Speed::new(speed).expect("a speed"));
+        let second = start + Duration::from_secs(1);
+        for (speed, ns) in [
+            (1.0, 1_000_000_000),
+            (10.0, 10_000_000_000),
+            (0.5, 500_000_000),
+        ] {
+            assert_eq!(at(speed).drive_time(second), Instant::from_ns(ns));
+            assert_eq!(at(speed).host_time(Instant::from_ns(ns)), second);
+        }
+        // No time has passed at the start.
+        assert_eq!(at(2.0).drive_time(start), Instant::START);
+    }
+
+    #[test]
+    fn speeds_are_positive_and_finite() {
+        for wrong in [0.0, -1.0, 1001.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(Speed::new(wrong), None);
+        }
+    }
+
+    /// Response times of requests, each of which arrives when the previous one completes, in
+    /// wall-clock time multiplied by `speed`.
     fn responses(speed: f64) -> Vec<u64> {
         let model = Model::find("hp-c2247").expect("a drive");
-        let start = Wall::now();
+        let start = HostInstant::now();
         let pace = Speed::new(speed).expect("a speed");
         let device: Box<dyn Device> = Box::new(model.drive());
         let mut timeline = Timeline::new(device, pace);
@@ -193,15 +259,15 @@ mod tests {
             .map(|id| {
                 let block = Lbn(id * 7919 * 13 % 1_000_000);
                 let request = Request::new(id, Op::Read, block, SectorCount(8));
-                let (device, at) = timeline.at(now);
+                let (device, at) = timeline.advance_to(now);
                 device.submit(at, request).expect("an idle drive");
-                // The last alone, or the next would arrive later too.
+                // Only the last poll is late, or the following arrivals would be late, too.
                 let late = Duration::from_micros(if id == 19 { 50 } else { 0 });
                 loop {
-                    let next = timeline.next().expect("something under way");
-                    assert!(timeline.ended(next - Duration::from_nanos(1)).is_none());
-                    // Whoever asks late hears when it was due.
-                    if let Some((completion, due)) = timeline.ended(next + late) {
+                    let next = timeline.next_due().expect("something under way");
+                    assert!(timeline.pop_due(next - Duration::from_nanos(1)).is_none());
+                    // A late poll still returns the time at which the output was due.
+                    if let Some((completion, due)) = timeline.pop_due(next + late) {
                         assert_eq!((completion.request.id, due), (id, next));
                         let response = (next - now).as_nanos() as f64 * speed;
                         now = next;
@@ -212,9 +278,9 @@ mod tests {
             .collect()
     }
 
-    /// The oracle is the drive itself, asked without a clock.
+    /// The oracle is the drive without a clock.
     #[test]
-    fn requests_take_the_time_that_the_drive_takes() {
+    fn requests_take_as_long_as_on_the_drive() {
         let mut drive = Model::find("hp-c2247").expect("a drive").drive();
         let mut now = Instant::START;
         let expected: Vec<u64> = (0..20_u64)
@@ -234,7 +300,7 @@ mod tests {
             })
             .collect();
         assert_eq!(responses(1.0), expected);
-        // At another speed arrivals are rounded to other instants, by less than a microsecond.
+        // At another speed the arrival times are rounded differently, by less than a microsecond.
         for (found, expected) in responses(0.5).iter().zip(&expected) {
             assert!(found.abs_diff(*expected) < 1_000, "{found} {expected}");
         }

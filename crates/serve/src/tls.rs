@@ -1,4 +1,4 @@
-//! TLS on a connection, with `rustls`: no more than turning bytes into bytes.
+//! TLS on a connection, with `rustls`: it only turns bytes into bytes.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
@@ -11,36 +11,29 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig, ServerConnection};
 
-use crate::sockets::is_later;
+use crate::nonblocking::is_retryable;
 
-/// How often a socket is read at most before others have their turn; each time yields up to 4 KiB.
+/// Maximum number of reads from a socket, of up to 4 KiB each, before other sockets have their turn.
 const READS: usize = 128;
 
-/// How connections are encrypted: TLS 1.2 or 1.3, with the certificate of a server.
+/// The TLS configuration of a server: TLS 1.2 or 1.3, with a certificate.
 #[derive(Clone, Debug)]
 pub struct Tls {
     config: Arc<ServerConfig>,
-    /// Whether clients that do not encrypt are refused.
+    /// Refuse clients that do not encrypt.
     pub is_required: bool,
 }
 
-/// Why certificates cannot be used.
+/// Certificates that cannot be used.
 #[derive(Debug)]
 pub enum TlsError {
-    /// A file cannot be read.
-    Unread {
-        /// Which.
+    Unreadable {
         path: PathBuf,
-        /// Why.
         source: io::Error,
     },
-    /// A file has not what it should have.
-    Unsound {
-        /// Which.
+    Invalid {
         path: PathBuf,
-        /// What is wrong with it.
         found: String,
-        /// What was expected.
         expected: &'static str,
     },
 }
@@ -48,8 +41,8 @@ pub enum TlsError {
 impl fmt::Display for TlsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unread { path, source } => write!(f, "{}: {source}", path.display()),
-            Self::Unsound {
+            Self::Unreadable { path, source } => write!(f, "{}: {source}", path.display()),
+            Self::Invalid {
                 path,
                 found,
                 expected,
@@ -61,36 +54,34 @@ impl fmt::Display for TlsError {
 impl std::error::Error for TlsError {}
 
 impl Tls {
-    /// The server's certificate with those that lead to its issuer.
+    /// The server's certificate with its chain.
     pub const CERTIFICATE: &str = "server-cert.pem";
     /// The key of that certificate.
     pub const KEY: &str = "server-key.pem";
-    /// The certificates of those who may issue certificates of clients.
+    /// The certificates of the authorities for client certificates.
     pub const AUTHORITY: &str = "ca-cert.pem";
 
-    /// Reads the files of a `folder`, which are called as nbdkit and QEMU call them. With
-    /// `verifies_clients` only clients connect that have a certificate of the authority; otherwise
-    /// they are asked for none. Clients that do not encrypt are refused.
-    ///
-    /// # Errors
-    /// If a file cannot be read, or does not have what it should.
+    /// Reads the files of a `folder`, whose names are those of nbdkit and QEMU. With
+    /// `verifies_clients`, clients must have a certificate of the authority. Clients that do not
+    /// encrypt are refused.
     pub fn load(folder: &Path, verifies_clients: bool) -> Result<Self, TlsError> {
         let provider = Arc::new(ring::default_provider());
         let certificates = certificates(folder.join(Self::CERTIFICATE))?;
         let path = folder.join(Self::KEY);
         let key = PrivateKeyDer::from_pem_slice(&read(&path)?);
-        let key = key.map_err(|error| unsound(&path, error, "a private key in PEM"))?;
+        let key = key.map_err(|error| invalid(&path, error, "a private key in PEM"))?;
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
         let builder = builder.with_safe_default_protocol_versions();
         let builder = builder.unwrap_or_else(|error| panic!("ring has these versions: {error}"));
-        let builder = match verifies_clients {
-            true => builder.with_client_cert_verifier(verifier(folder, provider)?),
-            false => builder.with_no_client_auth(),
+        let builder = if verifies_clients {
+            builder.with_client_cert_verifier(verifier(folder, provider)?)
+        } else {
+            builder.with_no_client_auth()
         };
         let config = builder.with_single_cert(certificates, key);
         let expected = "the key of the certificate next to it";
-        let mut config = config.map_err(|error| unsound(&path, error, expected))?;
-        // Disks are not connected to so often that resumed sessions would be worth their memory.
+        let mut config = config.map_err(|error| invalid(&path, error, expected))?;
+        // Connections are too rare for resumed sessions to be worth their memory.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
         Ok(Self {
@@ -109,11 +100,11 @@ fn verifier(
     let mut roots = RootCertStore::empty();
     for certificate in certificates(path.clone())? {
         let added = roots.add(certificate);
-        added.map_err(|error| unsound(&path, error, expected))?;
+        added.map_err(|error| invalid(&path, error, expected))?;
     }
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
     let verifier = verifier.build();
-    verifier.map_err(|error| unsound(&path, error, expected))
+    verifier.map_err(|error| invalid(&path, error, expected))
 }
 
 /// The certificates in a file, at least one.
@@ -122,39 +113,36 @@ fn certificates(path: PathBuf) -> Result<Vec<CertificateDer<'static>>, TlsError>
     let found: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(&data).collect();
     let expected = "certificates in PEM";
     match found {
-        Ok(found) if found.is_empty() => Err(unsound(&path, "none", expected)),
+        Ok(found) if found.is_empty() => Err(invalid(&path, "none", expected)),
         Ok(found) => Ok(found),
-        Err(error) => Err(unsound(&path, error, expected)),
+        Err(error) => Err(invalid(&path, error, expected)),
     }
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
-    std::fs::read(path).map_err(|source| TlsError::Unread {
+    std::fs::read(path).map_err(|source| TlsError::Unreadable {
         path: path.to_owned(),
         source,
     })
 }
 
-fn unsound(path: &Path, found: impl ToString, expected: &'static str) -> TlsError {
-    TlsError::Unsound {
+fn invalid(path: &Path, found: impl ToString, expected: &'static str) -> TlsError {
+    TlsError::Invalid {
         path: path.to_owned(),
         found: found.to_string(),
         expected,
     }
 }
 
-/// The server's side of TLS on a socket that never blocks.
-pub struct Session {
+/// The server's side of TLS on a non-blocking socket.
+pub struct TlsSession {
     connection: ServerConnection,
-    /// How many decrypted bytes nobody has taken yet.
+    /// Number of decrypted bytes that have not been read.
     unread: usize,
 }
 
-impl Session {
-    /// Begins a handshake.
-    ///
-    /// # Errors
-    /// If there is no random number to be had.
+impl TlsSession {
+    /// Starts a handshake.
     pub fn new(tls: &Tls) -> io::Result<Self> {
         let connection = ServerConnection::new(Arc::clone(&tls.config));
         Ok(Self {
@@ -163,10 +151,8 @@ impl Session {
         })
     }
 
-    /// Reads and decrypts what is there; `None` if nothing is. Continues with the handshake.
-    ///
-    /// # Errors
-    /// Those of the socket, the end of the connection, and whatever is not TLS.
+    /// Continues the handshake, and reads and decrypts available input; returns `None` if there is
+    /// none. Fails at the end of the connection, too.
     pub fn receive(
         &mut self,
         socket: &mut (impl Read + Write),
@@ -184,27 +170,24 @@ impl Session {
                     self.unread -= read;
                     continue;
                 }
-                Err(error) if is_later(&error) => {}
+                Err(error) if is_retryable(&error) => {}
                 Err(error) => return Err(error),
             }
             match self.connection.read_tls(socket) {
                 Ok(0) => return end(count),
                 Ok(_) => {}
-                Err(error) if is_later(&error) => break,
+                Err(error) if is_retryable(&error) => break,
                 Err(error) => return Err(error),
             }
             let state = self.connection.process_new_packets();
-            // Of an error, too, the client is told.
+            // An alert must reach the client even after an error.
             self.flush(socket)?;
             self.unread = state.map_err(io::Error::other)?.plaintext_bytes_to_read();
         }
         Ok((count > 0).then_some(count))
     }
 
-    /// Encrypts as much as there is room for; `None` if that is nothing.
-    ///
-    /// # Errors
-    /// Those of the socket.
+    /// Encrypts as much as there is room for; returns `None` if there is no room.
     pub fn send(&mut self, socket: &mut impl Write, data: &[u8]) -> io::Result<Option<usize>> {
         if !self.flush(socket)? {
             return Ok(None);
@@ -214,40 +197,37 @@ impl Session {
         Ok(Some(count))
     }
 
-    /// Sends what has been encrypted; returns whether nothing is left.
-    ///
-    /// # Errors
-    /// Those of the socket.
+    /// Sends encrypted output; returns true if none is left.
     pub fn flush(&mut self, socket: &mut impl Write) -> io::Result<bool> {
         while self.connection.wants_write() {
             match self.connection.write_tls(socket) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(_) => {}
-                Err(error) if is_later(&error) => return Ok(false),
+                Err(error) if is_retryable(&error) => return Ok(false),
                 Err(error) => return Err(error),
             }
         }
         Ok(true)
     }
 
-    /// Whether decrypted bytes wait to be read, of which the socket says nothing.
+    /// Returns true if decrypted input is waiting, which poll(2) does not see.
     pub fn has_input(&self) -> bool {
         self.unread > 0
     }
 
-    /// Whether encrypted bytes wait for room in the socket.
+    /// Returns true if encrypted output is waiting for room in the socket.
     pub fn has_output(&self) -> bool {
         self.connection.wants_write()
     }
 
-    /// Tells the client that nothing more comes, if the socket has room for it.
+    /// Announces the end of the connection to the client, if the socket has room.
     pub fn close(&mut self, socket: &mut impl Write) {
         self.connection.send_close_notify();
         let _ = self.flush(socket);
     }
 }
 
-/// What was read before the connection ended.
+/// The result of a read at the end of the connection.
 fn end(count: usize) -> io::Result<Option<usize>> {
     match count {
         0 => Err(ErrorKind::UnexpectedEof.into()),

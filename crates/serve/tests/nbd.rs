@@ -2,12 +2,14 @@
 
 use diskarm_core::units::{Bytes, SectorCount};
 use diskarm_serve::nbd::{
-    Agreed, Encryption, Handshake, Kind, MAX_OUTSTANDING, Next, Session, Step,
+    Encryption, Input, Job, JobKind, MAX_OUTSTANDING, NbdHandshake, NbdSession, NbdStep,
+    NegotiatedExport,
 };
 use diskarm_serve::store::{SparseStore, Store};
 use diskarm_serve::{Facts, Session as _};
 use diskarm_wire::nbd::option::{
-    AnswerHeader, Choice, Context, ExportInfo, Listed, OptionHeader, Queries, answer, code, info,
+    AnswerHeader, Choice, Context, ExportInfo, ListedExport, OptionHeader, Queries, answer, code,
+    info,
 };
 use diskarm_wire::nbd::reply::{Chunk, Extent, Failure, LongExtent, Simple, kind};
 use diskarm_wire::nbd::{Command, Error, Greeting, Headers, Request, TransmissionFlags};
@@ -52,19 +54,19 @@ fn queries(name: &str, queries: &[&str]) -> Vec<u8> {
 }
 
 /// A handshake after its greeting and flags.
-fn greeted() -> Handshake {
-    let mut handshake = Handshake::new(Encryption::Off);
+fn greeted() -> NbdHandshake {
+    let mut handshake = NbdHandshake::new(Encryption::Off);
     assert_eq!(handshake.output(), b"NBDMAGICIHAVEOPT\0\x03");
     handshake.sent(18);
     handshake.received(&[0, 0, 0, 3]);
-    assert_eq!(handshake.step(&exports(), false), Step::Wait);
+    assert_eq!(handshake.step(&exports(), false), NbdStep::Wait);
     handshake
 }
 
 type Answer = (u32, Vec<u8>);
 
 /// The answers in the output, each to `option`.
-fn answers(handshake: &mut Handshake, option: u32) -> Vec<Answer> {
+fn answers(handshake: &mut NbdHandshake, option: u32) -> Vec<Answer> {
     let output = handshake.output().to_vec();
     handshake.sent(output.len());
     let mut left = &output[..];
@@ -79,18 +81,18 @@ fn answers(handshake: &mut Handshake, option: u32) -> Vec<Answer> {
     answers
 }
 
-/// What the server answers to an option, and what becomes of the handshake.
-fn ask(handshake: &mut Handshake, number: u32, data: &[u8]) -> (Vec<Answer>, Step) {
+/// The answers to an option, and the state of the handshake.
+fn ask(handshake: &mut NbdHandshake, number: u32, data: &[u8]) -> (Vec<Answer>, NbdStep) {
     handshake.received(&option(number, data));
     let step = handshake.step(&exports(), false);
     (answers(handshake, number), step)
 }
 
 /// The only answer, an error or not.
-fn only(answers: &(Vec<Answer>, Step)) -> u32 {
+fn only(answers: &(Vec<Answer>, NbdStep)) -> u32 {
     assert_eq!(
         (answers.0.len(), &answers.1),
-        (1, &Step::Wait),
+        (1, &NbdStep::Wait),
         "{answers:?}"
     );
     answers.0[0].0
@@ -102,13 +104,18 @@ fn exports_are_listed_and_described() {
     let (list, _) = ask(&mut handshake, code::LIST, b"");
     let names: Vec<String> = list[..3]
         .iter()
-        .map(|(_, data)| Listed::parse(data).expect("an export").name.to_owned())
+        .map(|(_, data)| {
+            ListedExport::parse(data)
+                .expect("an export")
+                .name
+                .to_owned()
+        })
         .collect();
     assert_eq!(names, ["", "fixed", "timed"]);
     assert_eq!(list[3], (answer::ACK, vec![]));
     let data = choice("fixed", &[info::NAME, info::DESCRIPTION]);
     let (infos, step) = ask(&mut handshake, code::INFO, &data);
-    assert_eq!(step, Step::Wait);
+    assert_eq!(step, NbdStep::Wait);
     let about = ExportInfo::parse(&infos[0].1).expect("an export");
     let flags = TransmissionFlags::parse(&about.flags.to_be_bytes()).unwrap();
     assert_eq!(about.size, BYTES);
@@ -140,7 +147,7 @@ fn options_are_refused_with_their_reasons() {
         answer::EXTENDED_HEADERS
     );
     let (answers, step) = ask(&mut handshake, code::ABORT, b"");
-    assert_eq!((answers[0].0, step), (answer::ACK, Step::Close));
+    assert_eq!((answers[0].0, step), (answer::ACK, NbdStep::Close));
 }
 
 #[test]
@@ -150,7 +157,7 @@ fn an_option_that_is_too_long_is_skipped() {
     for part in long.chunks(5_000) {
         assert!(part.len() <= handshake.room());
         handshake.received(part);
-        assert_eq!(handshake.step(&exports(), false), Step::Wait);
+        assert_eq!(handshake.step(&exports(), false), NbdStep::Wait);
     }
     assert_eq!(answers(&mut handshake, code::GO)[0].0, answer::TOO_BIG);
     assert_eq!(ask(&mut handshake, code::LIST, b"").0.len(), 4);
@@ -180,11 +187,11 @@ fn contexts_are_listed_and_chosen() {
         [(1, true)]
     );
     // The choice is for one export.
-    let go = |handshake: &mut Handshake, name| match ask(handshake, code::GO, &choice(name, &[])).1
-    {
-        Step::Agreed(agreed) => agreed,
-        step => panic!("{step:?}"),
-    };
+    let go =
+        |handshake: &mut NbdHandshake, name| match ask(handshake, code::GO, &choice(name, &[])).1 {
+            NbdStep::Negotiated(agreed) => agreed,
+            step => panic!("{step:?}"),
+        };
     let agreed = go(&mut handshake, "");
     assert_eq!((agreed.export, agreed.headers), (0, Headers::Structured));
     assert!(agreed.has_status);
@@ -193,8 +200,8 @@ fn contexts_are_listed_and_chosen() {
     assert!(!go(&mut handshake, "").has_status);
 }
 
-/// A choice that fails takes back the one before.
-fn found_none(handshake: &mut Handshake) -> u32 {
+/// A choice that fails revokes the previous one.
+fn found_none(handshake: &mut NbdHandshake) -> u32 {
     let data = queries("none", &["base:allocation"]);
     only(&ask(handshake, code::SET_CONTEXTS, &data))
 }
@@ -202,12 +209,12 @@ fn found_none(handshake: &mut Handshake) -> u32 {
 #[test]
 fn an_export_can_be_chosen_the_old_way() {
     for (flags, length) in [(1, 134), (3, 10)] {
-        let mut handshake = Handshake::new(Encryption::Off);
+        let mut handshake = NbdHandshake::new(Encryption::Off);
         handshake.sent(18);
         handshake.received(&[0, 0, 0, flags]);
         handshake.received(&option(code::EXPORT_NAME, b"timed"));
         handshake.received(b"rest");
-        let Step::Agreed(agreed) = handshake.step(&exports(), false) else {
+        let NbdStep::Negotiated(agreed) = handshake.step(&exports(), false) else {
             panic!("not agreed");
         };
         assert_eq!((agreed.export, &agreed.rest[..]), (2, &b"rest"[..]));
@@ -216,24 +223,28 @@ fn an_export_can_be_chosen_the_old_way() {
     }
     let mut handshake = greeted();
     handshake.received(&option(code::EXPORT_NAME, b"none"));
-    assert_eq!(handshake.step(&exports(), false), Step::Close);
+    assert_eq!(handshake.step(&exports(), false), NbdStep::Close);
 }
 
 #[test]
 fn connections_beyond_the_limit_and_unknown_flags_are_refused() {
     let mut handshake = greeted();
     handshake.received(&option(code::GO, &choice("", &[])));
-    assert_eq!(handshake.step(&exports(), true), Step::Wait);
+    assert_eq!(handshake.step(&exports(), true), NbdStep::Wait);
     assert_eq!(answers(&mut handshake, code::GO)[0].0, answer::POLICY);
-    let mut handshake = Handshake::new(Encryption::Off);
+    let mut handshake = NbdHandshake::new(Encryption::Off);
     handshake.sent(18);
     handshake.received(&[0, 0, 0, 4]);
-    assert_eq!(handshake.step(&exports(), false), Step::Close);
+    assert_eq!(handshake.step(&exports(), false), NbdStep::Close);
 }
 
-/// A connection to the export of this name, and its store.
+/// Input that is not NBD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct InvalidInput;
+
+/// A connection to an export, and its store.
 struct Client {
-    session: Session,
+    session: NbdSession,
     store: SparseStore,
     headers: Headers,
 }
@@ -248,21 +259,36 @@ struct Got {
 
 impl Client {
     fn new(name: &str, headers: Headers) -> Self {
-        let agreed = Agreed {
+        let agreed = NegotiatedExport {
             export: 0,
             headers,
             has_status: headers > Headers::Simple,
             rest: Vec::new(),
         };
         Self {
-            session: Session::new(facts(name), &agreed, b""),
+            session: NbdSession::new(facts(name), &agreed, b""),
             store: SparseStore::empty(BYTES),
             headers,
         }
     }
 
-    /// Sends bytes; returns the requests that the server found.
-    fn send(&mut self, mut bytes: &[u8]) -> Vec<Next> {
+    /// Parses the next request, and stores the data of writes; `None` if more input is needed.
+    fn next(&mut self) -> Option<Result<Job, InvalidInput>> {
+        loop {
+            match self.session.next() {
+                Input::Request(job) => return Some(Ok(job)),
+                Input::WriteStart { .. } => {}
+                Input::WriteData { offset, data, .. } => {
+                    self.store.write(offset, data).expect("memory");
+                }
+                Input::Wait => return None,
+                Input::Invalid => return Some(Err(InvalidInput)),
+            }
+        }
+    }
+
+    /// Sends bytes; returns the requests that the server finds.
+    fn send(&mut self, mut bytes: &[u8]) -> Vec<Result<Job, InvalidInput>> {
         let mut found = Vec::new();
         while !bytes.is_empty() {
             let room = self.session.room();
@@ -271,12 +297,9 @@ impl Client {
             room[..count].copy_from_slice(&bytes[..count]);
             self.session.filled(count);
             bytes = &bytes[count..];
-            loop {
-                match self.session.next(&mut self.store) {
-                    Next::Wait => break,
-                    next => found.push(next),
-                }
-                if found.last() == Some(&Next::Broken) {
+            while let Some(next) = self.next() {
+                found.push(next);
+                if next.is_err() {
                     return found;
                 }
             }
@@ -295,12 +318,12 @@ impl Client {
         let mut bytes = [0; Request::MAX_LENGTH];
         let length = request.emit(self.headers, &mut bytes);
         let found = self.send(&[&bytes[..length], data].concat());
-        let [Next::Job(job)] = found[..] else {
+        let [Ok(job)] = found[..] else {
             panic!("{found:?}");
         };
         let error = match job.kind {
-            Kind::Refused(error, message) => Some((error, message)),
-            Kind::Zero { .. } | Kind::Trim => {
+            JobKind::Refused(error, message) => Some((error, message)),
+            JobKind::Zero { .. } | JobKind::Trim => {
                 self.store
                     .zero(job.offset, job.length, true)
                     .expect("memory");
@@ -335,7 +358,7 @@ impl Client {
         if is_simple(left) {
             let reply = Simple::parse(left).expect("a reply");
             assert_eq!(reply.cookie, 7);
-            got.error = Error::of(reply.error);
+            got.error = Error::from_code(reply.error);
             assert!(self.headers == Headers::Simple || command != Command::Read);
             assert!(self.headers < Headers::Extended);
             got.data = left[Simple::LENGTH..].to_vec();
@@ -398,7 +421,7 @@ fn payload(headers: Headers) -> u16 {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn reads_return_written_data() {
     for headers in HEADERS {
         let mut client = Client::new("", headers);
         let data: Vec<u8> = (0..600_064_u32).map(|at| (at / 7) as u8).collect();
@@ -480,7 +503,7 @@ fn requests_are_refused_with_their_errors() {
 }
 
 #[test]
-fn block_status_tells_of_holes() {
+fn block_status_reports_holes() {
     for headers in [Headers::Structured, Headers::Extended] {
         let mut client = Client::new("", headers);
         let flags = payload(headers);
@@ -522,17 +545,12 @@ fn requests_beyond_the_limit_wait() {
     let found = client.send(&many);
     assert_eq!(found.len(), MAX_OUTSTANDING);
     assert!(!client.session.wants_input());
-    let Next::Job(job) = found[0] else {
-        panic!("{found:?}");
-    };
+    let job = found[0].expect("a request");
     client.session.reply(job, None);
     client.session.fill(&mut client.store).expect("memory");
     assert_eq!(client.session.output().len(), 16 + 512);
-    assert!(matches!(
-        client.session.next(&mut client.store),
-        Next::Job(_)
-    ));
-    assert_eq!(client.session.next(&mut client.store), Next::Wait);
+    assert!(matches!(client.next(), Some(Ok(_))));
+    assert_eq!(client.next(), None);
 }
 
 #[test]
@@ -548,9 +566,9 @@ fn the_end_comes_when_asked_for_or_when_the_client_is_lost() {
     let mut bytes = [0; 32];
     let length = request.emit(Headers::Simple, &mut bytes);
     assert_eq!(client.send(&bytes[..length]), []);
-    assert!(client.session.is_over() && !client.session.wants_input());
+    assert!(client.session.has_ended() && !client.session.wants_input());
     let mut client = Client::new("", Headers::Simple);
-    assert_eq!(client.send(&[0xff; 28]), [Next::Broken]);
+    assert_eq!(client.send(&[0xff; 28]), [Err(InvalidInput)]);
 }
 
 /// Numbers from a seed (xorshift, Marsaglia 2003).
@@ -580,7 +598,7 @@ fn random_requests_are_answered() {
                 _ => numbers.below(20) * 256,
             };
             let (offset, mut length) = (number(), number());
-            let command = Command::of(numbers.below(9) as u16);
+            let command = Command::from_number(numbers.below(9) as u16);
             let command = match command {
                 Command::Disconnect => Command::Cache,
                 other => other,
@@ -628,7 +646,7 @@ fn random_options_are_answered() {
             let step = handshake.step(&exports(), false);
             assert!(handshake.output().len() < 1024);
             handshake.sent(handshake.output().len());
-            if step != Step::Wait {
+            if step != NbdStep::Wait {
                 break;
             }
         }

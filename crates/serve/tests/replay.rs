@@ -13,8 +13,8 @@ use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 use diskarm_core::wrap::{Observed, Recording};
 use diskarm_serve::iscsi::{Iscsi, target_name};
 use diskarm_serve::nbd::Nbd;
-use diskarm_serve::store::StoreChoice;
-use diskarm_serve::{Address, Listener, Pace, Recorder, Server, Setting, Speed, Tapped};
+use diskarm_serve::store::StoreSpec;
+use diskarm_serve::{Address, ExportSpec, Listener, Pace, Recorder, Server, Speed, Tappable};
 use diskarm_simulate::{
     BlockConverter, Input, Simulation, Sink, System, Traced, never_stop, policy,
 };
@@ -24,6 +24,7 @@ use diskarm_wire::command::{Blocks as Range, Caching, Command as Scsi, Size};
 use diskarm_wire::nbd::option::{OptionHeader, code};
 use diskarm_wire::nbd::reply::Simple;
 use diskarm_wire::nbd::{Command, Greeting, Headers, Request};
+use tempfile::TempDir;
 
 /// Returns the conversion between the blocks of a trace and those of a drive.
 fn blocks(drive: &str) -> BlockConverter {
@@ -33,30 +34,35 @@ fn blocks(drive: &str) -> BlockConverter {
 
 const DRIVE: &str = "hp-c2247";
 
-/// A file of this test alone, removed when it is dropped.
+/// The path of a trace in a temporary folder.
 struct Trace {
+    _folder: TempDir,
     path: PathBuf,
     drive: &'static str,
 }
 
 impl Trace {
     fn new(name: &str, drive: &'static str) -> Self {
-        let name = format!("diskarm-{}-replay-{name}-{drive}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        Self { path, drive }
+        let folder = TempDir::new().expect("a temporary folder");
+        let path = folder.path().join(name);
+        Self {
+            _folder: folder,
+            path,
+            drive,
+        }
     }
 
     fn name(&self) -> &str {
         self.path.to_str().expect("UTF-8")
     }
 
-    /// Begins to record into it what `device` does.
+    /// Starts to record the requests of `device`.
     fn record(&self, format: &str, device: Box<dyn Device>) -> (Recorder, Box<dyn Device>) {
         let file = File::create(&self.path).expect("a file");
         let blocks = blocks(self.drive);
         let begun = Recorder::start(file, self.name(), format, blocks);
         let (recorder, tap) = begun.expect("a format");
-        (recorder, device.tapped(tap))
+        (recorder, device.with_tap(tap))
     }
 
     fn replayed(&self, format: &str, by: &str) -> Vec<Row> {
@@ -64,26 +70,20 @@ impl Trace {
     }
 }
 
-/// What a simulation makes of the trace at `path`, in order of arrival.
+/// The results of a simulation of the trace at `path`, in order of arrival.
 fn replayed(path: &str, format: &str, drive: &str, by: &str) -> Vec<Row> {
-    let system = System::parse(drive).expect("a drive");
+    let model = System::parse(drive).expect("a drive");
     let policy = policy("policy", by).expect("a policy");
     let mut traced = Traced::new(vec![path.to_owned()]);
     traced.reading.format = Some(format.to_owned());
     let input = Input::Traced(traced);
     let mut all = Completions(Vec::new());
-    let simulation = Simulation::new(&system, &policy, &input);
+    let simulation = Simulation::new(&model, &policy, &input);
     simulation
         .run(&never_stop, Some(&mut all))
         .expect("a replay");
     all.0.sort_by_key(|completion| completion.request.id);
     all.0.iter().map(row).collect()
-}
-
-impl Drop for Trace {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
-    }
 }
 
 struct Completions(Vec<Completion>);
@@ -94,7 +94,7 @@ impl Sink for Completions {
     }
 }
 
-/// What a request asked, when, and how long it took.
+/// A request, its arrival and its duration.
 type Row = (Op, u64, u64, Instant, Span);
 
 fn row(completion: &Completion) -> Row {
@@ -194,7 +194,7 @@ fn session(stream: &mut UnixStream, rounds: u64, depth: usize) {
     }
 }
 
-/// Of drives that write at once, and that keep writes in their buffer.
+/// Drives that write at once, and drives that keep writes in their buffer.
 #[test]
 fn a_recorded_session_is_replayed_to_the_served_times() {
     for drive in [DRIVE, "seagate-cheetah-st39102lw"] {
@@ -203,14 +203,14 @@ fn a_recorded_session_is_replayed_to_the_served_times() {
 }
 
 /// An export of a whole drive.
-fn setting(drive: &str, policy: &str) -> Setting {
-    Setting {
+fn setting(drive: &str, policy: &str) -> ExportSpec {
+    ExportSpec {
         name: String::new(),
         drive: drive.to_owned(),
         changes: Vec::new(),
         policy: policy.to_owned(),
         size: None,
-        store: StoreChoice::Memory,
+        store: StoreSpec::Memory,
         is_read_only: false,
         record: None,
         bound: None,
@@ -252,7 +252,7 @@ fn replays_what_it_served(drive: &'static str) {
 /// must not begin before, with the login or with commands that take none.
 #[test]
 fn a_recorded_session_over_iscsi_is_replayed_to_the_served_times() {
-    // A whole drive, as a unit tells of itself, and one behind a policy.
+    // A whole drive, which reports its own properties, and one with a policy.
     for policy in ["fcfs", "look"] {
         let trace = Trace::new(&format!("iscsi-{policy}.csv"), DRIVE);
         let mut export = setting(DRIVE, policy)
@@ -263,7 +263,7 @@ fn a_recorded_session_over_iscsi_is_replayed_to_the_served_times() {
         let blocks = blocks(DRIVE);
         let begun = Recorder::start(file, trace.name(), "msr", blocks);
         let (recorder, tap) = begun.expect("a format");
-        timing.device = timing.device.tapped(tap);
+        timing.device = timing.device.with_tap(tap);
         export.timing = Some(timing);
         let address = Address::parse("127.0.0.1:0").expect("an address");
         let listener = Listener::bind(&address).expect("a port");
@@ -339,13 +339,13 @@ fn initiate(url: &str) {
 /// not depend on when it runs.
 #[test]
 fn every_format_holds_a_recording() {
-    let system = System::parse(DRIVE).expect("a drive");
+    let model = System::parse(DRIVE).expect("a drive");
     let by = policy("policy", "fcfs").expect("a policy");
     for (entry, _) in diskarm_trace::writable() {
         let format = entry.info.name;
         let trace = Trace::new(format, DRIVE);
         let seen = Arc::new(Mutex::new(Recording::default()));
-        let device = system.queued(&by, 1).expect("a device");
+        let device = model.queued(&by, 1).expect("a device");
         let watched = Box::new(Observed::new(device, Arc::clone(&seen)));
         let (recorder, mut device) = trace.record(format, watched);
         let mut random = Random(2);
@@ -389,12 +389,12 @@ fn every_format_holds_a_recording() {
 /// Files of some formats cannot say that time began before the first request.
 #[test]
 fn a_late_first_request_is_noted_where_the_format_loses_it() {
-    let system = System::parse(DRIVE).expect("a drive");
+    let model = System::parse(DRIVE).expect("a drive");
     let by = policy("policy", "fcfs").expect("a policy");
     for (entry, _) in diskarm_trace::writable() {
         let format = entry.info.name;
         let trace = Trace::new(&format!("late-{format}"), DRIVE);
-        let (recorder, mut device) = trace.record(format, system.queued(&by, 1).expect("a device"));
+        let (recorder, mut device) = trace.record(format, model.queued(&by, 1).expect("a device"));
         let late = Instant::from_ns(5_000_000);
         let request = Asked::new(0, Op::Read, Lbn(100), SectorCount(8));
         device.submit(late, request).expect("an idle drive");
@@ -409,7 +409,7 @@ fn a_late_first_request_is_noted_where_the_format_loses_it() {
     }
 }
 
-/// The traces in `examples/` were recorded from databases on a served disk. The system still gives
+/// The traces in `examples/` were recorded from databases on a served disk. The model still gives
 /// the times that were served.
 #[test]
 fn recorded_examples_are_replayed_to_the_served_times() {

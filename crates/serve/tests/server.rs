@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use diskarm_core::units::Span;
 use diskarm_serve::nbd::Nbd;
-use diskarm_serve::store::StoreChoice;
-use diskarm_serve::{Address, Listener, POLICY, Pace, Served, Server, Setting, Speed};
+use diskarm_serve::store::StoreSpec;
+use diskarm_serve::{
+    Address, DEFAULT_POLICY, ExportSpec, Listener, Pace, Server, Speed, Statistics,
+};
 use diskarm_wire::nbd::option::{AnswerHeader, Choice, OptionHeader, answer, code};
 use diskarm_wire::nbd::reply::Simple;
 use diskarm_wire::nbd::{Command, Error, Greeting, Headers, Request};
@@ -31,14 +33,14 @@ fn pace(speed: Option<f64>) -> Pace {
 }
 
 /// Serves a drive of a megabyte to this many connections at once.
-fn started(name: &str, speed: Option<f64>, store: StoreChoice, max: usize) -> Running {
+fn started(name: &str, speed: Option<f64>, store: StoreSpec, max: usize) -> Running {
     let name = format!("diskarm-{}-server-{name}", std::process::id());
     let path = std::env::temp_dir().join(name);
-    let setting = Setting {
+    let setting = ExportSpec {
         name: String::new(),
         drive: "hp-c2247".to_owned(),
         changes: Vec::new(),
-        policy: POLICY.to_owned(),
+        policy: DEFAULT_POLICY.to_owned(),
         size: Some("1 MiB".to_owned()),
         store,
         is_read_only: false,
@@ -53,7 +55,7 @@ fn started(name: &str, speed: Option<f64>, store: StoreChoice, max: usize) -> Ru
 }
 
 impl Running {
-    fn stop(self) -> Served {
+    fn stop(self) -> Statistics {
         self.server.stopper().expect("a stopper").stop();
         let served = self.server.wait().remove(0);
         assert!(!self.path.exists());
@@ -123,7 +125,7 @@ fn reply(stream: &mut UnixStream, count: usize) -> (u64, Option<Error>, Vec<u8>)
     let header = exact(stream, Simple::LENGTH);
     let header = Simple::parse(&header).expect("a reply");
     assert_eq!(header.magic, Simple::MAGIC);
-    let error = Error::of(header.error);
+    let error = Error::from_code(header.error);
     let data = match error {
         None => exact(stream, count),
         Some(_) => Vec::new(),
@@ -141,7 +143,7 @@ fn works(stream: &mut UnixStream) {
     assert_eq!(reply(stream, 512), (2, None, vec![7; 512]));
 }
 
-/// Whether the server has closed the connection.
+/// Returns true if the server has closed the connection.
 fn has_ended(stream: &mut UnixStream) -> bool {
     match stream.read(&mut [0; 1]) {
         Ok(count) => count == 0,
@@ -151,10 +153,10 @@ fn has_ended(stream: &mut UnixStream) -> bool {
 
 #[test]
 fn requests_are_served_in_the_time_of_the_drive() {
-    let running = started("timed", Some(10.0), StoreChoice::Memory, 4);
+    let running = started("timed", Some(10.0), StoreSpec::Memory, 4);
     let mut stream = running.client();
     works(&mut stream);
-    // A flush waits for the drive, zeroes for as many commands as they need.
+    // A flush waits for the drive, zeroes for all commands that they need.
     for (cookie, command) in [(3, Command::Flush), (4, Command::Trim)] {
         let range = if command == Command::Flush {
             (0, 0)
@@ -191,8 +193,8 @@ fn a_request_that_the_drive_fails_has_an_error() {
     let name = format!("diskarm-{}-server-faults", std::process::id());
     let path = std::env::temp_dir().join(name);
     let text = "x(drive=faults(medium=100% after 1 retries, drive=hp-c2247), size=1 MiB)";
-    let setting = Setting::parse(text, "--export").expect("a setting");
-    let setting = Setting {
+    let setting = ExportSpec::parse(text, "--export").expect("a setting");
+    let setting = ExportSpec {
         name: String::new(),
         ..setting
     };
@@ -214,7 +216,7 @@ fn a_request_that_the_drive_fails_has_an_error() {
 
 #[test]
 fn no_client_holds_others_up() {
-    let running = started("slow", None, StoreChoice::Memory, 4);
+    let running = started("slow", None, StoreSpec::Memory, 4);
     // More handshakes than may be under way, of which nothing comes.
     let half_open: Vec<UnixStream> = (0..70).map(|_| running.connect()).collect();
     // One that never finishes a write, and one that takes no replies.
@@ -241,12 +243,12 @@ fn no_client_holds_others_up() {
 
 #[test]
 fn connections_beyond_the_limit_are_refused_until_one_ends() {
-    let running = started("limit", None, StoreChoice::Memory, 1);
+    let running = started("limit", None, StoreSpec::Memory, 1);
     let first = running.client();
     let (second, refused) = running.choose();
     assert_eq!(refused, answer::POLICY);
     first.shutdown(Shutdown::Both).expect("open until now");
-    // The server hears of that when it looks.
+    // The server notices that when it polls.
     let ended = (0..10_000).any(|_| running.choose().1 == answer::ACK);
     assert!(ended);
     drop(second);
@@ -255,7 +257,7 @@ fn connections_beyond_the_limit_are_refused_until_one_ends() {
 
 #[test]
 fn a_server_that_ends_answers_what_is_under_way() {
-    let running = started("drain", Some(1.0), StoreChoice::Memory, 4);
+    let running = started("drain", Some(1.0), StoreSpec::Memory, 4);
     let mut stream = running.client();
     for cookie in 0..8 {
         let place = cookie * 100 * 1024 % SIZE;
@@ -286,7 +288,7 @@ fn a_server_that_ends_answers_what_is_under_way() {
 
 #[test]
 fn requests_of_a_client_that_is_gone_are_taken_back() {
-    let running = started("gone", Some(0.001), StoreChoice::Memory, 2);
+    let running = started("gone", Some(0.001), StoreSpec::Memory, 2);
     // At this speed the drive would need minutes for these.
     let mut stream = running.client();
     let reads: Vec<u8> = (0..20)
@@ -309,7 +311,7 @@ fn requests_of_a_client_that_is_gone_are_taken_back() {
 fn a_file_has_what_was_flushed() {
     let name = format!("diskarm-{}-server-data", std::process::id());
     let file = std::env::temp_dir().join(name);
-    let store = StoreChoice::File(file.to_str().expect("UTF-8").to_owned());
+    let store = StoreSpec::File(file.to_str().expect("UTF-8").to_owned());
     let running = started("file", None, store, 2);
     let mut stream = running.client();
     works(&mut stream);

@@ -120,7 +120,7 @@ fn open(
         connection,
         parameters,
         numbers,
-        lun: Lun::of(address.lun),
+        lun: Lun::new(address.lun),
         tag: 0,
         writes: false,
         failure: None,

@@ -263,7 +263,7 @@ impl Reader for Client {
         if reply.magic != Simple::MAGIC || reply.cookie != self.cookie {
             return Err(protocol_error("a reply to another request").into());
         }
-        match Error::of(reply.error) {
+        match Error::from_code(reply.error) {
             None => Ok(self.stream.read_exact(room).map_err(Lost::from)?),
             Some(Error::Io) => Err(Fault::Unreadable(None)),
             Some(error) => Err(protocol_error(format!("an error for a read: {error}")).into()),

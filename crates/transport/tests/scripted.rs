@@ -24,12 +24,12 @@ impl TargetEnd {
         self.stream.read_exact(&mut header).unwrap();
         let lengths = Lengths::parse(&header).unwrap();
         if self.digests {
-            assert_eq!(self.digest(), Digest::of(&header).bytes());
+            assert_eq!(self.digest(), Digest::new(&header).bytes());
         }
         let mut data = vec![0; lengths.padded()];
         self.stream.read_exact(&mut data).unwrap();
         if self.digests && !data.is_empty() {
-            assert_eq!(self.digest(), Digest::of(&data).bytes());
+            assert_eq!(self.digest(), Digest::new(&data).bytes());
         }
         data.truncate(lengths.data_length as usize);
         (Message::parse(&header).unwrap(), data)
@@ -47,11 +47,11 @@ impl TargetEnd {
         let mut data = data.to_vec();
         data.resize(padded(data.len()), 0);
         if self.digests {
-            bytes.extend(Digest::of(&header).bytes());
+            bytes.extend(Digest::new(&header).bytes());
         }
         bytes.extend(&data);
         if self.digests && !data.is_empty() {
-            bytes.extend(Digest::of(&data).bytes());
+            bytes.extend(Digest::new(&data).bytes());
         }
         self.stream.write_all(&bytes).unwrap();
     }

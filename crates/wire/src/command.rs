@@ -1,4 +1,4 @@
-//! What a command block asks for.
+//! Command blocks and their meaning.
 
 mod emit;
 mod parse;
@@ -19,17 +19,15 @@ pub enum Size {
     Sixteen,
 }
 
-/// Consecutive blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocks {
-    /// The first.
     pub at: u64,
-    /// How many. What zero means depends on the command: usually none; for SYNCHRONIZE CACHE,
+    /// Number of blocks. Zero usually means none; for SYNCHRONIZE CACHE,
     /// PRE-FETCH and WRITE SAME, all to the end of the disk.
     pub count: u32,
 }
 
-/// How far the buffer may serve a transfer.
+/// Use of the buffer in a transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caching {
     /// DPO: the blocks are not worth keeping.
@@ -38,7 +36,7 @@ pub struct Caching {
     pub force_unit_access: bool,
 }
 
-/// What a verification compares the blocks with (BYTCHK).
+/// The data with which a verification compares the blocks (BYTCHK).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
     /// Nothing: they are readable.
@@ -49,7 +47,7 @@ pub enum Check {
     OneBlock = 3,
 }
 
-/// Which values of mode parameters (MODE SENSE of SPC-4).
+/// The set of mode parameter values (MODE SENSE of SPC-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
     /// Those in force.
@@ -62,12 +60,12 @@ pub enum Values {
     Saved = 3,
 }
 
-/// Which values of log parameters (LOG SENSE of SPC-4).
+/// The set of log parameter values (LOG SENSE of SPC-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogValues {
     /// The thresholds in force.
     Threshold = 0,
-    /// What has been counted.
+    /// The counted values.
     Cumulative = 1,
     /// The thresholds that the unit begins with.
     DefaultThreshold = 2,
@@ -80,9 +78,8 @@ pub enum LogValues {
 pub enum ReserveIn {
     /// All registered keys.
     ReadKeys = 0,
-    /// The reservation.
     ReadReservation = 1,
-    /// What the unit supports.
+    /// The capabilities of the unit.
     ReportCapabilities = 2,
     /// All registrations with their initiators.
     ReadFullStatus = 3,
@@ -93,15 +90,14 @@ pub enum ReserveIn {
 pub enum ReserveOut {
     /// Registers or changes a key.
     Register = 0,
-    /// Takes a reservation.
     Reserve = 1,
-    /// Gives it up.
+    /// Releases it.
     Release = 2,
     /// Removes the reservation and all keys.
     Clear = 3,
     /// Removes the keys of others, and takes over their reservation.
     Preempt = 4,
-    /// The same, and aborts their commands.
+    /// Like [`Self::Preempt`], but also aborts their commands.
     PreemptAndAbort = 5,
     /// Registers whatever key there was.
     RegisterAndIgnore = 6,
@@ -109,7 +105,7 @@ pub enum ReserveOut {
     RegisterAndMove = 7,
 }
 
-/// What READ DEFECT DATA and FORMAT UNIT count defects in (SBC-3).
+/// The format of defect addresses in READ DEFECT DATA and FORMAT UNIT (SBC-3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressFormat {
     /// 32-bit block addresses.
@@ -128,10 +124,9 @@ pub enum AddressFormat {
     VendorSpecific = 6,
 }
 
-/// Which operations REPORT SUPPORTED OPERATION CODES asks for (SPC-4).
+/// The operations that REPORT SUPPORTED OPERATION CODES describes (SPC-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
-    /// All.
+pub enum OperationQuery {
     All,
     /// One that has no service action.
     Code(u8),
@@ -143,16 +138,12 @@ pub enum Asked {
 
 /// A command to a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(
-    missing_docs,
-    reason = "fields are named as in the standard's command blocks"
-)]
 pub enum Command {
-    /// Whether it is ready (SPC-4).
+    /// Checks that the unit is ready (SPC-4).
     TestUnitReady,
     /// Its sense data (SPC-4), in descriptor format if asked.
     RequestSense { descriptor: bool, length: u8 },
-    /// Who it is (SPC-4): standard data, or a page of vital product data.
+    /// Identifies the unit (SPC-4): standard data, or a page of vital product data.
     Inquiry { page: Option<u8>, length: u16 },
     Read {
         size: Size,
@@ -186,7 +177,7 @@ pub enum Command {
         size: Size,
         blocks: Blocks,
         immediate: bool,
-        /// The number of the group in whose statistics it counts, 0 to 31; 0 is no group.
+        /// The number of the group in whose statistics it counts, 0 to 31; 0 means none.
         group: u8,
     },
     /// Writes what the buffer holds (SBC-3).
@@ -213,7 +204,7 @@ pub enum Command {
     /// The last block and the block size (SBC-3). With `partial` (PMI,
     /// SCSI-2): the last block after `at` before a substantial delay, such as another cylinder.
     ReadCapacity10 { at: u32, partial: bool },
-    /// The same with more to say (SBC-3).
+    /// READ CAPACITY with 64-bit addresses and more parameters (SBC-3).
     ReadCapacity16 { at: u64, partial: bool, length: u32 },
     /// Mode parameters (SPC-4). [`Size::Six`] or [`Size::Ten`].
     ModeSense {
@@ -236,7 +227,7 @@ pub enum Command {
     Reserve { size: Size },
     /// Releases it (SCSI-2). [`Size::Six`] or [`Size::Ten`].
     Release { size: Size },
-    /// What is registered and reserved (SPC-4).
+    /// The registrations and the reservation (SPC-4).
     PersistentReserveIn { action: ReserveIn, length: u16 },
     /// Registers and reserves (SPC-4).
     PersistentReserveOut {
@@ -262,7 +253,7 @@ pub enum Command {
         complete: bool,
         interleave: u16,
     },
-    /// Gives blocks another place (SBC-3).
+    /// Reassigns blocks (SBC-3).
     ReassignBlocks {
         long_addresses: bool,
         long_list: bool,
@@ -289,15 +280,15 @@ pub enum Command {
     /// Returns a diagnostic page (SPC-4): the one asked for, or the answer to the last
     /// SEND DIAGNOSTIC.
     ReceiveDiagnosticResults { page: Option<u8>, length: u16 },
-    /// Which units there are (SPC-4).
+    /// Lists the logical units (SPC-4).
     ReportLuns { select: u8, length: u32 },
-    /// Which operations there are (SPC-4).
+    /// Lists the supported operations (SPC-4).
     ReportSupportedOperationCodes {
         timeouts: bool,
-        asked: Asked,
+        asked: OperationQuery,
         length: u32,
     },
-    /// Which task management functions there are (SPC-4).
+    /// Lists the supported task management functions (SPC-4).
     ReportSupportedTaskManagementFunctions { extended: bool, length: u32 },
     LogSense {
         save: bool,
@@ -315,7 +306,7 @@ impl Command {
     /// # Errors
     /// The operation is unknown, or a field has a value that the standard reserves.
     pub fn parse(block: &[u8]) -> Result<Self, Invalid> {
-        Operation::of(block)?;
+        Operation::find(block)?;
         parse::any(block)
     }
 
@@ -335,7 +326,7 @@ impl Command {
     pub fn operation(&self) -> &'static Operation {
         let mut block = [0; 16];
         let length = self.emit(&mut block);
-        Operation::of(&block[..length]).expect("what is emitted is valid")
+        Operation::find(&block[..length]).expect("what is emitted is valid")
     }
 }
 
@@ -360,7 +351,7 @@ impl Size {
         }
     }
 
-    /// One of four operation codes, or of those of the sizes that exist.
+    /// One of four operation codes, or of the codes of the existing sizes.
     fn code(self, codes: [u8; 4]) -> u8 {
         let code = codes[match self {
             Self::Six => 0,
@@ -373,7 +364,7 @@ impl Size {
     }
 }
 
-/// Where the number of a group is in a command block (SBC-3).
+/// The position of the group number in a command block (SBC-3).
 fn group_byte(size: Size) -> usize {
     match size {
         Size::Six | Size::Ten => 6,

@@ -3,14 +3,13 @@
 
 use crate::bytes::{number, put};
 use crate::command::AddressFormat;
-use crate::layout::{Place, Short};
+use crate::layout::{FieldPosition, Short};
 
 /// An address on the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A block below 2^32.
     ShortBlock(u32),
-    /// A block.
     LongBlock(u64),
     /// A place in bytes from the index mark.
     BytesFromIndex(Physical),
@@ -39,14 +38,12 @@ pub const WHOLE_TRACK: u32 = (1 << 28) - 1;
 pub struct Physical {
     /// The cylinder, below 2^24.
     pub cylinder: u32,
-    /// The head.
     pub head: u8,
     /// Bytes from the index mark, or the sector. All ones for the whole track.
     pub offset: u32,
 }
 
 impl Address {
-    /// Its format.
     pub fn format(&self) -> AddressFormat {
         match self {
             Self::ShortBlock(_) => AddressFormat::ShortBlock,
@@ -58,7 +55,7 @@ impl Address {
         }
     }
 
-    /// How many bytes an address of a format takes in a list; `None` for a vendor's own.
+    /// Length of an address of a format in a list, in bytes; `None` for a vendor's own.
     pub fn length(format: AddressFormat) -> Option<usize> {
         match format {
             AddressFormat::ShortBlock => Some(4),
@@ -105,7 +102,8 @@ impl Address {
     /// Writes it at the front of `data`; returns its length.
     ///
     /// # Panics
-    /// If there is no room, the cylinder is 2^24 or more, or an extended offset is 2^28 or more.
+    /// If there is too little room, the cylinder is 2^24 or more, or an extended offset is 2^28 or
+    /// more.
     pub fn emit(&self, data: &mut [u8]) -> usize {
         match *self {
             Self::ShortBlock(block) => {
@@ -145,13 +143,13 @@ layout! {
     /// Header of READ DEFECT DATA(10). Addresses follow.
     pub struct Header10: 4 {
         /// The primary list follows.
-        primary: bool = Place::flag(1, 4);
+        primary: bool = FieldPosition::flag(1, 4);
         /// The grown list follows.
-        grown: bool = Place::flag(1, 3);
+        grown: bool = FieldPosition::flag(1, 3);
         /// Code of an [`AddressFormat`].
-        format: u8 = Place::bits(1, 2, 0);
+        format: u8 = FieldPosition::bits(1, 2, 0);
         /// Bytes of all addresses, whether or not they were asked for.
-        length: u16 = Place::bytes(2, 2);
+        length: u16 = FieldPosition::bytes(2, 2);
     }
 }
 
@@ -159,15 +157,15 @@ layout! {
     /// Header of READ DEFECT DATA(12).
     pub struct Header12: 8 {
         /// The primary list follows.
-        primary: bool = Place::flag(1, 4);
+        primary: bool = FieldPosition::flag(1, 4);
         /// The grown list follows.
-        grown: bool = Place::flag(1, 3);
+        grown: bool = FieldPosition::flag(1, 3);
         /// Code of an [`AddressFormat`].
-        format: u8 = Place::bits(1, 2, 0);
+        format: u8 = FieldPosition::bits(1, 2, 0);
         /// Changes with the lists.
-        generation: u16 = Place::bytes(2, 2);
+        generation: u16 = FieldPosition::bytes(2, 2);
         /// Bytes of all addresses from the index on.
-        length: u32 = Place::bytes(4, 4);
+        length: u32 = FieldPosition::bytes(4, 4);
     }
 }
 
@@ -175,43 +173,43 @@ layout! {
     /// Header of the list that FORMAT UNIT sends with a short list. Addresses follow.
     pub struct FormatHeader: 4 {
         /// FOV: the bits below count.
-        options_valid: bool = Place::flag(1, 7);
+        options_valid: bool = FieldPosition::flag(1, 7);
         /// DPRY: the primary list is not used.
-        disable_primary: bool = Place::flag(1, 6);
+        disable_primary: bool = FieldPosition::flag(1, 6);
         /// DCRT: no certification.
-        disable_certification: bool = Place::flag(1, 5);
+        disable_certification: bool = FieldPosition::flag(1, 5);
         /// STPF: ends at an unreadable list.
-        stop: bool = Place::flag(1, 4);
+        stop: bool = FieldPosition::flag(1, 4);
         /// IP: an initialisation pattern comes before the addresses.
-        pattern: bool = Place::flag(1, 3);
+        pattern: bool = FieldPosition::flag(1, 3);
         /// DSP: parameters are not saved.
-        disable_saving: bool = Place::flag(1, 2);
+        disable_saving: bool = FieldPosition::flag(1, 2);
         /// IMMED: the command ends before the formatting does.
-        immediate: bool = Place::flag(1, 1);
+        immediate: bool = FieldPosition::flag(1, 1);
         /// Bytes of all addresses.
-        length: u16 = Place::bytes(2, 2);
+        length: u16 = FieldPosition::bytes(2, 2);
     }
 }
 
 layout! {
-    /// The same with LONGLIST.
+    /// The header with LONGLIST.
     pub struct LongFormatHeader: 8 {
         /// FOV: the bits below count.
-        options_valid: bool = Place::flag(1, 7);
+        options_valid: bool = FieldPosition::flag(1, 7);
         /// DPRY: the primary list is not used.
-        disable_primary: bool = Place::flag(1, 6);
+        disable_primary: bool = FieldPosition::flag(1, 6);
         /// DCRT: no certification.
-        disable_certification: bool = Place::flag(1, 5);
+        disable_certification: bool = FieldPosition::flag(1, 5);
         /// STPF: ends at an unreadable list.
-        stop: bool = Place::flag(1, 4);
+        stop: bool = FieldPosition::flag(1, 4);
         /// IP: an initialisation pattern comes before the addresses.
-        pattern: bool = Place::flag(1, 3);
+        pattern: bool = FieldPosition::flag(1, 3);
         /// DSP: parameters are not saved.
-        disable_saving: bool = Place::flag(1, 2);
+        disable_saving: bool = FieldPosition::flag(1, 2);
         /// IMMED: the command ends before the formatting does.
-        immediate: bool = Place::flag(1, 1);
+        immediate: bool = FieldPosition::flag(1, 1);
         /// Bytes of all addresses.
-        length: u32 = Place::bytes(4, 4);
+        length: u32 = FieldPosition::bytes(4, 4);
     }
 }
 
@@ -219,15 +217,15 @@ layout! {
     /// Header of the list that REASSIGN BLOCKS sends. Addresses of four or eight bytes follow.
     pub struct ReassignHeader: 4 {
         /// Bytes of all addresses.
-        length: u16 = Place::bytes(2, 2);
+        length: u16 = FieldPosition::bytes(2, 2);
     }
 }
 
 layout! {
-    /// The same with LONGLIST.
+    /// The header with LONGLIST.
     pub struct LongReassignHeader: 4 {
         /// Bytes of all addresses.
-        length: u32 = Place::bytes(0, 4);
+        length: u32 = FieldPosition::bytes(0, 4);
     }
 }
 
@@ -235,7 +233,7 @@ layout! {
 /// 4.1.2). A host sends an address and the format it wants; the unit returns the addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Translate {
-    /// What is to be translated.
+    /// The address to translate.
     pub address: Address,
     /// The format it is to have.
     pub wanted: AddressFormat,
@@ -247,7 +245,7 @@ pub const TRANSLATE: u8 = 0x40;
 /// The code of the diagnostic page that lists the others.
 pub const SUPPORTED_PAGES: u8 = 0x00;
 
-/// What the unit returns: the first of its addresses.
+/// The unit's result: the first of its addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Translated {
     /// The format of the address that was translated.
@@ -258,14 +256,13 @@ pub struct Translated {
     pub alternate_sector: bool,
     /// The place is on an alternate track.
     pub alternate_track: bool,
-    /// The address.
     pub address: Address,
 }
 
 /// Length of either page with one address.
 pub const TRANSLATE_LENGTH: usize = 14;
 
-/// Why a page is not one of these.
+/// The reason that a page is not one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
     /// Its length is wrong.
@@ -305,9 +302,6 @@ fn page(data: &[u8]) -> Result<(u8, u8, &[u8]), Malformed> {
 
 impl Translate {
     /// Reads what a host sends.
-    ///
-    /// # Errors
-    /// See [`Malformed`].
     pub fn parse(data: &[u8]) -> Result<Self, Malformed> {
         let (supplied, wanted, address) = page(data)?;
         let supplied = format(supplied)?;
@@ -317,7 +311,6 @@ impl Translate {
         })
     }
 
-    /// The page.
     pub fn emit(&self) -> [u8; TRANSLATE_LENGTH] {
         let mut data = [0; TRANSLATE_LENGTH];
         data[..6].copy_from_slice(&[
@@ -335,9 +328,6 @@ impl Translate {
 
 impl Translated {
     /// Reads what the unit returns.
-    ///
-    /// # Errors
-    /// See [`Malformed`].
     pub fn parse(data: &[u8]) -> Result<Self, Malformed> {
         let (supplied, translated, address) = page(data)?;
         let of = format(translated)?;
@@ -350,7 +340,6 @@ impl Translated {
         })
     }
 
-    /// The page.
     pub fn emit(&self) -> [u8; TRANSLATE_LENGTH] {
         let alternate = u8::from(self.alternate_sector) << 6 | u8::from(self.alternate_track) << 5;
         let flags = u8::from(self.reserved) << 7 | alternate;

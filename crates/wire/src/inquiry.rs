@@ -1,51 +1,48 @@
 //! Standard INQUIRY data (SPC-4, with the bits of SCSI-2 in byte 7).
 
-use crate::layout::Place;
+use crate::layout::FieldPosition;
 
 layout! {
     /// Standard INQUIRY data, without version descriptors.
     pub struct Inquiry: 36 {
         /// 0: a unit is there; 3: there can be none at this number.
-        qualifier: u8 = Place::bits(0, 7, 5);
+        qualifier: u8 = FieldPosition::bits(0, 7, 5);
         /// 0 for a disk, 0x1f for none.
-        device_type: u8 = Place::bits(0, 4, 0);
+        device_type: u8 = FieldPosition::bits(0, 4, 0);
         /// The medium can be removed.
-        removable: bool = Place::flag(1, 7);
+        removable: bool = FieldPosition::flag(1, 7);
         /// The standard: 2 is SCSI-2, 6 is SPC-4.
-        version: u8 = Place::bytes(2, 1);
+        version: u8 = FieldPosition::bytes(2, 1);
         /// Supports NACA in the control byte.
-        normal_aca: bool = Place::flag(3, 5);
+        normal_aca: bool = FieldPosition::flag(3, 5);
         /// Numbers its units hierarchically.
-        hierarchical: bool = Place::flag(3, 4);
+        hierarchical: bool = FieldPosition::flag(3, 4);
         /// 2 for this layout.
-        response_format: u8 = Place::bits(3, 3, 0);
-        /// How many bytes follow this one.
-        additional_length: u8 = Place::bytes(4, 1);
-        /// Supports protection information.
-        protect: bool = Place::flag(5, 0);
-        /// Has several ports.
-        multiple_ports: bool = Place::flag(6, 4);
+        response_format: u8 = FieldPosition::bits(3, 3, 0);
+        /// Number of bytes that follow this one.
+        additional_length: u8 = FieldPosition::bytes(4, 1);
+        protect: bool = FieldPosition::flag(5, 0);
+        multiple_ports: bool = FieldPosition::flag(6, 4);
         /// Takes transfers of 32 bits (SCSI-2).
-        wide_32: bool = Place::flag(7, 6);
+        wide_32: bool = FieldPosition::flag(7, 6);
         /// Takes transfers of 16 bits (SCSI-2).
-        wide_16: bool = Place::flag(7, 5);
+        wide_16: bool = FieldPosition::flag(7, 5);
         /// Takes synchronous transfers (SCSI-2).
-        synchronous: bool = Place::flag(7, 4);
+        synchronous: bool = FieldPosition::flag(7, 4);
         /// Takes linked commands (SCSI-2).
-        linked: bool = Place::flag(7, 3);
-        /// Queues commands.
-        command_queueing: bool = Place::flag(7, 1);
-        /// Who made it, in ASCII, padded with spaces.
-        vendor: [u8; 8] = Place::bytes(8, 8);
-        /// What it is.
-        product: [u8; 16] = Place::bytes(16, 16);
+        linked: bool = FieldPosition::flag(7, 3);
+        command_queueing: bool = FieldPosition::flag(7, 1);
+        /// The vendor, in ASCII, padded with spaces.
+        vendor: [u8; 8] = FieldPosition::bytes(8, 8);
+        /// The product.
+        product: [u8; 16] = FieldPosition::bytes(16, 16);
         /// Revision of its firmware.
-        revision: [u8; 4] = Place::bytes(32, 4);
+        revision: [u8; 4] = FieldPosition::bytes(32, 4);
     }
 }
 
-/// Where version descriptors begin in standard data that are longer than [`Inquiry`], and how many
-/// there can be.
+/// Offset of the version descriptors in standard data that are longer than [`Inquiry`], and their
+/// maximum number.
 pub const VERSIONS: (usize, usize) = (58, 8);
 
 /// Version descriptors (SPC-4): standards of which no particular draft is claimed.

@@ -30,18 +30,18 @@ pub use task::{
     Command, Response, TaskRequest, TaskResponse, attribute, function, response, task_response,
 };
 
-use crate::layout::{Field, Place};
+use crate::layout::{Field, FieldPosition};
 
 /// The port at which targets listen (IANA, "iscsi-target").
 pub const PORT: u16 = 3260;
 
 layout! {
-    /// How long a message is, as its first 8 bytes say.
+    /// Lengths of a message, from its first 8 bytes.
     pub struct Lengths: 8 {
         /// Additional header segments, in words of four bytes.
-        ahs_words: u8 = Place::bytes(4, 1);
+        ahs_words: u8 = FieldPosition::bytes(4, 1);
         /// Data, in bytes without padding; at most 24 bits.
-        data_length: u32 = Place::bytes(5, 3);
+        data_length: u32 = FieldPosition::bytes(5, 3);
     }
 }
 
@@ -80,16 +80,16 @@ impl Tag {
 }
 
 impl Field for Tag {
-    fn read(data: &[u8], place: Place) -> Self {
+    fn read(data: &[u8], place: FieldPosition) -> Self {
         Self(Field::read(data, place))
     }
 
-    fn write(&self, data: &mut [u8], place: Place) {
+    fn write(&self, data: &mut [u8], place: FieldPosition) {
         self.0.write(data, place);
     }
 }
 
-/// Why bytes are no message.
+/// The reason that bytes are not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invalid {
     /// There are fewer than [`Message::LENGTH`].
@@ -101,10 +101,10 @@ pub enum Invalid {
 /// Declares the messages: a row for each with its code, as byte 0 has it, and those bits of byte 1
 /// that are always set.
 macro_rules! messages {
-    ($($(#[$about:meta])+ $name:ident = $code:literal, $fixed:literal;)+) => {
+    ($($(#[$about:meta])* $name:ident = $code:literal, $fixed:literal;)+) => {
         /// A basic header segment, without its lengths.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Message { $($(#[$about])+ $name($name),)+ }
+        pub enum Message { $($(#[$about])* $name($name),)+ }
 
         impl Message {
             /// Reads the first [`Self::LENGTH`] bytes of `data`; reserved bits are left alone.
@@ -156,7 +156,6 @@ const OPERATION: u8 = 0x3f;
 messages! {
     /// An initiator asks whether the target is there, or answers it.
     NopOut = 0x00, 0x80;
-    /// A SCSI command.
     Command = 0x01, 0x00;
     /// A task management function.
     TaskRequest = 0x02, 0x80;
@@ -172,9 +171,9 @@ messages! {
     Snack = 0x10, 0x80;
     /// A target asks whether the initiator is there, or answers it.
     NopIn = 0x20, 0x80;
-    /// How a SCSI command ended.
+    /// The outcome of a SCSI command.
     Response = 0x21, 0x80;
-    /// What has become of a task management function.
+    /// The outcome of a task management function.
     TaskResponse = 0x22, 0x80;
     /// The answer to a step of the login.
     LoginResponse = 0x23, 0x00;
@@ -193,6 +192,6 @@ messages! {
 }
 
 impl Message {
-    /// How many bytes a basic header segment has.
+    /// Length of a basic header segment, in bytes.
     pub const LENGTH: usize = 48;
 }

@@ -1,18 +1,18 @@
 //! Data of a fixed layout: a row per field, from which reading, writing and the mask of all fields
 //! follow.
 
-/// Where a field is.
+/// The position of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct FieldPosition {
     byte: usize,
     bytes: usize,
     /// Lowest bit; only fields within a byte begin at another bit than 0.
     low: u8,
-    /// How many bits of the byte; 8 in fields of whole bytes.
+    /// Number of bits of the byte; 8 in fields of whole bytes.
     bits: u8,
 }
 
-impl Place {
+impl FieldPosition {
     /// One bit of a byte.
     pub(crate) const fn flag(byte: usize, bit: u8) -> Self {
         Self::bits(byte, bit, bit)
@@ -70,18 +70,18 @@ impl Place {
     }
 }
 
-/// What a field can hold.
+/// The type of a field.
 pub(crate) trait Field {
-    fn read(data: &[u8], place: Place) -> Self;
-    fn write(&self, data: &mut [u8], place: Place);
+    fn read(data: &[u8], place: FieldPosition) -> Self;
+    fn write(&self, data: &mut [u8], place: FieldPosition);
 }
 
 impl Field for bool {
-    fn read(data: &[u8], place: Place) -> Self {
+    fn read(data: &[u8], place: FieldPosition) -> Self {
         place.number(data) != 0
     }
 
-    fn write(&self, data: &mut [u8], place: Place) {
+    fn write(&self, data: &mut [u8], place: FieldPosition) {
         place.put(data, u64::from(*self));
     }
 }
@@ -89,11 +89,11 @@ impl Field for bool {
 macro_rules! numbers {
     ($($type:ty)+) => {$(
         impl Field for $type {
-            fn read(data: &[u8], place: Place) -> Self {
+            fn read(data: &[u8], place: FieldPosition) -> Self {
                 place.number(data) as Self
             }
 
-            fn write(&self, data: &mut [u8], place: Place) {
+            fn write(&self, data: &mut [u8], place: FieldPosition) {
                 place.put(data, u64::from(*self));
             }
         }
@@ -104,11 +104,11 @@ numbers! { u8 u16 u32 u64 }
 
 /// Text, padded with spaces.
 impl<const N: usize> Field for [u8; N] {
-    fn read(data: &[u8], place: Place) -> Self {
+    fn read(data: &[u8], place: FieldPosition) -> Self {
         core::array::from_fn(|index| data[place.byte + index])
     }
 
-    fn write(&self, data: &mut [u8], place: Place) {
+    fn write(&self, data: &mut [u8], place: FieldPosition) {
         data[place.byte..place.byte + N].copy_from_slice(self);
     }
 }
@@ -116,7 +116,7 @@ impl<const N: usize> Field for [u8; N] {
 /// Data end before their layout does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Short {
-    /// How many bytes there should be.
+    /// Number of bytes required.
     pub expected: usize,
 }
 
@@ -125,15 +125,15 @@ macro_rules! layout {
     (
         $(#[$meta:meta])*
         pub struct $name:ident: $length:literal {
-            $($(#[$about:meta])+ $field:ident: $type:ty = $place:expr;)+
+            $($(#[$about:meta])* $field:ident: $type:ty = $place:expr;)+
         }
     ) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct $name { $($(#[$about])+ pub $field: $type,)+ }
+        pub struct $name { $($(#[$about])* pub $field: $type,)+ }
 
         impl $name {
-            /// How many bytes it has.
+            /// Length, in bytes.
             pub const LENGTH: usize = $length;
 
             /// A one for each bit that belongs to a field.
@@ -154,7 +154,7 @@ macro_rules! layout {
                 Ok(Self { $($field: $crate::layout::Field::read(data, $place),)+ })
             }
 
-            /// The bytes; those of no field are zero.
+            /// The bytes; those without a field are zero.
             ///
             /// # Panics
             /// If a number does not fit its field.

@@ -1,20 +1,20 @@
 //! Mode parameters (SPC-4, SBC-3 and SCSI-2 under "mode parameters"; worthington96 table 2).
 
-use crate::layout::{Place, Short};
+use crate::layout::{FieldPosition, Short};
 
 layout! {
     /// Header of MODE SENSE(6) and MODE SELECT(6).
     pub struct Header6: 4 {
         /// Bytes after this one; reserved in MODE SELECT.
-        data_length: u8 = Place::bytes(0, 1);
+        data_length: u8 = FieldPosition::bytes(0, 1);
         /// 0 for disks.
-        medium_type: u8 = Place::bytes(1, 1);
+        medium_type: u8 = FieldPosition::bytes(1, 1);
         /// Writes are refused.
-        write_protected: bool = Place::flag(2, 7);
+        write_protected: bool = FieldPosition::flag(2, 7);
         /// DPO and FUA are supported.
-        dpo_fua: bool = Place::flag(2, 4);
+        dpo_fua: bool = FieldPosition::flag(2, 4);
         /// Length of all block descriptors.
-        descriptors_length: u8 = Place::bytes(3, 1);
+        descriptors_length: u8 = FieldPosition::bytes(3, 1);
     }
 }
 
@@ -22,17 +22,17 @@ layout! {
     /// Header of MODE SENSE(10) and MODE SELECT(10).
     pub struct Header10: 8 {
         /// Bytes after this field; reserved in MODE SELECT.
-        data_length: u16 = Place::bytes(0, 2);
+        data_length: u16 = FieldPosition::bytes(0, 2);
         /// 0 for disks.
-        medium_type: u8 = Place::bytes(2, 1);
+        medium_type: u8 = FieldPosition::bytes(2, 1);
         /// Writes are refused.
-        write_protected: bool = Place::flag(3, 7);
+        write_protected: bool = FieldPosition::flag(3, 7);
         /// DPO and FUA are supported.
-        dpo_fua: bool = Place::flag(3, 4);
+        dpo_fua: bool = FieldPosition::flag(3, 4);
         /// Block descriptors are [`LongDescriptor`]s.
-        long_addresses: bool = Place::flag(4, 0);
+        long_addresses: bool = FieldPosition::flag(4, 0);
         /// Length of all block descriptors.
-        descriptors_length: u16 = Place::bytes(6, 2);
+        descriptors_length: u16 = FieldPosition::bytes(6, 2);
     }
 }
 
@@ -40,19 +40,18 @@ layout! {
     /// Short block descriptor (SBC-3).
     pub struct ShortDescriptor: 8 {
         /// Number of blocks; all ones if it does not fit.
-        blocks: u32 = Place::bytes(0, 4);
+        blocks: u32 = FieldPosition::bytes(0, 4);
         /// Bytes per block.
-        block_bytes: u32 = Place::bytes(5, 3);
+        block_bytes: u32 = FieldPosition::bytes(5, 3);
     }
 }
 
 layout! {
     /// Long block descriptor (SBC-3).
     pub struct LongDescriptor: 16 {
-        /// Number of blocks.
-        blocks: u64 = Place::bytes(0, 8);
+        blocks: u64 = FieldPosition::bytes(0, 8);
         /// Bytes per block.
-        block_bytes: u32 = Place::bytes(12, 4);
+        block_bytes: u32 = FieldPosition::bytes(12, 4);
     }
 }
 
@@ -61,11 +60,10 @@ layout! {
 pub struct Page<'a> {
     /// It can be saved (MODE SENSE).
     pub saveable: bool,
-    /// Its code.
     pub code: u8,
     /// Its subpage, if it has the long header.
     pub subpage: Option<u8>,
-    /// What follows the header.
+    /// The content after the header.
     pub content: &'a [u8],
 }
 
@@ -97,7 +95,7 @@ impl<'a> Page<'a> {
     /// Writes it at the front of `data`; returns its length.
     ///
     /// # Panics
-    /// If there is no room, or the content is too long for the header.
+    /// If there is too little room, or the content is too long for the header.
     pub fn emit(&self, data: &mut [u8]) -> usize {
         assert!(self.code < 0x40, "six bits");
         let flags = u8::from(self.saveable) << 7 | u8::from(self.subpage.is_some()) << 6;
@@ -139,20 +137,19 @@ macro_rules! page {
 }
 
 /// Places in a page, counted from its header on.
-const fn flag(byte: usize, bit: u8) -> Place {
-    Place::flag(byte - 2, bit)
+const fn flag(byte: usize, bit: u8) -> FieldPosition {
+    FieldPosition::flag(byte - 2, bit)
 }
 
-const fn bits(byte: usize, high: u8, low: u8) -> Place {
-    Place::bits(byte - 2, high, low)
+const fn bits(byte: usize, high: u8, low: u8) -> FieldPosition {
+    FieldPosition::bits(byte - 2, high, low)
 }
 
-const fn bytes(byte: usize, count: usize) -> Place {
-    Place::bytes(byte - 2, count)
+const fn bytes(byte: usize, count: usize) -> FieldPosition {
+    FieldPosition::bytes(byte - 2, count)
 }
 
 page! {
-    /// Read-write error recovery.
     pub struct ErrorRecovery: 0x01, 10 {
         /// AWRE: reallocate blocks that cannot be written.
         reallocate_writes: bool = flag(2, 7);
@@ -170,9 +167,9 @@ page! {
         disable_transfer: bool = flag(2, 1);
         /// DCR: no correction codes.
         disable_correction: bool = flag(2, 0);
-        /// How often a read is tried again.
+        /// Number of retries of a read.
         read_retries: u8 = bytes(3, 1);
-        /// How often a write is tried again.
+        /// Number of retries of a write.
         write_retries: u8 = bytes(8, 1);
         /// In ms; 0 is the drive's own.
         recovery_time_limit_ms: u16 = bytes(10, 2);
@@ -180,11 +177,10 @@ page! {
 }
 
 page! {
-    /// Disconnect-reconnect.
     pub struct Disconnect: 0x02, 14 {
-        /// How full the buffer is before a read reconnects, in parts of 256.
+        /// Fill level of the buffer at which a read reconnects, in parts of 256.
         buffer_full_ratio: u8 = bytes(2, 1);
-        /// How empty the buffer is before a write reconnects, in parts of 256.
+        /// Free part of the buffer at which a write reconnects, in parts of 256.
         buffer_empty_ratio: u8 = bytes(3, 1);
         /// In 100 us.
         bus_inactivity_limit: u16 = bytes(4, 2);
@@ -232,13 +228,10 @@ page! {
 }
 
 page! {
-    /// Rigid disk geometry.
     pub struct Geometry: 0x04, 22 {
-        /// Cylinders.
         cylinders: u32 = bytes(2, 3);
-        /// Heads.
         heads: u8 = bytes(5, 1);
-        /// Where the heads land.
+        /// The landing zone of the heads.
         landing_zone: u32 = bytes(14, 3);
         /// RPL: spindle synchronisation.
         position_locking: u8 = bits(17, 1, 0);
@@ -254,13 +247,11 @@ page! {
     pub struct FlexibleDisk: 0x05, 30 {
         /// In kbit/s.
         transfer_rate: u16 = bytes(2, 2);
-        /// Heads.
         heads: u8 = bytes(4, 1);
         /// Sectors of a track.
         sectors_per_track: u8 = bytes(5, 1);
         /// Bytes of a sector.
         sector_bytes: u16 = bytes(6, 2);
-        /// Cylinders.
         cylinders: u16 = bytes(8, 2);
         /// Revolutions per minute.
         rotation_rate: u16 = bytes(28, 2);
@@ -306,7 +297,6 @@ page! {
         no_read_ahead: bool = flag(12, 5);
         /// NV_DIS: no non-volatile cache.
         non_volatile_disabled: bool = flag(12, 0);
-        /// Segments.
         segments: u8 = bytes(13, 1);
         /// Size of a segment, in bytes or blocks.
         segment_size: u16 = bytes(14, 2);
@@ -314,7 +304,6 @@ page! {
 }
 
 page! {
-    /// Control.
     pub struct Control: 0x0a, 10 {
         /// TST: 0 for one set of commands for all initiators.
         task_sets: u8 = bits(2, 7, 5);
@@ -346,13 +335,13 @@ page! {
         notched: bool = flag(2, 7);
         /// LPN: boundaries are block addresses; otherwise cylinder (three bytes) and head.
         logical: bool = flag(2, 6);
-        /// How many notches there can be.
+        /// Maximum number of notches.
         maximum: u16 = bytes(4, 2);
-        /// The notch that other pages speak of, from 1; 0 for the whole drive.
+        /// The notch to which other pages refer, from 1; 0 for the whole drive.
         active: u16 = bytes(6, 2);
-        /// Where the notch begins.
+        /// The start of the notch.
         starting_boundary: u32 = bytes(8, 4);
-        /// Where it ends, inclusive.
+        /// The end of the notch, inclusive.
         ending_boundary: u32 = bytes(12, 4);
         /// A bit for each page that differs from notch to notch.
         pages_notched: u64 = bytes(16, 8);
@@ -360,7 +349,6 @@ page! {
 }
 
 page! {
-    /// Informational exceptions control.
     pub struct Exceptions: 0x1c, 10 {
         /// PERF: reports may not delay commands.
         performance: bool = flag(2, 7);
@@ -378,7 +366,7 @@ page! {
         method: u8 = bits(3, 3, 0);
         /// In 100 ms.
         interval: u32 = bytes(4, 4);
-        /// How often; 0 is without limit.
+        /// Maximum number of reports; 0 is without limit.
         reports: u32 = bytes(8, 4);
     }
 }

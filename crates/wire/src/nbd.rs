@@ -17,7 +17,7 @@ pub use flags::{CommandFlags, ExtentFlags, TransmissionFlags};
 pub use greeting::{ClientFlags, ExportReply, Greeting};
 pub use request::{BadMagic, Command, Request};
 
-/// How the headers of requests and replies are laid out, as the options of a connection decide.
+/// The layout of the headers of requests and replies, which the options of a connection determine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Headers {
     /// Simple replies alone.

@@ -7,14 +7,15 @@ pub struct Operation {
     pub name: &'static str,
     /// The first byte of the command block.
     pub code: u8,
-    /// What tells it from others with the same code: bits 4 to 0 of byte 1.
+    /// The service action, which distinguishes operations with the same code: bits 4 to 0 of byte
+    /// 1.
     pub service_action: Option<u8>,
     /// The CDB usage data: as long as the command block, with a one for every bit that may be set.
     /// The first byte is the operation code, and byte 1 has the service action if there is one.
     pub usage: &'static [u8],
 }
 
-/// Why a command block is refused (SPC-4, sense key ILLEGAL REQUEST).
+/// The reason that a command block is refused (SPC-4, sense key ILLEGAL REQUEST).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invalid {
     /// No such operation, or no bytes at all: INVALID COMMAND OPERATION CODE.
@@ -22,15 +23,15 @@ pub enum Invalid {
     /// A bit is set that is reserved, a service action is unknown, or a field has a value that the
     /// standard reserves: INVALID FIELD IN CDB.
     Field {
-        /// Where the field begins, in bytes from the start of the command block.
+        /// Offset of the field, in bytes from the start of the command block.
         byte: u16,
         /// Its most significant bit in that byte, 7 to 0; none if it has whole bytes.
         bit: Option<u8>,
     },
-    /// The command block is shorter or longer than that of the operation. A transport that keeps
-    /// lengths has a fault; there is no sense data of its own for it.
+    /// The command block has another length than the operation. In a transport that keeps lengths
+    /// this is a fault without sense data of its own.
     Length {
-        /// How long it should be, in bytes.
+        /// The correct length, in bytes.
         expected: usize,
     },
 }
@@ -131,9 +132,9 @@ impl Operation {
     /// The operation of a command block, whose length and reserved bits are as they should be.
     ///
     /// # Errors
-    /// What is wrong with it; of several bits that are set and should not be, the first byte's
-    /// most significant one.
-    pub fn of(block: &[u8]) -> Result<&'static Self, Invalid> {
+    /// The violation; among several bits that must be zero, the most significant one of the first
+    /// byte.
+    pub fn find(block: &[u8]) -> Result<&'static Self, Invalid> {
         let code = *block.first().ok_or(Invalid::Operation)?;
         // Operations of one code follow one another.
         let first = OPERATIONS.partition_point(|operation| operation.code < code);
@@ -158,7 +159,7 @@ impl Operation {
         }
     }
 
-    /// Whether the reserved bits of `block` are zero and its length is that of the operation.
+    /// Returns true if the reserved bits of `block` are zero and its length is correct.
     fn check(&self, block: &[u8]) -> Result<(), Invalid> {
         if block.len() != self.usage.len() {
             return Err(Invalid::Length {

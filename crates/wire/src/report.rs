@@ -2,7 +2,7 @@
 //! CODES), its units (REPORT LUNS) and its logs (LOG SENSE).
 
 use crate::bytes::{number, put};
-use crate::layout::{Place, Short};
+use crate::layout::{FieldPosition, Short};
 use crate::operation::Operation;
 
 /// Length of a command timeouts descriptor, whose times are all "not specified" here.
@@ -11,20 +11,19 @@ const TIMEOUTS: [u8; 12] = [0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 layout! {
     /// An operation in the list of all operations.
     pub struct OperationRow: 8 {
-        /// Its code.
-        code: u8 = Place::bytes(0, 1);
-        /// Its service action, if it has one.
-        service_action: u16 = Place::bytes(2, 2);
+        code: u8 = FieldPosition::bytes(0, 1);
+        /// The service action, if the operation has one.
+        service_action: u16 = FieldPosition::bytes(2, 2);
         /// A timeouts descriptor follows.
-        timeouts: bool = Place::flag(5, 1);
+        timeouts: bool = FieldPosition::flag(5, 1);
         /// It has a service action.
-        has_service_action: bool = Place::flag(5, 0);
+        has_service_action: bool = FieldPosition::flag(5, 0);
         /// Length of its command block.
-        length: u16 = Place::bytes(6, 2);
+        length: u16 = FieldPosition::bytes(6, 2);
     }
 }
 
-/// How many bytes the list of `operations` takes.
+/// Length of the list of `operations`, in bytes.
 pub fn operations_length(operations: usize, timeouts: bool) -> usize {
     let timeouts = if timeouts { TIMEOUTS.len() } else { 0 };
     4 + operations * (OperationRow::LENGTH + timeouts)
@@ -33,7 +32,7 @@ pub fn operations_length(operations: usize, timeouts: bool) -> usize {
 /// Writes the list of `operations` at the front of `data`; returns its length.
 ///
 /// # Panics
-/// If there is no room.
+/// If there is too little room.
 pub fn emit_operations<'a>(
     operations: impl Iterator<Item = &'a Operation>,
     timeouts: bool,
@@ -76,7 +75,7 @@ pub fn operations(data: &[u8]) -> impl Iterator<Item = OperationRow> {
 /// The most that [`emit_operation`] writes.
 pub const OPERATION_MAX_LENGTH: usize = 4 + 16 + TIMEOUTS.len();
 
-/// Writes what a unit says of one operation, or that it does not support it; returns the length.
+/// Writes the description of an operation, or that it is not supported; returns the length.
 ///
 /// # Panics
 /// If there are fewer than [`OPERATION_MAX_LENGTH`] bytes.
@@ -117,7 +116,7 @@ pub fn operation(data: &[u8]) -> Result<Option<&[u8]>, Short> {
 /// Writes a list of unit numbers below 16,384 (SAM-5); returns its length.
 ///
 /// # Panics
-/// If there is no room, or a number is larger.
+/// If there is too little room, or a number is larger.
 pub fn emit_units(units: &[u16], data: &mut [u8]) -> usize {
     let end = 8 + 8 * units.len();
     data[..end].fill(0);
@@ -146,22 +145,22 @@ pub fn units(data: &[u8]) -> impl Iterator<Item = u16> {
 }
 
 layout! {
-    /// Data of REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS. Bytes that tell of timeouts follow.
+    /// Data of REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS. Bytes about timeouts follow.
     pub struct TaskManagement: 4 {
         /// ATS.
-        abort_task: bool = Place::flag(0, 7);
+        abort_task: bool = FieldPosition::flag(0, 7);
         /// ATSS.
-        abort_task_set: bool = Place::flag(0, 6);
+        abort_task_set: bool = FieldPosition::flag(0, 6);
         /// CACAS.
-        clear_aca: bool = Place::flag(0, 5);
+        clear_aca: bool = FieldPosition::flag(0, 5);
         /// CTSS.
-        clear_task_set: bool = Place::flag(0, 4);
+        clear_task_set: bool = FieldPosition::flag(0, 4);
         /// LURS.
-        unit_reset: bool = Place::flag(0, 3);
+        unit_reset: bool = FieldPosition::flag(0, 3);
         /// QTS.
-        query_task: bool = Place::flag(0, 2);
+        query_task: bool = FieldPosition::flag(0, 2);
         /// 12 if asked for timeouts.
-        additional_length: u8 = Place::bytes(3, 1);
+        additional_length: u8 = FieldPosition::bytes(3, 1);
     }
 }
 
@@ -169,26 +168,20 @@ layout! {
     /// Header of a log page. Parameters follow.
     pub struct LogHeader: 4 {
         /// DS: not saved.
-        not_saved: bool = Place::flag(0, 7);
+        not_saved: bool = FieldPosition::flag(0, 7);
         /// SPF: it has a subpage code.
-        has_subpage: bool = Place::flag(0, 6);
-        /// Its code.
-        page: u8 = Place::bits(0, 5, 0);
-        /// Its subpage.
-        subpage: u8 = Place::bytes(1, 1);
+        has_subpage: bool = FieldPosition::flag(0, 6);
+        page: u8 = FieldPosition::bits(0, 5, 0);
+        subpage: u8 = FieldPosition::bytes(1, 1);
         /// Bytes of all parameters.
-        length: u16 = Place::bytes(2, 2);
+        length: u16 = FieldPosition::bytes(2, 2);
     }
 }
 
-/// A log parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogParameter<'a> {
-    /// Its code.
     pub code: u16,
-    /// Its control byte.
     pub control: u8,
-    /// Its value.
     pub value: &'a [u8],
 }
 
@@ -196,7 +189,7 @@ impl LogParameter<'_> {
     /// Writes it at the front of `data`; returns its length.
     ///
     /// # Panics
-    /// If there is no room.
+    /// If there is too little room.
     pub fn emit(&self, data: &mut [u8]) -> usize {
         let end = 4 + self.value.len();
         put(&mut data[..2], u64::from(self.code));

@@ -1,21 +1,21 @@
 //! Persistent reservations (SPC-4).
 
 use crate::bytes::{number, put};
-use crate::layout::Place;
+use crate::layout::FieldPosition;
 
 layout! {
     /// The list that PERSISTENT RESERVE OUT sends, without transport identifiers.
     pub struct Parameters: 24 {
         /// The sender's key.
-        key: u64 = Place::bytes(0, 8);
+        key: u64 = FieldPosition::bytes(0, 8);
         /// The key that the action is about.
-        action_key: u64 = Place::bytes(8, 8);
+        action_key: u64 = FieldPosition::bytes(8, 8);
         /// Transport identifiers follow.
-        others: bool = Place::flag(20, 3);
+        others: bool = FieldPosition::flag(20, 3);
         /// It is about all ports of the target.
-        all_ports: bool = Place::flag(20, 2);
+        all_ports: bool = FieldPosition::flag(20, 2);
         /// Registrations are kept without power.
-        through_power_loss: bool = Place::flag(20, 0);
+        through_power_loss: bool = FieldPosition::flag(20, 0);
     }
 }
 
@@ -23,12 +23,12 @@ layout! {
     /// A reservation, after the header of READ RESERVATION.
     pub struct Reservation: 16 {
         /// The holder's key.
-        key: u64 = Place::bytes(0, 8);
+        key: u64 = FieldPosition::bytes(0, 8);
         /// 0: the whole unit.
-        scope: u8 = Place::bits(13, 7, 4);
+        scope: u8 = FieldPosition::bits(13, 7, 4);
         /// 1: write exclusive, 3: exclusive access; 5 and 6: the same for all that are registered
         /// but the others; 7 and 8: with all that are registered as holders.
-        kind: u8 = Place::bits(13, 3, 0);
+        kind: u8 = FieldPosition::bits(13, 3, 0);
     }
 }
 
@@ -36,23 +36,23 @@ layout! {
     /// Data of REPORT CAPABILITIES.
     pub struct Capabilities: 8 {
         /// 8.
-        length: u16 = Place::bytes(0, 2);
+        length: u16 = FieldPosition::bytes(0, 2);
         /// CRH: RESERVE and RELEASE work for holders.
-        compatible: bool = Place::flag(2, 4);
+        compatible: bool = FieldPosition::flag(2, 4);
         /// SIP_C: transport identifiers are taken.
-        others: bool = Place::flag(2, 3);
+        others: bool = FieldPosition::flag(2, 3);
         /// ATP_C: registrations for all ports are taken.
-        all_ports: bool = Place::flag(2, 2);
+        all_ports: bool = FieldPosition::flag(2, 2);
         /// PTPL_C: registrations can be kept without power.
-        can_keep: bool = Place::flag(2, 0);
+        can_keep: bool = FieldPosition::flag(2, 0);
         /// TMV: the types below count.
-        types_valid: bool = Place::flag(3, 7);
-        /// Which commands pass in spite of a reservation.
-        allowed_commands: u8 = Place::bits(3, 6, 4);
+        types_valid: bool = FieldPosition::flag(3, 7);
+        /// The commands that pass in spite of a reservation.
+        allowed_commands: u8 = FieldPosition::bits(3, 6, 4);
         /// PTPL_A: registrations are kept without power.
-        kept: bool = Place::flag(3, 0);
+        kept: bool = FieldPosition::flag(3, 0);
         /// A bit for each type: 15 to 8 for those from 7 down, 0 for type 8.
-        types: u16 = Place::bytes(4, 2);
+        types: u16 = FieldPosition::bytes(4, 2);
     }
 }
 
@@ -62,7 +62,7 @@ const HEADER: usize = 8;
 /// Writes the registered keys at the front of `data`; returns the length.
 ///
 /// # Panics
-/// If there is no room.
+/// If there is too little room.
 pub fn emit_keys(generation: u32, keys: &[u64], data: &mut [u8]) -> usize {
     let end = HEADER + 8 * keys.len();
     put(&mut data[..4], u64::from(generation));
@@ -73,10 +73,10 @@ pub fn emit_keys(generation: u32, keys: &[u64], data: &mut [u8]) -> usize {
     end
 }
 
-/// Writes the reservation, if any, at the front of `data`; returns the length.
+/// Writes the reservation at the front of `data`; returns the length.
 ///
 /// # Panics
-/// If there is no room.
+/// If there is too little room.
 pub fn emit_reservation(generation: u32, held: Option<&Reservation>, data: &mut [u8]) -> usize {
     let content = held.map(Reservation::emit);
     let length = content.as_ref().map_or(0, |content| content.len());
@@ -88,7 +88,7 @@ pub fn emit_reservation(generation: u32, held: Option<&Reservation>, data: &mut 
     HEADER + length
 }
 
-/// The generation, and what follows the header as far as it is there; `None` without a header.
+/// The generation, and the available content after the header; `None` without a header.
 pub fn content(data: &[u8]) -> Option<(u32, &[u8])> {
     let (header, rest) = data.split_at_checked(HEADER)?;
     let length = number(&header[4..]) as usize;
@@ -103,22 +103,21 @@ pub fn keys(content: &[u8]) -> impl Iterator<Item = u64> {
 layout! {
     /// A registration, in READ FULL STATUS. Its initiator follows.
     pub struct FullStatus: 20 {
-        /// Its key.
-        key: u64 = Place::bytes(0, 8);
+        key: u64 = FieldPosition::bytes(0, 8);
         /// It is for all ports of the target; the number of the port means nothing then.
-        all_ports: bool = Place::flag(12, 1);
+        all_ports: bool = FieldPosition::flag(12, 1);
         /// It holds the reservation.
-        holder: bool = Place::flag(12, 0);
-        /// Of the reservation that it holds.
-        scope: u8 = Place::bits(13, 7, 4);
-        /// Of the reservation that it holds.
-        kind: u8 = Place::bits(13, 3, 0);
+        holder: bool = FieldPosition::flag(12, 0);
+        /// The type of the reservation that it holds.
+        scope: u8 = FieldPosition::bits(13, 7, 4);
+        /// The scope of the reservation that it holds.
+        kind: u8 = FieldPosition::bits(13, 3, 0);
         /// Relative target port identifier.
-        port: u16 = Place::bytes(18, 2);
+        port: u16 = FieldPosition::bytes(18, 2);
     }
 }
 
-/// Who an initiator is (SPC-4, TransportID).
+/// The name of an initiator port (SPC-4, TransportID).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransportId<'a> {
     /// On SAS: its address.
@@ -147,7 +146,7 @@ impl<'a> TransportId<'a> {
     /// Writes it at the front of `data`; returns its length.
     ///
     /// # Panics
-    /// If there is no room, or a name is longer than the standard allows.
+    /// If there is too little room, or a name is longer than the standard allows.
     pub fn emit(&self, data: &mut [u8]) -> usize {
         let end = self.length();
         let data = &mut data[..end];
@@ -198,7 +197,7 @@ impl<'a> TransportId<'a> {
     }
 }
 
-/// How many bytes READ FULL STATUS takes.
+/// Length of READ FULL STATUS data, in bytes.
 pub fn full_status_length(rows: &[(FullStatus, TransportId<'_>)]) -> usize {
     let rows = rows
         .iter()
@@ -209,7 +208,7 @@ pub fn full_status_length(rows: &[(FullStatus, TransportId<'_>)]) -> usize {
 /// Writes all registrations with their initiators at the front of `data`; returns the length.
 ///
 /// # Panics
-/// If there is no room.
+/// If there is too little room.
 pub fn emit_full_status(
     generation: u32,
     rows: &[(FullStatus, TransportId<'_>)],
@@ -229,7 +228,7 @@ pub fn emit_full_status(
 }
 
 /// The registrations in the content of READ FULL STATUS, up to the first that is cut off;
-/// initiators of other protocols than those of [`TransportId`] are `None`.
+/// initiators of other protocols than in [`TransportId`] are `None`.
 pub fn full_status(
     mut content: &[u8],
 ) -> impl Iterator<Item = (FullStatus, Option<TransportId<'_>>)> {

@@ -13,7 +13,7 @@ macro_rules! keys {
 
         impl Key {
             /// The key with this code; `None` for reserved ones and for codes above 15.
-            pub const fn of(code: u8) -> Option<Self> {
+            pub const fn from_code(code: u8) -> Option<Self> {
                 match code {
                     $($code => Some(Self::$name),)+
                     _ => None,
@@ -122,10 +122,10 @@ codes! {
     REGISTRATION_RESOURCES = 0x55, 0x04, "INSUFFICIENT REGISTRATION RESOURCES";
 }
 
-/// Which field of a command block or parameter list is wrong (SPC-4).
+/// The invalid field of a command block or parameter list (SPC-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pointer {
-    /// Whether it points into the command block; otherwise into the parameter list.
+    /// True if it is in the command block, else in the parameter list.
     pub in_command: bool,
     /// Byte where the field begins.
     pub byte: u16,
@@ -133,7 +133,7 @@ pub struct Pointer {
     pub bit: Option<u8>,
 }
 
-/// What the sense-key specific bytes say.
+/// The meaning of the sense-key specific bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Specific {
     /// With ILLEGAL REQUEST: which field.
@@ -144,12 +144,10 @@ pub enum Specific {
     Retries(u16),
 }
 
-/// Sense data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sense {
-    /// Whether it is about an earlier command (response codes 0x71 and 0x73).
+    /// True for an earlier command (response codes 0x71 and 0x73).
     pub deferred: bool,
-    /// The sense key.
     pub key: Key,
     /// The additional sense code.
     pub code: Code,
@@ -160,7 +158,6 @@ pub struct Sense {
     pub specific: Option<Specific>,
 }
 
-/// The two formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Response codes 0x70 and 0x71: 18 bytes.
@@ -169,7 +166,7 @@ pub enum Format {
     Descriptor,
 }
 
-/// Why bytes are no sense data.
+/// The reason that bytes are not sense data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
     /// They end before the header does.
@@ -210,7 +207,7 @@ impl Sense {
         }
     }
 
-    /// What a target answers to a command block that is not valid.
+    /// The sense data for an invalid command block.
     pub fn of_command(invalid: Invalid) -> Self {
         match invalid {
             Invalid::Operation => Self::new(Key::IllegalRequest, Code::INVALID_OPERATION),
@@ -282,10 +279,7 @@ impl Sense {
         end
     }
 
-    /// Reads sense data of either format. Descriptors other than those of [`Sense`] are skipped.
-    ///
-    /// # Errors
-    /// See [`Malformed`].
+    /// Reads sense data of either format. Descriptors that [`Sense`] does not have are skipped.
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         let response = bytes.first().ok_or(Malformed::Short)? & 0x7f;
         match response {
@@ -304,7 +298,7 @@ impl Sense {
         let end = end + usize::from(bytes[field::FIXED_ADDITIONAL_LENGTH]);
         let bytes = &bytes[..end.min(bytes.len())];
         let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
-        let key = Key::of(bytes[2] & 0x0f).ok_or(Malformed::Key(bytes[2] & 0x0f))?;
+        let key = Key::from_code(bytes[2] & 0x0f).ok_or(Malformed::Key(bytes[2] & 0x0f))?;
         Ok(Self {
             deferred,
             key,
@@ -320,7 +314,7 @@ impl Sense {
         if bytes.len() < field::HEADER {
             return Err(Malformed::Short);
         }
-        let key = Key::of(bytes[1] & 0x0f).ok_or(Malformed::Key(bytes[1] & 0x0f))?;
+        let key = Key::from_code(bytes[1] & 0x0f).ok_or(Malformed::Key(bytes[1] & 0x0f))?;
         let mut sense = Self {
             deferred,
             ..Self::new(key, Code(bytes[2], bytes[3]))
@@ -361,10 +355,10 @@ impl fmt::Display for Sense {
             (_, Some(block)) => write!(f, ", block {block}")?,
             (_, None) => {}
         }
-        match self.deferred {
-            true => f.write_str(", of an earlier command"),
-            false => Ok(()),
+        if self.deferred {
+            f.write_str(", of an earlier command")?;
         }
+        Ok(())
     }
 }
 
@@ -383,7 +377,7 @@ impl Specific {
         }
     }
 
-    /// What three bytes mean with this sense key; `None` if they are not valid or have no meaning.
+    /// The meaning of three bytes with this sense key; `None` if they are invalid or meaningless.
     fn of(key: Key, bytes: &[u8]) -> Option<Self> {
         let number = number(&bytes[1..3]) as u16;
         if bytes[0] & 0x80 == 0 {

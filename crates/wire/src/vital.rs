@@ -1,19 +1,14 @@
 //! Vital product data (SPC-4).
 
 use crate::bytes::put;
-use crate::layout::{Place, Short};
+use crate::layout::{FieldPosition, Short};
 
-/// Codes of pages.
 pub mod code {
-    /// Which pages there are.
+    /// The list of supported pages.
     pub const SUPPORTED_PAGES: u8 = 0x00;
-    /// Unit serial number.
     pub const SERIAL_NUMBER: u8 = 0x80;
-    /// Device identification.
     pub const IDENTIFICATION: u8 = 0x83;
-    /// Block limits.
     pub const BLOCK_LIMITS: u8 = 0xb0;
-    /// Block device characteristics.
     pub const CHARACTERISTICS: u8 = 0xb1;
 }
 
@@ -24,9 +19,8 @@ pub struct Page<'a> {
     pub qualifier: u8,
     /// As in standard INQUIRY data.
     pub device_type: u8,
-    /// Which page.
     pub code: u8,
-    /// What follows the header: page codes, a serial number in ASCII, [`designators`],
+    /// The content after the header: page codes, a serial number in ASCII, [`designators`],
     /// [`BlockLimits`] or [`Characteristics`].
     pub content: &'a [u8],
 }
@@ -37,7 +31,7 @@ impl<'a> Page<'a> {
     /// Reads a page, of which the end may be cut off by the allocation length.
     ///
     /// # Errors
-    /// There is no whole header.
+    /// If the header is incomplete.
     pub fn parse(data: &'a [u8]) -> Result<Self, Short> {
         let Some((header, rest)) = data.split_at_checked(HEADER) else {
             return Err(Short { expected: HEADER });
@@ -54,7 +48,7 @@ impl<'a> Page<'a> {
     /// Writes it at the front of `data`; returns its length.
     ///
     /// # Panics
-    /// If there is no room.
+    /// If there is too little room.
     pub fn emit(&self, data: &mut [u8]) -> usize {
         assert!(self.qualifier < 8 && self.device_type < 32);
         let end = HEADER + self.content.len();
@@ -75,7 +69,6 @@ pub struct Designator<'a> {
     pub association: u8,
     /// 1: T10 vendor identification, 2: EUI-64, 3: NAA, 8: SCSI name.
     pub kind: u8,
-    /// The name.
     pub name: &'a [u8],
 }
 
@@ -98,7 +91,7 @@ impl Designator<'_> {
     /// Writes it at the front of `data`; returns its length.
     ///
     /// # Panics
-    /// If there is no room, or a number does not fit its field.
+    /// If there is too little room, or a number does not fit its field.
     pub fn emit(&self, data: &mut [u8]) -> usize {
         assert!(self.code_set < 16 && self.association < 4 && self.kind < 16);
         let end = HEADER + self.name.len();
@@ -115,19 +108,19 @@ layout! {
     /// Content of the block limits page (SBC-3). Zero means no limit, or unknown.
     pub struct BlockLimits: 60 {
         /// WRITE SAME of zero blocks is refused.
-        write_same_nonzero: bool = Place::flag(0, 0);
+        write_same_nonzero: bool = FieldPosition::flag(0, 0);
         /// Blocks of a COMPARE AND WRITE.
-        compare_and_write: u8 = Place::bytes(1, 1);
+        compare_and_write: u8 = FieldPosition::bytes(1, 1);
         /// Multiples of blocks that are transferred best.
-        granularity: u16 = Place::bytes(2, 2);
+        granularity: u16 = FieldPosition::bytes(2, 2);
         /// Blocks of a transfer.
-        transfer: u32 = Place::bytes(4, 4);
+        transfer: u32 = FieldPosition::bytes(4, 4);
         /// Beyond this many blocks a transfer may be slower.
-        optimal_transfer: u32 = Place::bytes(8, 4);
+        optimal_transfer: u32 = FieldPosition::bytes(8, 4);
         /// Blocks of a PRE-FETCH.
-        prefetch: u32 = Place::bytes(12, 4);
+        prefetch: u32 = FieldPosition::bytes(12, 4);
         /// Blocks of a WRITE SAME.
-        write_same: u64 = Place::bytes(32, 8);
+        write_same: u64 = FieldPosition::bytes(32, 8);
     }
 }
 
@@ -135,8 +128,8 @@ layout! {
     /// Content of the block device characteristics page (SBC-3).
     pub struct Characteristics: 60 {
         /// Revolutions per minute; 0 if not reported, 1 if nothing turns.
-        rotation_rate: u16 = Place::bytes(0, 2);
+        rotation_rate: u16 = FieldPosition::bytes(0, 2);
         /// 1: 5.25 inch, 2: 3.5, 3: 2.5, 4: 1.8.
-        form_factor: u8 = Place::bits(3, 3, 0);
+        form_factor: u8 = FieldPosition::bits(3, 3, 0);
     }
 }

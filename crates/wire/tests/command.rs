@@ -1,7 +1,7 @@
 //! Command blocks: bytes from the standards, the table, and round trips.
 
 use diskarm_wire::command::{
-    AddressFormat, Asked, Blocks, Caching, Check, ReserveOut, Size, Values,
+    AddressFormat, Blocks, Caching, Check, OperationQuery, ReserveOut, Size, Values,
 };
 use diskarm_wire::operation::OPERATIONS;
 use diskarm_wire::{Command, Invalid, Operation};
@@ -122,7 +122,7 @@ fn command_blocks_without_blocks_are_those_of_the_standards() {
         (
             Command::ReportSupportedOperationCodes {
                 timeouts: true,
-                asked: Asked::Action(0x9e, 0x10),
+                asked: OperationQuery::Action(0x9e, 0x10),
                 length: 32,
             },
             &[0xa3, 0x0c, 0x82, 0x9e, 0, 0x10, 0, 0, 0, 32, 0, 0],
@@ -209,7 +209,7 @@ proptest! {
         match Command::parse(&block) {
             Ok(command) => {
                 prop_assert_eq!(emitted(&command), block.clone(), "{:?}", command);
-                prop_assert_eq!(Some(command.operation()), Operation::of(&block).ok());
+                prop_assert_eq!(Some(command.operation()), Operation::find(&block).ok());
             }
             Err(Invalid::Field { byte, bit }) => {
                 let bits = OPERATIONS.iter().find(|operation| operation.code == block[0]);

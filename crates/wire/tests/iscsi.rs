@@ -61,7 +61,7 @@ fn commands() {
         reads: true,
         writes: false,
         attribute: attribute::ORDERED,
-        lun: Lun::of(2),
+        lun: Lun::new(2),
         tag: Tag(0x1122_3344),
         length: 0x1000,
         command: Serial(5),
@@ -300,9 +300,9 @@ fn digests() {
         (&read, [0x56, 0x3a, 0x96, 0xd9]),
     ];
     for (data, expected) in cases {
-        assert_eq!(Digest::of(data).bytes(), expected, "{data:02x?}");
+        assert_eq!(Digest::new(data).bytes(), expected, "{data:02x?}");
     }
-    assert_eq!(Digest::of(b"abcde"), Digest::of(b"abcde\0\0\0"));
+    assert_eq!(Digest::new(b"abcde"), Digest::new(b"abcde\0\0\0"));
 }
 
 #[test]
@@ -327,7 +327,7 @@ fn logical_units_have_their_numbers() {
         (16_383, 0x7fff_0000_0000_0000),
     ];
     for (number, expected) in numbers {
-        assert_eq!(Lun::of(number), Lun(expected));
+        assert_eq!(Lun::new(number), Lun(expected));
         assert_eq!(Lun(expected).number(), Some(number));
     }
     // The flat method can have small numbers, too.

@@ -1,7 +1,7 @@
 //! Messages of NBD: bytes laid out by hand from the protocol document, and random values that come
 //! back.
 
-use diskarm_wire::nbd::option::{self, Choice, Context, Listed, Queries, answer, code, info};
+use diskarm_wire::nbd::option::{self, Choice, Context, ListedExport, Queries, answer, code, info};
 use diskarm_wire::nbd::reply::{self, Chunk, Failure, kind};
 use diskarm_wire::nbd::{
     BadMagic, ClientFlags, Command, CommandFlags, Error, ExportReply, ExtentFlags, Greeting,
@@ -82,7 +82,7 @@ fn options() {
     };
     let expected = b"\0\x03\xe8\x89\x04\x55\x65\xa9\0\0\0\x03\x80\0\0\x06\0\0\0\0";
     assert_eq!(&answer.emit(), expected);
-    let listed = Listed {
+    let listed = ListedExport {
         name: "d",
         description: "a disk",
     };
@@ -178,9 +178,12 @@ fn errors_have_their_numbers() {
     let numbers: Vec<u32> = Error::ALL.iter().map(|error| error.code()).collect();
     assert_eq!(numbers, [1, 5, 12, 22, 28, 75, 95, 108]);
     for error in Error::ALL {
-        assert_eq!(Error::of(error.code()), Some(*error));
+        assert_eq!(Error::from_code(error.code()), Some(*error));
     }
-    assert_eq!((Error::of(0), Error::of(2)), (None, Some(Error::Invalid)));
+    assert_eq!(
+        (Error::from_code(0), Error::from_code(2)),
+        (None, Some(Error::Invalid))
+    );
 }
 
 fn headers() -> impl Strategy<Value = Headers> {
@@ -201,7 +204,7 @@ proptest! {
         headers in headers(), numbers in any::<[u64; 3]>(), flags: u16, command: u16,
     ) {
         let [cookie, offset, length] = numbers;
-        let command = Command::of(command % 10);
+        let command = Command::from_number(command % 10);
         let length = fit(headers, length);
         let request = Request { flags, command, cookie, offset, length };
         let mut data = [0xaa; Request::MAX_LENGTH];
@@ -253,9 +256,9 @@ proptest! {
     #[test]
     fn names_and_messages_come_back(name in "[^\0]{0,20}", text in "[^\0]{0,20}", id: u32) {
         let mut data = [0xaa; 256];
-        let listed = Listed { name: &name, description: &text };
+        let listed = ListedExport { name: &name, description: &text };
         let length = listed.emit(&mut data);
-        prop_assert_eq!(Listed::parse(&data[..length]), Some(listed));
+        prop_assert_eq!(ListedExport::parse(&data[..length]), Some(listed));
         let context = Context { id, name: &name };
         let length = context.emit(&mut data);
         prop_assert_eq!(Context::parse(&data[..length]), Some(context));

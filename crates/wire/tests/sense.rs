@@ -54,7 +54,7 @@ fn what_is_no_sense_data_is_refused() {
 }
 
 fn any_sense() -> impl Strategy<Value = Sense> {
-    let key = (0u8..16).prop_filter_map("reserved", Key::of);
+    let key = (0u8..16).prop_filter_map("reserved", Key::from_code);
     let specific = any::<(bool, bool, u16, Option<u8>)>();
     let parts = (
         any::<bool>(),

@@ -10,8 +10,8 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Instant;
 
-use crate::binary;
 use crate::docs::DRIVES;
+use crate::program;
 use crate::traces;
 
 /// The catalogue, from the root of the workspace.
@@ -37,8 +37,8 @@ pub fn run(arguments: &[String]) -> ExitCode {
 
 fn all(root: &Path) -> Result<(), String> {
     // Built once before all fits, as each fit changes a source of the binary.
-    let binary = binary::build()?;
-    let left = Mutex::new(DRIVES.iter().map(|drive| drive.name));
+    let binary = program::build()?;
+    let left = Mutex::new(DRIVES.iter().map(|drive| drive.name.as_str()));
     // Releases the lock after each call; a loop over the guard would hold it during a fit.
     let next = || left.lock().ok().and_then(|mut left| left.next());
     let work = || -> Result<(), String> {

@@ -74,7 +74,7 @@ pub fn run(arguments: &[String]) -> ExitCode {
         .find(|argument| !argument.starts_with("--"));
     let computed = match program {
         Some(program) => compute(Path::new(program), study),
-        None => crate::binary::build().and_then(|program| compute(&program, study)),
+        None => crate::program::build().and_then(|program| compute(&program, study)),
     };
     let outcome = computed.and_then(|computed| match (is_record, study) {
         (true, None) => record(&computed),

@@ -1,14 +1,11 @@
 //! Checks and generated documents of the workspace, run as `cargo xtask <command>`.
 
-mod binary;
 mod calibrate;
 mod digests;
 mod docs;
-mod estimate;
-mod extraction;
 mod fuzz;
 mod mutants;
-mod papers;
+mod program;
 mod speed;
 mod tidy;
 mod traces;
@@ -32,23 +29,13 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "docs",
-        summary: "generate docs/validation.md from data/validation",
+        summary: "generate pages of the book (--help: list them)",
         run: docs::run,
-    },
-    Command {
-        name: "papers",
-        summary: "run every study in full; generate docs/papers (with ../shared/traces)",
-        run: papers::run,
     },
     Command {
         name: "calibrate",
         summary: "fit the measured drives of the catalogue to their traces in data/validation",
         run: calibrate::run,
-    },
-    Command {
-        name: "extraction",
-        summary: "measure all drives from nothing; generate docs/extraction.md (or print DRIVE...)",
-        run: extraction::run,
     },
     Command {
         name: "counts",

@@ -14,7 +14,7 @@ pub use counts::run as counts;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::binary;
+use crate::program;
 
 /// One row of the performance table.
 struct Case {
@@ -246,7 +246,7 @@ fn build() -> Result<Programs, String> {
         &["--package", "diskarm-trace", "--example", "readers"],
     ] {
         let built = Command::new(&cargo)
-            .args(["build", "--profile", binary::PROFILE, "--quiet"])
+            .args(["build", "--profile", program::PROFILE, "--quiet"])
             .args(package)
             .status()
             .map_err(|error| format!("cargo: {error}"))?;
@@ -255,7 +255,7 @@ fn build() -> Result<Programs, String> {
         }
     }
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
-    let folder = target.join(binary::PROFILE);
+    let folder = target.join(program::PROFILE);
     Ok(Programs {
         diskarm: folder.join("diskarm"),
         generate: folder.join("examples").join("generate"),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::docs::model;
+use crate::program;
 
 /// Their folder, from the root of the workspace.
 pub const MEASUREMENTS: &str = "data/validation";
@@ -26,6 +26,6 @@ pub fn middle(root: &Path, drive: &str) -> Result<u64, String> {
     struct Info {
         requests: u64,
     }
-    let info: Info = model::run(root, &["trace", "info", &trace(drive)])?;
+    let info: Info = program::json(root, &["trace", "info", &trace(drive)])?;
     Ok(info.requests / 2)
 }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use diskarm_core::units::Lbn;
 use diskarm_core::wrap::{Affected, BadBlocks};
-use diskarm_serve::control::{self, Command, Named};
-use diskarm_serve::power::{Cut, Injected, Strike, When};
+use diskarm_serve::control::{self, Command, ExportCommand};
+use diskarm_serve::power::{InjectedFault, PowerCut, Trigger, TriggerEvent};
 use serde_json::Value;
 
 use crate::args::whole;
@@ -82,12 +82,12 @@ struct CutArgs {
 struct TriggerArgs {
     /// Cut when this request (flush or write) arrives, before the drive receives it
     #[arg(long, value_name = "REQUEST", value_parser = before, allow_hyphen_values = true)]
-    before: Option<When>,
+    before: Option<TriggerEvent>,
 
     /// Cut when this request (flush or write) has been answered, or after a time, such as 2.5s
     #[arg(long, value_name = "REQUEST|TIME", value_parser = after)]
     #[arg(allow_hyphen_values = true)]
-    after: Option<When>,
+    after: Option<TriggerEvent>,
 
     /// Cut at the N-th such request from now [default: 1]
     #[arg(long, value_name = "N")]
@@ -102,12 +102,12 @@ struct TriggerArgs {
 struct RangeArgs {
     /// The first sector [default: 0]
     #[arg(long, value_name = "N")]
-    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=Injected::ALL.0 - 1))]
+    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(0..=InjectedFault::ALL.0 - 1))]
     first: Option<u64>,
 
     /// The number of sectors [default: all that follow]
     #[arg(long, value_name = "N")]
-    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(1..=Injected::ALL.0))]
+    #[arg(allow_negative_numbers = true, value_parser = whole::<u64>(1..=InjectedFault::ALL.0))]
     sectors: Option<u64>,
 }
 
@@ -135,8 +135,8 @@ enum Affects {
 }
 
 impl CutArgs {
-    fn cut(&self) -> Cut {
-        Cut {
+    fn cut(&self) -> PowerCut {
+        PowerCut {
             torn: self.torn,
             worst: self.worst,
             seed: self.seed,
@@ -144,16 +144,16 @@ impl CutArgs {
     }
 }
 
-fn before(text: &str) -> Result<When, String> {
-    When::parse_before(text).ok_or_else(|| format!("expected {}", When::BEFORE))
+fn before(text: &str) -> Result<TriggerEvent, String> {
+    TriggerEvent::parse_before(text).ok_or_else(|| format!("expected {}", TriggerEvent::BEFORE))
 }
 
-fn after(text: &str) -> Result<When, String> {
-    When::parse_after(text).ok_or_else(|| format!("expected {}", When::AFTER))
+fn after(text: &str) -> Result<TriggerEvent, String> {
+    TriggerEvent::parse_after(text).ok_or_else(|| format!("expected {}", TriggerEvent::AFTER))
 }
 
 impl TriggerArgs {
-    fn trigger(&self) -> Result<Strike, Error> {
+    fn trigger(&self) -> Result<Trigger, Error> {
         let Some(when) = self.before.or(self.after) else {
             unreachable!("the rules between options require one of them");
         };
@@ -162,7 +162,7 @@ impl TriggerArgs {
             None => when,
         };
         let cut = self.cut.cut();
-        Ok(Strike { when, cut })
+        Ok(Trigger { when, cut })
     }
 }
 
@@ -175,7 +175,7 @@ impl RangeArgs {
     /// One past the last sector.
     fn end(&self) -> Lbn {
         self.sectors
-            .map_or(Injected::ALL, |sectors| Lbn(self.first().0 + sectors))
+            .map_or(InjectedFault::ALL, |sectors| Lbn(self.first().0 + sectors))
     }
 }
 
@@ -185,8 +185,8 @@ impl ServerCommand {
             Self::PowerCut(args) => Command::PowerCut(args.cut()),
             Self::PowerRestore => Command::PowerRestore,
             Self::Pending => Command::Pending,
-            Self::Trigger(args) => Command::Strike(args.trigger()?),
-            Self::Inject(args) => Command::Inject(Injected {
+            Self::Trigger(args) => Command::Trigger(args.trigger()?),
+            Self::Inject(args) => Command::Inject(InjectedFault {
                 blocks: BadBlocks {
                     first: args.range.first(),
                     end: args.range.end(),
@@ -204,13 +204,13 @@ impl ServerCommand {
                 end: range.end(),
             },
             Self::Errors => Command::Errors,
-            Self::Stats => Command::Figures,
+            Self::Stats => Command::Statistics,
         })
     }
 }
 
 pub fn run(args: Args) -> Result<(), Error> {
-    let named = Named {
+    let named = ExportCommand {
         export: args.export,
         command: args.command.command()?,
     };

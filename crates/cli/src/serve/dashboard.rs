@@ -4,7 +4,7 @@ use std::io;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
-use diskarm_serve::{ExportFigures, Lateness, Stopper, TOO_SLOW};
+use diskarm_serve::{ExportStatistics, Lateness, Stopper, TOO_SLOW};
 use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::crossterm::execute;
@@ -24,12 +24,12 @@ const TICK: Duration = Duration::from_millis(500);
 /// Shows `figures` until `end` is closed or the server has ended. The keys q and Ctrl-C stop the
 /// server.
 pub fn run(
-    figures: impl Fn() -> Option<Vec<ExportFigures>>,
+    statistics: impl Fn() -> Option<Vec<ExportStatistics>>,
     stopper: &Stopper,
     end: &Receiver<()>,
 ) -> io::Result<()> {
     enable_raw_mode()?;
-    let shown = show(figures, stopper, end);
+    let shown = show(statistics, stopper, end);
     restore();
     shown
 }
@@ -42,26 +42,26 @@ pub fn restore() {
 }
 
 fn show(
-    figures: impl Fn() -> Option<Vec<ExportFigures>>,
+    statistics: impl Fn() -> Option<Vec<ExportStatistics>>,
     stopper: &Stopper,
     end: &Receiver<()>,
 ) -> io::Result<()> {
     // Some terminals have only one screen, with earlier output.
     execute!(io::stderr(), EnterAlternateScreen, Clear(ClearType::All))?;
     let mut terminal = Terminal::new(CrosstermBackend::new(io::stderr()))?;
-    let mut previous: Option<(Instant, Vec<ExportFigures>)> = None;
+    let mut previous: Option<(Instant, Vec<ExportStatistics>)> = None;
     let mut status = KEYS;
     while end.try_recv() == Err(TryRecvError::Empty) {
         let now = Instant::now();
-        let Some(figures) = figures() else {
+        let Some(statistics) = statistics() else {
             break;
         };
         let rates = match &previous {
-            None => vec![0.0; figures.len()],
-            Some((at, previous)) => rates(previous, &figures, now - *at),
+            None => vec![0.0; statistics.len()],
+            Some((at, previous)) => rates(previous, &statistics, now - *at),
         };
-        terminal.draw(|frame| draw(frame, &figures, &rates, status))?;
-        previous = Some((now, figures));
+        terminal.draw(|frame| draw(frame, &statistics, &rates, status))?;
+        previous = Some((now, statistics));
         if event::poll(TICK)? && is_stop_key(&event::read()?) {
             stopper.stop();
             status = "ending";
@@ -80,12 +80,17 @@ fn is_stop_key(event: &Event) -> bool {
     key.code == KeyCode::Char('q') || key.code == KeyCode::Char('c') && is_control
 }
 
-fn requests(figures: &ExportFigures) -> u64 {
-    figures.counts.kinds().iter().map(|(_, count)| count).sum()
+fn requests(statistics: &ExportStatistics) -> u64 {
+    statistics
+        .counts
+        .kinds()
+        .iter()
+        .map(|(_, count)| count)
+        .sum()
 }
 
 /// Returns the requests per second of each export.
-fn rates(before: &[ExportFigures], now: &[ExportFigures], passed: Duration) -> Vec<f64> {
+fn rates(before: &[ExportStatistics], now: &[ExportStatistics], passed: Duration) -> Vec<f64> {
     let pairs = before.iter().zip(now);
     let more = pairs.map(|(before, now)| requests(now).saturating_sub(requests(before)));
     let seconds = passed.as_secs_f64().max(1e-9);
@@ -105,18 +110,18 @@ const HEADER: [&str; 9] = [
 ];
 
 /// Draws a row for each export, and the verdict on each.
-fn draw(frame: &mut Frame<'_>, exports: &[ExportFigures], rates: &[f64], status: &str) {
+fn draw(frame: &mut Frame<'_>, exports: &[ExportStatistics], rates: &[f64], status: &str) {
     let verdicts: Vec<Line<'_>> = exports.iter().filter_map(verdict).collect();
     let rows = exports.len() as u16 + 3;
     let areas = [Constraint::Length(rows), Constraint::Min(0)];
     let [table, below] = Layout::vertical(areas).areas(frame.area());
-    let rows = exports.iter().zip(rates).map(|(figures, rate)| {
-        let late = figures.lateness.as_ref();
+    let rows = exports.iter().zip(rates).map(|(statistics, rate)| {
+        let late = statistics.lateness.as_ref();
         let us = |of: fn(&Lateness) -> f64| late.map_or_else(|| "-".into(), |late| time(of(late)));
         let cells = [
-            name(figures).to_owned(),
-            figures.connections.to_string(),
-            requests(figures).to_string(),
+            name(statistics).to_owned(),
+            statistics.connections.to_string(),
+            requests(statistics).to_string(),
             format!("{rate:.0}"),
             us(|late| late.p50_us),
             us(|late| late.p99_us),
@@ -146,17 +151,17 @@ fn aligned(cells: [String; HEADER.len()]) -> Vec<Text<'static>> {
     cells
 }
 
-fn name(figures: &ExportFigures) -> &str {
-    match &*figures.export {
-        "" => &figures.drive,
+fn name(statistics: &ExportStatistics) -> &str {
+    match &*statistics.export {
+        "" => &statistics.drive,
         name => name,
     }
 }
 
 /// Returns the verdict on an export that has answered requests.
-fn verdict(figures: &ExportFigures) -> Option<Line<'static>> {
-    let late = figures.lateness.as_ref()?;
-    let name = name(figures);
+fn verdict(statistics: &ExportStatistics) -> Option<Line<'static>> {
+    let late = statistics.lateness.as_ref()?;
+    let name = name(statistics);
     Some(match late.keeps_time {
         true => Line::from(format!("{name}: in time")).fg(Color::Green),
         false => Line::from(format!("{name}: {TOO_SLOW}"))
@@ -177,38 +182,38 @@ fn time(us: f64) -> String {
 #[cfg(test)]
 mod tests {
     use diskarm_core::units::{Bytes, Span};
-    use diskarm_serve::{Pace, Served, Setting, Speed};
+    use diskarm_serve::{ExportSpec, Pace, Speed, Statistics};
     use ratatui::backend::TestBackend;
 
     use super::*;
 
-    fn figures(text: &str, late: &[f64]) -> ExportFigures {
-        let setting = Setting::parse(text, "--export").expect("a setting");
+    fn statistics(text: &str, late: &[f64]) -> ExportStatistics {
+        let setting = ExportSpec::parse(text, "--export").expect("a setting");
         let pace = Pace {
             speed: Some(Speed::REAL),
             spins: false,
             bound: Span::from_us(100.0),
         };
-        let mut served = Served {
+        let mut served = Statistics {
             connections: 2,
-            ..Served::default()
+            ..Statistics::default()
         };
         for us in late {
             served.left_late(Span::from_us(*us));
         }
         served.counts.reads = late.len() as u64;
-        setting.figures(pace, Bytes(1 << 20), &served)
+        setting.statistics(pace, Bytes(1 << 20), &served)
     }
 
     #[test]
     fn the_screen_has_a_row_and_a_verdict_for_each_export() {
         let before = [
-            figures("db(drive=hp-c2247)", &[]),
-            figures("log(drive=x)", &[]),
+            statistics("db(drive=hp-c2247)", &[]),
+            statistics("log(drive=x)", &[]),
         ];
         let now = [
-            figures("db(drive=hp-c2247)", &[5.0, 9.0, 20.0]),
-            figures("log(drive=x)", &[50.0, 2500.0]),
+            statistics("db(drive=hp-c2247)", &[5.0, 9.0, 20.0]),
+            statistics("log(drive=x)", &[50.0, 2500.0]),
         ];
         let rates = rates(&before, &now, TICK);
         let mut terminal = Terminal::new(TestBackend::new(100, 8)).expect("a screen");

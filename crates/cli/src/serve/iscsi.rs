@@ -1,7 +1,7 @@
 //! `diskarm serve iscsi`: drives as iSCSI targets.
 
 use diskarm_serve::iscsi::{Iscsi, is_target_name, target_name};
-use diskarm_serve::{Address, Listener, Setting};
+use diskarm_serve::{Address, ExportSpec, Listener};
 
 use super::server::{self, Options};
 use crate::chap;
@@ -53,7 +53,7 @@ pub fn run(args: Args) -> Result<(), Error> {
         let expected = "a name of lower-case letters, digits, '-', '.' and ':'";
         return Err(Error::option("--export", &setting.name, expected));
     }
-    let uri = |listener: &Listener, setting: &Setting| {
+    let uri = |listener: &Listener, setting: &ExportSpec| {
         let address = listener.tcp_address();
         let address = address.map_or_else(String::new, |address| address.to_string());
         format!("iscsi://{address}/{}/0", target_name(&setting.name))
@@ -63,7 +63,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     args.options.serve(
         Iscsi::new(accounts),
         &settings,
-        Setting::build_unit,
+        ExportSpec::build_unit,
         listen,
         uri,
     )

@@ -8,9 +8,9 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use diskarm_core::units::Bytes;
-use diskarm_serve::control::Controller;
+use diskarm_serve::control::ControlServer;
 use diskarm_serve::{
-    Address, ExportFigures, Listener, Pace, Served, Server, Setting, Stopper, Watcher,
+    Address, ExportSpec, ExportStatistics, Listener, Pace, Server, Statistics, Stopper, Watcher,
     open_metrics, serve_metrics,
 };
 
@@ -36,18 +36,18 @@ pub fn restore_terminal() {
 /// The exports of a server.
 #[derive(Clone)]
 pub struct Exports {
-    pub settings: Vec<Setting>,
+    pub settings: Vec<ExportSpec>,
     pub sizes: Vec<Bytes>,
     pub pace: Pace,
 }
 
 impl Exports {
     /// Returns the statistics of each export.
-    pub fn figures(&self, served: &[Served]) -> Vec<ExportFigures> {
+    pub fn statistics(&self, served: &[Statistics]) -> Vec<ExportStatistics> {
         let exports = self.settings.iter().zip(&self.sizes).zip(served);
-        let figures =
-            exports.map(|((setting, bytes), served)| setting.figures(self.pace, *bytes, served));
-        figures.collect()
+        let statistics =
+            exports.map(|((setting, bytes), served)| setting.statistics(self.pace, *bytes, served));
+        statistics.collect()
     }
 }
 
@@ -60,14 +60,14 @@ pub struct Live {
 
 impl Live {
     /// Returns the current statistics; `None` once the server has ended.
-    pub fn figures(&self) -> Option<Vec<ExportFigures>> {
-        let served = self.watcher.served()?;
-        Some(self.exports.figures(&served))
+    pub fn statistics(&self) -> Option<Vec<ExportStatistics>> {
+        let served = self.watcher.statistics()?;
+        Some(self.exports.statistics(&served))
     }
 
     /// Answers metrics at `listener`.
     pub fn serve_metrics(self, listener: TcpListener) -> io::Result<()> {
-        let text = move || Some(open_metrics(&self.figures()?));
+        let text = move || Some(open_metrics(&self.statistics()?));
         serve_metrics(listener, text)
     }
 
@@ -76,17 +76,18 @@ impl Live {
         let (ended, end) = channel();
         #[cfg(feature = "dashboard")]
         if has_screen() {
-            let thread = thread::spawn(move || dashboard::run(|| self.figures(), &stopper, &end));
+            let thread =
+                thread::spawn(move || dashboard::run(|| self.statistics(), &stopper, &end));
             return Ok(Display { ended, thread });
         }
         drop(stopper);
         let thread = thread::spawn(move || {
             let mut last = String::new();
             while end.recv_timeout(LINE) == Err(RecvTimeoutError::Timeout) {
-                let Some(figures) = self.figures() else {
+                let Some(statistics) = self.statistics() else {
                     break;
                 };
-                let text: String = figures.iter().map(ExportFigures::text).collect();
+                let text: String = statistics.iter().map(ExportStatistics::text).collect();
                 if text != last {
                     let _ = write!(io::stderr(), "{text}");
                     last = text;
@@ -150,11 +151,11 @@ pub fn start_control(
     exports: &Exports,
 ) -> std::io::Result<()> {
     let exports = exports.clone();
-    let controller = Controller {
-        remotes: server.remotes(),
-        figures: Box::new(move |number, served| {
+    let controller = ControlServer {
+        handles: server.handles(),
+        statistics: Box::new(move |number, served| {
             let setting = &exports.settings[number];
-            setting.figures(exports.pace, exports.sizes[number], served)
+            setting.statistics(exports.pace, exports.sizes[number], served)
         }),
     };
     controller.listen(listener)

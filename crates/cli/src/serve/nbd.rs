@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use diskarm_core::text::InputError;
 use diskarm_results::prose;
 use diskarm_serve::nbd::Nbd;
-use diskarm_serve::{Address, Listener, Setting, Tls, TlsError};
+use diskarm_serve::{Address, ExportSpec, Listener, Tls, TlsError};
 
 use super::server::{self, Options};
 use crate::error::Error;
@@ -65,11 +65,11 @@ pub fn run(args: Args) -> Result<(), Error> {
     let settings = args.options.settings()?;
     let tls = args.tls()?;
     let is_secure = tls.as_ref().is_some_and(|tls| tls.is_required);
-    let uri = |listener: &Listener, setting: &Setting| listener.uri(&setting.name, is_secure);
+    let uri = |listener: &Listener, setting: &ExportSpec| listener.uri(&setting.name, is_secure);
     let listen = || args.listeners(is_secure);
     let nbd = Nbd { tls };
     args.options
-        .serve(nbd, &settings, Setting::build, listen, uri)
+        .serve(nbd, &settings, ExportSpec::build, listen, uri)
 }
 
 impl Args {
@@ -102,12 +102,12 @@ impl Args {
 /// Converts an error of certificates.
 fn refused(error: TlsError) -> Error {
     match error {
-        TlsError::Unread { path, source } => Error::Io {
+        TlsError::Unreadable { path, source } => Error::Io {
             doing: "read",
             path: path.display().to_string(),
             source,
         },
-        TlsError::Unsound {
+        TlsError::Invalid {
             path,
             found,
             expected,

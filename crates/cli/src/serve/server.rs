@@ -9,10 +9,10 @@ use std::thread;
 use diskarm_core::units::Span;
 use diskarm_results::output_file::{Files, PartialFile};
 use diskarm_results::prose;
-use diskarm_serve::store::StoreChoice;
+use diskarm_serve::store::StoreSpec;
 use diskarm_serve::{
-    Address, CONNECTIONS, Export, ExportFigures, Listener, POLICY, Pace, Protocol, Recorder,
-    Server, Setting, Speed, Stopper, Tapped,
+    Address, DEFAULT_MAX_CONNECTIONS, DEFAULT_POLICY, Export, ExportSpec, ExportStatistics,
+    Listener, Pace, Protocol, Recorder, Server, Speed, Stopper, Tappable,
 };
 use diskarm_simulate::{BlockConverter, System};
 use serde::Serialize;
@@ -37,7 +37,7 @@ pub struct Options {
     changes: Changes,
 
     /// Scheduling policy of the queue in front of the drive; `diskarm policies` lists them
-    #[arg(long, default_value = POLICY)]
+    #[arg(long, default_value = DEFAULT_POLICY)]
     policy: String,
 
     /// Size of the export, in sectors, B, KiB, MiB or GiB [default: that of the file, or of the
@@ -48,7 +48,7 @@ pub struct Options {
     /// Storage of the data: memory, file:PATH or snapshot:PATH
     #[arg(long, value_name = "STORE", default_value = "memory", value_parser = store)]
     #[arg(long_help = prose::flowing(STORE))]
-    store: StoreChoice,
+    store: StoreSpec,
 
     /// Refuse writes
     #[arg(long)]
@@ -69,7 +69,7 @@ pub struct Options {
     export: Vec<String>,
 
     /// Allow this many connections at once
-    #[arg(long, value_name = "N", default_value_t = CONNECTIONS)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_CONNECTIONS)]
     #[arg(allow_negative_numbers = true, value_parser = whole::<usize>(1..=1000))]
     connections: usize,
 
@@ -137,8 +137,8 @@ Times are those of the drive, from its first request. Traces have successful rea
 Other requests are counted at the end: a flush, for example, delays requests, which a replay does \
 not show.";
 
-fn store(text: &str) -> Result<StoreChoice, String> {
-    StoreChoice::parse(text).ok_or_else(|| format!("expected {}", StoreChoice::EXPECTED))
+fn store(text: &str) -> Result<StoreSpec, String> {
+    StoreSpec::parse(text).ok_or_else(|| format!("expected {}", StoreSpec::EXPECTED))
 }
 
 fn address(text: &str) -> Result<Address, &'static str> {
@@ -157,7 +157,7 @@ fn time(text: &str) -> Result<Span, String> {
 /// The statistics of all exports.
 #[derive(Serialize)]
 struct ServerStatistics {
-    exports: Vec<ExportFigures>,
+    exports: Vec<ExportStatistics>,
 }
 
 impl Options {
@@ -170,9 +170,9 @@ impl Options {
     }
 
     /// Returns the exports, that of `--drive` first.
-    pub fn settings(&self) -> Result<Vec<Setting>, Error> {
+    pub fn settings(&self) -> Result<Vec<ExportSpec>, Error> {
         let changes = self.changes.edits().map_err(Error::Input)?;
-        let first = self.drive.as_ref().map(|drive| Setting {
+        let first = self.drive.as_ref().map(|drive| ExportSpec {
             name: String::new(),
             drive: drive.clone(),
             changes,
@@ -183,9 +183,9 @@ impl Options {
             record: self.record.clone(),
             bound: None,
         });
-        let mut settings: Vec<Setting> = first.into_iter().collect();
+        let mut settings: Vec<ExportSpec> = first.into_iter().collect();
         for text in &self.export {
-            let setting = Setting::parse(text, "--export");
+            let setting = ExportSpec::parse(text, "--export");
             let setting = setting.map_err(|error| error.in_argument("--export"))?;
             if settings.iter().any(|other| other.name == setting.name) {
                 return Err(Error::Usage(format!(
@@ -200,13 +200,13 @@ impl Options {
 
     /// Serves the exports that `build` makes of `settings` until a signal arrives; `uri` returns the
     /// address of each.
-    pub fn serve<P: Protocol<Device: Tapped + 'static>>(
+    pub fn serve<P: Protocol<Device: Tappable + 'static>>(
         &self,
         protocol: P,
-        settings: &[Setting],
-        build: impl Fn(&Setting, Pace, u64) -> Result<Export<P::Device>, diskarm_simulate::Error>,
+        settings: &[ExportSpec],
+        build: impl Fn(&ExportSpec, Pace, u64) -> Result<Export<P::Device>, diskarm_simulate::Error>,
         listen: impl FnOnce() -> Result<Vec<Listener>, Error>,
-        uri: impl Fn(&Listener, &Setting) -> String,
+        uri: impl Fn(&Listener, &ExportSpec) -> String,
     ) -> Result<(), Error> {
         let pace = self.pace();
         let mut files = inputs(settings)?;
@@ -267,12 +267,17 @@ impl Options {
         if let Some(path) = &self.control {
             let _ = std::fs::remove_file(path);
         }
-        let mut exports = what.figures(&served);
+        let mut exports = what.statistics(&served);
         let ended = finish_recordings(recordings, &mut exports);
         if self.json {
             output::print_json(&ServerStatistics { exports })?;
         } else {
-            output::print(&exports.iter().map(ExportFigures::text).collect::<String>())?;
+            output::print(
+                &exports
+                    .iter()
+                    .map(ExportStatistics::text)
+                    .collect::<String>(),
+            )?;
         }
         ended
     }
@@ -283,7 +288,7 @@ impl Options {
         server: Server,
         what: &Exports,
         metrics: Option<TcpListener>,
-    ) -> io::Result<Vec<diskarm_serve::Served>> {
+    ) -> io::Result<Vec<diskarm_serve::Statistics>> {
         let live = Live {
             exports: what.clone(),
             watcher: server.watcher(),
@@ -375,8 +380,8 @@ pub struct Recording {
 
 /// Starts the recording of an export in `format`, if `setting` has one; returns the export with its
 /// device wrapped. Inputs of the command are among `files`.
-fn start_recording<D: Tapped + 'static>(
-    setting: &Setting,
+fn start_recording<D: Tappable + 'static>(
+    setting: &ExportSpec,
     mut export: Export<D>,
     format: &str,
     files: &mut Files,
@@ -398,14 +403,14 @@ fn start_recording<D: Tapped + 'static>(
     let file = file.map_err(|source| part.failed(source))?;
     let (recorder, tap) = Recorder::start(file, path, format, blocks)?;
     let again = tap.clone();
-    export.power = export.power.map(|power| power.watched(again));
-    timing.device = timing.device.tapped(tap);
+    export.power = export.power.map(|power| power.with_tap(again));
+    timing.device = timing.device.with_tap(tap);
     export.timing = Some(timing);
     Ok((export, Some(Recording { part, recorder })))
 }
 
 /// Returns the input files of `settings`.
-fn inputs(settings: &[Setting]) -> Result<Files, Error> {
+fn inputs(settings: &[ExportSpec]) -> Result<Files, Error> {
     let mut files = Files::default();
     for setting in settings {
         let model = System::parse(&setting.drive)?;
@@ -424,13 +429,13 @@ fn inputs(settings: &[Setting]) -> Result<Files, Error> {
 /// each export describe them. A recording without requests does not replace an earlier file.
 fn finish_recordings(
     recordings: Vec<Option<Recording>>,
-    exports: &mut [ExportFigures],
+    exports: &mut [ExportStatistics],
 ) -> Result<(), Error> {
     let mut ended = Ok(());
-    for (recording, figures) in recordings.into_iter().zip(exports) {
+    for (recording, statistics) in recordings.into_iter().zip(exports) {
         let finished = recording.map(|Recording { part, recorder }| {
             let mut recorded = recorder.finish()?;
-            recorded.add_requests(&figures.counts);
+            recorded.add_requests(&statistics.counts);
             if recorded.requests == 0 && part.replaces() {
                 let note = "there was nothing to record: the earlier file is unchanged";
                 recorded.notes.push(note.to_owned());
@@ -440,7 +445,7 @@ fn finish_recordings(
             Ok(recorded)
         });
         match finished.transpose() {
-            Ok(recorded) => figures.recording = recorded,
+            Ok(recorded) => statistics.recording = recorded,
             Err(error) => ended = ended.and(Err(error)),
         }
     }

@@ -86,11 +86,11 @@ fn a_server_takes_commands_at_its_control_socket() {
     assert_eq!(ask(&["power-restore"]), "the power is on");
     assert_eq!(
         ask(&["trigger", "--after", "2s", "--nth", "3"]),
-        "--nth: found \"3\", expected none after a time"
+        "--nth: found \"3\", expected a request to count, not a time"
     );
     assert_eq!(
         ask(&["--export", "db", "power-cut"]),
-        "raid0(disks=2, drive=hp-c2247) does not tell when data reach the media: only the power \
+        "raid0(disks=2, drive=hp-c2247) does not report when data reach the media: only the power \
          of a single drive with nothing in front of it can be cut, not that of an array, a pair or \
          a cache"
     );
@@ -163,7 +163,7 @@ fn qemu_logs_in_again_after_a_power_cut() {
     std::thread::scope(|scope| {
         let second = scope.spawn(|| run(&["write -P 6 0 32k"]));
         while !ask(&["pending"]).contains(r#""is_powered":false"#) {
-            assert!(!second.is_finished(), "the strike did not come");
+            assert!(!second.is_finished(), "the trigger did not fire");
         }
         ask(&["power-restore"]);
         let second = second.join().expect("no panic").expect("installed");

@@ -45,7 +45,7 @@ impl Server {
 #[test]
 fn nbdcopy_and_nbdsh_use_certificates() {
     let authority = Authority::new();
-    let folder = authority.folder("copy", &["server", "client"]);
+    let folder = authority.folder(&["server", "client"]);
     let server = Server::start(folder.path(), &["--tls-verify-peer"]);
     assert!(
         server.uri.starts_with("nbds://127.0.0.1:"),
@@ -82,9 +82,9 @@ fn nbdcopy_and_nbdsh_use_certificates() {
 #[test]
 fn clients_without_the_right_certificates_are_refused() {
     let (authority, other) = (Authority::new(), Authority::new());
-    let folder = authority.folder("right", &["server", "client"]);
-    let without = authority.folder("without", &[]);
-    let wrong = other.folder("wrong", &["client"]);
+    let folder = authority.folder(&["server", "client"]);
+    let without = authority.folder(&[]);
+    let wrong = other.folder(&["client"]);
     let server = Server::start(folder.path(), &["--tls-verify-peer"]);
     let plain = server.uri.replace("nbds://", "nbd://");
     for (uri, expected) in [
@@ -108,7 +108,7 @@ fn clients_without_the_right_certificates_are_refused() {
 
 #[test]
 fn clients_choose_if_tls_is_only_offered() {
-    let folder = Authority::new().folder("offered", &["server"]);
+    let folder = Authority::new().folder(&["server"]);
     let server = Server::start(folder.path(), &["--tls", "on"]);
     assert!(server.uri.starts_with("nbd://"), "{}", server.uri);
     let size = ["nbdinfo", "--size"];
@@ -125,7 +125,7 @@ fn clients_choose_if_tls_is_only_offered() {
 
 #[test]
 fn qemu_uses_certificates() {
-    let folder = Authority::new().folder("qemu", &["server", "client"]);
+    let folder = Authority::new().folder(&["server", "client"]);
     let server = Server::start(folder.path(), &["--tls-verify-peer"]);
     let address = server
         .uri
@@ -150,7 +150,7 @@ fn qemu_uses_certificates() {
 #[test]
 fn files_and_modes_that_do_not_fit_are_named() {
     let authority = Authority::new();
-    let folder = authority.folder("modes", &[]);
+    let folder = authority.folder(&[]);
     let path = folder.path().display().to_string();
     let error = |arguments: &[&str]| {
         let serve = [

@@ -9,8 +9,8 @@ use crate::realism::Places;
 use crate::state::{Context, invalid_field};
 use crate::work::Start;
 
-/// The last block that READ CAPACITY tells of. Without a layout that is the last of the unit: no
-/// delay before it is known.
+/// The last block for READ CAPACITY. Without a layout it is the last block of the unit: no delay
+/// before it is known.
 fn last(context: &Context<'_>, at: u64, partial: bool) -> Result<u64, Sense> {
     let last = context.state.blocks - 1;
     if !partial {

@@ -14,7 +14,7 @@ use crate::work::{Start, Step, Work};
 struct CompareAndWrite {
     at: Lbn,
     count: u64,
-    /// What is expected, then what is written.
+    /// The expected data, then the data to write.
     data: Vec<u8>,
     force_unit_access: bool,
     served: u8,

@@ -1,4 +1,4 @@
-//! How many bytes an initiator sends along with a command.
+//! The number of bytes that an initiator sends with a command.
 
 use diskarm_wire::Command;
 use diskarm_wire::command::Check;

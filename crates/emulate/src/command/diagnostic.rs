@@ -56,7 +56,7 @@ pub(super) fn send(command: &Command, context: &mut Context<'_>) -> Result<Start
     Ok(Start::Done(Vec::new()))
 }
 
-/// Whether a format of an address is none that can be translated.
+/// Returns true if addresses of a format cannot be translated.
 fn is_unknown(format: u8) -> bool {
     !matches!(format & 0x07, 0..=5)
 }
@@ -87,7 +87,7 @@ fn supported(context: &Context<'_>) -> Vec<u8> {
     }
 }
 
-/// The layout that is told of.
+/// The reported layout.
 fn drive<'a>(context: &'a Context<'_>) -> Result<&'a Layout, Sense> {
     let (layout, _) = context.known()?;
     if context.state.realism.places != Places::Translated {

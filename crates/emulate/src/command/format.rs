@@ -19,7 +19,7 @@ use crate::work::{Start, Step, Work};
 /// are few, each takes a layout to find out whether it can be slipped.
 const MAX_DEFECTS: usize = 2048;
 
-/// What comes along with the command.
+/// The parameter list of the command.
 #[derive(Clone, Debug, Default)]
 struct List {
     defects: Vec<Unit>,
@@ -104,8 +104,7 @@ fn list(context: &Context<'_>, format: AddressFormat, long: bool) -> Result<List
     })
 }
 
-/// The places of a list of addresses, which begins `before` bytes behind the front of the
-/// parameters.
+/// The defects in a list of addresses, which starts `before` bytes into the parameters.
 fn defects(
     context: &Context<'_>,
     format: AddressFormat,
@@ -147,7 +146,7 @@ fn defects(
     }
 }
 
-/// Whether an address is the first of two that stand for all between (MADS).
+/// Returns true if an address is the first of two that represent a whole range (MADS).
 fn begins_run(address: Address) -> bool {
     match address {
         Address::ExtendedBytesFromIndex(at) | Address::ExtendedPhysicalSector(at) => at.begins_run,

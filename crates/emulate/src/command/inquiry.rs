@@ -64,7 +64,7 @@ fn standard(context: &Context<'_>) -> Vec<u8> {
     data
 }
 
-/// How many bytes standard data have.
+/// Length of the standard data, in bytes.
 const STANDARD: usize = VERSIONS.0 + 2 * VERSIONS.1;
 
 /// The content of a page.

@@ -1,7 +1,7 @@
 //! REPORT LUNS, REPORT SUPPORTED OPERATION CODES and REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS
 //! (SPC-4).
 
-use diskarm_wire::command::Asked;
+use diskarm_wire::command::OperationQuery;
 use diskarm_wire::operation::{OPERATIONS, Operation};
 use diskarm_wire::report::{
     OPERATION_MAX_LENGTH, TaskManagement, emit_operation, emit_operations, emit_units,
@@ -54,14 +54,14 @@ pub(super) fn operations(command: &Command, _: &mut Context<'_>) -> Result<Start
         misplaced(command);
     };
     let (code, action, form) = match asked {
-        Asked::All => {
+        OperationQuery::All => {
             let mut data = vec![0; operations_length(supported().count(), timeouts)];
             emit_operations(supported(), timeouts, &mut data);
             return Ok(Start::data(data, length as usize));
         }
-        Asked::Code(code) => (code, None, 1),
-        Asked::Action(code, action) => (code, Some(action), 2),
-        Asked::CodeOrAction(code, action) => (code, Some(action), 3),
+        OperationQuery::Code(code) => (code, None, 1),
+        OperationQuery::Action(code, action) => (code, Some(action), 2),
+        OperationQuery::CodeOrAction(code, action) => (code, Some(action), 3),
     };
     let same = || supported().filter(|operation| operation.code == code);
     let has_actions = same().any(|operation| operation.service_action.is_some());

@@ -1,5 +1,5 @@
-//! REQUEST SENSE (SPC-4). Errors come with their commands, so that only a unit attention is left to
-//! tell, and why the unit is not ready.
+//! REQUEST SENSE (SPC-4). Errors are reported with their commands, so this only reports unit
+//! attentions and why the unit is not ready.
 
 use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
 use diskarm_wire::{Command, Sense};

@@ -1,5 +1,5 @@
-//! START STOP UNIT (SBC-3). No parameter set says how long the medium takes to get its speed, so it
-//! has it at once.
+//! START STOP UNIT (SBC-3). No parameter set has a spin-up time, so the medium reaches its speed at
+//! once.
 
 use diskarm_wire::{Command, Sense};
 

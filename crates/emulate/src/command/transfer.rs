@@ -9,15 +9,15 @@ use super::misplaced;
 use crate::state::{Context, invalid_field};
 use crate::work::{Asked, Start, Step, Transfer, Work};
 
-/// The most blocks of a transfer, as the block limits page tells.
+/// Maximum blocks of a transfer, as in the block limits page.
 pub(crate) const MAX_BLOCKS: u32 = Request::MAX_SECTORS.0 as u32;
 
-/// Where a command block has its address.
+/// The position of the address in a command block.
 pub(super) fn address_byte(size: Size) -> u16 {
     if size == Size::Six { 1 } else { 2 }
 }
 
-/// Where a command block has its number of blocks.
+/// The position of the number of blocks in a command block.
 pub(super) fn count_byte(size: Size) -> u16 {
     match size {
         Size::Six => 4,
@@ -35,7 +35,7 @@ pub(super) fn checked(context: &Context<'_>, size: Size, blocks: Blocks) -> Resu
     context.in_range(blocks.at, blocks.count.into(), address_byte(size))
 }
 
-/// How many bytes blocks have.
+/// Length of blocks, in bytes.
 pub(super) fn whole(context: &Context<'_>, count: u32) -> usize {
     count as usize * context.state.block
 }

@@ -15,14 +15,14 @@ use crate::work::{Start, Step, Work};
 struct Verify {
     at: Lbn,
     count: u64,
-    /// What the blocks are compared with: nothing, one block, or as many.
+    /// The data with which the blocks are compared: none, one block, or all blocks.
     data: Vec<u8>,
     /// The data are written first.
     writes: bool,
     served: u8,
 }
 
-/// How many bytes come with the command.
+/// Length of the data that come with the command, in bytes.
 fn data_length(context: &Context<'_>, check: Check, count: u32) -> usize {
     let block = context.state.block;
     match check {

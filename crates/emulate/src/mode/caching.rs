@@ -65,7 +65,7 @@ fn given(view: &View<'_>) -> Caching {
     }
 }
 
-/// What changes the model: a drive without a cache has no bit that would.
+/// The bits that change the model: a drive without a cache has none.
 fn mask(view: &View<'_>) -> Caching {
     let Some((spec, _)) = view.drive.filter(|(spec, _)| spec.buffer.caching) else {
         return NOTHING;
@@ -85,7 +85,7 @@ fn mask(view: &View<'_>) -> Caching {
     }
 }
 
-/// What must be read ahead cannot be more than what may.
+/// The minimum read-ahead must not exceed the maximum.
 fn check(view: &View<'_>, page: &[u8]) -> Result<(), Refused> {
     let refused = |byte| Err(Refused::Field { byte, bit: None });
     let Ok(page) = Caching::parse(page) else {
@@ -104,7 +104,8 @@ fn check(view: &View<'_>, page: &[u8]) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Changes the rules of the buffer. Fields that say what was given leave it, which may be finer.
+/// Changes the rules of the buffer. Fields with the current value leave it unchanged, since it may
+/// be finer.
 pub(super) fn apply(page: &Caching, spec: &mut Spec) {
     let rules = &mut spec.buffer;
     if !rules.caching {
@@ -135,9 +136,9 @@ fn read_ahead(page: &Caching, rules: &mut Buffer) {
     }
 }
 
-/// A drive that has room for dirty data chooses when they get to the media. Of one that was
-/// measured without write cache the overheads of absorbed writes are not known.
-/// Assumed are those of writes to the media.
+/// A drive that has room for dirty data chooses when to destage them. If the drive was measured
+/// without write cache, the overheads of absorbed writes are unknown; those of media writes are
+/// assumed.
 fn write_cache(on: bool, spec: &mut Spec) {
     let (rules, overheads) = (&mut spec.buffer, &mut spec.overheads);
     match (on, rules.write_cache) {

@@ -12,7 +12,7 @@ pub(super) const ROW: Row = Row {
     check: any,
 };
 
-/// What does not fit its field is zero, which SCSI-2 calls undefined.
+/// Values that do not fit their fields are zero, which SCSI-2 calls undefined.
 fn short(number: u64) -> u16 {
     u16::try_from(number).unwrap_or(0)
 }

@@ -13,9 +13,9 @@ use crate::state::Context;
 impl<D: Backing> Unit<D> {
     /// Aborts a task: it gets no response. Returns whether it was outstanding.
     ///
-    /// What the device has begun of it continues there, and holds it up; a write that was aborted may
-    /// be on the media or not, and in this model is not. ORWRITE and COMPARE AND WRITE change their
-    /// blocks when they have read them, and aborting them later does not undo that.
+    /// Operations that the device has started continue and delay other commands. Whether an aborted
+    /// write reaches the media is undefined; in this model it does not. ORWRITE and COMPARE AND
+    /// WRITE change their blocks when they have read them, and a later abort does not undo that.
     pub fn abort(&mut self, now: Instant, initiator: u64, id: u64) -> bool {
         self.catch_up(now);
         self.abort_those(|slot| slot.initiator == initiator && slot.id == id) > 0
@@ -27,7 +27,7 @@ impl<D: Backing> Unit<D> {
         self.abort_those(|slot| slot.initiator == initiator)
     }
 
-    /// Aborts all tasks, and tells the other initiators that had any.
+    /// Aborts all tasks, and notifies the other initiators that had any.
     pub fn clear_task_set(&mut self, now: Instant, initiator: u64) {
         self.catch_up(now);
         let all = self.slots.iter().flatten().filter(|slot| !slot.answered);
@@ -66,13 +66,13 @@ impl<D: Backing> Unit<D> {
         });
     }
 
-    /// Whether something is known of an initiator.
+    /// Returns true if the unit has state of an initiator.
     pub fn knows(&self, initiator: u64) -> bool {
         self.state.known_nexus(initiator).is_some()
     }
 
-    /// Resets the unit: aborts all tasks, releases a reservation of SCSI-2, goes back to the saved
-    /// mode parameters, and tells all initiators. Persistent reservations stay.
+    /// Resets the unit: aborts all tasks, releases a SCSI-2 reservation, restores the saved mode
+    /// parameters, and notifies all initiators. Persistent reservations stay.
     pub fn reset(&mut self, now: Instant) {
         self.catch_up(now);
         self.abort_those(|_| true);
@@ -83,7 +83,7 @@ impl<D: Backing> Unit<D> {
         }
     }
 
-    /// Lets the device behave as the mode parameters say.
+    /// Applies the mode parameters to the device.
     fn apply_modes(&mut self) {
         let mut context = Context {
             state: &mut self.state,
@@ -95,10 +95,10 @@ impl<D: Backing> Unit<D> {
         mode::apply(&mut context);
     }
 
-    /// The power was off, and `device` is what is there now that it is on: the same as when it was
-    /// switched on for the first time, except for defects that have grown. All tasks are gone without
-    /// responses, and nothing is known of any initiator: each is notified of the power-on. What was
-    /// saved of mode parameters stays, and so do data. Formatting that was cut short is over.
+    /// Switches the unit on after a power failure, with `device` in the state after power-on,
+    /// except for grown defects. All tasks are dropped without responses, and all state of
+    /// initiators is lost: each is notified of the power-on. Saved mode parameters and data stay.
+    /// Interrupted formatting has ended.
     pub fn power_cycle(&mut self, now: Instant, mut device: D) {
         self.now = now;
         if self.is_followed {

@@ -1,4 +1,4 @@
-//! Which task begins when, and how it ends.
+//! The order in which tasks start, and how they end.
 
 use diskarm_wire::Sense;
 use diskarm_wire::sense::Key;
@@ -11,7 +11,7 @@ use crate::task::{Attribute, Response, Status};
 use crate::work::{Answer, Ended, Start};
 
 impl<D: Backing> Unit<D> {
-    /// Begins tasks as far as their order allows.
+    /// Starts all tasks that may start.
     pub(super) fn begin(&mut self) {
         while let Some(&slot) = self.waiting.front()
             && self.may_begin(slot)
@@ -21,8 +21,8 @@ impl<D: Backing> Unit<D> {
         }
     }
 
-    /// Whether a task may begin before which no other waits. Tasks of one request are ordered by
-    /// the device; all others here.
+    /// Returns true if a task without a predecessor may start. Tasks of a single request are
+    /// ordered by the device, all others here.
     fn may_begin(&self, slot: usize) -> bool {
         let slot = self.slot(slot);
         if self.alone {
@@ -116,7 +116,7 @@ impl<D: Backing> Unit<D> {
         self.end(slot, Ok(Vec::new()));
     }
 
-    /// A task that has begun does not count any more.
+    /// Uncounts a started task.
     pub(super) fn leave(&mut self, slot: usize) {
         let Slot {
             entry, attribute, ..
@@ -142,7 +142,7 @@ impl<D: Backing> Unit<D> {
         self.free.push(slot);
     }
 
-    /// Sends the response, unless there was one, or none is wanted any more.
+    /// Sends the response, unless one was sent or it is no longer wanted.
     fn answer(&mut self, slot: usize, status: Status, sense: Vec<u8>, data_in: Vec<u8>) {
         let task = self.slot_mut(slot);
         if std::mem::replace(&mut task.answered, true) {

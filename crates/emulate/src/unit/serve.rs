@@ -1,4 +1,4 @@
-//! What tasks ask of the device, and what it answers.
+//! Device operations of tasks, and their completion.
 
 use diskarm_core::device::{Completion, Status as Served};
 use diskarm_core::request::{Op, Request};
@@ -26,7 +26,7 @@ impl<D: Backing> Unit<D> {
         [timer, device, stalled].into_iter().flatten().min()
     }
 
-    /// Lets all happen that happens by `now`.
+    /// Processes all events due at `now`.
     pub(super) fn catch_up(&mut self, now: Instant) {
         assert!(
             now >= self.now,
@@ -39,7 +39,7 @@ impl<D: Backing> Unit<D> {
         self.now = now;
     }
 
-    /// Lets happen what happens at the next instant inside, `at`.
+    /// Processes the events due at `at`.
     pub(super) fn step(&mut self, at: Instant) {
         self.now = self.now.max(at);
         let mut completed = std::mem::take(&mut self.completed);
@@ -68,7 +68,7 @@ impl<D: Backing> Unit<D> {
         self.begin();
     }
 
-    /// Lets everything happen that happens by `now`, and tells the store what is on the media then.
+    /// Processes all events due at `now`, and reports to the store what has reached the media.
     pub fn follow(&mut self, now: Instant) {
         self.catch_up(now);
         if self.is_followed {
@@ -82,7 +82,7 @@ impl<D: Backing> Unit<D> {
         }
     }
 
-    /// Where the data of a write that the device has not got are in the store already.
+    /// The location of a write whose data are in the store before the device has received it.
     fn early(&self, (slot, asked): &(usize, Asked)) -> Option<Lbn> {
         let work = self.slot(*slot).work.as_ref()?;
         match asked {
@@ -93,7 +93,7 @@ impl<D: Backing> Unit<D> {
         }
     }
 
-    /// What waits at `place` for the device will not get there.
+    /// Withdraws the operation that waits at `place` for the device.
     pub(super) fn tell_left_over(&mut self, place: usize) {
         if self.is_followed
             && let Some(at) = self.early(&self.stalled[place])
@@ -136,7 +136,7 @@ impl<D: Backing> Unit<D> {
         self.end(slot, Err(sense.into()));
     }
 
-    /// Lets a task take its next step.
+    /// Runs the next step of a task.
     pub(super) fn go_on(&mut self, slot: usize) {
         let task = self.slot_mut(slot);
         if task.aborted {
@@ -169,7 +169,7 @@ impl<D: Backing> Unit<D> {
         }
     }
 
-    /// Whether the device takes what a task asks.
+    /// Returns true if the device accepts an operation of a task.
     fn ask(&mut self, slot: usize, asked: Asked) -> bool {
         if !self.disturbance.has_time(self.now, self.inside == 0) {
             return false;

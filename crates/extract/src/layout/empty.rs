@@ -106,11 +106,11 @@ pub fn measure(
     effort: Effort,
     seed: u64,
 ) -> Result<EmptyCylinders, Error> {
-    let held: Vec<(u32, u32)> = zones
+    let occupied_ranges: Vec<(u32, u32)> = zones
         .iter()
         .map(|zone| occupied(setup.layout, zone))
         .collect();
-    let largest = held
+    let largest = occupied_ranges
         .iter()
         .copied()
         .max_by_key(|(first, last)| last - first);
@@ -134,13 +134,13 @@ pub fn measure(
         assumed: Vec::new(),
     };
     let mut all = Vec::new();
-    for boundary in held.windows(2) {
-        all.push(seeks.empty((boundary[0], boundary[1]))?);
+    for boundary in occupied_ranges.windows(2) {
+        all.push(seeks.candidates_between(boundary[0], boundary[1])?);
     }
     let common = if scatters { most_common(&all) } else { None };
-    for (left, boundary) in all.iter().zip(held.windows(2)) {
-        let chosen = choose(left, common);
-        let numbers = left.iter().map(|one| one.empty);
+    for (candidates, boundary) in all.iter().zip(occupied_ranges.windows(2)) {
+        let chosen = choose(candidates, common);
+        let numbers = candidates.iter().map(|one| one.empty);
         let (min, max) = (numbers.clone().min(), numbers.max());
         empty.cylinders.push(chosen);
         if let (Some(min), Some(max)) = (min, max)
@@ -161,9 +161,9 @@ pub fn measure(
 fn most_common(boundaries: &[Vec<Candidate>]) -> Option<u32> {
     let mut fits: BTreeMap<u32, (u32, f64)> = BTreeMap::new();
     for one in boundaries.iter().flatten() {
-        let (count, off) = fits.entry(one.empty).or_default();
+        let (count, error) = fits.entry(one.empty).or_default();
         *count += 1;
-        *off += one.off;
+        *error += one.error;
     }
     let best = fits
         .into_iter()
@@ -173,12 +173,12 @@ fn most_common(boundaries: &[Vec<Candidate>]) -> Option<u32> {
 }
 
 /// Chooses the number of empty cylinders at a boundary among the candidates.
-fn choose(left: &[Candidate], common: Option<u32>) -> u32 {
-    let is_left = |empty: u32| left.iter().any(|one| one.empty == empty);
-    let likeliest = left.iter().min_by(|a, b| a.off.total_cmp(&b.off));
+fn choose(candidates: &[Candidate], common: Option<u32>) -> u32 {
+    let is_candidate = |empty: u32| candidates.iter().any(|one| one.empty == empty);
+    let likeliest = candidates.iter().min_by(|a, b| a.error.total_cmp(&b.error));
     match common {
-        Some(common) if is_left(common) => common,
-        _ if is_left(0) => 0,
+        Some(common) if is_candidate(common) => common,
+        _ if is_candidate(0) => 0,
         _ => likeliest.map_or(0, |one| one.empty),
     }
 }
@@ -240,18 +240,22 @@ impl Seeks<'_, '_> {
         let below = self.within.range(..distance).next_back();
         let above = self.within.range(distance..).next();
         let near = below.or(above).map(|(_, found)| found.median);
-        let near = near.map_or_else(Threshold::default, |near| Threshold::near(near, 1e5));
-        let found = self.time(self.zone, distance, near, narrow)?;
+        let start = near.map_or_else(Threshold::default, |near| Threshold::near(near, 1e5));
+        let found = self.time(self.zone, distance, start, narrow)?;
         self.within.insert(distance, found);
         Ok(found)
     }
 
     /// Returns the numbers of empty cylinders that explain seeks across a boundary, given the
     /// cylinders of the zones on both sides.
-    fn empty(&mut self, (outer, inner): ((u32, u32), (u32, u32))) -> Result<Vec<Candidate>, Error> {
+    fn candidates_between(
+        &mut self,
+        outer: (u32, u32),
+        inner: (u32, u32),
+    ) -> Result<Vec<Candidate>, Error> {
         let across = inner.0 - outer.1;
         let mut left: Option<Vec<Candidate>> = None;
-        for (seen, (further, narrow)) in ACROSS.into_iter().enumerate() {
+        for (number, (further, narrow)) in ACROSS.into_iter().enumerate() {
             let ends = (
                 outer.0.max((outer.1 + 1).saturating_sub(further)),
                 inner.1.min(inner.0 + further - 1),
@@ -269,7 +273,7 @@ impl Seeks<'_, '_> {
             if candidates.len() <= CANDIDATES {
                 self.compare(&mut candidates, distance, &time, narrow)?;
             }
-            let is_clear = candidates.len() == 1 && seen + 1 >= CONFIRMED;
+            let is_clear = candidates.len() == 1 && number + 1 >= CONFIRMED;
             left = Some(candidates);
             if is_clear {
                 break;
@@ -291,13 +295,13 @@ impl Seeks<'_, '_> {
             let within = self.within((distance + one.empty).min(self.reach()), narrow)?;
             let off = (within.median - time.median).abs();
             let uncertain = within.uncertainty + time.uncertainty + FINE + self.doubt;
-            one.off += (off / uncertain).powi(2);
+            one.error += (off / uncertain).powi(2);
         }
         let min = candidates
             .iter()
-            .map(|one| one.off)
+            .map(|one| one.error)
             .fold(f64::INFINITY, f64::min);
-        candidates.retain(|one| one.off < min + CLEARLY);
+        candidates.retain(|one| one.error < min + CLEARLY);
         Ok(())
     }
 
@@ -325,7 +329,7 @@ impl Seeks<'_, '_> {
             });
         }
         let empty = found.iter().filter_map(|all| all.checked_sub(distance));
-        Ok(empty.map(|empty| Candidate { empty, off: 0.0 }).collect())
+        Ok(empty.map(|empty| Candidate { empty, error: 0.0 }).collect())
     }
 
     /// Collects the distances in a range over which seeks may take this long.
@@ -364,7 +368,7 @@ impl Seeks<'_, '_> {
 /// A number of empty cylinders and its error: a sum of squares in units of the uncertainty.
 struct Candidate {
     empty: u32,
-    off: f64,
+    error: f64,
 }
 
 /// Distances between which a seek curve is assumed to be monotonic: all short ones, as measured
@@ -379,7 +383,7 @@ mod tests {
     use super::*;
 
     fn candidates(all: &[(u32, f64)]) -> Vec<Candidate> {
-        let candidate = |&(empty, off): &(u32, f64)| Candidate { empty, off };
+        let candidate = |&(empty, error): &(u32, f64)| Candidate { empty, error };
         all.iter().map(candidate).collect()
     }
 

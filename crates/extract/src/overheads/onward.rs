@@ -33,19 +33,19 @@ use crate::pairs::{Access, Trial};
 use crate::track::Track;
 use crate::{Error, Estimate, idle};
 
-/// Where pauses are looked for: as many places, at equal distances.
+/// Number of evenly spaced places to search.
 const PLACES: u64 = 32;
-/// Pauses differ that differ by more than this, in nanoseconds.
+/// Pauses closer than this are treated as equal, in nanoseconds.
 const DIFFERENT: f64 = 1e3;
-/// By how much a pause may seem too long because angles and times are rounded, in nanoseconds.
+/// Maximum error of a pause due to rounding of angles and times, in nanoseconds.
 const ROUNDED: f64 = 10.0;
-/// Vectors at a pause that must agree, and where ends scatter.
+/// Number of vectors at a pause that must agree, without and with noise.
 const AGREEING: [u32; 2] = [2, 3];
-/// The share of a revolution by which ends may depend on more than the last sector: those of writes
-/// on the arm, those of reads of two sectors on the bus, which may send both behind the media.
+/// Tolerance of completion times as a share of a revolution. Those of writes may depend on the arm,
+/// those of two-sector reads on a bus that lags behind the media.
 const LOOSE: f64 = 1.0 / 32.0;
 
-/// The result of a vector.
+/// The result of a test vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     InTime,
@@ -55,11 +55,11 @@ enum Verdict {
 
 /// A place where a transfer continues to the next track.
 struct Place {
-    /// How long the media pause there, in nanoseconds.
+    /// Gap between the tracks in nanoseconds.
     pause: f64,
-    /// The track in front of it.
+    /// The track before it.
     from: Track,
-    /// The last sector of that track, and that with the first one of the next track.
+    /// The last sector of that track, and the run of it and the first sector of the next one.
     last: Track,
     across: Track,
 }
@@ -87,7 +87,7 @@ impl Leads<'_, '_> {
         Ok(None)
     }
 
-    /// Places with different pauses, the shortest first.
+    /// Returns places with different pauses, shortest first.
     fn places(&self) -> Vec<Place> {
         let layout = self.setup.layout;
         let place = |place: u64| {
@@ -112,7 +112,7 @@ impl Leads<'_, '_> {
         places
     }
 
-    /// Whether a request across the end of a track loses no revolution there.
+    /// Returns true if a request across the end of a track loses no revolution there.
     fn is_in_time(&mut self, access: Access, place: &Place, lead: f64) -> Result<bool, Error> {
         let agreeing = AGREEING[usize::from(self.pairs.scatters)];
         let mut counts = [0; 3];
@@ -122,7 +122,7 @@ impl Leads<'_, '_> {
         Ok(counts[Verdict::InTime as usize] == agreeing)
     }
 
-    /// The result of one vector at a place.
+    /// Runs one test vector at a place.
     fn vector(&mut self, access: Access, place: &Place, lead: f64) -> Result<Verdict, Error> {
         let Place {
             from, last, across, ..
@@ -133,7 +133,8 @@ impl Leads<'_, '_> {
         self.second(access, (from, across, 2), lead)
     }
 
-    /// Whether the second request of a pair ends when its sectors have passed first, or later.
+    /// Classifies the end of the second request of a pair: at the first pass of its sectors, or
+    /// later.
     fn second(
         &mut self,
         access: Access,
@@ -147,15 +148,18 @@ impl Leads<'_, '_> {
         if self.pairs.is_unreadable(&pair)? {
             return Ok(Verdict::Unclear);
         }
-        // Of a read of one sector, `catch` knows the end more exactly.
+        // `catch` knows the end of a one-sector read more precisely.
         let tolerance = self.pairs.clock.tolerance().max(LOOSE * period);
         Ok(match pair? {
             Some(Trial {
                 off, bounds, lead, ..
-            }) if off.abs() <= tolerance => match bounds.1 - lead > period / 2.0 {
-                true => Verdict::Late,
-                false => Verdict::InTime,
-            },
+            }) if off.abs() <= tolerance => {
+                if bounds.1 - lead > period / 2.0 {
+                    Verdict::Late
+                } else {
+                    Verdict::InTime
+                }
+            }
             _ => Verdict::Unclear,
         })
     }
@@ -175,7 +179,7 @@ mod tests {
         Data, Disk, Effort, HostDelay, Reply, Setup, SimulatedDrive, Transport, TransportError,
     };
 
-    /// A drive that may ignore force unit access, as some of 1992 do.
+    /// A drive that may ignore force unit access, as some drives of 1992 do.
     struct Stubborn {
         drive: SimulatedDrive,
         ignores: bool,
@@ -200,8 +204,8 @@ mod tests {
         }
     }
 
-    /// A drive that takes `movement` to continue to the next track, with the time to settle before a
-    /// write, and a millisecond more before a request there.
+    /// Returns a drive that takes `movement` to continue on the next track, including settling for
+    /// writes, and a millisecond more before a request there.
     fn drive(access: Access, movement: Span) -> Spec {
         let name = "hp-c2247";
         let mut given = spec::parse(diskarm_drives::find(name).unwrap().text, name).unwrap();
@@ -213,7 +217,7 @@ mod tests {
         given
     }
 
-    /// The pauses between the tracks of a cylinder, the shortest first.
+    /// Returns the pauses between the tracks of a cylinder, shortest first.
     fn pauses(spec: &Spec) -> Vec<Span> {
         let zones = spec.geometry.zones.iter();
         let turns = zones.map(|zone| zone.track_skew_sectors / f64::from(zone.sectors_per_track));
@@ -224,8 +228,8 @@ mod tests {
         pauses
     }
 
-    /// What is found by a host that takes up to 0.1 ms longer than `delay`, on the drive or on one
-    /// that is so and ignores force unit access.
+    /// Measures with a host delay of `delay` to 0.1 ms more, optionally on a drive that ignores
+    /// force unit access.
     fn found(
         given: &Spec,
         access: Access,
@@ -258,14 +262,15 @@ mod tests {
             (lead, leads.goes_on(access, lead, None).unwrap())
         };
         let (lead, plainly) = goes_on(false, Span::from_ms(0.05), None);
-        match ignores {
-            true => goes_on(true, delay, Some(lead)).1,
-            false => plainly,
+        if ignores {
+            goes_on(true, delay, Some(lead)).1
+        } else {
+            plainly
         }
     }
 
-    /// The pause that is found is the shortest that is no shorter than the movement, even if it is
-    /// so by two microseconds only.
+    /// The result is the shortest pause that is no shorter than the movement, even if only by two
+    /// microseconds.
     #[test]
     fn a_pause_is_found_that_is_long_enough() {
         let little = Span::from_us(2.0);
@@ -290,8 +295,8 @@ mod tests {
         }
     }
 
-    /// Where each end of a track costs a revolution, reads that the buffer serves do not end as if
-    /// it cost none: all of two sectors, or the first of them.
+    /// If each end of a track costs a revolution, buffer hits of both or the first of two sectors
+    /// do not hide that.
     #[test]
     fn what_the_buffer_serves_is_not_in_time() {
         let long = drive(Access::Read, Span::from_ms(2.2));
@@ -316,7 +321,7 @@ mod tests {
         }
     }
 
-    /// Nor do writes that end when the write cache has taken them in.
+    /// Neither do writes that the write cache absorbs.
     #[test]
     fn what_the_write_cache_takes_in_is_not_in_time() {
         let mut given = drive(Access::Write, Span::from_ms(2.2));

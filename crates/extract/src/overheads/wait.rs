@@ -37,45 +37,45 @@ use crate::{Error, Estimate, idle};
 /// How the media wait for the data of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
-    /// The number of sectors that they wait for.
+    /// Number of sectors that the media wait for.
     pub sectors: SectorCount,
-    /// The time of a sector on the bus, if the wait tells: if it is for several sectors, or if the
-    /// bus is slower than the media, so that these must not begin too soon.
+    /// Transfer time of a sector on the bus, if the wait reveals it: if it is for several sectors,
+    /// or if the bus is slower than the media, which must not start too early.
     pub sector: Option<Estimate>,
-    /// By how much they wait longer for all of a write's data than for as many of a larger one.
+    /// Extra wait for all data of a write compared with the same number of sectors of a larger one.
     pub least_delay: Span,
-    /// What writes did not tell, if anything.
+    /// The part that writes could not determine, if any.
     #[serde(default)]
     pub unsure: Option<Unsure>,
 }
 
-/// What writes did not tell of a wait for data.
+/// The part of a wait for data that writes could not determine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unsure {
-    /// Whether the media wait for more sectors, or the bus is slower than they are.
+    /// Whether the media wait for more sectors or the bus is slower than the media.
     SlowBus,
-    /// Whether they wait for more sectors than were written.
+    /// Whether the media wait for more sectors than were written.
     More,
-    /// For how many they wait: they miss their place again and again in a write of several, as
-    /// they do where the drive has room for few sectors.
+    /// The number of sectors: the media repeatedly miss a write of several, as on drives with room
+    /// for few sectors.
     Missed,
 }
 
-/// No drive waits for more sectors before it writes.
+/// Maximum number of sectors that a drive waits for.
 const MAX: u16 = 64;
-/// The number of sectors with which it is measured whether the media overtake the bus.
+/// Size in sectors of the writes that detect whether the media overtake the bus.
 const SEVERAL: u16 = 9;
-/// How many of them are in front of the end of a track.
+/// Number of them before the end of a track.
 const BEFORE: u16 = 4;
-/// The number of sectors that tell by how much the bus is slower, unless tracks are short.
+/// Size in sectors of the writes that measure a slower bus, unless tracks are short.
 const MANY: u16 = 33;
-/// A bus takes no more than this share of a revolution for a sector.
+/// Maximum transfer time of a sector as a share of a revolution.
 const SLOWEST: f64 = 1.0 / 8.0;
 
 impl Leads<'_, '_> {
-    /// The lead of a write of `sectors` after a write on the same track of the first zone, in
-    /// nanoseconds.
+    /// Measures the lead of a write of `sectors` after a write on the same track of the first zone,
+    /// in nanoseconds.
     fn of_size(&mut self, sectors: u16) -> Result<Found, Error> {
         let kind = Kind {
             accesses: (Access::Write, Access::Write),
@@ -86,7 +86,7 @@ impl Leads<'_, '_> {
         Ok(mtbrc::in_zone(&mut self.pairs, kind, zone)?.search.found)
     }
 
-    /// How the media wait for data.
+    /// Measures how the media wait for data.
     pub(super) fn wait(&mut self) -> Result<Wait, Error> {
         let wait = self.by_size()?;
         let slowest = span(SLOWEST * self.setup.rotation.period_ns);
@@ -101,7 +101,7 @@ impl Leads<'_, '_> {
         })
     }
 
-    /// The same as if the media missed nothing.
+    /// Measures the wait assuming that the media miss no sectors.
     fn by_size(&mut self) -> Result<Wait, Error> {
         let (one, two) = (self.of_size(1)?, self.of_size(2)?);
         if two.median - one.median > DIFFERENT {
@@ -115,7 +115,7 @@ impl Leads<'_, '_> {
             };
         }
         // The media wait for one sector. A slower bus shows between two sectors and three, where
-        // there is no least delay.
+        // there is no minimum delay.
         if self.of_size(3)?.median - two.median > DIFFERENT {
             return self.slower([one, two]);
         }
@@ -132,8 +132,8 @@ impl Leads<'_, '_> {
         })
     }
 
-    /// The wait for one sector of a bus that is slower than the media, from the leads of writes of
-    /// one and of two sectors. Only the former wait for a least delay.
+    /// Computes the wait for one sector on a bus slower than the media, from the leads of writes of
+    /// one and of two sectors. Only the former have a minimum delay.
     fn slower(&mut self, [one, two]: [Found; 2]) -> Result<Wait, Error> {
         let many = MANY.min(self.room());
         let slower = per_sector(two, self.of_size(many)?, many - 2);
@@ -158,7 +158,7 @@ impl Leads<'_, '_> {
         idle::zones(self.setup.layout)[0].sectors()
     }
 
-    /// The largest number of sectors that is written at a time: half a track leaves places enough.
+    /// Returns the maximum size of a write: half a track leaves enough starting points.
     fn room(&self) -> u16 {
         let half = self.sectors_of_track() / 2;
         half.clamp(3, u64::from(MAX)) as u16
@@ -185,15 +185,16 @@ impl Leads<'_, '_> {
         let behind = grown * f64::from(several - before);
         let shows = pause > 2.0 * DIFFERENT;
         let expected = if shows { behind.min(pause) } else { behind };
-        Ok(match shorter > expected / 2.0 {
-            true => Some(true),
-            false => shows.then_some(false),
+        Ok(if shorter > expected / 2.0 {
+            Some(true)
+        } else {
+            shows.then_some(false)
         })
     }
 
-    /// The lead of a write of `sectors` of which `before` are in front of the end of a track, after
-    /// a write on that track, and how long the media pause there, in nanoseconds; `None` if no
-    /// track is followed by another.
+    /// Measures the lead of a write of `sectors`, of which `before` precede the end of a track,
+    /// after a write on that track. Also returns the pause between the tracks, in nanoseconds;
+    /// `None` if no track is followed by another.
     fn across_tracks(&mut self, before: u16, sectors: u16) -> Result<Option<(f64, f64)>, Error> {
         let place = idle::zones(self.setup.layout)[0].clone();
         let (before, all) = (u64::from(before), u64::from(sectors));
@@ -223,8 +224,9 @@ impl Leads<'_, '_> {
         Ok(Some((search.found.median, pause)))
     }
 
-    /// How many sectors the media wait for, at least two, and what they wait longer: the lead grows
-    /// by the time of a `sector` from that of `one` as long as they wait for all.
+    /// Measures the number of sectors that the media wait for, at least two, and the extra wait:
+    /// the lead grows from that of `one` by the time of a `sector` as long as the media wait for
+    /// all.
     fn waits_for(&mut self, one: Found, mut sector: Estimate) -> Result<Wait, Error> {
         let max = self.room();
         let (mut waits, mut beyond, mut next) = (2, None, 4.min(max));
@@ -260,7 +262,7 @@ impl Leads<'_, '_> {
     }
 }
 
-/// What each of `sectors` more lengthens a lead by.
+/// Returns the increase of a lead for each of `sectors` more.
 fn per_sector(less: Found, more: Found, sectors: u16) -> Estimate {
     let each = |ns: f64| span(ns / f64::from(sectors));
     Estimate {

@@ -11,29 +11,29 @@ use crate::pairs::{Access, Pairs};
 use crate::threshold::{Found, Threshold, span};
 use crate::{Effort, Error, Estimate};
 
-/// How often trials must confirm each side of an interval.
+/// Number of trials that must confirm each side of an interval.
 const CONFIRMED: u32 = 3;
-/// The same beside a distance over which seeks scatter.
+/// The same next to a distance with varying seek times.
 const CONFIRMED_BESIDE: u32 = 20;
-/// Half an interval of the directions that is narrow enough, in nanoseconds.
+/// Sufficient half-width of the interval of the directions, in nanoseconds.
 const RESOLUTION: f64 = 3e3;
-/// Fewer distances are no curve.
+/// Minimum number of distances for a curve.
 const MIN: usize = 8;
 
-/// What is being measured: which commands, and what pairs on one track need.
+/// State of the measurement of a curve.
 pub(super) struct Curve<'p, 'a, 'd> {
     pairs: &'p mut Pairs<'a, 'd>,
     access: Access,
     /// The first and the last cylinder with blocks.
     ends: (u32, u32),
-    /// The threshold without a movement, in nanoseconds.
+    /// Threshold without a seek, in nanoseconds.
     still: f64,
-    /// What inward seeks take longer, in nanoseconds.
+    /// Extra time of inward seeks, in nanoseconds.
     inward: f64,
     found: BTreeMap<u32, Found>,
-    /// Distances of which trials said nothing.
+    /// Distances whose trials were inconclusive.
     left_out: BTreeSet<u32>,
-    /// Whether some seek was seen to scatter.
+    /// True if some seek time was observed to vary.
     scatters: bool,
     max: u32,
 }
@@ -61,7 +61,7 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
         }
     }
 
-    /// Measures all distances; or as many as commands and time allow, if they are enough.
+    /// Measures all distances, or as many as the limits allow if these suffice.
     pub fn measure(mut self, effort: Effort) -> Result<Seeks, Error> {
         let stroke = self.ends.1 - self.ends.0;
         if stroke == 0 {
@@ -114,7 +114,7 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
         })
     }
 
-    /// By how much inward seeks take longer, from a few distances.
+    /// Measures the extra time of inward seeks at a few distances.
     fn directions(&mut self, stroke: u32) -> Result<Estimate, Error> {
         let mut halves = Vec::new();
         let mut samples = 0;
@@ -131,7 +131,7 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
             halves.push(((way[1] - way[0]) / 2.0, uncertain.max(RESOLUTION)));
         }
         let (middle, uncertain) = typical(halves);
-        // Less than the resolution is nothing.
+        // Values below the resolution count as zero.
         self.inward = if middle.abs() < RESOLUTION {
             0.0
         } else {
@@ -144,8 +144,8 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
         })
     }
 
-    /// The threshold of pairs over a distance, less that without a movement. `inward` tells which
-    /// way a trial goes.
+    /// Measures the threshold of pairs over a distance, minus that without a seek. `inward` returns
+    /// the direction of a trial.
     fn threshold(
         &mut self,
         distance: u32,
@@ -167,7 +167,7 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
             |pairs, k| {
                 let inward = inward(k);
                 let outer = match behind.filter(|_| access == Access::Write && k % 8 != 0) {
-                    // There and back again: the head is where the last write left it.
+                    // Back and forth: the head is where the last write left it.
                     Some(outer) => outer,
                     None => first + (u64::from(room) * u64::from(k / 2 % 5) / 4) as u32,
                 };
@@ -183,7 +183,7 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
                     let differs = still + if inward { uneven } else { -uneven };
                     Ok((from, to, differs))
                 };
-                // Where read-ahead leaves the first cylinder, a full stroke goes outward only.
+                // If read-ahead leaves the first cylinder, a full stroke is possible only outward.
                 along(inward).or_else(|_: Error| along(!inward))
             },
         )?;
@@ -213,8 +213,8 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
         Ok(())
     }
 
-    /// A threshold that is confirmed well, and better where some seek was seen to scatter: best if
-    /// it was one over the next distance.
+    /// Returns a threshold with enough confirmations: more if some seek time varied, most if it was
+    /// at the next distance.
     fn careful(&self, distance: u32, near: Threshold) -> Threshold {
         let below = self.found.range(..distance).next_back();
         let above = self.found.range(distance..).next();
@@ -226,7 +226,7 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
         }
     }
 
-    /// What the neighbours let expect of a distance, and how far that may be off.
+    /// Interpolates the expected time from neighbouring distances, with its error.
     fn expected(&self, distance: u32) -> Option<(f64, f64)> {
         let mut below = self.found.range(..distance).rev();
         let mut above = self.found.range(distance..);
@@ -241,7 +241,7 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
         Some((t0 + slope * f64::from(distance - d0), 1e5))
     }
 
-    /// Measures the middles of intervals at which the curve bends, the sharpest bend first.
+    /// Measures the middles of intervals in which the curve bends, sharpest bend first.
     fn refine(&mut self, max: u32) -> Result<(), Error> {
         for _ in 0..max {
             let points = self.found.iter();
@@ -256,9 +256,9 @@ impl<'p, 'a, 'd> Curve<'p, 'a, 'd> {
     }
 }
 
-/// What values with their uncertainties say together, and how uncertain that is: the mean of the
-/// middle three fifths of their weights, which fall with the square of the uncertainty. So neither
-/// a distance over which seeks scatter counts much, nor one that something disturbed.
+/// Combines values with their uncertainties: the mean of the middle three fifths of their weights,
+/// which fall with the square of the uncertainty. This limits the influence of disturbed distances
+/// and of those with varying seek times.
 fn typical(mut values: Vec<(f64, f64)>) -> (f64, f64) {
     values.sort_by(|a, b| a.0.total_cmp(&b.0));
     let weight = |&(_, uncertain): &(f64, f64)| uncertain.powi(-2);
@@ -278,7 +278,7 @@ fn typical(mut values: Vec<(f64, f64)>) -> (f64, f64) {
     (sum / (to - from), apart.max(total.sqrt().recip()))
 }
 
-/// What kept something from being measured, unless nothing more can be.
+/// Returns the reason why a distance could not be measured, unless nothing more can be measured.
 fn tolerated(result: Result<(), Error>) -> Result<Option<Error>, Error> {
     match result {
         Ok(()) => Ok(None),
@@ -293,12 +293,12 @@ mod tests {
 
     #[test]
     fn what_is_uncertain_or_far_off_says_little_of_the_typical_value() {
-        // Of five that are as certain, the mean of the middle three.
+        // Of five equally certain values, the mean of the middle three.
         let alike = [4.0, 1.0, 3.0, 90.0, 2.0].map(|value| (value, 1.0));
         let (value, uncertain) = typical(alike.to_vec());
         assert!((value - 3.0).abs() < 1e-12, "{value}");
         assert_eq!(uncertain, 2.0);
-        // Two with intervals a hundred times as wide weigh next to nothing.
+        // Two with intervals a hundred times as wide have almost no weight.
         let (value, _) = typical(vec![
             (-200.0, 100.0),
             (-99.0, 100.0),

@@ -4,21 +4,21 @@ use std::collections::BTreeSet;
 
 use crate::Effort;
 
-/// Half an interval that is narrow enough, in nanoseconds, and as a share of the seek.
+/// Sufficient half-width of an interval in nanoseconds, and as a share of the seek time.
 pub(super) const NARROW: (f64, f64) = (6e3, 0.0025);
 
-/// What a straight line between two points may be off, so expressed.
+/// Tolerated error of linear interpolation, in the same form.
 const STRAIGHT: (f64, f64) = (7e3, 0.0035);
 
-/// Half an interval that is narrow enough for a seek of `time` nanoseconds.
+/// Returns the sufficient half-width of an interval for a seek of `time` nanoseconds.
 pub(super) fn narrow(time: f64) -> f64 {
     NARROW.0.max(NARROW.1 * time)
 }
 
-/// The most cylinders for which the paper's distances are few enough.
+/// Maximum number of cylinders for the distances of the paper.
 const PAPER: u32 = 20_000;
 
-/// Distances to measure first, up to `last` cylinders (section 5.3).
+/// Returns the initial distances, up to `last` cylinders (section 5.3).
 pub(crate) fn distances(last: u32) -> Vec<u32> {
     let mut found = Vec::new();
     let mut next = 1;
@@ -38,10 +38,10 @@ pub(crate) fn distances(last: u32) -> Vec<u32> {
     found
 }
 
-/// Every how many of the distances is measured first.
+/// One in this many distances is measured first.
 const COARSE: usize = 6;
 
-/// The same distances, a few from all over the curve first: if time runs out, they tell most of it.
+/// Reorders the distances so that a few from the whole curve come first, in case time runs out.
 pub(crate) fn coarse_first(distances: &[u32]) -> Vec<u32> {
     let last = distances.len() - 1;
     let is_first = |k: usize| k.is_multiple_of(COARSE) || k == last;
@@ -57,7 +57,7 @@ pub(crate) fn coarse_first(distances: &[u32]) -> Vec<u32> {
         .collect()
 }
 
-/// Middles of intervals that are measured at most.
+/// Maximum number of refined intervals.
 pub(crate) fn refinements(effort: Effort) -> u32 {
     match effort {
         Effort::Quick => 0,
@@ -66,11 +66,11 @@ pub(crate) fn refinements(effort: Effort) -> u32 {
     }
 }
 
-/// A point of a curve: distance, time in nanoseconds, and how uncertain it is.
+/// A point of a curve: distance, time in nanoseconds, and its uncertainty.
 pub(crate) type Measured = (u32, f64, f64);
 
-/// The middle of the interval where a straight line may be farthest off, unless that is little;
-/// none of those that were `left_out`.
+/// Returns the middle of the interval with the largest possible interpolation error, unless it is
+/// small or in `left_out`.
 pub(crate) fn sharpest(points: &[Measured], left_out: &BTreeSet<u32>) -> Option<u32> {
     let slope =
         |a: usize, b: usize| (points[b].1 - points[a].1) / f64::from(points[b].0 - points[a].0);
@@ -90,8 +90,7 @@ pub(crate) fn sharpest(points: &[Measured], left_out: &BTreeSet<u32>) -> Option<
             .flatten()
             .map(|outside| (outside - inside).abs());
         let off = turns.fold(0.0, f64::max) * f64::from(wide) / 2.0;
-        // Where seeks scatter, points are less certain than was asked for, and bend the curve at
-        // random.
+        // If seek times vary, points are less certain than requested, and bend the curve at random.
         let lacks = |k: usize| (points[k].2 - narrow(points[k].1)).max(0.0);
         let allowed = STRAIGHT.0.max(STRAIGHT.1 * points[k].1) + 3.0 * lacks(k).max(lacks(k + 1));
         let middle = left + wide / 2;

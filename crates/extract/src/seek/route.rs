@@ -4,22 +4,21 @@ use crate::pairs::{Access, Pairs};
 use crate::track::Track;
 use crate::{Error, idle};
 
-/// How far from the place that is asked for tracks are looked for, in cylinders.
+/// Maximum distance of a track from the requested cylinder.
 const NEAR: u32 = 64;
 
-/// From where to where a pair goes.
+/// The route of a pair.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
-    /// Its outer end, about.
+    /// Approximate outer end.
     pub outer: u32,
     pub distance: u32,
     pub inward: bool,
 }
 
-/// The track that the first command of a pair is sent to, and the track of the second one: this
-/// many cylinders from where the head is then, and under the same head if blocks are there, as a
-/// seek that is shorter than a head switch would not be seen otherwise. Both are between the two
-/// cylinders.
+/// Returns the tracks of the two commands of a pair. The second is this many cylinders from the
+/// position of the head after the first, and under the same head if possible, as a seek shorter
+/// than a head switch would not be visible otherwise. Both are between the two cylinders.
 pub(crate) fn tracks(
     pairs: &Pairs<'_, '_>,
     access: Access,

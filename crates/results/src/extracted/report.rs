@@ -119,17 +119,19 @@ fn table(heads: &[&str], rows: impl IntoIterator<Item = Vec<Html>>) -> Html {
         Html::with("th", &attributes, head.trim_start_matches('<'))
     });
     let head = Html::element("tr", head.collect::<Html>());
-    let rows = rows.into_iter().map(|cells| {
-        let cells = cells.into_iter().enumerate();
-        let cells = cells.map(|(column, cell)| match column {
-            0 => Html::with("th", &[("scope", "row")], cell),
-            _ => Html::with("td", &[("class", class(column))], cell),
-        });
+    let body = rows.into_iter().map(|row| {
+        let cells = row
+            .into_iter()
+            .enumerate()
+            .map(|(column, cell)| match column {
+                0 => Html::with("th", &[("scope", "row")], cell),
+                _ => Html::with("td", &[("class", class(column))], cell),
+            });
         Html::element("tr", cells.collect::<Html>())
     });
     let inside = [
         Html::element("thead", head),
-        Html::element("tbody", rows.collect::<Html>()),
+        Html::element("tbody", body.collect::<Html>()),
     ];
     wide(Html::element("table", inside))
 }
@@ -328,8 +330,8 @@ fn buffer(findings: &Findings) -> Html {
                 ("not determined".to_owned(), reason.clone())
             }
         };
-        let question = key.documentation.split(". ").next().unwrap_or_default();
-        let question = question.split_whitespace().collect::<Vec<_>>().join(" ");
+        let sentence = key.documentation.split(". ").next().unwrap_or_default();
+        let question = sentence.split_whitespace().collect::<Vec<_>>().join(" ");
         Some(vec![
             Html::element("code", fact.key),
             found.into(),

@@ -1,4 +1,4 @@
-//! Commands as text.
+//! Control commands and their text form.
 
 use std::fmt;
 
@@ -6,56 +6,52 @@ use diskarm_core::text::{Args, Call, InputError, quantity};
 use diskarm_core::units::{Lbn, Span};
 use diskarm_core::wrap::{Affected, BadBlocks};
 
-use crate::figures::Access;
-use crate::power::{AFFECTED, Cut, Injected, Side, Strike, When, affected_name};
+use crate::power::{
+    AFFECTED, InjectedFault, PowerCut, Trigger, TriggerEvent, TriggerSide, affected_name,
+};
+use crate::statistics::Access;
 
-/// What an export is to do.
+/// A command to an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// `power-cut(torn=yes, worst=yes, seed=N)`
-    PowerCut(Cut),
+    PowerCut(PowerCut),
     /// `power-restore`
     PowerRestore,
-    /// `pending`: what is not on the media.
+    /// `pending`: lists writes that have not reached the media.
     Pending,
-    /// `strike(before=write, nth=N, ...)`, `after=flush` or `after=TIME`, with what `power-cut`
-    /// takes.
-    Strike(Strike),
-    /// `inject(first=N, sectors=N, affects=reads, times=N)`: blocks fail.
-    Inject(Injected),
-    /// `heal(first=N, sectors=N)`, or all: they fail no more.
+    /// `trigger(before=write, nth=N, ...)`, `after=flush` or `after=TIME`, with the arguments of
+    /// `power-cut`: cuts the power when that happens.
+    Trigger(Trigger),
+    /// `inject(first=N, sectors=N, affects=reads, times=N)`: injects bad blocks.
+    Inject(InjectedFault),
+    /// `heal(first=N, sectors=N)`: repairs injected bad blocks, by default all.
     Heal {
-        /// The first sector.
         first: Lbn,
-        /// One past the last.
+        /// The end of the range, exclusive.
         end: Lbn,
     },
-    /// `errors`: which blocks fail, and how often they will.
+    /// `errors`: lists the injected bad blocks and how often they will still fail.
     Errors,
-    /// `figures`: what has been served.
-    Figures,
+    /// `stats`: returns the statistics.
+    Statistics,
 }
 
-/// A command and the export that it is for.
+/// A command with the name of its export.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
-    /// The export; empty for the unnamed one.
+pub struct ExportCommand {
+    /// Empty for the unnamed export.
     pub export: String,
-    /// What it is to do.
     pub command: Command,
 }
 
 const COMMANDS: &str =
-    "one of power-cut, power-restore, pending, strike, inject, heal, errors and figures";
+    "one of power-cut, power-restore, pending, trigger, inject, heal, errors and stats";
 
-/// The end of a range if nothing is said.
-const ALL: Lbn = Injected::ALL;
+/// The default end of a range.
+const ALL: Lbn = InjectedFault::ALL;
 
-impl Named {
-    /// Parses a line.
-    ///
-    /// # Errors
-    /// If it is no command.
+impl ExportCommand {
     pub fn parse(line: &str) -> Result<Self, InputError> {
         let call = Call::read(line, "command")?;
         let mut args = Args::of(&call, ());
@@ -65,7 +61,8 @@ impl Named {
             "power-cut" => Command::PowerCut(cut(&mut args)?),
             "power-restore" => Command::PowerRestore,
             "pending" => Command::Pending,
-            "strike" => Command::Strike(strike(&mut args)?),
+            // `strike` and `figures` are the names until 0.1.
+            "trigger" | "strike" => Command::Trigger(trigger(&mut args)?),
             "inject" => {
                 args.count("first", 0..=ALL.0 - 1)?;
                 let (first, end) = range(&mut args)?;
@@ -78,14 +75,14 @@ impl Named {
                     affected,
                     retries: 0,
                 };
-                Command::Inject(Injected { blocks, left })
+                Command::Inject(InjectedFault { blocks, left })
             }
             "heal" => {
                 let (first, end) = range(&mut args)?;
                 Command::Heal { first, end }
             }
             "errors" => Command::Errors,
-            "figures" => Command::Figures,
+            "stats" | "figures" => Command::Statistics,
             other => return Err(InputError::new("command", other, COMMANDS)),
         };
         args.finish()?;
@@ -96,68 +93,66 @@ impl Named {
     }
 }
 
-fn cut(args: &mut Args<'_, ()>) -> Result<Cut, InputError> {
+fn cut(args: &mut Args<'_, ()>) -> Result<PowerCut, InputError> {
     let torn = args.maybe_yes("torn")?.unwrap_or(false);
     let worst = args.maybe_yes("worst")?.unwrap_or(false);
     let seed = args.maybe_count("seed", 0..=u64::MAX)?.unwrap_or(1);
-    Ok(Cut { torn, worst, seed })
+    Ok(PowerCut { torn, worst, seed })
 }
 
-fn strike(args: &mut Args<'_, ()>) -> Result<Strike, InputError> {
-    let before = args.maybe("before", When::BEFORE, When::parse_before)?;
-    let after = args.maybe("after", When::AFTER, When::parse_after)?;
+fn trigger(args: &mut Args<'_, ()>) -> Result<Trigger, InputError> {
+    let before = args.maybe("before", TriggerEvent::BEFORE, TriggerEvent::parse_before)?;
+    let after = args.maybe("after", TriggerEvent::AFTER, TriggerEvent::parse_after)?;
     let nth = args.maybe_count("nth", 1..=u64::MAX)?;
     let when = match (before, after) {
         (Some(when), None) | (None, Some(when)) => when,
         (before, _) => {
             let found = if before.is_some() { "both" } else { "neither" };
-            return Err(InputError::new("strike", found, "before or after"));
+            return Err(InputError::new("trigger", found, "before or after"));
         }
     };
     let when = match nth {
-        Some(nth) => when.with_nth(nth, "strike.nth")?,
+        Some(nth) => when.with_nth(nth, "trigger.nth")?,
         None => when,
     };
     let cut = cut(args)?;
-    Ok(Strike { when, cut })
+    Ok(Trigger { when, cut })
 }
 
-impl When {
-    /// What is expected of what a cut may come after.
+impl TriggerEvent {
+    /// The "expected" part of the message about `after`.
     pub const AFTER: &str = "flush, write, or a time up to an hour, such as \"2.5s\"";
 
-    /// What is expected of what a cut may come before.
+    /// The "expected" part of the message about `before`.
     pub const BEFORE: &str = "flush or write";
 
-    /// What a cut comes before: a request, the next of its kind.
+    /// Parses `before=`: the next request of a kind.
     pub fn parse_before(text: &str) -> Option<Self> {
-        access(text).map(|access| Self::next(Side::Before, access))
+        access(text).map(|access| Self::next(TriggerSide::Before, access))
     }
 
-    /// What a cut comes after: a request, the next of its kind, or a time.
+    /// Parses `after=`: the next request of a kind, or a time.
     pub fn parse_after(text: &str) -> Option<Self> {
-        let request = access(text).map(|access| Self::next(Side::After, access));
+        let request = access(text).map(|access| Self::next(TriggerSide::After, access));
         request.or_else(|| {
             let time = quantity::span(text).filter(|span| *span >= Span::ZERO);
             time.map(Self::Time)
         })
     }
 
-    /// The same at the `nth` request of its kind.
-    ///
-    /// # Errors
-    /// If it waits for a time; reported for `field`.
+    /// Sets the ordinal number of the request. Reports an error for `field` if the trigger is a
+    /// time.
     pub fn with_nth(self, nth: u64, field: &str) -> Result<Self, InputError> {
         match self {
             Self::Request { side, access, .. } => Ok(Self::Request { side, access, nth }),
             Self::Time(_) => {
-                let expected = "none after a time";
+                let expected = "a request to count, not a time";
                 Err(InputError::new(field, &nth.to_string(), expected))
             }
         }
     }
 
-    const fn next(side: Side, access: Access) -> Self {
+    const fn next(side: TriggerSide, access: Access) -> Self {
         let nth = 1;
         Self::Request { side, access, nth }
     }
@@ -184,7 +179,7 @@ fn affected(text: &str) -> Option<Affected> {
     named.map(|(affected, _)| *affected)
 }
 
-impl fmt::Display for Named {
+impl fmt::Display for ExportCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut given = Vec::new();
         if !self.export.is_empty() {
@@ -201,12 +196,12 @@ impl fmt::Display for Named {
             }
             Command::PowerRestore => "power-restore",
             Command::Pending => "pending",
-            Command::Strike(strike) => {
-                match strike.when {
-                    When::Request { side, access, nth } => {
+            Command::Trigger(trigger) => {
+                match trigger.when {
+                    TriggerEvent::Request { side, access, nth } => {
                         let side = match side {
-                            Side::Before => "before",
-                            Side::After => "after",
+                            TriggerSide::Before => "before",
+                            TriggerSide::After => "after",
                         };
                         let access = match access {
                             Access::Flush => "flush",
@@ -215,12 +210,12 @@ impl fmt::Display for Named {
                         given.push(format!("{side}={access}"));
                         given.push(format!("nth={nth}"));
                     }
-                    When::Time(span) => given.push(format!("after={}ns", span.as_ns())),
+                    TriggerEvent::Time(span) => given.push(format!("after={}ns", span.as_ns())),
                 }
-                given.extend(given_of(&strike.cut));
-                "strike"
+                given.extend(given_of(&trigger.cut));
+                "trigger"
             }
-            Command::Inject(Injected { blocks, left }) => {
+            Command::Inject(InjectedFault { blocks, left }) => {
                 given.extend(range(blocks.first, blocks.end).into_iter().flatten());
                 given.push(format!("affects={}", affected_name(blocks.affected)));
                 given.extend(left.map(|left| format!("times={left}")));
@@ -231,16 +226,17 @@ impl fmt::Display for Named {
                 "heal"
             }
             Command::Errors => "errors",
-            Command::Figures => "figures",
+            Command::Statistics => "stats",
         };
-        match given.is_empty() {
-            true => f.write_str(name),
-            false => write!(f, "{name}({})", given.join(", ")),
+        if given.is_empty() {
+            f.write_str(name)
+        } else {
+            write!(f, "{name}({})", given.join(", "))
         }
     }
 }
 
-fn given_of(cut: &Cut) -> Vec<String> {
+fn given_of(cut: &PowerCut) -> Vec<String> {
     let yes = |is: bool, name: &str| is.then(|| format!("{name}=yes"));
     let given = [yes(cut.torn, "torn"), yes(cut.worst, "worst")];
     let seed = Some(format!("seed={}", cut.seed));
@@ -252,42 +248,42 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_are_read_as_they_are_written() {
+    fn commands_round_trip_through_text() {
         for line in [
             "power-cut(export=db, torn=yes, worst=yes, seed=7)",
             "power-cut(seed=1)",
             "power-restore",
             "pending(export=db)",
-            "strike(before=write, nth=3, torn=yes, seed=1)",
-            "strike(after=flush, nth=1, worst=yes, seed=18446744073709551615)",
-            "strike(after=2500000000ns, torn=yes, seed=1)",
+            "trigger(before=write, nth=3, torn=yes, seed=1)",
+            "trigger(after=flush, nth=1, worst=yes, seed=18446744073709551615)",
+            "trigger(after=2500000000ns, torn=yes, seed=1)",
             "inject(first=8, sectors=2, affects=both)",
             "inject(first=0, affects=reads, times=3)",
             "errors",
             "heal(first=0)",
-            "figures",
+            "stats",
         ] {
-            let named = Named::parse(line).unwrap_or_else(|error| panic!("{error}"));
+            let named = ExportCommand::parse(line).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(named.to_string(), line);
         }
     }
 
     #[test]
-    fn errors_name_what_is_wrong() {
+    fn errors_name_the_invalid_argument() {
         let cases = [
             ("cut", "command: found \"cut\", expected one of power-cut"),
-            ("strike", "strike: found \"neither\", expected before or"),
+            ("trigger", "trigger: found \"neither\", expected before or"),
             (
-                "strike(before=read)",
-                "strike.before: found \"read\", expected flush or write",
+                "trigger(before=read)",
+                "trigger.before: found \"read\", expected flush or write",
             ),
             (
-                "strike(after=-1s)",
-                "strike.after: found \"-1s\", expected flush, write, or a time ",
+                "trigger(after=-1s)",
+                "trigger.after: found \"-1s\", expected flush, write, or a time ",
             ),
             (
-                "strike(after=1s, nth=2)",
-                "strike.nth: found \"2\", expected none after a time",
+                "trigger(after=1s, nth=2)",
+                "trigger.nth: found \"2\", expected a request to count, not a time",
             ),
             (
                 "power-cut(torn=maybe)",
@@ -307,7 +303,7 @@ mod tests {
             ),
         ];
         for (line, expected) in cases {
-            let found = Named::parse(line).expect_err(line).to_string();
+            let found = ExportCommand::parse(line).expect_err(line).to_string();
             assert!(found.starts_with(expected), "{found}");
         }
     }

@@ -1,47 +1,48 @@
-//! A connection beyond its login: messages of the initiator in, replies out.
+//! A connection after its login: frames incoming messages and sends replies.
 
 use std::collections::VecDeque;
 
-use diskarm_wire::iscsi::{Lun, Message, NopIn, Reject, Serial, Tag, reject_reason};
+use diskarm_wire::iscsi::segment::emit_sense;
+use diskarm_wire::iscsi::{
+    DataIn, Lun, Message, NopIn, Reject, Response, Serial, Tag, padded, reject_reason, response,
+};
 
-use super::frame::{Digests, Unframed};
-use super::keys::{MAX_RECEIVE, Parameters};
+use super::frame::{Digests, FrameError};
+use super::parameters::{MAX_RECEIVE, Parameters};
 use super::register::Member;
-use super::reply::{End, Numbers, Reply, Writer};
-use super::task::Task;
-use super::window::Window;
-use crate::buffer::Buffer;
-use crate::service::{self, Broken};
+use super::session::{End, Task, Window};
+use crate::nonblocking::ByteQueue;
+use crate::service::{self, ConnectionError};
 
-/// Room for what is to be sent.
+/// Size of the output buffer, in bytes.
 const OUTPUT: usize = 256 << 10;
-/// How many replies may wait for the initiator to take them; before more, it is not heard.
+/// Limit of queued replies; above it no input is taken.
 const MAX_REPLIES: usize = 64;
 
-/// See the module.
+/// A connection after its login.
 pub struct Connection {
     pub(super) member: Member,
-    /// The address to which the initiator is connected.
+    /// The local address of the connection.
     pub(super) address: String,
-    /// The number of the first command, if the connection begins a session.
+    /// The number of the first command, if the connection starts a session.
     pub(super) first: Option<Serial>,
-    /// The place of its session, once it is open.
+    /// Index of its session once it is open.
     pub(super) session: Option<usize>,
     pub(super) parameters: Parameters,
-    input: Buffer,
-    output: Buffer,
+    input: ByteQueue,
+    output: ByteQueue,
     /// The number of the next response.
     status: Serial,
     replies: VecDeque<Reply>,
-    /// Names the next transfer.
+    /// The tag of the last transfer.
     transfer: u32,
-    /// Nothing more is taken; what is to be sent leaves.
+    /// No more input is taken; the output is still sent.
     is_ending: bool,
 }
 
 impl Connection {
-    /// Continues as the login has agreed, with the number of the next response, and that of the first
-    /// command if it begins a session.
+    /// Continues after the login, with the number of the next response and, if it starts a session,
+    /// of the first command.
     pub fn new(
         member: Member,
         address: String,
@@ -59,8 +60,8 @@ impl Connection {
             first,
             session: None,
             parameters,
-            input: Buffer::new(digests.longest(MAX_RECEIVE)),
-            output: Buffer::new(OUTPUT),
+            input: ByteQueue::new(digests.longest(MAX_RECEIVE)),
+            output: ByteQueue::new(OUTPUT),
             status,
             replies: VecDeque::new(),
             transfer: 0,
@@ -68,19 +69,17 @@ impl Connection {
         }
     }
 
-    /// What the login has left of the input, and what it has to send.
+    /// Takes over the input and output that the login has left.
     pub fn preload(&mut self, input: &[u8], output: &[u8]) {
-        self.input.room()[..input.len()].copy_from_slice(input);
-        self.input.added(input.len());
-        self.output.room()[..output.len()].copy_from_slice(output);
-        self.output.added(output.len());
+        self.input.push(input);
+        self.output.push(output);
     }
 
-    /// The next message that has arrived with its data, if one has.
+    /// The next complete message with its data.
     ///
     /// # Errors
     /// If bytes have been lost.
-    pub fn message(&mut self) -> Result<Option<(Message, Vec<u8>)>, Broken> {
+    pub fn message(&mut self) -> Result<Option<(Message, Vec<u8>)>, ConnectionError> {
         loop {
             if self.is_ending || self.replies.len() >= MAX_REPLIES {
                 return Ok(None);
@@ -89,9 +88,9 @@ impl Connection {
             let frame = match digests.first(self.input.bytes(), MAX_RECEIVE) {
                 Ok(Some(frame)) => frame,
                 Ok(None) => return Ok(None),
-                Err(Unframed::Lost) => return Err(Broken),
-                Err(Unframed::DataDigest(header)) => {
-                    // Without recovery from errors the session ends.
+                Err(FrameError::Corrupt) => return Err(ConnectionError),
+                Err(FrameError::DataDigest(header)) => {
+                    // There is no error recovery, so the session ends.
                     self.reject(reject_reason::DATA_DIGEST, header);
                     self.is_ending = true;
                     return Ok(None);
@@ -106,25 +105,25 @@ impl Connection {
         }
     }
 
-    /// Asks for more data of a task.
+    /// Requests more data of a task.
     pub fn ask_for_data(&mut self, task: &mut Task) {
         self.transfer = self.transfer.wrapping_add(1) & 0x7fff_ffff;
         let message = task.ask(Tag(self.transfer), &self.parameters);
-        self.say(Message::ReadyToTransfer(message), Vec::new());
+        self.send(Message::ReadyToTransfer(message), Vec::new());
     }
 
-    /// A command has ended: its answer can leave.
+    /// Queues the response of a command.
     pub fn end(&mut self, end: End) {
         self.replies.push_back(Reply::End(Box::new(end)));
     }
 
-    /// Sends a message when there is room.
-    pub fn say(&mut self, message: Message, data: Vec<u8>) {
+    /// Queues a message.
+    pub fn send(&mut self, message: Message, data: Vec<u8>) {
         self.replies
             .push_back(Reply::Message(Box::new(message), data));
     }
 
-    /// Tells that a message is not taken.
+    /// Queues a Reject message.
     pub fn reject(&mut self, reason: u8, header: [u8; Message::LENGTH]) {
         let reject = Reject {
             reason,
@@ -134,15 +133,15 @@ impl Connection {
             max_command: Serial(0),
             data: Serial(0),
         };
-        self.say(Message::Reject(reject), header.to_vec());
+        self.send(Message::Reject(reject), header.to_vec());
     }
 
-    /// Takes nothing more, and ends when all has been sent.
+    /// Takes no more input, and ends when everything has been sent.
     pub fn finish(&mut self) {
         self.is_ending = true;
     }
 
-    /// Takes nothing more, and sends nothing more.
+    /// Drops all input and output.
     pub fn cut_off(&mut self, window: &mut Window) {
         self.is_ending = true;
         self.output.consume(self.output.bytes().len());
@@ -153,26 +152,25 @@ impl Connection {
         }
     }
 
-    /// Whether all that was answered has been sent.
     pub fn has_sent(&self) -> bool {
         self.replies.is_empty() && self.output.bytes().is_empty()
     }
 
-    /// Moves replies to the output, as far as there is room.
+    /// Moves replies to the output while there is room.
     pub fn fill(&mut self, window: &mut Window) {
         while let Some(mut reply) = self.replies.pop_front() {
             let share = match &reply {
                 Reply::End(end) => Some(end.share),
                 Reply::Message(..) => None,
             };
-            // The answer itself says that there is room again.
+            // The response itself announces the released window.
             if let Some(share) = share {
                 window.release(share);
             }
-            let mut writer = Writer {
-                numbers: Numbers {
+            let mut writer = ReplyWriter {
+                numbers: SerialNumbers {
                     status: self.status,
-                    max: window.tell(),
+                    max: window.announce(),
                     expected: window.expected(),
                 },
                 output: &mut self.output,
@@ -212,11 +210,11 @@ impl service::Session for Connection {
         self.output.consume(count);
     }
 
-    fn is_over(&self) -> bool {
+    fn has_ended(&self) -> bool {
         self.is_ending && self.has_sent()
     }
 
-    fn ask(&mut self) -> bool {
+    fn ping(&mut self) -> bool {
         let ping = NopIn {
             lun: Lun(0),
             tag: Tag::NONE,
@@ -225,7 +223,151 @@ impl service::Session for Connection {
             expected_command: Serial(0),
             max_command: Serial(0),
         };
-        self.say(Message::NopIn(ping), Vec::new());
+        self.send(Message::NopIn(ping), Vec::new());
         true
+    }
+}
+
+/// A message or response to be sent.
+pub enum Reply {
+    /// A message with its data; its serial numbers are set when it is sent.
+    Message(Box<Message>, Vec<u8>),
+    /// The response of a command.
+    End(Box<End>),
+}
+
+/// The serial numbers of messages.
+#[derive(Clone, Copy)]
+pub struct SerialNumbers {
+    /// The next response.
+    pub status: Serial,
+    /// The next command.
+    pub expected: Serial,
+    /// The last command that is accepted.
+    pub max: Serial,
+}
+
+/// Sets the serial numbers of a message; returns true if it consumes a response number.
+fn stamp(message: &mut Message, numbers: SerialNumbers) -> bool {
+    macro_rules! fill {
+        ($message:expr) => {{
+            $message.status = numbers.status;
+            $message.expected_command = numbers.expected;
+            $message.max_command = numbers.max;
+        }};
+    }
+    match message {
+        Message::NopIn(message) => fill!(message),
+        Message::Response(message) => fill!(message),
+        Message::TaskResponse(message) => fill!(message),
+        Message::TextResponse(message) => fill!(message),
+        Message::DataIn(message) => {
+            fill!(message);
+            if !message.has_status {
+                message.status = Serial(0);
+            }
+        }
+        Message::LogoutResponse(message) => fill!(message),
+        Message::ReadyToTransfer(message) => fill!(message),
+        Message::Reject(message) => fill!(message),
+        other => unreachable!("{other:?} is of an initiator"),
+    }
+    match message {
+        Message::NopIn(message) => message.tag != Tag::NONE,
+        Message::DataIn(message) => message.has_status,
+        Message::ReadyToTransfer(_) => false,
+        _ => true,
+    }
+}
+
+/// Maximum data of a message, in bytes, even if the initiator takes more.
+pub const MAX_SEGMENT: usize = 128 << 10;
+
+/// Writes replies to the output of a connection.
+pub struct ReplyWriter<'a> {
+    pub output: &'a mut ByteQueue,
+    pub parameters: &'a Parameters,
+    pub numbers: SerialNumbers,
+}
+
+impl ReplyWriter<'_> {
+    /// Writes the reply; returns false if there is no room for all of it.
+    pub fn write(&mut self, reply: &mut Reply) -> bool {
+        match reply {
+            Reply::Message(message, data) => self.put(message, data),
+            Reply::End(end) => self.end(end),
+        }
+    }
+
+    /// Writes a message; returns false if there is no room for it.
+    fn put(&mut self, message: &mut Message, data: &[u8]) -> bool {
+        let digests = self.parameters.digests;
+        let length = digests.length(data.len());
+        if self.output.room_len() < length {
+            return false;
+        }
+        if stamp(message, self.numbers) {
+            self.numbers.status = self.numbers.status.next();
+        }
+        digests.emit(message, data, self.output.room());
+        self.output.added(length);
+        true
+    }
+
+    fn end(&mut self, end: &mut End) -> bool {
+        let burst = self.parameters.max_burst as usize;
+        let max = (self.parameters.max_send as usize).min(MAX_SEGMENT);
+        while end.sent < end.data.len() {
+            let in_burst = burst - end.sent % burst;
+            let left = end.data.len() - end.sent;
+            let count = left.min(in_burst).min(max);
+            let is_last = count == left;
+            let has_status = is_last && end.sense.is_empty();
+            let message = DataIn {
+                is_final: is_last || count == in_burst,
+                acknowledge: false,
+                overflow: has_status && end.residual.is_overflow,
+                underflow: has_status && end.residual.is_underflow(),
+                has_status,
+                scsi_status: if has_status { end.scsi_status } else { 0 },
+                lun: Lun(0),
+                tag: end.tag,
+                transfer: Tag::NONE,
+                status: Serial(0),
+                expected_command: Serial(0),
+                max_command: Serial(0),
+                data: end.messages,
+                offset: end.sent as u32,
+                residual: if has_status { end.residual.count } else { 0 },
+            };
+            let piece = &end.data[end.sent..end.sent + count];
+            if !self.put(&mut Message::DataIn(message), piece) {
+                return false;
+            }
+            end.messages = end.messages.next();
+            end.sent += count;
+            if has_status {
+                return true;
+            }
+        }
+        let message = Response {
+            read_overflow: false,
+            read_underflow: false,
+            overflow: end.residual.is_overflow,
+            underflow: end.residual.is_underflow(),
+            response: response::COMPLETED,
+            scsi_status: end.scsi_status,
+            tag: end.tag,
+            snack: Tag(0),
+            status: Serial(0),
+            expected_command: Serial(0),
+            max_command: Serial(0),
+            expected_data: end.messages,
+            read_residual: 0,
+            residual: end.residual.count,
+        };
+        let mut sense = vec![0; padded(2 + end.sense.len())];
+        let length = emit_sense(&end.sense, &mut sense);
+        self.put(&mut Message::Response(message), &sense[..length])
     }
 }

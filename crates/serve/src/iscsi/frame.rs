@@ -1,56 +1,55 @@
-//! Where messages begin and end in a stream of bytes.
+//! Frames messages in a stream of bytes.
 
 use diskarm_wire::iscsi::{Digest, Lengths, Message, padded};
 
-/// Which parts of messages have digests.
+/// The digests that messages carry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digests {
     pub header: bool,
     pub data: bool,
 }
 
-/// A message that has arrived as a whole.
+/// A complete message.
 #[derive(Debug)]
 pub struct Frame<'a> {
-    /// Its basic header segment.
+    /// The basic header segment.
     pub header: [u8; Message::LENGTH],
-    /// Its data, without padding.
+    /// The data without padding.
     pub data: &'a [u8],
-    /// How many bytes all of it has.
+    /// Length of the whole message, in bytes.
     pub length: usize,
 }
 
-/// Why a message cannot be taken.
+/// The reason that a message cannot be framed.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Unframed {
-    /// It is longer than the other side may send, or its header cannot be trusted.
-    Lost,
-    /// The digest of its data is wrong.
+pub enum FrameError {
+    /// It is too long, or its header is corrupt.
+    Corrupt,
+    /// The data digest is wrong.
     DataDigest([u8; Message::LENGTH]),
 }
 
 impl Digests {
-    /// The length of both.
     const fn both(self) -> usize {
         (self.header as usize + self.data as usize) * Digest::LENGTH
     }
 
-    /// The most bytes of a message with `data` bytes of data.
+    /// Maximum length of a message with `data` bytes of data.
     pub const fn longest(self, data: usize) -> usize {
         Message::LENGTH + 4 * u8::MAX as usize + padded(data) + self.both()
     }
 
-    /// The first message in `input`, if all of it is there; it may have `most` bytes of data.
+    /// The first message of `input`, if it is complete.
     ///
     /// # Errors
-    /// If it is too long, or a digest is wrong.
-    pub fn first(self, input: &[u8], max: usize) -> Result<Option<Frame<'_>>, Unframed> {
+    /// If it has more than `max` bytes of data, or a digest is wrong.
+    pub fn first(self, input: &[u8], max: usize) -> Result<Option<Frame<'_>>, FrameError> {
         let Some((header, _)) = input.split_first_chunk::<{ Message::LENGTH }>() else {
             return Ok(None);
         };
-        let lengths = Lengths::parse(header).map_err(|_| Unframed::Lost)?;
+        let lengths = Lengths::parse(header).map_err(|_| FrameError::Corrupt)?;
         if lengths.data_length as usize > max {
-            return Err(Unframed::Lost);
+            return Err(FrameError::Corrupt);
         }
         let headers = Message::LENGTH + lengths.ahs();
         let data_at = headers + if self.header { Digest::LENGTH } else { 0 };
@@ -60,12 +59,12 @@ impl Digests {
         let Some(all) = input.get(..length) else {
             return Ok(None);
         };
-        if self.header && all[headers..data_at] != Digest::of(&all[..headers]).bytes() {
-            return Err(Unframed::Lost);
+        if self.header && all[headers..data_at] != Digest::new(&all[..headers]).bytes() {
+            return Err(FrameError::Corrupt);
         }
         let padded = &all[data_at..data_end];
-        if has_data_digest && all[data_end..] != Digest::of(padded).bytes() {
-            return Err(Unframed::DataDigest(*header));
+        if has_data_digest && all[data_end..] != Digest::new(padded).bytes() {
+            return Err(FrameError::DataDigest(*header));
         }
         Ok(Some(Frame {
             header: *header,
@@ -74,7 +73,7 @@ impl Digests {
         }))
     }
 
-    /// How many bytes a message with `data` bytes of data has, and no additional headers.
+    /// Length of a message with `data` bytes of data and no additional headers.
     pub const fn length(self, data: usize) -> usize {
         let header = if self.header { Digest::LENGTH } else { 0 };
         let tail = if self.data && data > 0 {
@@ -85,7 +84,7 @@ impl Digests {
         Message::LENGTH + header + padded(data) + tail
     }
 
-    /// Writes a message to the beginning of `room`, which has space for it; returns its length.
+    /// Writes a message to the start of `room`, which has space for it; returns its length.
     pub fn emit(self, message: &Message, data: &[u8], room: &mut [u8]) -> usize {
         let header = message.emit(Lengths::of_data(data.len()));
         let mut at = 0;
@@ -95,12 +94,12 @@ impl Digests {
         };
         put(&header);
         if self.header {
-            put(&Digest::of(&header).bytes());
+            put(&Digest::new(&header).bytes());
         }
         put(data);
         put(&[0; 3][..padded(data.len()) - data.len()]);
         if self.data && !data.is_empty() {
-            put(&Digest::of(data).bytes());
+            put(&Digest::new(data).bytes());
         }
         at
     }
@@ -122,7 +121,7 @@ mod tests {
     });
 
     #[test]
-    fn messages_come_back_with_any_digests() {
+    fn messages_round_trip_with_any_digests() {
         for (header, data) in [(false, false), (true, false), (false, true), (true, true)] {
             let digests = Digests { header, data };
             for text in [&b""[..], b"abcde"] {
@@ -135,14 +134,14 @@ mod tests {
                 let partly = digests.first(&room[..length - 1], 5);
                 assert!(partly.expect("a message").is_none());
                 if !text.is_empty() {
-                    assert_eq!(digests.first(&room, 4).err(), Some(Unframed::Lost));
+                    assert_eq!(digests.first(&room, 4).err(), Some(FrameError::Corrupt));
                 }
             }
         }
     }
 
     #[test]
-    fn a_byte_that_is_wrong_is_found_by_its_digest() {
+    fn digests_detect_wrong_bytes() {
         let digests = Digests {
             header: true,
             data: true,
@@ -152,10 +151,10 @@ mod tests {
         for at in 0..length {
             let mut wrong = room;
             wrong[at] ^= 1;
-            // A wrong length makes it another message, which has not arrived as a whole.
+            // A wrong length makes the message incomplete.
             let found = digests.first(&wrong, 1 << 20);
-            let is_lost = matches!(found, Err(Unframed::Lost) | Ok(None));
-            let is_of_data = matches!(found, Err(Unframed::DataDigest(_)));
+            let is_lost = matches!(found, Err(FrameError::Corrupt) | Ok(None));
+            let is_of_data = matches!(found, Err(FrameError::DataDigest(_)));
             assert!(if at < 52 { is_lost } else { is_of_data }, "{at}");
         }
     }

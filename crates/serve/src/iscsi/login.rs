@@ -1,66 +1,65 @@
-//! The login: who both sides are, which target is meant, and what holds for the session.
+//! Logins: authentication, the choice of a target, and negotiation of the session's parameters; and
+//! discovery sessions, in which initiators ask for the available targets.
 
 use std::collections::BTreeSet;
 use std::num::NonZero;
 use std::sync::Arc;
 
 use diskarm_wire::iscsi::text::{self, Writer};
-use diskarm_wire::iscsi::{LoginRequest, LoginResponse, Message, Serial, login_status, stage};
+use diskarm_wire::iscsi::{
+    LoginRequest, LoginResponse, LogoutResponse, Lun, Message, NopIn, Serial, Tag, TextRequest,
+    TextResponse, login_status, logout_response, stage,
+};
 
-use super::chap::Accounts;
 use super::connection::Connection;
-use super::discovery::Discovery;
 use super::frame::{Digests, Frame};
-use super::keys::{Answer, MAX_RECEIVE, Parameters};
-use super::register::{Member, Name};
-use super::security::{Claims, Security};
-use super::{PORTAL_GROUP, Settings, WINDOW, target_name};
+use super::parameters::{
+    Answer, MAX_NAME, MAX_RECEIVE, PORTAL_GROUP, Parameters, WINDOW, target_name,
+};
+use super::register::{Member, SessionName, Settings};
+use super::security::{Accounts, Security, SecurityKeys};
 use crate::export::Facts;
-use crate::server::{Entry, Step};
+use crate::server::{Handshake, HandshakeStep};
 
-/// The longest data of a message of a login (RFC 7143: the default of MaxRecvDataSegmentLength).
+/// Longest data of a login message (RFC 7143: the default of MaxRecvDataSegmentLength).
 pub const MAX_DATA: usize = 8192;
-/// The longest name (RFC 7143, "iSCSI Names"), in bytes.
-pub const MAX_NAME: usize = 223;
-/// The most text that an initiator may send in a login, in bytes.
+/// Maximum length of all text of a login, in bytes.
 const MAX_TEXT: usize = 64 << 10;
 
-/// A login under way, or a discovery session after it.
+/// A login in progress, or the discovery session that follows.
 pub struct Login {
     settings: Arc<Settings>,
-    /// What clients call the address to which they are connected.
+    /// The local address of the connection.
     address: String,
-    /// What has arrived and was not looked at.
     input: Vec<u8>,
-    /// What is to be sent.
     output: Vec<u8>,
     /// Text that continues in the next request.
     text: Vec<u8>,
-    /// How much text has come in all.
+    /// Length of all text so far.
     text_length: usize,
     stage: Option<u8>,
     status: Serial,
-    /// The initiator's part of the name of the session.
+    /// The initiator's part of the session id.
     isid: [u8; 6],
     /// The target's part, if the connection joins a session.
     joins: Option<NonZero<u16>>,
     connection: u16,
-    /// Set at the end.
+    /// Set at the end of the login.
     member: Option<Member>,
-    /// Keys that have come.
+    /// Keys received so far.
     seen: BTreeSet<String>,
     initiator: Option<String>,
     target: Option<String>,
     is_discovery: bool,
     security: Security,
     parameters: Parameters,
-    has_told_group: bool,
-    has_told_length: bool,
-    /// Set once a discovery session has begun.
-    discovery: Option<Discovery>,
+    has_sent_group: bool,
+    has_sent_length: bool,
+    /// Set once a discovery session has started.
+    discovery: Option<DiscoverySession>,
 }
 
-/// What an answer to a request says.
+/// The answer to a login request.
 struct Reply {
     transit: bool,
     next: u8,
@@ -69,7 +68,6 @@ struct Reply {
 }
 
 impl Login {
-    /// A connection on which nothing has been said.
     pub(super) fn new(settings: Arc<Settings>, address: String) -> Self {
         Self {
             settings,
@@ -90,29 +88,34 @@ impl Login {
             is_discovery: false,
             security: Security::default(),
             parameters: Parameters::default(),
-            has_told_group: false,
-            has_told_length: false,
+            has_sent_group: false,
+            has_sent_length: false,
             discovery: None,
         }
     }
 
-    /// Answers a request of the login.
-    fn answer(&mut self, frame: &Frame<'_>, exports: &[Facts], is_full: bool) -> Step<Connection> {
+    /// Answers a login request.
+    fn answer(
+        &mut self,
+        frame: &Frame<'_>,
+        exports: &[Facts],
+        is_full: bool,
+    ) -> HandshakeStep<Connection> {
         let Ok(Message::LoginRequest(request)) = Message::parse(&frame.header) else {
-            return Step::Close;
+            return HandshakeStep::Close;
         };
-        match self.go_on(&request, frame.data, exports, is_full) {
+        match self.process(&request, frame.data, exports, is_full) {
             Ok(reply) => {
                 self.send(&request, login_status::SUCCESS, &reply);
                 if reply.transit && reply.next == stage::FULL_FEATURE {
-                    return self.begin(&request, exports);
+                    return self.finish(&request, exports);
                 }
                 self.stage = Some(if reply.transit {
                     reply.next
                 } else {
                     request.current
                 });
-                Step::Wait
+                HandshakeStep::Wait
             }
             Err(result) => {
                 let reply = Reply {
@@ -122,13 +125,13 @@ impl Login {
                     text: Vec::new(),
                 };
                 self.send(&request, result, &reply);
-                Step::Close
+                HandshakeStep::Close
             }
         }
     }
 
-    /// What the target answers, or the result of a login that fails.
-    fn go_on(
+    /// The target's answer, or the status of a failed login.
+    fn process(
         &mut self,
         request: &LoginRequest,
         data: &[u8],
@@ -145,9 +148,9 @@ impl Login {
             self.connection = request.connection;
         }
         let is_stage = matches!(request.current, stage::SECURITY | stage::OPERATIONAL);
-        let goes_on = self.stage.is_none_or(|stage| stage == request.current);
+        let is_same_stage = self.stage.is_none_or(|stage| stage == request.current);
         let is_same = request.isid == self.isid && NonZero::new(request.tsih) == self.joins;
-        if !is_stage || !goes_on || !is_same {
+        if !is_stage || !is_same_stage || !is_same {
             return Err(login_status::INVALID_REQUEST);
         }
         self.text_length += data.len();
@@ -168,7 +171,7 @@ impl Login {
             return Ok(reply);
         }
         let all = std::mem::take(&mut self.text);
-        reply.text = self.read(&all, request.current, exports, is_full)?;
+        reply.text = self.process_text(&all, request.current, exports, is_full)?;
         if request.transit {
             let is_ahead = match request.current {
                 stage::SECURITY => matches!(request.next, stage::OPERATIONAL | stage::FULL_FEATURE),
@@ -177,29 +180,30 @@ impl Login {
             if !is_ahead {
                 return Err(login_status::INITIATOR_ERROR);
             }
-            reply.transit = self.security.lets_on(self.accounts())?;
+            reply.transit = self.security.may_continue(self.accounts())?;
         }
         if reply.transit && reply.next == stage::FULL_FEATURE {
-            reply.tsih = self.enter()?;
+            reply.tsih = self.register_session()?;
         }
         Ok(reply)
     }
 
-    /// Begins or joins a session; returns the target's part of its name.
-    fn enter(&mut self) -> Result<u16, u16> {
+    /// Starts or joins a session; returns the target's part of the session id.
+    fn register_session(&mut self) -> Result<u16, u16> {
         self.parameters.settle();
-        let name = Name {
+        let name = SessionName {
             initiator: self.initiator.take().unwrap_or_default(),
             isid: self.isid,
-            target: match self.is_discovery {
-                true => String::new(),
-                false => self.target.clone().unwrap_or_default(),
+            target: if self.is_discovery {
+                String::new()
+            } else {
+                self.target.clone().unwrap_or_default()
             },
         };
         let register = &self.settings.register;
         let member = match self.joins {
-            None => register.begin(name, self.connection, self.parameters),
-            // Nobody joins a session for discovery.
+            None => register.start(name, self.connection, self.parameters),
+            // DiscoverySession sessions cannot be joined.
             Some(_) if self.is_discovery => return Err(login_status::NO_SESSION),
             Some(tsih) => {
                 let joined = register.join(tsih.get(), name, self.connection);
@@ -215,15 +219,15 @@ impl Login {
         self.settings.accounts.as_ref()
     }
 
-    /// Takes the text of a request; returns that of the answer.
-    fn read(
+    /// Handles the text of a request; returns the text of the answer.
+    fn process_text(
         &mut self,
         all: &[u8],
         current: u8,
         exports: &[Facts],
         is_full: bool,
     ) -> Result<Vec<u8>, u16> {
-        let mut claims = Claims::default();
+        let mut security_keys = SecurityKeys::default();
         let mut answers: Vec<(String, String)> = Vec::new();
         for pair in text::pairs(all) {
             let (key, value) = pair.map_err(|_| login_status::INITIATOR_ERROR)?;
@@ -238,7 +242,7 @@ impl Login {
                 "TargetName" => self.target = Some(value.to_owned()),
                 "SessionType" => self.is_discovery = value == "Discovery",
                 "InitiatorAlias" => {}
-                _ if claims.take(key, value) => {}
+                _ if security_keys.take(key, value) => {}
                 _ => {
                     let is_of_commands = !self.is_discovery && self.joins.is_none();
                     let answer = self.parameters.negotiate(key, value, is_of_commands);
@@ -251,15 +255,19 @@ impl Login {
         self.check(current, exports, is_full)?;
         if current == stage::SECURITY {
             let accounts = self.settings.accounts.as_ref();
-            let said = self.security.go_on(&claims, accounts)?;
-            answers.extend(said.into_iter().map(|(key, value)| (key.to_owned(), value)));
+            let answer = self.security.advance(&security_keys, accounts)?;
+            answers.extend(
+                answer
+                    .into_iter()
+                    .map(|(key, value)| (key.to_owned(), value)),
+            );
         }
-        if !self.has_told_group && !self.is_discovery {
-            self.has_told_group = true;
+        if !self.has_sent_group && !self.is_discovery {
+            self.has_sent_group = true;
             answers.push(("TargetPortalGroupTag".to_owned(), PORTAL_GROUP.to_string()));
         }
-        if !self.has_told_length && current == stage::OPERATIONAL {
-            self.has_told_length = true;
+        if !self.has_sent_length && current == stage::OPERATIONAL {
+            self.has_sent_length = true;
             answers.push((
                 "MaxRecvDataSegmentLength".to_owned(),
                 MAX_RECEIVE.to_string(),
@@ -276,12 +284,12 @@ impl Login {
         Ok(data)
     }
 
-    /// Whether the session can be had that the initiator wants.
+    /// Checks that the requested session is available.
     fn check(&self, current: u8, exports: &[Facts], is_full: bool) -> Result<(), u16> {
         if self.initiator.as_ref().is_none_or(String::is_empty) {
             return Err(login_status::MISSING_PARAMETER);
         }
-        if current == stage::OPERATIONAL && !self.security.lets_on(self.accounts())? {
+        if current == stage::OPERATIONAL && !self.security.may_continue(self.accounts())? {
             return Err(login_status::AUTHENTICATION_FAILURE);
         }
         if self.is_discovery {
@@ -299,7 +307,7 @@ impl Login {
         Ok(())
     }
 
-    /// The place of the export that the initiator means.
+    /// Index of the requested export.
     fn export(&self, exports: &[Facts]) -> Option<usize> {
         let mut names = exports.iter().map(|facts| target_name(&facts.name));
         names.position(|name| Some(name) == self.target)
@@ -318,7 +326,7 @@ impl Login {
             tag: request.tag,
             status: self.status,
             expected_command: request.command,
-            // Of a session that is joined, other messages tell it.
+            // When a session is joined, other messages announce its window.
             max_command: match self.joins {
                 None => request.command.plus(WINDOW - 1),
                 Some(_) => request.command.previous(),
@@ -333,27 +341,27 @@ impl Login {
         self.output.extend_from_slice(&room[..length]);
     }
 
-    /// The login has succeeded.
-    fn begin(&mut self, request: &LoginRequest, exports: &[Facts]) -> Step<Connection> {
+    /// Continues after a successful login.
+    fn finish(&mut self, request: &LoginRequest, exports: &[Facts]) -> HandshakeStep<Connection> {
         let export = self.export(exports);
         let Some(export) = export.filter(|_| !self.is_discovery) else {
             let parameters = self.parameters;
-            let discovery = Discovery::new(parameters, self.status, request.command);
+            let discovery = DiscoverySession::new(parameters, self.status, request.command);
             self.discovery = Some(discovery);
-            return Step::Wait;
+            return HandshakeStep::Wait;
         };
         let Some(member) = self.member.take() else {
-            return Step::Close;
+            return HandshakeStep::Close;
         };
         let (address, status) = (self.address.clone(), self.status);
         let first = self.joins.is_none().then_some(request.command);
         let mut connection = Connection::new(member, address, self.parameters, status, first);
         connection.preload(&self.input, &self.output);
-        Step::Agreed(export, Box::new(connection))
+        HandshakeStep::Chosen(export, Box::new(connection))
     }
 }
 
-impl Entry for Login {
+impl Handshake for Login {
     type Session = Connection;
 
     fn room(&self) -> usize {
@@ -377,28 +385,173 @@ impl Entry for Login {
         self.output.drain(..count);
     }
 
-    fn step(&mut self, exports: &[Facts], is_full: bool) -> Step<Connection> {
+    fn step(&mut self, exports: &[Facts], is_full: bool) -> HandshakeStep<Connection> {
         if !self.output.is_empty() {
-            return Step::Wait;
+            return HandshakeStep::Wait;
         }
         let input = std::mem::take(&mut self.input);
         let digests = self
             .discovery
             .as_ref()
-            .map_or(Digests::default(), Discovery::digests);
+            .map_or(Digests::default(), DiscoverySession::digests);
         let frame = match digests.first(&input, MAX_DATA) {
             Ok(Some(frame)) => frame,
             Ok(None) => {
                 self.input = input;
-                return Step::Wait;
+                return HandshakeStep::Wait;
             }
-            Err(_) => return Step::Close,
+            Err(_) => return HandshakeStep::Close,
         };
         self.input = input[frame.length..].to_vec();
         if let Some(discovery) = &mut self.discovery {
-            let is_over = discovery.answer(&frame, &self.address, exports, &mut self.output);
-            return if is_over { Step::Close } else { Step::Wait };
+            let has_ended = discovery.answer(&frame, &self.address, exports, &mut self.output);
+            return if has_ended {
+                HandshakeStep::Close
+            } else {
+                HandshakeStep::Wait
+            };
         }
         self.answer(&frame, exports, is_full)
     }
+}
+
+/// A discovery session.
+struct DiscoverySession {
+    parameters: Parameters,
+    status: Serial,
+    /// The number of the next command.
+    expected: Serial,
+    /// The rest of an answer that does not fit into one message.
+    rest: Vec<u8>,
+}
+
+/// The transfer tag of a partial answer.
+const CONTINUES: Tag = Tag(1);
+
+impl DiscoverySession {
+    pub const fn new(parameters: Parameters, status: Serial, expected: Serial) -> Self {
+        Self {
+            parameters,
+            status,
+            expected,
+            rest: Vec::new(),
+        }
+    }
+
+    pub const fn digests(&self) -> Digests {
+        self.parameters.digests
+    }
+
+    /// Answers a message into `output`; returns true if the session has ended.
+    pub fn answer(
+        &mut self,
+        frame: &Frame<'_>,
+        address: &str,
+        exports: &[Facts],
+        output: &mut Vec<u8>,
+    ) -> bool {
+        let mut has_ended = false;
+        let (message, data) = match Message::parse(&frame.header) {
+            Ok(Message::TextRequest(request)) => {
+                self.count(request.immediate);
+                if request.transfer == Tag::NONE {
+                    self.rest = targets(frame.data, address, exports);
+                }
+                self.text(&request)
+            }
+            Ok(Message::NopOut(request)) => {
+                if request.tag == Tag::NONE {
+                    return false;
+                }
+                self.count(request.immediate);
+                let answer = NopIn {
+                    lun: request.lun,
+                    tag: request.tag,
+                    transfer: Tag::NONE,
+                    status: self.status,
+                    expected_command: self.expected,
+                    max_command: self.max(),
+                };
+                let length = frame.data.len().min(self.parameters.max_send as usize);
+                (Message::NopIn(answer), frame.data[..length].to_vec())
+            }
+            Ok(Message::LogoutRequest(request)) => {
+                self.count(request.immediate);
+                has_ended = true;
+                let answer = LogoutResponse {
+                    response: logout_response::CLOSED,
+                    tag: request.tag,
+                    status: self.status,
+                    expected_command: self.expected,
+                    max_command: self.max(),
+                    wait_s: 0,
+                    retain_s: 0,
+                };
+                (Message::LogoutResponse(answer), Vec::new())
+            }
+            // No other message is allowed in a discovery session.
+            _ => return true,
+        };
+        self.status = self.status.next();
+        let digests = self.digests();
+        let before = output.len();
+        output.resize(before + digests.length(data.len()), 0);
+        digests.emit(&message, &data, &mut output[before..]);
+        has_ended
+    }
+
+    fn count(&mut self, is_immediate: bool) {
+        if !is_immediate {
+            self.expected = self.expected.next();
+        }
+    }
+
+    fn max(&self) -> Serial {
+        self.expected.plus(WINDOW - 1)
+    }
+
+    /// The next part of the answer.
+    fn text(&mut self, request: &TextRequest) -> (Message, Vec<u8>) {
+        let length = self.rest.len().min(self.parameters.max_send as usize);
+        let rest = self.rest.split_off(length);
+        let data = std::mem::replace(&mut self.rest, rest);
+        let is_final = self.rest.is_empty();
+        let answer = TextResponse {
+            is_final,
+            continues: !is_final,
+            lun: Lun(0),
+            tag: request.tag,
+            transfer: if is_final { Tag::NONE } else { CONTINUES },
+            status: self.status,
+            expected_command: self.expected,
+            max_command: self.max(),
+        };
+        (Message::TextResponse(answer), data)
+    }
+}
+
+/// The answer to `SendTargets`: all exports, or the one named; other keys are not understood.
+pub fn targets(data: &[u8], address: &str, exports: &[Facts]) -> Vec<u8> {
+    let mut all = Vec::new();
+    let mut put = |key: &str, value: &str| {
+        let mut room = vec![0; key.len() + value.len() + 2];
+        // The room fits exactly.
+        if Writer::new(&mut room).put(key, value).is_ok() {
+            all.extend_from_slice(&room);
+        }
+    };
+    for (key, value) in text::pairs(data).map_while(Result::ok) {
+        if key != "SendTargets" {
+            put(key, text::NOT_UNDERSTOOD);
+            continue;
+        }
+        let names = exports.iter().map(|facts| target_name(&facts.name));
+        for name in names.filter(|name| matches!(value, "All" | "") || value == name) {
+            put("TargetName", &name);
+            if !address.is_empty() {
+                put("TargetAddress", &format!("{address},{PORTAL_GROUP}"));
+            }
+        }
+    }
+    all
 }

@@ -1,46 +1,56 @@
-//! The sessions of all targets, which logins begin or join.
+//! The register of all sessions, which logins start or join.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use diskarm_wire::iscsi::login_status;
 
-use super::keys::Parameters;
+use super::parameters::Parameters;
+use super::security::Accounts;
 
-/// What an initiator calls a session (RFC 7143, "SSID", without the target's part).
+/// The settings and the register that all logins share.
+pub struct Settings {
+    /// Without accounts any initiator is accepted.
+    pub accounts: Option<Accounts>,
+    pub register: Register,
+}
+
+/// An initiator's name for a session (RFC 7143, "SSID", without the target's part).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Name {
+pub struct SessionName {
     pub initiator: String,
-    /// Its part of the name of the session.
+    /// The initiator's part of the session id.
     pub isid: [u8; 6],
-    /// The target's name; empty for a discovery session.
+    /// The name of the target; empty for a discovery session.
     pub target: String,
 }
 
+/// The sessions of all targets.
 #[derive(Clone, Default)]
 pub struct Register(Arc<Mutex<Sessions>>);
 
 #[derive(Default)]
 struct Sessions {
-    /// The target's part of the name of the last.
+    /// The last session id that was assigned.
     last: u16,
-    all: Vec<Known>,
+    all: Vec<RegisteredSession>,
 }
 
-/// A session with the names of its connections.
-struct Known {
+/// A registered session.
+struct RegisteredSession {
     tsih: u16,
-    name: Name,
+    name: SessionName,
     parameters: Parameters,
     connections: Vec<u16>,
 }
 
-/// A connection of a session, which is known until its last is dropped.
+/// A connection of a registered session. The session is removed when its last connection is
+/// dropped.
 pub struct Member {
     register: Register,
-    pub name: Name,
-    /// The target's part of the name of the session, which is not zero.
+    pub name: SessionName,
+    /// The target's part of the session id, never zero.
     pub tsih: u16,
-    /// What the initiator calls the connection.
+    /// The initiator's id for the connection.
     pub connection: u16,
 }
 
@@ -49,8 +59,8 @@ impl Register {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a session with a first connection.
-    pub fn begin(&self, name: Name, connection: u16, parameters: Parameters) -> Member {
+    /// Starts a session with its first connection.
+    pub fn start(&self, name: SessionName, connection: u16, parameters: Parameters) -> Member {
         let mut sessions = self.sessions();
         let mut tsih = sessions.last;
         loop {
@@ -60,7 +70,7 @@ impl Register {
             }
         }
         sessions.last = tsih;
-        sessions.all.push(Known {
+        sessions.all.push(RegisteredSession {
             tsih,
             name: name.clone(),
             parameters,
@@ -74,15 +84,15 @@ impl Register {
         }
     }
 
-    /// Joins a session with a connection, which may take the place of one of the same name; also
-    /// returns what was negotiated for the session.
+    /// Adds a connection to a session, possibly in place of one with the same id. Also returns the
+    /// session's parameters.
     ///
     /// # Errors
-    /// The result of a login that fails.
+    /// The status of a failed login.
     pub fn join(
         &self,
         tsih: u16,
-        name: Name,
+        name: SessionName,
         connection: u16,
     ) -> Result<(Member, Parameters), u16> {
         let mut sessions = self.sessions();
@@ -127,8 +137,8 @@ impl Drop for Member {
 mod tests {
     use super::*;
 
-    fn name(initiator: &str) -> Name {
-        Name {
+    fn name(initiator: &str) -> SessionName {
+        SessionName {
             initiator: initiator.to_owned(),
             isid: [1; 6],
             target: "t".to_owned(),
@@ -136,13 +146,13 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_known_while_it_has_connections() {
+    fn a_session_lives_as_long_as_its_connections() {
         let register = Register::default();
         let parameters = Parameters {
             max_connections: 2,
             ..Parameters::default()
         };
-        let first = register.begin(name("a"), 0, parameters);
+        let first = register.start(name("a"), 0, parameters);
         let join = |of: &str, connection| register.join(first.tsih, name(of), connection);
         let refused = |of, connection| join(of, connection).err();
         assert_eq!(refused("b", 1), Some(login_status::NO_SESSION));
@@ -150,7 +160,7 @@ mod tests {
         assert_eq!((second.tsih, agreed), (first.tsih, parameters));
         let full = login_status::TOO_MANY_CONNECTIONS;
         assert_eq!(refused("a", 2), Some(full));
-        // One that comes again takes the place of the old one, which may go later.
+        // A reconnection replaces the old connection, which may be dropped later.
         let (again, _) = join("a", 1).expect("a session");
         drop(second);
         assert_eq!(refused("a", 2), Some(full));
@@ -162,14 +172,14 @@ mod tests {
         assert_eq!(gone, Some(login_status::NO_SESSION));
     }
 
-    /// No two sessions share a number, and none has zero.
+    /// Session ids are unique and never zero.
     #[test]
-    fn numbers_come_again_when_they_are_free() {
+    fn session_ids_are_reused() {
         let register = Register::default();
-        let begin = || register.begin(name("a"), 0, Parameters::default());
-        let first = begin();
-        let mut others: Vec<u16> = (0..u16::MAX - 1).map(|_| begin().tsih).collect();
-        let next = begin();
+        let start = || register.start(name("a"), 0, Parameters::default());
+        let first = start();
+        let mut others: Vec<u16> = (0..u16::MAX - 1).map(|_| start().tsih).collect();
+        let next = start();
         assert_eq!((first.tsih, next.tsih), (1, 2));
         others.push(first.tsih);
         others.sort_unstable();

@@ -1,21 +1,127 @@
-//! The stage of a login in which both sides say who they are.
+//! The security stage of a login: both sides prove by CHAP that they know a secret, without sending
+//! it (RFC 1994, and RFC 7143, "Challenge Handshake Authentication Protocol").
 
 use std::fmt::Display;
 
 use diskarm_wire::iscsi::login_status;
 use diskarm_wire::iscsi::text::{self, Hexadecimal};
+use md5::{Digest, Md5};
+use subtle::ConstantTimeEq;
 
-use super::chap::{Accounts, MAX_CHALLENGE, MD5, RESPONSE};
+/// A name and its secret, which is never displayed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Account {
+    pub name: String,
+    secret: String,
+}
 
-/// How far an initiator has come with showing who it is.
+/// The CHAP accounts of a target.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Accounts {
+    /// The account that initiators must prove to know.
+    pub initiator: Account,
+    /// The account by which the target authenticates itself if an initiator asks.
+    pub target: Option<Account>,
+}
+
+/// Shortest secret: RFC 7143 requires 96 bits on unprotected connections.
+const SHORTEST: usize = 12;
+/// Longest secret and challenge: RFC 7143 allows 1024 bytes for any binary value.
+const LONGEST: usize = 255;
+
+/// Length of a response, in bytes.
+pub const RESPONSE: usize = 16;
+/// Longest challenge, in bytes.
+pub const MAX_CHALLENGE: usize = 1024;
+/// The algorithm number of MD5.
+pub const MD5: &str = "5";
+
+impl Account {
+    /// Checks the length of the secret.
+    pub fn new(name: &str, secret: &str) -> Result<Self, String> {
+        let length = secret.len();
+        if name.is_empty() || !(SHORTEST..=LONGEST).contains(&length) {
+            return Err(format!(
+                "the name has {} bytes and the secret {length}; secrets have {SHORTEST} to \
+                 {LONGEST}",
+                name.len()
+            ));
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            secret: secret.to_owned(),
+        })
+    }
+
+    pub fn secret(&self) -> &str {
+        &self.secret
+    }
+
+    /// The response to a challenge.
+    pub fn respond(&self, id: u8, challenge: &[u8]) -> [u8; RESPONSE] {
+        let mut digest = Md5::new();
+        digest.update([id]);
+        digest.update(self.secret.as_bytes());
+        digest.update(challenge);
+        digest.finalize().into()
+    }
+
+    /// Returns true if `response` answers the challenge for the account `name`. Takes the same time
+    /// however much of the response is right.
+    pub fn verify(&self, name: &str, id: u8, challenge: &[u8], response: &[u8]) -> bool {
+        let is_right = self.respond(id, challenge).ct_eq(response);
+        let is_named = self.name.as_bytes().ct_eq(name.as_bytes());
+        (is_right & is_named).into()
+    }
+}
+
+impl Accounts {
+    /// Parses lines `initiator NAME SECRET` and `target NAME SECRET`, of which the second is
+    /// optional. Skips empty lines and those that start with `#`. Errors name the line and omit
+    /// secrets.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (mut initiator, mut target) = (None, None);
+        for (number, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let at = |error: &str| format!("line {}: {error}", number + 1);
+            let mut words = line.split_whitespace();
+            let words = [words.next(), words.next(), words.next(), words.next()];
+            let [Some(side), Some(name), Some(secret), None] = words else {
+                return Err(at("expected a side, a name and a secret"));
+            };
+            let account = Account::new(name, secret).map_err(|error| at(&error))?;
+            let place = match side {
+                "initiator" => &mut initiator,
+                "target" => &mut target,
+                _ => return Err(at("it starts with neither \"initiator\" nor \"target\"")),
+            };
+            if place.replace(account).is_some() {
+                return Err(at("there is one such line already"));
+            }
+        }
+        let initiator = initiator.ok_or("there is no line \"initiator NAME SECRET\"")?;
+        if target
+            .as_ref()
+            .is_some_and(|t| t.secret == initiator.secret)
+        {
+            return Err("both sides have the same secret".to_owned());
+        }
+        Ok(Self { initiator, target })
+    }
+}
+
+/// The progress of an initiator's authentication.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub enum Security {
-    /// No method has been chosen.
+    /// No method has been negotiated.
     #[default]
     Open,
-    /// CHAP has been chosen.
+    /// CHAP has been negotiated.
     Chosen,
-    /// The initiator has to answer this challenge.
+    /// The initiator must answer this challenge.
     Challenged {
         id: u8,
         challenge: [u8; CHALLENGE],
@@ -23,12 +129,12 @@ pub enum Security {
     Done,
 }
 
-/// How many bytes a challenge of the target has.
+/// Length of the target's challenge, in bytes.
 const CHALLENGE: usize = 24;
 
-/// The keys of one request that are about security.
+/// The security keys of a request.
 #[derive(Debug, Default)]
-pub struct Claims<'a> {
+pub struct SecurityKeys<'a> {
     methods: Option<&'a str>,
     algorithms: Option<&'a str>,
     name: Option<&'a str>,
@@ -37,8 +143,8 @@ pub struct Claims<'a> {
     challenge: Option<&'a str>,
 }
 
-impl<'a> Claims<'a> {
-    /// Takes a key; returns whether it is one of them.
+impl<'a> SecurityKeys<'a> {
+    /// Stores a key; returns false if it is not a security key.
     pub fn take(&mut self, key: &str, value: &'a str) -> bool {
         let place = match key {
             "AuthMethod" => &mut self.methods,
@@ -54,23 +160,23 @@ impl<'a> Claims<'a> {
     }
 }
 
-/// Keys with the target's values.
+/// Keys and values that the target sends.
 pub type Answers = Vec<(&'static str, String)>;
 
 impl Security {
-    /// Continues as the initiator claims; returns what the target says. Without accounts anybody is
-    /// let in.
+    /// Handles the security keys of a request; returns the target's answers. Without accounts any
+    /// initiator is accepted.
     ///
     /// # Errors
-    /// The result of a login that fails.
-    pub fn go_on(
+    /// The status of a failed login.
+    pub fn advance(
         &mut self,
-        claims: &Claims<'_>,
+        keys: &SecurityKeys<'_>,
         accounts: Option<&Accounts>,
     ) -> Result<Answers, u16> {
         let mut answers = Vec::new();
         let mut say = |key, value: &dyn Display| answers.push((key, value.to_string()));
-        if let Some(methods) = claims.methods {
+        if let Some(methods) = keys.methods {
             let wanted = if accounts.is_some() { "CHAP" } else { "None" };
             let is_offered = methods.split(',').any(|method| method == wanted);
             if *self != Self::Open || !is_offered {
@@ -82,7 +188,7 @@ impl Security {
                 None => Self::Done,
             };
         }
-        if let Some(algorithms) = claims.algorithms {
+        if let Some(algorithms) = keys.algorithms {
             let is_offered = algorithms.split(',').any(|number| number == MD5);
             if *self != Self::Chosen || !is_offered {
                 return Err(login_status::AUTHENTICATION_FAILURE);
@@ -95,34 +201,39 @@ impl Security {
             say("CHAP_C", &Hexadecimal(&challenge));
             *self = Self::Challenged { id, challenge };
         }
-        if claims.response.is_some() {
-            answers.extend(self.prove(claims, accounts)?);
+        if keys.response.is_some() {
+            answers.extend(self.prove(keys, accounts)?);
         }
         Ok(answers)
     }
 
-    /// Looks at the answer to the challenge, and answers the initiator's if there is one.
-    fn prove(&mut self, claims: &Claims<'_>, accounts: Option<&Accounts>) -> Result<Answers, u16> {
+    /// Verifies the response to the challenge, and answers the initiator's challenge.
+    fn prove(
+        &mut self,
+        keys: &SecurityKeys<'_>,
+        accounts: Option<&Accounts>,
+    ) -> Result<Answers, u16> {
         let failed = login_status::AUTHENTICATION_FAILURE;
         let (Self::Challenged { id, challenge }, Some(accounts)) = (&self, accounts) else {
             return Err(failed);
         };
         let mut response = [0; RESPONSE];
-        let given = claims.response.unwrap_or_default();
+        let given = keys.response.unwrap_or_default();
         let length = text::binary(given, &mut response).ok_or(failed)?;
-        let name = claims.name.ok_or(login_status::MISSING_PARAMETER)?;
+        let name = keys.name.ok_or(login_status::MISSING_PARAMETER)?;
         let account = &accounts.initiator;
-        if !account.admits(name, *id, challenge, &response[..length]) {
+        if !account.verify(name, *id, challenge, &response[..length]) {
             return Err(failed);
         }
-        let answers = match (claims.id, claims.challenge) {
+        let answers = match (keys.id, keys.challenge) {
             (None, None) => Vec::new(),
             (Some(id), Some(theirs)) => {
                 let id = text::number(id).and_then(|id| u8::try_from(id).ok());
                 let mut data = [0; MAX_CHALLENGE];
                 let length = text::binary(theirs, &mut data).ok_or(failed)?;
                 let theirs = &data[..length];
-                // One who sends a challenge back wants to have the answer from its own author.
+                // An initiator that returns the target's challenge wants the target to answer
+                // itself.
                 let (Some(id), Some(target)) = (id, &accounts.target) else {
                     return Err(failed);
                 };
@@ -141,11 +252,11 @@ impl Security {
         Ok(answers)
     }
 
-    /// Whether the initiator may continue to the next stage.
+    /// Returns true if the initiator may continue to the next stage.
     ///
     /// # Errors
-    /// If it wants to without having shown who it is.
-    pub fn lets_on(&self, accounts: Option<&Accounts>) -> Result<bool, u16> {
+    /// The status of a failed login if it skips the authentication.
+    pub fn may_continue(&self, accounts: Option<&Accounts>) -> Result<bool, u16> {
         match (self, accounts) {
             (Self::Done, _) | (Self::Open, None) => Ok(true),
             (Self::Open, Some(_)) => Err(login_status::AUTHENTICATION_FAILURE),
@@ -154,12 +265,65 @@ impl Security {
     }
 }
 
-/// Bytes that nobody can guess.
+/// Unpredictable bytes.
 fn random<const COUNT: usize>() -> Result<[u8; COUNT], u16> {
     let mut data = [0; COUNT];
     let filled = rustix::rand::getrandom(&mut data, rustix::rand::GetRandomFlags::empty());
     match filled {
         Ok(count) if count == COUNT => Ok(data),
         _ => Err(login_status::TARGET_ERROR),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The oracle is `printf '\001a-secret-of-12challenge' | md5sum`.
+    #[test]
+    fn a_response_is_the_digest_of_id_secret_and_challenge() {
+        let account = Account::new("disk", "a-secret-of-12").expect("an account");
+        let expected = [
+            0xa7, 0x57, 0x04, 0x06, 0x7d, 0x31, 0x3b, 0xc8, 0xe3, 0xc1, 0x4e, 0x0e, 0xcd, 0x06,
+            0x3e, 0x47,
+        ];
+        assert_eq!(account.respond(1, b"challenge"), expected);
+        assert!(account.verify("disk", 1, b"challenge", &expected));
+        assert!(!account.verify("disk", 2, b"challenge", &expected));
+        assert!(!account.verify("task", 1, b"challenge", &expected));
+        assert!(!account.verify("disk", 1, b"challenge", &expected[..15]));
+        assert!(!account.verify("disk", 1, b"challenge", b""));
+    }
+
+    #[test]
+    fn accounts_are_parsed_and_errors_name_the_line() {
+        let text = "# both\n\ninitiator alice a-secret-of-12\ntarget disk b-secret-of-12\n";
+        let accounts = Accounts::parse(text).expect("accounts");
+        assert_eq!(accounts.initiator.name, "alice");
+        assert_eq!(accounts.target.expect("a target").name, "disk");
+        let cases = [
+            ("", "there is no line"),
+            (
+                "initiator alice short",
+                "line 1: the name has 5 bytes and the secret 5",
+            ),
+            ("initiator alice", "line 1: expected a side"),
+            (
+                "\nuser alice a-secret-of-12",
+                "line 2: it starts with neither",
+            ),
+            (
+                "initiator a a-secret-of-12\ninitiator b a-secret-of-12",
+                "line 2: there is one",
+            ),
+            (
+                "initiator a a-secret-of-12\ntarget b a-secret-of-12",
+                "both sides have the same secret",
+            ),
+        ];
+        for (text, expected) in cases {
+            let error = Accounts::parse(text).err().expect(text);
+            assert!(error.starts_with(expected), "{error}");
+        }
     }
 }

@@ -1,55 +1,58 @@
-//! A session: the commands of an initiator, which come by one connection or several.
+//! A session: an initiator's commands, which may arrive by several connections, with their data and
+//! the window that limits them.
 
-use diskarm_wire::iscsi::{DataOut, Lun, Message, NopOut, Serial, Tag};
+use diskarm_emulate::Attribute;
+use diskarm_wire::Sense;
+use diskarm_wire::iscsi::{
+    Command, DataOut, Lun, Message, NopOut, ReadyToTransfer, Serial, Tag, attribute,
+};
+use diskarm_wire::sense::{Code, Key};
 
-use super::reply::{End, Residual};
-use super::task::{State, Task};
-use super::window::Window;
-use crate::service::Broken;
+use super::parameters::{Parameters, WINDOW};
+use crate::service::ConnectionError;
+use crate::statistics::Access;
 
-/// How many bytes of commands that have come before their turn are kept: the unsolicited data of as
-/// many as may be under way.
+/// Limit of the messages kept until their turn, in bytes: the unsolicited data of a full window.
 const MAX_EARLY: usize = 16 << 20;
-/// What a message that is kept takes beside its data, in bytes.
+/// Overhead of a kept message, in bytes.
 const OVERHEAD: usize = 256;
 
+/// A session of an initiator.
 pub struct Session {
-    /// What the unit calls the initiator.
+    /// The unit's id for the initiator.
     pub initiator: u64,
-    /// The target's part of the name of the session.
+    /// The target's part of the session id.
     pub tsih: u16,
-    /// How many connections it may have.
+    /// Maximum number of connections.
     pub max: u16,
-    pub connections: Vec<Joined>,
+    pub connections: Vec<SessionConnection>,
     pub window: Window,
-    /// Commands that have no answer yet, in the order of their numbers.
+    /// Unanswered commands in the order of their numbers.
     pub tasks: Vec<Task>,
-    /// Commands that have come before their turn.
-    early: Vec<Early>,
+    /// Messages that have arrived before their turn.
+    early: Vec<EarlyMessage>,
 }
 
 /// A connection of a session.
 #[derive(Clone, Copy, Debug)]
-pub struct Joined {
-    /// The number of the connection.
+pub struct SessionConnection {
     pub number: usize,
-    /// What the initiator calls it.
+    /// The initiator's id for the connection.
     pub name: u16,
 }
 
-/// A message of a connection that waits for those before it.
-pub struct Early {
-    /// The number of the connection.
+/// A message that waits for its turn.
+pub struct EarlyMessage {
     pub number: usize,
     command: Serial,
     pub message: Message,
     pub data: Vec<u8>,
-    /// Unsolicited data of it.
+    /// Its unsolicited data.
     pub parts: Vec<(DataOut, Vec<u8>)>,
 }
 
-/// A message that wants nothing.
-const NOTHING: NopOut = NopOut {
+/// A message without effect.
+const NO_OPERATION: NopOut = NopOut {
     immediate: false,
     lun: Lun(0),
     tag: Tag::NONE,
@@ -58,13 +61,13 @@ const NOTHING: NopOut = NopOut {
     expected_status: Serial(0),
 };
 
-impl Early {
+impl EarlyMessage {
     fn size(&self) -> usize {
         let parts = self.parts.iter().map(|(_, data)| OVERHEAD + data.len());
         OVERHEAD + self.data.len() + parts.sum::<usize>()
     }
 
-    /// Whether it is the command with this name.
+    /// Returns true if it is the command with this tag.
     fn is_command(&self, tag: Tag) -> bool {
         matches!(&self.message, Message::Command(command) if command.tag == tag)
     }
@@ -83,37 +86,37 @@ impl Session {
         }
     }
 
-    /// Whether it has the connection with this number.
+    /// Returns true if the session has the connection with this number.
     pub fn has(&self, number: usize) -> bool {
         self.connections
             .iter()
-            .any(|joined| joined.number == number)
+            .any(|connection| connection.number == number)
     }
 
-    /// The connection with this name.
-    pub fn named(&self, name: u16) -> Option<usize> {
+    /// The number of the connection with this id.
+    pub fn connection_number(&self, name: u16) -> Option<usize> {
         let mut connections = self.connections.iter();
-        let found = connections.find(|joined| joined.name == name);
-        found.map(|joined| joined.number)
+        let found = connections.find(|connection| connection.name == name);
+        found.map(|connection| connection.number)
     }
 
-    /// Keeps a message until those before it have come, which other connections bring.
+    /// Keeps a message until its predecessors have arrived by other connections.
     ///
     /// # Errors
-    /// If there are no others, or it is too much.
+    /// If there are no other connections, or too much is kept.
     pub fn keep_early(
         &mut self,
         number: usize,
         command: Serial,
         message: Message,
         data: Vec<u8>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), ConnectionError> {
         if self.max == 1 {
-            return Err(Broken);
+            return Err(ConnectionError);
         }
-        // The same once more changes nothing.
+        // A duplicate changes nothing.
         if !self.early.iter().any(|early| early.command == command) {
-            self.early.push(Early {
+            self.early.push(EarlyMessage {
                 number,
                 command,
                 message,
@@ -124,17 +127,16 @@ impl Session {
         self.check_early()
     }
 
-    /// Keeps data if they are those of a command that has come before its turn; otherwise returns
-    /// them.
+    /// Keeps data of a command that is kept until its turn; returns other data.
     ///
     /// # Errors
-    /// If it is too much.
+    /// If too much is kept.
     pub fn keep_early_data(
         &mut self,
         number: usize,
         message: &DataOut,
         data: Vec<u8>,
-    ) -> Result<Option<Vec<u8>>, Broken> {
+    ) -> Result<Option<Vec<u8>>, ConnectionError> {
         let mut early = self.early.iter_mut();
         let found = early.find(|early| early.number == number && early.is_command(message.tag));
         let Some(early) = found else {
@@ -145,25 +147,25 @@ impl Session {
         Ok(None)
     }
 
-    fn check_early(&self) -> Result<(), Broken> {
-        let size: usize = self.early.iter().map(Early::size).sum();
+    fn check_early(&self) -> Result<(), ConnectionError> {
+        let size: usize = self.early.iter().map(EarlyMessage::size).sum();
         if size > MAX_EARLY {
-            Err(Broken)
+            Err(ConnectionError)
         } else {
             Ok(())
         }
     }
 
-    /// Lets nothing come of a command that was not its turn yet; `false` if that was before, or is
-    /// not to come (RFC 7143, "Task Management Function Request": what is aborted before it comes).
+    /// Cancels a command that is yet to arrive or waits for its turn (RFC 7143, "Task Management
+    /// Function Request"). Returns false if the number is outside the window.
     pub fn skip(&mut self, command: Serial) -> bool {
         let is_to_come = self.max > 1 && self.window.is_to_come(command);
         if is_to_come {
             self.early.retain(|early| early.command != command);
-            self.early.push(Early {
+            self.early.push(EarlyMessage {
                 number: usize::MAX,
                 command,
-                message: Message::NopOut(NOTHING),
+                message: Message::NopOut(NO_OPERATION),
                 data: Vec::new(),
                 parts: Vec::new(),
             });
@@ -171,8 +173,8 @@ impl Session {
         is_to_come
     }
 
-    /// The message whose turn it is now.
-    pub fn next_early(&mut self) -> Option<Early> {
+    /// Takes the message whose turn it is.
+    pub fn next_early(&mut self) -> Option<EarlyMessage> {
         let expected = self.window.expected();
         let place = self
             .early
@@ -182,22 +184,22 @@ impl Session {
         Some(self.early.swap_remove(place))
     }
 
-    /// Forgets what a connection has brought before its turn.
+    /// Drops the messages that a connection has sent before their turn.
     pub fn drop_early(&mut self, number: usize) {
         self.early.retain(|early| early.number != number);
     }
 
-    /// Keeps a command that has arrived.
-    pub fn keep(&mut self, task: Task) {
+    /// Adds a command that has arrived.
+    pub fn add_task(&mut self, task: Task) {
         self.window.take(task.share);
         self.tasks.push(task);
     }
 
-    /// Drops tasks that get no answer.
-    pub fn drop_tasks(&mut self, of: impl Fn(&Task) -> bool) {
+    /// Drops tasks without a response.
+    pub fn drop_tasks(&mut self, is_dropped: impl Fn(&Task) -> bool) {
         let window = &mut self.window;
         self.tasks.retain(|task| {
-            let is_dropped = of(task);
+            let is_dropped = is_dropped(task);
             if is_dropped {
                 window.release(task.share);
             }
@@ -205,18 +207,16 @@ impl Session {
         });
     }
 
-    /// The task with this name.
-    pub fn task(&mut self, tag: Tag) -> Option<&mut Task> {
+    pub fn task_mut(&mut self, tag: Tag) -> Option<&mut Task> {
         self.tasks.iter_mut().find(|task| task.tag == tag)
     }
 
-    /// The next task that may begin. Those of an initiator begin in the order of their arrival, as
-    /// far as their attributes want it: one whose data arrive lets others pass that are simple.
-    pub fn next_to_begin(&mut self) -> Option<&mut Task> {
-        use diskarm_emulate::Attribute;
+    /// The next task that may start. Tasks start in order of arrival as far as their attributes
+    /// require: a simple task may overtake one whose data are arriving.
+    pub fn next_to_start(&mut self) -> Option<&mut Task> {
         let (mut is_any, mut is_ordered) = (false, false);
         self.tasks.iter_mut().find(|task| {
-            if task.state == State::Begun {
+            if task.state == TaskState::Started {
                 return false;
             }
             let may_pass = match task.attribute {
@@ -226,11 +226,11 @@ impl Session {
             };
             is_any = true;
             is_ordered |= task.attribute == Attribute::Ordered;
-            task.state == State::Ready && may_pass
+            task.state == TaskState::Ready && may_pass
         })
     }
 
-    /// A task has ended; returns the connection by which it came, and the answer.
+    /// Removes a task; returns its connection and its response.
     pub fn end(
         &mut self,
         tag: Tag,
@@ -253,10 +253,403 @@ impl Session {
             scsi_status,
             sense,
             data,
-            residual: Residual::of(task.expected, actual),
+            residual: Residual::new(task.expected, actual),
             messages: task.requests(),
             sent: 0,
         };
         Some((task.connection, end))
+    }
+}
+
+/// A command that has arrived, until it is answered.
+pub struct Task {
+    pub tag: Tag,
+    pub lun: Lun,
+    /// Number of the connection that sent the command and that transfers its data and response.
+    pub connection: usize,
+    /// Its share of the window.
+    pub share: WindowShare,
+    pub attribute: Attribute,
+    pub block: Vec<u8>,
+    /// Bytes that the initiator sends or expects.
+    pub expected: u32,
+    pub reads: bool,
+    pub writes: bool,
+    /// The kind of access, for statistics.
+    pub access: Access,
+    /// The response waits until the store's file has been synchronised.
+    pub syncs: bool,
+    /// Bytes of data that the command needs.
+    pub needed: usize,
+    /// Bytes of data that the initiator will send, at most `needed`.
+    wanted: usize,
+    /// Bytes written if the command succeeds.
+    pub writes_bytes: u64,
+    /// The data so far, without those beyond `wanted`.
+    pub data: Vec<u8>,
+    arrival: Arrival,
+    pub state: TaskState,
+}
+
+/// The progress of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskState {
+    /// Waiting for data.
+    Arriving,
+    Ready,
+    /// Submitted to the unit.
+    Started,
+}
+
+/// The transfer of a task's data.
+struct Arrival {
+    /// Bytes received, including those that the unit does not need.
+    received: u32,
+    /// Unsolicited data will follow.
+    is_unsolicited: bool,
+    /// The transfer tag and the end of the data that were requested.
+    asked: Option<(Tag, u32)>,
+    /// The number of the next data message in the sequence.
+    next: Serial,
+    /// The number of the next data request.
+    requests: Serial,
+}
+
+/// The next action after a part of the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataStep {
+    /// Wait for the rest of the sequence.
+    Wait,
+    /// Request more data.
+    Ask,
+    Ready,
+}
+
+/// A violation of the data transfer rules (RFC 7143, "SCSI Response": sense data for protocol
+/// errors).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataError {
+    /// Data that were not requested.
+    Unexpected,
+    /// Too much or too little data.
+    Amount,
+    /// Data out of order.
+    Order,
+}
+
+impl DataError {
+    /// The sense data of the command's response.
+    pub fn sense(self) -> Sense {
+        let code = match self {
+            Self::Unexpected => Code(0x0c, 0x0c),
+            Self::Amount => Code(0x0c, 0x0d),
+            Self::Order => Code(0x47, 0x05),
+        };
+        Sense::new(Key::AbortedCommand, code)
+    }
+}
+
+impl Task {
+    /// A task that needs `needed` bytes of data.
+    pub fn new(
+        connection: usize,
+        command: &Command,
+        access: Access,
+        needed: usize,
+        cost: usize,
+    ) -> Self {
+        let wanted = if command.writes { needed } else { 0 };
+        Self {
+            tag: command.tag,
+            lun: command.lun,
+            connection,
+            share: WindowShare {
+                is_immediate: command.immediate,
+                cost,
+            },
+            attribute: match command.attribute {
+                attribute::ORDERED => Attribute::Ordered,
+                attribute::HEAD_OF_QUEUE => Attribute::HeadOfQueue,
+                _ => Attribute::Simple,
+            },
+            block: command.unpadded().to_vec(),
+            expected: command.length,
+            reads: command.reads && !command.writes,
+            writes: command.writes,
+            access,
+            syncs: false,
+            needed,
+            writes_bytes: 0,
+            wanted: wanted.min(command.length as usize),
+            data: Vec::new(),
+            arrival: Arrival {
+                received: 0,
+                is_unsolicited: command.writes && !command.is_final,
+                asked: None,
+                next: Serial(0),
+                requests: Serial(0),
+            },
+            state: TaskState::Arriving,
+        }
+    }
+
+    /// Handles the immediate data of the command.
+    ///
+    /// # Errors
+    /// If they violate the negotiated parameters.
+    pub fn immediate(
+        &mut self,
+        data: &[u8],
+        parameters: &Parameters,
+    ) -> Result<DataStep, DataError> {
+        let is_allowed = parameters.immediate_data && self.writes;
+        if !data.is_empty() && !is_allowed || self.arrival.is_unsolicited && parameters.initial_r2t
+        {
+            return Err(DataError::Unexpected);
+        }
+        let max = parameters.first_burst.min(self.expected);
+        if data.len() > max as usize {
+            return Err(DataError::Amount);
+        }
+        self.add(data);
+        Ok(self.next_step())
+    }
+
+    /// Handles further data.
+    ///
+    /// # Errors
+    /// If they are unexpected.
+    pub fn receive(
+        &mut self,
+        message: &DataOut,
+        data: &[u8],
+        parameters: &Parameters,
+    ) -> Result<DataStep, DataError> {
+        let end = if message.transfer == Tag::NONE {
+            if !self.arrival.is_unsolicited {
+                return Err(DataError::Unexpected);
+            }
+            parameters.first_burst.min(self.expected)
+        } else {
+            match self.arrival.asked {
+                Some((tag, end)) if tag == message.transfer => end,
+                _ => return Err(DataError::Unexpected),
+            }
+        };
+        if message.data != self.arrival.next || message.offset != self.arrival.received {
+            return Err(DataError::Order);
+        }
+        let left = end.saturating_sub(self.arrival.received);
+        if data.len() > left as usize {
+            return Err(DataError::Amount);
+        }
+        self.arrival.next = self.arrival.next.next();
+        self.add(data);
+        if message.is_final {
+            let is_solicited = message.transfer != Tag::NONE;
+            if is_solicited && self.arrival.received < end {
+                return Err(DataError::Amount);
+            }
+            self.arrival.is_unsolicited = false;
+            self.arrival.asked = None;
+        } else if self.arrival.received == end {
+            return Err(DataError::Amount);
+        }
+        Ok(self.next_step())
+    }
+
+    fn add(&mut self, data: &[u8]) {
+        self.arrival.received += data.len() as u32;
+        let room = self.wanted - self.data.len();
+        self.data.extend_from_slice(&data[..data.len().min(room)]);
+    }
+
+    fn next_step(&mut self) -> DataStep {
+        if self.arrival.is_unsolicited || self.arrival.asked.is_some() {
+            return DataStep::Wait;
+        }
+        if self.data.len() < self.wanted {
+            return DataStep::Ask;
+        }
+        self.state = TaskState::Ready;
+        DataStep::Ready
+    }
+
+    /// Requests the next data, in a transfer with this tag.
+    pub fn ask(&mut self, transfer: Tag, parameters: &Parameters) -> ReadyToTransfer {
+        let offset = self.arrival.received;
+        let length = (self.wanted as u32 - offset).min(parameters.max_burst);
+        let number = self.arrival.requests;
+        self.arrival.requests = number.next();
+        self.arrival.asked = Some((transfer, offset + length));
+        self.arrival.next = Serial(0);
+        ReadyToTransfer {
+            lun: self.lun,
+            tag: self.tag,
+            transfer,
+            status: Serial(0),
+            expected_command: Serial(0),
+            max_command: Serial(0),
+            number,
+            offset,
+            length,
+        }
+    }
+
+    /// Number of data requests so far.
+    pub fn requests(&self) -> Serial {
+        self.arrival.requests
+    }
+}
+
+/// Limit of immediate commands in progress.
+pub const MAX_IMMEDIATE: usize = 8;
+/// Memory limit of the data of commands in progress, in bytes. It does not include a session's
+/// buffers, ping data to be returned, and messages kept until their turn.
+pub const MAX_COST: usize = 64 << 20;
+
+/// The command numbers of a session, and the commands whose responses have not been sent.
+#[derive(Debug)]
+pub struct Window {
+    /// The number of the next command.
+    expected: Serial,
+    /// The last command number announced to the initiator.
+    announced_max: Serial,
+    /// Number of numbered commands, which fill the window.
+    numbered: u32,
+    immediate: usize,
+    /// Memory of all commands, in bytes.
+    cost: usize,
+}
+
+/// The position of a command in the sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    Next,
+    /// A predecessor has not arrived.
+    Ahead,
+    /// Outside the window: ignored.
+    Outside,
+}
+
+/// A command's share of the window until its response has been sent.
+#[derive(Clone, Copy, Debug)]
+pub struct WindowShare {
+    /// It has no command number.
+    pub is_immediate: bool,
+    /// Maximum memory, in bytes.
+    pub cost: usize,
+}
+
+impl Window {
+    /// An empty window, which the login has announced in full.
+    pub fn new(expected: Serial) -> Self {
+        Self {
+            expected,
+            announced_max: expected.plus(WINDOW - 1),
+            numbered: 0,
+            immediate: 0,
+            cost: 0,
+        }
+    }
+
+    pub fn expected(&self) -> Serial {
+        self.expected
+    }
+
+    /// Returns true if a command with this number may still arrive.
+    pub fn is_to_come(&self, command: Serial) -> bool {
+        !command.is_before(self.expected) && !self.announced_max.is_before(command)
+    }
+
+    /// Consumes the number of a command if it is the next.
+    pub fn order(&mut self, is_immediate: bool, command: Serial) -> Order {
+        if is_immediate {
+            return Order::Next;
+        }
+        if !self.is_to_come(command) {
+            return Order::Outside;
+        }
+        if command != self.expected {
+            return Order::Ahead;
+        }
+        self.expected = self.expected.next();
+        Order::Next
+    }
+
+    /// The last command number to announce. It never decreases, because the initiator may already
+    /// have used it.
+    pub fn announce(&mut self) -> Serial {
+        let free = WINDOW.saturating_sub(self.numbered);
+        let max = self.expected.plus(free).previous();
+        if self.announced_max.is_before(max) {
+            self.announced_max = max;
+        }
+        self.announced_max
+    }
+
+    /// Returns true if another immediate command may start.
+    pub fn takes_immediate(&self) -> bool {
+        self.immediate < MAX_IMMEDIATE
+    }
+
+    /// Returns true if there is memory for a command of this cost.
+    pub fn has_memory(&self, cost: usize) -> bool {
+        self.cost + cost <= MAX_COST
+    }
+
+    pub fn take(&mut self, share: WindowShare) {
+        if share.is_immediate {
+            self.immediate += 1;
+        } else {
+            self.numbered += 1;
+        }
+        self.cost += share.cost;
+    }
+
+    /// Releases the share of a command.
+    pub fn release(&mut self, share: WindowShare) {
+        if share.is_immediate {
+            self.immediate -= 1;
+        } else {
+            self.numbered -= 1;
+        }
+        self.cost -= share.cost;
+    }
+}
+
+/// The outcome of a command.
+pub struct End {
+    pub tag: Tag,
+    /// Its share of the window.
+    pub share: WindowShare,
+    pub scsi_status: u8,
+    pub sense: Vec<u8>,
+    pub data: Vec<u8>,
+    pub residual: Residual,
+    /// Number of messages that requested or carried data.
+    pub messages: Serial,
+    /// Number of data bytes written to the output.
+    pub sent: usize,
+}
+
+/// The difference between the actual and the expected length of a transfer, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Residual {
+    pub is_overflow: bool,
+    pub count: u32,
+}
+
+impl Residual {
+    pub fn new(expected: u32, actual: usize) -> Self {
+        let expected = expected as usize;
+        Self {
+            is_overflow: actual > expected,
+            count: u32::try_from(actual.abs_diff(expected)).unwrap_or(u32::MAX),
+        }
+    }
+
+    pub const fn is_underflow(self) -> bool {
+        !self.is_overflow && self.count > 0
     }
 }

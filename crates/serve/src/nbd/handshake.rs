@@ -1,41 +1,39 @@
-//! The handshake: which export a client wants, and how it wants its replies.
+//! The handshake: a client chooses an export and the format of replies.
 
 use diskarm_wire::nbd::option::{
-    AnswerHeader, BlockSizes, Choice, Context, ExportInfo, Listed, OptionHeader, Queries, answer,
-    code, info,
+    AnswerHeader, BlockSizes, Choice, Context, ExportInfo, ListedExport, OptionHeader, Queries,
+    answer, code, info,
 };
 use diskarm_wire::nbd::{ClientFlags, ExportReply, Greeting, Headers, TransmissionFlags};
 
-use super::session::MAX_PAYLOAD;
+use super::job::{ALLOCATION, MAX_PAYLOAD};
 use crate::export::Facts;
 
-/// The longest data of an option that is looked at; longer ones are skipped and refused.
+/// Longest option data that are parsed; longer ones are skipped and refused.
 const MAX_OPTION: usize = 1 << 16;
 
-/// A handshake under way. It holds at most one option, and the answer to one.
-pub struct Handshake {
+/// A handshake in progress. It holds at most one option and the answer to one.
+pub struct NbdHandshake {
     state: State,
     encryption: Encryption,
-    /// What has arrived and was not looked at.
     input: Vec<u8>,
-    /// What is to be sent.
     output: Vec<u8>,
     headers: Headers,
-    leaves_out_zeroes: bool,
-    /// The export for which block status was chosen.
+    omits_zeroes: bool,
+    /// The export for which block status was negotiated.
     status_of: Option<String>,
 }
 
-/// Whether a connection is encrypted (section "TLS support").
+/// Encryption of a connection (section "TLS support").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encryption {
-    /// It cannot be.
+    /// Not available.
     Off,
-    /// It is once the client asks for that.
+    /// Available when the client asks for it.
     Offered,
-    /// It has to be before the client may ask for anything else.
+    /// The client must start TLS before anything else.
     Required,
-    /// It is.
+    /// Active.
     On,
 }
 
@@ -43,41 +41,40 @@ pub enum Encryption {
 enum State {
     Flags,
     Option,
-    /// Data of an option that is too long, of which this many bytes are left.
+    /// Skipping the data of an over-long option, of which `left` bytes remain.
     Skipping {
         option: u32,
         left: u64,
     },
 }
 
-/// What has become of a handshake.
+/// The state of a handshake after a step.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Step {
-    /// It needs more input, or its output has to be sent first.
+pub enum NbdStep {
+    /// It needs more input, or its output must be sent first.
     Wait,
-    /// The client has chosen, once the output has been sent.
-    Agreed(Agreed),
-    /// What follows is encrypted, once the output has been sent.
-    Secure,
-    /// The connection ends, once the output has been sent.
+    /// The client has chosen an export, once the output has been sent.
+    Negotiated(NegotiatedExport),
+    /// TLS starts once the output has been sent.
+    StartTls,
+    /// The connection closes once the output has been sent.
     Close,
 }
 
-/// How a connection continues.
+/// The result of a handshake.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Agreed {
-    /// The place of the export in the list.
+pub struct NegotiatedExport {
+    /// Index of the export.
     pub export: usize,
-    /// How replies are worded.
     pub headers: Headers,
-    /// Whether the client may ask for block status.
+    /// True if the client may request block status.
     pub has_status: bool,
-    /// What the client has sent already.
+    /// Input after the handshake.
     pub rest: Vec<u8>,
 }
 
-impl Handshake {
-    /// The beginning of a connection in plain text.
+impl NbdHandshake {
+    /// Starts a connection in plain text.
     pub fn new(encryption: Encryption) -> Self {
         let greeting = Greeting {
             password: Greeting::PASSWORD,
@@ -91,36 +88,35 @@ impl Handshake {
             input: Vec::new(),
             output: greeting.emit().to_vec(),
             headers: Headers::Simple,
-            leaves_out_zeroes: false,
+            omits_zeroes: false,
             status_of: None,
         }
     }
 
-    /// How many bytes may be [`received`](Self::received) now.
+    /// Maximum number of bytes for [`received`](Self::received) now.
     pub fn room(&self) -> usize {
         (MAX_OPTION + OptionHeader::LENGTH).saturating_sub(self.input.len())
     }
 
-    /// Takes what the client has sent.
+    /// Appends input from the client.
     pub fn received(&mut self, data: &[u8]) {
         self.input.extend_from_slice(data);
     }
 
-    /// What is to be sent.
     pub fn output(&self) -> &[u8] {
         &self.output
     }
 
-    /// `count` bytes of the output have been sent.
+    /// Drops the first `count` bytes of the output, which have been sent.
     pub fn sent(&mut self, count: usize) {
         self.output.drain(..count);
     }
 
-    /// Answers the next option, if it is there and the answer before has been sent. `is_full` says
-    /// that no connection may go beyond the handshake.
-    pub fn step(&mut self, exports: &[Facts], is_full: bool) -> Step {
+    /// Answers the next option if it is complete and the previous answer has been sent. With
+    /// `is_full`, no connection may complete the handshake.
+    pub fn step(&mut self, exports: &[Facts], is_full: bool) -> NbdStep {
         if !self.output.is_empty() {
-            return Step::Wait;
+            return NbdStep::Wait;
         }
         match self.state {
             State::Flags => self.flags(exports, is_full),
@@ -133,46 +129,46 @@ impl Handshake {
                     _ => State::Skipping { option, left },
                 };
                 if left > 0 {
-                    return Step::Wait;
+                    return NbdStep::Wait;
                 }
                 if self.encryption == Encryption::Required {
                     return self.insist(option);
                 }
                 let message = b"the data of the option are too long";
                 self.answer(option, answer::TOO_BIG, message);
-                Step::Wait
+                NbdStep::Wait
             }
             State::Option => self.option(exports, is_full),
         }
     }
 
-    fn flags(&mut self, exports: &[Facts], is_full: bool) -> Step {
+    fn flags(&mut self, exports: &[Facts], is_full: bool) -> NbdStep {
         let Ok(flags) = ClientFlags::parse(&self.input) else {
-            return Step::Wait;
+            return NbdStep::Wait;
         };
         if flags.emit() != self.input[..ClientFlags::LENGTH] {
-            return Step::Close;
+            return NbdStep::Close;
         }
         if !flags.fixed_newstyle {
-            // Such a client cannot begin TLS.
+            // Such a client cannot start TLS.
             match self.encryption {
-                Encryption::Required => return Step::Close,
+                Encryption::Required => return NbdStep::Close,
                 _ => self.encryption = Encryption::Off,
             }
         }
-        self.leaves_out_zeroes = flags.no_zeroes;
+        self.omits_zeroes = flags.no_zeroes;
         self.input.drain(..ClientFlags::LENGTH);
         self.state = State::Option;
-        // The first option may be there already.
+        // The first option may already have arrived.
         self.option(exports, is_full)
     }
 
-    fn option(&mut self, exports: &[Facts], is_full: bool) -> Step {
+    fn option(&mut self, exports: &[Facts], is_full: bool) -> NbdStep {
         let Ok(header) = OptionHeader::parse(&self.input) else {
-            return Step::Wait;
+            return NbdStep::Wait;
         };
         if header.magic != Greeting::MAGIC {
-            return Step::Close;
+            return NbdStep::Close;
         }
         let length = header.length as usize;
         if length > MAX_OPTION {
@@ -185,7 +181,7 @@ impl Handshake {
         }
         let end = OptionHeader::LENGTH + length;
         if self.input.len() < end {
-            return Step::Wait;
+            return NbdStep::Wait;
         }
         let rest = self.input.split_off(end);
         let input = std::mem::replace(&mut self.input, rest);
@@ -197,12 +193,12 @@ impl Handshake {
         )
     }
 
-    fn serve(&mut self, option: u32, data: &[u8], exports: &[Facts], is_full: bool) -> Step {
+    fn serve(&mut self, option: u32, data: &[u8], exports: &[Facts], is_full: bool) -> NbdStep {
         match option {
             code::START_TLS => return self.start_tls(data),
             code::ABORT => {
                 self.answer(option, answer::ACK, b"");
-                return Step::Close;
+                return NbdStep::Close;
             }
             _ if self.encryption == Encryption::Required => return self.insist(option),
             code::EXPORT_NAME => return self.export_name(data, exports, is_full),
@@ -216,45 +212,45 @@ impl Handshake {
                 let message = b"extended headers have been chosen";
                 self.answer(option, answer::EXTENDED_HEADERS, message);
             }
-            code::STRUCTURED_REPLY => self.agree_headers(option, Headers::Structured),
-            code::EXTENDED_HEADERS => self.agree_headers(option, Headers::Extended),
+            code::STRUCTURED_REPLY => self.negotiate_headers(option, Headers::Structured),
+            code::EXTENDED_HEADERS => self.negotiate_headers(option, Headers::Extended),
             _ => self.answer(option, answer::UNSUPPORTED, b"unknown option"),
         }
-        Step::Wait
+        NbdStep::Wait
     }
 
-    /// Begins TLS, and forgets what was agreed before, which anybody may have changed.
-    fn start_tls(&mut self, data: &[u8]) -> Step {
+    /// Starts TLS and resets what was negotiated before, since anyone could have changed it.
+    fn start_tls(&mut self, data: &[u8]) -> NbdStep {
         let option = code::START_TLS;
         let (answer, message) = match self.encryption {
             Encryption::Off => (answer::POLICY, "the server does not encrypt"),
             Encryption::On => (answer::INVALID, "the connection is encrypted"),
             _ if !data.is_empty() => (answer::INVALID, "the option has no data"),
-            // What follows in plain text would be taken for what the client has encrypted.
-            _ if !self.input.is_empty() => return Step::Close,
+            // Further plain text would be mistaken for encrypted input.
+            _ if !self.input.is_empty() => return NbdStep::Close,
             _ => {
                 self.encryption = Encryption::On;
                 self.headers = Headers::Simple;
                 self.status_of = None;
                 self.answer(option, answer::ACK, b"");
-                return Step::Secure;
+                return NbdStep::StartTls;
             }
         };
         self.answer(option, answer, message.as_bytes());
-        Step::Wait
+        NbdStep::Wait
     }
 
     /// Refuses an option because the connection is not encrypted.
-    fn insist(&mut self, option: u32) -> Step {
+    fn insist(&mut self, option: u32) -> NbdStep {
         if option == code::EXPORT_NAME {
-            return Step::Close;
+            return NbdStep::Close;
         }
         let message = b"the server requires TLS";
         self.answer(option, answer::TLS_REQUIRED, message);
-        Step::Wait
+        NbdStep::Wait
     }
 
-    fn agree_headers(&mut self, option: u32, headers: Headers) {
+    fn negotiate_headers(&mut self, option: u32, headers: Headers) {
         if self.headers == headers {
             return self.answer(option, answer::INVALID, b"the option was chosen before");
         }
@@ -264,7 +260,7 @@ impl Handshake {
 
     fn list(&mut self, exports: &[Facts]) {
         for facts in exports {
-            let listed = Listed {
+            let listed = ListedExport {
                 name: &facts.name,
                 description: &facts.description,
             };
@@ -275,36 +271,36 @@ impl Handshake {
         self.answer(code::LIST, answer::ACK, b"");
     }
 
-    fn export_name(&mut self, data: &[u8], exports: &[Facts], is_full: bool) -> Step {
+    fn export_name(&mut self, data: &[u8], exports: &[Facts], is_full: bool) -> NbdStep {
         let name = std::str::from_utf8(data).ok();
         let export = exports.iter().position(|facts| Some(&*facts.name) == name);
         let Some(export) = export.filter(|_| !is_full) else {
-            return Step::Close;
+            return NbdStep::Close;
         };
         let reply = ExportReply {
             size: exports[export].bytes().0,
             flags: self.transmission_flags(&exports[export]),
         };
         self.output.extend_from_slice(&reply.emit());
-        if !self.leaves_out_zeroes {
+        if !self.omits_zeroes {
             self.output.extend_from_slice(&[0; ExportReply::ZEROES]);
         }
-        Step::Agreed(self.agreed(export, &exports[export].name))
+        NbdStep::Negotiated(self.negotiated(export, &exports[export].name))
     }
 
-    fn choose(&mut self, option: u32, data: &[u8], exports: &[Facts], is_full: bool) -> Step {
+    fn choose(&mut self, option: u32, data: &[u8], exports: &[Facts], is_full: bool) -> NbdStep {
         let Some(choice) = Choice::parse(data) else {
             self.answer(option, answer::INVALID, b"the data are not valid");
-            return Step::Wait;
+            return NbdStep::Wait;
         };
         let Some(export) = exports.iter().position(|facts| facts.name == choice.name) else {
             self.answer(option, answer::UNKNOWN, b"there is no such export");
-            return Step::Wait;
+            return NbdStep::Wait;
         };
         if is_full && option == code::GO {
             let message = b"all connections that the server allows are in use";
             self.answer(option, answer::POLICY, message);
-            return Step::Wait;
+            return NbdStep::Wait;
         }
         let facts = &exports[export];
         let about = ExportInfo {
@@ -331,8 +327,8 @@ impl Handshake {
         }
         self.answer(option, answer::ACK, b"");
         match option {
-            code::GO => Step::Agreed(self.agreed(export, &facts.name)),
-            _ => Step::Wait,
+            code::GO => NbdStep::Negotiated(self.negotiated(export, &facts.name)),
+            _ => NbdStep::Wait,
         }
     }
 
@@ -351,20 +347,16 @@ impl Handshake {
         if exports.iter().all(|facts| facts.name != queries.name) {
             return self.answer(option, answer::UNKNOWN, b"there is no such export");
         }
-        let is_asked = |query| match query {
+        let is_pinged = |query| match query {
             Context::ALLOCATION => true,
             "base:" => !is_choice,
             _ => false,
         };
         let lists_all = !is_choice && queries.count == 0;
-        if lists_all || queries.queries().any(is_asked) {
+        if lists_all || queries.queries().any(is_pinged) {
             let context = Context {
-                // The number in a list is reserved.
-                id: if is_choice {
-                    super::session::ALLOCATION
-                } else {
-                    0
-                },
+                // The id is reserved in a list.
+                id: if is_choice { ALLOCATION } else { 0 },
                 name: Context::ALLOCATION,
             };
             let mut data = [0; 4 + Context::ALLOCATION.len()];
@@ -397,8 +389,8 @@ impl Handshake {
         u16::from_be_bytes(flags.emit())
     }
 
-    fn agreed(&mut self, export: usize, name: &str) -> Agreed {
-        Agreed {
+    fn negotiated(&mut self, export: usize, name: &str) -> NegotiatedExport {
+        NegotiatedExport {
             export,
             headers: self.headers,
             has_status: self.status_of.as_deref() == Some(name),

@@ -1,55 +1,59 @@
-//! What a request asks of an export, checked.
+//! Requests of clients, validated.
+
+use std::io;
 
 use diskarm_wire::nbd::{Command, CommandFlags, Error, Request};
 
-use super::session::MAX_PAYLOAD;
 use crate::export::Facts;
-use crate::figures::Access;
-use crate::power::Write;
+use crate::power::WriteId;
+use crate::statistics::Access;
 
-/// A request that has arrived, with its data if it writes any.
+/// Longest data of a request or reply, in bytes: the longest request that the model takes with
+/// 512-byte sectors, and the maximum that clients may assume of any server (section "Size
+/// constraints").
+pub const MAX_PAYLOAD: u64 = 32 << 20;
+
+/// The id of the context `base:allocation`.
+pub(super) const ALLOCATION: u32 = 1;
+
+/// A request that has arrived, with its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// The client's name for it.
     pub cookie: u64,
-    /// First byte.
     pub offset: u64,
-    /// How many bytes.
     pub length: u64,
-    /// What it does.
-    pub kind: Kind,
-    /// What it writes survives the end of the server, and is on the medium, before the reply.
+    pub kind: JobKind,
+    /// The reply waits until the data survive the end of the server.
     pub force_unit_access: bool,
-    /// Its reply has one chunk of data, or one extent.
+    /// The reply has a single data chunk or extent.
     pub is_undivided: bool,
     /// The store's number of what it writes.
-    pub write: Write,
+    pub write: WriteId,
 }
 
-/// What a request does.
+/// The type of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Returns data.
+pub enum JobKind {
     Read,
-    /// Has written data.
+    /// Writes data, which have arrived.
     Write,
-    /// Everything that completed before is on the medium.
+    /// Waits until all that completed before has reached the medium.
     Flush,
-    /// The data are not needed any more.
+    /// Discards data.
     Trim,
     /// Writes zeroes.
     Zero {
-        /// They need not take up space.
+        /// The zeroes need not take up space.
         may_free: bool,
     },
-    /// Returns what is known of the blocks.
+    /// Returns the allocation of blocks.
     Status,
-    /// Nothing: it is refused.
+    /// An invalid request, with the error for the client.
     Refused(Error, &'static str),
 }
 
-impl Kind {
-    /// The same in figures.
+impl JobKind {
+    /// The type as counted in the statistics.
     pub(super) fn access(self) -> Access {
         match self {
             Self::Read => Access::Read,
@@ -64,12 +68,12 @@ impl Kind {
 }
 
 impl Job {
-    /// What `request` asks of the export; one that is not valid is refused.
-    pub fn of(request: &Request, facts: &Facts, has_status: bool, is_extended: bool) -> Self {
+    /// Validates `request`; an invalid one becomes [`JobKind::Refused`].
+    pub fn new(request: &Request, facts: &Facts, has_status: bool, is_extended: bool) -> Self {
         let flags = request.flags.to_be_bytes();
         let flags = CommandFlags::parse(&flags).unwrap_or_else(|_| panic!("two bytes"));
         let kind = check(request, flags, facts, has_status, is_extended)
-            .unwrap_or_else(|(error, message)| Kind::Refused(error, message));
+            .unwrap_or_else(|(error, message)| JobKind::Refused(error, message));
         Self {
             cookie: request.cookie,
             offset: request.offset,
@@ -77,30 +81,31 @@ impl Job {
             kind,
             force_unit_access: flags.force_unit_access,
             is_undivided: flags.dont_fragment || flags.one_extent,
-            write: Write::default(),
+            write: WriteId::NONE,
         }
     }
 }
 
-type Refusal = (Error, &'static str);
+/// The error code and message of a refused or failed request.
+pub type Refusal = (Error, &'static str);
 
-/// What a request does, or why it is refused (sections "Request types" and "Error values").
+/// The type of a request, or the error (sections "Request types" and "Error values").
 fn check(
     request: &Request,
     flags: CommandFlags,
     facts: &Facts,
     has_status: bool,
     is_extended: bool,
-) -> Result<Kind, Refusal> {
+) -> Result<JobKind, Refusal> {
     let kind = match request.command {
-        Command::Read => Kind::Read,
-        Command::Write => Kind::Write,
-        Command::Flush => Kind::Flush,
-        Command::Trim => Kind::Trim,
-        Command::WriteZeroes => Kind::Zero {
+        Command::Read => JobKind::Read,
+        Command::Write => JobKind::Write,
+        Command::Flush => JobKind::Flush,
+        Command::Trim => JobKind::Trim,
+        Command::WriteZeroes => JobKind::Zero {
             may_free: !flags.no_hole,
         },
-        Command::BlockStatus if has_status => Kind::Status,
+        Command::BlockStatus if has_status => JobKind::Status,
         Command::BlockStatus => {
             return Err((Error::Invalid, "no context was chosen for block status"));
         }
@@ -110,16 +115,16 @@ fn check(
     };
     let allowed = CommandFlags {
         force_unit_access: true,
-        no_hole: matches!(kind, Kind::Zero { .. }),
-        dont_fragment: kind == Kind::Read,
-        one_extent: kind == Kind::Status,
-        fast_zero: matches!(kind, Kind::Zero { .. }),
-        payload: kind == Kind::Write && is_extended,
+        no_hole: matches!(kind, JobKind::Zero { .. }),
+        dont_fragment: kind == JobKind::Read,
+        one_extent: kind == JobKind::Status,
+        fast_zero: matches!(kind, JobKind::Zero { .. }),
+        payload: kind == JobKind::Write && is_extended,
     };
     if request.flags & !u16::from_be_bytes(allowed.emit()) != 0 {
         return Err((Error::Invalid, "unknown flag for this command"));
     }
-    let is_write = matches!(kind, Kind::Write | Kind::Trim | Kind::Zero { .. });
+    let is_write = matches!(kind, JobKind::Write | JobKind::Trim | JobKind::Zero { .. });
     if is_write && facts.is_read_only {
         return Err((Error::NotPermitted, "the export is read-only"));
     }
@@ -130,8 +135,8 @@ fn check(
     Ok(kind)
 }
 
-fn check_range(request: &Request, kind: Kind, facts: &Facts) -> Result<(), Refusal> {
-    if kind == Kind::Flush {
+fn check_range(request: &Request, kind: JobKind, facts: &Facts) -> Result<(), Refusal> {
+    if kind == JobKind::Flush {
         return match (request.offset, request.length) {
             (0, 0) => Ok(()),
             _ => Err((Error::Invalid, "a flush has no offset and no length")),
@@ -143,7 +148,7 @@ fn check_range(request: &Request, kind: Kind, facts: &Facts) -> Result<(), Refus
     let end = request.offset.checked_add(request.length);
     if end.is_none_or(|end| end > facts.bytes().0) {
         let error = match kind {
-            Kind::Write | Kind::Zero { .. } => Error::NoSpace,
+            JobKind::Write | JobKind::Zero { .. } => Error::NoSpace,
             _ => Error::Invalid,
         };
         return Err((error, "beyond the end of the export"));
@@ -152,9 +157,19 @@ fn check_range(request: &Request, kind: Kind, facts: &Facts) -> Result<(), Refus
     if !is_aligned {
         return Err((Error::Invalid, "not aligned to the minimum block size"));
     }
-    let has_payload = matches!(kind, Kind::Read | Kind::Write);
+    let has_payload = matches!(kind, JobKind::Read | JobKind::Write);
     if has_payload && request.length > MAX_PAYLOAD {
         return Err((Error::Invalid, "longer than the maximum payload"));
     }
     Ok(())
+}
+
+/// The error for a client when the store fails.
+pub(super) fn store_error(error: &io::Error) -> Refusal {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            (Error::NoSpace, "no room in the store")
+        }
+        _ => (Error::Io, "the store failed"),
+    }
 }

@@ -1,189 +1,207 @@
-//! Requests and replies, after the handshake.
+//! A connection after the handshake: parses requests and queues replies. It acts on nothing.
 
 use std::collections::VecDeque;
-use std::io;
 
-use diskarm_wire::nbd::{Command, Error, Headers, Request};
+use diskarm_wire::nbd::{Command, CommandFlags, Headers, Request};
 
-use super::handshake::Agreed;
-use super::job::{Job, Kind};
-use super::writer::{Reply, Writer};
-use crate::buffer::Buffer;
+use super::handshake::NegotiatedExport;
+use super::job::{Job, JobKind, Refusal};
+use super::reply::{Reply, ReplyWriter};
 use crate::export::Facts;
-use crate::service::{self, Broken};
+use crate::nonblocking::ByteQueue;
+use crate::power::WriteId;
+use crate::service::{self, ConnectionError};
 use crate::store::Store;
 
-/// The longest data of a request or reply, in bytes: the longest command that the model takes, of
-/// sectors of 512 bytes, and what clients may expect of any server (section "Size constraints").
-pub const MAX_PAYLOAD: u64 = 32 << 20;
-
-/// How many requests of a connection may be unanswered; further ones wait in its socket.
+/// Limit of unanswered requests of a connection; further ones wait in its socket.
 pub const MAX_OUTSTANDING: usize = 256;
 
-/// The number of the context `base:allocation`.
-pub(super) const ALLOCATION: u32 = 1;
-
-/// Room for what arrives, and for what is to be sent.
+/// Size of the input and output buffers, in bytes.
 const BUFFER: usize = 256 << 10;
 
 /// A connection that serves requests.
 ///
-/// Data of writes go to the store as they arrive, and those of reads are taken from it as they
-/// leave, so a session takes the same memory for requests of any length.
-pub struct Session {
+/// Data of writes are passed on as they arrive, and data of reads are fetched as they leave, so a
+/// session takes the same memory for requests of any length.
+pub struct NbdSession {
     facts: Facts,
     headers: Headers,
     has_status: bool,
-    input: Buffer,
-    output: Buffer,
-    /// A request whose data are arriving.
-    arriving: Option<Arriving>,
-    /// Replies that can be sent, the first of them perhaps in part.
+    input: ByteQueue,
+    output: ByteQueue,
+    receiving: Option<ReceivingJob>,
+    /// Replies that can be sent, the first of which may be partly sent.
     replies: VecDeque<Reply>,
-    /// Requests whose replies have not left yet.
+    /// Number of requests whose replies have not been sent.
     outstanding: usize,
     is_ending: bool,
 }
 
-struct Arriving {
+/// A request whose data are arriving.
+struct ReceivingJob {
     job: Job,
-    at: u64,
+    /// Offset of the next data in the export.
+    offset: u64,
     left: u64,
 }
 
-/// What comes next in the input.
+/// The next input of a session.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Next {
-    /// A request.
-    Job(Job),
-    /// Nothing until more arrives, or until replies have left.
+pub enum Input<'a> {
+    /// A request that has arrived with all its data.
+    Request(Job),
+    /// A valid write, whose data follow. The caller calls [`NbdSession::identify_write`].
+    WriteStart { offset: u64, length: u64 },
+    /// Whole sectors of a write. If they cannot be stored, the caller calls
+    /// [`NbdSession::refuse_write`].
+    WriteData {
+        write: WriteId,
+        offset: u64,
+        data: &'a [u8],
+    },
+    /// Nothing until more input arrives or replies have been sent.
     Wait,
-    /// Something that is not NBD: the connection has to be closed.
-    Broken,
+    /// Not NBD: the connection must be closed.
+    Invalid,
 }
 
-impl Session {
-    /// Continues as was agreed; `output` is left of the handshake.
-    pub fn new(facts: Facts, agreed: &Agreed, output: &[u8]) -> Self {
+impl NbdSession {
+    /// Continues after the handshake; `output` is what the handshake has yet to send.
+    pub fn new(facts: Facts, negotiated: &NegotiatedExport, output: &[u8]) -> Self {
         let mut session = Self {
             facts,
-            headers: agreed.headers,
-            has_status: agreed.has_status,
-            input: Buffer::new(BUFFER),
-            output: Buffer::new(BUFFER),
-            arriving: None,
+            headers: negotiated.headers,
+            has_status: negotiated.has_status,
+            input: ByteQueue::new(BUFFER),
+            output: ByteQueue::new(BUFFER),
+            receiving: None,
             replies: VecDeque::new(),
             outstanding: 0,
             is_ending: false,
         };
-        session.input.room()[..agreed.rest.len()].copy_from_slice(&agreed.rest);
-        session.input.added(agreed.rest.len());
-        session.output.room()[..output.len()].copy_from_slice(output);
-        session.output.added(output.len());
+        session.input.push(&negotiated.rest);
+        session.output.push(output);
         session
     }
 
-    /// The next request; data that it writes are in the store when it is returned.
-    pub fn next(&mut self, store: &mut dyn Store) -> Next {
+    /// Parses the next input.
+    pub fn next(&mut self) -> Input<'_> {
         if self.is_ending {
-            return Next::Wait;
+            return Input::Wait;
         }
-        if self.arriving.is_none() {
-            if self.outstanding == MAX_OUTSTANDING {
-                return Next::Wait;
-            }
-            let input = self.input.bytes();
-            let length = Request::header_length(self.headers);
-            if input.len() < length {
-                return Next::Wait;
-            }
-            let Ok(request) = Request::parse(self.headers, &input[..length]) else {
-                return Next::Broken;
-            };
-            self.input.consume(length);
-            if request.command == Command::Disconnect {
-                self.is_ending = true;
-                return Next::Wait;
-            }
-            let is_extended = self.headers == Headers::Extended;
-            let mut job = Job::of(&request, &self.facts, self.has_status, is_extended);
-            self.outstanding += 1;
-            let has_data =
-                request.command == Command::Write || is_extended && has_payload(&request);
-            if !has_data || request.length == 0 {
-                return Next::Job(job);
-            }
-            if job.kind == Kind::Write {
-                job.write = store.open(job.offset, job.length);
-            }
-            self.arriving = Some(Arriving {
-                job,
-                at: job.offset,
-                left: job.length,
-            });
+        match &self.receiving {
+            None if self.outstanding == MAX_OUTSTANDING => Input::Wait,
+            None => self.next_request(),
+            Some(_) => self.next_data(),
         }
-        self.receive(store)
     }
 
-    /// Moves data of a write to the store.
-    fn receive(&mut self, store: &mut dyn Store) -> Next {
-        let Some(arriving) = &mut self.arriving else {
-            return Next::Wait;
+    fn next_request(&mut self) -> Input<'_> {
+        let length = Request::header_length(self.headers);
+        let Some(header) = self.input.bytes().get(..length) else {
+            return Input::Wait;
         };
-        let input = self.input.bytes();
-        let mut count = arriving.left.min(input.len() as u64) as usize;
-        if arriving.job.kind == Kind::Write {
-            // Whole sectors, which is what the room for input always has place for.
+        let Ok(request) = Request::parse(self.headers, header) else {
+            return Input::Invalid;
+        };
+        self.input.consume(length);
+        if request.command == Command::Disconnect {
+            self.is_ending = true;
+            return Input::Wait;
+        }
+        let is_extended = self.headers == Headers::Extended;
+        let job = Job::new(&request, &self.facts, self.has_status, is_extended);
+        self.outstanding += 1;
+        let has_data = request.command == Command::Write || is_extended && has_payload(&request);
+        if !has_data || request.length == 0 {
+            return Input::Request(job);
+        }
+        self.receiving = Some(ReceivingJob {
+            job,
+            offset: job.offset,
+            left: job.length,
+        });
+        if job.kind == JobKind::Write {
+            return Input::WriteStart {
+                offset: job.offset,
+                length: job.length,
+            };
+        }
+        self.next_data()
+    }
+
+    fn next_data(&mut self) -> Input<'_> {
+        let Some(receiving) = &mut self.receiving else {
+            return Input::Wait;
+        };
+        let available = self.input.bytes().len() as u64;
+        let mut count = receiving.left.min(available) as usize;
+        let is_write = receiving.job.kind == JobKind::Write;
+        if is_write {
+            // The buffer has room for at least one whole sector.
             count -= count % self.facts.sector.0 as usize;
         }
-        // Data of a request that is refused are skipped.
-        if arriving.job.kind == Kind::Write
-            && count > 0
-            && let Err(error) = store.write_part(arriving.job.write, arriving.at, &input[..count])
-        {
-            let (error, message) = failure_of(&error);
-            arriving.job.kind = Kind::Refused(error, message);
+        let offset = receiving.offset;
+        receiving.offset = offset.wrapping_add(count as u64);
+        receiving.left -= count as u64;
+        let job = receiving.job;
+        if is_write && count > 0 {
+            return Input::WriteData {
+                write: job.write,
+                offset,
+                data: self.input.take(count),
+            };
         }
+        // Data of a refused request are skipped.
         self.input.consume(count);
-        arriving.at = arriving.at.wrapping_add(count as u64);
-        arriving.left -= count as u64;
-        if arriving.left > 0 {
-            return Next::Wait;
+        if receiving.left > 0 {
+            return Input::Wait;
         }
-        let job = arriving.job;
-        self.arriving = None;
-        Next::Job(job)
+        self.receiving = None;
+        Input::Request(job)
     }
 
-    /// Whether the data of a write are arriving.
-    pub(super) fn is_arriving(&self) -> bool {
-        self.arriving.is_some()
+    /// Sets the id of the write that has just started.
+    pub fn identify_write(&mut self, write: WriteId) {
+        if let Some(receiving) = &mut self.receiving {
+            receiving.job.write = write;
+        }
     }
 
-    /// The write whose data were arriving, as far as they have: nothing more will.
-    pub(super) fn cut_short(&mut self) -> Option<Job> {
-        let arriving = self.arriving.take();
-        let arriving = arriving.filter(|arriving| arriving.job.kind == Kind::Write)?;
-        let length = arriving.at - arriving.job.offset;
-        Some(Job {
-            length,
-            ..arriving.job
+    /// Refuses the write whose data are arriving; the rest of the data is skipped.
+    pub fn refuse_write(&mut self, (error, message): Refusal) {
+        if let Some(receiving) = &mut self.receiving {
+            receiving.job.kind = JobKind::Refused(error, message);
+        }
+    }
+
+    /// Returns true if the data of a request are arriving.
+    pub(super) fn is_receiving(&self) -> bool {
+        self.receiving.is_some()
+    }
+
+    /// Takes the write whose data were arriving, shortened to those that have.
+    pub(super) fn take_partial_write(&mut self) -> Option<Job> {
+        let receiving = self.receiving.take()?;
+        (receiving.job.kind == JobKind::Write).then(|| Job {
+            length: receiving.offset - receiving.job.offset,
+            ..receiving.job
         })
     }
 
-    /// `job` has ended, with an error or not: its reply can leave.
-    pub fn reply(&mut self, job: Job, error: Option<(Error, &'static str)>) {
+    /// Queues the reply of a job that has ended.
+    pub fn reply(&mut self, job: Job, error: Option<Refusal>) {
         let done = 0;
         self.replies.push_back(Reply { job, error, done });
     }
 
-    /// Moves replies to the output, as far as there is room.
+    /// Moves replies to the output while there is room, with data read from `store`.
     ///
     /// # Errors
-    /// If data could not be read after a reply was begun that cannot say so.
-    pub fn fill(&mut self, store: &mut dyn Store) -> Result<(), Broken> {
+    /// If data could not be read after the start of a reply that cannot report an error.
+    pub fn fill(&mut self, store: &mut dyn Store) -> Result<(), ConnectionError> {
         while let Some(reply) = self.replies.front_mut() {
-            let mut writer = Writer {
+            let mut writer = ReplyWriter {
                 headers: self.headers,
                 output: &mut self.output,
                 store,
@@ -197,14 +215,14 @@ impl Session {
         Ok(())
     }
 
-    /// Whether every request that has arrived as a whole is answered.
+    /// Returns true if every complete request has been answered.
     pub fn is_idle(&self) -> bool {
-        let arriving = usize::from(self.arriving.is_some());
-        self.outstanding == arriving && self.output.bytes().is_empty()
+        let receiving = usize::from(self.receiving.is_some());
+        self.outstanding == receiving && self.output.bytes().is_empty()
     }
 }
 
-impl service::Session for Session {
+impl service::Session for NbdSession {
     fn room(&mut self) -> &mut [u8] {
         self.input.room()
     }
@@ -217,7 +235,7 @@ impl service::Session for Session {
         !self.is_ending && self.outstanding < MAX_OUTSTANDING && self.input.room_len() > 0
     }
 
-    fn is_over(&self) -> bool {
+    fn has_ended(&self) -> bool {
         self.is_ending && self.is_idle()
     }
 
@@ -230,18 +248,8 @@ impl service::Session for Session {
     }
 }
 
-/// Whether the length of an extended request is that of data which follow.
+/// Returns true if the length of an extended request is that of data which follow.
 fn has_payload(request: &Request) -> bool {
-    let flags = diskarm_wire::nbd::CommandFlags::parse(&request.flags.to_be_bytes());
+    let flags = CommandFlags::parse(&request.flags.to_be_bytes());
     flags.is_ok_and(|flags| flags.payload)
-}
-
-/// The error for a client when the store fails.
-pub(crate) fn failure_of(error: &io::Error) -> (Error, &'static str) {
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-            (Error::NoSpace, "no room in the store")
-        }
-        _ => (Error::Io, "the store failed"),
-    }
 }

@@ -1,108 +1,159 @@
-//! The writes that a power cut can undo.
-
-mod planned;
+//! The writes that a power cut can revert, and the cut itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 use serde::Serialize;
 
-use super::cut::{Choice, Cut, Fate, Lost};
+/// A power cut. By default exactly those writes survive that have reached the media as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PowerCut {
+    /// Keep the sectors of the write in progress that have reached the media. Where requests take
+    /// no time, keep a random part of the oldest write that has not reached the media.
+    pub torn: bool,
+    /// Let the seed choose the survivors among all writes that neither a flush nor FUA has made
+    /// safe.
+    pub worst: bool,
+    pub seed: u64,
+}
 
-/// Writes in the order in which they arrived, and what their sectors held before.
+/// The losses of a power cut.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Losses {
+    /// Acknowledged writes that are lost at least in part.
+    pub lost_writes: u64,
+    /// Writes that had not been acknowledged.
+    pub unfinished_writes: u64,
+    /// Sectors that hold older data than before.
+    pub reverted_sectors: u64,
+}
+
+/// The part of a write that survives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    All,
+    Nothing,
+    /// This many sectors from the first.
+    First(u64),
+}
+
+/// Random choices, by PCG XSL 128/64 (MCG).
+struct Choice(Pcg64Mcg);
+
+impl Choice {
+    pub fn new(seed: u64) -> Self {
+        Self(Pcg64Mcg::seed_from_u64(seed))
+    }
+
+    /// A uniform number below `bound`, off by less than `bound / 2^64` in probability.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
+    }
+
+    pub fn fate(&mut self) -> Fate {
+        match self.below(2) {
+            0 => Fate::Nothing,
+            _ => Fate::All,
+        }
+    }
+
+    /// A random part of a write, possibly nothing but never all.
+    pub fn part(&mut self, sectors: u64) -> Fate {
+        Fate::First(self.below(sectors))
+    }
+}
+
+/// Writes in order of arrival, with the previous content of their sectors.
 ///
-/// A write goes from here when it is safe: a flush that came after its acknowledgement has
-/// completed, or it had FUA, or the drive's buffer needs its room. A drive answers writes in the
-/// order in which it writes them. Of writes of the same sectors that it has not answered, the one
-/// that came first counts as the first on the media.
+/// A write leaves when it is safe: a flush that arrived after its acknowledgement has completed, it
+/// had FUA, or the drive's buffer needs its space. A drive acknowledges writes in the order in
+/// which it writes them. Among unacknowledged writes of the same sectors, the first to arrive is
+/// assumed to be the first on the media.
 ///
-/// Cost: what each sector held before, until the write is safe, and a search among sectors for each
-/// that is written.
+/// Cost: the previous content of each sector until the write is safe, and a lookup for each sector
+/// written.
 pub struct Cache {
-    /// Sectors of acknowledged writes that can be here.
+    /// Limit of the sectors of acknowledged writes.
     capacity: u64,
-    /// Whether somebody tells what has reached the media.
+    /// True if the caller reports what has reached the media.
     is_timed: bool,
-    writes: BTreeMap<u64, Written>,
+    writes: BTreeMap<u64, CachedWrite>,
     sectors: BTreeMap<u64, Vec<Version>>,
     next: u64,
-    /// How many have been acknowledged.
+    /// Number of writes acknowledged so far.
     acknowledged: u64,
-    /// Versions of all sectors.
+    /// Number of versions of all sectors.
     versions: u64,
-    /// Sectors of writes that have been acknowledged, and are on the media if that is known.
-    settled: u64,
+    /// Sectors of acknowledged writes that, if `is_timed`, have reached the media.
+    settled_sectors: u64,
 }
 
 #[derive(Clone, Copy)]
-struct Written {
+struct CachedWrite {
     first: u64,
     sectors: u64,
-    /// Sectors that are not on the media.
+    /// Sectors that have not reached the media.
     left: u64,
-    /// The drive has it.
+    /// The drive has received it.
     is_submitted: bool,
-    /// Its data are not in the store.
+    /// Its data are not yet in the store.
     is_planned: bool,
-    /// How many were acknowledged before it, if it is.
+    /// The number of writes acknowledged before it; `None` until it is acknowledged.
     acknowledged: Option<u64>,
 }
 
-/// What a sector holds from some write on.
+/// The content of a sector from a write or trim on.
 struct Version {
-    /// The write; a trim if there is none, which takes effect after the writes before it.
+    /// `None` for a trim, which takes effect after the writes before it.
     write: Option<u64>,
-    /// What it held before; of a write that is planned, what it is to hold.
-    before: Before,
-    /// It is on the media.
-    has_landed: bool,
+    /// The previous content; for a planned write, the new content.
+    before: SectorData,
+    /// It has reached the media.
+    is_persisted: bool,
 }
 
-/// What a sector held.
-type Before = Box<[u8]>;
+type SectorData = Box<[u8]>;
 
-/// The number of a write.
+/// Identifies a write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Write(u64);
+pub struct WriteId(u64);
 
-impl Write {
-    /// No write.
+impl WriteId {
     pub const NONE: Self = Self(0);
 }
 
-/// A write that is not on the media.
+/// A write that has not reached the media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Unwritten {
-    /// Its first sector.
+pub struct PendingWrite {
     pub first_sector: u64,
-    /// How many it has.
     pub sectors: u64,
-    /// How many of them are on the media.
+    /// Sectors that have reached the media.
     pub landed_sectors: u64,
-    /// Whether it has been acknowledged.
     pub is_acknowledged: bool,
 }
 
 impl Cache {
-    /// At most this many sectors of acknowledged writes that are not safe; `is_timed` if it is told
-    /// what has landed.
+    /// Keeps at most `capacity` sectors of acknowledged writes that are not safe. With `is_timed`,
+    /// the caller reports what has reached the media.
     pub fn new(capacity: u64, is_timed: bool) -> Self {
         Self {
             capacity,
             is_timed,
             writes: BTreeMap::new(),
             sectors: BTreeMap::new(),
-            next: Write::NONE.0 + 1,
+            next: WriteId::NONE.0 + 1,
             acknowledged: 0,
             versions: 0,
-            settled: 0,
+            settled_sectors: 0,
         }
     }
 
-    /// A write begins to arrive.
-    pub fn open(&mut self, first: u64, sectors: u64) -> Write {
+    /// Registers a write that starts to arrive.
+    pub fn open(&mut self, first: u64, sectors: u64) -> WriteId {
         let number = self.next;
         self.next += 1;
-        let written = Written {
+        let written = CachedWrite {
             first,
             sectors,
             left: sectors,
@@ -111,60 +162,60 @@ impl Cache {
             acknowledged: None,
         };
         self.writes.insert(number, written);
-        Write(number)
+        WriteId(number)
     }
 
-    /// The write is about to change a sector.
-    pub fn change(&mut self, write: Write, sector: u64, before: Before) {
+    /// Records the content of a sector before a write changes it.
+    pub fn record_change(&mut self, write: WriteId, sector: u64, before: SectorData) {
         self.push(Some(write.0), sector, before);
     }
 
-    /// A trim is about to change a sector; only sectors that writes here have changed matter.
-    pub fn trim(&mut self, sector: u64, before: Before) {
+    /// Records the content of a sector before a trim, which only matters where writes are kept.
+    pub fn record_trim(&mut self, sector: u64, before: SectorData) {
         self.push(None, sector, before);
     }
 
-    fn push(&mut self, write: Option<u64>, sector: u64, before: Before) {
+    fn push(&mut self, write: Option<u64>, sector: u64, before: SectorData) {
         self.versions += 1;
         let versions = self.sectors.entry(sector).or_default();
-        // What is planned comes after what is there.
-        let place = planned::first(versions, &self.writes);
+        // Planned versions follow the existing ones.
+        let place = first_planned(versions, &self.writes);
         let version = Version {
             write,
             before,
-            has_landed: false,
+            is_persisted: false,
         };
         versions.insert(place, version);
     }
 
-    /// The sectors of `[first, first + sectors)` that writes here have changed.
-    pub fn changed(&self, first: u64, sectors: u64) -> Vec<u64> {
+    /// The sectors of `[first, first + sectors)` that are changed by writes kept here.
+    pub fn changed_sectors(&self, first: u64, sectors: u64) -> Vec<u64> {
         let range = self.sectors.range(first..first + sectors);
         range.map(|(sector, _)| *sector).collect()
     }
 
-    /// The drive has the write.
-    pub fn submitted(&mut self, write: Write) {
+    /// The drive has received the write.
+    pub fn mark_submitted(&mut self, write: WriteId) {
         if let Some(written) = self.writes.get_mut(&write.0) {
             written.is_submitted = true;
         }
     }
 
-    /// Only its first `sectors` have arrived, and no more will.
-    pub fn shorten(&mut self, write: Write, sectors: u64) {
+    /// Only the first `sectors` of the write have arrived, and no more will.
+    pub fn shorten(&mut self, write: WriteId, sectors: u64) {
         if let Some(written) = self.writes.get_mut(&write.0) {
             written.left = sectors;
             written.sectors = sectors;
         }
     }
 
-    /// These sectors have reached the media.
-    pub fn landed(&mut self, first: u64, sectors: u64) {
+    /// Marks sectors that have reached the media.
+    pub fn mark_persisted(&mut self, first: u64, sectors: u64) {
         for (_, versions) in self.sectors.range_mut(first..first + sectors) {
             let writes = &mut self.writes;
-            let waits = |version: &Version, of: fn(&Written) -> bool| {
+            let waits = |version: &Version, of: fn(&CachedWrite) -> bool| {
                 let write = version.write.and_then(|write| writes.get(&write));
-                !version.has_landed && write.is_some_and(of)
+                !version.is_persisted && write.is_some_and(of)
             };
             let first = |of| versions.iter().position(|version| waits(version, of));
             let answered = first(|written| written.acknowledged.is_some());
@@ -172,86 +223,90 @@ impl Cache {
                 continue;
             };
             let version = &mut versions[next];
-            version.has_landed = true;
+            version.is_persisted = true;
             let write = version.write.and_then(|write| writes.get_mut(&write));
             if let Some(write) = write {
                 write.left -= 1;
-                self.settled += write.settled_if(write.left == 0 && self.is_timed);
+                self.settled_sectors += write.settled_sectors_if(write.left == 0 && self.is_timed);
             }
         }
         self.make_room();
     }
 
-    /// The drive has answered the write.
-    pub fn acknowledged(&mut self, write: Write) {
-        self.claim(write);
+    /// Marks a write that the drive has acknowledged.
+    pub fn mark_acknowledged(&mut self, write: WriteId) {
+        self.reassign_persisted(write);
         if let Some(written) = self.writes.get_mut(&write.0) {
             written.acknowledged = Some(self.acknowledged);
             self.acknowledged += 1;
-            self.settled += written.settled_if(written.left == 0 || !self.is_timed);
+            self.settled_sectors += written.settled_sectors_if(written.left == 0 || !self.is_timed);
         }
         self.make_room();
     }
 
-    /// Where a write without an answer counts as on the media, and `write`, which is just being
-    /// answered, does not, it was this one.
-    fn claim(&mut self, write: Write) {
+    /// Corrects the order of unacknowledged writes: in sectors where another one was assumed to be on
+    /// the media instead of `write`, which is being acknowledged, exchanges the two.
+    fn reassign_persisted(&mut self, write: WriteId) {
         let Some(&own) = self.writes.get(&write.0).filter(|own| own.left > 0) else {
             return;
         };
         let range = self.sectors.range_mut(own.first..own.first + own.sectors);
         for (_, versions) in range.filter(|(_, versions)| versions.len() > 1) {
-            let is_own = |version: &Version| version.write == Some(write.0) && !version.has_landed;
+            let is_own =
+                |version: &Version| version.write == Some(write.0) && !version.is_persisted;
             let writes = &self.writes;
             let is_other = |version: &Version| {
                 let other = version.write.and_then(|other| writes.get(&other));
-                version.has_landed && other.is_some_and(|other| other.acknowledged.is_none())
+                version.is_persisted && other.is_some_and(|other| other.acknowledged.is_none())
             };
             let places = versions.iter().position(is_own);
             let Some((own, other)) = places.zip(versions.iter().position(is_other)) else {
                 continue;
             };
-            for (place, has_landed) in [(own, true), (other, false)] {
-                versions[place].has_landed = has_landed;
+            for (place, is_persisted) in [(own, true), (other, false)] {
+                versions[place].is_persisted = is_persisted;
                 let write = versions[place].write;
                 if let Some(write) = write.and_then(|write| self.writes.get_mut(&write)) {
-                    write.left = write.left + 1 - 2 * u64::from(has_landed);
+                    write.left = write.left + 1 - 2 * u64::from(is_persisted);
                 }
             }
         }
     }
 
-    /// What a flush that arrives now is for.
-    pub fn mark(&self) -> u64 {
+    /// The mark to pass to [`Self::flushed`] for a flush that arrives now.
+    pub fn flush_mark(&self) -> u64 {
         self.acknowledged
     }
 
     /// A flush that arrived at `mark` has completed.
-    pub fn flushed(&mut self, mark: u64) {
-        let is_before = |written: &Written| written.acknowledged.is_some_and(|at| at < mark);
-        let writes = self.writes.iter();
-        let safe = writes.filter(|(_, written)| is_before(written));
-        let safe: Vec<u64> = safe.map(|(number, _)| *number).collect();
+    pub fn complete_flush(&mut self, mark: u64) {
+        let is_before = |written: &CachedWrite| written.acknowledged.is_some_and(|at| at < mark);
+        let safe: Vec<u64> = self
+            .writes
+            .iter()
+            .filter(|(_, written)| is_before(written))
+            .map(|(number, _)| *number)
+            .collect();
         for number in safe {
-            self.safe(Write(number));
+            self.make_safe(WriteId(number));
         }
     }
 
-    /// Nothing can undo the write any more, nor those before it in its sectors.
-    pub fn safe(&mut self, write: Write) {
+    /// Makes the write, and those before it in its sectors, permanent.
+    pub fn make_safe(&mut self, write: WriteId) {
         let Some(safe) = self.writes.remove(&write.0) else {
             return;
         };
-        self.settled -= safe.settled_if(safe.left == 0 || !self.is_timed);
+        self.settled_sectors -= safe.settled_sectors_if(safe.left == 0 || !self.is_timed);
         let range = self.sectors.range(safe.first..safe.first + safe.sectors);
         let sectors: Vec<u64> = range.map(|(sector, _)| *sector).collect();
         for sector in sectors {
-            self.settle(sector, write.0);
+            self.drop_versions(sector, write.0);
         }
     }
 
-    /// Drops the versions of a sector up to that of `write`, and trims that follow.
-    fn settle(&mut self, sector: u64, write: u64) {
+    /// Drops the versions of a sector up to that of `write`, and the trims that follow.
+    fn drop_versions(&mut self, sector: u64, write: u64) {
         let Some(versions) = self.sectors.get_mut(&sector) else {
             return;
         };
@@ -265,10 +320,10 @@ impl Cache {
         for version in versions.drain(..count) {
             self.versions -= 1;
             let other = version.write.and_then(|write| self.writes.get_mut(&write));
-            // A write that was written over is as good as on the media there.
-            if let Some(other) = other.filter(|_| !version.has_landed) {
+            // An overwritten version counts as persisted.
+            if let Some(other) = other.filter(|_| !version.is_persisted) {
                 other.left -= 1;
-                self.settled += other.settled_if(other.left == 0 && self.is_timed);
+                self.settled_sectors += other.settled_sectors_if(other.left == 0 && self.is_timed);
             }
         }
         if versions.is_empty() {
@@ -276,34 +331,33 @@ impl Cache {
         }
     }
 
-    /// Makes the oldest writes safe of which the drive's buffer cannot have this many.
+    /// Makes the oldest writes safe while the drive's buffer could not hold all of them.
     fn make_room(&mut self) {
-        while self.settled > self.capacity {
-            let is_settled = |written: &&Written| {
+        while self.settled_sectors > self.capacity {
+            let is_settled = |written: &&CachedWrite| {
                 written.acknowledged.is_some() && (written.left == 0 || !self.is_timed)
             };
             let mut writes = self.writes.iter();
             let Some((&oldest, _)) = writes.find(|(_, written)| is_settled(written)) else {
                 return;
             };
-            self.safe(Write(oldest));
+            self.make_safe(WriteId(oldest));
         }
     }
 
-    /// Sectors of acknowledged writes that can be here.
     pub fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// Sectors that are kept, those twice that were written twice.
-    pub fn kept(&self) -> u64 {
+    /// Number of sector versions kept; sectors written twice count twice.
+    pub fn version_count(&self) -> u64 {
         self.versions
     }
 
-    /// The writes that are not on the media, in the order in which they arrived.
-    pub fn unwritten(&self) -> Vec<Unwritten> {
+    /// The writes that have not reached the media, in order of arrival.
+    pub fn pending_writes(&self) -> Vec<PendingWrite> {
         let left = self.writes.values().filter(|written| written.left > 0);
-        left.map(|written| Unwritten {
+        left.map(|written| PendingWrite {
             first_sector: written.first,
             sectors: written.sectors,
             landed_sectors: written.sectors - written.left,
@@ -312,36 +366,40 @@ impl Cache {
         .collect()
     }
 
-    /// Cuts the power: what sectors hold that do not keep their newest data. Afterwards it is
-    /// empty.
-    pub fn cut(&mut self, cut: &Cut) -> (Vec<(u64, Before)>, Lost) {
+    /// Cuts the power: returns the content of the sectors that lose their newest data, and empties
+    /// the cache.
+    pub fn cut(&mut self, cut: &PowerCut) -> (Vec<(u64, SectorData)>, Losses) {
         let fates = self.fates(cut);
         let mut reverted = Vec::new();
         let mut harmed = BTreeSet::new();
         for (sector, versions) in &self.sectors {
-            let last = self.survivor(*sector, versions, &fates, cut);
+            let last = self.surviving_versions(*sector, versions, &fates, cut);
             let lost = &versions[last..];
             harmed.extend(lost.iter().filter_map(|version| version.write));
             if let Some(version) = lost.first() {
                 reverted.push((*sector, version.before.clone()));
             }
         }
-        let written = harmed.iter().filter_map(|write| self.writes.get(write));
-        let acknowledged = written.filter(|written| written.acknowledged.is_some());
-        let lost_writes = acknowledged.count() as u64;
-        let under_way = self.writes.values();
-        let under_way = under_way.filter(|written| written.acknowledged.is_none());
-        let lost = Lost {
+        let lost_writes = harmed
+            .iter()
+            .filter_map(|write| self.writes.get(write))
+            .filter(|written| written.acknowledged.is_some())
+            .count() as u64;
+        let unfinished = self
+            .writes
+            .values()
+            .filter(|written| written.acknowledged.is_none());
+        let lost = Losses {
             lost_writes,
-            unfinished_writes: under_way.count() as u64,
+            unfinished_writes: unfinished.count() as u64,
             reverted_sectors: reverted.len() as u64,
         };
-        self.forget();
+        self.clear();
         (reverted, lost)
     }
 
-    /// Nothing can be undone any more.
-    pub fn forget(&mut self) {
+    /// Makes all writes permanent.
+    pub fn clear(&mut self) {
         let next = self.next;
         *self = Self {
             next,
@@ -349,8 +407,8 @@ impl Cache {
         };
     }
 
-    /// What becomes of each write, where chance decides.
-    fn fates(&self, cut: &Cut) -> BTreeMap<u64, Fate> {
+    /// The fates of the writes whose survival is random.
+    fn fates(&self, cut: &PowerCut) -> BTreeMap<u64, Fate> {
         let mut fates = BTreeMap::new();
         let mut choice = Choice::new(cut.seed);
         if cut.worst {
@@ -364,13 +422,13 @@ impl Cache {
         fates
     }
 
-    /// How many versions of a sector, from the oldest on, come before the first that is lost.
-    fn survivor(
+    /// Number of versions of a sector, from the oldest, up to the last that survives.
+    fn surviving_versions(
         &self,
         sector: u64,
         versions: &[Version],
         fates: &BTreeMap<u64, Fate>,
-        cut: &Cut,
+        cut: &PowerCut,
     ) -> usize {
         let mut kept = 0;
         for (index, version) in versions.iter().enumerate() {
@@ -385,7 +443,7 @@ impl Cache {
                             sector - written.first < *count
                         }
                         (None, Some(written)) => {
-                            written.left == 0 || cut.torn && version.has_landed
+                            written.left == 0 || cut.torn && version.is_persisted
                         }
                     }
                 }
@@ -398,12 +456,102 @@ impl Cache {
     }
 }
 
-impl Written {
-    /// Its sectors, if it is acknowledged and `is_there`.
-    fn settled_if(&self, is_there: bool) -> u64 {
+impl CachedWrite {
+    /// Its sectors if it is acknowledged and `is_there`, else 0.
+    fn settled_sectors_if(&self, is_there: bool) -> u64 {
         match self.acknowledged {
             Some(_) if is_there => self.sectors,
             _ => 0,
+        }
+    }
+}
+
+/// Index of the first planned version of a sector. A sector can have thousands of others, so the
+/// search starts at the end.
+fn first_planned(versions: &[Version], writes: &BTreeMap<u64, CachedWrite>) -> usize {
+    let is_there = |version: &Version| {
+        let write = version.write.and_then(|write| writes.get(&write));
+        write.is_none_or(|write| !write.is_planned)
+    };
+    let last = versions.iter().rposition(is_there);
+    last.map_or(0, |last| last + 1)
+}
+
+impl Cache {
+    /// Plans `data` of a write, in sectors of `sector` bytes.
+    pub fn plan(&mut self, write: WriteId, data: &[u8], sector: u64) {
+        let Some(written) = self.writes.get_mut(&write.0) else {
+            return;
+        };
+        written.is_planned = true;
+        for (at, data) in (written.first..).zip(data.chunks_exact(sector as usize)) {
+            self.versions += 1;
+            self.sectors.entry(at).or_default().push(Version {
+                write: Some(write.0),
+                before: data.into(),
+                is_persisted: false,
+            });
+        }
+    }
+
+    /// The first sector of a planned write, and its data.
+    pub fn planned_data(&self, write: WriteId) -> Option<(u64, Vec<u8>)> {
+        let written = self.writes.get(&write.0).filter(|of| of.is_planned)?;
+        let range = written.first..written.first + written.sectors;
+        let is_own = |version: &&Version| version.write == Some(write.0);
+        let sectors = self.sectors.range(range);
+        let own = sectors.filter_map(|(_, versions)| versions.iter().rfind(is_own));
+        let data = own.flat_map(|version| version.before.iter().copied());
+        Some((written.first, data.collect()))
+    }
+
+    /// Marks a planned write as carried out: its data have replaced `before`, in sectors of
+    /// `sector` bytes.
+    pub fn mark_carried_out(&mut self, write: WriteId, before: &[u8], sector: u64) {
+        let Some(&CachedWrite { first, sectors, .. }) = self.writes.get(&write.0) else {
+            return;
+        };
+        let range = self.sectors.range_mut(first..first + sectors);
+        for ((_, versions), before) in range.zip(before.chunks_exact(sector as usize)) {
+            let is_own = |version: &Version| version.write == Some(write.0);
+            if let Some(own) = versions.iter().rposition(is_own) {
+                let place = first_planned(versions, &self.writes);
+                let mut version = versions.remove(own);
+                version.before = before.into();
+                versions.insert(place, version);
+            }
+        }
+        if let Some(written) = self.writes.get_mut(&write.0) {
+            written.is_planned = false;
+        }
+    }
+
+    /// The planned writes, in the order in which the drive received them.
+    pub fn planned_writes(&self) -> Vec<WriteId> {
+        let writes = self.writes.iter();
+        let planned = writes.filter(|(_, written)| written.is_planned);
+        planned.map(|(number, _)| WriteId(*number)).collect()
+    }
+
+    /// Drops a planned write because the drive failed or aborted it. Other writes become safe.
+    pub fn withdraw(&mut self, write: WriteId) {
+        let Some(&written) = self.writes.get(&write.0) else {
+            return;
+        };
+        if !written.is_planned {
+            return self.make_safe(write);
+        }
+        self.writes.remove(&write.0);
+        for sector in written.first..written.first + written.sectors {
+            let Some(versions) = self.sectors.get_mut(&sector) else {
+                continue;
+            };
+            let before = versions.len();
+            versions.retain(|version| version.write != Some(write.0));
+            self.versions -= (before - versions.len()) as u64;
+            if versions.is_empty() {
+                self.sectors.remove(&sector);
+            }
         }
     }
 }

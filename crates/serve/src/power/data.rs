@@ -1,119 +1,197 @@
-//! The data of an export, with what they were before writes that can be lost.
+//! The data of an export, with or without a write cache that a power cut empties.
 
 use std::fs::File;
 use std::io;
 
-use super::cache::{Cache, Unwritten, Write};
-use super::cut::{Cut, Lost};
-use crate::store::{Extent, Store};
 use diskarm_core::device::Landed;
 use diskarm_core::units::{Bytes, SectorCount};
 
-/// A store and, if the power can be cut, what its sectors held before.
-pub struct Data {
-    store: Box<dyn Store>,
-    sector: u64,
-    cache: Option<Cache>,
-}
+use super::cache::{Cache, Losses, PendingWrite, PowerCut, WriteId};
+use crate::store::{Extent, Store};
 
-/// How many sectors may be kept, beside those of acknowledged writes, before no further writes are
-/// taken: 32 MiB of the smallest.
-const UNDER_WAY: u64 = 1 << 16;
-
-impl Data {
-    /// The data in `store`, with sectors of this size; nothing is kept of what they were.
-    pub fn new(store: Box<dyn Store>, sector: Bytes) -> Self {
-        Self {
-            store,
-            sector: sector.0,
-            cache: None,
-        }
+/// The path of an export's data to their store.
+///
+/// The methods report the progress of writes in the device. The defaults are for a store whose
+/// power cannot be cut; [`VolatileStore`] keeps what a power cut would revert.
+pub trait DataPath: Store {
+    /// Returns true if a power cut can revert writes.
+    fn can_lose_writes(&self) -> bool {
+        false
     }
 
-    /// The same, which can lose writes. A buffer of `capacity` has those that are acknowledged;
-    /// `is_timed` if [`Self::landed`] says which are on the media.
-    pub fn losing(self, capacity: SectorCount, is_timed: bool) -> Self {
-        Self {
-            cache: Some(Cache::new(capacity.0, is_timed)),
-            ..self
-        }
+    /// Number of sector versions kept for a power cut; sectors written twice count twice.
+    fn version_count(&self) -> u64 {
+        0
     }
 
-    /// Whether writes can be lost.
-    pub fn can_lose(&self) -> bool {
-        self.cache.is_some()
+    /// Returns true if so many versions are kept that no further write should start.
+    fn is_full(&self) -> bool {
+        false
     }
 
-    /// Sectors that are kept of what data were, those twice that were written twice.
-    pub fn kept(&self) -> u64 {
-        self.cache.as_ref().map_or(0, Cache::kept)
+    /// Registers a write that follows in parts.
+    fn open(&mut self, _offset: u64, _length: u64) -> WriteId {
+        WriteId::NONE
     }
 
-    /// Whether so much is kept that no further write should begin.
-    pub fn is_full(&self) -> bool {
-        // A buffer of writes that are on the media and not safe, and one of those that are not.
-        let max = |cache: &Cache| 2 * cache.capacity() + UNDER_WAY;
-        self.cache
-            .as_ref()
-            .is_some_and(|cache| cache.kept() > max(cache))
+    /// Writes a part of a write.
+    fn write_part(&mut self, _write: WriteId, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.write(offset, data)
     }
 
-    /// The device has the write.
-    pub fn submitted(&mut self, write: Write) {
-        if let Some(cache) = &mut self.cache {
-            cache.submitted(write);
-        }
+    /// Writes zeroes as a part of a write; see [`Store::zero`].
+    fn zero_part(
+        &mut self,
+        _write: WriteId,
+        offset: u64,
+        length: u64,
+        may_free: bool,
+    ) -> io::Result<()> {
+        self.zero(offset, length, may_free)
     }
 
-    /// The device says that these blocks are on the media.
-    pub fn landed(&mut self, landed: &[Landed]) {
-        if let Some(cache) = &mut self.cache {
-            for run in landed {
-                cache.landed(run.first.0, run.sectors.0);
-            }
-        }
-    }
+    /// Ends a write after its first `length` bytes, because no more will arrive.
+    fn shorten(&mut self, _write: WriteId, _length: u64) {}
 
-    /// The write has been answered.
-    pub fn acknowledged(&mut self, write: Write) {
-        if let Some(cache) = &mut self.cache {
-            cache.acknowledged(write);
-        }
-    }
+    /// The device has received the write.
+    fn mark_submitted(&mut self, _write: WriteId) {}
 
-    /// Nothing can undo the write any more: it had FUA, or failed.
-    pub fn safe(&mut self, write: Write) {
-        if let Some(cache) = &mut self.cache {
-            cache.safe(write);
-        }
-    }
+    /// The device reports that these blocks have reached the media.
+    fn mark_persisted(&mut self, _persisted: &[Landed]) {}
 
-    /// What a flush that arrives now is for.
-    pub fn mark(&self) -> u64 {
-        self.cache.as_ref().map_or(0, Cache::mark)
+    /// The device has acknowledged the write.
+    fn mark_acknowledged(&mut self, _write: WriteId) {}
+
+    /// Makes the write permanent, because it had FUA or has failed.
+    fn make_safe(&mut self, _write: WriteId) {}
+
+    /// The mark to pass to [`Self::complete_flush`] for a flush that arrives now.
+    fn flush_mark(&self) -> u64 {
+        0
     }
 
     /// A flush that arrived at `mark` has completed.
-    pub fn flushed(&mut self, mark: u64) {
-        if let Some(cache) = &mut self.cache {
-            cache.flushed(mark);
-        }
+    fn complete_flush(&mut self, _mark: u64) {}
+
+    /// Registers a write whose `data` reach the store in [`Self::carry_out`].
+    fn plan(&mut self, _offset: u64, _data: &[u8]) -> WriteId {
+        WriteId::NONE
     }
 
-    /// The write ends after its first `length` bytes, because no more arrives.
-    pub fn shorten(&mut self, write: Write, length: u64) {
-        if let Some(cache) = &mut self.cache {
-            cache.shorten(write, length / self.sector);
-        }
+    /// Stores the data of a planned write.
+    fn carry_out(&mut self, _write: WriteId) -> io::Result<()> {
+        Ok(())
     }
 
-    /// Writes zeroes as a part of `write`; see [`Store::zero`].
+    /// Drops a planned write; makes any other permanent.
+    fn withdraw(&mut self, _write: WriteId) {}
+
+    /// Discards data, which then read as zeroes. On the media a trim takes effect after the writes
+    /// before it.
+    fn trim(&mut self, offset: u64, length: u64) -> io::Result<()> {
+        self.zero(offset, length, true)
+    }
+
+    /// Permanently makes all `bytes` zero.
+    fn clear(&mut self, bytes: u64) -> io::Result<()> {
+        self.zero(0, bytes, true)
+    }
+
+    /// The writes that have not reached the media.
+    fn pending_writes(&self) -> Vec<PendingWrite> {
+        Vec::new()
+    }
+
+    /// Cuts the power.
     ///
     /// # Errors
-    /// Those of the store.
-    pub fn zero_part(
+    /// If the store fails; then some writes that should be lost survive.
+    fn cut(&mut self, _cut: &PowerCut) -> io::Result<Losses> {
+        Ok(Losses::default())
+    }
+}
+
+impl DataPath for Box<dyn Store> {}
+
+/// The path to `store`, which has sectors of this size. A power cut can revert writes if
+/// `capacity`, that of the drive's buffer, is given; see [`VolatileStore::new`].
+pub(crate) fn data_path(
+    store: Box<dyn Store>,
+    sector: Bytes,
+    capacity: Option<SectorCount>,
+    is_timed: bool,
+) -> Box<dyn DataPath> {
+    match capacity {
+        Some(capacity) => Box::new(VolatileStore::new(store, sector, capacity, is_timed)),
+        None => Box::new(store),
+    }
+}
+
+/// Limit of the sectors kept for unacknowledged writes before no further writes start: 32 MiB of
+/// the smallest sectors.
+const MAX_UNACKNOWLEDGED: u64 = 1 << 16;
+
+/// A store behind a write cache that loses its content when the power is cut.
+pub struct VolatileStore {
+    store: Box<dyn Store>,
+    sector: u64,
+    cache: Cache,
+}
+
+impl VolatileStore {
+    /// The data in `store`, with sectors of this size, behind a buffer of `capacity`. With
+    /// `is_timed`, [`DataPath::mark_persisted`] reports what has reached the media.
+    pub fn new(
+        store: Box<dyn Store>,
+        sector: Bytes,
+        capacity: SectorCount,
+        is_timed: bool,
+    ) -> Self {
+        Self {
+            store,
+            sector: sector.0,
+            cache: Cache::new(capacity.0, is_timed),
+        }
+    }
+
+    /// Keeps the content that a part of `write` is about to replace.
+    fn keep(&mut self, write: WriteId, offset: u64, length: u64) -> io::Result<()> {
+        let mut before = vec![0; length as usize];
+        self.store.read(offset, &mut before)?;
+        let sectors = before.chunks_exact(self.sector as usize);
+        for (sector, before) in (offset / self.sector..).zip(sectors) {
+            self.cache.record_change(write, sector, before.into());
+        }
+        Ok(())
+    }
+}
+
+impl DataPath for VolatileStore {
+    fn can_lose_writes(&self) -> bool {
+        true
+    }
+
+    fn version_count(&self) -> u64 {
+        self.cache.version_count()
+    }
+
+    fn is_full(&self) -> bool {
+        // Twice the buffer: writes that have reached the media but are not safe, and pending ones.
+        self.cache.version_count() > 2 * self.cache.capacity() + MAX_UNACKNOWLEDGED
+    }
+
+    fn open(&mut self, offset: u64, length: u64) -> WriteId {
+        self.cache.open(offset / self.sector, length / self.sector)
+    }
+
+    fn write_part(&mut self, write: WriteId, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.keep(write, offset, data.len() as u64)?;
+        self.store.write(offset, data)
+    }
+
+    fn zero_part(
         &mut self,
-        write: Write,
+        write: WriteId,
         offset: u64,
         length: u64,
         may_free: bool,
@@ -122,110 +200,92 @@ impl Data {
         self.store.zero(offset, length, may_free)
     }
 
-    /// A write is going to put `data` at `offset`, by [`Self::carry_out`].
-    pub fn plan(&mut self, offset: u64, data: &[u8]) -> Write {
-        let write = self.open(offset, data.len() as u64);
-        if let Some(cache) = &mut self.cache {
-            cache.plan(write, data, self.sector);
-            cache.submitted(write);
+    fn shorten(&mut self, write: WriteId, length: u64) {
+        self.cache.shorten(write, length / self.sector);
+    }
+
+    fn mark_submitted(&mut self, write: WriteId) {
+        self.cache.mark_submitted(write);
+    }
+
+    fn mark_persisted(&mut self, persisted: &[Landed]) {
+        for run in persisted {
+            self.cache.mark_persisted(run.first.0, run.sectors.0);
         }
+    }
+
+    fn mark_acknowledged(&mut self, write: WriteId) {
+        self.cache.mark_acknowledged(write);
+    }
+
+    fn make_safe(&mut self, write: WriteId) {
+        self.cache.make_safe(write);
+    }
+
+    fn flush_mark(&self) -> u64 {
+        self.cache.flush_mark()
+    }
+
+    fn complete_flush(&mut self, mark: u64) {
+        self.cache.complete_flush(mark);
+    }
+
+    fn plan(&mut self, offset: u64, data: &[u8]) -> WriteId {
+        let write = self.open(offset, data.len() as u64);
+        self.cache.plan(write, data, self.sector);
+        self.cache.mark_submitted(write);
         write
     }
 
-    /// A write that was planned puts its data.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub fn carry_out(&mut self, write: Write) -> io::Result<()> {
-        let Some(cache) = &mut self.cache else {
-            return Ok(());
-        };
-        let Some((first, data)) = cache.plan_of(write) else {
+    fn carry_out(&mut self, write: WriteId) -> io::Result<()> {
+        let Some((first, data)) = self.cache.planned_data(write) else {
             return Ok(());
         };
         let offset = first * self.sector;
         let mut before = vec![0; data.len()];
         self.store.read(offset, &mut before)?;
         self.store.write(offset, &data)?;
-        cache.carried_out(write, &before, self.sector);
+        self.cache.mark_carried_out(write, &before, self.sector);
         Ok(())
     }
 
-    /// A write that was planned does not happen; of another nothing is lost any more.
-    pub fn withdraw(&mut self, write: Write) {
-        if let Some(cache) = &mut self.cache {
-            cache.withdraw(write);
-        }
+    fn withdraw(&mut self, write: WriteId) {
+        self.cache.withdraw(write);
     }
 
-    /// All is zeroes, and was never anything else.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub fn clear(&mut self, bytes: u64) -> io::Result<()> {
-        if let Some(cache) = &mut self.cache {
-            cache.forget();
-        }
-        self.store.zero(0, bytes, true)
-    }
-
-    /// The writes that are not on the media.
-    pub fn unwritten(&self) -> Vec<Unwritten> {
-        self.cache.as_ref().map_or_else(Vec::new, Cache::unwritten)
-    }
-
-    /// Cuts the power.
-    ///
-    /// # Errors
-    /// Those of the store, in which then too much has survived.
-    pub fn cut(&mut self, cut: &Cut) -> io::Result<Lost> {
-        // What is on the media of writes under way belongs there.
-        for write in self.cache.as_ref().map_or_else(Vec::new, Cache::planned) {
-            self.carry_out(write)?;
-        }
-        let Some(cache) = &mut self.cache else {
-            return Ok(Lost::default());
-        };
-        let (reverted, lost) = cache.cut(cut);
-        for (sector, before) in reverted {
-            self.store.write(sector * self.sector, &before)?;
-        }
-        Ok(lost)
-    }
-
-    /// Keeps what a part of `write` is about to change.
-    fn keep(&mut self, write: Write, offset: u64, length: u64) -> io::Result<()> {
-        let Some(cache) = &mut self.cache else {
-            return Ok(());
-        };
-        let mut before = vec![0; length as usize];
-        self.store.read(offset, &mut before)?;
-        let sectors = before.chunks_exact(self.sector as usize);
-        for (sector, before) in (offset / self.sector..).zip(sectors) {
-            cache.change(write, sector, before.into());
-        }
-        Ok(())
-    }
-
-    /// Lets bytes read as zeroes that are of no use any more. That takes effect on the media once
-    /// the writes before it have.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub fn trim(&mut self, offset: u64, length: u64) -> io::Result<()> {
-        let Some(cache) = &mut self.cache else {
-            return self.store.zero(offset, length, true);
-        };
-        for sector in cache.changed(offset / self.sector, length / self.sector) {
+    fn trim(&mut self, offset: u64, length: u64) -> io::Result<()> {
+        let (first, sectors) = (offset / self.sector, length / self.sector);
+        for sector in self.cache.changed_sectors(first, sectors) {
             let mut before = vec![0; self.sector as usize];
             self.store.read(sector * self.sector, &mut before)?;
-            cache.trim(sector, before.into());
+            self.cache.record_trim(sector, before.into());
         }
         self.store.zero(offset, length, true)
     }
+
+    fn clear(&mut self, bytes: u64) -> io::Result<()> {
+        self.cache.clear();
+        self.store.zero(0, bytes, true)
+    }
+
+    fn pending_writes(&self) -> Vec<PendingWrite> {
+        self.cache.pending_writes()
+    }
+
+    fn cut(&mut self, cut: &PowerCut) -> io::Result<Losses> {
+        // The part of a planned write that has reached the media must be in the store.
+        for write in self.cache.planned_writes() {
+            self.carry_out(write)?;
+        }
+        let (reverted, losses) = self.cache.cut(cut);
+        for (sector, before) in reverted {
+            self.store.write(sector * self.sector, &before)?;
+        }
+        Ok(losses)
+    }
 }
 
-impl Store for Data {
+impl Store for VolatileStore {
     fn read(&mut self, offset: u64, data: &mut [u8]) -> io::Result<()> {
         self.store.read(offset, data)
     }
@@ -233,17 +293,6 @@ impl Store for Data {
     fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
         let write = self.open(offset, data.len() as u64);
         self.write_part(write, offset, data)
-    }
-
-    fn open(&mut self, offset: u64, length: u64) -> Write {
-        let sector = self.sector;
-        let open = |cache: &mut Cache| cache.open(offset / sector, length / sector);
-        self.cache.as_mut().map_or_else(Write::default, open)
-    }
-
-    fn write_part(&mut self, write: Write, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.keep(write, offset, data.len() as u64)?;
-        self.store.write(offset, data)
     }
 
     fn zero(&mut self, offset: u64, length: u64, may_free: bool) -> io::Result<()> {
@@ -255,7 +304,7 @@ impl Store for Data {
         self.store.extent(offset, length)
     }
 
-    fn to_sync(&self) -> Option<&File> {
-        self.store.to_sync()
+    fn sync_file(&self) -> Option<&File> {
+        self.store.sync_file()
     }
 }

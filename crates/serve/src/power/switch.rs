@@ -1,161 +1,374 @@
-//! Whether a disk has power, what waits to cut it, and which of its blocks fail.
+//! The power switch of a disk, the trigger that waits to cut the power, and injected bad blocks.
 
-use std::time::{Duration, Instant as Wall};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant as HostInstant};
 
-use super::{Cut, Injections, Lost, Side, Strike, When};
-use crate::figures::Access;
+use diskarm_core::request::Request;
+use diskarm_core::units::{Lbn, Span};
+use diskarm_core::wrap::{Affected, BadBlocks};
+use serde::{Serialize, Serializer};
 
-/// See the module.
+use super::cache::{Losses, PowerCut};
+use crate::statistics::Access;
+
+/// The power switch of a disk.
 #[derive(Clone, Debug)]
-pub struct Switch {
+pub struct PowerSwitch {
     is_on: bool,
-    strike: Option<Strike>,
-    /// When the strike comes, if it waits for a time.
-    strikes_at: Option<Wall>,
-    /// A cut that comes when what has been answered is on its way.
-    due: Option<Cut>,
-    /// What the last cut has taken.
-    lost: Option<Lost>,
-    injections: Injections,
+    trigger: Option<Trigger>,
+    /// The time of the trigger, if it waits for one.
+    trigger_time: Option<HostInstant>,
+    /// A cut that is due as soon as replies under way have left.
+    due: Option<PowerCut>,
+    /// The losses of the last power cut.
+    lost: Option<Losses>,
+    faults: InjectedFaults,
 }
 
-impl Default for Switch {
+impl Default for PowerSwitch {
     fn default() -> Self {
         Self {
             is_on: true,
-            strike: None,
-            strikes_at: None,
+            trigger: None,
+            trigger_time: None,
             due: None,
             lost: None,
-            injections: Injections::default(),
+            faults: InjectedFaults::default(),
         }
     }
 }
 
-impl Switch {
-    /// Whether the power is on.
+impl PowerSwitch {
     pub fn is_on(&self) -> bool {
         self.is_on
     }
 
-    /// Whether the power is on, and stays so for the next request.
+    /// Returns true if the power is on and no cut is due.
     pub fn takes_requests(&self) -> bool {
         self.is_on && self.due.is_none()
     }
 
-    /// A request has got to `side`. Returns whether the power goes now.
-    pub fn passes(&mut self, side: Side, access: Access) -> bool {
-        let Some(strike) = &mut self.strike else {
+    /// Counts a request that has reached `side`; returns true if the power first_failure now.
+    pub fn pass(&mut self, side: TriggerSide, access: Access) -> bool {
+        let Some(trigger) = &mut self.trigger else {
             return false;
         };
-        if !strike.when.passes(side, access) {
+        if !trigger.when.count_request(side, access) {
             return false;
         }
-        self.due = Some(strike.cut);
-        self.forget_strike();
+        self.due = Some(trigger.cut);
+        self.disarm();
         true
     }
 
-    /// Lets `strike` wait from now on; another that waits is forgotten.
-    pub fn arm(&mut self, strike: Strike, now: Wall) {
-        self.strikes_at = match strike.when {
-            When::Time(span) => Some(now + Duration::from_nanos(span.as_ns().unsigned_abs())),
-            When::Request { .. } => None,
+    /// Arms a trigger in place of any other.
+    pub fn arm(&mut self, trigger: Trigger, now: HostInstant) {
+        self.trigger_time = match trigger.when {
+            TriggerEvent::Time(span) => {
+                Some(now + Duration::from_nanos(span.as_ns().unsigned_abs()))
+            }
+            TriggerEvent::Request { .. } => None,
         };
-        self.strike = Some(strike);
+        self.trigger = Some(trigger);
     }
 
-    /// When the strike comes, if it waits for a time.
-    pub fn strikes_at(&self) -> Option<Wall> {
-        self.strikes_at
+    /// The time of the trigger, if it waits for one.
+    pub fn trigger_time(&self) -> Option<HostInstant> {
+        self.trigger_time
     }
 
-    /// The cut that is due by now.
-    pub fn take_due(&mut self, now: Wall) -> Option<Cut> {
-        if self.strikes_at.is_some_and(|at| at <= now) {
-            self.due = self.strike.map(|strike| strike.cut);
-            self.forget_strike();
+    /// The cut that is due at `now`.
+    pub fn take_due(&mut self, now: HostInstant) -> Option<PowerCut> {
+        if self.trigger_time.is_some_and(|at| at <= now) {
+            self.due = self.trigger.map(|trigger| trigger.cut);
+            self.disarm();
         }
         self.due.take()
     }
 
-    fn forget_strike(&mut self) {
-        self.strike = None;
-        self.strikes_at = None;
+    fn disarm(&mut self) {
+        self.trigger = None;
+        self.trigger_time = None;
     }
 
-    /// The power is off.
-    pub fn went_off(&mut self, lost: Lost) {
+    /// Records a power cut.
+    pub fn record_cut(&mut self, lost: Losses) {
         self.is_on = false;
-        self.forget_strike();
+        self.disarm();
         self.lost = Some(lost);
     }
 
-    /// What the last cut has taken.
-    pub fn lost(&self) -> Option<Lost> {
+    pub fn last_losses(&self) -> Option<Losses> {
         self.lost
     }
 
-    /// The power is on again.
+    /// Switches the power on.
     pub fn restore(&mut self) {
         self.is_on = true;
     }
 
-    /// The blocks that fail.
-    pub fn injections(&self) -> &Injections {
-        &self.injections
+    pub fn faults(&self) -> &InjectedFaults {
+        &self.faults
+    }
+}
+
+/// A power cut that waits for an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trigger {
+    pub when: TriggerEvent,
+    /// The power cut that it causes.
+    pub cut: PowerCut,
+}
+
+/// The event that causes a [`Trigger`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TriggerEvent {
+    /// The n-th request of a type, counted from arming.
+    Request {
+        side: TriggerSide,
+        /// Flushes or writes; writing zeroes counts as a write.
+        access: Access,
+        /// At least 1.
+        nth: u64,
+    },
+    /// This much wall-clock time after arming.
+    Time(Span),
+}
+
+/// Before or after a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TriggerSide {
+    /// The request has arrived with its data; the drive does not receive it.
+    Before,
+    /// The request has been answered.
+    After,
+}
+
+impl TriggerEvent {
+    /// Counts a request that has reached `at`; returns true if it is the event.
+    fn count_request(&mut self, at: TriggerSide, found: Access) -> bool {
+        let Self::Request { side, access, nth } = self else {
+            return false;
+        };
+        let is_write = |access| matches!(access, Access::Write | Access::Zero);
+        let is_one = found == *access || is_write(found) && is_write(*access);
+        if at != *side || !is_one {
+            return false;
+        }
+        *nth -= 1;
+        *nth == 0
+    }
+}
+
+/// Consecutive blocks that fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InjectedFault {
+    /// The range, and the transfers that fail.
+    pub blocks: BadBlocks,
+    /// Number of requests that will still fail; `None` if the blocks fail until they are healed.
+    pub left: Option<u64>,
+}
+
+impl InjectedFault {
+    /// The exclusive end of a range up to the end of the disk: no disk has this many sectors.
+    pub const ALL: Lbn = Lbn(1 << 48);
+}
+
+/// Names of the transfers that fail.
+pub const AFFECTED: [(Affected, &str); 3] = [
+    (Affected::Reads, "reads"),
+    (Affected::Writes, "writes"),
+    (Affected::Both, "both"),
+];
+
+pub fn affected_name(affected: Affected) -> &'static str {
+    let mut all = AFFECTED.iter();
+    let named = all.find(|(other, _)| *other == affected);
+    named.map_or("both", |(_, name)| name)
+}
+
+impl Serialize for InjectedFault {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Output {
+            first_sector: u64,
+            /// `None` for a range up to the end of the disk.
+            sectors: Option<u64>,
+            affects: &'static str,
+            times: Option<u64>,
+        }
+        let BadBlocks {
+            first,
+            end,
+            affected,
+            ..
+        } = self.blocks;
+        let output = Output {
+            first_sector: first.0,
+            sectors: (end != Self::ALL).then(|| end.0 - first.0),
+            affects: affected_name(affected),
+            times: self.left,
+        };
+        output.serialize(serializer)
+    }
+}
+
+/// The bad blocks of a disk. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct InjectedFaults(Arc<Mutex<Vec<InjectedFault>>>);
+
+impl InjectedFaults {
+    pub fn inject(&self, injected: InjectedFault) {
+        self.all().push(injected);
+    }
+
+    /// Repairs the blocks of `[first, end)`. The parts of a range on either side keep its remaining
+    /// count.
+    pub fn heal(&self, first: Lbn, end: Lbn) {
+        let rest = |injected: InjectedFault| {
+            let bad = injected.blocks;
+            let before = BadBlocks {
+                end: bad.end.min(first),
+                ..bad
+            };
+            let after = BadBlocks {
+                first: bad.first.max(end),
+                ..bad
+            };
+            [before, after]
+                .into_iter()
+                .filter(|blocks| blocks.first < blocks.end)
+                .map(move |blocks| InjectedFault { blocks, ..injected })
+        };
+        let mut all = self.all();
+        *all = all.drain(..).flat_map(rest).collect();
+    }
+
+    /// The bad blocks, in order of injection.
+    pub fn list(&self) -> Vec<InjectedFault> {
+        self.all().clone()
+    }
+
+    /// The first bad block of a request, which counts as one failure. Blocks after it are not
+    /// tried.
+    pub fn first_failure(&self, request: &Request) -> Option<Lbn> {
+        let mut all = self.all();
+        let (block, index) = all
+            .iter()
+            .enumerate()
+            .filter_map(|(index, fault)| Some((fault.blocks.met_by(request)?, index)))
+            .min()?;
+        if let Some(left) = &mut all[index].left {
+            *left -= 1;
+            if *left == 0 {
+                all.remove(index);
+            }
+        }
+        Some(block)
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<InjectedFault>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use diskarm_core::units::Span;
+    use diskarm_core::request::Op;
+    use diskarm_core::units::SectorCount;
 
     use super::*;
 
-    fn strike(when: When, seed: u64) -> Strike {
-        let cut = Cut {
+    fn trigger(when: TriggerEvent, seed: u64) -> Trigger {
+        let cut = PowerCut {
             torn: false,
             worst: false,
             seed,
         };
-        Strike { when, cut }
+        Trigger { when, cut }
     }
 
     #[test]
-    fn a_strike_waits_for_its_time() {
-        let now = Wall::now();
+    fn a_trigger_waits_for_its_time() {
+        let now = HostInstant::now();
         let ms = Duration::from_millis;
-        let mut switch = Switch::default();
-        switch.arm(strike(When::Time(Span::from_ms(20.0)), 1), now);
-        assert_eq!(switch.strikes_at(), Some(now + ms(20)));
+        let mut switch = PowerSwitch::default();
+        switch.arm(trigger(TriggerEvent::Time(Span::from_ms(20.0)), 1), now);
+        assert_eq!(switch.trigger_time(), Some(now + ms(20)));
         assert_eq!(switch.take_due(now + ms(19)), None);
         let cut = switch.take_due(now + ms(20)).expect("a cut");
-        assert_eq!((cut.seed, switch.strikes_at()), (1, None));
+        assert_eq!((cut.seed, switch.trigger_time()), (1, None));
         assert_eq!(switch.take_due(now + ms(21)), None);
     }
 
     #[test]
-    fn a_strike_takes_the_place_of_one_that_waits() {
-        let now = Wall::now();
+    fn a_trigger_replaces_the_previous_one() {
+        let now = HostInstant::now();
         let later = now + Duration::from_secs(1);
-        let flush = When::Request {
-            side: Side::Before,
+        let flush = TriggerEvent::Request {
+            side: TriggerSide::Before,
             access: Access::Flush,
             nth: 1,
         };
-        let time = When::Time(Span::from_ms(20.0));
-        let mut switch = Switch::default();
-        switch.arm(strike(time, 1), now);
-        switch.arm(strike(flush, 2), now);
+        let time = TriggerEvent::Time(Span::from_ms(20.0));
+        let mut switch = PowerSwitch::default();
+        switch.arm(trigger(time, 1), now);
+        switch.arm(trigger(flush, 2), now);
         assert_eq!(switch.take_due(later), None);
-        assert!(switch.passes(Side::Before, Access::Flush));
+        assert!(switch.pass(TriggerSide::Before, Access::Flush));
         assert_eq!(switch.take_due(now).map(|cut| cut.seed), Some(2));
-        switch.arm(strike(flush, 3), now);
-        switch.arm(strike(time, 4), now);
-        assert!(!switch.passes(Side::Before, Access::Flush));
-        // Nor does a time strike that a cut came before.
-        switch.went_off(Lost::default());
+        switch.arm(trigger(flush, 3), now);
+        switch.arm(trigger(time, 4), now);
+        assert!(!switch.pass(TriggerSide::Before, Access::Flush));
+        // A trigger by time is disarmed by an earlier cut, too.
+        switch.record_cut(Losses::default());
         assert_eq!(switch.take_due(later), None);
+    }
+
+    fn injected(first: u64, end: u64, left: Option<u64>) -> InjectedFault {
+        let blocks = BadBlocks {
+            first: Lbn(first),
+            end: Lbn(end),
+            affected: Affected::Reads,
+            retries: 0,
+        };
+        InjectedFault { blocks, left }
+    }
+
+    fn read(all: &InjectedFaults, first: u64, sectors: u64) -> Option<u64> {
+        let request = Request::new(0, Op::Read, Lbn(first), SectorCount(sectors));
+        all.first_failure(&request).map(|block| block.0)
+    }
+
+    #[test]
+    fn a_range_fails_as_often_as_specified() {
+        let all = InjectedFaults::default();
+        all.inject(injected(8, 10, Some(2)));
+        all.inject(injected(9, 12, None));
+        // Only the range with the first bad block counts; writes and other blocks do not.
+        assert_eq!(read(&all, 0, 8), None);
+        assert_eq!(read(&all, 0, 16), Some(8));
+        assert_eq!(
+            all.list(),
+            [injected(8, 10, Some(1)), injected(9, 12, None)]
+        );
+        let write = Request::new(0, Op::Write, Lbn(8), SectorCount(1));
+        assert_eq!(all.first_failure(&write), None);
+        assert_eq!(read(&all, 8, 1), Some(8));
+        assert_eq!(read(&all, 8, 1), None);
+        assert_eq!(read(&all, 0, 16), Some(9));
+        assert_eq!(all.list(), [injected(9, 12, None)]);
+    }
+
+    #[test]
+    fn the_rest_of_a_healed_range_keeps_its_count() {
+        let all = InjectedFaults::default();
+        all.inject(injected(8, 12, Some(3)));
+        assert_eq!(read(&all, 9, 1), Some(9));
+        all.heal(Lbn(9), Lbn(11));
+        let rest = [injected(8, 9, Some(2)), injected(11, 12, Some(2))];
+        assert_eq!(all.list(), rest);
+        all.heal(Lbn(0), InjectedFault::ALL);
+        assert_eq!(all.list(), []);
     }
 }

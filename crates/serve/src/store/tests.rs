@@ -1,33 +1,19 @@
-//! Every store against plain bytes.
+//! Compares each store with a plain array of bytes.
 
-use std::path::PathBuf;
+use tempfile::TempDir;
 
 use super::*;
 
-/// Four chunks of the sparse store, and a part of one.
+/// Four chunks of the sparse store, and a partial one.
 const BYTES: u64 = (4 << 16) + 512;
 
-/// A temporary file, removed in the end.
-struct Temporary(PathBuf);
-
-impl Temporary {
-    fn new(name: &str) -> Self {
-        let name = format!("diskarm-{}-store-{name}", std::process::id());
-        Self(std::env::temp_dir().join(name))
-    }
-
-    fn path(&self) -> &str {
-        self.0.to_str().expect("a path in UTF-8")
-    }
+/// The path of a file that does not exist yet, in a temporary folder.
+fn temporary_path(folder: &TempDir) -> String {
+    let path = folder.path().join("store");
+    path.to_str().expect("a path in UTF-8").to_owned()
 }
 
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
-/// Numbers from a seed (xorshift, Marsaglia 2003).
+/// Random numbers (xorshift, Marsaglia 2003).
 struct Numbers(u64);
 
 impl Numbers {
@@ -39,7 +25,7 @@ impl Numbers {
     }
 }
 
-/// Random operations on the store and on the bytes that it begins with.
+/// Applies random operations to the store and to its initial bytes.
 fn agrees(store: &mut dyn Store, mut bytes: Vec<u8>, seed: u64) {
     let mut numbers = Numbers(seed);
     for step in 0..400_u64 {
@@ -80,7 +66,7 @@ fn agrees(store: &mut dyn Store, mut bytes: Vec<u8>, seed: u64) {
 }
 
 #[test]
-fn memory_is_what_was_written() {
+fn memory_reads_back_writes() {
     for seed in 1..20 {
         agrees(
             &mut SparseStore::empty(BYTES),
@@ -91,39 +77,42 @@ fn memory_is_what_was_written() {
 }
 
 #[test]
-fn a_file_is_what_was_written() {
-    let file = Temporary::new("file");
+fn a_file_reads_back_writes() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let path = temporary_path(&folder);
     for seed in 1..5 {
-        let mut store = FileStore::open(file.path(), BYTES, false).expect("a file");
+        let mut store = FileStore::open(&path, BYTES, false).expect("a file");
         agrees(&mut store, vec![0; BYTES as usize], seed);
         drop(store);
-        std::fs::remove_file(&file.0).expect("the file made above");
+        std::fs::remove_file(&path).expect("the file made above");
     }
 }
 
 #[test]
-fn a_snapshot_leaves_its_file_alone() {
-    let file = Temporary::new("snapshot");
+fn a_snapshot_does_not_change_its_file() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let path = temporary_path(&folder);
     let mut bytes: Vec<u8> = (0..BYTES).map(|at| (at / 100) as u8).collect();
     bytes[70_000..200_000].fill(0);
-    std::fs::write(&file.0, &bytes).expect("a file");
+    std::fs::write(&path, &bytes).expect("a file");
     for seed in 1..10 {
-        let mut store = SparseStore::over(file.path(), BYTES).expect("a file");
+        let mut store = SparseStore::over(&path, BYTES).expect("a file");
         agrees(&mut store, bytes.clone(), seed);
     }
-    // Whole chunks, which hide those of the file.
-    let mut store = SparseStore::over(file.path(), BYTES).expect("a file");
+    // Whole chunks that hide the file's chunks.
+    let mut store = SparseStore::over(&path, BYTES).expect("a file");
     store.zero(100, BYTES - 100, true).expect("zeroed");
     let mut data = vec![0xaa; BYTES as usize];
     store.read(0, &mut data).expect("read");
     assert!(data[..100] == bytes[..100] && data[100..].iter().all(|byte| *byte == 0));
-    assert!(std::fs::read(&file.0).expect("a file") == bytes);
+    assert!(std::fs::read(&path).expect("a file") == bytes);
 }
 
 #[test]
-fn a_file_without_data_is_a_hole_until_it_is_written() {
-    let file = Temporary::new("hole");
-    let mut store = FileStore::open(file.path(), BYTES, false).expect("a file");
+fn an_empty_file_is_a_hole_until_written() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let path = temporary_path(&folder);
+    let mut store = FileStore::open(&path, BYTES, false).expect("a file");
     let hole = Extent {
         length: BYTES,
         is_hole: true,
@@ -142,26 +131,27 @@ fn a_file_without_data_is_a_hole_until_it_is_written() {
 const CHUNK_AND_MORE: u64 = (1 << 16) + 4096;
 
 #[test]
-fn a_file_is_served_once_and_has_the_size_of_its_export() {
-    let file = Temporary::new("lock");
-    let store = FileStore::open(file.path(), BYTES, false).expect("a file");
+fn a_file_is_served_once_and_must_match_the_size() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let path = temporary_path(&folder);
+    let store = FileStore::open(&path, BYTES, false).expect("a file");
     let why = |opened: io::Result<FileStore>| opened.err().map(|error| error.to_string());
-    let again = FileStore::open(file.path(), BYTES, false);
+    let again = FileStore::open(&path, BYTES, false);
     let expected = "another program serves or locks it";
     assert_eq!(why(again).as_deref(), Some(expected));
     drop(store);
-    let other = FileStore::open(file.path(), BYTES - 512, false);
+    let other = FileStore::open(&path, BYTES - 512, false);
     let expected = "found a file of 262656 bytes, expected 262144";
     assert_eq!(why(other).as_deref(), Some(expected));
 }
 
 #[test]
-fn stores_are_parsed() {
+fn store_specifications_are_parsed() {
     for text in ["memory", "file:a", "snapshot:/a:b"] {
-        let parsed = StoreChoice::parse(text).expect("a store");
+        let parsed = StoreSpec::parse(text).expect("a store");
         assert_eq!(parsed.to_string(), text);
     }
     for wrong in ["", "file", "file:", "memory:", "disk:a"] {
-        assert_eq!(StoreChoice::parse(wrong), None, "{wrong}");
+        assert_eq!(StoreSpec::parse(wrong), None, "{wrong}");
     }
 }

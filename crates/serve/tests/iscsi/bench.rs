@@ -3,10 +3,11 @@
 use std::time::Instant;
 
 use diskarm_core::units::Span;
-use diskarm_serve::iscsi::{Accounts, Connection, Iscsi, IscsiDesk, Login, target_name};
-use diskarm_serve::store::StoreChoice;
+use diskarm_serve::iscsi::{Accounts, Connection, Iscsi, IscsiTarget, Login, target_name};
+use diskarm_serve::store::StoreSpec;
 use diskarm_serve::{
-    Clients, Desk, Entry, Facts, POLICY, Pace, Session as _, Setting, Step, Waker, Woken,
+    Clients, DEFAULT_POLICY, ExportSpec, Facts, Handshake, HandshakeStep, Pace, Service,
+    Session as _, WakeReceiver, Waker,
 };
 use diskarm_wire::iscsi::text::Writer;
 use diskarm_wire::iscsi::{
@@ -57,14 +58,14 @@ pub fn value<'a>(data: &'a [u8], key: &str) -> Option<&'a str> {
         .map(|(_, value)| value)
 }
 
-pub fn setting(name: &str) -> Setting {
-    Setting {
+pub fn setting(name: &str) -> ExportSpec {
+    ExportSpec {
         name: name.to_owned(),
         drive: "hp-c2247".to_owned(),
         changes: Vec::new(),
-        policy: POLICY.to_owned(),
+        policy: DEFAULT_POLICY.to_owned(),
         size: Some("1 MiB".to_owned()),
-        store: StoreChoice::Memory,
+        store: StoreSpec::Memory,
         is_read_only: name == "fixed",
         record: None,
         bound: None,
@@ -77,7 +78,7 @@ pub const PACE: Pace = Pace {
     bound: Span::ZERO,
 };
 
-/// What a login asks for: the stage and whether to continue, and the text.
+/// A login request in a stage, which proposes the next stage.
 pub fn login_request(current: u8, next: Option<u8>) -> LoginRequest {
     LoginRequest {
         transit: next.is_some(),
@@ -95,7 +96,7 @@ pub fn login_request(current: u8, next: Option<u8>) -> LoginRequest {
     }
 }
 
-/// What names an initiator and a target.
+/// The keys that name an initiator and a target.
 pub fn names(initiator: &str, target: &str) -> Vec<(String, String)> {
     vec![
         (
@@ -116,11 +117,10 @@ pub struct Entering {
 
 impl Entering {
     pub fn new(accounts: Option<Accounts>) -> Self {
-        Self::of(&Iscsi::new(accounts))
+        Self::with_target(&Iscsi::new(accounts))
     }
 
-    /// Begins with a target.
-    pub fn of(target: &Iscsi) -> Self {
+    pub fn with_target(target: &Iscsi) -> Self {
         let facts = ["", "fixed"].map(|name| {
             let export = setting(name).build_unit(PACE, 1).expect("an export");
             export.facts
@@ -139,11 +139,11 @@ impl Entering {
         let mut output = Vec::new();
         loop {
             match self.login.step(&self.facts, is_full) {
-                Step::Wait if self.login.output().is_empty() => break,
-                Step::Wait => {}
-                Step::Secure => panic!("iSCSI has no TLS"),
-                Step::Close => self.is_closed = true,
-                Step::Agreed(_, session) => self.session = Some(session),
+                HandshakeStep::Wait if self.login.output().is_empty() => break,
+                HandshakeStep::Wait => {}
+                HandshakeStep::StartTls => panic!("iSCSI has no TLS"),
+                HandshakeStep::Close => self.is_closed = true,
+                HandshakeStep::Chosen(_, session) => self.session = Some(session),
             }
             if let Some(session) = &mut self.session {
                 let count = session.output().len();
@@ -185,7 +185,7 @@ impl Clients<Connection> for Sessions {
         self.0.get_mut(number)?.as_deref_mut()
     }
 
-    fn due(&mut self, _: usize, _: Instant) {}
+    fn record_due(&mut self, _: usize, _: Instant) {}
 
     fn numbers(&self) -> Vec<usize> {
         (0..self.0.len())
@@ -197,11 +197,11 @@ impl Clients<Connection> for Sessions {
 /// A target with its sessions.
 pub struct Target {
     pub iscsi: Iscsi,
-    pub desk: IscsiDesk,
+    pub service: IscsiTarget,
     pub sessions: Sessions,
     /// Connections for which there was something to do.
     touched: Vec<usize>,
-    _woken: Woken,
+    _woken: WakeReceiver,
 }
 
 /// The initiator's side of a session.
@@ -218,10 +218,10 @@ impl Target {
     pub fn new(name: &str) -> Self {
         let (waker, woken) = Waker::new().expect("a socket");
         let export = setting(name).build_unit(PACE, 1).expect("an export");
-        let desk = IscsiDesk::new(export, waker).expect("a desk");
+        let service = IscsiTarget::new(export, waker).expect("a service");
         Self {
             iscsi: Iscsi::new(None),
-            desk,
+            service,
             sessions: Sessions::default(),
             touched: Vec::new(),
             _woken: woken,
@@ -254,7 +254,7 @@ impl Target {
         initiator: &str,
         pairs: &[(&str, &str)],
     ) -> Result<(u16, usize), u16> {
-        let mut entering = Entering::of(&self.iscsi);
+        let mut entering = Entering::with_target(&self.iscsi);
         let names = names(initiator, "");
         let mut all: Vec<(&str, &str)> = names.iter().map(|(k, v)| (&**k, &**v)).collect();
         all.extend_from_slice(pairs);
@@ -269,21 +269,21 @@ impl Target {
     pub fn open(&mut self, connection: Box<Connection>) -> usize {
         self.sessions.0.push(Some(connection));
         let number = self.sessions.0.len() - 1;
-        for other in self.desk.opened(number, &mut self.sessions) {
+        for other in self.service.open(number, &mut self.sessions) {
             self.close(other);
         }
         number
     }
 
-    /// Whether a connection is there, and continues.
+    /// Returns true if a connection exists and has not ended.
     pub fn is_open(&mut self, number: usize) -> bool {
         let connection = self.sessions.get_mut(number);
-        connection.is_some_and(|connection| !connection.is_over())
+        connection.is_some_and(|connection| !connection.has_ended())
     }
 
     pub fn close(&mut self, number: usize) {
         if let Some(session) = self.sessions.0[number].take() {
-            self.desk.closed(number, *session);
+            self.service.close(number, *session);
         }
     }
 
@@ -301,10 +301,14 @@ impl Target {
             session.filled(part.len());
             loop {
                 let now = Instant::now();
-                let taken = self.desk.take(number, &mut self.sessions, now).ok()?;
-                self.touched.extend(self.desk.serve_due(&mut self.sessions));
+                let taken = self
+                    .service
+                    .handle_next(number, &mut self.sessions, now)
+                    .ok()?;
+                self.touched
+                    .extend(self.service.serve_due(&mut self.sessions));
                 let session = self.sessions.get_mut(number)?;
-                self.desk.fill(session).ok()?;
+                self.service.fill(session).ok()?;
                 let count = session.output().len();
                 output.extend_from_slice(session.output());
                 session.sent(count);
@@ -316,9 +320,12 @@ impl Target {
         Some(output)
     }
 
-    /// What the target has to say to a connection that has not just sent something.
+    /// The messages of the target to a connection that has not just sent something.
     pub fn heard(&mut self, number: usize) -> Vec<Said> {
-        assert!(self.touched.contains(&number), "nobody would send it");
+        assert!(
+            self.touched.contains(&number),
+            "the service would not send it"
+        );
         self.touched.clear();
         self.send(number, &[])
     }
@@ -346,7 +353,7 @@ impl Initiator {
             reads: !writes && length > 0,
             writes,
             attribute: attribute::SIMPLE,
-            lun: Lun::of(0),
+            lun: Lun::new(0),
             tag: Tag(self.tag),
             length,
             command: self.command,

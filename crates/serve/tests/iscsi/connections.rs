@@ -1,7 +1,7 @@
 //! Sessions of several connections (RFC 7143): how they join, whose answer goes where, and what is
 //! left when one of them ends.
 
-use diskarm_serve::control::Powered as _;
+use diskarm_serve::control::PowerControl as _;
 use diskarm_wire::iscsi::{
     Command, LoginRequest, LogoutRequest, Message, Serial, Tag, TaskRequest, function,
     login_status, logout_reason, logout_response, stage, task_response,
@@ -64,7 +64,7 @@ fn connections_join_as_far_as_was_negotiated() {
     assert_eq!(target.enter(joining(first.tsih, 3), "a", &[]), full);
 }
 
-/// What the session has agreed holds for all its connections; the longest data of a message that
+/// The session's parameters apply to all its connections; the longest data of a message that
 /// the initiator takes are each connection's own.
 #[test]
 fn a_connection_that_joins_has_the_keys_of_the_session() {
@@ -140,7 +140,7 @@ fn data_of_a_command_that_comes_early_are_kept() {
     assert_eq!(said[0].1, [[4; 512], [5; 512]].concat());
 }
 
-/// Of what comes early no more is kept than all commands may have under way.
+/// Early messages are limited to the data that all commands may have in progress.
 #[test]
 fn early_data_are_bounded() {
     let mut target = Target::new("");
@@ -240,8 +240,8 @@ fn the_loss_of_a_connection_leaves_the_others() {
     };
     assert_eq!(read.tag, waits.tag);
     assert_eq!(read.max_command.since(read.expected_command), 63);
-    assert_eq!(target.desk.served().counts.writes, 1);
-    assert_eq!(target.desk.served().counts.written_bytes, 0);
+    assert_eq!(target.service.statistics().counts.writes, 1);
+    assert_eq!(target.service.statistics().counts.written_bytes, 0);
     // Another may join in its place, and the last one ends the session.
     let joined = target.enter(joining(initiator.tsih, 1), "a", &[]);
     let (_, third) = joined.expect("a connection");

@@ -130,7 +130,7 @@ fn logins_that_fail_say_why() {
         assert_eq!(response.result, expected, "{pairs:?}");
         assert!(!response.transit && entering.is_closed && entering.session.is_none());
     }
-    // A server that has as many connections as it allows.
+    // A server with its maximum number of connections.
     let mut entering = Entering::new(None);
     let sent = bytes(&Message::LoginRequest(begin), &text(&[initiator, known]));
     let said = entering.send(&sent, true);
@@ -138,7 +138,7 @@ fn logins_that_fail_say_why() {
         panic!("{said:?}");
     };
     assert_eq!(response.result, login_status::OUT_OF_RESOURCES);
-    // What is no login, and more than a login may send.
+    // Messages that are not logins, and more than a login may send.
     for wrong in [
         &[0x01; 48],
         &[0x43, 0x87, 0, 0, 0, 0xff, 0xff, 0xff].repeat(6)[..],

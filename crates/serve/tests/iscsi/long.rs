@@ -1,7 +1,7 @@
 //! Commands whose data alone take more memory than a session may have.
 
 use diskarm_serve::iscsi::{Iscsi, MAX_COST, target_name};
-use diskarm_serve::{Address, Listener, Server, Setting};
+use diskarm_serve::{Address, ExportSpec, Listener, Server};
 use diskarm_transport::iscsi::{Address as Place, Session};
 use diskarm_transport::{Data, Transport as _};
 use diskarm_wire::Sense;
@@ -51,7 +51,7 @@ fn a_command_that_alone_takes_too_much_memory_is_refused() {
     let name = format!("diskarm-{}-iscsi-long.toml", std::process::id());
     let path = std::env::temp_dir().join(name);
     std::fs::write(&path, text).expect("a file");
-    let setting = Setting {
+    let setting = ExportSpec {
         drive: path.to_str().expect("UTF-8").to_owned(),
         size: Some("128 MiB".to_owned()),
         ..setting("")
@@ -76,7 +76,7 @@ fn a_command_that_alone_takes_too_much_memory_is_refused() {
     for is_write in [true, false] {
         assert_eq!(run(&mut session, is_write, &mut data), refusal);
     }
-    // Nothing of it was written, and it takes nothing of the session any more.
+    // Nothing was written, and the session has its memory back.
     let max = &mut data[..MAX_COST];
     assert_eq!(run(&mut session, false, max), None);
     assert!(max.iter().all(|byte| *byte == 0));

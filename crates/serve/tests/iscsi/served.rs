@@ -49,7 +49,7 @@ fn ready(stream: &mut TcpStream, command: u32) -> Option<u8> {
         reads: false,
         writes: false,
         attribute: attribute::SIMPLE,
-        lun: Lun::of(0),
+        lun: Lun::new(0),
         tag: Tag(command),
         length: 0,
         command: Serial(command),
@@ -95,7 +95,7 @@ fn connections_join_and_end_over_sockets() {
     // A session that comes again.
     let mut login = enter(at, 0, 0);
     while login.1.result == login_status::OUT_OF_RESOURCES {
-        // The server has not heard of the end.
+        // The server has not noticed the end.
         login = enter(at, 0, 0);
     }
     assert_ne!(login.1.tsih, tsih);

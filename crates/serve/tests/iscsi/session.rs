@@ -1,7 +1,7 @@
 //! Commands and their data, task management, and how sessions end.
 
-use diskarm_serve::control::Powered as _;
-use diskarm_serve::{Desk, Session as _};
+use diskarm_serve::control::PowerControl as _;
+use diskarm_serve::{Service, Session as _};
 use diskarm_wire::iscsi::{
     DataOut, Lengths, LogoutRequest, Lun, Message, NopIn, NopOut, Response, Serial, Tag,
     TaskRequest, TextRequest, attribute, function, logout_reason, reject_reason, segment,
@@ -13,7 +13,7 @@ use diskarm_wire::{Sense, status};
 
 use crate::bench::{READ, Said, Target, WRITE, bytes, transfer};
 
-/// Data in which every byte tells its place.
+/// Data in which every byte depends on its position.
 fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at / 7) as u8).collect()
 }
@@ -49,7 +49,7 @@ fn read(said: &[Said], max: usize) -> Vec<u8> {
 pub fn data_out(tag: Tag, transfer: Tag, number: u32, offset: usize, is_final: bool) -> DataOut {
     DataOut {
         is_final,
-        lun: Lun::of(0),
+        lun: Lun::new(0),
         tag,
         transfer,
         expected_status: Serial(0),
@@ -217,7 +217,7 @@ fn commands_outside_the_window_are_ignored_and_gaps_end_the_connection() {
     );
 }
 
-/// A ping whose answer tells what is expected next.
+/// A ping whose answer contains the next expected command number.
 fn ping(target: &mut Target, number: usize) -> NopIn {
     let ping = NopOut {
         immediate: true,
@@ -254,7 +254,7 @@ fn commands_without_room_in_the_window_are_ignored() {
     assert_eq!(answer.expected_command, answer.max_command.next());
 }
 
-/// Of the memory of a server a command takes no more than the unit would accept.
+/// A command takes no more server memory than the unit would accept.
 #[test]
 fn a_transfer_that_is_too_long_is_refused_before_its_data_come() {
     let mut target = Target::new("");
@@ -330,7 +330,7 @@ fn text_with_an_answer_that_is_too_long_is_rejected() {
     ping(&mut target, number);
 }
 
-/// An ordered command waits for the data of an older one; a simple one behind it waits, too, and
+/// An ordered command waits for the data of an older one; a simple one after it waits, too, and
 /// one for the head of the queue does not.
 #[test]
 fn attributes_hold_while_data_arrive() {
@@ -368,7 +368,7 @@ pub fn task_request(function: u8, task: Tag) -> Message {
     Message::TaskRequest(TaskRequest {
         immediate: true,
         function,
-        lun: Lun::of(0),
+        lun: Lun::new(0),
         tag: Tag(7),
         task,
         command: Serial(0),
@@ -412,7 +412,7 @@ fn tasks_are_aborted_and_units_reset() {
         managed(&target.send(number, &unknown)),
         task_response::NOT_SUPPORTED
     );
-    // A reset drops the tasks of all, who are told; the window is open again.
+    // A reset drops the tasks of all, who are notified; the window is open again.
     let tag = wait(&mut target, &mut other);
     let reset = bytes(&task_request(function::UNIT_RESET, Tag::NONE), &[]);
     assert_eq!(
@@ -452,7 +452,7 @@ fn pings_logouts_and_what_is_not_supported() {
     };
     assert_eq!((answer.tag, &data[..]), (Tag(3), &b"hello"[..]));
     // The target's own ping has the number of the next response and does not use it up.
-    assert!(target.session(number).ask());
+    assert!(target.session(number).ping());
     let said = target.send(number, &[]);
     let [(Message::NopIn(ping), _)] = said[..] else {
         panic!("{said:?}");
@@ -470,7 +470,7 @@ fn pings_logouts_and_what_is_not_supported() {
     );
     // A unit that is not there.
     let mut elsewhere = initiator.command(&[0; 6], 0, false);
-    elsewhere.lun = Lun::of(1);
+    elsewhere.lun = Lun::new(1);
     let said = target.send(number, &bytes(&Message::Command(elsewhere), &[]));
     let no_unit = Sense::new(Key::IllegalRequest, Code::NO_SUCH_UNIT);
     assert_eq!(response(&said).1, Some(no_unit));
@@ -484,7 +484,7 @@ fn pings_logouts_and_what_is_not_supported() {
     };
     let said = target.send(number, &bytes(&Message::LogoutRequest(logout), &[]));
     assert!(matches!(said[..], [(Message::LogoutResponse(_), _)]));
-    assert!(target.session(number).is_over());
+    assert!(target.session(number).has_ended());
 }
 
 /// A second login of the same session takes the place of the first; persistent reservations last.
@@ -530,7 +530,7 @@ fn refused_writes_are_no_bytes_written() {
         let command = initiator.command(&block, 512, true);
         let message = bytes(&Message::Command(command), &[7; 512]);
         let said = target.send(initiator.number, &message);
-        let counts = target.desk.served().counts;
+        let counts = target.service.statistics().counts;
         (
             response(&said).0.scsi_status,
             counts.writes,
@@ -556,7 +556,7 @@ fn digests_guard_headers_and_data() {
             expected_status: Serial(0),
         };
         let header = Message::NopOut(ping).emit(Lengths::of_data(4));
-        let digest = |data: &[u8]| diskarm_wire::iscsi::Digest::of(data).bytes();
+        let digest = |data: &[u8]| diskarm_wire::iscsi::Digest::new(data).bytes();
         let mut all = [&header[..], &digest(&header), b"ping", &digest(b"ping")].concat();
         if let Some(at) = wrong {
             all[at] ^= 1;
@@ -576,12 +576,12 @@ fn digests_guard_headers_and_data() {
     let output = target.exchange(number, &ping(None)).expect("an answer");
     assert_eq!(output.len(), 48 + 4 + 4 + 4);
     assert_eq!(&output[52..56], b"ping");
-    // A header that is wrong cannot be trusted; wrong data are told before the end.
+    // A corrupt header cannot be trusted; corrupt data are rejected before the end.
     assert_eq!(target.exchange(number, &ping(Some(17))), None);
     let number = log_in(&mut target);
     let output = target.exchange(number, &ping(Some(53))).expect("an answer");
     assert_eq!((output[0], output[2]), (0x3f, reject_reason::DATA_DIGEST));
-    assert!(target.session(number).is_over());
+    assert!(target.session(number).has_ended());
 }
 
 #[test]
@@ -611,13 +611,13 @@ fn a_client_that_takes_no_replies_is_not_heard_for_ever() {
         session.filled(count);
         sent += 1;
         while target
-            .desk
-            .take(number, &mut target.sessions, std::time::Instant::now())
+            .service
+            .handle_next(number, &mut target.sessions, std::time::Instant::now())
             .expect("sound")
         {
             let session = diskarm_serve::Clients::get_mut(&mut target.sessions, number);
             target
-                .desk
+                .service
                 .fill(session.expect("a session"))
                 .expect("sound");
         }

@@ -7,8 +7,8 @@ use diskarm_core::device::{Completion, Device, Landed, Refused};
 use diskarm_core::request::Request;
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount};
 use diskarm_emulate::{Attribute, Status, Store as _, Task, Unit};
-use diskarm_serve::iscsi::{Blocks, Disk};
-use diskarm_serve::power::{Cut, Data};
+use diskarm_serve::iscsi::{Disk, UnitStore};
+use diskarm_serve::power::{PowerCut, VolatileStore};
 use diskarm_serve::store::SparseStore;
 use diskarm_wire::command::{Blocks as Range, Caching, Command, Size};
 
@@ -61,7 +61,7 @@ impl Device for Gated {
 
 struct Bench {
     unit: Unit<Disk>,
-    blocks: Blocks,
+    blocks: UnitStore,
     is_shut: Arc<AtomicBool>,
     now: Instant,
 }
@@ -69,14 +69,14 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let store = SparseStore::empty(SECTORS * SECTOR);
-        let data = Data::new(Box::new(store), Bytes(SECTOR)).losing(SectorCount(1 << 20), true);
-        let blocks = Blocks::new(data, SECTOR, SECTORS * SECTOR);
+        let data = VolatileStore::new(Box::new(store), Bytes(SECTOR), SectorCount(1 << 20), true);
+        let blocks = UnitStore::new(Box::new(data), SECTOR, SECTORS * SECTOR);
         let is_shut = Arc::default();
         let gated = Gated {
             drive: maker("sata-4tb-7200", "fcfs")(),
             is_shut: Arc::clone(&is_shut),
         };
-        let disk = Disk::any(Box::new(gated), SectorCount(SECTORS));
+        let disk = Disk::from_device(Box::new(gated), SectorCount(SECTORS));
         let mut bench = Self {
             unit: Unit::with_store(disk, Box::new(blocks.clone())),
             blocks,
@@ -122,7 +122,7 @@ impl Bench {
         self.submit(id, &command, &data);
     }
 
-    /// Lets all happen that happens without further input; what has ended.
+    /// Runs the unit without further input; returns what has ended.
     fn ended(&mut self) -> Vec<(u64, Status)> {
         let mut all = Vec::new();
         while let Some(next) = self.unit.next_event() {
@@ -155,11 +155,11 @@ impl Bench {
 
     fn cut(&mut self) {
         self.unit.follow(self.now);
-        self.blocks.cut(&Cut::default()).expect("memory");
+        self.blocks.cut(&PowerCut::default()).expect("memory");
     }
 }
 
-/// What one aborted command has left must not be taken for the data of the next: it is flushed, so
+/// Data of an aborted command must not be mistaken for those of the next: it is flushed, so
 /// that a power cut leaves it alone.
 #[test]
 fn what_follows_an_aborted_command_is_safe_after_a_flush() {
@@ -180,7 +180,7 @@ fn what_follows_an_aborted_command_is_safe_after_a_flush() {
     }
 }
 
-/// Of two that have changed the same block the second is aborted: it is that one's change that
+/// Two commands change the same block and the second is aborted: it is its change that
 /// stays, whatever becomes of the first.
 #[test]
 fn of_two_that_wait_the_aborted_one_is_left_over() {

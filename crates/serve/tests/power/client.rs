@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use diskarm_core::units::Span;
-use diskarm_serve::control::{Controller, Named, ask};
+use diskarm_serve::control::{ControlServer, ExportCommand, ask};
 use diskarm_serve::nbd::Nbd;
-use diskarm_serve::{Address, CONNECTIONS, Export, Listener, Pace, Server, Setting, Speed};
+use diskarm_serve::{
+    Address, DEFAULT_MAX_CONNECTIONS, Export, ExportSpec, Listener, Pace, Server, Speed,
+};
 use diskarm_wire::nbd::option::{AnswerHeader, Choice, OptionHeader, answer, code};
 use diskarm_wire::nbd::reply::Simple;
 use diskarm_wire::nbd::{Command, Greeting, Headers, Request};
@@ -29,19 +31,19 @@ pub fn name_of(name: &str) -> PathBuf {
     std::env::temp_dir().join(name)
 }
 
-/// Serves what `text` says at `socket`, with these seconds of the drive for one of the wall.
+/// Serves the export `text` at `socket`, at `speed`.
 pub fn serve(text: &str, speed: Option<f64>, socket: &Path, control: &Path) -> Server {
     serve_so(text, speed, (socket, control), |export| export)
 }
 
-/// The same with an export that `change` has changed.
+/// Like [`serve`], with an export modified by `change`.
 pub fn serve_so(
     text: &str,
     speed: Option<f64>,
     (socket, control): (&Path, &Path),
     change: impl FnOnce(Export) -> Export,
 ) -> Server {
-    let setting = Setting::parse(text, "--export").expect("a setting");
+    let setting = ExportSpec::parse(text, "--export").expect("a setting");
     let pace = Pace {
         speed: speed.map(|factor| Speed::new(factor).expect("a speed")),
         spins: false,
@@ -51,12 +53,17 @@ pub fn serve_so(
     let bytes = export.facts.bytes();
     let bind = |path: &Path| Listener::bind(&Address::Unix(path.to_owned())).expect("a socket");
     let listeners = vec![bind(socket)];
-    let server = Server::start_controlled(Nbd::default(), vec![export], listeners, CONNECTIONS);
+    let server = Server::start_controlled(
+        Nbd::default(),
+        vec![export],
+        listeners,
+        DEFAULT_MAX_CONNECTIONS,
+    );
     let server = server.expect("a server");
-    let figures = move |_, served: &_| setting.figures(pace, bytes, served);
-    let controller = Controller {
-        remotes: server.remotes(),
-        figures: Box::new(figures),
+    let figures = move |_, served: &_| setting.statistics(pace, bytes, served);
+    let controller = ControlServer {
+        handles: server.handles(),
+        statistics: Box::new(figures),
     };
     controller.listen(bind(control)).expect("a thread");
     server
@@ -68,7 +75,7 @@ impl Running {
         Self::start_so(name, drive, speed, |export| export)
     }
 
-    /// The same with an export that `change` has changed.
+    /// Like [`serve`], with an export modified by `change`.
     pub fn start_so(
         name: &str,
         drive: &str,
@@ -84,7 +91,7 @@ impl Running {
         }
     }
 
-    /// What the control socket answers.
+    /// The answer of the control socket.
     pub fn ask(&self, line: &str) -> Value {
         ask_at(&self.control, line)
     }
@@ -100,9 +107,9 @@ impl Running {
     }
 }
 
-/// What a control socket answers.
+/// The answer of a control socket.
 pub fn ask_at(control: &Path, line: &str) -> Value {
-    let named = Named::parse(line).expect("a command");
+    let named = ExportCommand::parse(line).expect("a command");
     let answer = ask(control, &named).expect("a server");
     serde_json::from_str(&answer).expect("JSON")
 }
@@ -130,7 +137,7 @@ impl Client {
     /// Connects to the export `db`.
     pub fn connect(socket: &Path) -> io::Result<Self> {
         let mut client = Self(UnixStream::connect(socket)?);
-        // A server that hangs must not let the test hang. After 30 seconds the server looks at
+        // A server that hangs must not hang the test. After 30 seconds the server checks
         // silent clients, by which what it has missed would come to light.
         client.0.set_read_timeout(Some(Duration::from_secs(25)))?;
         client.exact(Greeting::LENGTH)?;

@@ -7,9 +7,9 @@ use diskarm_core::device::{Device, Landed, Status};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_drives::text::Edit;
-use diskarm_serve::power::{Cut, Data, Write};
+use diskarm_serve::power::{DataPath, PowerCut, VolatileStore, WriteId};
 use diskarm_serve::store::{SparseStore, Store};
-use diskarm_serve::{Pace, Setting, Speed};
+use diskarm_serve::{ExportSpec, Pace, Speed};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -23,7 +23,7 @@ const CAPACITY: SectorCount = SectorCount(1 << 20);
 
 /// A request under way.
 struct Under {
-    write: Write,
+    write: WriteId,
     number: usize,
     mark: u64,
     /// The writes that had been acknowledged when it, a flush, arrived.
@@ -34,7 +34,7 @@ pub type Make = Rc<dyn Fn() -> Box<dyn Device>>;
 
 /// Makes a drive again and again.
 pub fn maker(drive: &str, policy: &str) -> Make {
-    changed(drive, policy, Vec::new())
+    with_changes(drive, policy, Vec::new())
 }
 
 /// A drive whose cache chooses among what it holds, with room for this many sectors, and may write
@@ -46,12 +46,12 @@ pub fn deferring(room: u64, in_gaps: bool) -> Make {
         format!("buffer.destage_in_gaps={in_gaps}"),
     ];
     let changes = changes.map(|change| Edit::parse(&change, "a change").expect("a change"));
-    changed("sata-4tb-7200", "fcfs", changes.to_vec())
+    with_changes("sata-4tb-7200", "fcfs", changes.to_vec())
 }
 
-fn changed(drive: &str, policy: &str, changes: Vec<Edit>) -> Make {
+fn with_changes(drive: &str, policy: &str, changes: Vec<Edit>) -> Make {
     let text = format!("x(drive={drive}, policy={policy})");
-    let mut setting = Setting::parse(&text, "--export").expect("a setting");
+    let mut setting = ExportSpec::parse(&text, "--export").expect("a setting");
     setting.changes = changes;
     let pace = Pace {
         speed: Some(Speed::REAL),
@@ -67,7 +67,7 @@ fn changed(drive: &str, policy: &str, changes: Vec<Edit>) -> Make {
 struct Bench {
     make: Make,
     device: Box<dyn Device>,
-    data: Data,
+    data: VolatileStore,
     model: Model,
     under: BTreeMap<u64, Under>,
     now: Instant,
@@ -86,7 +86,7 @@ impl Bench {
         Self {
             make,
             device,
-            data: Data::new(store, Bytes(SECTOR)).losing(CAPACITY, true),
+            data: VolatileStore::new(store, Bytes(SECTOR), CAPACITY, true),
             model: Model::default(),
             under: BTreeMap::new(),
             now: Instant::START,
@@ -109,7 +109,7 @@ impl Bench {
         let kind = self.below(8);
         let held = |under: &Under| {
             let write = self.model.writes.get(under.number);
-            let is_write = under.write != Write::NONE;
+            let is_write = under.write != WriteId::NONE;
             let write = write.filter(|_| is_write);
             write.is_some_and(|write| (first..first + sectors).any(|sector| write.holds(sector)))
         };
@@ -125,9 +125,9 @@ impl Bench {
         let acknowledged = self.model.writes.iter().enumerate();
         let acknowledged = acknowledged.filter(|(_, write)| write.is_acknowledged);
         let mut under = Under {
-            write: Write::NONE,
+            write: WriteId::NONE,
             number: 0,
-            mark: self.data.mark(),
+            mark: self.data.flush_mark(),
             before: acknowledged.map(|(number, _)| number).collect(),
         };
         if request.op == Op::Write {
@@ -142,7 +142,7 @@ impl Bench {
                 let written = self.data.write_part(under.write, at, &data);
                 written.expect("memory");
             }
-            self.data.submitted(under.write);
+            self.data.mark_submitted(under.write);
         }
         self.under.insert(id, under);
         assert_eq!(self.device.submit(self.now, request), Ok(()));
@@ -156,8 +156,8 @@ impl Bench {
             while let Some(completion) = self.device.advance(at) {
                 ended.push(completion);
             }
-            let landed = self.device.landed(at).expect("a drive tells");
-            self.data.landed(&landed);
+            let landed = self.device.landed(at).expect("a drive reports");
+            self.data.mark_persisted(&landed);
             self.model.landed(&landed);
             for completion in ended {
                 assert_eq!(completion.status, Status::Good);
@@ -175,27 +175,27 @@ impl Bench {
         match request.op {
             Op::Read => {}
             Op::Write => {
-                self.data.acknowledged(under.write);
+                self.data.mark_acknowledged(under.write);
                 let write = &mut self.model.writes[under.number];
                 write.is_acknowledged = true;
                 if request.force_unit_access {
-                    self.data.safe(under.write);
+                    self.data.make_safe(under.write);
                     write.is_safe = true;
                 }
             }
             Op::Flush => {
-                self.data.flushed(under.mark);
+                self.data.complete_flush(under.mark);
                 for number in under.before {
                     let write = &mut self.model.writes[number];
                     let is_there = write.is_on_media() || self.overlaps;
-                    assert!(is_there, "a flush left a write behind");
+                    assert!(is_there, "a flush missed a write");
                     write.is_safe = true;
                 }
             }
         }
     }
 
-    /// Lets random requests arrive for a while.
+    /// Submits random requests for a while.
     fn run(&mut self, requests: u64, longest_us: u64) {
         for _ in 0..requests {
             self.submit();
@@ -205,9 +205,9 @@ impl Bench {
     }
 
     /// Cuts the power; returns what every sector holds.
-    fn cut(&mut self, cut: &Cut) -> Vec<u8> {
+    fn cut(&mut self, cut: &PowerCut) -> Vec<u8> {
         self.data.cut(cut).expect("memory");
-        assert_eq!(self.data.kept(), 0);
+        assert_eq!(self.data.version_count(), 0);
         self.under.clear();
         self.device = (self.make)();
         assert_eq!(self.device.landed(self.now), Some(vec![]));
@@ -243,7 +243,7 @@ const DRIVES: [(&str, &str); 5] = [
 
 /// Checks cuts of drives against the model; returns how many sectors held older data than the
 /// newest.
-fn check(cut: &Cut, overlaps: bool, expected: impl Fn(&Model, u64, u8)) -> usize {
+fn check(cut: &PowerCut, overlaps: bool, expected: impl Fn(&Model, u64, u8)) -> usize {
     let mut reverted = 0;
     let drives = DRIVES.map(|(drive, policy)| maker(drive, policy));
     let deferring =
@@ -255,7 +255,7 @@ fn check(cut: &Cut, overlaps: bool, expected: impl Fn(&Model, u64, u8)) -> usize
             for round in 0..3 {
                 let (requests, longest_us) = (1 + bench.below(20), 1 + bench.below(30_000));
                 bench.run(requests, longest_us);
-                let held = bench.cut(&Cut {
+                let held = bench.cut(&PowerCut {
                     seed: seed + round,
                     ..*cut
                 });
@@ -272,7 +272,7 @@ fn check(cut: &Cut, overlaps: bool, expected: impl Fn(&Model, u64, u8)) -> usize
 
 #[test]
 fn what_is_on_the_media_as_a_whole_survives_and_nothing_else() {
-    let reverted = check(&Cut::default(), false, |model, sector, held| {
+    let reverted = check(&PowerCut::default(), false, |model, sector, held| {
         assert_eq!(held, model.after_plain(sector), "sector {sector}");
     });
     assert!(reverted > 1000, "{reverted}");
@@ -280,9 +280,9 @@ fn what_is_on_the_media_as_a_whole_survives_and_nothing_else() {
 
 #[test]
 fn torn_writes_survive_sector_by_sector() {
-    let torn = Cut {
+    let torn = PowerCut {
         torn: true,
-        ..Cut::default()
+        ..PowerCut::default()
     };
     let differ = std::cell::Cell::new(0);
     let reverted = check(&torn, false, |model, sector, held| {
@@ -297,9 +297,9 @@ fn torn_writes_survive_sector_by_sector() {
 
 #[test]
 fn the_worst_cut_takes_only_what_was_not_safe() {
-    let worst = Cut {
+    let worst = PowerCut {
         worst: true,
-        ..Cut::default()
+        ..PowerCut::default()
     };
     let reordered = std::cell::Cell::new(0);
     let reverted = check(&worst, true, |model, sector, held| {
@@ -321,11 +321,11 @@ fn the_worst_cut_takes_only_what_was_not_safe() {
 /// A drive may write those in any order, but what was flushed stays.
 #[test]
 fn writes_of_the_same_sectors_may_be_under_way_at_once() {
-    let torn = Cut {
+    let torn = PowerCut {
         torn: true,
-        ..Cut::default()
+        ..PowerCut::default()
     };
-    for cut in [Cut::default(), torn] {
+    for cut in [PowerCut::default(), torn] {
         check(&cut, true, |model, sector, held| {
             let allowed = model.allowed(sector);
             assert!(
@@ -342,7 +342,7 @@ fn equal_seeds_choose_equally() {
     let held = |seed| {
         let mut bench = Bench::new(&make, 7);
         bench.run(30, 2000);
-        let worst = Cut {
+        let worst = PowerCut {
             worst: true,
             torn: true,
             seed,
@@ -359,35 +359,35 @@ fn what_is_flushed_is_kept_no_longer() {
     let mut bench = Bench::new(&maker("sata-4tb-7200", "fcfs"), 3);
     bench.run(20, 100);
     bench.pass(bench.now + Span::from_s(10.0));
-    assert!(bench.data.kept() > 0 && bench.data.unwritten().is_empty());
-    let mark = bench.data.mark();
-    bench.data.flushed(mark);
-    assert_eq!(bench.data.kept(), 0);
+    assert!(bench.data.version_count() > 0 && bench.data.pending_writes().is_empty());
+    let mark = bench.data.flush_mark();
+    bench.data.complete_flush(mark);
+    assert_eq!(bench.data.version_count(), 0);
 }
 
 #[test]
 fn a_drive_keeps_no_more_than_its_buffer_holds() {
     for is_timed in [false, true] {
         let store = Box::new(SparseStore::empty(1 << 20));
-        let mut data = Data::new(store, Bytes(SECTOR)).losing(SectorCount(10), is_timed);
+        let mut data = VolatileStore::new(store, Bytes(SECTOR), SectorCount(10), is_timed);
         for n in 0..100 {
             let write = data.open(n * 4 * SECTOR, 4 * SECTOR);
             let filled = vec![1; 4 * SECTOR as usize];
             data.write_part(write, n * 4 * SECTOR, &filled)
                 .expect("memory");
-            data.submitted(write);
+            data.mark_submitted(write);
             if is_timed {
-                data.landed(&[Landed {
+                data.mark_persisted(&[Landed {
                     first: Lbn(n * 4),
                     sectors: SectorCount(4),
                 }]);
             }
-            data.acknowledged(write);
-            assert!(data.kept() <= 10);
+            data.mark_acknowledged(write);
+            assert!(data.version_count() <= 10);
         }
         // The last two writes of four sectors.
-        assert_eq!(data.kept(), 8);
-        let lost = data.cut(&Cut::default()).expect("memory");
+        assert_eq!(data.version_count(), 8);
+        let lost = data.cut(&PowerCut::default()).expect("memory");
         assert_eq!(lost.lost_writes, if is_timed { 0 } else { 2 });
     }
 }
@@ -395,18 +395,18 @@ fn a_drive_keeps_no_more_than_its_buffer_holds() {
 #[test]
 fn a_trim_takes_effect_after_the_writes_before_it() {
     let store = Box::new(SparseStore::empty(1 << 20));
-    let mut data = Data::new(store, Bytes(SECTOR)).losing(CAPACITY, true);
-    let byte = |data: &mut Data| {
+    let mut data = VolatileStore::new(store, Bytes(SECTOR), CAPACITY, true);
+    let byte = |data: &mut VolatileStore| {
         let mut sector = [0; SECTOR as usize];
         data.read(0, &mut sector).expect("memory");
         sector[0]
     };
-    let write = |data: &mut Data, fill: u8| {
+    let write = |data: &mut VolatileStore, fill: u8| {
         let write = data.open(0, SECTOR);
         data.write_part(write, 0, &[fill; SECTOR as usize])
             .expect("memory");
-        data.submitted(write);
-        data.acknowledged(write);
+        data.mark_submitted(write);
+        data.mark_acknowledged(write);
     };
     let landed = [Landed {
         first: Lbn(0),
@@ -416,16 +416,16 @@ fn a_trim_takes_effect_after_the_writes_before_it() {
     data.trim(0, SECTOR).expect("memory");
     write(&mut data, 2);
     // The first write lands, and the trim with it.
-    data.landed(&landed);
-    data.cut(&Cut::default()).expect("memory");
+    data.mark_persisted(&landed);
+    data.cut(&PowerCut::default()).expect("memory");
     assert_eq!(byte(&mut data), 0);
     write(&mut data, 3);
     data.trim(0, SECTOR).expect("memory");
-    data.cut(&Cut::default()).expect("memory");
+    data.cut(&PowerCut::default()).expect("memory");
     assert_eq!(byte(&mut data), 0);
     write(&mut data, 4);
-    data.landed(&landed);
+    data.mark_persisted(&landed);
     write(&mut data, 5);
-    data.cut(&Cut::default()).expect("memory");
+    data.cut(&PowerCut::default()).expect("memory");
     assert_eq!(byte(&mut data), 4);
 }

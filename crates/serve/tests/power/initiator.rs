@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use diskarm_core::units::Span;
-use diskarm_serve::control::Controller;
+use diskarm_serve::control::ControlServer;
 use diskarm_serve::iscsi::{Disk, Iscsi, target_name};
-use diskarm_serve::{Address, CONNECTIONS, Export, Listener, Pace, Server, Setting, Speed};
+use diskarm_serve::{
+    Address, DEFAULT_MAX_CONNECTIONS, Export, ExportSpec, Listener, Pace, Server, Speed,
+};
 use diskarm_transport::iscsi::{Address as Place, Session};
 use diskarm_transport::{Data, Transport as _, TransportError};
 use diskarm_wire::Sense;
@@ -26,7 +28,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Serves a drive of a megabyte in memory, with these seconds of the drive for one of the wall.
+    /// Serves a drive of a megabyte in memory, at `speed`.
     fn start(name: &str, drive: &str, speed: Option<f64>) -> Self {
         Self::start_so(name, drive, speed, |export| export)
     }
@@ -39,7 +41,7 @@ impl Running {
         change: impl FnOnce(Export<Disk>) -> Export<Disk>,
     ) -> Self {
         let text = format!("db(drive={drive}, size=1 MiB)");
-        let setting = Setting::parse(&text, "--export").expect("a setting");
+        let setting = ExportSpec::parse(&text, "--export").expect("a setting");
         let pace = Pace {
             speed: speed.map(|factor| Speed::new(factor).expect("a speed")),
             spins: false,
@@ -51,11 +53,16 @@ impl Running {
         let listener = Listener::bind(&address).expect("a port");
         let port = listener.tcp_address().expect("TCP").port();
         let target = Iscsi::new(None);
-        let server = Server::start_controlled(target, vec![export], vec![listener], CONNECTIONS);
+        let server = Server::start_controlled(
+            target,
+            vec![export],
+            vec![listener],
+            DEFAULT_MAX_CONNECTIONS,
+        );
         let server = server.expect("a server");
-        let controller = Controller {
-            remotes: server.remotes(),
-            figures: Box::new(move |_, served| setting.figures(pace, bytes, served)),
+        let controller = ControlServer {
+            handles: server.handles(),
+            statistics: Box::new(move |_, served| setting.statistics(pace, bytes, served)),
         };
         let control = name_of(&format!("target-{name}"));
         let socket = Listener::bind(&Address::Unix(control.clone())).expect("a socket");
@@ -68,7 +75,7 @@ impl Running {
         }
     }
 
-    /// What the control socket answers.
+    /// The answer of the control socket.
     pub fn ask(&self, line: &str) -> Value {
         ask_at(&self.control, line)
     }
@@ -96,7 +103,7 @@ impl Running {
 pub struct Initiator(Session);
 
 impl Initiator {
-    /// What a command is answered: its sense data unless it ends well.
+    /// The result of a command: its sense data unless it succeeds.
     fn run(&mut self, command: &Command, data: Data<'_>) -> Result<Option<Sense>, TransportError> {
         let mut block = [0; 16];
         let length = command.emit(&mut block);
@@ -229,12 +236,12 @@ fn an_initiator_keeps_what_was_flushed_or_had_fua_and_nothing_else() {
 }
 
 #[test]
-fn strikes_come_before_or_after_a_command() {
+fn triggers_fire_before_or_after_a_command() {
     for speed in [None, Some(1000.0)] {
-        let running = Running::start("strike", DRIVE, speed);
+        let running = Running::start("trigger", DRIVE, speed);
         let mut initiator = running.log_in();
         assert_eq!(initiator.write(0, 1, 1, true), Ok(None));
-        running.ask("strike(export=db, before=flush, nth=2)");
+        running.ask("trigger(export=db, before=flush, nth=2)");
         assert_eq!(initiator.flush(), Ok(None));
         assert_eq!(initiator.write(0, 1, 2, true), Ok(None));
         assert!(initiator.flush().is_err());
@@ -242,7 +249,7 @@ fn strikes_come_before_or_after_a_command() {
         let mut initiator = running.log_in();
         assert_eq!(initiator.bytes(&[0]), [2]);
         // The second write is answered, and was not flushed.
-        running.ask("strike(export=db, after=write, nth=2, worst=yes, seed=1)");
+        running.ask("trigger(export=db, after=write, nth=2, worst=yes, seed=1)");
         assert_eq!(initiator.write(1, 1, 3, true), Ok(None));
         assert_eq!(initiator.write(2, 1, 4, true), Ok(None));
         assert!(initiator.read(0, 1).is_err());
@@ -250,11 +257,11 @@ fn strikes_come_before_or_after_a_command() {
         let mut initiator = running.log_in();
         assert_eq!(initiator.bytes(&[1, 2]), [3, 4]);
         // What the drive did not get is not there.
-        running.ask("strike(export=db, before=write)");
+        running.ask("trigger(export=db, before=write)");
         assert!(initiator.write(0, 1, 5, true).is_err());
         running.ask("power-restore(export=db)");
         assert_eq!(running.log_in().bytes(&[0]), [2]);
-        running.ask("strike(export=db, after=1ms)");
+        running.ask("trigger(export=db, after=1ms)");
         while running.ask("pending(export=db)")["is_powered"] == true {}
         running.ask("power-restore(export=db)");
         assert_eq!(running.log_in().bytes(&[0]), [2]);
@@ -318,7 +325,7 @@ fn the_power_of_an_array_cannot_be_cut() {
     let running = Running::start("array", "raid5(disks=4, drive=hp-c2247)", Some(1.0));
     let array = running.ask("power-cut(export=db)");
     let error = array["error"].as_str().expect("an error");
-    let expected = "raid5(disks=4, drive=hp-c2247) does not tell when data reach the media: ";
+    let expected = "raid5(disks=4, drive=hp-c2247) does not report when data reach the media: ";
     assert!(error.starts_with(expected), "{error}");
     running.stop();
 }

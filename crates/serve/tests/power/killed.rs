@@ -20,8 +20,8 @@ fn serves_for_another_process() {
 #[test]
 fn what_was_flushed_survives_kill_9() {
     let name = name_of("killed");
-    let beside = |end: &str| format!("{}{end}", name.display());
-    let file = beside("-file");
+    let path = |end: &str| format!("{}{end}", name.display());
+    let file = path("-file");
     for round in 1..=3_u8 {
         let mut server = Command::new(env::current_exe().expect("this test"))
             .args(["killed::serves_for_another_process", "--exact"])
@@ -53,6 +53,6 @@ fn what_was_flushed_survives_kill_9() {
         }
     }
     for end in ["", "-control", "-file"] {
-        std::fs::remove_file(beside(end)).expect("a file");
+        std::fs::remove_file(path(end)).expect("a file");
     }
 }

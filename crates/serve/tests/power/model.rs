@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use diskarm_core::device::Landed;
 
 /// A write of sectors that are filled with one byte each.
-pub struct Written {
+pub struct ModelWrite {
     pub first: u64,
     pub sectors: u64,
     pub fill: u8,
@@ -16,7 +16,7 @@ pub struct Written {
     pub is_safe: bool,
 }
 
-impl Written {
+impl ModelWrite {
     pub fn holds(&self, sector: u64) -> bool {
         (self.first..self.first + self.sectors).contains(&sector)
     }
@@ -34,13 +34,13 @@ impl Written {
 #[derive(Default)]
 pub struct Model {
     pub base: BTreeMap<u64, u8>,
-    pub writes: Vec<Written>,
+    pub writes: Vec<ModelWrite>,
 }
 
 impl Model {
     /// A write arrives; returns its number.
     pub fn write(&mut self, first: u64, sectors: u64, fill: u8) -> usize {
-        self.writes.push(Written {
+        self.writes.push(ModelWrite {
             first,
             sectors,
             fill,
@@ -56,7 +56,7 @@ impl Model {
         for run in landed {
             for sector in run.first.0..run.first.0 + run.sectors.0 {
                 let is_next =
-                    |write: &&mut Written| write.holds(sector) && !write.has_landed(sector);
+                    |write: &&mut ModelWrite| write.holds(sector) && !write.has_landed(sector);
                 if let Some(write) = self.writes.iter_mut().find(is_next) {
                     write.landed[(sector - write.first) as usize] = true;
                 }
@@ -64,7 +64,7 @@ impl Model {
         }
     }
 
-    /// What a sector can hold after a power cut, the oldest first: from the last safe write on.
+    /// The possible contents of a sector after a power cut, the oldest first: from the last safe write on.
     pub fn allowed(&self, sector: u64) -> Vec<u8> {
         let mut allowed = vec![self.base.get(&sector).copied().unwrap_or(0)];
         for write in self.writes.iter().filter(|write| write.holds(sector)) {
@@ -76,8 +76,8 @@ impl Model {
         allowed
     }
 
-    /// What a sector holds after a power cut, if a write survives of which `survives` holds.
-    pub fn after(&self, sector: u64, survives: impl Fn(&Written) -> bool) -> u8 {
+    /// The content of a sector after a power cut if exactly the writes survive that satisfy `survives`.
+    pub fn after(&self, sector: u64, survives: impl Fn(&ModelWrite) -> bool) -> u8 {
         let mut writes = self.writes.iter().rev();
         let last = writes.find(|write| write.holds(sector) && survives(write));
         let base = || self.base.get(&sector).copied().unwrap_or(0);
@@ -89,7 +89,7 @@ impl Model {
         self.after(sector, |write| write.is_on_media() || write.is_safe)
     }
 
-    /// The same where sectors survive.
+    /// Like [`Self::after_plain`], but writes survive sector by sector.
     pub fn after_torn(&self, sector: u64) -> u8 {
         self.after(sector, |write| write.has_landed(sector) || write.is_safe)
     }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use diskarm_serve::{Recorder, Tap, Tapped as _};
+use diskarm_serve::{Recorder, Tap, Tappable as _};
 use diskarm_simulate::{BlockConverter, System};
 use diskarm_wire::nbd::Command;
 
@@ -12,7 +12,7 @@ use super::initiator as target;
 
 const DRIVE: &str = "hp-c2247";
 
-/// Begins to record into a file.
+/// Starts to record into a file.
 fn record(name: &str) -> (PathBuf, Recorder, Tap) {
     let path = name_of(name);
     let file = File::create(&path).expect("a file");
@@ -23,7 +23,7 @@ fn record(name: &str) -> (PathBuf, Recorder, Tap) {
     (path, recorder, tap)
 }
 
-/// Where the requests of a trace begin.
+/// The first sectors of the requests in a trace.
 fn places(path: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(path).expect("a trace");
     let places = text.lines().filter_map(|row| row.split(',').nth(1));
@@ -36,9 +36,9 @@ fn a_recording_goes_on_after_a_power_cut() {
     // A hundredth of its speed: a request lasts longer than it takes to cut the power.
     let running = Running::start_so("recorded", DRIVE, Some(0.01), |mut export| {
         let again = tap.clone();
-        export.power = export.power.map(|power| power.watched(again));
+        export.power = export.power.map(|power| power.with_tap(again));
         let mut timing = export.timing.expect("a drive");
-        timing.device = timing.device.tapped(tap);
+        timing.device = timing.device.with_tap(tap);
         export.timing = Some(timing);
         export
     });
@@ -70,7 +70,7 @@ fn a_command_that_fails_by_an_injected_error_is_recorded() {
     let (path, recorder, tap) = record("recorded-target.spc");
     let running = target::Running::start_so("recorded", DRIVE, Some(1000.0), |mut export| {
         let mut timing = export.timing.expect("a drive");
-        timing.device = timing.device.tapped(tap);
+        timing.device = timing.device.with_tap(tap);
         export.timing = Some(timing);
         export
     });

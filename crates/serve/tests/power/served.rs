@@ -79,12 +79,12 @@ fn a_write_whose_client_is_gone_is_written_as_far_as_it_came() {
 }
 
 #[test]
-fn strikes_come_before_or_after_a_request() {
+fn triggers_fire_before_or_after_a_request() {
     for speed in [None, Some(1000.0)] {
-        let running = Running::start("strike", DRIVE, speed);
+        let running = Running::start("trigger", DRIVE, speed);
         let mut client = running.client();
         client.write(0, &[1; 512], true).expect("a reply");
-        running.ask("strike(export=db, before=flush, nth=2)");
+        running.ask("trigger(export=db, before=flush, nth=2)");
         client.flush().expect("a reply");
         client.write(0, &[2; 512], true).expect("a reply");
         assert!(client.flush().is_err());
@@ -92,7 +92,7 @@ fn strikes_come_before_or_after_a_request() {
         let mut client = running.client();
         assert_eq!(bytes(&mut client, &[0]), [2]);
         // The second write is answered, and was not flushed.
-        running.ask("strike(export=db, after=write, nth=2)");
+        running.ask("trigger(export=db, after=write, nth=2)");
         client.write(512, &[3; 512], true).expect("a reply");
         client.write(1024, &[4; 512], true).expect("a reply");
         assert!(client.read(0, 512).is_err());
@@ -100,7 +100,7 @@ fn strikes_come_before_or_after_a_request() {
         let mut client = running.client();
         assert_eq!(bytes(&mut client, &[512, 1024]), [3, 4]);
         // What the drive did not get is not there.
-        running.ask("strike(export=db, before=write)");
+        running.ask("trigger(export=db, before=write)");
         assert!(client.write(0, &[5; 512], true).is_err());
         running.ask("power-restore(export=db)");
         assert_eq!(bytes(&mut running.client(), &[0]), [2]);
@@ -109,13 +109,13 @@ fn strikes_come_before_or_after_a_request() {
 }
 
 #[test]
-fn a_strike_comes_after_a_time_though_nothing_else_happens() {
+fn a_time_trigger_fires_without_requests() {
     for speed in [None, Some(1000.0)] {
         let running = Running::start("time", DRIVE, speed);
         let mut client = running.client();
         client.write(0, &[1; 512], true).expect("a reply");
         client.write(0, &[2; 512], false).expect("a reply");
-        running.ask("strike(export=db, after=1ms)");
+        running.ask("trigger(export=db, after=1ms)");
         // The connection ends with the power.
         let end = client.reply(0).expect_err("no request waits");
         assert_eq!(end.kind(), ErrorKind::UnexpectedEof);
@@ -175,7 +175,7 @@ fn mistakes_are_named() {
     assert_eq!(unknown, json!({"error": "there is no export \"other\""}));
     let array = running.ask("power-cut(export=db)");
     let error = array["error"].as_str().expect("an error");
-    let expected = "raid5(disks=4, drive=hp-c2247) does not tell when data reach the media: ";
+    let expected = "raid5(disks=4, drive=hp-c2247) does not report when data reach the media: ";
     assert!(error.starts_with(expected), "{error}");
     running.stop();
 }

@@ -7,8 +7,8 @@ use diskarm_core::device::{Completion, Device, Landed, Refused};
 use diskarm_core::request::Request;
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_emulate::{Attribute, Status, Store as _, Task, Unit};
-use diskarm_serve::iscsi::{Blocks, Disk};
-use diskarm_serve::power::{Cut, Data};
+use diskarm_serve::iscsi::{Disk, UnitStore};
+use diskarm_serve::power::{PowerCut, VolatileStore};
 use diskarm_serve::store::SparseStore;
 use diskarm_wire::command::{Blocks as Range, Caching, Command, Size};
 use rand_core::{Rng, SeedableRng};
@@ -20,16 +20,16 @@ use super::model::Model;
 const SECTOR: u64 = 512;
 /// Few sectors, so that commands often write what others have written.
 const SECTORS: u64 = 96;
-/// What ORWRITE leaves, and nothing else.
+/// The result of ORWRITE, which no other command writes.
 const ONES: u8 = 0xff;
 
-/// A device that also tells the test what has reached the media.
-struct Told {
+/// A device that also reports to the test what has reached the media.
+struct ReportingDevice {
     device: Box<dyn Device>,
     landed: Arc<Mutex<Vec<Landed>>>,
 }
 
-impl Device for Told {
+impl Device for ReportingDevice {
     fn capacity(&self) -> SectorCount {
         self.device.capacity()
     }
@@ -65,7 +65,7 @@ impl Device for Told {
     }
 }
 
-/// What a command under way does.
+/// A command in progress.
 enum Under {
     /// It writes: the model's number, and whether no power cut undoes it once it is answered.
     Writes(usize, bool),
@@ -77,7 +77,7 @@ enum Under {
 struct Bench {
     make: Make,
     unit: Unit<Disk>,
-    blocks: Blocks,
+    blocks: UnitStore,
     landed: Arc<Mutex<Vec<Landed>>>,
     model: Model,
     under: BTreeMap<u64, Under>,
@@ -91,12 +91,9 @@ struct Bench {
 impl Bench {
     fn new(make: &Make, seed: u64) -> Self {
         let landed = Arc::default();
-        let data = Data::new(
-            Box::new(SparseStore::empty(SECTORS * SECTOR)),
-            Bytes(SECTOR),
-        );
-        let data = data.losing(SectorCount(1 << 20), true);
-        let blocks = Blocks::new(data, SECTOR, SECTORS * SECTOR);
+        let store = Box::new(SparseStore::empty(SECTORS * SECTOR));
+        let data = VolatileStore::new(store, Bytes(SECTOR), SectorCount(1 << 20), true);
+        let blocks = UnitStore::new(Box::new(data), SECTOR, SECTORS * SECTOR);
         let disk = disk(make, &landed);
         Self {
             make: make.clone(),
@@ -116,7 +113,7 @@ impl Bench {
         self.chance.next_u64() % bound
     }
 
-    /// Submits a random command, or aborts one, unless its blocks are those of one under way.
+    /// Submits a random command unless it overlaps one in progress, or aborts one.
     fn submit(&mut self) {
         let id = self.next;
         self.next += 1;
@@ -291,7 +288,7 @@ impl Bench {
     }
 
     /// Cuts the power; returns what every sector holds.
-    fn cut(&mut self, cut: &Cut) -> Vec<u8> {
+    fn cut(&mut self, cut: &PowerCut) -> Vec<u8> {
         self.unit.follow(self.now);
         self.blocks.cut(cut).expect("memory");
         self.landed.lock().expect("sound").clear();
@@ -311,11 +308,11 @@ impl Bench {
 }
 
 fn disk(make: &Make, landed: &Arc<Mutex<Vec<Landed>>>) -> Disk {
-    let told = Told {
+    let device = ReportingDevice {
         device: make(),
         landed: Arc::clone(landed),
     };
-    Disk::any(Box::new(told), SectorCount(SECTORS))
+    Disk::from_device(Box::new(device), SectorCount(SECTORS))
 }
 
 /// Drives without a write cache, and with one.
@@ -327,7 +324,7 @@ const DRIVES: [(&str, &str); 3] = [
 
 /// Checks cuts of units against the model; returns how many sectors held older data than the
 /// newest, and how many commands were aborted.
-fn check(cut: &Cut, expected: impl Fn(&Model, u64, u8)) -> (usize, usize) {
+fn check(cut: &PowerCut, expected: impl Fn(&Model, u64, u8)) -> (usize, usize) {
     let (mut reverted, mut aborted) = (0, 0);
     let drives = DRIVES.map(|(drive, policy)| maker(drive, policy));
     for make in drives.into_iter().chain([deferring(24, true)]) {
@@ -337,7 +334,7 @@ fn check(cut: &Cut, expected: impl Fn(&Model, u64, u8)) -> (usize, usize) {
                 let (commands, longest_us) = (1 + bench.below(20), 1 + bench.below(30_000));
                 bench.run(commands, longest_us);
                 let seed = seed + round;
-                let held = bench.cut(&Cut { seed, ..*cut });
+                let held = bench.cut(&PowerCut { seed, ..*cut });
                 for (sector, held) in (0..).zip(&held) {
                     expected(&bench.model, sector, *held);
                     reverted += usize::from(bench.model.after(sector, |_| true) != *held);
@@ -353,7 +350,7 @@ fn check(cut: &Cut, expected: impl Fn(&Model, u64, u8)) -> (usize, usize) {
 
 #[test]
 fn of_a_unit_survives_what_is_on_the_media_as_a_whole_and_nothing_else() {
-    let (reverted, aborted) = check(&Cut::default(), |model, sector, held| {
+    let (reverted, aborted) = check(&PowerCut::default(), |model, sector, held| {
         assert_eq!(held, model.after_plain(sector), "sector {sector}");
     });
     assert!(reverted > 1000 && aborted > 50, "{reverted} {aborted}");
@@ -361,9 +358,9 @@ fn of_a_unit_survives_what_is_on_the_media_as_a_whole_and_nothing_else() {
 
 #[test]
 fn of_a_unit_torn_writes_survive_sector_by_sector() {
-    let torn = Cut {
+    let torn = PowerCut {
         torn: true,
-        ..Cut::default()
+        ..PowerCut::default()
     };
     let differ = std::cell::Cell::new(0);
     let (reverted, _) = check(&torn, |model, sector, held| {
@@ -376,9 +373,9 @@ fn of_a_unit_torn_writes_survive_sector_by_sector() {
 
 #[test]
 fn of_a_unit_the_worst_cut_takes_only_what_was_not_safe() {
-    let worst = Cut {
+    let worst = PowerCut {
         worst: true,
-        ..Cut::default()
+        ..PowerCut::default()
     };
     let older = std::cell::Cell::new(0);
     check(&worst, |model, sector, held| {

@@ -13,7 +13,7 @@ const BLOCK: usize = 4096;
 const PAGES: usize = 8;
 /// Two headers, of which the older is written, as a power cut may leave only a part.
 const HEADERS: [u64; 2] = [0, 1 + PAGES as u64];
-/// Where the log begins, in blocks.
+/// Start of the log, in blocks.
 const LOG: u64 = 16;
 /// Records that the log has room for, and after how many the pages are written.
 const RECORDS: u64 = 16;
@@ -29,7 +29,7 @@ enum Bug {
     Checkpoint,
 }
 
-/// What two pages hold from a transaction on.
+/// The content of two pages after a transaction.
 type Change = [(usize, u64); 2];
 
 /// The transactions of a seed, the same each time.
@@ -69,7 +69,7 @@ fn checksum(block: &[u8]) -> u64 {
 }
 
 /// The numbers in a block, if it is whole.
-fn opened(block: &[u8]) -> Option<[u64; 3]> {
+fn parse_record(block: &[u8]) -> Option<[u64; 3]> {
     let number = |at: usize| {
         let bytes = block[at..at + 8].try_into();
         u64::from_le_bytes(bytes.expect("eight bytes"))
@@ -113,7 +113,7 @@ impl Database {
 
     fn read(&mut self, block: u64) -> Option<[u64; 3]> {
         let data = self.client.read(block * BLOCK as u64, BLOCK as u64);
-        opened(&data.expect("a disk with power"))
+        parse_record(&data.expect("a disk with power"))
     }
 
     fn write_pages(&mut self, number: u64) -> std::io::Result<()> {
@@ -163,7 +163,7 @@ impl Database {
         unreachable!("no power cut")
     }
 
-    /// What pages hold after recovery, and of how many transactions.
+    /// The pages after recovery, and the number of recovered transactions.
     fn recover(client: Client) -> Result<(Vec<Option<u64>>, u64), String> {
         let mut this = Self {
             client,
@@ -204,7 +204,7 @@ fn round(running: &Running, bug: Bug, seed: u64) -> Result<(), String> {
     let side = ["before", "after"][seed as usize % 2];
     let torn = ["yes", "no"][seed as usize / 2 % 2];
     running.ask(&format!(
-        "strike(export=db, {side}=write, nth={nth}, worst=yes, torn={torn}, seed={seed})"
+        "trigger(export=db, {side}=write, nth={nth}, worst=yes, torn={torn}, seed={seed})"
     ));
     let committed = database.run(&mut Load::new(seed));
     running.ask("power-restore(export=db)");

@@ -1,9 +1,9 @@
 //! Authorities and certificates, made for a test.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use tempfile::TempDir;
 
 /// An authority that issues certificates.
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
@@ -14,7 +14,7 @@ pub struct Issued {
     pub key: String,
 }
 
-fn named(name: &str, hosts: &[&str]) -> CertificateParams {
+fn certificate_params(name: &str, hosts: &[&str]) -> CertificateParams {
     let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
     let mut params = CertificateParams::new(hosts).expect("names of hosts");
     params.distinguished_name.push(DnType::CommonName, name);
@@ -23,7 +23,7 @@ fn named(name: &str, hosts: &[&str]) -> CertificateParams {
 
 impl Authority {
     pub fn new() -> Self {
-        let mut params = named("authority", &[]);
+        let mut params = certificate_params("authority", &[]);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().expect("a key");
         Self(CertifiedIssuer::self_signed(params, key).expect("a certificate"))
@@ -37,7 +37,7 @@ impl Authority {
     /// A certificate for this machine.
     pub fn issue(&self, name: &str) -> Issued {
         let key = KeyPair::generate().expect("a key");
-        let params = named(name, &["localhost", "127.0.0.1"]);
+        let params = certificate_params(name, &["localhost", "127.0.0.1"]);
         let certificate = params.signed_by(&key, &self.0).expect("a certificate");
         Issued {
             certificate: certificate.pem(),
@@ -45,12 +45,10 @@ impl Authority {
         }
     }
 
-    /// A folder with its certificate, and one of each of `sides`, as clients and servers of NBD
-    /// call them.
-    pub fn folder(&self, name: &str, sides: &[&str]) -> Folder {
-        let name = format!("diskarm-{}-tls-{name}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        fs::create_dir_all(&path).expect("a folder");
+    /// A folder with its certificate and one for each of `sides`, under the file names of NBD.
+    pub fn folder(&self, sides: &[&str]) -> TempDir {
+        let folder = TempDir::new().expect("a temporary folder");
+        let path = folder.path();
         fs::write(path.join("ca-cert.pem"), self.certificate()).expect("a file");
         for side in sides {
             let issued = self.issue(side);
@@ -58,21 +56,6 @@ impl Authority {
                 fs::write(path.join(format!("{side}-{what}.pem")), text).expect("a file");
             }
         }
-        Folder(path)
-    }
-}
-
-/// A folder, which is removed in the end.
-pub struct Folder(PathBuf);
-
-impl Folder {
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        folder
     }
 }

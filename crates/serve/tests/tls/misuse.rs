@@ -13,7 +13,7 @@ use crate::certificates::Authority;
 use crate::options::{choice, option};
 use crate::served::{Running, ask, encrypted, works};
 
-/// Whether the server ends the connection, whatever it has sent before.
+/// Returns true if the server closes the connection, possibly after other output.
 fn ends(stream: &mut UnixStream) -> bool {
     let mut data = Vec::new();
     match stream.read_to_end(&mut data) {
@@ -24,7 +24,7 @@ fn ends(stream: &mut UnixStream) -> bool {
 
 #[test]
 fn a_client_in_plain_text_gets_nothing() {
-    let running = Running::start("plain", false);
+    let running = Running::start(false);
     let mut stream = running.connect();
     for number in [code::LIST, code::GO] {
         let refused = ask(&mut stream, number, &choice());
@@ -39,7 +39,7 @@ fn a_client_in_plain_text_gets_nothing() {
 
 #[test]
 fn tls_does_not_begin_twice() {
-    let running = Running::start("twice", false);
+    let running = Running::start(false);
     let mut stream = encrypted(running.begun(), &running.authority, &[&TLS13], None);
     assert_eq!(ask(&mut stream, code::START_TLS, b""), answer::INVALID);
     assert_eq!(ask(&mut stream, code::GO, &choice()), answer::ACK);
@@ -49,7 +49,7 @@ fn tls_does_not_begin_twice() {
 
 #[test]
 fn what_is_no_handshake_ends_the_connection() {
-    let running = Running::start("garbage", false);
+    let running = Running::start(false);
     // Nothing like TLS; NBD in plain text; a fatal alert; a length beyond all records.
     let alert = [21, 3, 3, 0, 2, 2, 40];
     let long = [22, 3, 3, 0xff, 0xff, 0];
@@ -59,7 +59,7 @@ fn what_is_no_handshake_ends_the_connection() {
         stream.write_all(garbage).expect("sent");
         assert!(ends(&mut stream));
     }
-    // In plain text right behind the option.
+    // In plain text directly after the option.
     let mut stream = running.connect();
     let sent = [option(code::START_TLS, b""), list].concat();
     stream.write_all(&sent).expect("sent");
@@ -70,7 +70,7 @@ fn what_is_no_handshake_ends_the_connection() {
 
 #[test]
 fn garbage_among_requests_ends_the_connection() {
-    let running = Running::start("broken", false);
+    let running = Running::start(false);
     let mut stream = running.client();
     works(&mut stream);
     stream.sock.write_all(&[23, 3, 3, 0, 40]).expect("sent");
@@ -82,7 +82,7 @@ fn garbage_among_requests_ends_the_connection() {
 
 #[test]
 fn handshakes_that_stop_hold_nobody_up() {
-    let running = Running::start("half", false);
+    let running = Running::start(false);
     let mut open = Vec::new();
     // More than may be under way.
     for count in 0..70 {
@@ -103,7 +103,7 @@ fn handshakes_that_stop_hold_nobody_up() {
 
 #[test]
 fn a_client_may_end_at_any_byte() {
-    let running = Running::start("middle", false);
+    let running = Running::start(false);
     let mut client = encrypted(running.begun(), &running.authority, &[&TLS13], None);
     let mut hello = Vec::new();
     client
@@ -122,16 +122,16 @@ fn a_client_may_end_at_any_byte() {
 
 #[test]
 fn certificates_of_others_are_refused() {
-    let running = Running::start("others", true);
+    let running = Running::start(true);
     let other = Authority::new();
     for version in [&TLS12, &TLS13] {
         for issued in [None, Some(other.issue("client"))] {
             let mut stream = encrypted(running.begun(), &running.authority, &[version], issued);
-            // With TLS 1.3 the client hears of it when it reads.
+            // With TLS 1.3 the client learns of it when it reads.
             let sent = stream.write_all(&option(code::GO, &choice()));
             assert!(sent.is_err() || stream.read(&mut [0; 1]).is_err());
         }
-        // A client that does not trust the server says so, and ends.
+        // A client that does not trust the server sends an alert and disconnects.
         let issued = running.authority.issue("client");
         let mut stream = encrypted(running.begun(), &other, &[version], Some(issued));
         assert!(stream.write_all(&option(code::GO, &choice())).is_err());
@@ -143,11 +143,11 @@ fn certificates_of_others_are_refused() {
 #[test]
 fn files_that_are_no_certificates_are_named() {
     let authority = Authority::new();
-    let folder = authority.folder("files", &["server"]);
+    let folder = authority.folder(&["server"]);
     let error = || match Tls::load(folder.path(), true) {
         Ok(_) => panic!("it was loaded"),
-        Err(error @ TlsError::Unread { .. }) => error.to_string(),
-        Err(TlsError::Unsound { path, expected, .. }) => {
+        Err(error @ TlsError::Unreadable { .. }) => error.to_string(),
+        Err(TlsError::Invalid { path, expected, .. }) => {
             let name = path.file_name().expect("a name").display().to_string();
             format!("{name}: {expected}")
         }

@@ -2,7 +2,7 @@
 
 use diskarm_core::units::{Bytes, SectorCount};
 use diskarm_serve::Facts;
-use diskarm_serve::nbd::{Encryption, Handshake, Step};
+use diskarm_serve::nbd::{Encryption, NbdHandshake, NbdStep};
 use diskarm_wire::nbd::option::{AnswerHeader, Choice, OptionHeader, Queries, answer, code};
 use diskarm_wire::nbd::{Greeting, Headers};
 
@@ -40,20 +40,20 @@ fn contexts() -> Vec<u8> {
 }
 
 /// A handshake after its greeting and `flags`.
-fn flagged(encryption: Encryption, flags: u8) -> (Handshake, Step) {
-    let mut handshake = Handshake::new(encryption);
+fn flagged(encryption: Encryption, flags: u8) -> (NbdHandshake, NbdStep) {
+    let mut handshake = NbdHandshake::new(encryption);
     handshake.sent(Greeting::LENGTH);
     handshake.received(&[0, 0, 0, flags]);
     let step = handshake.step(&exports(), false);
     (handshake, step)
 }
 
-fn greeted(encryption: Encryption) -> Handshake {
+fn greeted(encryption: Encryption) -> NbdHandshake {
     flagged(encryption, 3).0
 }
 
 /// The last answer to an option, and what becomes of the handshake.
-fn ask(handshake: &mut Handshake, number: u32, data: &[u8]) -> (Option<u32>, Step) {
+fn ask(handshake: &mut NbdHandshake, number: u32, data: &[u8]) -> (Option<u32>, NbdStep) {
     handshake.received(&option(number, data));
     let step = handshake.step(&exports(), false);
     let output = handshake.output().to_vec();
@@ -71,7 +71,7 @@ fn ask(handshake: &mut Handshake, number: u32, data: &[u8]) -> (Option<u32>, Ste
 #[test]
 fn nothing_else_is_answered_where_tls_is_required() {
     let mut handshake = greeted(Encryption::Required);
-    let required = (Some(answer::TLS_REQUIRED), Step::Wait);
+    let required = (Some(answer::TLS_REQUIRED), NbdStep::Wait);
     for (number, data) in [
         (code::LIST, vec![]),
         (code::STRUCTURED_REPLY, vec![]),
@@ -85,34 +85,40 @@ fn nothing_else_is_answered_where_tls_is_required() {
     ] {
         assert_eq!(ask(&mut handshake, number, &data), required, "{number}");
     }
-    // Data that are too long leave nothing behind.
+    // Data that are too long leave no state.
     assert_eq!(ask(&mut handshake, code::LIST, b""), required);
     let started = ask(&mut handshake, code::START_TLS, b"");
-    assert_eq!(started, (Some(answer::ACK), Step::Secure));
+    assert_eq!(started, (Some(answer::ACK), NbdStep::StartTls));
     let chosen = ask(&mut handshake, code::GO, &choice());
-    assert!(matches!(chosen, (Some(answer::ACK), Step::Agreed(_))));
+    assert!(matches!(
+        chosen,
+        (Some(answer::ACK), NbdStep::Negotiated(_))
+    ));
     // This option has no errors, so the connection ends.
     let mut handshake = greeted(Encryption::Required);
     assert_eq!(
         ask(&mut handshake, code::EXPORT_NAME, b""),
-        (None, Step::Close)
+        (None, NbdStep::Close)
     );
     let mut handshake = greeted(Encryption::Required);
     let aborted = ask(&mut handshake, code::ABORT, b"");
-    assert_eq!(aborted, (Some(answer::ACK), Step::Close));
+    assert_eq!(aborted, (Some(answer::ACK), NbdStep::Close));
 }
 
 #[test]
 fn clients_choose_where_tls_is_offered() {
     let mut handshake = greeted(Encryption::Offered);
     let chosen = ask(&mut handshake, code::GO, &choice());
-    assert!(matches!(chosen, (Some(answer::ACK), Step::Agreed(_))));
+    assert!(matches!(
+        chosen,
+        (Some(answer::ACK), NbdStep::Negotiated(_))
+    ));
     let mut handshake = greeted(Encryption::Offered);
     let started = ask(&mut handshake, code::START_TLS, b"");
-    assert_eq!(started, (Some(answer::ACK), Step::Secure));
+    assert_eq!(started, (Some(answer::ACK), NbdStep::StartTls));
     let mut handshake = greeted(Encryption::Off);
     let refused = ask(&mut handshake, code::START_TLS, b"");
-    assert_eq!(refused, (Some(answer::POLICY), Step::Wait));
+    assert_eq!(refused, (Some(answer::POLICY), NbdStep::Wait));
 }
 
 #[test]
@@ -121,10 +127,10 @@ fn what_was_agreed_in_plain_text_is_forgotten() {
         let mut handshake = greeted(Encryption::Offered);
         for (number, data) in [(headers, vec![]), (code::SET_CONTEXTS, contexts())] {
             let agreed = ask(&mut handshake, number, &data);
-            assert_eq!(agreed, (Some(answer::ACK), Step::Wait));
+            assert_eq!(agreed, (Some(answer::ACK), NbdStep::Wait));
         }
         ask(&mut handshake, code::START_TLS, b"");
-        let (_, Step::Agreed(agreed)) = ask(&mut handshake, code::GO, &choice()) else {
+        let (_, NbdStep::Negotiated(agreed)) = ask(&mut handshake, code::GO, &choice()) else {
             panic!("not agreed");
         };
         assert_eq!(
@@ -138,26 +144,26 @@ fn what_was_agreed_in_plain_text_is_forgotten() {
 fn tls_begins_once_and_with_nothing_behind_its_option() {
     let mut handshake = greeted(Encryption::Required);
     let with_data = ask(&mut handshake, code::START_TLS, b"data");
-    assert_eq!(with_data, (Some(answer::INVALID), Step::Wait));
+    assert_eq!(with_data, (Some(answer::INVALID), NbdStep::Wait));
     ask(&mut handshake, code::START_TLS, b"");
     let again = ask(&mut handshake, code::START_TLS, b"");
-    assert_eq!(again, (Some(answer::INVALID), Step::Wait));
-    // An option behind it in plain text would be taken for one that was encrypted.
-    let behind = option(code::STRUCTURED_REPLY, b"");
-    for count in 1..=behind.len() {
+    assert_eq!(again, (Some(answer::INVALID), NbdStep::Wait));
+    // A following option in plain text would be mistaken for an encrypted one.
+    let following = option(code::STRUCTURED_REPLY, b"");
+    for count in 1..=following.len() {
         let mut handshake = greeted(Encryption::Required);
-        let sent = [option(code::START_TLS, b""), behind[..count].to_vec()].concat();
+        let sent = [option(code::START_TLS, b""), following[..count].to_vec()].concat();
         handshake.received(&sent);
-        assert_eq!(handshake.step(&exports(), false), Step::Close);
+        assert_eq!(handshake.step(&exports(), false), NbdStep::Close);
         assert_eq!(handshake.output(), b"");
     }
 }
 
 #[test]
 fn clients_of_the_older_handshake_have_no_tls() {
-    assert_eq!(flagged(Encryption::Required, 0).1, Step::Close);
+    assert_eq!(flagged(Encryption::Required, 0).1, NbdStep::Close);
     let (mut handshake, step) = flagged(Encryption::Offered, 0);
-    assert_eq!(step, Step::Wait);
+    assert_eq!(step, NbdStep::Wait);
     let refused = ask(&mut handshake, code::START_TLS, b"");
-    assert_eq!(refused, (Some(answer::POLICY), Step::Wait));
+    assert_eq!(refused, (Some(answer::POLICY), NbdStep::Wait));
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use diskarm_core::units::Span;
 use diskarm_serve::nbd::Nbd;
-use diskarm_serve::store::StoreChoice;
-use diskarm_serve::{Address, Listener, POLICY, Pace, Served, Server, Setting, Tls};
+use diskarm_serve::store::StoreSpec;
+use diskarm_serve::{Address, DEFAULT_POLICY, ExportSpec, Listener, Pace, Server, Statistics, Tls};
 use diskarm_wire::nbd::option::{AnswerHeader, answer, code};
 use diskarm_wire::nbd::reply::Simple;
 use diskarm_wire::nbd::{Command, Greeting, Headers, Request};
@@ -37,18 +37,18 @@ pub type Encrypted = StreamOwned<ClientConnection, UnixStream>;
 
 impl Running {
     /// Serves a megabyte without time to clients that use TLS.
-    pub fn start(name: &str, verifies_clients: bool) -> Self {
+    pub fn start(verifies_clients: bool) -> Self {
         let authority = Authority::new();
-        let folder = authority.folder(name, &["server"]);
+        let folder = authority.folder(&["server"]);
         let tls = Tls::load(folder.path(), verifies_clients).expect("certificates");
         let path = folder.path().with_extension("socket");
-        let setting = Setting {
+        let setting = ExportSpec {
             name: String::new(),
             drive: "hp-c2247".to_owned(),
             changes: Vec::new(),
-            policy: POLICY.to_owned(),
+            policy: DEFAULT_POLICY.to_owned(),
             size: Some("1 MiB".to_owned()),
-            store: StoreChoice::Memory,
+            store: StoreSpec::Memory,
             is_read_only: false,
             record: None,
             bound: None,
@@ -69,7 +69,7 @@ impl Running {
         }
     }
 
-    pub fn stop(self) -> Served {
+    pub fn stop(self) -> Statistics {
         self.server.stopper().expect("a stopper").stop();
         self.server.wait().remove(0)
     }
@@ -193,7 +193,7 @@ pub fn works(stream: &mut (impl Read + Write)) {
 
 #[test]
 fn data_pass_through_each_version() {
-    let running = Running::start("versions", false);
+    let running = Running::start(false);
     let data: Vec<u8> = (0..SIZE).map(|at| (at * at / 99) as u8).collect();
     for version in [&TLS12, &TLS13] {
         let mut stream = running.client_of(&[version], None);
@@ -224,7 +224,7 @@ fn data_pass_through_each_version() {
 
 #[test]
 fn many_requests_in_one_record_are_all_answered() {
-    let running = Running::start("record", false);
+    let running = Running::start(false);
     let mut stream = running.client();
     // 16 KiB are one record: more requests than may be unanswered.
     let reads: Vec<u8> = (0..2000)
@@ -239,7 +239,7 @@ fn many_requests_in_one_record_are_all_answered() {
 
 #[test]
 fn a_client_that_reads_late_gets_everything() {
-    let running = Running::start("late", false);
+    let running = Running::start(false);
     let mut late = running.client();
     let mut other = running.client();
     // At some size what is left waits for the socket only once it has been encrypted.
@@ -255,7 +255,7 @@ fn a_client_that_reads_late_gets_everything() {
 
 #[test]
 fn options_in_one_record_are_all_answered() {
-    let running = Running::start("options", false);
+    let running = Running::start(false);
     let mut stream = encrypted(running.begun(), &running.authority, &[&TLS13], None);
     // More than the server takes at once from a connection that has not chosen its export.
     let info = option(code::INFO, &choice());
@@ -277,7 +277,7 @@ fn options_in_one_record_are_all_answered() {
 
 #[test]
 fn a_client_with_a_certificate_is_let_in() {
-    let running = Running::start("client", true);
+    let running = Running::start(true);
     for version in [&TLS12, &TLS13] {
         let issued = running.authority.issue("client");
         works(&mut running.client_of(&[version], Some(issued)));

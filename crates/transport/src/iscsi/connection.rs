@@ -123,13 +123,13 @@ impl Connection {
         self.buffer.clear();
         self.buffer.extend(header);
         if self.has_header_digest {
-            self.buffer.extend(Digest::of(&header).bytes());
+            self.buffer.extend(Digest::new(&header).bytes());
         }
         self.buffer.extend(data);
         self.buffer
             .extend(&[0; 3][..padded(data.len()) - data.len()]);
         if self.has_data_digest && !data.is_empty() {
-            self.buffer.extend(Digest::of(data).bytes());
+            self.buffer.extend(Digest::new(data).bytes());
         }
         Ok(self.stream.write_all(&self.buffer)?)
     }
@@ -158,7 +158,7 @@ impl Connection {
         let mut data = vec![0; lengths.padded()];
         self.fill(&mut data, deadline)?;
         if self.has_data_digest && length > 0 {
-            self.check(Digest::of(&data), "data", deadline)?;
+            self.check(Digest::new(&data), "data", deadline)?;
         }
         data.truncate(length);
         Ok((message, data))

@@ -1,9 +1,9 @@
 //! Writes command blocks into zeros.
 
 use super::{
-    Asked, Blocks, Caching, Command, MODE_SELECT, MODE_SENSE, PRE_FETCH, READ, READ_DEFECT_DATA,
-    RELEASE, RESERVE, SEEK, SYNCHRONIZE_CACHE, Size, VERIFY, WRITE, WRITE_AND_VERIFY, WRITE_SAME,
-    group_byte,
+    Blocks, Caching, Command, MODE_SELECT, MODE_SENSE, OperationQuery, PRE_FETCH, READ,
+    READ_DEFECT_DATA, RELEASE, RESERVE, SEEK, SYNCHRONIZE_CACHE, Size, VERIFY, WRITE,
+    WRITE_AND_VERIFY, WRITE_SAME, group_byte,
 };
 use crate::bytes::put;
 
@@ -191,7 +191,7 @@ fn control(command: &Command, block: &mut [u8; 16]) -> usize {
     }
 }
 
-/// What the unit tells of itself, and its state.
+/// The description and state of the unit.
 fn reports(command: &Command, block: &mut [u8; 16]) -> usize {
     match *command {
         Command::StartStopUnit {
@@ -219,10 +219,10 @@ fn reports(command: &Command, block: &mut [u8; 16]) -> usize {
             length,
         } => {
             let (form, code, action) = match asked {
-                Asked::All => (0, 0, 0),
-                Asked::Code(code) => (1, code, 0),
-                Asked::Action(code, action) => (2, code, action),
-                Asked::CodeOrAction(code, action) => (3, code, action),
+                OperationQuery::All => (0, 0, 0),
+                OperationQuery::Code(code) => (1, code, 0),
+                OperationQuery::Action(code, action) => (2, code, action),
+                OperationQuery::CodeOrAction(code, action) => (3, code, action),
             };
             (block[0], block[1]) = (0xa3, 0x0c);
             (block[2], block[3]) = (u8::from(timeouts) << 7 | form, code);

@@ -1,8 +1,8 @@
 //! Reads command blocks whose operation is known and whose reserved bits are zero.
 
 use super::{
-    AddressFormat, Asked, Blocks, Caching, Check, Command, LogValues, ReserveIn, ReserveOut, Size,
-    Values, group_byte,
+    AddressFormat, Blocks, Caching, Check, Command, LogValues, OperationQuery, ReserveIn,
+    ReserveOut, Size, Values, group_byte,
 };
 use crate::bytes::number;
 use crate::operation::Invalid;
@@ -136,7 +136,7 @@ fn control(block: &[u8]) -> Result<Command, Invalid> {
         },
         0xa3 if block[1] & 0x1f == 0x0c => Command::ReportSupportedOperationCodes {
             timeouts: flag(block, 2, 7),
-            asked: asked(block)?,
+            asked: operation_query(block)?,
             length: number(&block[6..10]) as u32,
         },
         0xa3 => Command::ReportSupportedTaskManagementFunctions {
@@ -340,16 +340,16 @@ fn format_defects(block: &[u8]) -> Result<Option<AddressFormat>, Invalid> {
     }
 }
 
-/// Where the form has no use for a field, it must be zero.
-fn asked(block: &[u8]) -> Result<Asked, Invalid> {
+/// A field that the form does not use must be zero.
+fn operation_query(block: &[u8]) -> Result<OperationQuery, Invalid> {
     let (code, action) = (block[3], number(&block[4..6]) as u16);
     match block[2] & 0x07 {
         0 if code != 0 => Err(Invalid::Field { byte: 3, bit: None }),
         0 | 1 if action != 0 => Err(Invalid::Field { byte: 4, bit: None }),
-        0 => Ok(Asked::All),
-        1 => Ok(Asked::Code(code)),
-        2 => Ok(Asked::Action(code, action)),
-        3 => Ok(Asked::CodeOrAction(code, action)),
+        0 => Ok(OperationQuery::All),
+        1 => Ok(OperationQuery::Code(code)),
+        2 => Ok(OperationQuery::Action(code, action)),
+        3 => Ok(OperationQuery::CodeOrAction(code, action)),
         _ => Err(field(2, 2)),
     }
 }

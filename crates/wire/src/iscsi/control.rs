@@ -1,23 +1,22 @@
-//! What keeps a connection going, and ends it.
+//! Messages that keep a connection alive or end it.
 
 use super::{Lun, Serial, Tag};
-use crate::layout::Place;
+use crate::layout::FieldPosition;
 
 layout! {
     /// An initiator asks whether the target is there, or answers it.
     pub struct NopOut: 48 {
         /// It has no number of its own; answers never have one.
-        immediate: bool = Place::flag(0, 6);
+        immediate: bool = FieldPosition::flag(0, 6);
         /// That of the [`NopIn`] which it answers.
-        lun: Lun = Place::bytes(8, 8);
+        lun: Lun = FieldPosition::bytes(8, 8);
         /// Name of the ping; [`Tag::NONE`] if no answer is wanted.
-        tag: Tag = Place::bytes(16, 4);
+        tag: Tag = FieldPosition::bytes(16, 4);
         /// That of the [`NopIn`] which it answers; else [`Tag::NONE`].
-        transfer: Tag = Place::bytes(20, 4);
-        /// Its number.
-        command: Serial = Place::bytes(24, 4);
+        transfer: Tag = FieldPosition::bytes(20, 4);
+        command: Serial = FieldPosition::bytes(24, 4);
         /// The number of the next response that is expected.
-        expected_status: Serial = Place::bytes(28, 4);
+        expected_status: Serial = FieldPosition::bytes(28, 4);
     }
 }
 
@@ -25,17 +24,17 @@ layout! {
     /// A target asks whether the initiator is there, or answers it.
     pub struct NopIn: 48 {
         /// The logical unit, to be sent back.
-        lun: Lun = Place::bytes(8, 8);
+        lun: Lun = FieldPosition::bytes(8, 8);
         /// That of the [`NopOut`] which it answers; else [`Tag::NONE`].
-        tag: Tag = Place::bytes(16, 4);
+        tag: Tag = FieldPosition::bytes(16, 4);
         /// Name of the ping; [`Tag::NONE`] if no answer is wanted.
-        transfer: Tag = Place::bytes(20, 4);
-        /// The number of this response, or of the next one if it is no answer.
-        status: Serial = Place::bytes(24, 4);
+        transfer: Tag = FieldPosition::bytes(20, 4);
+        /// The number of this response; if it is not an answer, of the next one.
+        status: Serial = FieldPosition::bytes(24, 4);
         /// The number of the next command that is expected.
-        expected_command: Serial = Place::bytes(28, 4);
+        expected_command: Serial = FieldPosition::bytes(28, 4);
         /// The largest number of a command that is taken now.
-        max_command: Serial = Place::bytes(32, 4);
+        max_command: Serial = FieldPosition::bytes(32, 4);
     }
 }
 
@@ -43,21 +42,20 @@ layout! {
     /// Text of an initiator.
     pub struct TextRequest: 48 {
         /// It has no number of its own.
-        immediate: bool = Place::flag(0, 6);
+        immediate: bool = FieldPosition::flag(0, 6);
         /// The initiator has nothing more to say.
-        is_final: bool = Place::flag(1, 7);
+        is_final: bool = FieldPosition::flag(1, 7);
         /// The text continues in the next request.
-        continues: bool = Place::flag(1, 6);
+        continues: bool = FieldPosition::flag(1, 6);
         /// As the target wants it.
-        lun: Lun = Place::bytes(8, 8);
-        /// The same in all requests of an exchange.
-        tag: Tag = Place::bytes(16, 4);
+        lun: Lun = FieldPosition::bytes(8, 8);
+        /// Equal in all requests of an exchange.
+        tag: Tag = FieldPosition::bytes(16, 4);
         /// That of the response before; [`Tag::NONE`] at the beginning.
-        transfer: Tag = Place::bytes(20, 4);
-        /// Its number.
-        command: Serial = Place::bytes(24, 4);
+        transfer: Tag = FieldPosition::bytes(20, 4);
+        command: Serial = FieldPosition::bytes(24, 4);
         /// The number of the next response that is expected.
-        expected_status: Serial = Place::bytes(28, 4);
+        expected_status: Serial = FieldPosition::bytes(28, 4);
     }
 }
 
@@ -65,21 +63,20 @@ layout! {
     /// Text of a target.
     pub struct TextResponse: 48 {
         /// The target has nothing more to say.
-        is_final: bool = Place::flag(1, 7);
+        is_final: bool = FieldPosition::flag(1, 7);
         /// The text continues in the next response.
-        continues: bool = Place::flag(1, 6);
+        continues: bool = FieldPosition::flag(1, 6);
         /// To be sent back.
-        lun: Lun = Place::bytes(8, 8);
-        /// The request's.
-        tag: Tag = Place::bytes(16, 4);
+        lun: Lun = FieldPosition::bytes(8, 8);
+        tag: Tag = FieldPosition::bytes(16, 4);
         /// To be sent back; [`Tag::NONE`] at the end.
-        transfer: Tag = Place::bytes(20, 4);
+        transfer: Tag = FieldPosition::bytes(20, 4);
         /// The number of this response.
-        status: Serial = Place::bytes(24, 4);
+        status: Serial = FieldPosition::bytes(24, 4);
         /// The number of the next command that is expected.
-        expected_command: Serial = Place::bytes(28, 4);
+        expected_command: Serial = FieldPosition::bytes(28, 4);
         /// The largest number of a command that is taken now.
-        max_command: Serial = Place::bytes(32, 4);
+        max_command: Serial = FieldPosition::bytes(32, 4);
     }
 }
 
@@ -87,25 +84,22 @@ layout! {
     /// An initiator wants to end a connection or session.
     pub struct LogoutRequest: 48 {
         /// It has no number of its own.
-        immediate: bool = Place::flag(0, 6);
-        /// What it wants to end, a number of [`logout_reason`].
-        reason: u8 = Place::bits(1, 6, 0);
+        immediate: bool = FieldPosition::flag(0, 6);
+        /// What to end, a number of [`logout_reason`].
+        reason: u8 = FieldPosition::bits(1, 6, 0);
         /// Name of this request.
-        tag: Tag = Place::bytes(16, 4);
+        tag: Tag = FieldPosition::bytes(16, 4);
         /// The connection to end, unless it is the session.
-        connection: u16 = Place::bytes(20, 2);
-        /// Its number.
-        command: Serial = Place::bytes(24, 4);
+        connection: u16 = FieldPosition::bytes(20, 2);
+        command: Serial = FieldPosition::bytes(24, 4);
         /// The number of the next response that is expected.
-        expected_status: Serial = Place::bytes(28, 4);
+        expected_status: Serial = FieldPosition::bytes(28, 4);
     }
 }
 
 /// Numbers of what a logout ends.
 pub mod logout_reason {
-    /// The session.
     pub const CLOSE_SESSION: u8 = 0;
-    /// A connection.
     pub const CLOSE_CONNECTION: u8 = 1;
     /// A connection, whose tasks another one takes over.
     pub const RECOVER_CONNECTION: u8 = 2;
@@ -115,19 +109,18 @@ layout! {
     /// The answer to a logout.
     pub struct LogoutResponse: 48 {
         /// A number of [`logout_response`].
-        response: u8 = Place::bytes(2, 1);
-        /// The request's.
-        tag: Tag = Place::bytes(16, 4);
+        response: u8 = FieldPosition::bytes(2, 1);
+        tag: Tag = FieldPosition::bytes(16, 4);
         /// The number of this response.
-        status: Serial = Place::bytes(24, 4);
+        status: Serial = FieldPosition::bytes(24, 4);
         /// The number of the next command that is expected.
-        expected_command: Serial = Place::bytes(28, 4);
+        expected_command: Serial = FieldPosition::bytes(28, 4);
         /// The largest number of a command that is taken now.
-        max_command: Serial = Place::bytes(32, 4);
-        /// How long to wait before a new attempt, in seconds.
-        wait_s: u16 = Place::bytes(40, 2);
-        /// How long tasks are kept after that, in seconds.
-        retain_s: u16 = Place::bytes(42, 2);
+        max_command: Serial = FieldPosition::bytes(32, 4);
+        /// Minimum time before a new attempt, in seconds.
+        wait_s: u16 = FieldPosition::bytes(40, 2);
+        /// Time for which tasks are kept after that, in seconds.
+        retain_s: u16 = FieldPosition::bytes(42, 2);
     }
 }
 
@@ -147,19 +140,19 @@ layout! {
     /// An initiator misses something, or acknowledges data.
     pub struct Snack: 48 {
         /// A number of [`snack_kind`].
-        kind: u8 = Place::bits(1, 3, 0);
+        kind: u8 = FieldPosition::bits(1, 3, 0);
         /// The logical unit, for an acknowledgement.
-        lun: Lun = Place::bytes(8, 8);
+        lun: Lun = FieldPosition::bytes(8, 8);
         /// The task's; else [`Tag::NONE`].
-        tag: Tag = Place::bytes(16, 4);
+        tag: Tag = FieldPosition::bytes(16, 4);
         /// That of the response, or of the [`super::DataIn`] that is acknowledged.
-        transfer: Tag = Place::bytes(20, 4);
+        transfer: Tag = FieldPosition::bytes(20, 4);
         /// The number of the next response that is expected.
-        expected_status: Serial = Place::bytes(28, 4);
+        expected_status: Serial = FieldPosition::bytes(28, 4);
         /// The first that is missed.
-        first: Serial = Place::bytes(40, 4);
-        /// How many are missed; 0 for all that follow.
-        count: u32 = Place::bytes(44, 4);
+        first: Serial = FieldPosition::bytes(40, 4);
+        /// Number of missing messages; 0 for all that follow.
+        count: u32 = FieldPosition::bytes(44, 4);
     }
 }
 
@@ -167,7 +160,6 @@ layout! {
 pub mod snack_kind {
     /// Data, or messages that want data.
     pub const DATA: u8 = 0;
-    /// Responses.
     pub const STATUS: u8 = 1;
     /// Nothing: data have arrived.
     pub const DATA_ACKNOWLEDGED: u8 = 2;
@@ -178,30 +170,28 @@ pub mod snack_kind {
 layout! {
     /// Something has happened at the target.
     pub struct AsyncMessage: 48 {
-        /// The logical unit.
-        lun: Lun = Place::bytes(8, 8);
+        lun: Lun = FieldPosition::bytes(8, 8);
         /// [`Tag::NONE`].
-        tag: Tag = Place::bytes(16, 4);
+        tag: Tag = FieldPosition::bytes(16, 4);
         /// The number of this response.
-        status: Serial = Place::bytes(24, 4);
+        status: Serial = FieldPosition::bytes(24, 4);
         /// The number of the next command that is expected.
-        expected_command: Serial = Place::bytes(28, 4);
+        expected_command: Serial = FieldPosition::bytes(28, 4);
         /// The largest number of a command that is taken now.
-        max_command: Serial = Place::bytes(32, 4);
+        max_command: Serial = FieldPosition::bytes(32, 4);
         /// A number of [`async_event`].
-        event: u8 = Place::bytes(36, 1);
+        event: u8 = FieldPosition::bytes(36, 1);
         /// A number of the vendor.
-        vendor: u8 = Place::bytes(37, 1);
+        vendor: u8 = FieldPosition::bytes(37, 1);
         /// First parameter: the connection, if the event is about one, or a time in seconds.
-        first: u16 = Place::bytes(38, 2);
+        first: u16 = FieldPosition::bytes(38, 2);
         /// Second parameter: how long to wait before a new attempt, in seconds.
-        second: u16 = Place::bytes(40, 2);
+        second: u16 = FieldPosition::bytes(40, 2);
         /// Third parameter: how long tasks are kept after that, in seconds.
-        third: u16 = Place::bytes(42, 2);
+        third: u16 = FieldPosition::bytes(42, 2);
     }
 }
 
-/// Numbers of events.
 pub mod async_event {
     /// A SCSI event, with sense data in the data.
     pub const SCSI: u8 = 0;
@@ -219,17 +209,17 @@ layout! {
     /// A target does not take a message, whose header is in the data.
     pub struct Reject: 48 {
         /// A number of [`reject_reason`].
-        reason: u8 = Place::bytes(2, 1);
+        reason: u8 = FieldPosition::bytes(2, 1);
         /// [`Tag::NONE`].
-        tag: Tag = Place::bytes(16, 4);
+        tag: Tag = FieldPosition::bytes(16, 4);
         /// The number of this response.
-        status: Serial = Place::bytes(24, 4);
+        status: Serial = FieldPosition::bytes(24, 4);
         /// The number of the next command that is expected.
-        expected_command: Serial = Place::bytes(28, 4);
+        expected_command: Serial = FieldPosition::bytes(28, 4);
         /// The largest number of a command that is taken now.
-        max_command: Serial = Place::bytes(32, 4);
-        /// Of a protocol error of a SNACK: the next number of the data.
-        data: Serial = Place::bytes(36, 4);
+        max_command: Serial = FieldPosition::bytes(32, 4);
+        /// For a protocol error of a SNACK: the next number of the data.
+        data: Serial = FieldPosition::bytes(36, 4);
     }
 }
 

@@ -21,7 +21,7 @@ impl Default for Digest {
 /// The polynomial 0x1edc6f41, its lowest power in the highest bit.
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
-/// What a byte adds that is followed by as many further bytes as the index of its table.
+/// The contribution of a byte that is followed by as many bytes as the index of its table.
 static TABLES: [[u32; 256]; 8] = tables();
 
 const fn tables() -> [[u32; 256]; 8] {
@@ -47,18 +47,17 @@ const fn tables() -> [[u32; 256]; 8] {
 }
 
 impl Digest {
-    /// How many bytes it has.
+    /// Length, in bytes.
     pub const LENGTH: usize = 4;
 
     /// That of `data`, and of padding to words of four bytes.
-    pub fn of(data: &[u8]) -> Self {
+    pub fn new(data: &[u8]) -> Self {
         let mut digest = Self::default();
         digest.update(data);
         digest.update(&[0; 3][..super::padded(data.len()) - data.len()]);
         digest
     }
 
-    /// Adds `data`.
     pub fn update(&mut self, data: &[u8]) {
         let mut sum = self.0;
         let mut chunks = data.chunks_exact(8);

@@ -1,6 +1,6 @@
 //! Logical unit numbers.
 
-use crate::layout::{Field, Place};
+use crate::layout::{Field, FieldPosition};
 
 /// A logical unit number of 64 bits (SAM-5, "LUN structures").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -12,13 +12,13 @@ impl Lun {
     ///
     /// # Panics
     /// If the number is larger.
-    pub const fn of(number: u16) -> Self {
+    pub const fn new(number: u16) -> Self {
         assert!(number < 1 << 14, "a number of more than 14 bits");
         let method = if number < 256 { 0 } else { 1 << 14 };
         Self(((method | number) as u64) << 48)
     }
 
-    /// Its number, if it is one of a single level in one of these two methods, and of bus 0.
+    /// The number, if it has a single level in one of these two methods, and bus 0.
     pub const fn number(self) -> Option<u16> {
         let first = (self.0 >> 48) as u16;
         let is_single = self.0 << 16 == 0;
@@ -31,11 +31,11 @@ impl Lun {
 }
 
 impl Field for Lun {
-    fn read(data: &[u8], place: Place) -> Self {
+    fn read(data: &[u8], place: FieldPosition) -> Self {
         Self(Field::read(data, place))
     }
 
-    fn write(&self, data: &mut [u8], place: Place) {
+    fn write(&self, data: &mut [u8], place: FieldPosition) {
         self.0.write(data, place);
     }
 }

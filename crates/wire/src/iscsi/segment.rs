@@ -5,7 +5,7 @@
 pub struct Segment<'a> {
     /// A number of [`kind`].
     pub kind: u8,
-    /// What follows it, padding left out.
+    /// The content, without padding.
     pub data: &'a [u8],
 }
 
@@ -13,7 +13,7 @@ pub struct Segment<'a> {
 pub mod kind {
     /// The rest of a command block of more than 16 bytes, after a reserved byte.
     pub const EXTENDED_COMMAND: u8 = 1;
-    /// How much a bidirectional command reads, after a reserved byte.
+    /// Length of the data that a bidirectional command reads, after a reserved byte.
     pub const READ_LENGTH: u8 = 2;
 }
 

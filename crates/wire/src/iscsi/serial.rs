@@ -1,6 +1,6 @@
 //! Sequence numbers.
 
-use crate::layout::{Field, Place};
+use crate::layout::{Field, FieldPosition};
 
 /// A number of 32 bits that counts messages and begins again after the largest (RFC 1982).
 ///
@@ -25,12 +25,12 @@ impl Serial {
         Self(self.0.wrapping_sub(1))
     }
 
-    /// How many numbers later this one is than `earlier`.
+    /// The distance from `earlier` to this number.
     pub const fn since(self, earlier: Self) -> u32 {
         self.0.wrapping_sub(earlier.0)
     }
 
-    /// Whether it comes before `other`, which is less than 2^31 away.
+    /// Returns true if it comes before `other`, which is less than 2^31 away.
     pub const fn is_before(self, other: Self) -> bool {
         let ahead = other.since(self);
         ahead != 0 && ahead < 1 << 31
@@ -38,11 +38,11 @@ impl Serial {
 }
 
 impl Field for Serial {
-    fn read(data: &[u8], place: Place) -> Self {
+    fn read(data: &[u8], place: FieldPosition) -> Self {
         Self(Field::read(data, place))
     }
 
-    fn write(&self, data: &mut [u8], place: Place) {
+    fn write(&self, data: &mut [u8], place: FieldPosition) {
         self.0.write(data, place);
     }
 }

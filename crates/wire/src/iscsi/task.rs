@@ -1,33 +1,31 @@
 //! SCSI commands and task management.
 
 use super::{Lun, Serial, Tag};
-use crate::layout::Place;
+use crate::layout::FieldPosition;
 
 layout! {
     /// A SCSI command, perhaps with its first data.
     pub struct Command: 48 {
         /// It is served before others and has no number of its own.
-        immediate: bool = Place::flag(0, 6);
+        immediate: bool = FieldPosition::flag(0, 6);
         /// No unsolicited data follow.
-        is_final: bool = Place::flag(1, 7);
+        is_final: bool = FieldPosition::flag(1, 7);
         /// The initiator expects data.
-        reads: bool = Place::flag(1, 6);
+        reads: bool = FieldPosition::flag(1, 6);
         /// The initiator has data.
-        writes: bool = Place::flag(1, 5);
+        writes: bool = FieldPosition::flag(1, 5);
         /// Task attribute, a number of [`attribute`].
-        attribute: u8 = Place::bits(1, 2, 0);
-        /// The logical unit.
-        lun: Lun = Place::bytes(8, 8);
+        attribute: u8 = FieldPosition::bits(1, 2, 0);
+        lun: Lun = FieldPosition::bytes(8, 8);
         /// Name of the task.
-        tag: Tag = Place::bytes(16, 4);
-        /// How many bytes the initiator has, or expects.
-        length: u32 = Place::bytes(20, 4);
-        /// Its number.
-        command: Serial = Place::bytes(24, 4);
+        tag: Tag = FieldPosition::bytes(16, 4);
+        /// Number of bytes that the initiator sends or expects.
+        length: u32 = FieldPosition::bytes(20, 4);
+        command: Serial = FieldPosition::bytes(24, 4);
         /// The number of the next response that is expected.
-        expected_status: Serial = Place::bytes(28, 4);
+        expected_status: Serial = FieldPosition::bytes(28, 4);
         /// The command block; a longer one continues in an additional header segment.
-        block: [u8; 16] = Place::bytes(32, 16);
+        block: [u8; 16] = FieldPosition::bytes(32, 16);
     }
 }
 
@@ -61,42 +59,40 @@ pub mod attribute {
 }
 
 layout! {
-    /// How a SCSI command ended; sense data are in the data ([`super::segment::sense`]).
+    /// The outcome of a SCSI command; sense data are in the data ([`super::segment::sense`]).
     pub struct Response: 48 {
         /// Bidirectional commands: more would have been read than was expected.
-        read_overflow: bool = Place::flag(1, 4);
+        read_overflow: bool = FieldPosition::flag(1, 4);
         /// Bidirectional commands: less was read than was expected.
-        read_underflow: bool = Place::flag(1, 3);
+        read_underflow: bool = FieldPosition::flag(1, 3);
         /// More would have been transferred than was expected.
-        overflow: bool = Place::flag(1, 2);
+        overflow: bool = FieldPosition::flag(1, 2);
         /// Less was transferred than was expected.
-        underflow: bool = Place::flag(1, 1);
+        underflow: bool = FieldPosition::flag(1, 1);
         /// A number of [`response`].
-        response: u8 = Place::bytes(2, 1);
+        response: u8 = FieldPosition::bytes(2, 1);
         /// Status of the command (SAM-5).
-        scsi_status: u8 = Place::bytes(3, 1);
-        /// The task's.
-        tag: Tag = Place::bytes(16, 4);
+        scsi_status: u8 = FieldPosition::bytes(3, 1);
+        tag: Tag = FieldPosition::bytes(16, 4);
         /// For a SNACK of all data.
-        snack: Tag = Place::bytes(20, 4);
+        snack: Tag = FieldPosition::bytes(20, 4);
         /// The number of this response.
-        status: Serial = Place::bytes(24, 4);
+        status: Serial = FieldPosition::bytes(24, 4);
         /// The number of the next command that is expected.
-        expected_command: Serial = Place::bytes(28, 4);
+        expected_command: Serial = FieldPosition::bytes(28, 4);
         /// The largest number of a command that is taken now.
-        max_command: Serial = Place::bytes(32, 4);
-        /// How many messages with data, or that wanted data, the target has sent.
-        expected_data: Serial = Place::bytes(36, 4);
-        /// By how much reading differed from what was expected.
-        read_residual: u32 = Place::bytes(40, 4);
-        /// By how much the transfer differed from what was expected.
-        residual: u32 = Place::bytes(44, 4);
+        max_command: Serial = FieldPosition::bytes(32, 4);
+        /// Number of data messages and data requests that the target has sent.
+        expected_data: Serial = FieldPosition::bytes(36, 4);
+        /// Difference between the actual and the expected length of the read data.
+        read_residual: u32 = FieldPosition::bytes(40, 4);
+        /// Difference between the actual and the expected length of the transfer.
+        residual: u32 = FieldPosition::bytes(44, 4);
     }
 }
 
-/// Numbers of responses.
 pub mod response {
-    /// The target has executed the command; its status says how it ended.
+    /// The target has executed the command; the status is its outcome.
     pub const COMPLETED: u8 = 0;
     /// The target could not execute the command.
     pub const TARGET_FAILURE: u8 = 1;
@@ -106,23 +102,22 @@ layout! {
     /// A task management function.
     pub struct TaskRequest: 48 {
         /// It is served before others and has no number of its own.
-        immediate: bool = Place::flag(0, 6);
+        immediate: bool = FieldPosition::flag(0, 6);
         /// A number of [`function`].
-        function: u8 = Place::bits(1, 6, 0);
+        function: u8 = FieldPosition::bits(1, 6, 0);
         /// The logical unit, where the function is about one.
-        lun: Lun = Place::bytes(8, 8);
+        lun: Lun = FieldPosition::bytes(8, 8);
         /// Name of this request.
-        tag: Tag = Place::bytes(16, 4);
+        tag: Tag = FieldPosition::bytes(16, 4);
         /// The task to abort or reassign.
-        task: Tag = Place::bytes(20, 4);
-        /// Its number.
-        command: Serial = Place::bytes(24, 4);
+        task: Tag = FieldPosition::bytes(20, 4);
+        command: Serial = FieldPosition::bytes(24, 4);
         /// The number of the next response that is expected.
-        expected_status: Serial = Place::bytes(28, 4);
+        expected_status: Serial = FieldPosition::bytes(28, 4);
         /// The number of the task to abort.
-        task_command: Serial = Place::bytes(32, 4);
-        /// Of a task to reassign: the next data that are expected.
-        expected_data: Serial = Place::bytes(36, 4);
+        task_command: Serial = FieldPosition::bytes(32, 4);
+        /// For a task to reassign: the next expected data.
+        expected_data: Serial = FieldPosition::bytes(36, 4);
     }
 }
 
@@ -147,24 +142,22 @@ pub mod function {
 }
 
 layout! {
-    /// What has become of a task management function.
+    /// The outcome of a task management function.
     pub struct TaskResponse: 48 {
         /// A number of [`task_response`].
-        response: u8 = Place::bytes(2, 1);
-        /// The request's.
-        tag: Tag = Place::bytes(16, 4);
+        response: u8 = FieldPosition::bytes(2, 1);
+        tag: Tag = FieldPosition::bytes(16, 4);
         /// The number of this response.
-        status: Serial = Place::bytes(24, 4);
+        status: Serial = FieldPosition::bytes(24, 4);
         /// The number of the next command that is expected.
-        expected_command: Serial = Place::bytes(28, 4);
+        expected_command: Serial = FieldPosition::bytes(28, 4);
         /// The largest number of a command that is taken now.
-        max_command: Serial = Place::bytes(32, 4);
+        max_command: Serial = FieldPosition::bytes(32, 4);
     }
 }
 
 /// Numbers of responses to task management functions.
 pub mod task_response {
-    /// Done.
     pub const COMPLETE: u8 = 0;
     /// There is no such task.
     pub const NO_TASK: u8 = 1;

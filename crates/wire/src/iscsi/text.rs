@@ -7,14 +7,14 @@ pub const MAX_KEY: usize = 63;
 /// The longest value, in bytes, where nothing else is said (section "Text Format").
 pub const MAX_VALUE: usize = 8192;
 
-/// What a side answers to a key that it does not know.
+/// The answer to an unknown key.
 pub const NOT_UNDERSTOOD: &str = "NotUnderstood";
-/// What a side answers to a key that means nothing with what was chosen before.
+/// The answer to a key that is irrelevant given earlier choices.
 pub const IRRELEVANT: &str = "Irrelevant";
-/// What a side answers to a value that it does not take.
+/// The answer to a value that is not acceptable.
 pub const REJECT: &str = "Reject";
 
-/// Text that is no list of keys with values.
+/// Text that is not a list of keys with values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadText;
 
@@ -30,8 +30,8 @@ pub fn pairs(data: &[u8]) -> impl Iterator<Item = Result<(&str, &str), BadText>>
     })
 }
 
-/// Whether it is a key: a letter, then letters, digits and some others. RFC 7143 wants a capital
-/// letter first, which `iSCSIProtocolLevel` of RFC 7144 lacks.
+/// Returns true for a key: a letter, then letters, digits and some others. RFC 7143 requires a
+/// capital letter first, which `iSCSIProtocolLevel` of RFC 7144 lacks.
 fn is_key(key: &str) -> bool {
     let is_of_label = |byte: u8| byte.is_ascii_alphanumeric() || b".-+@_#".contains(&byte);
     key.len() <= MAX_KEY
@@ -46,7 +46,7 @@ pub struct Writer<'a> {
     length: usize,
 }
 
-/// There is no room.
+/// Too little room for text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
@@ -59,10 +59,10 @@ impl<'a> Writer<'a> {
     /// Adds a key with its value.
     ///
     /// # Errors
-    /// If there is no room for it; then nothing is added.
+    /// If there is too little room for it; then nothing is added.
     ///
     /// # Panics
-    /// If it is no key.
+    /// If the key is invalid.
     pub fn put(&mut self, key: &str, value: impl Display) -> Result<(), Full> {
         assert!(is_key(key), "{key:?} is no key");
         let before = self.length;
@@ -72,7 +72,7 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// How many bytes have been written.
+    /// Number of bytes written so far.
     pub const fn length(&self) -> usize {
         self.length
     }

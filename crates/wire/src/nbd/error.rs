@@ -4,12 +4,11 @@ use core::fmt;
 
 macro_rules! errors {
     ($($(#[$about:meta])+ $name:ident = $code:literal, $text:literal;)+) => {
-        /// Why a request failed.
+        /// The reason for a failed request.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Error { $($(#[$about])+ $name,)+ }
 
         impl Error {
-            /// All of them.
             pub const ALL: &[Self] = &[$(Self::$name,)+];
 
             /// Its number in replies.
@@ -19,7 +18,7 @@ macro_rules! errors {
 
             /// The error with this number; unexpected ones are [`Self::Invalid`], as the document
             /// asks of clients. `None` for zero, which is success.
-            pub const fn of(code: u32) -> Option<Self> {
+            pub const fn from_code(code: u32) -> Option<Self> {
                 match code {
                     0 => None,
                     $($code => Some(Self::$name),)+

@@ -1,18 +1,18 @@
 //! The first messages of a connection (section "Newstyle negotiation").
 
-use crate::layout::Place;
+use crate::layout::FieldPosition;
 
 layout! {
-    /// What the server sends first.
+    /// The first message of the server.
     pub struct Greeting: 18 {
         /// [`Self::PASSWORD`].
-        password: u64 = Place::bytes(0, 8);
+        password: u64 = FieldPosition::bytes(0, 8);
         /// [`Self::MAGIC`].
-        magic: u64 = Place::bytes(8, 8);
+        magic: u64 = FieldPosition::bytes(8, 8);
         /// `NBD_FLAG_FIXED_NEWSTYLE`: the server answers every option.
-        fixed_newstyle: bool = Place::flag(17, 0);
+        fixed_newstyle: bool = FieldPosition::flag(17, 0);
         /// `NBD_FLAG_NO_ZEROES`: the server can leave out the zeroes of [`ExportReply`].
-        no_zeroes: bool = Place::flag(17, 1);
+        no_zeroes: bool = FieldPosition::flag(17, 1);
     }
 }
 
@@ -24,12 +24,12 @@ impl Greeting {
 }
 
 layout! {
-    /// What the client answers.
+    /// The client's answer.
     pub struct ClientFlags: 4 {
         /// `NBD_FLAG_C_FIXED_NEWSTYLE`: the client expects an answer to every option.
-        fixed_newstyle: bool = Place::flag(3, 0);
+        fixed_newstyle: bool = FieldPosition::flag(3, 0);
         /// `NBD_FLAG_C_NO_ZEROES`: the client expects no zeroes after [`ExportReply`].
-        no_zeroes: bool = Place::flag(3, 1);
+        no_zeroes: bool = FieldPosition::flag(3, 1);
     }
 }
 
@@ -38,13 +38,12 @@ layout! {
     /// out.
     pub struct ExportReply: 10 {
         /// Size of the export, in bytes.
-        size: u64 = Place::bytes(0, 8);
-        /// [`super::TransmissionFlags`].
-        flags: u16 = Place::bytes(8, 2);
+        size: u64 = FieldPosition::bytes(0, 8);
+        flags: u16 = FieldPosition::bytes(8, 2);
     }
 }
 
 impl ExportReply {
-    /// How many zeroes follow it.
+    /// Number of zeroes that follow it.
     pub const ZEROES: usize = 124;
 }

@@ -1,9 +1,8 @@
 //! Options, by which a client chooses an export and what it can do (section "Option types").
 
 use super::{first_text, first_u16, first_u32, length_of, put_all};
-use crate::layout::Place;
+use crate::layout::FieldPosition;
 
-/// Numbers of options.
 pub mod code {
     /// `NBD_OPT_EXPORT_NAME`: choose an export, without an answer if there is none.
     pub const EXPORT_NAME: u32 = 1;
@@ -13,7 +12,7 @@ pub mod code {
     pub const LIST: u32 = 3;
     /// `NBD_OPT_STARTTLS`: encrypt what follows.
     pub const START_TLS: u32 = 5;
-    /// `NBD_OPT_INFO`: tell about an export.
+    /// `NBD_OPT_INFO`: asks for the properties of an export.
     pub const INFO: u32 = 6;
     /// `NBD_OPT_GO`: the same, and choose it.
     pub const GO: u32 = 7;
@@ -31,7 +30,7 @@ pub mod code {
 pub mod answer {
     /// `NBD_REP_ACK`: done; the last reply to an option that succeeds.
     pub const ACK: u32 = 1;
-    /// `NBD_REP_SERVER`: an export of the list, [`super::Listed`].
+    /// `NBD_REP_SERVER`: an export of the list, [`super::ListedExport`].
     pub const SERVER: u32 = 2;
     /// `NBD_REP_INFO`: a fact about an export, whose first 16 bits are a number of [`super::info`].
     pub const INFO: u32 = 3;
@@ -70,28 +69,27 @@ pub mod info {
 }
 
 layout! {
-    /// What each option begins with; `length` bytes of data follow.
+    /// The header of an option; `length` bytes of data follow.
     pub struct OptionHeader: 16 {
         /// [`super::Greeting::MAGIC`].
-        magic: u64 = Place::bytes(0, 8);
+        magic: u64 = FieldPosition::bytes(0, 8);
         /// A number of [`code`].
-        option: u32 = Place::bytes(8, 4);
-        /// How many bytes follow.
-        length: u32 = Place::bytes(12, 4);
+        option: u32 = FieldPosition::bytes(8, 4);
+        /// Number of bytes that follow.
+        length: u32 = FieldPosition::bytes(12, 4);
     }
 }
 
 layout! {
-    /// What each reply to an option begins with; `length` bytes of data follow.
+    /// The header of a reply to an option; `length` bytes of data follow.
     pub struct AnswerHeader: 20 {
         /// [`Self::MAGIC`].
-        magic: u64 = Place::bytes(0, 8);
-        /// The option.
-        option: u32 = Place::bytes(8, 4);
+        magic: u64 = FieldPosition::bytes(0, 8);
+        option: u32 = FieldPosition::bytes(8, 4);
         /// A number of [`answer`].
-        answer: u32 = Place::bytes(12, 4);
-        /// How many bytes follow.
-        length: u32 = Place::bytes(16, 4);
+        answer: u32 = FieldPosition::bytes(12, 4);
+        /// Number of bytes that follow.
+        length: u32 = FieldPosition::bytes(16, 4);
     }
 }
 
@@ -104,25 +102,24 @@ layout! {
     /// Size and abilities of an export.
     pub struct ExportInfo: 12 {
         /// [`info::EXPORT`].
-        info: u16 = Place::bytes(0, 2);
+        info: u16 = FieldPosition::bytes(0, 2);
         /// Size, in bytes.
-        size: u64 = Place::bytes(2, 8);
-        /// [`super::TransmissionFlags`].
-        flags: u16 = Place::bytes(10, 2);
+        size: u64 = FieldPosition::bytes(2, 8);
+        flags: u16 = FieldPosition::bytes(10, 2);
     }
 }
 
 layout! {
-    /// Which requests an export takes (section "Size constraints").
+    /// The sizes of requests that an export takes (section "Size constraints").
     pub struct BlockSizes: 14 {
         /// [`info::BLOCK_SIZE`].
-        info: u16 = Place::bytes(0, 2);
+        info: u16 = FieldPosition::bytes(0, 2);
         /// Offsets and lengths are multiples of this, in bytes.
-        minimum: u32 = Place::bytes(2, 4);
+        minimum: u32 = FieldPosition::bytes(2, 4);
         /// The least size that is efficient.
-        preferred: u32 = Place::bytes(6, 4);
+        preferred: u32 = FieldPosition::bytes(6, 4);
         /// The longest data of a request or reply.
-        maximum: u32 = Place::bytes(10, 4);
+        maximum: u32 = FieldPosition::bytes(10, 4);
     }
 }
 
@@ -169,7 +166,7 @@ impl<'a> Choice<'a> {
 pub struct Queries<'a> {
     /// The name of the export.
     pub name: &'a str,
-    /// How many queries there are.
+    /// Number of queries.
     pub count: u32,
     queries: &'a [u8],
 }
@@ -222,14 +219,13 @@ fn first_query(data: &[u8]) -> Option<(&str, &[u8])> {
 
 /// The data of `NBD_REP_SERVER`: an export of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Listed<'a> {
-    /// Its name.
+pub struct ListedExport<'a> {
     pub name: &'a str,
-    /// What it is.
+    /// Human-readable description.
     pub description: &'a str,
 }
 
-impl<'a> Listed<'a> {
+impl<'a> ListedExport<'a> {
     /// Reads it; `None` if it is not valid.
     pub fn parse(data: &'a [u8]) -> Option<Self> {
         let (length, rest) = first_u32(data)?;
@@ -257,12 +253,11 @@ impl<'a> Listed<'a> {
 pub struct Context<'a> {
     /// Its number in replies.
     pub id: u32,
-    /// Its name.
     pub name: &'a str,
 }
 
 impl<'a> Context<'a> {
-    /// The name of the context that tells of holes and zeroes, [`super::ExtentFlags`].
+    /// The name of the context that reports holes and zeroes, [`super::ExtentFlags`].
     pub const ALLOCATION: &'static str = "base:allocation";
 
     /// Reads it; `None` if it is not valid.

@@ -1,17 +1,17 @@
 //! Replies (sections "Simple reply message" and "Structured reply chunk message").
 
 use super::{BadMagic, Error, Headers, MAX_STRING, first_text, first_u16, first_u32, put_all};
-use crate::layout::Place;
+use crate::layout::FieldPosition;
 
 layout! {
     /// A simple reply; the data of a read that succeeds follow it.
     pub struct Simple: 16 {
         /// [`Self::MAGIC`].
-        magic: u32 = Place::bytes(0, 4);
+        magic: u32 = FieldPosition::bytes(0, 4);
         /// The number of an [`Error`], or zero.
-        error: u32 = Place::bytes(4, 4);
+        error: u32 = FieldPosition::bytes(4, 4);
         /// That of the request.
-        cookie: u64 = Place::bytes(8, 8);
+        cookie: u64 = FieldPosition::bytes(8, 8);
     }
 }
 
@@ -24,15 +24,15 @@ layout! {
     /// The header of a chunk before extended headers.
     pub struct Structured: 20 {
         /// [`Chunk::MAGIC`].
-        magic: u32 = Place::bytes(0, 4);
+        magic: u32 = FieldPosition::bytes(0, 4);
         /// `NBD_REPLY_FLAG_DONE`: the last chunk of the reply.
-        is_last: bool = Place::flag(5, 0);
+        is_last: bool = FieldPosition::flag(5, 0);
         /// A number of [`kind`].
-        kind: u16 = Place::bytes(6, 2);
+        kind: u16 = FieldPosition::bytes(6, 2);
         /// That of the request.
-        cookie: u64 = Place::bytes(8, 8);
-        /// How many bytes follow.
-        length: u32 = Place::bytes(16, 4);
+        cookie: u64 = FieldPosition::bytes(8, 8);
+        /// Number of bytes that follow.
+        length: u32 = FieldPosition::bytes(16, 4);
     }
 }
 
@@ -40,17 +40,17 @@ layout! {
     /// The header of a chunk with extended headers.
     pub struct Extended: 32 {
         /// [`Chunk::EXTENDED_MAGIC`].
-        magic: u32 = Place::bytes(0, 4);
+        magic: u32 = FieldPosition::bytes(0, 4);
         /// `NBD_REPLY_FLAG_DONE`: the last chunk of the reply.
-        is_last: bool = Place::flag(5, 0);
+        is_last: bool = FieldPosition::flag(5, 0);
         /// A number of [`kind`].
-        kind: u16 = Place::bytes(6, 2);
+        kind: u16 = FieldPosition::bytes(6, 2);
         /// That of the request.
-        cookie: u64 = Place::bytes(8, 8);
+        cookie: u64 = FieldPosition::bytes(8, 8);
         /// That of the request.
-        offset: u64 = Place::bytes(16, 8);
-        /// How many bytes follow.
-        length: u64 = Place::bytes(24, 8);
+        offset: u64 = FieldPosition::bytes(16, 8);
+        /// Number of bytes that follow.
+        length: u64 = FieldPosition::bytes(24, 8);
     }
 }
 
@@ -78,7 +78,7 @@ pub mod kind {
 /// The header of a chunk; its data follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// Whether it is the last of the reply.
+    /// True for the last chunk of the reply.
     pub is_last: bool,
     /// A number of [`kind`].
     pub kind: u16,
@@ -86,7 +86,7 @@ pub struct Chunk {
     pub cookie: u64,
     /// That of the request; zero without extended headers, which do not have it.
     pub offset: u64,
-    /// How many bytes follow; at most 32 bits without extended headers.
+    /// Number of bytes that follow; at most 32 bits without extended headers.
     pub length: u64,
 }
 
@@ -96,7 +96,7 @@ impl Chunk {
     /// `NBD_EXTENDED_REPLY_MAGIC`.
     pub const EXTENDED_MAGIC: u32 = 0x6e8a_278c;
 
-    /// How many bytes a header has.
+    /// Length of a header, in bytes.
     pub const fn header_length(headers: Headers) -> usize {
         match headers {
             Headers::Simple | Headers::Structured => Structured::LENGTH,
@@ -168,38 +168,36 @@ layout! {
     /// Blocks that read as zeroes.
     pub struct Hole: 12 {
         /// First byte.
-        offset: u64 = Place::bytes(0, 8);
-        /// How many bytes.
-        size: u32 = Place::bytes(8, 4);
+        offset: u64 = FieldPosition::bytes(0, 8);
+        /// Length, in bytes.
+        size: u32 = FieldPosition::bytes(8, 4);
     }
 }
 
 layout! {
-    /// What is known of consecutive blocks.
+    /// The state of consecutive blocks.
     pub struct Extent: 8 {
-        /// How many bytes.
-        length: u32 = Place::bytes(0, 4);
+        /// Length, in bytes.
+        length: u32 = FieldPosition::bytes(0, 4);
         /// In the context `base:allocation`, [`super::ExtentFlags`].
-        flags: u32 = Place::bytes(4, 4);
+        flags: u32 = FieldPosition::bytes(4, 4);
     }
 }
 
 layout! {
-    /// The same with extended headers.
+    /// The state of consecutive blocks, with extended headers.
     pub struct LongExtent: 16 {
-        /// How many bytes.
-        length: u64 = Place::bytes(0, 8);
+        /// Length, in bytes.
+        length: u64 = FieldPosition::bytes(0, 8);
         /// In the context `base:allocation`, [`super::ExtentFlags`].
-        flags: u64 = Place::bytes(8, 8);
+        flags: u64 = FieldPosition::bytes(8, 8);
     }
 }
 
-/// Why a request failed, and the same for people.
+/// The reason for a failed request, with a human-readable message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure<'a> {
-    /// Why.
     pub error: Error,
-    /// For people.
     pub message: &'a str,
 }
 
@@ -209,7 +207,7 @@ impl<'a> Failure<'a> {
         let (code, rest) = first_u32(data)?;
         let (length, rest) = first_u16(rest)?;
         let (message, rest) = first_text(rest, u32::from(length))?;
-        let error = Error::of(code)?;
+        let error = Error::from_code(code)?;
         Some((Self { error, message }, rest))
     }
 

@@ -1,23 +1,22 @@
 //! Requests (sections "Request message" and "Request types").
 
 use super::Headers;
-use crate::layout::Place;
+use crate::layout::FieldPosition;
 
 layout! {
     /// A request, as it is before extended headers.
     pub struct Compact: 28 {
         /// [`Request::MAGIC`].
-        magic: u32 = Place::bytes(0, 4);
-        /// [`super::CommandFlags`].
-        flags: u16 = Place::bytes(4, 2);
+        magic: u32 = FieldPosition::bytes(0, 4);
+        flags: u16 = FieldPosition::bytes(4, 2);
         /// Number of the command.
-        command: u16 = Place::bytes(6, 2);
+        command: u16 = FieldPosition::bytes(6, 2);
         /// Chosen by the client; its replies have it too.
-        cookie: u64 = Place::bytes(8, 8);
+        cookie: u64 = FieldPosition::bytes(8, 8);
         /// First byte.
-        offset: u64 = Place::bytes(16, 8);
-        /// How many bytes.
-        length: u32 = Place::bytes(24, 4);
+        offset: u64 = FieldPosition::bytes(16, 8);
+        /// Length, in bytes.
+        length: u32 = FieldPosition::bytes(24, 4);
     }
 }
 
@@ -25,21 +24,20 @@ layout! {
     /// A request with extended headers.
     pub struct Extended: 32 {
         /// [`Request::EXTENDED_MAGIC`].
-        magic: u32 = Place::bytes(0, 4);
-        /// [`super::CommandFlags`].
-        flags: u16 = Place::bytes(4, 2);
+        magic: u32 = FieldPosition::bytes(0, 4);
+        flags: u16 = FieldPosition::bytes(4, 2);
         /// Number of the command.
-        command: u16 = Place::bytes(6, 2);
+        command: u16 = FieldPosition::bytes(6, 2);
         /// Chosen by the client; its replies have it too.
-        cookie: u64 = Place::bytes(8, 8);
+        cookie: u64 = FieldPosition::bytes(8, 8);
         /// First byte.
-        offset: u64 = Place::bytes(16, 8);
-        /// How many bytes.
-        length: u64 = Place::bytes(24, 8);
+        offset: u64 = FieldPosition::bytes(16, 8);
+        /// Length, in bytes.
+        length: u64 = FieldPosition::bytes(24, 8);
     }
 }
 
-/// What a request asks for.
+/// The type of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// `NBD_CMD_READ`.
@@ -50,7 +48,7 @@ pub enum Command {
     Disconnect,
     /// `NBD_CMD_FLUSH`.
     Flush,
-    /// `NBD_CMD_TRIM`: the data are not needed any more.
+    /// `NBD_CMD_TRIM`: the data are no longer needed.
     Trim,
     /// `NBD_CMD_CACHE`: the data will be read.
     Cache,
@@ -76,12 +74,11 @@ impl Command {
     ];
 
     /// The command with this number.
-    pub fn of(number: u16) -> Self {
+    pub fn from_number(number: u16) -> Self {
         let named = Self::ALL.get(usize::from(number));
         named.copied().unwrap_or(Self::Other(number))
     }
 
-    /// Its number.
     pub fn number(self) -> u16 {
         match self {
             Self::Read => 0,
@@ -102,13 +99,12 @@ impl Command {
 pub struct Request {
     /// [`super::CommandFlags`], with unknown bits.
     pub flags: u16,
-    /// What it asks for.
     pub command: Command,
     /// Chosen by the client; its replies have it too.
     pub cookie: u64,
     /// First byte.
     pub offset: u64,
-    /// How many bytes; at most 32 bits without extended headers.
+    /// Length in bytes; at most 32 bits without extended headers.
     pub length: u64,
 }
 
@@ -124,7 +120,7 @@ impl Request {
     /// The length of the longest.
     pub const MAX_LENGTH: usize = Extended::LENGTH;
 
-    /// How many bytes a request has.
+    /// Length of a request header, in bytes.
     pub const fn header_length(headers: Headers) -> usize {
         match headers {
             Headers::Simple | Headers::Structured => Compact::LENGTH,
@@ -141,7 +137,7 @@ impl Request {
             let raw = Compact::parse(data).map_err(|_| BadMagic)?;
             let request = Self {
                 flags: raw.flags,
-                command: Command::of(raw.command),
+                command: Command::from_number(raw.command),
                 cookie: raw.cookie,
                 offset: raw.offset,
                 length: u64::from(raw.length),
@@ -153,7 +149,7 @@ impl Request {
         let raw = Extended::parse(data).map_err(|_| BadMagic)?;
         let request = Self {
             flags: raw.flags,
-            command: Command::of(raw.command),
+            command: Command::from_number(raw.command),
             cookie: raw.cookie,
             offset: raw.offset,
             length: raw.length,

@@ -1,0 +1,598 @@
+//! The iSCSI target of an export: the sessions of all initiators over one logical unit.
+//!
+//! Without power there is no target: sessions end, and new sessions end after their login, like
+//! those of a disk whose port has no power.
+
+mod messages;
+
+use std::fs::File;
+use std::io;
+use std::time::Instant as HostInstant;
+
+use diskarm_core::units::SectorCount;
+use diskarm_emulate::{Identity, Response, Status, Unit};
+use diskarm_wire::Sense;
+use diskarm_wire::iscsi::{Serial, Tag};
+use diskarm_wire::sense::Key;
+use slab::Slab;
+
+use super::connection::Connection;
+use super::parameters::target_name;
+use super::register::SessionName;
+use super::session::{Session, SessionConnection, TaskState};
+use super::unit::{Disk, UnitStore};
+use crate::control::PowerControl;
+use crate::export::{DeviceFactory, Export, Facts};
+use crate::nonblocking::Waker;
+use crate::power::{Losses, PendingWrite, PowerCut, PowerSwitch, TriggerSide, data_path};
+use crate::service::{self, ConnectionError, Service};
+use crate::statistics::{Access, Statistics};
+use crate::store::FileSyncer;
+use crate::timeline::{Speed, Timeline};
+
+type Clients<'a> = dyn service::Clients<Connection> + 'a;
+
+/// The service of an export over iSCSI.
+pub struct IscsiTarget {
+    facts: Facts,
+    timeline: Timeline<Unit<Disk>>,
+    is_timed: bool,
+    blocks: UnitStore,
+    power: PowerSwitch,
+    /// Builds the disk anew; `None` if requests take no time or the power cannot be cut.
+    make_disk: Option<DeviceFactory<Disk>>,
+    /// Commands wait in their connections until fewer previous sector versions are kept.
+    is_holding: bool,
+    /// `None` if the store has no file.
+    syncer: Option<FileSyncer>,
+    /// Responses that wait for the file to be synchronised.
+    syncing: Slab<Syncing>,
+    file: Option<File>,
+    sessions: Slab<Session>,
+    /// Connections with output that other connections have caused.
+    touched: Vec<usize>,
+    /// Initiators that the unit remembers.
+    initiators: Vec<Initiator>,
+    next_initiator: u64,
+    statistics: Statistics,
+}
+
+/// An initiator port: its name, and its part of the session id.
+struct Initiator {
+    name: String,
+    isid: [u8; 6],
+    id: u64,
+}
+
+/// A response that waits until the store's file has been synchronised.
+struct Syncing {
+    response: Response,
+    /// The due time of the response, if the command takes time.
+    due: Option<HostInstant>,
+}
+
+impl IscsiTarget {
+    pub fn new(export: Export<Disk>, waker: Waker) -> io::Result<Self> {
+        let file = export.store.sync_file().map(File::try_clone).transpose()?;
+        let syncer = file.as_ref().map(|file| FileSyncer::new(file, waker));
+        let speed = export
+            .timing
+            .as_ref()
+            .map_or(Speed::REAL, |timing| timing.speed);
+        let facts = export.facts;
+        let is_timed = export.timing.is_some();
+        let (capacity, make_disk) = match export.power {
+            Some(power) => (Some(power.capacity), power.device),
+            None => (None, None),
+        };
+        let data = data_path(export.store, facts.sector, capacity, is_timed);
+        let blocks = UnitStore::new(data, facts.sector.0, facts.bytes().0);
+        let disk = match export.timing {
+            Some(timing) => timing.device,
+            None => Disk::instant(facts.sectors, facts.sector),
+        };
+        let power = PowerSwitch::default();
+        let disk = disk.with_faults(power.faults().clone());
+        let identity = Identity {
+            product: facts.description.to_uppercase(),
+            serial: serial(&target_name(&facts.name)),
+            ..Identity::default()
+        };
+        let unit = Unit::with_store(disk, Box::new(blocks.clone()))
+            .identified(identity)
+            .physical_blocks(SectorCount(facts.physical.0 / facts.sector.0))
+            .read_only(facts.is_read_only);
+        Ok(Self {
+            timeline: Timeline::new(unit, speed),
+            is_timed,
+            blocks,
+            power,
+            make_disk,
+            is_holding: false,
+            facts,
+            syncer: syncer.transpose()?,
+            syncing: Slab::new(),
+            file,
+            sessions: Slab::new(),
+            touched: Vec::new(),
+            initiators: Vec::new(),
+            next_initiator: NO_INITIATOR + 1,
+            statistics: Statistics::default(),
+        })
+    }
+
+    /// Submits the tasks of a session that are ready.
+    fn start_tasks(&mut self, index: usize, now: HostInstant) {
+        let Some(session) = self.sessions.get_mut(index) else {
+            return;
+        };
+        let initiator = session.initiator;
+        while self.power.takes_requests()
+            && let Some(task) = session.next_to_start()
+        {
+            task.state = TaskState::Started;
+            if self.power.pass(TriggerSide::Before, task.access) {
+                return;
+            }
+            let data = std::mem::take(&mut task.data);
+            let (unit, at) = self.timeline.advance_to(now);
+            unit.submit(
+                at,
+                diskarm_emulate::Task {
+                    id: task.tag.0.into(),
+                    initiator,
+                    attribute: task.attribute,
+                    command: &task.block,
+                    data_out: &data,
+                },
+            );
+        }
+    }
+
+    /// Handles a response of the unit; returns the connection that has output.
+    fn handle_response(
+        &mut self,
+        response: Response,
+        due: HostInstant,
+        clients: &mut Clients<'_>,
+    ) -> Option<usize> {
+        let index = self.session_index(response.initiator)?;
+        let session = self.sessions.get_mut(index)?;
+        let task = session.task_mut(Tag(response.id as u32))?;
+        let takes_time = self.is_timed && task.access != Access::Other;
+        let due = takes_time.then_some(due);
+        let syncs = task.syncs;
+        let may_preempt = task.block[0] == PERSISTENT_RESERVE_OUT;
+        let is_good = response.status == Status::Good;
+        if syncs
+            && is_good
+            && let Some(syncer) = &self.syncer
+        {
+            syncer.request(self.syncing.insert(Syncing { response, due }));
+            return None;
+        }
+        let touched = self.answer(response, due, clients);
+        if may_preempt {
+            self.drop_aborted();
+        }
+        touched
+    }
+
+    /// Answers a command; returns its connection.
+    fn answer(
+        &mut self,
+        response: Response,
+        due: Option<HostInstant>,
+        clients: &mut Clients<'_>,
+    ) -> Option<usize> {
+        let index = self.session_index(response.initiator)?;
+        self.count_end(&response);
+        let session = self.sessions.get_mut(index)?;
+        if response.status == Status::Good
+            && let Some(task) = session.task_mut(Tag(response.id as u32))
+        {
+            self.statistics.counts.written_bytes += task.writes_bytes;
+            self.power.pass(TriggerSide::After, task.access);
+        }
+        let Response {
+            id,
+            status,
+            sense,
+            data_in,
+            ..
+        } = response;
+        let number = self.end(index, Tag(id as u32), status as u8, sense, data_in, clients)?;
+        if let Some(due) = due {
+            clients.record_due(number, due);
+        }
+        Some(number)
+    }
+
+    /// Ends a command of a session; returns the connection with its response.
+    fn end(
+        &mut self,
+        index: usize,
+        tag: Tag,
+        scsi_status: u8,
+        sense: Vec<u8>,
+        data: Vec<u8>,
+        clients: &mut Clients<'_>,
+    ) -> Option<usize> {
+        let session = self.sessions.get_mut(index)?;
+        let (number, end) = session.end(tag, scsi_status, sense, data)?;
+        clients.get_mut(number)?.end(end);
+        Some(number)
+    }
+
+    fn count_end(&mut self, response: &Response) {
+        if response.status != Status::CheckCondition {
+            return;
+        }
+        let counts = &mut self.statistics.counts;
+        match Sense::parse(&response.sense).map(|sense| sense.key) {
+            Ok(Key::IllegalRequest) => counts.refused += 1,
+            Ok(Key::UnitAttention) => {}
+            _ => counts.failed += 1,
+        }
+    }
+
+    /// Handles completed synchronisations of the file.
+    fn handle_syncs(&mut self, clients: &mut Clients<'_>) -> Vec<usize> {
+        let mut touched = Vec::new();
+        while let Some((id, is_synced)) = self.syncer.as_ref().and_then(FileSyncer::answer) {
+            let Some(mut syncing) = self.syncing.try_remove(id) else {
+                continue;
+            };
+            if !is_synced {
+                let failed: Sense = diskarm_emulate::Unavailable.into();
+                syncing.response.status = Status::CheckCondition;
+                syncing.response.sense = sense_bytes(&failed);
+            }
+            touched.extend(self.answer(syncing.response, syncing.due, clients));
+        }
+        touched
+    }
+
+    /// Index of the session of an initiator.
+    fn session_index(&self, initiator: u64) -> Option<usize> {
+        self.find_session(|session| session.initiator == initiator)
+    }
+
+    /// Index of the first session that satisfies the predicate.
+    fn find_session(&self, is_wanted: impl Fn(&Session) -> bool) -> Option<usize> {
+        let mut sessions = self.sessions.iter();
+        let found = sessions.find(|(_, session)| is_wanted(session));
+        found.map(|(index, _)| index)
+    }
+
+    /// Drops tasks that the unit has aborted.
+    fn drop_aborted(&mut self) {
+        self.timeline.advance_to(HostInstant::now());
+        let syncing = self.syncing.iter().map(|(_, syncing)| &syncing.response);
+        let ended: Vec<(u64, u64)> = syncing
+            .chain(self.timeline.outputs())
+            .map(|response| (response.initiator, response.id))
+            .collect();
+        let unit = self.timeline.model();
+        for (_, session) in &mut self.sessions {
+            let initiator = session.initiator;
+            session.drop_tasks(|task| {
+                let id = u64::from(task.tag.0);
+                task.state == TaskState::Started
+                    && !unit.is_outstanding(initiator, id)
+                    && !ended.contains(&(initiator, id))
+            });
+        }
+    }
+
+    /// The unit's id for the initiator of a session.
+    fn initiator_id(&mut self, session: &SessionName) -> u64 {
+        let (unit, _) = self.timeline.advance_to(HostInstant::now());
+        let sessions = &self.sessions;
+        self.initiators.retain(|initiator| {
+            let mut sessions = sessions.iter();
+            let is_here = sessions.any(|(_, session)| session.initiator == initiator.id);
+            is_here || unit.knows(initiator.id)
+        });
+        let mut known = self.initiators.iter();
+        let known =
+            known.find(|other| other.name == session.initiator && other.isid == session.isid);
+        if let Some(known) = known {
+            return known.id;
+        }
+        let id = self.next_initiator;
+        self.next_initiator += 1;
+        self.initiators.push(Initiator {
+            name: session.initiator.clone(),
+            isid: session.isid,
+            id,
+        });
+        id
+    }
+
+    /// Drops the responses of these tasks, so that none is mistaken for that of a newer task with
+    /// the same tag. Those that wait for the file keep their slots.
+    fn drop_responses(&mut self, of: impl Fn(u64, u64) -> bool) {
+        self.timeline
+            .drop_outputs(|response| of(response.initiator, response.id));
+        for (_, syncing) in &mut self.syncing {
+            if of(syncing.response.initiator, syncing.response.id) {
+                syncing.response.initiator = NO_INITIATOR;
+            }
+        }
+    }
+
+    /// Starts a session with a connection. It replaces an existing session with the same name (RFC
+    /// 7143, "Session Reinstatement"), whose connections are returned.
+    fn start_session(
+        &mut self,
+        number: usize,
+        connection: &mut Connection,
+        first: Serial,
+    ) -> Vec<usize> {
+        let name = &connection.member.name;
+        let initiator = self.initiator_id(name);
+        let old = self.session_index(initiator);
+        let old = old.and_then(|index| self.end_session(index));
+        let max = connection.parameters.max_connections;
+        let mut session = Session::new(initiator, connection.member.tsih, max, first);
+        session.connections.push(SessionConnection {
+            number,
+            name: connection.member.connection,
+        });
+        let (unit, _) = self.timeline.advance_to(HostInstant::now());
+        unit.comes_over_iscsi(initiator, &name.initiator, name.isid);
+        connection.session = Some(self.sessions.insert(session));
+        let old = old.map(|old| old.connections).unwrap_or_default();
+        old.into_iter().map(|other| other.number).collect()
+    }
+
+    /// Adds a connection to a session. It replaces a connection with the same id (RFC 7143,
+    /// "Connection Reinstatement"), which is returned; if the session has ended, the new connection
+    /// is returned.
+    fn join_session(&mut self, number: usize, clients: &mut Clients<'_>) -> Vec<usize> {
+        let Some(connection) = clients.get_mut(number) else {
+            return Vec::new();
+        };
+        let (tsih, name) = (connection.member.tsih, connection.member.connection);
+        let index = self.find_session(|session| session.tsih == tsih);
+        let other = index.and_then(|index| Some((index, self.sessions.get_mut(index)?)));
+        let Some((index, session)) = other else {
+            return vec![number];
+        };
+        connection.session = Some(index);
+        let old = session.connection_number(name);
+        session.connections.push(SessionConnection { number, name });
+        if let Some(old) = old {
+            self.cut_off(old, clients);
+        }
+        old.into_iter().collect()
+    }
+
+    /// Ends a connection at once and drops its output.
+    fn cut_off(&mut self, number: usize, clients: &mut Clients<'_>) {
+        if let Some(connection) = clients.get_mut(number) {
+            self.leave(number, connection);
+        }
+    }
+
+    /// Removes a connection from its session and aborts its tasks. A session without connections
+    /// ends.
+    fn leave(&mut self, number: usize, connection: &mut Connection) {
+        let Some(index) = connection.session.take() else {
+            return;
+        };
+        let Some(session) = self.sessions.get_mut(index) else {
+            return;
+        };
+        // The slot may belong to a newer session.
+        if !session.has(number) {
+            return;
+        }
+        session.connections.retain(|other| other.number != number);
+        connection.cut_off(&mut session.window);
+        session.drop_early(number);
+        let tasks = session.tasks.iter();
+        let started =
+            tasks.filter(|task| task.connection == number && task.state == TaskState::Started);
+        let started: Vec<u64> = started.map(|task| task.tag.0.into()).collect();
+        self.statistics.counts.aborted += started.len() as u64;
+        if session.connections.is_empty() {
+            self.end_session(index);
+            return;
+        }
+        session.drop_tasks(|task| task.connection == number);
+        let initiator = session.initiator;
+        let now = HostInstant::now();
+        for id in started {
+            let (unit, at) = self.timeline.advance_to(now);
+            unit.abort(at, initiator, id);
+            self.drop_responses(|of, task| (of, task) == (initiator, id));
+        }
+        // Tasks that waited for aborted ones can start.
+        self.start_tasks(index, now);
+    }
+
+    /// Ends a session and disconnects its initiator from the unit.
+    fn end_session(&mut self, index: usize) -> Option<Session> {
+        let session = self.sessions.try_remove(index)?;
+        let initiator = session.initiator;
+        let (unit, at) = self.timeline.advance_to(HostInstant::now());
+        unit.disconnect(at, initiator);
+        self.drop_responses(|of, _| of == initiator);
+        Some(session)
+    }
+
+    /// Updates what has reached the media by now.
+    fn update_persisted(&mut self) {
+        let (unit, at) = self.timeline.advance_to(HostInstant::now());
+        unit.follow(at);
+    }
+}
+
+/// The id of no initiator.
+const NO_INITIATOR: u64 = 0;
+
+/// Operation code of the command that may abort other initiators' tasks.
+const PERSISTENT_RESERVE_OUT: u8 = 0x5f;
+
+/// Sense data in fixed format.
+pub(super) fn sense_bytes(sense: &Sense) -> Vec<u8> {
+    use diskarm_wire::sense::{Format, MAX_LENGTH};
+    let mut data = vec![0; MAX_LENGTH];
+    let length = sense.emit(Format::Fixed, &mut data);
+    data.truncate(length);
+    data
+}
+
+/// A serial number for the unit of a target: a digest (FNV-1a) of its name, unique on the server
+/// and the same in each run.
+fn serial(name: &str) -> String {
+    let mix = |sum: u32, byte: u8| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    format!("{:08X}", name.bytes().fold(0x811c_9dc5, mix))
+}
+
+impl Service for IscsiTarget {
+    type Session = Connection;
+
+    fn open(&mut self, number: usize, clients: &mut Clients<'_>) -> Vec<usize> {
+        let Some(connection) = clients.get_mut(number) else {
+            return Vec::new();
+        };
+        match connection.first {
+            Some(first) => self.start_session(number, connection, first),
+            None => self.join_session(number, clients),
+        }
+    }
+
+    fn handle_next(
+        &mut self,
+        number: usize,
+        clients: &mut Clients<'_>,
+        now: HostInstant,
+    ) -> Result<bool, ConnectionError> {
+        let Some(connection) = clients.get_mut(number) else {
+            return Ok(false);
+        };
+        if !self.power.takes_requests() {
+            return Ok(false);
+        }
+        if self.blocks.lock().data.is_full() {
+            self.is_holding = true;
+            return Ok(false);
+        }
+        let Some(index) = connection.session else {
+            return Ok(false);
+        };
+        let Some((message, data)) = connection.message()? else {
+            return Ok(false);
+        };
+        let origin = Origin {
+            session: index,
+            connection: number,
+        };
+        self.arrived(origin, message, data, clients, now)?;
+        Ok(true)
+    }
+
+    fn serve_due(&mut self, clients: &mut Clients<'_>) -> Vec<usize> {
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.extend(self.handle_syncs(clients));
+        while self.power.takes_requests()
+            && let Some((response, due)) = self.timeline.pop_due(HostInstant::now())
+        {
+            touched.extend(self.handle_response(response, due, clients));
+        }
+        if self.is_holding && !self.blocks.lock().data.is_full() {
+            self.is_holding = false;
+            touched = clients.numbers();
+        }
+        touched.sort_unstable();
+        touched.dedup();
+        touched
+    }
+
+    fn fill(&mut self, connection: &mut Connection) -> Result<(), ConnectionError> {
+        let index = connection.session;
+        if let Some(session) = index.and_then(|index| self.sessions.get_mut(index)) {
+            connection.fill(&mut session.window);
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, number: usize, mut connection: Connection) {
+        self.leave(number, &mut connection);
+    }
+
+    fn is_answered(&self, number: usize, connection: &Connection) -> bool {
+        let waits = |session: &Session| {
+            let mut tasks = session.tasks.iter();
+            tasks.any(|task| task.connection == number && task.state != TaskState::Arriving)
+        };
+        let mut sessions = self.sessions.iter();
+        connection.has_sent() && !sessions.any(|(_, session)| waits(session))
+    }
+
+    fn next_due(&self) -> Option<HostInstant> {
+        let next = self.timeline.next_due().into_iter();
+        next.chain(self.power.trigger_time()).min()
+    }
+
+    fn is_idle(&self) -> bool {
+        self.timeline.model().tasks() == 0
+    }
+
+    fn finish(self) -> Statistics {
+        // Also preserve data that were written without a flush, if possible.
+        if let Some(file) = &self.file {
+            let _ = file.sync_all();
+        }
+        self.statistics
+    }
+}
+
+/// The origin of a message.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin {
+    /// Index of the session.
+    pub session: usize,
+    /// Number of the connection.
+    pub connection: usize,
+}
+
+impl PowerControl for IscsiTarget {
+    fn switch(&mut self) -> &mut PowerSwitch {
+        &mut self.power
+    }
+
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn can_lose_writes(&self) -> bool {
+        self.blocks.lock().data.can_lose_writes()
+    }
+
+    fn pending_writes(&mut self) -> Vec<PendingWrite> {
+        self.update_persisted();
+        self.blocks.lock().data.pending_writes()
+    }
+
+    fn revert_writes(&mut self, cut: &PowerCut) -> io::Result<Losses> {
+        self.update_persisted();
+        let losses = self.blocks.cut(cut);
+        self.drop_responses(|_, _| true);
+        let disk = match &self.make_disk {
+            Some(make) => make(),
+            None => Disk::instant(self.facts.sectors, self.facts.sector),
+        };
+        let disk = disk.with_faults(self.power.faults().clone());
+        let (unit, at) = self.timeline.advance_to(HostInstant::now());
+        unit.power_cycle(at, disk);
+        losses
+    }
+
+    fn statistics(&mut self) -> &mut Statistics {
+        &mut self.statistics
+    }
+}

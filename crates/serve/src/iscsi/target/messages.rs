@@ -1,0 +1,606 @@
+//! Messages of initiators: SCSI commands and their data, task management, pings, text and logout.
+
+use std::time::Instant as HostInstant;
+
+use diskarm_core::request::Request;
+use diskarm_emulate::Status;
+use diskarm_wire::command::Size;
+use diskarm_wire::inquiry::{Inquiry, padded};
+use diskarm_wire::iscsi::{
+    self, DataOut, Lengths, LogoutRequest, LogoutResponse, Message, NopIn, NopOut, Serial, Tag,
+    TaskRequest, TaskResponse, TextRequest, TextResponse, function, logout_reason, logout_response,
+    reject_reason, task_response,
+};
+use diskarm_wire::sense::{Code, Key};
+use diskarm_wire::{Command, Sense};
+
+use super::{Clients, IscsiTarget, Origin, sense_bytes};
+use crate::iscsi::connection::{Connection, MAX_SEGMENT};
+use crate::iscsi::login::targets;
+use crate::iscsi::session::{
+    DataError, DataStep, MAX_COST, Order, Session, SessionConnection, Task, TaskState,
+};
+use crate::service::ConnectionError;
+use crate::statistics::Access;
+
+/// Placeholder for the serial numbers, which are set when the message is sent.
+const UNSET: Serial = Serial(0);
+
+impl IscsiTarget {
+    /// Handles a message that has arrived, and those that have waited for it.
+    ///
+    /// # Errors
+    /// If the connection must be closed.
+    pub(super) fn arrived(
+        &mut self,
+        origin: Origin,
+        message: Message,
+        data: Vec<u8>,
+        clients: &mut Clients<'_>,
+        now: HostInstant,
+    ) -> Result<(), ConnectionError> {
+        let Some(session) = self.sessions.get_mut(origin.session) else {
+            return Err(ConnectionError);
+        };
+        if let Message::DataOut(message) = message {
+            if let Some(data) = session.keep_early_data(origin.connection, &message, data)? {
+                self.data(origin, &message, &data, clients, now);
+            }
+            return Ok(());
+        }
+        if let Some((is_immediate, command)) = numbered(&message) {
+            match session.window.order(is_immediate, command) {
+                Order::Next => {}
+                Order::Ahead => {
+                    return session.keep_early(origin.connection, command, message, data);
+                }
+                Order::Outside => return Ok(()),
+            }
+        }
+        self.serve(origin, &message, data, clients, now);
+        while let Some(early) = self
+            .sessions
+            .get_mut(origin.session)
+            .and_then(Session::next_early)
+        {
+            let number = early.number;
+            let origin = Origin {
+                connection: number,
+                ..origin
+            };
+            self.serve(origin, &early.message, early.data, clients, now);
+            for (message, data) in &early.parts {
+                self.data(origin, message, data, clients, now);
+            }
+            self.touched.push(number);
+        }
+        Ok(())
+    }
+
+    /// Handles a message, except data, in its turn.
+    fn serve(
+        &mut self,
+        origin: Origin,
+        message: &Message,
+        data: Vec<u8>,
+        clients: &mut Clients<'_>,
+        now: HostInstant,
+    ) {
+        match message {
+            Message::Command(command) => return self.command(origin, command, &data, clients, now),
+            Message::TaskRequest(request) => return self.manage(origin, request, clients, now),
+            Message::LogoutRequest(request) => return self.log_out(origin, request, clients),
+            _ => {}
+        }
+        let Some(connection) = clients.get_mut(origin.connection) else {
+            return;
+        };
+        match message {
+            // The answer to the target's own ping.
+            Message::NopOut(ping) if ping.tag == Tag::NONE => {}
+            Message::NopOut(ping) => answer_ping(connection, ping, data),
+            Message::TextRequest(request) => self.text(connection, request, &data),
+            Message::Snack(_) => {
+                let header = message.emit(Lengths::of_data(data.len()));
+                connection.reject(reject_reason::SNACK, header);
+            }
+            // A second login, or a message that only targets send.
+            _ => {
+                let header = message.emit(Lengths::of_data(data.len()));
+                connection.reject(reject_reason::PROTOCOL_ERROR, header);
+                connection.finish();
+            }
+        }
+    }
+
+    /// Answers text: a normal session only shows its own target.
+    fn text(&self, connection: &mut Connection, request: &TextRequest, data: &[u8]) {
+        let facts = std::slice::from_ref(&self.facts);
+        let answer = targets(data, &connection.address, facts);
+        let max = (connection.parameters.max_send as usize).min(MAX_SEGMENT);
+        let is_short = answer.len() <= max;
+        if request.continues || request.transfer != Tag::NONE || !is_short {
+            let header = Message::TextRequest(*request).emit(Lengths::of_data(data.len()));
+            return connection.reject(reject_reason::PROTOCOL_ERROR, header);
+        }
+        let response = TextResponse {
+            is_final: true,
+            continues: false,
+            lun: request.lun,
+            tag: request.tag,
+            transfer: Tag::NONE,
+            status: UNSET,
+            expected_command: UNSET,
+            max_command: UNSET,
+        };
+        connection.send(Message::TextResponse(response), answer);
+    }
+
+    fn log_out(&mut self, origin: Origin, request: &LogoutRequest, clients: &mut Clients<'_>) {
+        let Some(session) = self.sessions.get_mut(origin.session) else {
+            return;
+        };
+        let connection_number = |other: &&SessionConnection| other.name == request.connection;
+        let connections = session.connections.iter();
+        let (response, ending): (u8, Vec<SessionConnection>) = match request.reason {
+            logout_reason::CLOSE_SESSION => {
+                (logout_response::CLOSED, connections.copied().collect())
+            }
+            logout_reason::CLOSE_CONNECTION
+                if session.connection_number(request.connection).is_some() =>
+            {
+                let ending = connections.filter(connection_number).copied().collect();
+                (logout_response::CLOSED, ending)
+            }
+            logout_reason::RECOVER_CONNECTION => (logout_response::NO_RECOVERY, Vec::new()),
+            _ => (logout_response::NO_CONNECTION, Vec::new()),
+        };
+        let mut is_ending = false;
+        for other in ending {
+            if other.number == origin.connection {
+                is_ending = true;
+            } else {
+                self.cut_off(other.number, clients);
+            }
+        }
+        let Some(connection) = clients.get_mut(origin.connection) else {
+            return;
+        };
+        let answer = LogoutResponse {
+            response,
+            tag: request.tag,
+            status: UNSET,
+            expected_command: UNSET,
+            max_command: UNSET,
+            wait_s: 0,
+            retain_s: 0,
+        };
+        connection.send(Message::LogoutResponse(answer), Vec::new());
+        if is_ending {
+            connection.finish();
+        }
+    }
+
+    fn command(
+        &mut self,
+        origin: Origin,
+        command: &iscsi::Command,
+        data: &[u8],
+        clients: &mut Clients<'_>,
+        now: HostInstant,
+    ) {
+        let (Some(session), Some(connection)) = (
+            self.sessions.get_mut(origin.session),
+            clients.get_mut(origin.connection),
+        ) else {
+            return;
+        };
+        let refusal = if session.task_mut(command.tag).is_some() {
+            Some(reject_reason::TASK_IN_PROGRESS)
+        } else if command.immediate && !session.window.takes_immediate() {
+            Some(reject_reason::IMMEDIATE)
+        } else {
+            None
+        };
+        if let Some(reason) = refusal {
+            let header = Message::Command(*command).emit(Lengths::of_data(data.len()));
+            return connection.reject(reason, header);
+        }
+        let sector = self.facts.sector.0;
+        let effect = CommandEffect::new(command.unpadded(), sector);
+        // Written data are counted when the command ends.
+        let (read, written) = match effect.access {
+            Access::Write => (0, effect.bytes),
+            _ => (effect.bytes, 0),
+        };
+        self.statistics.counts.count(effect.access, read);
+        let needed = self.timeline.model().data_out_length(command.unpadded());
+        // The unit refuses longer transfers.
+        let longest = (Request::MAX_SECTORS.0 * sector) as usize;
+        let needed = match needed {
+            usize::MAX => MAX_LIST.min(command.length as usize),
+            needed if needed > longest => 0,
+            needed => needed,
+        };
+        let returns = match effect.returns {
+            returns if returns > longest => 0,
+            returns => returns,
+        };
+        let cost = needed.min(command.length as usize) + returns;
+        let mut task = Task::new(origin.connection, command, effect.access, needed, cost);
+        task.syncs = effect.syncs && self.file.is_some();
+        task.writes_bytes = written;
+        if needed > command.length as usize
+            && let Some(block) = shortened(&task.block, u64::from(command.length) / sector)
+        {
+            task.block = block;
+            task.writes_bytes = u64::from(command.length) / sector * sector;
+        }
+        if !session.window.has_memory(cost) {
+            task.share.cost = 0;
+            session.add_task(task);
+            if cost > MAX_COST {
+                let sense = Sense::new(Key::IllegalRequest, Code::INVALID_FIELD);
+                return self.check(origin, command.tag, &sense, clients);
+            }
+            let status = Status::TaskSetFull as u8;
+            self.end(
+                origin.session,
+                command.tag,
+                status,
+                Vec::new(),
+                Vec::new(),
+                clients,
+            );
+            return;
+        }
+        let next_step = task.immediate(data, &connection.parameters);
+        let is_elsewhere = command.lun.number() != Some(0);
+        session.add_task(task);
+        if is_elsewhere && !reports_units(command.unpadded()) {
+            return self.answer_missing_unit(origin, command, clients);
+        }
+        self.continue_task(origin, command.tag, next_step, clients, now);
+    }
+
+    /// Handles data of a command.
+    fn data(
+        &mut self,
+        origin: Origin,
+        message: &DataOut,
+        data: &[u8],
+        clients: &mut Clients<'_>,
+        now: HostInstant,
+    ) {
+        let (Some(session), Some(connection)) = (
+            self.sessions.get_mut(origin.session),
+            clients.get_mut(origin.connection),
+        ) else {
+            return;
+        };
+        // Data of aborted or failed tasks may still arrive.
+        let task = session.task_mut(message.tag);
+        if let Some(task) = task.filter(|task| task.connection == origin.connection) {
+            let next_step = task.receive(message, data, &connection.parameters);
+            self.continue_task(origin, message.tag, next_step, clients, now);
+        }
+    }
+
+    /// Continues a task after part of its data.
+    fn continue_task(
+        &mut self,
+        origin: Origin,
+        tag: Tag,
+        next_step: Result<DataStep, DataError>,
+        clients: &mut Clients<'_>,
+        now: HostInstant,
+    ) {
+        match next_step {
+            Ok(DataStep::Wait) => {}
+            Ok(DataStep::Ask) => {
+                let session = self.sessions.get_mut(origin.session);
+                let task = session.and_then(|session| session.task_mut(tag));
+                if let (Some(task), Some(connection)) = (task, clients.get_mut(origin.connection)) {
+                    connection.ask_for_data(task);
+                }
+            }
+            Ok(DataStep::Ready) => self.start_tasks(origin.session, now),
+            Err(wrong) => {
+                self.statistics.counts.refused += 1;
+                self.check(origin, tag, &wrong.sense(), clients);
+                // Tasks may have waited for this one.
+                self.start_tasks(origin.session, now);
+            }
+        }
+    }
+
+    /// Ends a task with CHECK CONDITION.
+    fn check(&mut self, origin: Origin, tag: Tag, sense: &Sense, clients: &mut Clients<'_>) {
+        let status = Status::CheckCondition as u8;
+        self.end(
+            origin.session,
+            tag,
+            status,
+            sense_bytes(sense),
+            Vec::new(),
+            clients,
+        );
+    }
+
+    /// Answers a command to a logical unit that does not exist (SAM-5, "incorrect logical unit
+    /// numbers").
+    fn answer_missing_unit(
+        &mut self,
+        origin: Origin,
+        command: &iscsi::Command,
+        clients: &mut Clients<'_>,
+    ) {
+        let page = match Command::parse(command.unpadded()) {
+            Ok(Command::Inquiry { page: None, length }) => Some(length),
+            _ => None,
+        };
+        let Some(length) = page else {
+            let sense = Sense::new(Key::IllegalRequest, Code::NO_SUCH_UNIT);
+            return self.check(origin, command.tag, &sense, clients);
+        };
+        let mut data = missing_unit_inquiry().emit().to_vec();
+        data.truncate(length.into());
+        let status = Status::Good as u8;
+        self.end(
+            origin.session,
+            command.tag,
+            status,
+            Vec::new(),
+            data,
+            clients,
+        );
+    }
+
+    /// Executes a task management function and answers.
+    fn manage(
+        &mut self,
+        origin: Origin,
+        request: &TaskRequest,
+        clients: &mut Clients<'_>,
+        now: HostInstant,
+    ) {
+        let response = TaskResponse {
+            response: self.execute(origin.session, request, now),
+            tag: request.tag,
+            status: Serial(0),
+            expected_command: Serial(0),
+            max_command: Serial(0),
+        };
+        if let Some(connection) = clients.get_mut(origin.connection) {
+            connection.send(Message::TaskResponse(response), Vec::new());
+        }
+        // Tasks that waited for aborted ones can start.
+        self.start_tasks(origin.session, now);
+        if request.function == function::COLD_RESET {
+            for number in clients.numbers() {
+                if let Some(connection) = clients.get_mut(number) {
+                    connection.finish();
+                }
+            }
+        }
+    }
+
+    /// Returns a number of [`task_response`].
+    fn execute(&mut self, index: usize, request: &TaskRequest, now: HostInstant) -> u8 {
+        let is_of_unit = matches!(
+            request.function,
+            function::ABORT_TASK
+                | function::ABORT_TASK_SET
+                | function::CLEAR_TASK_SET
+                | function::UNIT_RESET
+        );
+        if is_of_unit && request.lun.number() != Some(0) {
+            return task_response::NO_UNIT;
+        }
+        let Some(session) = self.sessions.get_mut(index) else {
+            return task_response::NO_TASK;
+        };
+        let initiator = session.initiator;
+        let (unit, at) = self.timeline.advance_to(now);
+        match request.function {
+            function::ABORT_TASK => return self.abort(index, request, now),
+            function::ABORT_TASK_SET => {
+                unit.abort_task_set(at, initiator);
+                session.drop_tasks(|_| true);
+                self.drop_responses(|of, _| of == initiator);
+            }
+            function::CLEAR_TASK_SET => {
+                unit.clear_task_set(at, initiator);
+                self.drop_all();
+            }
+            function::UNIT_RESET | function::WARM_RESET | function::COLD_RESET => {
+                unit.reset(at);
+                self.drop_all();
+            }
+            function::REASSIGN => return task_response::NO_REASSIGNMENT,
+            _ => return task_response::NOT_SUPPORTED,
+        }
+        task_response::COMPLETE
+    }
+
+    fn abort(&mut self, index: usize, request: &TaskRequest, now: HostInstant) -> u8 {
+        let Some(session) = self.sessions.get_mut(index) else {
+            return task_response::NO_TASK;
+        };
+        let (initiator, tag) = (session.initiator, request.task);
+        let Some(task) = session.task_mut(tag) else {
+            // It may be in transit on another connection, or wait for its turn.
+            return if session.skip(request.task_command) {
+                task_response::COMPLETE
+            } else {
+                task_response::NO_TASK
+            };
+        };
+        let id = u64::from(tag.0);
+        let has_begun = task.state == TaskState::Started;
+        session.drop_tasks(|task| task.tag == tag);
+        if has_begun {
+            let (unit, at) = self.timeline.advance_to(now);
+            unit.abort(at, initiator, id);
+            self.drop_responses(|of, task| (of, task) == (initiator, id));
+        }
+        task_response::COMPLETE
+    }
+
+    /// Drops all tasks of all sessions.
+    fn drop_all(&mut self) {
+        for (_, session) in &mut self.sessions {
+            session.drop_tasks(|_| true);
+        }
+        self.drop_responses(|_, _| true);
+    }
+}
+
+/// For numbered messages: whether it is immediate, and its command number.
+fn numbered(message: &Message) -> Option<(bool, Serial)> {
+    match message {
+        Message::Command(message) => Some((message.immediate, message.command)),
+        Message::TaskRequest(message) => Some((message.immediate, message.command)),
+        Message::NopOut(message) if message.tag == Tag::NONE => None,
+        Message::NopOut(message) => Some((message.immediate, message.command)),
+        Message::TextRequest(message) => Some((message.immediate, message.command)),
+        Message::LogoutRequest(message) => Some((message.immediate, message.command)),
+        _ => None,
+    }
+}
+
+fn answer_ping(connection: &mut Connection, ping: &NopOut, mut data: Vec<u8>) {
+    data.truncate(connection.parameters.max_send as usize);
+    let answer = NopIn {
+        lun: ping.lun,
+        tag: ping.tag,
+        transfer: Tag::NONE,
+        status: UNSET,
+        expected_command: UNSET,
+        max_command: UNSET,
+    };
+    connection.send(Message::NopIn(answer), data);
+}
+
+/// Limit of parameter lists whose length is in their own header, in bytes: far more than the
+/// longest defect list.
+const MAX_LIST: usize = 1 << 20;
+
+/// A command's effect on the server.
+struct CommandEffect {
+    access: Access,
+    /// Block data that it reads or writes, in bytes.
+    bytes: u64,
+    /// Memory for the data that it returns, in bytes.
+    returns: usize,
+    /// The reply waits until the store's file has been synchronised.
+    syncs: bool,
+}
+
+impl CommandEffect {
+    fn new(block: &[u8], sector: u64) -> Self {
+        let other = Self {
+            access: Access::Other,
+            bytes: 0,
+            returns: 0,
+            syncs: false,
+        };
+        let Ok(command) = Command::parse(block) else {
+            return other;
+        };
+        let whole = |count: u32| u64::from(count) * sector;
+        match command {
+            Command::Read { blocks, .. } => Self {
+                access: Access::Read,
+                bytes: whole(blocks.count),
+                returns: whole(blocks.count) as usize,
+                ..other
+            },
+            Command::Write {
+                blocks, caching, ..
+            } => Self {
+                access: Access::Write,
+                bytes: whole(blocks.count),
+                syncs: caching.force_unit_access,
+                ..other
+            },
+            Command::WriteAndVerify { blocks, .. } => Self {
+                access: Access::Write,
+                bytes: whole(blocks.count),
+                syncs: true,
+                ..other
+            },
+            Command::OrWrite { blocks, caching } => Self {
+                access: Access::Write,
+                bytes: whole(blocks.count),
+                syncs: caching.force_unit_access,
+                ..other
+            },
+            Command::WriteSame { blocks, .. } => Self {
+                access: Access::Write,
+                bytes: whole(blocks.count),
+                ..other
+            },
+            Command::CompareAndWrite { count, caching, .. } => Self {
+                access: Access::Write,
+                bytes: whole(count.into()),
+                syncs: caching.force_unit_access,
+                ..other
+            },
+            Command::SynchronizeCache { .. } => Self {
+                access: Access::Flush,
+                syncs: true,
+                ..other
+            },
+            _ => other,
+        }
+    }
+}
+
+/// Shortens a write to `max` blocks, the data that the initiator has (RFC 7143, "SCSI Command": the
+/// expected length limits the transfer, and the residual count reports the difference).
+fn shortened(block: &[u8], max: u64) -> Option<Vec<u8>> {
+    let mut command = Command::parse(block).ok()?;
+    match &mut command {
+        Command::Write { size, blocks, .. } | Command::WriteAndVerify { size, blocks, .. } => {
+            blocks.count = u64::from(blocks.count).min(max) as u32;
+            if blocks.count == 0 && *size == Size::Six {
+                // In six-byte commands zero means 256 blocks.
+                *size = Size::Ten;
+            }
+        }
+        _ => return None,
+    }
+    let mut short = [0; 16];
+    let length = command.emit(&mut short);
+    Some(short[..length].to_vec())
+}
+
+/// Returns true for REPORT LUNS, which any logical unit answers (SPC-4).
+fn reports_units(block: &[u8]) -> bool {
+    matches!(Command::parse(block), Ok(Command::ReportLuns { .. }))
+}
+
+/// The INQUIRY data of a logical unit that does not exist.
+fn missing_unit_inquiry() -> Inquiry {
+    Inquiry {
+        qualifier: 3,
+        device_type: 0x1f,
+        removable: false,
+        version: 6,
+        normal_aca: false,
+        hierarchical: false,
+        response_format: 2,
+        additional_length: Inquiry::LENGTH as u8 - 5,
+        protect: false,
+        multiple_ports: false,
+        wide_32: false,
+        wide_16: false,
+        synchronous: false,
+        linked: false,
+        command_queueing: false,
+        vendor: padded(""),
+        product: padded(""),
+        revision: padded(""),
+    }
+}

@@ -1,0 +1,390 @@
+//! The disk and the data of a logical unit.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use diskarm_core::device::{Completion, Device, Landed, Part, Refused, Status};
+use diskarm_core::engine::Observer;
+use diskarm_core::geometry::Layout;
+use diskarm_core::request::{Op, Request};
+use diskarm_core::spec::{Geometry, Spec};
+use diskarm_core::text::InputError;
+use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount};
+use diskarm_emulate::{Backing, Single, Unavailable};
+
+use crate::power::{DataPath, InjectedFaults, Losses, PowerCut, WriteId};
+use crate::recording::{Tap, Tappable};
+
+/// The device of a unit, which may show fewer blocks than it has.
+pub struct Disk {
+    device: Backend,
+    sectors: SectorCount,
+    tap: Option<Tap>,
+    faults: InjectedFaults,
+}
+
+enum Backend {
+    /// A single drive, which reports its specification and layout.
+    Drive(Box<Single>),
+    Device(Box<dyn Device>),
+}
+
+impl Disk {
+    /// A drive with all its blocks.
+    pub fn from_drive(drive: Single) -> Self {
+        Self {
+            sectors: drive.capacity(),
+            device: Backend::Drive(Box::new(drive)),
+            tap: None,
+            faults: InjectedFaults::default(),
+        }
+    }
+
+    /// A device that shows `sectors` blocks and reports nothing about itself.
+    pub fn from_device(device: Box<dyn Device>, sectors: SectorCount) -> Self {
+        Self {
+            device: Backend::Device(device),
+            sectors,
+            tap: None,
+            faults: InjectedFaults::default(),
+        }
+    }
+
+    /// A disk whose requests take no time.
+    pub fn instant(sectors: SectorCount, sector: Bytes) -> Self {
+        Self::from_device(Box::new(InstantDevice::new(sectors, sector)), sectors)
+    }
+
+    /// Fails requests to the injected bad blocks.
+    pub(super) fn with_faults(self, faults: InjectedFaults) -> Self {
+        Self { faults, ..self }
+    }
+
+    fn device(&self) -> &dyn Device {
+        match &self.device {
+            Backend::Drive(drive) => &**drive,
+            Backend::Device(device) => &**device,
+        }
+    }
+
+    fn device_mut(&mut self) -> &mut dyn Device {
+        match &mut self.device {
+            Backend::Drive(drive) => &mut **drive,
+            Backend::Device(device) => &mut **device,
+        }
+    }
+}
+
+impl Device for Disk {
+    fn capacity(&self) -> SectorCount {
+        self.sectors
+    }
+
+    fn sector_size(&self) -> Bytes {
+        self.device().sector_size()
+    }
+
+    fn has_room(&self) -> bool {
+        self.device().has_room()
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+        self.device_mut().submit(now, request)?;
+        if let Some(tap) = &mut self.tap {
+            tap.arrived(now, &request);
+        }
+        Ok(())
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        self.device().next_event()
+    }
+
+    fn advance(&mut self, now: Instant) -> Option<Completion> {
+        let mut done = self.device_mut().advance(now)?;
+        if let Some(tap) = &mut self.tap {
+            tap.completed(&done);
+        }
+        if done.status.is_success()
+            && let Some(first) = self.faults.first_failure(&done.request)
+        {
+            let offset = (first.0 - done.request.start.0) as u16;
+            done.status = Status::MediumError { offset };
+        }
+        Some(done)
+    }
+
+    fn abort(&mut self, now: Instant, id: u64) -> bool {
+        self.device_mut().abort(now, id)
+    }
+
+    fn parts(&self, now: Instant) -> Vec<Part> {
+        self.device().parts(now)
+    }
+
+    fn landed(&mut self, now: Instant) -> Option<Vec<Landed>> {
+        self.device_mut().landed(now)
+    }
+}
+
+impl Tappable for Disk {
+    fn with_tap(self, tap: Tap) -> Self {
+        Self {
+            tap: Some(tap),
+            ..self
+        }
+    }
+}
+
+/// Delegates to the drive itself: the box around it, as a plain device, reports nothing.
+impl Backing for Disk {
+    fn spec(&self) -> Option<&Spec> {
+        match &self.device {
+            Backend::Drive(drive) => (**drive).spec(),
+            Backend::Device(_) => None,
+        }
+    }
+
+    fn layout(&self) -> Option<&Layout> {
+        match &self.device {
+            Backend::Drive(drive) => (**drive).layout(),
+            Backend::Device(_) => None,
+        }
+    }
+
+    fn seek(&mut self, now: Instant, at: Lbn) -> Instant {
+        match &mut self.device {
+            Backend::Drive(drive) => (**drive).seek(now, at),
+            Backend::Device(_) => now,
+        }
+    }
+
+    fn set_buffer(&mut self, now: Instant, spec: &Spec) {
+        if let Backend::Drive(drive) = &mut self.device {
+            (**drive).set_buffer(now, spec);
+        }
+    }
+
+    fn set_geometry(&mut self, now: Instant, geometry: &Geometry) -> Result<(), InputError> {
+        match &mut self.device {
+            Backend::Drive(drive) => (**drive).set_geometry(now, geometry),
+            Backend::Device(device) => Backing::set_geometry(device, now, geometry),
+        }
+    }
+}
+
+/// A device whose requests take no time.
+pub struct InstantDevice {
+    sectors: SectorCount,
+    sector: Bytes,
+    done: VecDeque<Completion>,
+}
+
+impl InstantDevice {
+    pub fn new(sectors: SectorCount, sector: Bytes) -> Self {
+        Self {
+            sectors,
+            sector,
+            done: VecDeque::new(),
+        }
+    }
+}
+
+impl Device for InstantDevice {
+    fn capacity(&self) -> SectorCount {
+        self.sectors
+    }
+
+    fn sector_size(&self) -> Bytes {
+        self.sector
+    }
+
+    fn has_room(&self) -> bool {
+        true
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+        self.check(&request)?;
+        let done = Completion::unserved(request, now, now, Status::Good);
+        self.done.push_back(done);
+        Ok(())
+    }
+
+    fn next_event(&self) -> Option<Instant> {
+        self.done.front().map(|completion| completion.at)
+    }
+
+    fn advance(&mut self, _: Instant) -> Option<Completion> {
+        self.done.pop_front()
+    }
+
+    fn abort(&mut self, _: Instant, _: u64) -> bool {
+        false
+    }
+}
+
+/// The data of a unit, shared by the unit and its target.
+#[derive(Clone)]
+pub struct UnitStore(Arc<Mutex<UnitData>>);
+
+pub(super) struct UnitData {
+    pub data: Box<dyn DataPath>,
+    /// Block size, in bytes.
+    sector: u64,
+    /// Size of all blocks, in bytes.
+    bytes: u64,
+    /// Writes and flushes in the device, by request id.
+    active: BTreeMap<u64, ActiveRequest>,
+    /// Writes whose data have arrived before the device has the request, with their locations.
+    early: Vec<(Lbn, WriteId)>,
+    /// The write that the device has just completed, and whether it had FUA.
+    completed: Option<(WriteId, bool)>,
+}
+
+/// A request in progress.
+enum ActiveRequest {
+    /// A write whose data are stored when it completes.
+    Planned(WriteId),
+    /// A write whose data are already stored.
+    Early(WriteId),
+    /// A flush and its mark.
+    Flush(u64),
+}
+
+impl UnitStore {
+    pub fn new(data: Box<dyn DataPath>, sector: u64, bytes: u64) -> Self {
+        Self(Arc::new(Mutex::new(UnitData {
+            data,
+            sector,
+            bytes,
+            active: BTreeMap::new(),
+            early: Vec::new(),
+            completed: None,
+        })))
+    }
+
+    /// Cuts the power.
+    ///
+    /// # Errors
+    /// If the store fails; then some writes that should be lost survive.
+    pub fn cut(&self, cut: &PowerCut) -> io::Result<Losses> {
+        let mut unit = self.lock();
+        unit.active.clear();
+        unit.early.clear();
+        unit.data.cut(cut)
+    }
+
+    /// Locks the data, which only the thread of the export accesses.
+    pub(super) fn lock(&self) -> MutexGuard<'_, UnitData> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl UnitData {
+    fn write(&mut self, at: Lbn, data: &[u8]) -> io::Result<()> {
+        let offset = at.0 * self.sector;
+        if let Some((write, is_safe)) = self.completed.take() {
+            self.data.carry_out(write)?;
+            self.acknowledge(write, is_safe);
+            return Ok(());
+        }
+        let write = self.data.open(offset, data.len() as u64);
+        let written = self.data.write_part(write, offset, data);
+        if written.is_err() {
+            self.data.withdraw(write);
+        } else if self.data.can_lose_writes() {
+            self.early.push((at, write));
+        }
+        written
+    }
+
+    fn left_over(&mut self, at: Lbn, before: usize) {
+        let early = self.early.iter().enumerate();
+        let mut there = early.filter(|(_, (early, _))| *early == at);
+        if let Some((place, _)) = there.nth(before) {
+            let (_, write) = self.early.remove(place);
+            self.data.withdraw(write);
+        }
+    }
+
+    /// Marks a write that the drive has acknowledged.
+    fn acknowledge(&mut self, write: WriteId, is_safe: bool) {
+        self.data.mark_acknowledged(write);
+        if is_safe {
+            self.data.make_safe(write);
+        }
+    }
+
+    fn submitted(&mut self, request: &Request, data: &[u8]) {
+        let active = match request.op {
+            Op::Flush => ActiveRequest::Flush(self.data.flush_mark()),
+            _ if data.is_empty() => {
+                let mut early = self.early.iter();
+                let Some(place) = early.position(|(at, _)| *at == request.start) else {
+                    return;
+                };
+                let (_, write) = self.early.remove(place);
+                self.data.mark_submitted(write);
+                ActiveRequest::Early(write)
+            }
+            _ => ActiveRequest::Planned(self.data.plan(request.start.0 * self.sector, data)),
+        };
+        self.active.insert(request.id, active);
+    }
+
+    fn completed(&mut self, request: &Request, counts: bool) {
+        let is_safe = request.force_unit_access;
+        match self.active.remove(&request.id) {
+            Some(ActiveRequest::Planned(write)) if counts => {
+                self.completed = Some((write, is_safe))
+            }
+            Some(ActiveRequest::Early(write)) if counts => self.acknowledge(write, is_safe),
+            Some(ActiveRequest::Planned(write) | ActiveRequest::Early(write)) => {
+                self.data.withdraw(write)
+            }
+            Some(ActiveRequest::Flush(mark)) if counts => self.data.complete_flush(mark),
+            Some(ActiveRequest::Flush(_)) | None => {}
+        }
+    }
+}
+
+impl diskarm_emulate::Store for UnitStore {
+    fn read(&mut self, at: Lbn, data: &mut [u8]) -> Result<(), Unavailable> {
+        let mut unit = self.lock();
+        let offset = at.0 * unit.sector;
+        let read = unit.data.read(offset, data);
+        read.map_err(|_| Unavailable)
+    }
+
+    fn write(&mut self, at: Lbn, data: &[u8]) -> Result<(), Unavailable> {
+        let written = self.lock().write(at, data);
+        written.map_err(|_| Unavailable)
+    }
+
+    fn clear(&mut self) -> Result<(), Unavailable> {
+        let mut unit = self.lock();
+        let bytes = unit.bytes;
+        unit.data.clear(bytes).map_err(|_| Unavailable)
+    }
+
+    fn follows(&self) -> bool {
+        self.lock().data.can_lose_writes()
+    }
+
+    fn submitted(&mut self, request: &Request, data: Vec<u8>) {
+        self.lock().submitted(request, &data);
+    }
+
+    fn completed(&mut self, request: &Request, counts: bool) {
+        self.lock().completed(request, counts);
+    }
+
+    fn left_over(&mut self, at: Lbn, before: usize) {
+        self.lock().left_over(at, before);
+    }
+
+    fn landed(&mut self, landed: &[Landed]) {
+        self.lock().data.mark_persisted(landed);
+    }
+}

@@ -1,0 +1,562 @@
+//! The NBD service of an export: executes the requests of all clients on the device and the store.
+
+use std::time::Instant as HostInstant;
+use std::{io, mem};
+
+use diskarm_core::device::{Completion, Device, Status};
+use diskarm_core::request::{Op, Request};
+use diskarm_core::units::{Instant, Lbn, SectorCount};
+use diskarm_wire::nbd::Error;
+use slab::Slab;
+
+use super::job::{Job, JobKind, Refusal, store_error};
+use super::session::{Input, NbdSession};
+use crate::control::PowerControl;
+use crate::export::{DeviceFactory, Export, Facts};
+use crate::nonblocking::Waker;
+use crate::power::{
+    DataPath, Losses, PendingWrite, PowerCut, PowerSwitch, TriggerSide, WriteId, data_path,
+};
+use crate::service::{self, ConnectionError, Service};
+use crate::statistics::Statistics;
+use crate::store::FileSyncer;
+use crate::timeline::Timeline;
+
+type Clients<'a> = dyn service::Clients<NbdSession> + 'a;
+
+/// A job in progress.
+struct ActiveJob {
+    /// The connection that sent it; `None` once that has closed.
+    connection: Option<usize>,
+    job: Job,
+    /// Offset and length of the remaining parts.
+    rest: Option<(u64, u64)>,
+    /// The device has completed the current part, or has no part in the job.
+    is_served: bool,
+    /// The store's file has been synchronised, if the job requires that.
+    is_synced: bool,
+    error: Option<Refusal>,
+    /// The write of the current part.
+    write: WriteId,
+    /// The mark of a flush.
+    flush_mark: u64,
+    /// The due time of the reply, if the job takes time.
+    due: Option<HostInstant>,
+}
+
+impl ActiveJob {
+    /// Drops the remaining parts, the last of which would have requested the synchronisation.
+    fn drop_rest(&mut self) {
+        if self.rest.take().is_some() {
+            self.is_synced = true;
+        }
+    }
+}
+
+pub struct NbdExport {
+    facts: Facts,
+    data: Box<dyn DataPath>,
+    /// `None` if requests take no time.
+    timeline: Option<Timeline<Box<dyn Device>>>,
+    /// `None` if the store has no file.
+    syncer: Option<FileSyncer>,
+    /// Jobs in progress, by their request ids in the device.
+    jobs: Slab<ActiveJob>,
+    /// Jobs with remaining parts, if requests take no time.
+    unfinished: Vec<usize>,
+    power: PowerSwitch,
+    /// Builds the device anew.
+    device: Option<DeviceFactory<Box<dyn Device>>>,
+    /// Requests wait in their connections until fewer previous sector versions are kept.
+    is_holding: bool,
+    statistics: Statistics,
+}
+
+impl NbdExport {
+    pub fn new(export: Export, waker: Waker) -> io::Result<Self> {
+        let syncer = match export.store.sync_file() {
+            Some(file) => Some(FileSyncer::new(file, waker)?),
+            None => None,
+        };
+        let is_timed = export.timing.is_some();
+        let (capacity, device) = match export.power {
+            Some(power) => (Some(power.capacity), power.device),
+            None => (None, None),
+        };
+        let timeline = export
+            .timing
+            .map(|timing| Timeline::new(timing.device, timing.speed));
+        let mut service = Self {
+            data: data_path(export.store, export.facts.sector, capacity, is_timed),
+            facts: export.facts,
+            timeline,
+            syncer,
+            jobs: Slab::new(),
+            unfinished: Vec::new(),
+            power: PowerSwitch::default(),
+            device,
+            is_holding: false,
+            statistics: Statistics::default(),
+        };
+        service.start_persistence_reports();
+        Ok(service)
+    }
+
+    /// Makes the device report which data have reached the media.
+    fn start_persistence_reports(&mut self) {
+        if let Some(timeline) = &mut self.timeline
+            && self.data.can_lose_writes()
+        {
+            let report = timeline.model_mut().landed(Instant::START);
+            assert!(report.is_some(), "the device does not report persistence");
+        }
+    }
+
+    /// Updates which data have reached the media.
+    fn update_persisted(&mut self, now: HostInstant) {
+        if let Some(timeline) = &mut self.timeline
+            && self.data.can_lose_writes()
+        {
+            let (device, at) = timeline.advance_to(now);
+            let persisted = device.landed(at).unwrap_or_default();
+            self.data.mark_persisted(&persisted);
+        }
+    }
+
+    /// Handles completed synchronisations of the file; returns the connections with replies.
+    fn handle_syncs(&mut self, clients: &mut Clients<'_>) -> Vec<usize> {
+        let mut touched = Vec::new();
+        while let Some((id, is_synced)) = self.syncer.as_ref().and_then(FileSyncer::answer) {
+            let Some(active) = self.jobs.get_mut(id) else {
+                continue;
+            };
+            active.is_synced = true;
+            if !is_synced {
+                active.error = Some((Error::Io, "the store failed"));
+            }
+            touched.extend(self.reply_if_done(id, clients));
+        }
+        touched
+    }
+
+    /// Handles a completion; returns its connection if it has a reply.
+    fn complete(
+        &mut self,
+        completion: &Completion,
+        due: HostInstant,
+        now: HostInstant,
+        clients: &mut Clients<'_>,
+    ) -> Option<usize> {
+        let id = completion.request.id as usize;
+        let Some(active) = self.jobs.get_mut(id) else {
+            panic!("the device completed {completion:?} twice");
+        };
+        active.due = Some(due);
+        let (job, write, mark) = (active.job, active.write, active.flush_mark);
+        self.acknowledge(&job, write, mark);
+        let active = self.jobs.get_mut(id)?;
+        if let Some(error) = completion_error(completion.status) {
+            active.error = Some(error);
+            active.drop_rest();
+        }
+        if active.rest.is_some() {
+            // The next part takes time as well, so no reply is ready.
+            self.start_next_part(id, now, clients);
+            return None;
+        }
+        active.is_served = true;
+        self.reply_if_done(id, clients)
+    }
+
+    /// Updates the state of the data when the drive has answered a part of `job`, or the job.
+    fn acknowledge(&mut self, job: &Job, write: WriteId, flush_mark: u64) {
+        match job.kind {
+            JobKind::Write | JobKind::Zero { .. } => {
+                self.data.mark_acknowledged(write);
+                if job.force_unit_access {
+                    self.data.make_safe(write);
+                }
+            }
+            JobKind::Flush => self.data.complete_flush(flush_mark),
+            _ => {}
+        }
+    }
+
+    /// Queues the reply of the job if it has ended; returns its connection.
+    fn reply_if_done(&mut self, id: usize, clients: &mut Clients<'_>) -> Option<usize> {
+        let active = self.remove_if_done(id)?;
+        let number = active.connection?;
+        clients.get_mut(number)?.reply(active.job, active.error);
+        if active.error.is_none() {
+            self.power
+                .pass(TriggerSide::After, active.job.kind.access());
+        }
+        if let Some(due) = active.due {
+            clients.record_due(number, due);
+        }
+        Some(number)
+    }
+
+    /// Removes the job if it has ended, and counts its outcome.
+    fn remove_if_done(&mut self, id: usize) -> Option<ActiveJob> {
+        let active = self.jobs.get(id)?;
+        if !active.is_served || !active.is_synced {
+            return None;
+        }
+        let active = self.jobs.remove(id);
+        let has_failed = u64::from(active.error.is_some());
+        let counts = &mut self.statistics.counts;
+        match active.connection {
+            Some(_) => counts.failed += has_failed,
+            None => counts.aborted += has_failed,
+        }
+        Some(active)
+    }
+
+    /// Starts a request that has arrived.
+    fn start(&mut self, number: usize, job: Job, now: HostInstant, clients: &mut Clients<'_>) {
+        let access = job.kind.access();
+        self.statistics.counts.count(access, job.length);
+        if self.power.pass(TriggerSide::Before, access) {
+            return;
+        }
+        let is_zero = matches!(job.kind, JobKind::Zero { .. });
+        let is_write = is_zero || matches!(job.kind, JobKind::Write | JobKind::Trim);
+        let syncs = self.syncer.is_some()
+            && (job.kind == JobKind::Flush || is_write && job.force_unit_access);
+        let takes_time = match job.kind {
+            JobKind::Read | JobKind::Write | JobKind::Flush => self.timeline.is_some(),
+            JobKind::Zero { .. } => true,
+            JobKind::Trim | JobKind::Status | JobKind::Refused(..) => false,
+        };
+        let error = self.execute_untimed(&job);
+        let flush_mark = self.data.flush_mark();
+        if !takes_time {
+            self.acknowledge(&job, job.write, flush_mark);
+        }
+        if !takes_time && !syncs {
+            match job.kind {
+                _ if error.is_none() => _ = self.power.pass(TriggerSide::After, access),
+                JobKind::Refused(..) => {}
+                _ => self.statistics.counts.failed += 1,
+            }
+            if let Some(session) = clients.get_mut(number) {
+                session.reply(job, error);
+            }
+            return;
+        }
+        let id = self.jobs.insert(ActiveJob {
+            connection: Some(number),
+            job,
+            rest: is_zero.then_some((job.offset, job.length)),
+            is_served: !takes_time,
+            is_synced: !syncs,
+            error,
+            write: job.write,
+            flush_mark,
+            due: None,
+        });
+        if is_zero {
+            // Its last part requests the synchronisation. If the job has already ended, its
+            // connection continues anyway.
+            self.start_next_part(id, now, clients);
+            return;
+        }
+        if takes_time {
+            self.data.mark_submitted(job.write);
+            self.submit(id, &job, job.offset, job.length, now);
+        }
+        if syncs && let Some(syncer) = &self.syncer {
+            syncer.request(id);
+        }
+    }
+
+    /// Does what a job does outside the device; returns its error.
+    fn execute_untimed(&mut self, job: &Job) -> Option<Refusal> {
+        match job.kind {
+            JobKind::Refused(error, message) => {
+                self.data.make_safe(job.write);
+                Some((error, message))
+            }
+            JobKind::Trim => {
+                let trimmed = self.data.trim(job.offset, job.length);
+                trimmed.err().map(|error| store_error(&error))
+            }
+            JobKind::Read => self.injected_error(job, Op::Read),
+            JobKind::Write | JobKind::Zero { .. } => self.injected_error(job, Op::Write),
+            JobKind::Flush | JobKind::Status => None,
+        }
+    }
+
+    /// The error for a request that touches an injected bad block.
+    fn injected_error(&self, job: &Job, op: Op) -> Option<Refusal> {
+        let sector = self.facts.sector.0;
+        let (first, sectors) = (job.offset / sector, job.length / sector);
+        let request = Request::new(0, op, Lbn(first), SectorCount(sectors));
+        self.power.faults().first_failure(&request)?;
+        Some((Error::Io, "medium error"))
+    }
+
+    /// Submits a part of the job to the device.
+    fn submit(&mut self, id: usize, job: &Job, offset: u64, length: u64, now: HostInstant) {
+        let sector = self.facts.sector.0;
+        let op = match job.kind {
+            JobKind::Read => Op::Read,
+            JobKind::Flush => Op::Flush,
+            _ => Op::Write,
+        };
+        let start = Lbn(offset / sector);
+        let mut request = Request::new(id as u64, op, start, SectorCount(length / sector));
+        request.force_unit_access = op == Op::Write && job.force_unit_access;
+        if let Some(timeline) = &mut self.timeline {
+            let (device, at) = timeline.advance_to(now);
+            let submitted = device.submit(at, request);
+            assert_eq!(submitted, Ok(()), "the device refused {request:?}");
+        }
+    }
+
+    /// Writes the next zeroes of a job; returns its connection if it has a reply.
+    fn start_next_part(
+        &mut self,
+        id: usize,
+        now: HostInstant,
+        clients: &mut Clients<'_>,
+    ) -> Option<usize> {
+        let max_length = Request::MAX_SECTORS.0 * self.facts.sector.0;
+        let active = self.jobs.get_mut(id)?;
+        let (job, (offset, left)) = (active.job, active.rest?);
+        let length = left.min(max_length);
+        let may_free = matches!(job.kind, JobKind::Zero { may_free: true });
+        active.rest = (left > length).then(|| (offset + length, left - length));
+        let write = self.data.open(offset, length);
+        active.write = write;
+        self.data.mark_submitted(write);
+        if let Err(error) = self.data.zero_part(write, offset, length, may_free) {
+            active.error = Some(store_error(&error));
+            active.drop_rest();
+        }
+        let is_last = active.rest.is_none();
+        if is_last
+            && !active.is_synced
+            && let Some(syncer) = &self.syncer
+        {
+            syncer.request(id);
+        }
+        if self.timeline.is_some() {
+            self.submit(id, &job, offset, length, now);
+            return None;
+        }
+        self.acknowledge(&job, write, 0);
+        if !is_last {
+            self.unfinished.push(id);
+            return None;
+        }
+        self.jobs.get_mut(id)?.is_served = true;
+        self.reply_if_done(id, clients)
+    }
+
+    /// Writes the part of a write that arrived before its connection closed.
+    fn write_partial(&mut self, job: Job) {
+        if !self.data.can_lose_writes() || !self.power.is_on() {
+            return;
+        }
+        self.data.shorten(job.write, job.length);
+        self.data.mark_submitted(job.write);
+        if self.timeline.is_none() || job.length == 0 {
+            return self.acknowledge(&job, job.write, 0);
+        }
+        let id = self.jobs.insert(ActiveJob {
+            connection: None,
+            job,
+            rest: None,
+            is_served: false,
+            is_synced: true,
+            error: None,
+            write: job.write,
+            flush_mark: 0,
+            due: None,
+        });
+        self.submit(id, &job, job.offset, job.length, HostInstant::now());
+    }
+}
+
+impl Service for NbdExport {
+    type Session = NbdSession;
+
+    fn handle_next(
+        &mut self,
+        number: usize,
+        clients: &mut Clients<'_>,
+        now: HostInstant,
+    ) -> Result<bool, ConnectionError> {
+        let Some(session) = clients.get_mut(number) else {
+            return Ok(false);
+        };
+        if !self.power.takes_requests() {
+            return Ok(false);
+        }
+        if self.data.is_full() && !session.is_receiving() {
+            self.is_holding = true;
+            return Ok(false);
+        }
+        match session.next() {
+            Input::Request(job) => self.start(number, job, now, clients),
+            Input::WriteStart { offset, length } => {
+                let write = self.data.open(offset, length);
+                session.identify_write(write);
+            }
+            Input::WriteData {
+                write,
+                offset,
+                data,
+            } => {
+                if let Err(error) = self.data.write_part(write, offset, data) {
+                    session.refuse_write(store_error(&error));
+                }
+            }
+            Input::Wait => return Ok(false),
+            Input::Invalid => return Err(ConnectionError),
+        }
+        Ok(true)
+    }
+
+    fn serve_due(&mut self, clients: &mut Clients<'_>) -> Vec<usize> {
+        let mut touched = self.handle_syncs(clients);
+        while let Some(timeline) = &mut self.timeline
+            && self.power.takes_requests()
+        {
+            let now = HostInstant::now();
+            let Some((completion, due)) = timeline.pop_due(now) else {
+                break;
+            };
+            self.update_persisted(now);
+            touched.extend(self.complete(&completion, due, now, clients));
+        }
+        if self.is_holding && !self.data.is_full() {
+            self.is_holding = false;
+            touched = clients.numbers();
+        }
+        touched.sort_unstable();
+        touched.dedup();
+        touched
+    }
+
+    fn continue_work(&mut self, clients: &mut Clients<'_>) -> Vec<usize> {
+        let unfinished = mem::take(&mut self.unfinished).into_iter();
+        let now = HostInstant::now();
+        unfinished
+            .filter_map(|id| self.start_next_part(id, now, clients))
+            .collect()
+    }
+
+    fn fill(&mut self, session: &mut NbdSession) -> Result<(), ConnectionError> {
+        session.fill(&mut *self.data)
+    }
+
+    fn close(&mut self, number: usize, mut session: NbdSession) {
+        let is_own = |active: &ActiveJob| active.connection == Some(number);
+        let jobs = self.jobs.iter().filter(|(_, active)| is_own(active));
+        let ids: Vec<usize> = jobs.map(|(id, _)| id).collect();
+        for &id in &ids {
+            let Some(active) = self.jobs.get_mut(id) else {
+                continue;
+            };
+            active.connection = None;
+            active.drop_rest();
+            match &mut self.timeline {
+                // Its data are in the store, so the drive must write them.
+                Some(_) if active.write != WriteId::NONE => {}
+                Some(timeline) if !active.is_served => {
+                    let (device, at) = timeline.advance_to(HostInstant::now());
+                    device.abort(at, id as u64);
+                }
+                Some(_) => {}
+                None => active.is_served = true,
+            }
+            self.remove_if_done(id);
+        }
+        self.unfinished.retain(|id| !ids.contains(id));
+        if let Some(job) = session.take_partial_write() {
+            self.write_partial(job);
+        }
+    }
+
+    fn is_answered(&self, _: usize, session: &NbdSession) -> bool {
+        session.is_idle()
+    }
+
+    fn next_due(&self) -> Option<HostInstant> {
+        if !self.unfinished.is_empty() {
+            return Some(HostInstant::now());
+        }
+        let next = self.timeline.as_ref().and_then(Timeline::next_due);
+        next.into_iter().chain(self.power.trigger_time()).min()
+    }
+
+    fn is_idle(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    fn finish(self) -> Statistics {
+        // Also preserve data that were written without a flush, if possible.
+        if let Some(file) = self.data.sync_file() {
+            let _ = file.sync_all();
+        }
+        self.statistics
+    }
+}
+
+impl PowerControl for NbdExport {
+    fn switch(&mut self) -> &mut PowerSwitch {
+        &mut self.power
+    }
+
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn can_lose_writes(&self) -> bool {
+        self.data.can_lose_writes()
+    }
+
+    fn pending_writes(&mut self) -> Vec<PendingWrite> {
+        self.update_persisted(HostInstant::now());
+        self.data.pending_writes()
+    }
+
+    fn revert_writes(&mut self, cut: &PowerCut) -> io::Result<Losses> {
+        self.update_persisted(HostInstant::now());
+        let losses = self.data.cut(cut);
+        self.unfinished.clear();
+        let ids: Vec<usize> = self.jobs.iter().map(|(id, _)| id).collect();
+        for id in ids {
+            if let Some(active) = self.jobs.get_mut(id) {
+                self.statistics.counts.aborted += u64::from(active.connection.is_some());
+                active.connection = None;
+                active.error = None;
+                active.drop_rest();
+                active.is_served = true;
+            }
+            self.remove_if_done(id);
+        }
+        if let Some((timeline, device)) = self.timeline.as_mut().zip(self.device.as_ref()) {
+            timeline.replace(device());
+        }
+        self.start_persistence_reports();
+        losses
+    }
+
+    fn statistics(&mut self) -> &mut Statistics {
+        &mut self.statistics
+    }
+}
+
+/// The error of a failed completion.
+fn completion_error(status: Status) -> Option<Refusal> {
+    match status {
+        Status::Good | Status::Recovered { .. } => None,
+        Status::MediumError { .. } => Some((Error::Io, "medium error")),
+        Status::NotReady => Some((Error::Io, "the drive is not ready")),
+        Status::Aborted => Some((Error::Io, "aborted")),
+    }
+}

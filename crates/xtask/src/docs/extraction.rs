@@ -1,0 +1,101 @@
+//! `cargo xtask docs extraction`: measures every drive of the catalogue from nothing but commands, in
+//! several ways, and writes how near that comes to [`PAGE`].
+//!
+//! An example of `extract` measures, on all processors, and compares; the built command line
+//! replays the measured traces on what was found. How long each run took is printed, but not on the
+//! page, which is the same on every machine.
+
+mod page;
+mod paper;
+mod replays;
+mod run;
+mod spec;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use super::{MAX_COLUMNS, filled};
+use crate::program;
+use run::Run;
+
+/// The page, from the root of the workspace.
+const PAGE: &str = "docs/extraction.md";
+
+/// The ways whose specifications are replayed and compared with the paper.
+const BEST: &str = "translate";
+
+/// Writes the page; with the names of drives, prints it for these alone.
+pub fn write(root: &Path, drives: &[String]) -> Result<(), String> {
+    let text = page(root, drives)?;
+    if drives.is_empty() {
+        fs::write(root.join(PAGE), text).map_err(|error| format!("{PAGE}: {error}"))?;
+        println!("docs: wrote {PAGE}");
+    } else {
+        print!("{text}");
+    }
+    Ok(())
+}
+
+fn page(root: &Path, names: &[String]) -> Result<String, String> {
+    let folder = folder(root)?;
+    let runs = measured(root, &folder, names)?;
+    let replays = replays::section(root, &folder, &runs)?;
+    let papers = paper::section(root, &folder, &runs)?;
+    let page = format!("{}{replays}{papers}", page::measured(&runs));
+    Ok(wrapped(&page))
+}
+
+/// Wraps prose and items of lists; rows of tables stay as they are.
+fn wrapped(page: &str) -> String {
+    let mut text = String::new();
+    for line in page.lines() {
+        match line.strip_prefix("- ") {
+            _ if line.starts_with('|') => text.push_str(line),
+            Some(item) => {
+                let item = filled(item, MAX_COLUMNS - 2);
+                text.push_str(&format!("- {}", item.replace('\n', "\n  ")));
+            }
+            None if line.chars().count() > MAX_COLUMNS => {
+                text.push_str(&filled(line, MAX_COLUMNS));
+            }
+            None => text.push_str(line),
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Creates the folder of the specifications that the example finds.
+fn folder(root: &Path) -> Result<PathBuf, String> {
+    let folder = program::target_folder(root).join("extraction");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    Ok(folder)
+}
+
+/// Where the specification is that was found in a drive.
+fn found(folder: &Path, drive: &str, way: &str) -> PathBuf {
+    folder.join(format!("{drive}-{way}.toml"))
+}
+
+/// Runs the example, built for release.
+fn measured(root: &Path, folder: &Path, names: &[String]) -> Result<Vec<Run>, String> {
+    let output = program::cargo(root)
+        .args([
+            "run",
+            "--release",
+            "--quiet",
+            "--package",
+            "diskarm-extract",
+        ])
+        .args(["--example", "closed_loop", "--"])
+        .arg(folder)
+        .args(names)
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| format!("cargo: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("closed_loop: {}", output.status));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("closed_loop: {error}"))
+}

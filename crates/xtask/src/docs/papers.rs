@@ -1,0 +1,335 @@
+//! `cargo xtask docs papers`: every claim of the papers' studies with its verdict, on a page for each
+//! paper, and the index `docs/papers.md`.
+//!
+//! Runs all studies in full with the built command line. The runs are stored in `results/` below
+//! the target folder, so that only what changed is simulated again.
+
+mod checked;
+mod figure;
+mod page;
+mod paper;
+
+use std::fs;
+use std::path::Path;
+
+use crate::program;
+use checked::{Checked, Listed};
+use figure::Beside;
+use page::{Drawn, Section};
+use paper::{PAPERS, Paper};
+
+/// The index, from the root of the workspace.
+const PAGE: &str = "docs/papers.md";
+
+/// The folder of figures of studies, from `docs`.
+const FIGURES: &str = "figures";
+
+/// The traces for studies that need one, from the root of the workspace.
+const TRACES: [&str; 2] = [
+    "../shared/traces/hplajw-1992-05-30-week.srt",
+    "../shared/traces/websearch-60s.mqsim",
+];
+
+/// Writes the pages, unless the traces are absent.
+///
+/// # Errors
+/// If a claim that does not hold has no reason; the pages are written nevertheless.
+pub fn write(root: &Path) -> Result<(), String> {
+    if TRACES.iter().any(|trace| !root.join(trace).is_file()) {
+        println!("docs: the traces of ../shared are absent: {PAGE} stays as it is");
+        return Ok(());
+    }
+    let unexplained = write_pages(root)?;
+    println!("docs: wrote {PAGE}");
+    if unexplained.is_empty() {
+        return Ok(());
+    }
+    let claims = unexplained.join("\n  ");
+    Err(format!(
+        "these claims give no reason (`known`):\n  {claims}"
+    ))
+}
+
+/// Writes the pages; returns what [`unexplained`] finds.
+fn write_pages(root: &Path) -> Result<Vec<String>, String> {
+    let studies: Vec<Listed> = program::json(root, &["study", "list"])?;
+    let results = program::build()?.with_file_name("results");
+    let results = results.to_string_lossy();
+    let arguments = ["study", "check", "--all", "--output", &results];
+    let mut checked: Vec<Checked> = program::json(root, &arguments)?;
+    let mut arguments = vec!["study", "check", "--output", &results];
+    for trace in TRACES {
+        arguments.extend(["--trace", trace]);
+    }
+    let with_traces = studies.iter().filter(|study| study.takes_traces);
+    arguments.extend(with_traces.map(|study| study.name.as_str()));
+    checked.extend(program::json::<Vec<Checked>>(root, &arguments)?);
+    checked.sort_by(|a, b| a.study.cmp(&b.study));
+    let unexplained = unexplained(&checked);
+    let papers: Vec<(&Paper, Vec<Section<'_>>)> = PAPERS
+        .iter()
+        .map(|paper| (paper, sections(&paper.name, &studies, &checked)))
+        .collect();
+    write_file(root, PAGE, &page::index(&papers))?;
+    for (paper, sections) in &papers {
+        let claims = sections.iter().flat_map(|(_, study)| &study.claims);
+        let beside = Beside::all(claims);
+        let drawn = match &paper.illustrated {
+            Some(_) => figures(root, &results, sections)?,
+            None => Vec::new(),
+        };
+        let at = |end: &str| format!("docs/{}.{end}", paper.page());
+        write_file(
+            root,
+            &at("md"),
+            &page::page(paper, sections, &beside, &drawn),
+        )?;
+        if !beside.is_empty() {
+            write_file(root, &at("svg"), &figure::drawn(&paper.name, &beside))?;
+        }
+    }
+    Ok(unexplained)
+}
+
+/// Copies the figures of studies that were run to `docs`.
+fn figures(root: &Path, results: &str, sections: &[Section<'_>]) -> Result<Vec<Drawn>, String> {
+    let mut drawn = Vec::new();
+    for (listed, _) in sections {
+        let study = &listed.name;
+        program::output(root, &["study", "report", "--output", results, study])?;
+        let folder = Path::new(results).join(study).join("figures");
+        let error = |error: std::io::Error| format!("{}: {error}", folder.display());
+        // There is no folder if the study draws nothing.
+        let entries = folder.is_dir().then(|| fs::read_dir(&folder)).transpose();
+        let entries = entries.map_err(error)?.into_iter().flatten();
+        let mut names = entries
+            .map(|entry| {
+                Ok(entry
+                    .map_err(error)?
+                    .file_name()
+                    .to_string_lossy()
+                    .into_owned())
+            })
+            .collect::<Result<Vec<String>, String>>()?;
+        names.retain(|name| name.ends_with(".svg"));
+        names.sort();
+        for name in names {
+            let text = fs::read_to_string(folder.join(&name)).map_err(error)?;
+            let path = format!("{FIGURES}/{study}-{name}");
+            write_file(root, &format!("docs/{path}"), &text)?;
+            let study = study.clone();
+            drawn.push(Drawn { study, path });
+        }
+    }
+    Ok(drawn)
+}
+
+/// The studies of a paper that were checked.
+fn sections<'a>(name: &str, studies: &'a [Listed], checked: &'a [Checked]) -> Vec<Section<'a>> {
+    let sections = checked.iter().filter_map(|study| {
+        let listed = studies.iter().find(|listed| listed.name == study.study)?;
+        listed.is_of(name).then_some((listed, study))
+    });
+    sections.collect()
+}
+
+fn write_file(root: &Path, name: &str, text: &str) -> Result<(), String> {
+    let path = root.join(name);
+    let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+    folder
+        .and_then(|()| fs::write(&path, text))
+        .map_err(|error| format!("{name}: {error}"))
+}
+
+/// The claims of all studies that fail or are not measured without a given reason.
+fn unexplained(checked: &[Checked]) -> Vec<String> {
+    let claims = checked
+        .iter()
+        .flat_map(|study| study.claims.iter().map(|claim| (&study.study, claim)));
+    let left = claims.filter(|(_, claim)| {
+        !claim.explained && ["fails", "not_measured"].contains(&claim.verdict.as_str())
+    });
+    left.map(|(study, claim)| format!("{study}: {}: {}", claim.verdict, claim.says))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use checked::{Claim, Known, Number};
+    use page::of_conclusion;
+
+    fn claim(verdict: &str, known: Option<&str>) -> Claim {
+        Claim {
+            says: "a | b".to_owned(),
+            source: "s".to_owned(),
+            theirs: "1".to_owned(),
+            ours: "2".to_owned(),
+            known: known.map(|why| Known {
+                why: why.to_owned(),
+                cause: "our reading".to_owned(),
+                evidence: "tested".to_owned(),
+                command: Some("diskarm".to_owned()),
+            }),
+            verdict: verdict.to_owned(),
+            explained: known.is_some(),
+            bounds: "source".to_owned(),
+            model_check: false,
+            at_least: None,
+            at_most: None,
+            numbers: Vec::new(),
+        }
+    }
+
+    fn listed() -> Listed {
+        Listed {
+            name: "one".to_owned(),
+            title: "One".to_owned(),
+            source: "paper, section 1".to_owned(),
+            cells: 3,
+            takes_traces: false,
+        }
+    }
+
+    fn paper() -> Paper {
+        Paper {
+            name: "paper".to_owned(),
+            title: "A Paper".to_owned(),
+            illustrated: None,
+            conclusions: vec![paper::Conclusion {
+                says: "So it is.".to_owned(),
+                place: "abstract".to_owned(),
+                claims: vec![("one".to_owned(), "b".to_owned())],
+            }],
+        }
+    }
+
+    #[test]
+    fn the_page_counts_verdicts_and_lists_reasons() {
+        let claims = vec![
+            claim("holds", None),
+            Claim {
+                bounds: "ours".to_owned(),
+                ..claim("fails", None)
+            },
+            claim("fails", Some("for\na reason")),
+            claim("unsure", Some("for\na reason")),
+            claim("not_measured", None),
+            Claim {
+                model_check: true,
+                ..claim("holds", None)
+            },
+            Claim {
+                source: "beyond paper".to_owned(),
+                says: "further".to_owned(),
+                ..claim("holds", None)
+            },
+        ];
+        let checked = [Checked {
+            study: "one".to_owned(),
+            claims,
+        }];
+        let studies = [listed()];
+        let paper = paper();
+        assert!(sections("other", &studies, &checked).is_empty());
+        let sections = sections("paper", &studies, &checked);
+        let page = page::page(&paper, &sections, &[], &[]);
+        for expected in [
+            "6 claims, 5 of them with bounds that the paper gives and 1 with bounds of our own,",
+            "- 1 hold\n",
+            "\nThe tables have 1 more, which go beyond it.\n",
+            "- 2 fail, 1 of them for a reason",
+            "- 1 not measured, 0 of them",
+            "- 1 only repeat an input of the model",
+            "| So it is. | abstract | **holds in 2 of 6; unsure in 1; not measured in 1; \
+             fails in 2** (our reading) | 6 |",
+            "### one: One",
+            "| a \\| b | s | 1 | 2 | holds |",
+            "| a \\| b | s | 1 | 2 | holds, a model check |",
+            "| further | beyond paper | 1 | 2 | holds |",
+            "**fails** [1]",
+            "**unsure** [1]",
+            "\n[1] (our reading; tested by `diskarm`) for a reason\n",
+            "**not measured**",
+        ] {
+            assert!(page.contains(expected), "{expected}\n{page}");
+        }
+        let left = ["one: fails: a | b", "one: not_measured: a | b"];
+        assert_eq!(unexplained(&checked), left);
+        let index = page::index(&[(&paper, sections)]);
+        for expected in [
+            "6 claims:",
+            "| [paper](papers/paper.md) | 6 | 1 | 1 | 2 | 1 |",
+            "| our reading | 1 | 0 |",
+        ] {
+            assert!(index.contains(expected), "{expected}\n{index}");
+        }
+    }
+
+    /// 1.1 to 1.3 printed is 11/12 to 13/12 of its middle; 0.6 to 1.8 of ours is 0.5 to 1.5.
+    #[test]
+    fn printed_numbers_are_shares_of_their_middle() {
+        let printed = |bounds: &str, theirs: &str, low: Option<f64>| Claim {
+            at_least: Some(1.1),
+            at_most: Some(1.3),
+            bounds: bounds.to_owned(),
+            theirs: theirs.to_owned(),
+            numbers: vec![
+                Number { low, high: low },
+                Number {
+                    low: Some(1.0),
+                    high: Some(1.8),
+                },
+            ],
+            ..claim("holds", None)
+        };
+        let claims = [
+            printed("source", "20 %", Some(0.6)),
+            printed("ours", "20 %", Some(0.6)),
+            printed("source", "more", Some(0.6)),
+            printed("source", "20 %", None),
+        ];
+        let beside = Beside::all(claims.iter());
+        let [known, saturated] = &beside[..] else {
+            panic!("two have a printed number");
+        };
+        let near = |ends: [f64; 2], expected: [f64; 2]| {
+            ends.iter()
+                .zip(expected)
+                .all(|(end, e)| (end - e).abs() < 1e-12)
+        };
+        assert!(near(known.theirs, [11.0 / 12.0, 13.0 / 12.0]));
+        assert!(near(known.ours.unwrap(), [0.5, 1.5]));
+        assert!(saturated.ours.is_none());
+        assert!(figure::drawn("paper", &beside).starts_with("<svg"));
+    }
+
+    /// Every conclusion is checked by a claim of a study that there is.
+    #[test]
+    fn every_conclusion_has_claims() {
+        let folder = crate::root().join("crates/study/studies");
+        for paper in PAPERS.iter() {
+            for conclusion in &paper.conclusions {
+                for (name, words) in &conclusion.claims {
+                    let text = fs::read_to_string(folder.join(format!("{name}.toml"))).unwrap();
+                    let study: toml::Table = toml::from_str(&text).unwrap();
+                    let claims = study["claim"].as_array().unwrap().iter();
+                    let claims = claims.map(|table| Claim {
+                        says: table["says"].as_str().unwrap().to_owned(),
+                        ..claim("holds", None)
+                    });
+                    let checked = Checked {
+                        study: name.clone(),
+                        claims: claims.collect(),
+                    };
+                    let listed = listed();
+                    let sections = [(&listed, &checked)];
+                    assert!(
+                        !of_conclusion(&[(name.clone(), words.clone())], &sections).is_empty(),
+                        "{name}: {words}"
+                    );
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! Part of the section on halves: predictions of single requests.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::PLOTS;
+use super::drives::Drive;
+use crate::docs::table;
+use crate::program;
+use crate::traces::{calibrated, middle, trace};
+
+/// The output of `diskarm validate --locked --json`, as far as it is shown.
+#[derive(Deserialize)]
+pub struct Report {
+    phase_concentration: Option<f64>,
+    clock: Option<String>,
+    unlocked: u64,
+    #[serde(flatten)]
+    all: Side,
+    by_served: Vec<Class>,
+}
+
+#[derive(Deserialize)]
+struct Side {
+    requests: u64,
+    #[serde(flatten)]
+    model: Accuracy,
+    trivial: Accuracy,
+}
+
+#[derive(Deserialize)]
+struct Accuracy {
+    same_revolution_rate: f64,
+    /// This and the next are absent if no error is below half a revolution.
+    median_abs_error_ms: Option<f64>,
+    p95_abs_error_ms: Option<f64>,
+    within_0_25ms_rate: f64,
+}
+
+#[derive(Deserialize)]
+struct Class {
+    op: String,
+    served: String,
+    #[serde(flatten)]
+    side: Side,
+}
+
+/// A drive's second half, predicted with its set as given and as fitted to the first half.
+pub struct Predicted {
+    drive: &'static Drive,
+    given: Report,
+    fitted: Report,
+}
+
+impl Predicted {
+    /// Whether the platter's angle can be followed through the trace.
+    fn has_clock(&self) -> bool {
+        self.given.clock.as_deref() == Some("unbroken")
+    }
+}
+
+/// Predicts, and plots the errors if the trace has a clock.
+pub fn of(root: &Path, drive: &'static Drive) -> Result<Predicted, String> {
+    let trace = trace(&drive.name);
+    let rows = format!("{}..", middle(root, &drive.name)?);
+    let fitted = calibrated(&drive.name);
+    let with = |name: &str, also: &[&str]| {
+        let mut arguments = vec![
+            "validate", "--locked", "--drive", name, "--rows", &rows, &trace,
+        ];
+        arguments.extend(also);
+        program::json::<Report>(root, &arguments)
+    };
+    let given = with(&drive.name, &[])?;
+    let plot = format!("{PLOTS}/{}", plot_of(drive));
+    let with_plot = ["--plot", &plot];
+    let also = if given.clock.as_deref() == Some("unbroken") {
+        &with_plot[..]
+    } else {
+        &[]
+    };
+    Ok(Predicted {
+        drive,
+        fitted: with(&fitted, also)?,
+        given,
+    })
+}
+
+fn plot_of(drive: &Drive) -> String {
+    format!("{}-errors.svg", calibrated(&drive.name))
+}
+
+const HEAD: [&str; 9] = [
+    "drive",
+    "predictor",
+    "phase_concentration",
+    "same_revolution_rate",
+    "median_abs_error_ms",
+    "p95_abs_error_ms",
+    "within_0_25ms_rate",
+    "required",
+    "verdict",
+];
+
+/// The section: drives with a clock, then the others.
+pub fn section(all: &[Predicted]) -> String {
+    let (clocked, others): (Vec<_>, Vec<_>) = all.iter().partition(|one| one.has_clock());
+    let rows = |of: &[&Predicted]| of.iter().flat_map(|one| rows(one)).collect::<Vec<_>>();
+    let names = others
+        .iter()
+        .map(|one| one.drive.name.as_str())
+        .collect::<Vec<_>>();
+    format!(
+        "\
+### Single requests
+
+Each response is predicted before it is seen, from all that was measured before it: the model
+follows the drive, and each completion corrects its platter angle, period, buffer and arm. The
+rows of the first half are history, from which the predictor learns; only the second half counts.
+Each row is printed by
+
+    diskarm validate --locked --rows N/2.. --drive DRIVE {MEASUREMENTS}/TRACE.csv.gz
+
+`same_revolution_rate` is the fraction of requests whose error is under half a revolution; median
+and 95th percentile are of the errors of these, without their signs; `within_0_25ms_rate` is the
+fraction of all requests whose error is at most 0.25 ms. The *trivial* predictor uses the mean
+response of earlier requests of the same type and size; an improvement over it is the value of
+knowing the drive. *Required*: minimum `same_revolution_rate`, maximum `median_abs_error_ms`.
+`phase_concentration` is 1 when all media accesses end at the predicted angle of the platter, and
+nearly 0 when they end anywhere.
+
+{}
+The pauses in the traces of {} are nominal, not measured, so that the
+angle is lost with every request, as their `phase_concentration` shows. Predictions of single
+requests mean little for them; they are listed to show it.
+
+{}",
+        table(2, &HEAD, &rows(&clocked)),
+        listed(&names),
+        table(2, &HEAD, &rows(&others)),
+        MEASUREMENTS = crate::traces::MEASUREMENTS,
+    )
+}
+
+fn listed(names: &[&str]) -> String {
+    match names {
+        [] => "no drive".to_owned(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{}\nand {last}", first.join(", ")),
+    }
+}
+
+fn rows(one: &Predicted) -> [Vec<String>; 3] {
+    let drive = one.drive;
+    let row = |name: &str, predictor: &str, found: Option<f64>, accuracy, ends: [String; 2]| {
+        let mut cells = vec![
+            name.to_owned(),
+            predictor.to_owned(),
+            found.map_or(String::new(), |found| format!("{found:.4}")),
+        ];
+        cells.extend(figures(accuracy));
+        cells.extend(ends);
+        cells
+    };
+    let nothing = || [String::new(), String::new()];
+    let required = drive.single.as_ref().map_or_else(nothing, |bound| {
+        [bound.to_string(), verdict(bound, &one.fitted.all.model)]
+    });
+    let (given, fitted) = (&one.given, &one.fitted);
+    [
+        row(
+            &drive.name,
+            "as given",
+            given.phase_concentration,
+            &given.all.model,
+            nothing(),
+        ),
+        row(
+            "",
+            "calibrated",
+            fitted.phase_concentration,
+            &fitted.all.model,
+            required,
+        ),
+        row("", "trivial", None, &fitted.all.trivial, nothing()),
+    ]
+}
+
+fn figures(accuracy: &Accuracy) -> [String; 4] {
+    let ms = |ms: Option<f64>| ms.map_or(String::new(), |ms| format!("{ms:.3}"));
+    [
+        format!("{:.4}", accuracy.same_revolution_rate),
+        ms(accuracy.median_abs_error_ms),
+        ms(accuracy.p95_abs_error_ms),
+        format!("{:.4}", accuracy.within_0_25ms_rate),
+    ]
+}
+
+/// The required accuracy of predictions of single requests.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bound {
+    pub same_revolution_rate: f64,
+    /// The maximum, if one is required.
+    pub median_abs_error_ms: Option<f64>,
+}
+
+impl std::fmt::Display for Bound {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:.3}", self.same_revolution_rate)?;
+        match self.median_abs_error_ms {
+            Some(max) => write!(f, ", {max:.3}"),
+            None => Ok(()),
+        }
+    }
+}
+
+fn verdict(bound: &Bound, found: &Accuracy) -> String {
+    let mut missed = Vec::new();
+    if found.same_revolution_rate < bound.same_revolution_rate {
+        let by = bound.same_revolution_rate - found.same_revolution_rate;
+        missed.push(format!("rate by {by:.4}"));
+    }
+    match (found.median_abs_error_ms, bound.median_abs_error_ms) {
+        (_, None) => {}
+        (Some(median), Some(max)) if median <= max => {}
+        (Some(median), Some(max)) => {
+            missed.push(format!("median by {:.3} ms", median - max));
+        }
+        (None, Some(_)) => missed.push("median".to_owned()),
+    }
+    if missed.is_empty() {
+        "met".to_owned()
+    } else {
+        format!("**missed: {}**", missed.join(", "))
+    }
+}
+
+/// A drive's errors, as a plot and by class; nothing without a clock.
+pub fn of_drive(one: &Predicted) -> String {
+    if !one.has_clock() {
+        return String::new();
+    }
+    let classes: Vec<Vec<String>> = one.fitted.by_served.iter().map(class).collect();
+    let head = [&["type", "outcome", "requests"], &HEAD[3..7]].concat();
+    format!(
+        "\
+![Errors on {name}](validation/{plot})
+
+By type and by what the model expected of the buffer ({unlocked} of {all} requests were predicted
+without knowing the angle):
+
+{}
+",
+        table(2, &head, &classes),
+        name = calibrated(&one.drive.name),
+        plot = plot_of(one.drive),
+        unlocked = one.fitted.unlocked,
+        all = one.fitted.all.requests,
+    )
+}
+
+fn class(class: &Class) -> Vec<String> {
+    let mut cells = vec![
+        class.op.clone(),
+        class.served.clone(),
+        class.side.requests.to_string(),
+    ];
+    cells.extend(figures(&class.side.model));
+    cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accuracy(same_revolution_rate: f64, median_abs_error_ms: Option<f64>) -> Accuracy {
+        Accuracy {
+            same_revolution_rate,
+            median_abs_error_ms,
+            p95_abs_error_ms: None,
+            within_0_25ms_rate: 0.5,
+        }
+    }
+
+    #[test]
+    fn bounds_can_be_met_exactly_and_each_miss_is_named() {
+        let bound = Bound {
+            same_revolution_rate: 0.985,
+            median_abs_error_ms: Some(0.04),
+        };
+        assert_eq!(verdict(&bound, &accuracy(0.985, Some(0.04))), "met");
+        let missed = verdict(&bound, &accuracy(0.98, Some(0.05)));
+        assert_eq!(missed, "**missed: rate by 0.0050, median by 0.010 ms**");
+        assert_eq!(verdict(&bound, &accuracy(1.0, None)), "**missed: median**");
+    }
+
+    #[test]
+    fn missing_values_are_empty() {
+        assert_eq!(
+            figures(&accuracy(0.98344, None)),
+            ["0.9834", "", "", "0.5000"]
+        );
+    }
+
+    #[test]
+    fn names_are_joined_with_and() {
+        assert_eq!(listed(&["a", "b", "c"]), "a, b\nand c");
+        assert_eq!(listed(&["a"]), "a");
+    }
+}

@@ -1,0 +1,66 @@
+//! The command line, built as it is shipped, and what it prints.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use serde::de::DeserializeOwned;
+
+/// The profile of what is shipped; also the name of its folder in the target folder.
+pub const PROFILE: &str = "release-lto";
+
+/// Returns the target folder of builds at `root`.
+pub fn target_folder(root: &Path) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR");
+    root.join(target.as_deref().map_or(Path::new("target"), Path::new))
+}
+
+/// Returns a `cargo` command at `root`.
+pub fn cargo(root: &Path) -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(root);
+    cargo
+}
+
+/// Builds the command line and returns its path. Later calls return the same path without building
+/// again, also if a generator has changed a source in the meantime.
+pub fn build() -> Result<PathBuf, String> {
+    static PROGRAM: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    PROGRAM.get_or_init(build_once).clone()
+}
+
+fn build_once() -> Result<PathBuf, String> {
+    let root = crate::root();
+    let built = cargo(&root)
+        .args(["build", "--profile", PROFILE, "--quiet"])
+        .args(["--package", "diskarm"])
+        .status()
+        .map_err(|error| format!("cargo: {error}"))?;
+    if !built.success() {
+        return Err(format!("the build failed: {built}"));
+    }
+    Ok(target_folder(&root).join(PROFILE).join("diskarm"))
+}
+
+/// Runs `diskarm` with `arguments` at `root` and returns what it prints. Failing claims and checks,
+/// exit code 1, are not an error here: the pages show them.
+pub fn output(root: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
+    let shown = arguments.join(" ");
+    let output = Command::new(build()?)
+        .args(arguments)
+        .current_dir(root)
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| format!("diskarm {shown}: {error}"))?;
+    match output.status.code() {
+        Some(0 | 1) => Ok(output.stdout),
+        _ => Err(format!("diskarm {shown}: {}", output.status)),
+    }
+}
+
+/// Runs `diskarm` with `arguments` and `--json`, and parses what it prints.
+pub fn json<T: DeserializeOwned>(root: &Path, arguments: &[&str]) -> Result<T, String> {
+    let output = output(root, &[arguments, &["--json"]].concat())?;
+    serde_json::from_slice(&output)
+        .map_err(|error| format!("diskarm {}: {error}", arguments.join(" ")))
+}
