@@ -87,7 +87,7 @@ struct RebuildStep {
 ///
 /// Functions take the array that the placement belongs to. Parts of requests are named by ids.
 pub trait Placement: Send + Sized {
-    /// What the placement records about a request.
+    /// Data of the placement about a request.
     type State: Default + Send;
 
     /// The number of blocks of the array.
@@ -120,12 +120,12 @@ pub trait Placement: Send + Sized {
     /// Records that a member has taken the command number `index` of a part.
     fn sent(_array: &mut Array<Self>, _member: usize, _part: u64, _index: usize, _now: Instant) {}
 
-    /// Lets a member take commands that wait for it, after an event in its device.
+    /// Submits commands that wait for a member, after an event in its device.
     fn feed(array: &mut Array<Self>, member: usize, now: Instant) {
         array.feed_member(member, now);
     }
 
-    /// Lets all members take commands, where progress of one can make way for another.
+    /// Submits commands that wait for any member, where progress of one can make way for another.
     fn feed_all(_array: &mut Array<Self>, _now: Instant) {}
 
     /// Records that a member has completed a command.
@@ -154,7 +154,7 @@ pub trait Placement: Send + Sized {
     /// Returns the part of a request that has begun if its only command may still be aborted.
     fn abortable(array: &Array<Self>, request: u64) -> Option<u64>;
 
-    /// Lets a member fail. No data have been lost so far.
+    /// Handles the failure of a member. No data have been lost so far.
     fn fail(array: &mut Array<Self>, failure: Failure);
 
     /// Begins the next step of the rebuild.
@@ -173,7 +173,7 @@ pub trait Placement: Send + Sized {
 }
 
 impl<P: Placement> Array<P> {
-    /// Assembles an array of idle members, and lets those fail that do before anything else.
+    /// Assembles an array of idle members, and applies the failures at the start.
     pub(crate) fn assemble(
         placement: P,
         members: Vec<Member>,
@@ -298,7 +298,7 @@ impl<P: Placement> Array<P> {
         }
     }
 
-    /// Lets the next step of the rebuild wait for the writes to its blocks.
+    /// Prepares the next step of the rebuild, which begins once no write to its blocks is in progress.
     pub(crate) fn wait_for_step(&mut self, now: Instant) {
         self.step = Some(RebuildStep {
             blocks: P::rebuild_blocks(self),
@@ -334,7 +334,7 @@ impl<P: Placement> Array<P> {
         }
     }
 
-    /// Adds a part that serves as much of a request as `plan`, and starts it if its rows are free.
+    /// Adds the part of a request that `plan` describes, and starts it if its rows are free.
     pub(crate) fn enter_plan(&mut self, request: u64, plan: Plan, now: Instant) {
         if let Some(parent) = self.parents.get_mut(request) {
             parent.total += 1;
@@ -388,7 +388,7 @@ impl<P: Placement> Array<P> {
         };
         let own = &mut self.members[member];
         if pending.request.is_simple_transfer() && own.is_free(&pending.request) {
-            own.queue.passed(&pending.request, &own.device);
+            own.queue.note_bypass(&pending.request, &own.device);
             self.send(member, now, &pending.request);
             self.note_event(member);
         } else {
@@ -398,7 +398,7 @@ impl<P: Placement> Array<P> {
         }
     }
 
-    /// Lets a member take the commands that wait for it.
+    /// Submits the commands that wait for a member, as far as it accepts them.
     pub(crate) fn feed_member(&mut self, member: usize, now: Instant) {
         while let Some(request) = self.members[member].next(now) {
             self.members[member].count_taken(now, &request);
@@ -457,9 +457,10 @@ impl<P: Placement> Array<P> {
 
     /// Continues with the next step of a part, or ends the part.
     pub(crate) fn end_step(&mut self, id: u64, now: Instant) {
-        match self.parts.get_mut(id).is_some_and(Part::advance) {
-            true => P::start(self, id, now),
-            false => self.end_part(id),
+        if self.parts.get_mut(id).is_some_and(Part::advance) {
+            P::start(self, id, now);
+        } else {
+            self.end_part(id);
         }
     }
 
@@ -504,7 +505,7 @@ impl<P: Placement> Array<P> {
             self.reported -= 1;
         }
         if self.may_fail {
-            self.failures.served();
+            self.failures.count_completion();
         }
         self.gate.leave(id);
         self.due.extend(completion);
@@ -547,7 +548,7 @@ impl<P: Placement> Array<P> {
         has_spare
     }
 
-    /// Ends all requests after data have been lost. The members that are left are of no use.
+    /// Ends all requests and removes all members after data have been lost.
     pub(crate) fn end_all(&mut self, now: Instant) {
         for slot in 0..self.members.len() {
             self.take_out(slot, now);
@@ -561,8 +562,8 @@ impl<P: Placement> Array<P> {
         self.release(now);
     }
 
-    /// Lets a member fail or the rebuild continue, if that is due by `now` and before the next
-    /// `event` of the members. Returns true if it was.
+    /// Applies a failure or continues the rebuild, if that is due by `now` and before the next `event`
+    /// of the members. Returns true if it was.
     fn advance_itself(&mut self, now: Instant, event: Option<Instant>) -> bool {
         match self.failures.due(now, event) {
             Some(Due::Failure(failure)) => self.fail(failure),
@@ -577,7 +578,7 @@ impl<P: Placement> Array<P> {
         true
     }
 
-    /// Lets a member fail. Once data are lost, further failures are only counted.
+    /// Applies the failure of a member. Once data are lost, further failures are only counted.
     fn fail(&mut self, failure: Failure) {
         self.failures.been.push(failure);
         if !self.has_lost_data() {
@@ -710,7 +711,7 @@ impl<P: Placement> Device for Array<P> {
 
     /// Reports on the members, counted from 0; a spare is the last.
     fn parts(&self, now: Instant) -> Vec<DevicePart> {
-        let until = |number| self.failures.at(number).unwrap_or(now);
+        let until = |number| self.failures.failed_at(number).unwrap_or(now);
         let mut parts = self.slots.parts(&self.members, until);
         parts.extend(self.failures.part());
         parts

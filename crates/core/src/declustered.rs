@@ -173,7 +173,7 @@ impl TwoCopies {
         }
         let share = self.layout.primary_share(disks, missing);
         let both = first.is_some() && other.is_some();
-        if first.is_none() || both && !Chance::of(share).hits(&mut self.random) {
+        if first.is_none() || both && !Chance::new(share).hits(&mut self.random) {
             (first, other) = (other, first);
         }
         let sectors = blocks.end - blocks.start;
@@ -187,7 +187,7 @@ impl TwoCopies {
     }
 
     /// Returns the blocks that failures have lost, if `member` is the last that failed.
-    fn lost(&self, at: Instant, member: usize) -> Option<Lost> {
+    fn lost_blocks(&self, at: Instant, member: usize) -> Option<Lost> {
         if !self.layout.sharing(member).intersects(self.missing) {
             return None;
         }
@@ -364,7 +364,7 @@ impl Placement for TwoCopies {
     fn fail(array: &mut Declustered, Failure { member, at }: Failure) {
         let copies = &mut array.placement;
         copies.missing = copies.missing.with(member);
-        if let Some(lost) = copies.lost(at, member) {
+        if let Some(lost) = copies.lost_blocks(at, member) {
             array.failures.lose(lost);
             return array.end_all(at);
         }

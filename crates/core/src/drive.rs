@@ -155,7 +155,7 @@ impl Drive {
         let next = self.queue.next(self.open, &self.core);
         if let Some(Pending { request, arrived }) = next {
             if !request.is_simple_transfer() {
-                self.queue.served(&request, &self.core);
+                self.queue.note_served(&request, &self.core);
             }
             self.begin_one(request, arrived);
             if request.ordering == Ordering::Ordered {
@@ -241,7 +241,7 @@ impl Device for Drive {
         }
         self.begin_queued(now);
         if self.queue.is_empty() && self.open <= now && request.is_simple_transfer() {
-            self.queue.passed(&request, &self.core);
+            self.queue.note_bypass(&request, &self.core);
             self.begin_one(request, now);
             return Ok(());
         }

@@ -1,23 +1,22 @@
 //! Background reads in the rotational gaps of foreground requests (lumb01, section 2).
 //!
 //! While a head would wait for the first sector of a foreground request, it can read other sectors
-//! and still be in place in time. [`Tasks`] are the sets of blocks that are wanted in the
-//! background; [`Tasks::search`] finds the read that gains most of them in a [`Gap`]. [`Dirty`]
-//! finds writes that put dirty data on the media. The module knows tracks, angles and movements of
-//! the arm, and nothing of commands: the scheduler in front of a drive and the one in its firmware
-//! both use it.
+//! and still be in place in time. [`Tasks`] are sets of blocks that are wanted in the background;
+//! [`Tasks::search`] finds the read that gains most of them in a [`Gap`], and a [`GapPlanner`] plans
+//! all reads of a gap. [`DirtySearch`] finds writes of dirty data. The module works on tracks, angles
+//! and movements of the arm rather than commands, so that both the scheduler in front of a drive and
+//! the drive's firmware can use it.
 
-mod best;
-mod blocks;
-mod chart;
+mod block_set;
 mod dirty;
-mod figures;
-mod fill;
+mod gap;
+mod plan;
 mod search;
 mod tasks;
+mod track_map;
 
-pub use blocks::BlockSet;
-pub use dirty::Dirty;
-pub use figures::{Delivered, Figures};
-pub use search::{Find, Gap, Limits, Track};
-pub use tasks::{Claim, Part, TaskId, Tasks};
+pub use block_set::BlockSet;
+pub use dirty::DirtySearch;
+pub use gap::{Gap, GapTransfer, SearchLimits, Track};
+pub use plan::{GapPlan, GapPlanner, LeadTarget, PlanOutcome};
+pub use tasks::{BackgroundStats, Claim, ClaimPart, Delivery, TaskId, Tasks};

@@ -124,7 +124,7 @@ impl<D: Device + Estimate> Host<D> {
             return false;
         }
         let Pending { request, arrived } = pending;
-        self.queue.served(&request, &self.device);
+        self.queue.note_served(&request, &self.device);
         if request.ordering == Ordering::Ordered {
             self.fence = Some(self.submit_child(now, &request, arrived));
         } else if self.merger.is_some() && request.is_simple_transfer() {
@@ -142,7 +142,7 @@ impl<D: Device + Estimate> Host<D> {
             return;
         };
         let (whole, parts) = merger.gather(pending, self.queue.policy(), &self.device);
-        self.queue.taken(parts.len() - 1);
+        self.queue.deduct(parts.len() - 1);
         let child = self.submit_child(now, &whole, pending.arrived);
         if parts.len() > 1
             && let Some(parent) = self.children.get_mut(child)
@@ -232,7 +232,7 @@ impl<D: Device + Estimate> Device for Host<D> {
             && self.device.has_room()
             && self.device.accepts(&request)
         {
-            self.queue.passed(&request, &self.device);
+            self.queue.note_bypass(&request, &self.device);
             self.submit_child(now, &request, now);
             return Ok(());
         }

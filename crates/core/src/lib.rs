@@ -28,12 +28,14 @@ pub mod nvcache;
 pub mod predict;
 pub mod queue;
 pub mod raid;
-mod random;
+pub mod random;
 pub mod report;
 pub mod request;
 pub mod sched;
 pub mod spec;
 pub mod stats;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod text;
 pub mod tower;
 pub mod units;

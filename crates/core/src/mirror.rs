@@ -153,9 +153,9 @@ pub type Mirror = Array<Pair>;
 
 /// The placement of a mirrored pair.
 pub struct Pair {
-    sides: [Side; 2],
+    sides: [MemberSide; 2],
     /// The side of the spare, until it takes a slot.
-    spare_side: Option<Side>,
+    spare_side: Option<MemberSide>,
     layout: Layout,
     /// `None` for a shared queue.
     router: Option<Router>,
@@ -177,9 +177,9 @@ pub struct Pair {
     unit: u64,
 }
 
-/// What a pair records about a member besides its queue.
+/// The state of a member besides its queue.
 #[derive(Default)]
-struct Side {
+struct MemberSide {
     /// Reads of the other member that it may take when it has no other commands.
     reserve: Option<CommandQueue<BoxedDevice>>,
     /// Copies of requests that wait or are inside; under a shared queue also those that the other
@@ -261,11 +261,13 @@ impl Layout {
         let mut start = blocks.start;
         let runs = std::iter::from_fn(|| {
             let unit = start / size;
-            let end = match unit < count {
-                true => blocks.end.min((unit + 1) * size),
-                // The blocks after the last whole unit keep their positions.
-                false => blocks.end,
+            // The blocks after the last whole unit keep their positions.
+            let unit_end = if unit < count {
+                (unit + 1) * size
+            } else {
+                u64::MAX
             };
+            let end = blocks.end.min(unit_end);
             let run = start..end;
             start = end;
             (!run.is_empty()).then(|| access(run))
@@ -341,7 +343,7 @@ impl Mirror {
         Ok(Self::assemble(pair, vec![first, second], spare, failures))
     }
 
-    /// Lets writes go to the members without waiting for a full batch, or ends that, from `now` on.
+    /// Sets whether writes skip the wait for a full batch, from `now` on.
     pub fn hurry(&mut self, now: Instant, hurries: bool) {
         self.placement.hurries = hurries;
         self.feed_pair(now);
@@ -412,7 +414,7 @@ impl Mirror {
             && (self.placement.destaging.is_none() || request.op.is_read())
         {
             let Member { device, queue, .. } = &mut self.members[member];
-            queue.passed(&request, device);
+            queue.note_bypass(&request, device);
             self.placement.sides[member].load += 1;
             self.send(member, now, &request);
             return self.note_event(member);
@@ -453,7 +455,7 @@ impl Mirror {
         own.meter.wait(now, waiting, own.writes_waiting);
     }
 
-    /// Lets both members take the commands that wait for them.
+    /// Submits the commands that wait for both members, as far as they accept them.
     fn feed_pair(&mut self, now: Instant) {
         loop {
             let has_taken = self.feed_side(0, now) | self.feed_side(1, now);
@@ -467,7 +469,7 @@ impl Mirror {
         }
     }
 
-    /// Lets one member take the commands that wait for it. Returns true if it took any.
+    /// Submits the commands that wait for one member. Returns true if it took any.
     fn feed_side(&mut self, member: usize, now: Instant) -> bool {
         let mut has_taken = false;
         while self.members[member].device.has_room()
@@ -551,7 +553,7 @@ impl Mirror {
         if own.take(id).is_some() {
             return true;
         }
-        let Side {
+        let MemberSide {
             reserve, writes, ..
         } = &mut self.placement.sides[member];
         if writes.take(id).is_some() {
@@ -752,7 +754,7 @@ impl Placement for Pair {
             };
             if array.parts.find(|part| part.parent.is_none()).is_some() {
                 // The step of the rebuild that ends here counts as a request.
-                array.failures.served();
+                array.failures.count_completion();
             }
             array.failures.lose(lost);
             return array.end_all(at);
@@ -808,7 +810,7 @@ fn check_knowledge(members: &[BoxedDevice; 2], config: &MirrorConfig) -> Result<
     if let ReadDispatch::Routed(routing) = config.reads
         && let Some((needed, name)) = routing.rehearsed()
     {
-        assert_eq!(config.policy.to_string(), needed, "behind {name}");
+        assert_eq!(config.policy.to_string(), needed, "the policy for {name}");
         check(name, Knowledge::Times)?;
     }
     if let Some(destaging) = config.destaging {
@@ -821,7 +823,7 @@ fn check_knowledge(members: &[BoxedDevice; 2], config: &MirrorConfig) -> Result<
 }
 
 /// Creates an idle member with its side.
-fn new_member(device: BoxedDevice, config: &MirrorConfig) -> Result<(Member, Side), Unknown> {
+fn new_member(device: BoxedDevice, config: &MirrorConfig) -> Result<(Member, MemberSide), Unknown> {
     let policy = || tower::policy(&config.policy, &device);
     let has_reserve = matches!(
         config.reads,
@@ -832,9 +834,9 @@ fn new_member(device: BoxedDevice, config: &MirrorConfig) -> Result<(Member, Sid
     );
     let reserve = has_reserve.then(policy).transpose()?;
     let policy = policy()?;
-    let side = Side {
+    let side = MemberSide {
         reserve: reserve.map(CommandQueue::new),
-        ..Side::default()
+        ..MemberSide::default()
     };
     Ok((Member::new(device, policy), side))
 }

@@ -179,7 +179,7 @@ impl NvCache {
         self.submit(now, request);
     }
 
-    /// Takes in a write, unless there is no room.
+    /// Takes in a write if there is room.
     fn write(&mut self, now: Instant, pending: Pending) {
         let size = self.config.size.0;
         let sectors = pending.request.sectors.0;
@@ -197,14 +197,14 @@ impl NvCache {
         self.destage(now, blocks, Vec::new());
     }
 
-    /// Lets a write wait for room.
+    /// Holds a write back until there is room.
     fn wait_for_room(&mut self, now: Instant, pending: Pending) {
         self.work.waited += 1;
         self.full.push_back(pending);
         self.hurry(now);
     }
 
-    /// Completes a flush, or lets it wait until the cache is empty.
+    /// Completes a flush, or holds it back until the cache is empty.
     fn flush(&mut self, now: Instant, pending: Pending) {
         if !self.has_failed(now) {
             return self.complete(now, pending, Outcome::Miss, Status::Good);
@@ -283,7 +283,7 @@ impl NvCache {
         self.submit(now, request);
     }
 
-    /// Submits a child, or lets it wait until the device takes it.
+    /// Submits a child once the device accepts it.
     fn submit(&mut self, now: Instant, child: Request) {
         self.queued.push_back(child);
         if self.queued.len() == 1 {
@@ -291,7 +291,7 @@ impl NvCache {
         }
     }
 
-    /// Submits the children that wait, as far as the device takes them.
+    /// Submits waiting children as long as the device accepts them.
     fn feed(&mut self, now: Instant) {
         while let Some(child) = self.queued.pop_front() {
             let device = self.backing.device_mut();
@@ -341,7 +341,7 @@ impl NvCache {
         self.admit_waiting(now);
     }
 
-    /// Takes in the writes that wait for room, as far as it suffices.
+    /// Takes in waiting writes as long as there is room.
     fn admit_waiting(&mut self, now: Instant) {
         while let Some(next) = self.full.front() {
             let room = self.config.size.0.saturating_sub(self.dirty.blocks());

@@ -1,11 +1,7 @@
-//! A command queue: a policy, and what no policy decides.
+//! A command queue around a policy.
 //!
-//! Simple reads and writes go through the policy. Flushes, requests at the head of the queue and
-//! ordered ones follow the rules of SAM-5 (section 8.6) whatever the policy prefers.
-
-mod gate;
-
-pub(crate) use gate::Gate;
+//! Simple reads and writes go through the policy. Flushes, requests for the head of the queue and
+//! ordered requests follow the rules of SAM-5 (section 8.6) whatever the policy prefers.
 
 use std::collections::VecDeque;
 
@@ -15,24 +11,24 @@ use crate::units::Instant;
 
 /// Requests that wait for a device, and the order in which they are served.
 ///
-/// What it does: requests at the head of the queue are next, the newest first, then flushes in
-/// order of arrival: a flush promises nothing about writes that have not completed, so it need not
-/// wait for those in front of it. All others are the policy's, up to the first ordered request.
-/// That one, and everything that arrives after it, waits until the policy has nothing left.
+/// What it does: requests for the head of the queue go first, the newest before older ones, then
+/// flushes in order of arrival: a flush promises nothing about writes that have not completed, so it
+/// need not wait for those in front of it. All others go to the policy, up to the first ordered
+/// request. That one, and everything that arrives after it, waits until the policy has nothing left.
 pub struct CommandQueue<E: Estimate> {
     policy: Box<dyn Policy<E>>,
-    /// Requests that wait, here and in the policy.
+    /// Number of waiting requests, here and in the policy.
     waiting: usize,
-    /// Mostly absent: a queue of simple transfers alone pays one look.
+    /// Absent if only simple transfers wait, so that they pay for a single test.
     special: Option<Box<Special>>,
 }
 
-/// What waits outside the policy.
+/// Requests that wait outside the policy.
 #[derive(Default)]
 struct Special {
-    /// Served next, in this order.
+    /// Requests to serve next, in this order.
     first: VecDeque<Pending>,
-    /// An ordered request, and all that arrived after it.
+    /// An ordered request, and all requests that arrived after it.
     fenced: VecDeque<Pending>,
 }
 
@@ -51,7 +47,7 @@ impl Special {
 }
 
 impl<E: Estimate> CommandQueue<E> {
-    /// An empty queue in the order of `policy`, which holds nothing yet.
+    /// Creates an empty queue in the order of `policy`, which must be empty.
     pub fn new(policy: Box<dyn Policy<E>>) -> Self {
         Self {
             policy,
@@ -60,31 +56,31 @@ impl<E: Estimate> CommandQueue<E> {
         }
     }
 
-    /// Whether something waits that no policy decides on.
+    /// Returns true if requests wait outside the policy.
     #[inline]
     pub fn is_special(&self) -> bool {
         self.special.is_some()
     }
 
-    /// Whether an ordered request waits, behind which all waits that arrives now.
+    /// Returns true if an ordered request waits, so that new arrivals wait after it.
     pub fn is_fenced(&self) -> bool {
         let special = self.special.as_ref();
         special.is_some_and(|special| !special.fenced.is_empty())
     }
 
-    /// Whether nothing waits.
+    /// Returns true if no request waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.waiting == 0
     }
 
-    /// How many requests wait.
+    /// Returns the number of waiting requests.
     #[inline]
     pub fn len(&self) -> usize {
         self.waiting
     }
 
-    /// The policy, for one that takes requests out of turn; see [`Self::taken`].
+    /// Returns the policy, to take requests out of turn; see [`Self::deduct`].
     #[inline]
     pub fn policy(&mut self) -> &mut dyn Policy<E> {
         &mut *self.policy
@@ -92,7 +88,7 @@ impl<E: Estimate> CommandQueue<E> {
 
     /// Accounts for `count` simple requests that were taken out of the policy directly.
     #[inline]
-    pub fn taken(&mut self, count: usize) {
+    pub fn deduct(&mut self, count: usize) {
         self.waiting -= count;
     }
 
@@ -106,7 +102,7 @@ impl<E: Estimate> CommandQueue<E> {
         self.policy.add(pending, drive);
     }
 
-    /// Adds a simple transfer that arrived before all ordered requests that wait.
+    /// Adds a simple transfer that arrived before all waiting ordered requests.
     #[cold]
     pub fn add_in_front(&mut self, pending: Pending, drive: &E) {
         self.waiting += 1;
@@ -131,33 +127,34 @@ impl<E: Estimate> CommandQueue<E> {
         }
     }
 
-    /// Whether the next request is an ordered one, for which the device must be idle.
+    /// Returns true if the next request is an ordered one, for which the device must be idle.
     #[inline]
     pub fn next_is_ordered(&self) -> bool {
         let special = self.special.as_ref();
         special.is_some_and(|special| match special.first.front() {
-            // It was put back.
+            // An ordered request here was put back.
             Some(next) => next.request.ordering == Ordering::Ordered,
             None => self.waiting == special.fenced.len(),
         })
     }
 
-    /// Whether the next request is a flush that waits for nothing.
+    /// Returns true if the next request is a flush that waits for nothing.
     pub fn next_is_flush(&self) -> bool {
         let special = self.special.as_ref();
         let first = special.and_then(|special| special.first.front());
         first.is_some_and(|next| next.request.op == Op::Flush)
     }
 
-    /// Takes out the request to serve next, if any waits.
+    /// Removes and returns the request to serve next.
     #[inline(always)]
     pub fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
         if self.waiting == 0 {
             return None;
         }
-        let next = match self.special.is_some() {
-            true => self.next_special(now, drive),
-            false => self.policy.next(now, drive),
+        let next = if self.special.is_some() {
+            self.next_special(now, drive)
+        } else {
+            self.policy.next(now, drive)
         };
         assert!(next.is_some(), "the policy lost {} requests", self.waiting);
         self.waiting -= 1;
@@ -179,8 +176,7 @@ impl<E: Estimate> CommandQueue<E> {
         Some(next)
     }
 
-    /// Puts back a request that [`Self::next`] gave and the device does not take yet: it stays the
-    /// next.
+    /// Puts back a request from [`Self::next`] that the device does not accept yet: it stays the next.
     #[cold]
     pub fn put_back(&mut self, pending: Pending) {
         self.waiting += 1;
@@ -188,7 +184,7 @@ impl<E: Estimate> CommandQueue<E> {
         special.first.push_front(pending);
     }
 
-    /// Lets in what no ordered request holds back any more.
+    /// Releases requests that no ordered request holds back any longer.
     fn release(&mut self, drive: &E) {
         let Some(special) = &mut self.special else {
             return;
@@ -206,7 +202,7 @@ impl<E: Estimate> CommandQueue<E> {
         }
     }
 
-    /// Takes out the request `id`, if it waits here.
+    /// Removes and returns the request `id`.
     pub fn take(&mut self, id: u64, drive: &E) -> Option<Pending> {
         if let Some(special) = &mut self.special
             && let Some(pending) = special.take(id)
@@ -220,17 +216,69 @@ impl<E: Estimate> CommandQueue<E> {
         taken
     }
 
-    /// Notes that a request is served that [`Self::next`] gave, if the policy did not choose it.
+    /// Informs the policy about a request from [`Self::next`] that it did not choose.
     #[cold]
-    pub fn served(&mut self, request: &Request, drive: &E) {
+    pub fn note_served(&mut self, request: &Request, drive: &E) {
         if request.op != Op::Flush && !matches!(request.ordering, Ordering::Simple(_)) {
-            self.policy.passed(request, drive);
+            self.policy.note_bypass(request, drive);
         }
     }
 
-    /// Notes a simple transfer that is served without waiting here.
+    /// Informs the policy about a simple transfer that is served without waiting here.
     #[inline]
-    pub fn passed(&mut self, request: &Request, drive: &E) {
-        self.policy.passed(request, drive);
+    pub fn note_bypass(&mut self, request: &Request, drive: &E) {
+        self.policy.note_bypass(request, drive);
+    }
+}
+
+/// A gate that admits an ordered request only when the device is empty, and then nothing else until
+/// it completes, except requests for the head of the queue.
+#[derive(Default)]
+pub(crate) struct Gate {
+    /// An ordered request, and all requests that arrived after it.
+    held: VecDeque<Pending>,
+    /// The ordered request inside.
+    alone: Option<u64>,
+}
+
+impl Gate {
+    /// Returns an arriving request if it may enter; otherwise holds it.
+    pub fn admit(&mut self, pending: Pending, is_idle: bool) -> Option<Pending> {
+        let ordering = pending.request.ordering;
+        let waits = self.alone.is_some()
+            || !self.held.is_empty()
+            || (ordering == Ordering::Ordered && !is_idle);
+        if waits && ordering != Ordering::HeadOfQueue {
+            self.held.push_back(pending);
+            return None;
+        }
+        Some(pending)
+    }
+
+    /// Removes and returns the next request that may enter now.
+    pub fn release(&mut self, is_idle: bool) -> Option<Pending> {
+        let next = self.held.front().filter(|_| self.alone.is_none())?;
+        if next.request.ordering == Ordering::Ordered && !is_idle {
+            return None;
+        }
+        self.held.pop_front()
+    }
+
+    /// Records that the ordered request `id` has entered.
+    pub fn enter(&mut self, id: u64) {
+        self.alone = Some(id);
+    }
+
+    /// Records that the request `id` has left.
+    pub fn leave(&mut self, id: u64) {
+        if self.alone == Some(id) {
+            self.alone = None;
+        }
+    }
+
+    /// Removes and returns a held request, by the id that the host gave it.
+    pub fn take(&mut self, id: u64) -> Option<Pending> {
+        let index = self.held.iter().position(|held| held.request.id == id)?;
+        self.held.remove(index)
     }
 }

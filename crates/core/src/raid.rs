@@ -134,7 +134,7 @@ impl Stripes {
     }
 
     /// Returns the blocks that `members` alone held, in the rows that are not rebuilt.
-    fn lost(&self, at: Instant, members: [usize; 2]) -> Lost {
+    fn lost_blocks(&self, at: Instant, members: [usize; 2]) -> Lost {
         let rows = (self.health.rebuilt..self.layout.rows()).map(|row| self.layout.row(row));
         let units = rows.flat_map(|row| {
             let unit_of = move |member| self.layout.data_unit(row.index, member);
@@ -210,9 +210,9 @@ impl Raid {
         self.release(now);
     }
 
-    /// Returns the status of a command that its part must not be charged with: a read that failed
-    /// where the rest of the row replaces it, or a write to a failed member.
-    fn excused(&mut self, id: u64, device: usize, done: &Completion) -> Option<Status> {
+    /// Returns the status of a command that must not count against its part: a read that failed where
+    /// the rest of the row replaces it, or a write to a failed member.
+    fn excused_status(&mut self, id: u64, device: usize, done: &Completion) -> Option<Status> {
         let is_down = self.failures.has(device);
         if self.has_lost_data() {
             return is_down.then_some(Status::NotReady);
@@ -253,7 +253,7 @@ impl Raid {
         }
         let part = self.parts.remove(id);
         let mut again: Vec<Part> = Vec::new();
-        plan::plan(&layout, health, &part.served(&request), &mut |plan| {
+        plan::plan(&layout, health, &part.sub_request(&request), &mut |plan| {
             again.push(part.without_member(plan, member));
         });
         parent.left = parent.left + again.len() - 1;
@@ -285,10 +285,10 @@ impl Placement for Stripes {
             health,
             replaced,
         } = &array.placement;
-        match [health.failed, *replaced].contains(&Some(member)) {
-            true => layout.members(),
-            false => member,
+        if [health.failed, *replaced].contains(&Some(member)) {
+            return layout.members();
         }
+        member
     }
 
     fn serve(array: &mut Raid, id: u64, now: Instant) {
@@ -333,11 +333,12 @@ impl Placement for Stripes {
             return done.status;
         };
         let (first, rebuilds) = (part.first(), part.parent.is_none());
-        let status = match rebuilds {
-            true => done.status,
-            false => array.translated(id, device, done),
+        let status = if rebuilds {
+            done.status
+        } else {
+            array.translated(id, device, done)
         };
-        let status = array.excused(id, device, done).unwrap_or(status);
+        let status = array.excused_status(id, device, done).unwrap_or(status);
         if let Some(rebuild) = array.failures.rebuild.as_mut().filter(|_| rebuilds)
             && !status.is_success()
         {
@@ -369,10 +370,15 @@ impl Placement for Stripes {
             _ => *health,
         };
         let (mut begin, mut follow) = (Vec::new(), Vec::new());
-        plan::plan(layout, health, &part.served(&parent.request), &mut |plan| {
-            begin.extend_from_slice(&plan.begin);
-            follow.extend_from_slice(&plan.follow);
-        });
+        plan::plan(
+            layout,
+            health,
+            &part.sub_request(&parent.request),
+            &mut |plan| {
+                begin.extend_from_slice(&plan.begin);
+                follow.extend_from_slice(&plan.follow);
+            },
+        );
         part.set_commands(Commands::from(begin), Commands::from(follow));
     }
 
@@ -403,7 +409,7 @@ impl Placement for Stripes {
             }
             Some(before) => array
                 .failures
-                .lose(array.placement.lost(at, [before, member])),
+                .lose(array.placement.lost_blocks(at, [before, member])),
         }
         array.lose_commands(member, at);
     }

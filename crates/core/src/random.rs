@@ -1,4 +1,5 @@
-//! Random numbers: their generator, and the few distributions that every workload generator needs.
+//! Random numbers: the generator, its independent streams, and the few distributions that models and
+//! workloads need.
 
 use rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution, Exp1};
@@ -6,12 +7,12 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::units::Span;
 
-/// The generator of every random number of a run: PCG XSL 128/64 (MCG), named here because results
+/// The generator of every random number of a run: PCG XSL 128/64 (MCG). It is fixed because results
 /// must stay comparable to the bit for years.
 pub type Generator = Pcg64Mcg;
 
-/// The generator of the `stream`-th stream of a workload for one `purpose`.
-pub(crate) fn generator(seed: u64, stream: usize, purpose: Purpose) -> Generator {
+/// Creates the generator of the `stream`-th stream of a run for one `purpose`.
+pub fn generator(seed: u64, stream: usize, purpose: Purpose) -> Generator {
     // An odd factor: no two streams share a seed. The generator's seeding scatters the bits.
     let own = seed ^ (stream as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     Generator::seed_from_u64(own ^ purpose as u64)
@@ -19,59 +20,63 @@ pub(crate) fn generator(seed: u64, stream: usize, purpose: Purpose) -> Generator
 
 /// The purpose of the random numbers of one stream. Times and requests are generated separately, so
 /// that the requests do not depend on the load.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 #[repr(u64)]
-pub(crate) enum Purpose {
-    /// Locations, sizes and directions.
+pub enum Purpose {
+    /// Locations, sizes and directions of requests.
     Requests = 0,
+    /// Times between arrivals.
     Arrivals = 0x5bd1_e995_9d1b_58d3,
+    /// Think times of closed workloads.
     Thinking = 0x2545_f491_4f6c_dd1d,
     /// Seeds of other runs.
     Replications = 0x9fb2_1c65_1e98_df25,
-    /// What a drive does at random.
+    /// Random behaviour of a drive.
     Drive = 0x8cb9_2ba7_2f3d_8dd7,
-    /// Faults of a device.
+    /// Injected faults.
     Faults = 0xd6e8_feb8_6659_fd93,
-    /// Which member of a mirrored pair reads.
+    /// The member of a mirrored pair that serves a read.
     Routing = 0xa24b_aed4_963e_e407,
     /// Starting angles of platters.
     Spindle = 0xc2b2_ae3d_27d4_eb4f,
 }
 
-/// An endless sequence of seeds for independent runs of one model. The first is `seed` itself; the
-/// others are random, so that neighbouring seeds share no runs, and below `2^53`, so that they
-/// survive programs that treat all numbers as floats.
+/// Returns an endless sequence of seeds for independent runs of one model. The first is `seed`
+/// itself; the others are random, so that neighbouring seeds share no runs, and below `2^53`, so that
+/// they survive programs that treat all numbers as floats.
 pub fn replication_seeds(seed: u64) -> impl Iterator<Item = u64> {
     let mut generator = generator(seed, 0, Purpose::Replications);
     let others = std::iter::repeat_with(move || generator.next_u64() >> 11);
     std::iter::once(seed).chain(others)
 }
 
-/// A uniform number in `[0, bound)`: the high half of a product, off by less than
+/// Returns a uniform number in `[0, bound)`: the high half of a product, off by less than
 /// `bound / 2^64` in probability.
 #[inline]
-pub(crate) fn below(generator: &mut Generator, bound: u64) -> u64 {
+pub fn below(generator: &mut Generator, bound: u64) -> u64 {
     ((u128::from(generator.next_u64()) * u128::from(bound)) >> 64) as u64
 }
 
+/// A random event with a fixed probability.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Chance {
+pub struct Chance {
     /// A 64-bit number below this is a hit.
     below: u64,
     is_certain: bool,
 }
 
 impl Chance {
-    /// A hit with probability `share`, from 0 to 1.
-    pub(crate) fn of(share: f64) -> Self {
+    /// Creates an event with probability `share`, from 0 to 1.
+    pub fn new(share: f64) -> Self {
         Self {
             below: (share * 2f64.powi(64)) as u64,
             is_certain: share >= 1.0,
         }
     }
 
+    /// Returns true if the event happens.
     #[inline]
-    pub(crate) fn hits(self, generator: &mut Generator) -> bool {
+    pub fn hits(self, generator: &mut Generator) -> bool {
         generator.next_u64() < self.below || self.is_certain
     }
 }
@@ -87,7 +92,7 @@ pub struct Share<T> {
 
 /// A random choice among a few values with fixed shares.
 #[derive(Clone, Debug)]
-pub(crate) struct WeightedChoice<T> {
+pub struct WeightedChoice<T> {
     /// A 64-bit number below the first element selects the value, unless an earlier one was
     /// selected.
     first: Vec<(u64, T)>,
@@ -95,8 +100,8 @@ pub(crate) struct WeightedChoice<T> {
 }
 
 impl<T> WeightedChoice<T> {
-    /// Chooses among `parts`, whose shares add up to one. `None` if empty.
-    pub(crate) fn new(mut parts: Vec<Share<T>>) -> Option<Self> {
+    /// Creates a choice among `parts`, whose shares add up to one; `None` if there are none.
+    pub fn new(mut parts: Vec<Share<T>>) -> Option<Self> {
         let last = parts.pop()?.of;
         let mut sum = 0.0;
         let first = parts.into_iter().map(|part| {
@@ -109,20 +114,20 @@ impl<T> WeightedChoice<T> {
         })
     }
 
-    /// The only value, if there is no choice.
-    pub(crate) fn only(&self) -> Option<&T> {
+    /// Returns the value if there is only one.
+    pub fn only(&self) -> Option<&T> {
         self.first.is_empty().then_some(&self.last)
     }
 
-    /// Selects one. A single value costs no random number.
+    /// Selects a value. A single value takes no random number.
     #[inline]
-    pub(crate) fn take(&mut self, generator: &mut Generator) -> &mut T {
+    pub fn take(&mut self, generator: &mut Generator) -> &mut T {
         if self.first.is_empty() {
             return &mut self.last;
         }
         let number = generator.next_u64();
         let chosen = self.first.iter_mut().find(|(below, _)| number < *below);
-        chosen.map_or(&mut self.last, |(_, thing)| thing)
+        chosen.map_or(&mut self.last, |(_, value)| value)
     }
 }
 
@@ -130,7 +135,7 @@ impl<T> WeightedChoice<T> {
 /// likely, and each selects its own value up to a threshold and another's above. (Walker's alias
 /// method; see the origin of `zipf`.)
 #[derive(Clone, Debug)]
-pub(crate) struct Alias<T> {
+pub struct Alias<T> {
     entries: Vec<Entry<T>>,
 }
 
@@ -144,19 +149,19 @@ struct Entry<T> {
 }
 
 impl<T: Copy> Alias<T> {
-    /// A table for these weights, at least one, none negative; `thing` creates the value at each
-    /// index.
-    pub(crate) fn new(weights: &[f64], thing: impl Fn(usize) -> T) -> Self {
+    /// Creates a table for these weights, at least one, none negative; `value` creates the value at
+    /// each index.
+    pub fn new(weights: &[f64], value: impl Fn(usize) -> T) -> Self {
         let mean = weights.iter().sum::<f64>() / weights.len() as f64;
         let mut left: Vec<f64> = weights.iter().map(|weight| weight / mean).collect();
-        let entry = |place| Entry {
+        let entry = |index| Entry {
             below: u64::MAX,
-            own: thing(place),
-            other: (place, thing(place)),
+            own: value(index),
+            other: (index, value(index)),
         };
         let mut entries: Vec<Entry<T>> = (0..left.len()).map(entry).collect();
         let (mut small, mut large): (Vec<usize>, Vec<usize>) =
-            (0..left.len()).partition(|place| left[*place] < 1.0);
+            (0..left.len()).partition(|index| left[*index] < 1.0);
         while let (Some(poor), Some(rich)) = (small.pop(), large.pop()) {
             entries[poor].below = (left[poor] * 2f64.powi(64)) as u64;
             entries[poor].other = (rich, entries[rich].own);
@@ -173,37 +178,37 @@ impl<T: Copy> Alias<T> {
         Self { entries }
     }
 
-    /// Selects one, with its index. The high half of a product selects the entry, the low half one
+    /// Selects a value and its index. The high half of a product selects the entry, the low half one
     /// of its two values.
     #[inline]
-    pub(crate) fn take(&self, generator: &mut Generator) -> (usize, T) {
+    pub fn take(&self, generator: &mut Generator) -> (usize, T) {
         let product = u128::from(generator.next_u64()) * self.entries.len() as u128;
-        let place = (product >> 64) as usize;
-        let entry = &self.entries[place];
+        let index = (product >> 64) as usize;
+        let entry = &self.entries[index];
         if (product as u64) < entry.below {
-            (place, entry.own)
+            (index, entry.own)
         } else {
             entry.other
         }
     }
 }
 
-/// A uniform number in `[0, 1)`, a multiple of `2^-53`.
+/// Returns a uniform number in `[0, 1)`, a multiple of `2^-53`.
 #[inline]
-pub(crate) fn unit(generator: &mut Generator) -> f64 {
+pub fn unit(generator: &mut Generator) -> f64 {
     (generator.next_u64() >> 11) as f64 * 2f64.powi(-53)
 }
 
-/// An exponential time with this mean.
+/// Returns an exponential time with this mean.
 #[inline]
-pub(crate) fn exponential(generator: &mut Generator, mean: Span) -> Span {
+pub fn exponential(generator: &mut Generator, mean: Span) -> Span {
     let unit: f64 = Exp1.sample(generator);
     scaled(unit, mean)
 }
 
-/// `times` the `span`, rounded down to the nanosecond.
+/// Returns `times` the `span`, rounded down to the nanosecond.
 #[inline]
-pub(crate) fn scaled(times: f64, span: Span) -> Span {
+pub fn scaled(times: f64, span: Span) -> Span {
     Span::from_ns((times * span.as_ns() as f64) as i64)
 }
 
@@ -215,9 +220,9 @@ mod tests {
     fn neighbouring_seeds_share_no_replications() {
         let first = |seed| replication_seeds(seed).take(1_000).collect::<Vec<u64>>();
         let mut all = [first(0), first(1), first(2), first(u64::MAX)].concat();
-        // Recorded once: a change here changes every recorded result.
-        let kept = [7, 2_696_458_974_202_583, 1_168_061_179_187_503];
-        assert_eq!(first(7)[..3], kept);
+        // A change here changes every recorded result.
+        let recorded = [7, 2_696_458_974_202_583, 1_168_061_179_187_503];
+        assert_eq!(first(7)[..3], recorded);
         assert!(first(1).iter().all(|seed| *seed < 1 << 53));
         all.sort_unstable();
         all.dedup();
@@ -228,12 +233,12 @@ mod tests {
     fn alias_table_gives_each_value_its_weight() {
         // Of 12 parts: 1, 0, 8 and 3; exact, because a table of four entries can represent
         // twelfths.
-        let table = Alias::new(&[1.0, 0.0, 8.0, 3.0], |place| place);
+        let table = Alias::new(&[1.0, 0.0, 8.0, 3.0], |index| index);
         let mut shares = [0.0; 4];
-        for (place, entry) in table.entries.iter().enumerate() {
+        for (index, entry) in table.entries.iter().enumerate() {
             let own = entry.below as f64 / 2f64.powi(64);
-            assert_eq!((entry.own, entry.other.0), (place, entry.other.1));
-            shares[place] += own / 4.0;
+            assert_eq!((entry.own, entry.other.0), (index, entry.other.1));
+            shares[index] += own / 4.0;
             shares[entry.other.1] += (1.0 - own) / 4.0;
         }
         for (share, parts) in shares.into_iter().zip([1.0, 0.0, 8.0, 3.0]) {

@@ -230,7 +230,7 @@ pub struct BoxedRehearsal(Box<dyn Trial>);
 trait Trial: Positions {
     fn serve(&mut self, now: Instant, request: &Request) -> Instant;
 
-    fn over(&self) -> Instant;
+    fn completed_at(&self) -> Instant;
 
     fn copy(&self) -> Box<dyn Trial>;
 }
@@ -240,8 +240,8 @@ impl<R: Rehearse + Positions> Trial for R {
         Rehearse::serve(self, now, request)
     }
 
-    fn over(&self) -> Instant {
-        Rehearse::over(self)
+    fn completed_at(&self) -> Instant {
+        Rehearse::completed_at(self)
     }
 
     fn copy(&self) -> Box<dyn Trial> {
@@ -281,8 +281,8 @@ impl Rehearse for BoxedRehearsal {
         (*self.0).serve(now, request)
     }
 
-    fn over(&self) -> Instant {
-        (*self.0).over()
+    fn completed_at(&self) -> Instant {
+        (*self.0).completed_at()
     }
 }
 

@@ -186,7 +186,7 @@ impl<E: Estimate> Policy<E> for Asking {
         self.waiting.push((pending, place));
     }
 
-    fn passed(&mut self, request: &Request, _: &E) {
+    fn note_bypass(&mut self, request: &Request, _: &E) {
         self.after_last = request.end().0;
     }
 

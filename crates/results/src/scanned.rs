@@ -7,7 +7,8 @@ use diskarm_core::units::{Lbn, SectorCount, Span};
 use diskarm_plot::rounded;
 use diskarm_queueing::media::streaming_bytes_per_s;
 use diskarm_scan::{
-    Account, CHUNK, Foreground, PARTS, Place, Scan, Scanned as ScanOutcome, Seen, Settings,
+    BackgroundSettings, CHUNK, ForegroundReport, Observations, PARTS, Scan, ScanRecord,
+    ScanReport as ScanOutcome, SchedulerLocation,
 };
 use serde::Serialize;
 
@@ -122,7 +123,7 @@ pub struct Predictions {
 }
 
 impl Predictions {
-    fn of(seen: &Seen) -> Self {
+    fn of(seen: &Observations) -> Self {
         Self {
             requests: seen.predicted,
             right_share: seen.right as f64 / seen.predicted.max(1) as f64,
@@ -170,11 +171,11 @@ impl ScanResults {
         names: ScanNames<'_>,
         unreadable: Vec<Unreadable>,
     ) -> Self {
-        let (place, depth) = match scan.place {
-            Place::Outside(depth) => ("outside", Some(depth)),
-            Place::Inside => ("inside", None),
+        let (place, depth) = match scan.location {
+            SchedulerLocation::Outside(depth) => ("outside", Some(depth)),
+            SchedulerLocation::InFirmware => ("inside", None),
         };
-        let Settings {
+        let BackgroundSettings {
             one_per_track,
             max_slowdown,
             ..
@@ -184,7 +185,7 @@ impl ScanResults {
         // A scan of a real device may have been stopped before it was served once more.
         let alone = Some(&ran.alone).filter(|alone| alone.requests == foreground.requests);
         let alone = alone.filter(|alone| alone.requests > 0);
-        let foreground_mb_per_s = |foreground: &Foreground| {
+        let foreground_mb_per_s = |foreground: &ForegroundReport| {
             let bytes = (foreground.sectors * ran.sector.0) as f64;
             mb(bytes / foreground.end.as_s())
         };
@@ -206,11 +207,11 @@ impl ScanResults {
             is_complete: ran.is_complete(),
             blocks: ran.sectors.0,
             blocks_left: ran.left.0,
-            blocks_unreadable: ran.figures.unreadable,
+            blocks_unreadable: ran.stats.unreadable,
             time_s,
             free_80_to_20_mb_per_s: ran.bytes_per_s(20, 80).map(mb),
             free_whole_mb_per_s: ran.bytes_per_s(0, 100).map(mb),
-            free_mb_per_s: mb((ran.figures.sectors * ran.sector.0) as f64 / time_s),
+            free_mb_per_s: mb((ran.stats.sectors * ran.sector.0) as f64 / time_s),
             streaming_mb_per_s: streaming_bytes_per_s(scan.spec).map(mb),
             foreground_mb_per_s: foreground_mb_per_s(foreground),
             foreground_alone_mb_per_s: alone.map(foreground_mb_per_s),
@@ -223,13 +224,13 @@ impl ScanResults {
                 .map(Span::as_ms),
             slowdown_share: alone.map(|_| ran.slowdown()),
             slowdown_ci95_share: ran.slowdown_half_width(),
-            gaps: ran.figures.gaps,
-            reads: ran.figures.reads,
-            merged: ran.figures.merged,
+            gaps: ran.stats.gaps,
+            reads: ran.stats.reads,
+            merged: ran.stats.merged,
             waited_mb: ran
                 .waited
                 .map(|sectors| mb((sectors.0 * ran.sector.0) as f64)),
-            predictions: ran.seen.as_ref().map(Predictions::of),
+            predictions: ran.observations.as_ref().map(Predictions::of),
             progress: tenths
                 .map(|(tenth, left_share)| ScanProgress {
                     read_share: f64::from(tenth) / 10.0,
@@ -459,7 +460,7 @@ fn list_unreadable(unreadable: &[Unreadable]) -> String {
 }
 
 /// The checksums of a complete scan: a line for each chunk.
-pub fn checksums(account: &Account) -> String {
+pub fn checksums(account: &ScanRecord) -> String {
     let sector = account.size().sector.0;
     let mut text = format!(
         "# CRC-32 (as of zlib and gzip) of each {CHUNK} bytes; blocks that cannot be read count as \
@@ -482,7 +483,7 @@ pub fn checksums(account: &Account) -> String {
 #[cfg(test)]
 mod tests {
     use diskarm_core::sched::PolicyConfig;
-    use diskarm_scan::{OnPredicted, OnProgress, Requests};
+    use diskarm_scan::{OnPrediction, OnProgress, Requests};
 
     use super::*;
 
@@ -496,17 +497,17 @@ mod tests {
             model: &spec,
             requests: Requests::Recorded(&[]),
             policy: &PolicyConfig::default(),
-            place: Place::Inside,
-            settings: Settings::default(),
+            location: SchedulerLocation::InFirmware,
+            settings: BackgroundSettings::default(),
             seed: 1,
             max_requests: 5,
             on_progress: OnProgress::default(),
-            on_predicted: OnPredicted::default(),
+            on_prediction: OnPrediction::default(),
         };
-        let served = |requests| Foreground {
+        let served = |requests| ForegroundReport {
             requests,
             response: Span::from_us(100.0),
-            ..Foreground::default()
+            ..ForegroundReport::default()
         };
         let names = ScanNames {
             drive: "small",

@@ -26,7 +26,7 @@ use diskarm_core::sched::PolicyConfig;
 use diskarm_core::spec::{self, Spec};
 use diskarm_core::units::{Angle, Instant, Span};
 use diskarm_core::workload::{Disk, Workload};
-use diskarm_scan::{Background, External, Model, Settings};
+use diskarm_scan::{Background, BackgroundSettings, ExternalScheduler, Model};
 use rustix::time::{ClockId, clock_gettime};
 
 /// That of lumb01, with twice as many requests waiting.
@@ -78,17 +78,22 @@ fn measure(spec: &Spec, policy: &PolicyConfig, tasks: Tasks, all: u64) {
     let bare = drive();
     let order = fcfs.policy(&bare);
     let bare = cost(&mut Host::new(bare, order), &mut Until::alone());
-    let model = Model::following(spec).expect("a sound layout");
-    let mut external = External::new(drive(), model.clone(), policy, 1);
+    let model = Model::new(spec).expect("a sound layout");
+    let mut external = ExternalScheduler::new(drive(), model.clone(), policy, 1);
     let choice = cost(&mut external, &mut Until::alone()) - bare;
     println!("  drive and engine          {bare:7.2}");
     println!("  choice of the request     {choice:7.2}");
     let read = Arc::new(AtomicU64::new(0));
     let counter = Arc::clone(&read);
-    let background = Background::new(tasks, spec, Settings::default(), move |delivered| {
-        counter.fetch_add(delivered.sectors.0, Ordering::Relaxed);
-    });
-    let external = External::new(drive(), model, policy, 1);
+    let background = Background::new(
+        tasks,
+        spec,
+        BackgroundSettings::default(),
+        move |delivered| {
+            counter.fetch_add(delivered.sectors.0, Ordering::Relaxed);
+        },
+    );
+    let external = ExternalScheduler::new(drive(), model, policy, 1);
     let mut external = external.with_background(background);
     let mut scan = Until {
         max: u64::MAX,

@@ -1,11 +1,11 @@
-//! A scan of every disk of an array beside the array's foreground.
+//! A scan of every disk of an array during the array's foreground.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 
 use diskarm_core::device::{Completion, Device, Refused};
 use diskarm_core::drive::{Drive, InGaps};
-use diskarm_core::freeblock::{BlockSet, Delivered, Tasks};
+use diskarm_core::freeblock::{BlockSet, Delivery, Tasks};
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::Mechanism;
 use diskarm_core::request::{Priority, Request};
@@ -14,38 +14,38 @@ use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::{Bytes, Instant, SectorCount};
 
 use crate::background::Background;
-use crate::external::External;
-use crate::run::{Place, Progress, QUEUE, Scan, Scanned, lock};
-use crate::watch::{Model, Seen};
+use crate::external::ExternalScheduler;
+use crate::run::{Progress, QUEUE, Scan, ScanReport, SchedulerLocation, SharedProgress, lock};
+use crate::watch::{Model, Observations};
 
-/// Makes a disk of an array, of this mechanism and with this seed.
-pub type Disk<'a> = dyn Fn(Mechanism, u64) -> BoxedDevice + 'a;
+/// A function that creates a disk of an array from its mechanism and its seed.
+pub type DiskFactory<'a> = dyn Fn(Mechanism, u64) -> BoxedDevice + 'a;
 
-/// What was made for an array, so that it can be asked in the end.
-enum Made {
-    Outside(Arc<Mutex<External<Drive>>>),
-    Inside(Arc<Mutex<Drive>>),
+/// A disk of an array, kept for its statistics.
+enum MemberDisk {
+    Outside(Arc<Mutex<ExternalScheduler<Drive>>>),
+    InFirmware(Arc<Mutex<Drive>>),
 }
 
-/// A device inside an array that others look at, too.
+/// A device inside an array whose statistics are read from outside.
 struct Shared<D>(Arc<Mutex<D>>);
 
-/// Makes the disks of an array for [`Scan::run_array`].
-struct Maker<'a> {
+/// Creates the disks of an array for [`Scan::run_array`].
+struct DiskBuilder<'a> {
     scan: &'a Scan<'a>,
     model: Model,
     tasks: Tasks,
-    progress: Arc<Mutex<Progress>>,
-    made: RefCell<Vec<Made>>,
+    progress: SharedProgress,
+    disks: RefCell<Vec<MemberDisk>>,
 }
 
 impl Scan<'_> {
-    /// Scans every disk of an array in the gaps of what the array asks of it. `build` builds the
-    /// array of disks that it has made for it, all of the drive that [`Scan::spec`] describes; it
-    /// is called twice, as the same requests are also served without a scan.
+    /// Scans every disk of an array in the gaps of its requests to the disk. `build` builds the array,
+    /// and creates each disk with the function that it is given; all disks are drives of
+    /// [`Scan::spec`]. It is called twice, as the same requests are also served without a scan.
     ///
     /// Each disk has a queue of its own, in the order of the policy. The blocks of all disks count
-    /// together, and [`Scanned::by_part`] is of the tenths of all disks.
+    /// together, and [`ScanReport::by_part`] covers the tenths of all disks.
     ///
     /// # Errors
     /// When the drive's geometry is inconsistent; those of `build`.
@@ -54,105 +54,109 @@ impl Scan<'_> {
     /// When the requests are not for the array.
     pub fn run_array<E: From<InputError>>(
         &self,
-        build: impl Fn(&Disk<'_>) -> Result<BoxedDevice, E>,
-    ) -> Result<Scanned, E> {
+        build: impl Fn(&DiskFactory<'_>) -> Result<BoxedDevice, E>,
+    ) -> Result<ScanReport, E> {
         let layout = Arc::new(Layout::new(&self.model.geometry)?);
         let sectors = layout.sectors();
         let mut tasks = Tasks::new(layout);
         tasks.add(BlockSet::all(sectors), Priority::Normal);
-        let maker = Maker {
+        let builder = DiskBuilder {
             scan: self,
-            model: Model::following(self.model)?,
+            model: Model::new(self.model)?,
             tasks,
-            progress: Arc::new(Mutex::new(Progress::of_disks(sectors))),
-            made: RefCell::default(),
+            progress: Arc::new(Mutex::new(Progress::for_disks(sectors))),
+            disks: RefCell::default(),
         };
-        let mut array = build(&|mechanism, seed| maker.scanned(mechanism, seed))?;
-        let foreground = self.serve(&mut array, Some(&maker.progress), self.max_requests);
-        let mut alone = build(&|mechanism, seed| maker.plain(mechanism, seed))?;
-        let ran = Scanned {
+        let mut array = build(&|mechanism, seed| builder.scanned(mechanism, seed))?;
+        let foreground = self.serve(&mut array, Some(&builder.progress), self.max_requests);
+        let mut alone = build(&|mechanism, seed| builder.plain(mechanism, seed))?;
+        let report = ScanReport {
             alone: self.serve(&mut alone, None, foreground.requests),
             foreground,
-            ..maker.sum()
+            ..builder.sum()
         };
-        let scanned = lock(&maker.progress).added_to(ran, self.sector());
-        Ok(scanned)
+        Ok(self.with_progress(report, &builder.progress))
     }
 }
 
-impl Maker<'_> {
-    /// A disk that is scanned.
+impl DiskBuilder<'_> {
+    /// Creates a disk that is scanned.
     fn scanned(&self, mechanism: Mechanism, seed: u64) -> BoxedDevice {
         lock(&self.progress).add_disk();
         let progress = Arc::clone(&self.progress);
-        let sink = move |delivered: &Delivered| lock(&progress).take(delivered);
+        let sink = move |delivered: &Delivery| lock(&progress).record(delivered);
         let tasks = self.tasks.clone();
         let Scan {
             model, settings, ..
         } = *self.scan;
-        match self.scan.place {
-            Place::Outside(depth) => {
+        match self.scan.location {
+            SchedulerLocation::Outside(depth) => {
                 let background = Background::new(tasks, model, settings, sink);
                 let external = self.external(mechanism, seed, depth);
                 let external = Arc::new(Mutex::new(external.with_background(background)));
-                let made = Made::Outside(Arc::clone(&external));
-                self.made.borrow_mut().push(made);
+                let disk = MemberDisk::Outside(Arc::clone(&external));
+                self.disks.borrow_mut().push(disk);
                 BoxedDevice::opaque(Shared(external))
             }
-            Place::Inside => {
+            SchedulerLocation::InFirmware => {
                 let gaps = InGaps::new(tasks, settings.conservatism, sink);
-                let drive = self.inside(mechanism, seed).reading_in_gaps(gaps);
+                let drive = self.in_firmware(mechanism, seed).reading_in_gaps(gaps);
                 let drive = Arc::new(Mutex::new(drive));
-                self.made
+                self.disks
                     .borrow_mut()
-                    .push(Made::Inside(Arc::clone(&drive)));
+                    .push(MemberDisk::InFirmware(Arc::clone(&drive)));
                 BoxedDevice::opaque(Shared(drive))
             }
         }
     }
 
-    /// The same without a scan.
+    /// Creates a disk that is not scanned.
     fn plain(&self, mechanism: Mechanism, seed: u64) -> BoxedDevice {
-        match self.scan.place {
-            Place::Outside(depth) => BoxedDevice::opaque(self.external(mechanism, seed, depth)),
-            Place::Inside => BoxedDevice::opaque(self.inside(mechanism, seed)),
+        match self.scan.location {
+            SchedulerLocation::Outside(depth) => {
+                BoxedDevice::opaque(self.external(mechanism, seed, depth))
+            }
+            SchedulerLocation::InFirmware => BoxedDevice::opaque(self.in_firmware(mechanism, seed)),
         }
     }
 
-    fn external(&self, mechanism: Mechanism, seed: u64, depth: usize) -> External<Drive> {
+    fn external(&self, mechanism: Mechanism, seed: u64, depth: usize) -> ExternalScheduler<Drive> {
         let drive = Drive::with_mechanism(self.scan.spec, mechanism).seeded(seed);
-        External::new(drive, self.model.clone(), self.scan.policy, depth)
+        ExternalScheduler::new(drive, self.model.clone(), self.scan.policy, depth)
     }
 
-    fn inside(&self, mechanism: Mechanism, seed: u64) -> Drive {
+    fn in_firmware(&self, mechanism: Mechanism, seed: u64) -> Drive {
         let mut spec = self.scan.spec.clone();
         spec.queue.policy = self.scan.policy.clone();
         spec.queue.depth = QUEUE;
         Drive::with_mechanism(&spec, mechanism).seeded(seed)
     }
 
-    /// What all disks did, and the largest conservatism.
-    fn sum(&self) -> Scanned {
-        let mut sum = Scanned {
+    /// Returns the statistics of all disks, and the largest conservatism.
+    fn sum(&self) -> ScanReport {
+        let mut sum = ScanReport {
             conservatism: self.scan.settings.conservatism,
-            ..Scanned::default()
+            ..ScanReport::default()
         };
-        let mut seen: Option<Seen> = None;
-        for made in self.made.borrow().iter() {
-            let figures = match made {
-                Made::Outside(external) => {
+        let mut observations: Option<Observations> = None;
+        for disk in self.disks.borrow().iter() {
+            let stats = match disk {
+                MemberDisk::Outside(external) => {
                     let external = lock(external);
-                    *seen.get_or_insert_default() += *external.seen();
+                    *observations.get_or_insert_default() += *external.observations();
                     let background = external.background();
                     let found = background.map(Background::conservatism);
                     sum.conservatism = sum.conservatism.max(found.unwrap_or_default());
-                    background.map(|background| *background.figures())
+                    background.map(|background| *background.stats())
                 }
-                Made::Inside(drive) => lock(drive).in_gaps().map(|gaps| *gaps.figures()),
+                MemberDisk::InFirmware(drive) => lock(drive).in_gaps().map(|gaps| *gaps.stats()),
             };
-            sum.figures += figures.unwrap_or_default();
+            sum.stats += stats.unwrap_or_default();
         }
-        Scanned { seen, ..sum }
+        ScanReport {
+            observations,
+            ..sum
+        }
     }
 }
 

@@ -1,59 +1,58 @@
-//! Background tasks of a scheduler, and what became of them.
+//! The background tasks of a scheduler, statistics of their reads, and the control of conservatism.
 
 use diskarm_core::device::Completion;
-use diskarm_core::freeblock::{BlockSet, Claim, Delivered, Figures, Find, TaskId, Tasks};
-use diskarm_core::request::Priority;
+use diskarm_core::freeblock::{
+    BackgroundStats, BlockSet, Claim, Delivery, GapPlan, SearchLimits, TaskId, Tasks,
+};
+use diskarm_core::request::{Op, Priority};
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
-use crate::external::Free;
 use crate::gap::Undelayed;
-use crate::watch::Seen;
+use crate::watch::Observations;
 
-/// After a failure that is not of a block, an idle device is left alone for this long.
+/// Pause of an idle device after a failure other than of a block.
 const AFTER_FAILURE: Span = Span::from_ns(1_000_000_000);
 
-/// Blocks that one read in idle time covers at most: those of 64 KiB in sectors of 512 bytes.
-const IN_ORDER: u64 = 128;
+/// Maximum number of blocks of a read in idle time: 64 KiB in sectors of 512 bytes.
+const MAX_IDLE_READ: u64 = 128;
 
-/// Used gaps after which conservatism is adjusted.
-const ADJUSTED_AFTER: u64 = 250;
+/// Number of used gaps after which conservatism is adjusted.
+const ADJUST_GAPS: u64 = 250;
 
-/// The same while more is lost than allowed.
-const ADJUSTED_SOON: u64 = 50;
+/// Like [`ADJUST_GAPS`], while more is lost than allowed.
+const ADJUST_GAPS_SOON: u64 = 50;
 
-/// Foreground requests after which it is adjusted however few gaps were used.
-const ADJUSTED_ANYHOW: u64 = 2_500;
+/// Number of foreground requests after which it is adjusted however few gaps were used.
+const ADJUST_REQUESTS: u64 = 2_500;
 
-/// By how much it is adjusted at least. If that is more, it is an eighth of it, or a half of it
-/// upwards while more is lost than allowed.
-const STEP: Span = Span::from_ns(25_000);
+/// Minimum adjustment of conservatism. The adjustment is an eighth of it, or a half upwards while
+/// more is lost than allowed, if that is more.
+const MIN_STEP: Span = Span::from_ns(25_000);
 
-/// The most that conservatism is adjusted to: a revolution of the slowest drives, behind which no
-/// read fits into a gap.
-const MAX: Span = Span::from_ns(25_000_000);
+/// Maximum conservatism: a revolution of the slowest drives, with which no read fits into a gap.
+const MAX_CONSERVATISM: Span = Span::from_ns(25_000_000);
 
-/// How background reads are chosen.
+/// Parameters of the choice of background reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
-    /// Added to the time of each predicted seek to a background read and behind it. Twice the
-    /// scatter of the drive's seeks, or more.
+pub struct BackgroundSettings {
+    /// Time added to each predicted seek to and from a background read: twice the scatter of the
+    /// drive's seeks, or more.
     pub conservatism: Span,
     /// Reads in one gap are on different tracks, none of them the one where the gap begins; on the
-    /// one where it ends they are part of the foreground's command. Several commands for a track
-    /// look like a sequence to the drive, which then reads ahead (lumb01, section 5).
+    /// one where it ends they are part of the foreground's command. The drive takes several commands
+    /// for a track for a sequence, and then reads ahead (lumb01, section 5).
     pub one_per_track: bool,
-    /// Use the device when it has been idle for this long.
+    /// Time after which an idle device is used for background reads.
     pub idle: Option<Span>,
-    /// The most that the foreground may be slowed down, as a share of the time in which it is
-    /// served. Conservatism is adjusted so that losses behind background reads, as far as the model
-    /// tells, take a quarter to a half of that. It is then also added to head switches. It grows,
-    /// too, while most predictions are wrong, which do not tell what is lost: in the end nothing is
-    /// read.
+    /// Maximum slowdown of the foreground, as a share of the time in which it is served.
+    /// Conservatism is adjusted so that losses after background reads, according to the model, take
+    /// a quarter to a half of that. It is then also added to head switches. It also grows while most
+    /// predictions are wrong, as losses are then unknown: eventually nothing is read.
     pub max_slowdown: Option<f64>,
 }
 
-impl Default for Settings {
+impl Default for BackgroundSettings {
     /// 0.3 ms of conservatism, one command per track, not in idle time.
     fn default() -> Self {
         Self {
@@ -65,12 +64,12 @@ impl Default for Settings {
     }
 }
 
-/// What was counted by the time that conservatism was adjusted last.
+/// The counts at the last adjustment of conservatism.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counted {
+struct Counts {
     requests: u64,
     gaps: u64,
-    /// The time in which the foreground was served, with what was read in its gaps.
+    /// The time in which the foreground was served, including reads in its gaps.
     busy: Span,
     delay: Span,
     right: u64,
@@ -79,33 +78,48 @@ struct Counted {
 
 /// Background tasks in front of a device.
 pub struct Background {
-    pub(crate) tasks: Tasks,
-    pub(crate) settings: Settings,
-    sink: Box<dyn FnMut(&Delivered) + Send>,
-    /// From the end of a background read until the arm moves for a read or a write, as it was last.
-    pub(crate) turn: [Span; 2],
+    tasks: Tasks,
+    settings: BackgroundSettings,
+    sink: Box<dyn FnMut(&Delivery) + Send>,
+    /// The last time from the end of a background read until the arm moved for a read or a write.
+    turn: [Span; 2],
     /// The time of a sector on the bus.
-    pub(crate) sector: Span,
-    /// The most blocks of a command.
-    pub(crate) max: SectorCount,
-    pub(crate) figures: Figures,
-    /// Where reads in idle time continue.
+    sector: Span,
+    /// Maximum number of blocks of a command.
+    max: SectorCount,
+    stats: BackgroundStats,
+    /// The block at which reads in idle time continue.
     next: Lbn,
-    /// Foreground requests that were served, in how much time, and the end of the last.
-    served: (u64, Span, Instant),
-    adjusted: Counted,
-    /// Nothing is read currently.
-    pub(crate) is_paused: bool,
+    served: Service,
+    /// The counts at the last adjustment of conservatism.
+    adjusted: Counts,
+    is_paused: bool,
+}
+
+/// The service of the foreground so far.
+#[derive(Clone, Copy, Default)]
+struct Service {
+    requests: u64,
+    busy: Span,
+    /// The end of the last request.
+    until: Instant,
+}
+
+/// A background read that is a command of its own.
+pub(crate) struct FreeRead {
+    pub first: Lbn,
+    pub sectors: SectorCount,
+    pub claim: Claim,
 }
 
 impl Background {
-    /// Reads what `tasks` want on a drive of `spec`, and calls `sink` for all that it gets: each
-    /// wanted block of each task once.
+    /// Creates background reads of `tasks` on a drive of `spec`. Calls `sink` with all deliveries:
+    /// each wanted block of each task once.
     pub fn new(
         tasks: Tasks,
         spec: &Spec,
-        settings: Settings,
-        sink: impl FnMut(&Delivered) + Send + 'static,
+        settings: BackgroundSettings,
+        sink: impl FnMut(&Delivery) + Send + 'static,
     ) -> Self {
         Self {
             tasks,
@@ -114,50 +128,87 @@ impl Background {
             turn: [Span::ZERO; 2],
             sector: spec.bus.read_sector,
             max: spec.buffer.segment,
-            figures: Figures::default(),
+            stats: BackgroundStats::default(),
             next: Lbn(0),
-            served: (0, Span::ZERO, Instant::START),
-            adjusted: Counted::default(),
+            served: Service::default(),
+            adjusted: Counts::default(),
             is_paused: false,
         }
     }
 
-    /// Adds a task while others are under way.
+    /// Adds a task; others may be under way.
     pub fn add(&mut self, wanted: BlockSet, priority: Priority) -> TaskId {
         self.tasks.add(wanted, priority)
     }
 
-    /// The tasks with what they still want.
+    /// Returns the tasks with the blocks that they still want.
     pub fn tasks(&self) -> &Tasks {
         &self.tasks
     }
 
-    /// What was done.
-    pub fn figures(&self) -> &Figures {
-        &self.figures
+    /// Returns statistics of the background reads.
+    pub fn stats(&self) -> &BackgroundStats {
+        &self.stats
     }
 
-    /// What is added to each seek currently.
+    /// Returns the current conservatism.
     pub fn conservatism(&self) -> Span {
         self.settings.conservatism
     }
 
-    /// Blocks that no task wants any more, unless they are on their way.
+    /// Stops or resumes reading.
+    pub(crate) fn pause(&mut self, is_paused: bool) {
+        self.is_paused = is_paused;
+    }
+
+    /// Removes blocks from all tasks, unless they are claimed.
     pub(crate) fn forget(&mut self, first: Lbn, sectors: SectorCount) {
         let claim = self.tasks.claim(first, sectors);
         self.tasks.deliver(&claim);
     }
 
-    /// Takes note that a read is planned.
-    pub(crate) fn claim(&mut self, find: &Find) -> Claim {
-        self.tasks.claim(find.first, find.sectors)
+    /// Returns the limits of a search in the gap of a request.
+    pub(crate) fn limits(&self, op: Op) -> SearchLimits {
+        let settings = &self.settings;
+        SearchLimits {
+            arriving: settings.conservatism,
+            leaving: settings.conservatism,
+            // Feedback is only requested for a model that may be inexact.
+            on_switches: settings.max_slowdown.is_some(),
+            turn: self.turn[usize::from(!op.is_read())],
+            sector: self.sector,
+            max: self.max,
+            ends: !settings.one_per_track,
+            tracks: SearchLimits::TRACKS,
+        }
+    }
+
+    /// Records the turn after the reads in the gap of a request.
+    pub(crate) fn record_turn(&mut self, op: Op, turn: Span) {
+        self.turn[usize::from(!op.is_read())] = turn;
+    }
+
+    /// Claims and counts the reads of a plan; returns its commands, and the claim of its lead.
+    pub(crate) fn start(&mut self, plan: &GapPlan) -> (Vec<FreeRead>, Claim) {
+        self.stats.gaps += 1;
+        self.stats.reads += plan.reads.len() as u64;
+        self.stats.merged += u64::from(plan.lead.is_some());
+        let reads = plan.reads.iter().map(|read| FreeRead {
+            first: read.first,
+            sectors: read.sectors,
+            claim: self.tasks.claim(read.first, read.sectors),
+        });
+        let reads = reads.collect();
+        let lead = plan.lead.as_ref();
+        let claim = lead.map(|lead| self.tasks.claim(lead.first, lead.sectors));
+        (reads, claim.unwrap_or_default())
     }
 
     pub(crate) fn restore(&mut self, claim: &Claim) {
         self.tasks.restore(claim);
     }
 
-    /// Hands over what a command has brought; what it has not is wanted again, except for a bad block.
+    /// Delivers the blocks that a command has read; the others are wanted again, except a bad block.
     pub(crate) fn settle(&mut self, claim: Claim, completion: &Completion) {
         let bad = completion.bad_block();
         let (read, rest) = match bad {
@@ -169,104 +220,108 @@ impl Background {
             Some(bad) => rest.split(Lbn(bad.0 + 1)),
             None => (Claim::default(), rest),
         };
-        self.figures.sectors += read.sectors().0;
-        self.figures.unreadable += lost.sectors().0;
+        self.stats.sectors += read.sectors().0;
+        self.stats.unreadable += lost.sectors().0;
         for (claim, is_readable) in [(read, true), (lost, false)] {
             self.tasks.deliver(&claim);
-            for delivered in claim.delivered(completion.at, is_readable) {
+            for delivered in claim.deliveries(completion.at, is_readable) {
                 (self.sink)(&delivered);
             }
         }
         self.tasks.restore(&rest);
     }
 
-    /// Compares a foreground request behind background reads, or the media's part of it, that was
-    /// done `at`, with what it would have been without. If it is later by more than `pause`, the
-    /// drive did something of its own.
-    pub(crate) fn judge(&mut self, undelayed: &Undelayed, at: Instant, pause: Span) {
+    /// Records the delay of a foreground request after background reads, which ended, or whose media
+    /// transfer ended, at `at`. A delay of more than `pause` has another cause inside the drive.
+    pub(crate) fn record_delay(&mut self, undelayed: &Undelayed, at: Instant, pause: Span) {
         let late = at.since_or_zero(undelayed.at);
         if late > undelayed.rounding && late <= pause {
-            self.figures.delayed += 1;
-            self.figures.delay += late;
+            self.stats.delayed += 1;
+            self.stats.delay += late;
         }
     }
 
-    /// Takes note of a foreground request that had come at `arrived` and was served by `now`, and
-    /// adjusts conservatism to what reads in gaps cost.
-    pub(crate) fn served(&mut self, arrived: Instant, now: Instant, seen: &Seen) {
-        let (requests, busy, until) = self.served;
-        let busy = busy + now.since_or_zero(until.max(arrived));
-        self.served = (requests + 1, busy, now);
+    /// Records a foreground request that arrived at `arrived` and was served by `now`, and adjusts
+    /// conservatism to the cost of reads in gaps.
+    pub(crate) fn record_service(&mut self, arrived: Instant, now: Instant, seen: &Observations) {
+        let Service {
+            requests,
+            busy,
+            until,
+        } = &mut self.served;
+        *requests += 1;
+        *busy += now.since_or_zero((*until).max(arrived));
+        *until = now;
         if let Some(max) = self.settings.max_slowdown {
-            let counted = Counted {
-                requests: requests + 1,
-                gaps: self.figures.gaps,
-                busy,
-                delay: self.figures.delay,
+            let counts = Counts {
+                requests: self.served.requests,
+                gaps: self.stats.gaps,
+                busy: self.served.busy,
+                delay: self.stats.delay,
                 right: seen.right,
                 predicted: seen.predicted,
             };
-            self.adjust(max, counted);
+            self.adjust(max, counts);
         }
     }
 
-    fn adjust(&mut self, max: f64, counted: Counted) {
+    fn adjust(&mut self, max: f64, counts: Counts) {
         let before = self.adjusted;
-        let gaps = counted.gaps - before.gaps;
-        let requests = counted.requests - before.requests;
-        let busy = counted.busy - before.busy;
-        if (gaps < ADJUSTED_SOON && requests < ADJUSTED_ANYHOW) || busy <= Span::ZERO {
+        let gaps = counts.gaps - before.gaps;
+        let requests = counts.requests - before.requests;
+        let busy = counts.busy - before.busy;
+        if (gaps < ADJUST_GAPS_SOON && requests < ADJUST_REQUESTS) || busy <= Span::ZERO {
             return;
         }
-        let lost = (counted.delay - before.delay).as_s() / busy.as_s();
-        let is_too_much = gaps >= ADJUSTED_SOON && lost > max;
-        if gaps < ADJUSTED_AFTER && requests < ADJUSTED_ANYHOW && !is_too_much {
+        let lost = (counts.delay - before.delay).as_s() / busy.as_s();
+        let is_too_much = gaps >= ADJUST_GAPS_SOON && lost > max;
+        if gaps < ADJUST_GAPS && requests < ADJUST_REQUESTS && !is_too_much {
             return;
         }
-        let right = counted.right - before.right;
-        let is_mostly_wrong = 2 * right < counted.predicted - before.predicted;
+        let right = counts.right - before.right;
+        let is_mostly_wrong = 2 * right < counts.predicted - before.predicted;
         let old = self.settings.conservatism;
-        let step = |part| STEP.max(Span::from_ns(old.as_ns() / part));
-        // Delays are as the model tells, and it is not exact: half of them are allowed.
+        let step = |part| MIN_STEP.max(Span::from_ns(old.as_ns() / part));
+        // Delays are estimates of an inexact model: aim at half of the allowed loss.
         self.settings.conservatism = if is_too_much {
-            (old + step(2)).min(MAX)
+            (old + step(2)).min(MAX_CONSERVATISM)
         } else if is_mostly_wrong || lost > max / 2.0 {
-            (old + step(8)).min(MAX)
+            (old + step(8)).min(MAX_CONSERVATISM)
         } else if lost < max / 4.0 {
             (old - step(8)).or_zero()
         } else {
             old
         };
-        self.adjusted = counted;
+        self.adjusted = counts;
     }
 
-    /// Whether there is anything to read.
+    /// Returns true if there is anything to read.
     pub(crate) fn wants_any(&self) -> bool {
         !self.is_paused && !self.tasks.is_done()
     }
 
-    /// When a device that is idle from `now` on is used.
+    /// Returns when a device that is idle since `now` is used.
     pub(crate) fn idle_from(&self, now: Instant) -> Option<Instant> {
         let wait = self.settings.idle.filter(|_| self.wants_any());
         wait.map(|wait| now + wait)
     }
 
-    /// The same after it has failed at `now`.
+    /// Like [`Self::idle_from`], after a failure at `now`.
     pub(crate) fn idle_after_failure(&self, now: Instant) -> Option<Instant> {
         self.idle_from(now + AFTER_FAILURE)
     }
 
-    /// The next read in the order of blocks.
-    pub(crate) fn next_in_order(&mut self) -> Option<Free> {
+    /// Returns the next read in the order of blocks.
+    pub(crate) fn next_in_order(&mut self) -> Option<FreeRead> {
         let all = Lbn(self.tasks.sectors().0);
         let next = self.tasks.first_wanted(self.next, all);
         let first = next.or_else(|| self.tasks.first_wanted(Lbn(0), self.next))?;
-        let max = IN_ORDER.min(self.max.0).min(all.0 - first.0);
+        let max = MAX_IDLE_READ.min(self.max.0).min(all.0 - first.0);
         let end = self.tasks.last_wanted(first, Lbn(first.0 + max))?;
         let sectors = SectorCount(end.0 - first.0 + 1);
         self.next = first + sectors;
-        self.figures.reads += 1;
-        Some(Free {
+        self.stats.reads += 1;
+        Some(FreeRead {
             first,
             sectors,
             claim: self.tasks.claim(first, sectors),

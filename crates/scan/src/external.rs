@@ -3,9 +3,9 @@
 //! # What it does
 //! Holds requests back and sends them in the order of a policy, which learns positions from a
 //! [`Model`] of the drive. The device has at most one or two at a time, one of them under way, so
-//! that its own scheduler never chooses. With two, the next command and the data of the one before
-//! overlap with the media if the drive can do that; the choice is then made when the one before it
-//! begins. In front of background reads see [`Background`].
+//! that its own scheduler never chooses. With two, the next command and the data of the previous one
+//! overlap with the media if the drive can do that; the choice is then made when the previous one
+//! starts. With [`Background`] tasks it also reads in the gaps of the foreground.
 //!
 //! Completions correct the model. When the angle of the platter is not known well enough (at first,
 //! after a long pause, after eight surprises in a row, when the device answers out of order, or
@@ -13,76 +13,69 @@
 //! by C-LOOK by block number until it is.
 //!
 //! # Origin
-//! lumb01, sections 3 and 4. Background reads are chosen as soon as their gap is known, and not
-//! improved after that: in the paper they are until they are sent, which here is the same moment.
+//! lumb01, sections 3 and 4. Background reads are chosen as soon as their gap is known. The paper
+//! improves them until they are sent, which here is the same moment.
 //!
 //! # Cost
 //! Copies of the model: one for each request, and a few for each background read.
 //!
 //! # When it is bad
-//! What the model does not know the scheduler does not see: a drive whose layout or seek times are
-//! off. Conservatism helps against seeks that are longer than believed. A device that never answers
+//! The scheduler cannot notice errors of the model, such as a wrong layout or wrong seek times.
+//! Conservatism helps against seeks that are longer than predicted. A device that never answers
 //! keeps its requests until [`Device::abort`] takes them back.
 
 use std::collections::VecDeque;
 
 use diskarm_core::device::{Children, Completion, Device, Part, Refused, Status};
 use diskarm_core::freeblock::Claim;
+use diskarm_core::predict::Predictor;
+use diskarm_core::queue::CommandQueue;
 use diskarm_core::request::{Op, Ordering, Request};
-use diskarm_core::sched::{Pending, PolicyConfig};
+use diskarm_core::sched::{Knowledge, Pending, PolicyConfig};
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount};
 
-use crate::background::Background;
-use crate::foreground::Foreground;
-use crate::gap::Undelayed;
-use crate::predicted::{OnPredicted, Predicted};
-use crate::watch::{Model, Seen, Watch};
+use crate::background::{Background, FreeRead};
+use crate::gap::{ForegroundGap, ModelState, Undelayed};
+use crate::watch::{Model, Observations, OnPrediction, Prediction, Watch};
 
-/// See the module's documentation.
-pub struct External<D> {
+/// A scheduler in front of a device; see the module's documentation.
+pub struct ExternalScheduler<D> {
     device: D,
-    pub(crate) watch: Watch,
-    pub(crate) foreground: Foreground,
-    pub(crate) depth: usize,
+    watch: Watch,
+    foreground: ForegroundQueue,
+    depth: usize,
     /// Commands to send next, in this order.
-    planned: VecDeque<Planned>,
+    planned: VecDeque<Command>,
     /// Commands inside the device.
-    children: Children<Parent>,
+    children: Children<Command>,
     /// The child that is an ordered request: until it completes, nothing else is sent.
     fence: Option<u64>,
     /// Completions that are due, in their order.
     due: VecDeque<Completion>,
-    pub(crate) background: Option<Background>,
-    /// When the idle device reads for the background next.
+    background: Option<Background>,
+    /// When the idle device starts its next background read.
     idle: Option<Instant>,
-    on_predicted: OnPredicted,
+    on_prediction: OnPrediction,
 }
 
-/// A command to be sent.
-pub(crate) enum Planned {
-    Foreground(Planning),
-    Free(Free),
+/// A command, planned or inside the device.
+enum Command {
+    Foreground(ForegroundCommand),
+    Free(FreeRead),
 }
 
-/// A background read that is a command of its own.
-pub(crate) struct Free {
-    pub first: Lbn,
-    pub sectors: SectorCount,
-    pub claim: Claim,
+/// A foreground request, with the lead that its command reads too.
+struct ForegroundCommand {
+    pending: Pending,
+    /// Number of blocks that are read in front of the request's own.
+    lead: SectorCount,
+    claim: Claim,
+    /// The behaviour without background reads; `None` if there are none in its gap.
+    undelayed: Option<Undelayed>,
 }
 
-/// A foreground request with a background read in front of it, if any.
-pub(crate) struct Planning {
-    pub pending: Pending,
-    /// How many blocks in front of its own are read with it.
-    pub lead: SectorCount,
-    pub claim: Claim,
-    /// What it would do without background reads, if any in its gap.
-    pub undelayed: Option<Undelayed>,
-}
-
-impl Planning {
-    pub fn alone(pending: Pending) -> Self {
+impl ForegroundCommand {
+    fn alone(pending: Pending) -> Self {
         Self {
             pending,
             lead: SectorCount(0),
@@ -92,15 +85,9 @@ impl Planning {
     }
 }
 
-/// What a command inside the device was.
-enum Parent {
-    Foreground(Planning),
-    Free(Free),
-}
-
-impl<D: Device> External<D> {
-    /// Puts `policy` in front of `device`, of which `model` is known, with at most `depth`
-    /// requests in the device.
+impl<D: Device> ExternalScheduler<D> {
+    /// Puts `policy` in front of `device`, which is described by `model`, with at most `depth` requests
+    /// in the device.
     ///
     /// # Panics
     /// When `depth` is neither 1 nor 2.
@@ -109,7 +96,7 @@ impl<D: Device> External<D> {
         let watch = Watch::new(model);
         Self {
             device,
-            foreground: Foreground::new(policy, &watch.predictor),
+            foreground: ForegroundQueue::new(policy, &watch.predictor),
             watch,
             depth,
             planned: VecDeque::new(),
@@ -118,11 +105,11 @@ impl<D: Device> External<D> {
             due: VecDeque::new(),
             background: None,
             idle: None,
-            on_predicted: OnPredicted::default(),
+            on_prediction: OnPrediction::default(),
         }
     }
 
-    /// The same with background tasks.
+    /// Adds background tasks.
     pub fn with_background(self, background: Background) -> Self {
         let idle = background.idle_from(Instant::START);
         Self {
@@ -132,48 +119,52 @@ impl<D: Device> External<D> {
         }
     }
 
-    /// The same in front of a device that is far away: it learns how long commands and answers are
-    /// on their way from those that the device's buffer serves.
+    /// Makes it learn the travel times of commands and answers, for a device behind a network or an
+    /// operating system, from those that the device's buffer serves.
     #[must_use]
-    pub fn far_away(mut self) -> Self {
-        self.watch.lag.learn_the_way();
+    pub fn learning_lag(mut self) -> Self {
+        self.watch.lag.learn_round_trip();
         self
     }
 
-    /// The same with a function that is called with each command that has ended from now on.
+    /// Sets a function that is called with each command that ends from now on.
     #[must_use]
-    pub fn on_predicted(self, on_predicted: OnPredicted) -> Self {
+    pub fn on_prediction(self, on_prediction: OnPrediction) -> Self {
         Self {
-            on_predicted,
+            on_prediction,
             ..self
         }
     }
 
-    /// What was seen of the device.
-    pub fn seen(&self) -> &Seen {
+    /// Returns the observations of the device.
+    pub fn observations(&self) -> &Observations {
         &self.watch.seen
     }
 
-    /// Whether predictions are relied on at `now`.
+    /// Returns true if predictions are relied on at `now`.
     pub fn is_confident(&self, now: Instant) -> bool {
         self.watch.is_confident(now)
     }
 
-    /// The background tasks.
+    /// Returns the background tasks.
     pub fn background(&self) -> Option<&Background> {
         self.background.as_ref()
     }
 
-    /// How many commands are inside the device.
-    pub(crate) fn inside(&self) -> usize {
-        self.children.len()
+    pub(crate) fn background_mut(&mut self) -> Option<&mut Background> {
+        self.background.as_mut()
+    }
+
+    /// Returns the model that follows the device.
+    pub(crate) fn predictor(&self) -> &Predictor {
+        &self.watch.predictor
     }
 
     fn has_room(&self) -> bool {
         self.children.len() < self.depth && self.device.has_room()
     }
 
-    /// Sends what can be sent.
+    /// Sends commands while the device has room.
     fn feed(&mut self, now: Instant) {
         while self.has_room() {
             if let Some(next) = self.planned.pop_front() {
@@ -191,7 +182,7 @@ impl<D: Device> External<D> {
         }
     }
 
-    /// Plans the next foreground request, if one may be sent.
+    /// Plans the next foreground request; returns false if none may be sent.
     fn choose(&mut self, now: Instant) -> bool {
         if self.fence.is_some() || self.foreground.is_empty() {
             return false;
@@ -214,80 +205,113 @@ impl<D: Device> External<D> {
 
     /// Plans a foreground request, with background reads in its gap.
     fn plan(&mut self, now: Instant, pending: Pending) {
-        let plan = self.fill_gap(now, pending);
-        self.planned.extend(plan);
+        if self.plan_gap(now, pending).is_none() {
+            let alone = ForegroundCommand::alone(pending);
+            self.planned.push_back(Command::Foreground(alone));
+        }
     }
 
-    fn send(&mut self, now: Instant, planned: Planned) {
-        let (mut child, parent) = match planned {
-            Planned::Free(free) => {
-                let child = Request::new(0, Op::Read, free.first, free.sectors);
-                (child, Parent::Free(free))
-            }
-            Planned::Foreground(planning) => {
-                let mut child = planning.pending.request;
-                child.start = Lbn(child.start.0 - planning.lead.0);
-                child.sectors = child.sectors + planning.lead;
-                (child, Parent::Foreground(planning))
-            }
+    /// Plans a foreground request with background reads; `None` if nothing can be read in its gap.
+    fn plan_gap(&mut self, now: Instant, pending: Pending) -> Option<()> {
+        let watch = &self.watch;
+        let background = self.background.as_mut()?;
+        let is_known = watch.is_confident(now) && watch.is_complete(self.children.len());
+        let request = pending.request;
+        if !is_known || !request.is_simple_transfer() || !background.wants_any() {
+            return None;
+        }
+        let drive = ModelState {
+            core: watch.predictor.core(),
+            open: watch.predictor.open(),
+            answer: watch.next_completion(),
+            depth: self.depth,
+            lag: watch.lag,
         };
-        child.id = self.children.insert(parent);
+        let gap = ForegroundGap::new(drive, now, request, !self.foreground.is_empty())?;
+        let (plan, turn) = gap.plan(background.tasks(), background.limits(request.op));
+        background.record_turn(request.op, turn);
+        if plan.is_empty() {
+            return None;
+        }
+        let (reads, claim) = background.start(&plan);
+        self.planned.extend(reads.into_iter().map(Command::Free));
+        self.planned
+            .push_back(Command::Foreground(ForegroundCommand {
+                pending,
+                lead: plan.lead.map_or(SectorCount(0), |lead| lead.sectors),
+                claim,
+                undelayed: Some(gap.undelayed()),
+            }));
+        Some(())
+    }
+
+    fn send(&mut self, now: Instant, command: Command) {
+        let mut child = match &command {
+            Command::Free(read) => Request::new(0, Op::Read, read.first, read.sectors),
+            Command::Foreground(ForegroundCommand { pending, lead, .. }) => Request {
+                start: Lbn(pending.request.start.0 - lead.0),
+                sectors: pending.request.sectors + *lead,
+                ..pending.request
+            },
+        };
+        child.id = self.children.insert(command);
         if child.ordering == Ordering::Ordered {
             self.fence = Some(child.id);
         }
         let taken = self.device.submit(now, child);
         assert_eq!(taken, Ok(()), "a device with room refused {child:?}");
-        self.watch.sent(now, child);
+        self.watch.record_sent(now, child);
     }
 
-    /// Takes a completion of the device; returns that of a foreground request, if it was one and
-    /// has ended.
+    /// Handles a completion of the device; returns the completion of a foreground request that has
+    /// ended.
     fn complete(&mut self, mut completion: Completion) -> Option<Completion> {
         let id = completion.request.id;
-        let (expected, is_confident) = self.watch.completed(&completion);
+        let (expected, is_confident) = self.watch.record_completion(&completion);
         if self.fence == Some(id) {
             self.fence = None;
         }
-        let parent = self.children.remove(id);
-        if let Some(call) = &self.on_predicted.0 {
-            call(&Predicted {
+        let command = self.children.remove(id);
+        if let Some(call) = &self.on_prediction.0 {
+            call(&Prediction {
                 command: completion.request,
-                is_foreground: matches!(parent, Parent::Foreground(_)),
+                is_foreground: matches!(command, Command::Foreground(_)),
                 sent: completion.arrived,
                 ended: completion.at,
                 expected,
                 is_confident,
             });
         }
-        let planning = match parent {
-            Parent::Free(free) => {
-                self.settle(free.claim, &completion);
+        let foreground = match command {
+            Command::Free(read) => {
+                self.settle(read.claim, &completion);
                 return None;
             }
-            Parent::Foreground(planning) => planning,
+            Command::Foreground(foreground) => foreground,
         };
-        let Pending { request, arrived } = planning.pending;
+        let Pending { request, arrived } = foreground.pending;
         if let Some(background) = &mut self.background {
-            let is_judged = expected.is_some() && completion.status.is_success();
-            if let Some(undelayed) = planning.undelayed.filter(|_| is_judged) {
-                let at = match undelayed.is_of_media {
-                    // Nobody sees that. The model has the delays of the reads before.
-                    true => self.watch.predictor.completed().transferred(),
-                    // What else the answer brings delays it.
-                    false => (completion.at).shifted(-self.watch.lag.of_data(&request)),
+            let is_comparable = expected.is_some() && completion.status.is_success();
+            if let Some(undelayed) = foreground.undelayed.filter(|_| is_comparable) {
+                let at = if undelayed.is_of_media {
+                    // Not observable, but the model includes the delays of the previous reads.
+                    self.watch.predictor.completed().transferred()
+                } else {
+                    // The data of the lead delay the answer.
+                    (completion.at).shifted(-self.watch.lag.of_data(&request))
                 };
-                background.judge(&undelayed, at, self.watch.pause());
+                background.record_delay(&undelayed, at, self.watch.pause());
             }
-            background.served(arrived, completion.at, &self.watch.seen);
+            background.record_service(arrived, completion.at, &self.watch.seen);
         }
-        if planning.lead.0 > 0 {
+        if foreground.lead.0 > 0 {
             let bad = completion.bad_block();
-            self.settle(planning.claim, &completion);
+            self.settle(foreground.claim, &completion);
             match bad {
                 Some(bad) if bad < request.start => {
-                    // The drive stopped before it came to the request.
-                    let again = Planning::alone(planning.pending);
-                    self.planned.push_front(Planned::Foreground(again));
+                    // The drive stopped before it reached the request.
+                    let again = ForegroundCommand::alone(foreground.pending);
+                    self.planned.push_front(Command::Foreground(again));
                     return None;
                 }
                 Some(bad) => {
@@ -303,32 +327,32 @@ impl<D: Device> External<D> {
         Some(completion)
     }
 
-    /// Hands over what a background read has brought.
+    /// Delivers the blocks of a background read.
     fn settle(&mut self, claim: Claim, completion: &Completion) {
         let Some(background) = &mut self.background else {
             return;
         };
         background.settle(claim, completion);
-        let is_lost = !completion.status.is_success() && completion.bad_block().is_none();
-        if is_lost {
+        let is_other_failure = !completion.status.is_success() && completion.bad_block().is_none();
+        if is_other_failure {
             self.idle = background.idle_after_failure(completion.at);
         }
     }
 
-    /// Reads for the background at `now`, if the device has been idle for long enough.
+    /// Starts a background read at `now`, if the device has been idle for long enough.
     fn use_idle_time(&mut self, now: Instant) {
         if self.idle.is_none_or(|at| at > now) || !self.has_room() {
             return;
         }
         self.idle = None;
         let background = self.background.as_mut();
-        if let Some(free) = background.and_then(Background::next_in_order) {
-            self.send(now, Planned::Free(free));
+        if let Some(read) = background.and_then(Background::next_in_order) {
+            self.send(now, Command::Free(read));
         }
     }
 }
 
-impl<D: Device> Device for External<D> {
+impl<D: Device> Device for ExternalScheduler<D> {
     fn capacity(&self) -> SectorCount {
         self.device.capacity()
     }
@@ -354,7 +378,7 @@ impl<D: Device> Device for External<D> {
         let is_first = self.foreground.is_empty() && self.planned.is_empty();
         let can_go = self.fence.is_none() && self.has_room() && request.is_simple_transfer();
         if is_first && can_go {
-            self.foreground.passed(&request, &self.watch.predictor);
+            self.foreground.note_bypass(&request, &self.watch.predictor);
             self.plan(now, pending);
         } else {
             self.foreground.add(pending, &self.watch.predictor);
@@ -390,28 +414,28 @@ impl<D: Device> Device for External<D> {
     }
 
     fn abort(&mut self, now: Instant, id: u64) -> bool {
-        let is_it = |planned: &Planned| match planned {
-            Planned::Foreground(planning) => planning.pending.request.id == id,
-            Planned::Free(_) => false,
+        let serves = |command: &Command| match command {
+            Command::Foreground(foreground) => foreground.pending.request.id == id,
+            Command::Free(_) => false,
         };
-        let place = self.planned.iter().position(is_it);
+        let index = self.planned.iter().position(serves);
         let mut taken = self.foreground.take(id, &self.watch.predictor);
-        if let Some(place) = place
-            && let Some(Planned::Foreground(planning)) = self.planned.remove(place)
+        if let Some(index) = index
+            && let Some(Command::Foreground(foreground)) = self.planned.remove(index)
         {
             if let Some(background) = &mut self.background {
-                background.restore(&planning.claim);
+                background.restore(&foreground.claim);
             }
-            taken = Some(planning.pending);
+            taken = Some(foreground.pending);
         }
         let Some(Pending { request, arrived }) = taken else {
-            let is_it = |parent: &Parent| match parent {
-                Parent::Foreground(planning) => {
-                    planning.pending.request.id == id && planning.lead.0 == 0
+            let serves_alone = |command: &Command| match command {
+                Command::Foreground(ForegroundCommand { pending, lead, .. }) => {
+                    pending.request.id == id && lead.0 == 0
                 }
-                Parent::Free(_) => false,
+                Command::Free(_) => false,
             };
-            let child = self.children.find(is_it);
+            let child = self.children.find(serves_alone);
             return child.is_some_and(|child| self.device.abort(now, child));
         };
         let aborted = Completion::unserved(request, arrived, now, Status::Aborted);
@@ -422,5 +446,92 @@ impl<D: Device> Device for External<D> {
 
     fn parts(&self, now: Instant) -> Vec<Part> {
         self.device.parts(now)
+    }
+}
+
+/// The foreground's queue: a policy, and C-LOOK while positions are not known.
+struct ForegroundQueue {
+    policy: PolicyConfig,
+    /// A policy by block number, while positions are not known.
+    fallback: PolicyConfig,
+    queue: CommandQueue<Predictor>,
+    /// The requests in the queue, in order of arrival.
+    waiting: Vec<Pending>,
+    /// The queue has the fallback policy.
+    is_blind: bool,
+}
+
+impl ForegroundQueue {
+    fn new(policy: &PolicyConfig, drive: &Predictor) -> Self {
+        let Ok(fallback) = PolicyConfig::parse("clook", "policy") else {
+            unreachable!("the table of policies has it");
+        };
+        Self {
+            queue: CommandQueue::new(policy.policy(drive)),
+            policy: policy.clone(),
+            fallback,
+            waiting: Vec::new(),
+            is_blind: false,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    fn next_is_ordered(&self) -> bool {
+        self.queue.next_is_ordered()
+    }
+
+    fn add(&mut self, pending: Pending, drive: &Predictor) {
+        self.waiting.push(pending);
+        add(&mut self.queue, pending, drive);
+    }
+
+    /// Removes and returns the request to serve next, and true if it was chosen by block number: the
+    /// policy needs positions, and they are not known.
+    fn next(&mut self, now: Instant, drive: &Predictor, is_known: bool) -> (Option<Pending>, bool) {
+        let is_blind = !is_known && self.policy.knowledge() > Knowledge::Cylinders;
+        if is_blind != self.is_blind {
+            self.is_blind = is_blind;
+            let policy = if is_blind {
+                &self.fallback
+            } else {
+                &self.policy
+            };
+            self.queue = CommandQueue::new(policy.policy(drive));
+            for pending in &self.waiting {
+                add(&mut self.queue, *pending, drive);
+            }
+        }
+        let next = self.queue.next(now, drive);
+        if let Some(pending) = &next {
+            self.forget(pending.request.id);
+            self.queue.note_served(&pending.request, drive);
+        }
+        (next, is_blind && next.is_some())
+    }
+
+    /// Records a request that is sent without waiting.
+    fn note_bypass(&mut self, request: &Request, drive: &Predictor) {
+        self.queue.note_bypass(request, drive);
+    }
+
+    fn take(&mut self, id: u64, drive: &Predictor) -> Option<Pending> {
+        let taken = self.queue.take(id, drive)?;
+        self.forget(id);
+        Some(taken)
+    }
+
+    fn forget(&mut self, id: u64) {
+        self.waiting.retain(|waiting| waiting.request.id != id);
+    }
+}
+
+fn add(queue: &mut CommandQueue<Predictor>, pending: Pending, drive: &Predictor) {
+    if pending.request.is_simple_transfer() && !queue.is_special() {
+        queue.add(pending, drive);
+    } else {
+        queue.add_special(pending, drive);
     }
 }

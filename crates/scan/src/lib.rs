@@ -1,13 +1,13 @@
 //! Schedules requests outside the drive, and reads in its rotational gaps (lumb01).
 //!
-//! [`External`] is a queue in front of a device that can only be watched: the scheduler's knowledge
-//! of positions comes from a model of the drive that follows its completions. It gives the device
-//! one or two requests at a time, so that the order is its own. With [`Background`] tasks it also
-//! reads what they want in the gaps that the foreground's rotational waits leave.
+//! [`ExternalScheduler`] is a queue in front of a device that can only be watched: its knowledge of
+//! positions comes from a model of the drive that follows its completions. It gives the device one
+//! or two requests at a time, so that the device does not reorder them. With [`Background`] tasks it
+//! also reads blocks that they want during the rotational waits of the foreground.
 //!
-//! The scheduler reads no clock: times are handed in, so the same code runs in virtual time and in
-//! real time. What reads one is [`live`]: files, block devices, servers and whatever else is read
-//! by threads, as a device. An [`Account`] is what a scan has read, from which it continues.
+//! The scheduler reads no clock: instants are passed in, so the same code runs in virtual time and
+//! in real time. The module [`live`] runs it in real time in front of files, block devices, servers
+//! and other sources. A [`ScanRecord`] holds the progress of a scan, from which it can continue.
 //!
 //! ```
 //! use diskarm_core::device::Device;
@@ -16,38 +16,28 @@
 //! use diskarm_core::spec::Spec;
 //! use diskarm_core::text::InputError;
 //! use diskarm_core::units::Angle;
-//! use diskarm_scan::{External, Model};
+//! use diskarm_scan::{ExternalScheduler, Model};
 //!
-//! /// A drive behind an external scheduler that knows its specification and nothing else.
+//! /// A drive with an external scheduler that only knows its specification.
 //! fn scheduled(spec: &Spec, policy: &PolicyConfig) -> Result<impl Device, InputError> {
 //!     let drive = Drive::new(spec, Angle::of(1, 3))?;
-//!     Ok(External::new(drive, Model::following(spec)?, policy, 2))
+//!     Ok(ExternalScheduler::new(drive, Model::new(spec)?, policy, 2))
 //! }
 //! ```
 
-mod account;
 mod array;
 mod background;
-mod checksums;
-#[cfg(test)]
-mod dice;
 mod external;
-mod foreground;
 mod gap;
-mod lag;
 pub mod live;
-mod predicted;
 mod rebuild;
-mod requests;
+mod record;
 mod run;
 mod watch;
 
-pub use account::{Account, CHUNK, Unusable};
-pub use array::Disk;
-pub use background::{Background, Settings};
-pub use checksums::Checksums;
-pub use external::External;
-pub use predicted::{OnPredicted, Predicted};
-pub use requests::Requests;
-pub use run::{Foreground, OnProgress, PARTS, Place, Scan, Scanned};
-pub use watch::{Model, Seen, Surprises};
+pub use array::DiskFactory;
+pub use background::{Background, BackgroundSettings};
+pub use external::ExternalScheduler;
+pub use record::{CHUNK, Checksums, InvalidCheckpoint, ScanRecord};
+pub use run::{ForegroundReport, OnProgress, PARTS, Requests, Scan, ScanReport, SchedulerLocation};
+pub use watch::{Model, Observations, OnPrediction, Prediction, Surprises};

@@ -1,21 +1,21 @@
-//! Rebuilds a mirrored pair in the gaps of the member that is left.
+//! Rebuilds a mirrored pair in the gaps of the surviving member.
 //!
 //! # What it does
-//! Reads go to the member that is left, and all of its blocks are read in the gaps of its
-//! foreground. What is read waits in memory until the spare has nothing to do for the foreground,
-//! and is written there: of the next runs of blocks behind the last write, the one that is reached
-//! first. Writes go to both, and complete with the later: what they write is not read any more, and
-//! data that wait for the spare and are older than a write are dropped.
+//! Reads go to the surviving member, and all of its blocks are read in the gaps of its foreground.
+//! The data wait in memory until the spare has nothing to do for the foreground, and are written
+//! there: of the next runs of blocks after the last write, the one that is reached first. Writes go
+//! to both, and complete with the later: blocks that they write need not be read, and older data
+//! that wait for the spare are dropped.
 //!
 //! # When it is bad
-//! While 64 MiB wait nothing is read in gaps, so a spare that is slower than the reads sets the
-//! pace.
+//! While 64 MiB wait nothing is read in gaps, so a spare that is slower than the reads limits
+//! them.
 
 use std::sync::{Arc, Mutex};
 
 use diskarm_core::device::{Children, Completion, Device, Refused};
 use diskarm_core::drive::Drive;
-use diskarm_core::freeblock::{BlockSet, Delivered};
+use diskarm_core::freeblock::{BlockSet, Delivery};
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::Mechanism;
 use diskarm_core::mirror::starting_angle;
@@ -25,59 +25,58 @@ use diskarm_core::text::InputError;
 use diskarm_core::units::{Angle, Bytes, Instant, Lbn, SectorCount};
 
 use crate::background::Background;
-use crate::external::External;
-use crate::run::{Place, Progress, Scan, Scanned, lock};
+use crate::external::ExternalScheduler;
+use crate::run::{Progress, Scan, ScanReport, SchedulerLocation, SharedProgress, lock};
 use crate::watch::Model;
 
-/// Blocks that are written at once at most, of what was read: those of 256 KiB in sectors of 512
-/// bytes.
-const AT_ONCE: SectorCount = SectorCount(512);
+/// Maximum number of blocks of a write to the spare: 256 KiB in sectors of 512 bytes.
+const MAX_WRITE: SectorCount = SectorCount(512);
 
-/// Runs of blocks among which the next write to the spare is chosen.
+/// Number of runs of blocks among which the next write to the spare is chosen.
 const CHOICE: usize = 64;
 
-/// While this much waits for the spare, nothing is read for it.
+/// Amount of waiting data at which reads pause.
 const ROOM: Bytes = Bytes(64 << 20);
 
-/// A pair of which one member is being rebuilt.
+/// A mirrored pair with one member under rebuild.
 pub(crate) struct Rebuild<D> {
-    /// The member that is left, and the spare.
-    members: [External<D>; 2],
+    /// The surviving member, and the spare.
+    members: [ExternalScheduler<D>; 2],
     children: Children<Parent>,
-    /// Commands inside the spare or waiting for it.
+    /// Number of commands inside the spare or waiting for it.
     at_spare: usize,
-    /// What the gaps have brought since it was last looked at.
-    brought: Arc<Mutex<Vec<Delivered>>>,
-    /// Blocks that the foreground has written: what was read of them is old.
+    /// Deliveries from the gaps that were not processed yet.
+    delivered: Arc<Mutex<Vec<Delivery>>>,
+    /// Blocks that the foreground has written: data read before are old.
     overwritten: BlockSet,
     /// Blocks that wait in memory for the spare.
     waiting: BlockSet,
-    /// While this many wait, nothing is read.
+    /// Number of waiting blocks at which reads pause.
     room: SectorCount,
-    /// Where writes to the spare continue.
+    /// The block at which writes to the spare continue.
     next: Lbn,
-    /// The most that ever waited.
+    /// Maximum number of blocks that waited.
     max: SectorCount,
-    /// Blocks that the spare has.
-    there: BlockSet,
-    progress: Arc<Mutex<Progress>>,
+    /// Blocks on the spare.
+    rebuilt: BlockSet,
+    progress: SharedProgress,
 }
 
-/// What a command of a member is for.
+/// The origin of commands to the members.
 struct Parent {
     /// The request of the foreground; `None` for data of the rebuild.
     request: Option<Request>,
-    /// How many commands are outstanding.
+    /// Number of outstanding commands.
     left: u32,
 }
 
 impl<D: Device> Rebuild<D> {
-    /// The member that is left with its background, and the spare. `brought` gets what the
-    /// background reads.
+    /// Creates a pair of the surviving member with its background, and the spare. `delivered` receives
+    /// the deliveries of the background.
     pub fn new(
-        members: [External<D>; 2],
-        brought: Arc<Mutex<Vec<Delivered>>>,
-        progress: Arc<Mutex<Progress>>,
+        members: [ExternalScheduler<D>; 2],
+        delivered: Arc<Mutex<Vec<Delivery>>>,
+        progress: SharedProgress,
     ) -> Self {
         let sectors = members[0].capacity();
         let room = SectorCount(ROOM.0 / members[0].sector_size().0);
@@ -85,30 +84,30 @@ impl<D: Device> Rebuild<D> {
             members,
             children: Children::default(),
             at_spare: 0,
-            brought,
+            delivered,
             overwritten: BlockSet::none(sectors),
             waiting: BlockSet::none(sectors),
             room,
             next: Lbn(0),
             max: SectorCount(0),
-            there: BlockSet::none(sectors),
+            rebuilt: BlockSet::none(sectors),
             progress,
         }
     }
 
-    /// A write of the foreground replaces what is on its way to the spare.
+    /// Drops the data of blocks that a write of the foreground replaces.
     fn overwrite(&mut self, request: &Request) {
         let (first, sectors) = (request.start, request.sectors);
-        if let Some(background) = &mut self.members[0].background {
+        if let Some(background) = self.members[0].background_mut() {
             background.forget(first, sectors);
         }
         self.waiting.remove(first, sectors);
         self.overwritten.insert(first, sectors);
     }
 
-    /// Takes what the gaps have brought.
-    fn take(&mut self) {
-        for delivered in lock(&self.brought).drain(..) {
+    /// Processes deliveries from the gaps.
+    fn process_deliveries(&mut self) {
+        for delivered in lock(&self.delivered).drain(..) {
             assert!(delivered.is_readable, "a drive without faults failed");
             let (first, sectors) = (delivered.first, delivered.sectors);
             self.waiting.insert(first, sectors);
@@ -117,12 +116,13 @@ impl<D: Device> Rebuild<D> {
             }
         }
         self.max = self.max.max(self.waiting.count());
-        if let Some(background) = &mut self.members[0].background {
-            background.is_paused = self.waiting.count() >= self.room;
+        let is_full = self.waiting.count() >= self.room;
+        if let Some(background) = self.members[0].background_mut() {
+            background.pause(is_full);
         }
     }
 
-    /// Writes what waits, if the spare has nothing to do.
+    /// Writes waiting data if the spare is idle.
     fn write(&mut self, now: Instant) {
         if self.at_spare > 0 {
             return;
@@ -138,18 +138,18 @@ impl<D: Device> Rebuild<D> {
         self.send(1, now, Request::new(id, Op::Write, first, sectors));
     }
 
-    /// Of the runs that wait behind the last write, and then from the first block on, the one that
-    /// the spare reaches first.
+    /// Returns the run that the spare reaches first, among the next waiting runs from the last write
+    /// and then from the first block.
     fn nearest(&self, now: Instant) -> Option<(Lbn, SectorCount)> {
         let end = Lbn(self.waiting.sectors().0);
-        let behind = self.waiting.runs_in(self.next, end);
+        let after = self.waiting.runs_in(self.next, end);
         let before = self.waiting.runs_in(Lbn(0), self.next);
-        let drive = &self.members[1].watch.predictor;
+        let drive = self.members[1].predictor();
         let outlook = drive.outlook(now);
-        let runs = behind.chain(before).take(CHOICE).map(|(first, sectors)| {
-            let write = Request::new(0, Op::Write, first, sectors.min(AT_ONCE));
-            let reached = outlook.positioning(&write, &drive.locate(&write));
-            (reached, first, write.sectors)
+        let runs = after.chain(before).take(CHOICE).map(|(first, sectors)| {
+            let write = Request::new(0, Op::Write, first, sectors.min(MAX_WRITE));
+            let positioning = outlook.positioning(&write, &drive.locate(&write));
+            (positioning, first, write.sectors)
         });
         runs.min().map(|(_, first, sectors)| (first, sectors))
     }
@@ -160,7 +160,7 @@ impl<D: Device> Rebuild<D> {
         assert_eq!(taken, Ok(()), "a member refused {request:?}");
     }
 
-    /// Takes a completion of a member; returns that of a request of the foreground, if it has
+    /// Handles a completion of a member; returns the completion of a foreground request that has
     /// ended.
     fn complete(&mut self, member: usize, completion: Completion) -> Option<Completion> {
         let id = completion.request.id;
@@ -168,7 +168,7 @@ impl<D: Device> Rebuild<D> {
         assert!(completion.status.is_success(), "a drive without faults");
         if member == 1 && completion.request.op == Op::Write {
             let Request { start, sectors, .. } = completion.request;
-            let delivered = Delivered {
+            let delivered = Delivery {
                 task: 0,
                 first: start,
                 sectors,
@@ -176,7 +176,7 @@ impl<D: Device> Rebuild<D> {
                 is_readable: true,
             };
             self.next = start + sectors;
-            arrived(&mut self.there, &self.progress, &delivered);
+            count_rebuilt(&mut self.rebuilt, &self.progress, &delivered);
         }
         let parent = self.children.get_mut(id)?;
         parent.left -= 1;
@@ -190,20 +190,20 @@ impl<D: Device> Rebuild<D> {
         })
     }
 
-    /// The member with the next event.
+    /// Returns the next event and its member.
     fn earliest(&self) -> Option<(Instant, usize)> {
         let events = [0, 1].map(|member| Some((self.members[member].next_event()?, member)));
         events.into_iter().flatten().min()
     }
 }
 
-/// Counts what is on the spare for the first time.
-fn arrived(there: &mut BlockSet, progress: &Mutex<Progress>, delivered: &Delivered) {
-    let before = there.count();
-    there.insert(delivered.first, delivered.sectors);
-    let sectors = SectorCount(there.count().0 - before.0);
+/// Counts the blocks that are on the spare for the first time.
+fn count_rebuilt(rebuilt: &mut BlockSet, progress: &Mutex<Progress>, delivered: &Delivery) {
+    let before = rebuilt.count();
+    rebuilt.insert(delivered.first, delivered.sectors);
+    let sectors = SectorCount(rebuilt.count().0 - before.0);
     if sectors.0 > 0 {
-        lock(progress).take(&Delivered {
+        lock(progress).record(&Delivery {
             sectors,
             ..*delivered
         });
@@ -251,7 +251,7 @@ impl<D: Device> Device for Rebuild<D> {
         while let Some((at, member)) = self.earliest().filter(|(at, _)| *at <= now) {
             let done = self.members[member].advance(at);
             let done = done.and_then(|completion| self.complete(member, completion));
-            self.take();
+            self.process_deliveries();
             self.write(at);
             if done.is_some() {
                 return done;
@@ -266,44 +266,43 @@ impl<D: Device> Device for Rebuild<D> {
 }
 
 impl Scan<'_> {
-    /// Rebuilds a mirrored pair whose other member is lost: what is read in the gaps of the drive
-    /// is written to a spare like it. Blocks count as read when they are on the spare. The
-    /// foreground without the scan is served by the drive that is left alone.
+    /// Rebuilds a mirrored pair that has lost a member: blocks that are read in the gaps of the drive
+    /// are written to a spare of the same kind. Blocks count as read when they are on the spare. The
+    /// foreground without the scan is served by the surviving drive alone.
     ///
     /// # Errors
     /// When the drive's geometry is inconsistent.
     ///
     /// # Panics
-    /// When the requests are not for the drive, or the place of the scan is inside.
-    pub fn rebuild(&self) -> Result<Scanned, InputError> {
-        let Place::Outside(depth) = self.place else {
-            panic!("not from outside");
+    /// When the requests are not for the drive, or the scheduler is in the firmware.
+    pub fn rebuild(&self) -> Result<ScanReport, InputError> {
+        let SchedulerLocation::Outside(depth) = self.location else {
+            panic!("the scheduler must be outside the drive");
         };
-        let brought: Arc<Mutex<Vec<Delivered>>> = Arc::default();
-        let sink = Arc::clone(&brought);
+        let delivered: Arc<Mutex<Vec<Delivery>>> = Arc::default();
+        let sink = Arc::clone(&delivered);
         let (tasks, progress) = self.tasks(BlockSet::all(self.spec.geometry.sectors))?;
         let background = Background::new(tasks, self.model, self.settings, move |delivered| {
             lock(&sink).push(*delivered);
         });
-        let model = Model::following(self.model)?;
+        let model = Model::new(self.model)?;
         let layout = Arc::new(Layout::new(&self.spec.geometry)?);
         let mechanism = Mechanism::new(self.spec, layout, Angle::ZERO);
         let member = |number: u64| {
             let seed = self.seed ^ number;
             let mechanism = mechanism.at_angle(starting_angle(seed));
             let drive = Drive::with_mechanism(self.spec, mechanism).seeded(seed);
-            External::new(drive, model.clone(), self.policy, depth)
+            ExternalScheduler::new(drive, model.clone(), self.policy, depth)
         };
         let left = member(0).with_background(background);
-        let mut pair = Rebuild::new([left, member(1)], brought, Arc::clone(&progress));
+        let mut pair = Rebuild::new([left, member(1)], delivered, Arc::clone(&progress));
         let foreground = self.serve(&mut pair, Some(&progress), self.max_requests);
-        let ran = Scanned {
+        let report = ScanReport {
             alone: self.serve(&mut member(0), None, foreground.requests),
             waited: Some(pair.max),
-            ..Scanned::outside(&pair.members[0], foreground)
+            ..ScanReport::new(&pair.members[0], foreground)
         };
-        let scanned = lock(&progress).added_to(ran, self.sector());
-        Ok(scanned)
+        Ok(self.with_progress(report, &progress))
     }
 }
 
@@ -313,18 +312,18 @@ mod tests {
     use diskarm_core::request::Priority;
     use diskarm_core::sched::PolicyConfig;
     use diskarm_core::spec::{self, Spec};
+    use diskarm_core::testing::SplitMix64;
 
     use super::*;
-    use crate::background::Settings;
-    use crate::dice::Dice;
+    use crate::background::BackgroundSettings;
 
-    /// A drive whose writes are noted when they are sent to it.
-    struct Noting {
+    /// A drive that logs writes when they are submitted.
+    struct LoggingDrive {
         drive: Drive,
         writes: Log,
     }
 
-    impl Device for Noting {
+    impl Device for LoggingDrive {
         fn capacity(&self) -> SectorCount {
             self.drive.capacity()
         }
@@ -362,47 +361,51 @@ mod tests {
         spec::parse(text, "small.toml").expect("a sound specification")
     }
 
-    /// What a drive was told to write.
+    /// The writes submitted to a drive.
     type Log = Arc<Mutex<Vec<Request>>>;
 
-    /// A pair of small drives of which one is rebuilt, what its members are told to write, and how
-    /// far it is.
-    fn pair(spec: &Spec) -> (Rebuild<Noting>, [Log; 2], Arc<Mutex<Progress>>) {
+    /// A pair of small drives of which one is rebuilt, the writes to its members, and the progress.
+    fn pair(spec: &Spec) -> (Rebuild<LoggingDrive>, [Log; 2], Arc<Mutex<Progress>>) {
         let layout = Arc::new(Layout::new(&spec.geometry).expect("a sound layout"));
         let wanted = BlockSet::all(layout.sectors());
         let progress = Progress::shared(&wanted);
         let mut tasks = Tasks::new(layout);
         tasks.add(wanted, Priority::Normal);
-        let brought: Arc<Mutex<Vec<Delivered>>> = Arc::default();
-        let sink = Arc::clone(&brought);
-        let background = Background::new(tasks, spec, Settings::default(), move |delivered| {
-            lock(&sink).push(*delivered);
-        });
+        let delivered: Arc<Mutex<Vec<Delivery>>> = Arc::default();
+        let sink = Arc::clone(&delivered);
+        let background = Background::new(
+            tasks,
+            spec,
+            BackgroundSettings::default(),
+            move |delivered| {
+                lock(&sink).push(*delivered);
+            },
+        );
         let policy: PolicyConfig = "sptf".parse().expect("a policy");
         let logs: [Log; 2] = Default::default();
         let members = [0, 1].map(|member| {
             let drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
             let writes = Arc::clone(&logs[member]);
-            let model = Model::of_new(spec, Angle::ZERO).expect("a sound layout");
-            External::new(Noting { drive, writes }, model, &policy, 1)
+            let model = Model::with_origin(spec, Angle::ZERO).expect("a sound layout");
+            ExternalScheduler::new(LoggingDrive { drive, writes }, model, &policy, 1)
         });
         let [left, spare] = members;
         let members = [left.with_background(background), spare];
-        let pair = Rebuild::new(members, brought, Arc::clone(&progress));
+        let pair = Rebuild::new(members, delivered, Arc::clone(&progress));
         (pair, logs, progress)
     }
 
     /// Serves a foreground until the spare has all blocks.
-    fn rebuilt(pair: &mut Rebuild<Noting>, progress: &Mutex<Progress>) {
+    fn rebuild(pair: &mut Rebuild<LoggingDrive>, progress: &Mutex<Progress>) {
         let sectors = pair.capacity().0;
-        let mut dice = Dice(4);
+        let mut random = SplitMix64::new(4);
         let (mut now, mut outstanding, mut written) = (Instant::START, 0, 0);
         while lock(progress).left().0 > 0 || outstanding > 0 {
             if outstanding < 4 && lock(progress).left().0 > 0 {
-                // Most writes are near each other, so that they meet what is on its way.
-                let first = [dice.below(sectors), dice.below(200)][dice.below(2) as usize];
-                let size = SectorCount(1 + dice.below(30.min(sectors - first)));
-                let op = [Op::Read, Op::Write][dice.below(2) as usize];
+                // Most writes are near each other, so that they meet blocks under way.
+                let first = [random.below(sectors), random.below(200)][random.below(2) as usize];
+                let size = SectorCount(1 + random.below(30.min(sectors - first)));
+                let op = [Op::Read, Op::Write][random.below(2) as usize];
                 let mut request = Request::new(written, op, Lbn(first), size);
                 request.force_unit_access = op == Op::Write;
                 pair.submit(now, request).expect("a sound request");
@@ -420,11 +423,11 @@ mod tests {
     /// While the room is full nothing is read: only the reads of a gap that was planned before
     /// exceed it. Without a bound far more waits.
     #[test]
-    fn what_waits_for_the_spare_has_a_bound() {
+    fn waiting_data_are_bounded() {
         let max = |room: Option<u64>| {
             let (mut pair, _, progress) = pair(&small());
             pair.room = room.map_or(pair.room, SectorCount);
-            rebuilt(&mut pair, &progress);
+            rebuild(&mut pair, &progress);
             pair.max.0
         };
         // Two reads and the foreground's own command, on a track of at most 40 blocks each.
@@ -434,8 +437,8 @@ mod tests {
         assert!(max(None) > room + gap, "{}", max(None));
     }
 
-    /// Of the 64 runs from the last write on, and then from the first block on, the one that is
-    /// reached first is written, and of a long one its first 512 blocks.
+    /// The run that is reached first is written, of the 64 runs from the last write and then from the
+    /// first block; and of a long run its first 512 blocks.
     #[test]
     fn the_next_write_is_the_nearest_of_a_few() {
         let (mut pair, ..) = pair(&small());
@@ -445,8 +448,8 @@ mod tests {
         for first in &runs {
             pair.waiting.insert(*first, SectorCount(4));
         }
-        let nearest = |pair: &Rebuild<Noting>, runs: &[Lbn]| {
-            let drive = &pair.members[1].watch.predictor;
+        let nearest = |pair: &Rebuild<LoggingDrive>, runs: &[Lbn]| {
+            let drive = pair.members[1].predictor();
             let reached = |first: &&Lbn| {
                 let write = Request::new(0, Op::Write, **first, SectorCount(4));
                 let place = drive.locate(&write);
@@ -466,16 +469,16 @@ mod tests {
         }
         (pair.next, pair.waiting) = (Lbn(0), BlockSet::none(pair.capacity()));
         pair.waiting.insert(Lbn(700), SectorCount(1_000));
-        assert_eq!(pair.nearest(now), Some((Lbn(700), AT_ONCE)));
+        assert_eq!(pair.nearest(now), Some((Lbn(700), MAX_WRITE)));
     }
 
-    /// In the end the spare has every block; what the foreground has written to a block is never
-    /// replaced by what was read before, and no block is written for the rebuild twice.
+    /// Finally the spare has every block; data that the foreground has written are never replaced by
+    /// older data, and no block is written for the rebuild twice.
     #[test]
-    fn the_spare_has_what_was_written_last() {
+    fn the_spare_has_the_latest_data() {
         let spec = small();
         let (mut pair, logs, progress) = pair(&spec);
-        rebuilt(&mut pair, &progress);
+        rebuild(&mut pair, &progress);
         let [left, spare] = logs.map(|log| lock(&log).clone());
         // Only the rebuild's writes do not force access.
         let (own, rebuilt): (Vec<Request>, Vec<Request>) =
@@ -491,12 +494,11 @@ mod tests {
         for write in &spare {
             for block in write.start.0..write.start.0 + write.sectors.0 {
                 let (rebuilt, own) = &mut times[block as usize];
-                match write.force_unit_access {
-                    true => *own += 1,
-                    false => {
-                        assert_eq!((*rebuilt, *own), (0, 0), "old data: {write:?}");
-                        *rebuilt += 1;
-                    }
+                if write.force_unit_access {
+                    *own += 1;
+                } else {
+                    assert_eq!((*rebuilt, *own), (0, 0), "old data: {write:?}");
+                    *rebuilt += 1;
                 }
             }
         }

@@ -1,12 +1,14 @@
-//! A scan of a whole simulated drive beside a foreground, and the same foreground without it.
+//! A scan of a whole simulated drive during a foreground, and the same foreground without it.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::iter::Copied;
+use std::slice;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use diskarm_core::device::{Completion, Device};
 use diskarm_core::drive::{Drive, InGaps};
-use diskarm_core::engine::{self, Observer, Rejected};
-use diskarm_core::freeblock::{BlockSet, Delivered, Figures, Tasks};
+use diskarm_core::engine::{self, Load, Observer, Open, Rejected, Streams};
+use diskarm_core::freeblock::{BackgroundStats, BlockSet, Delivery, Tasks};
 use diskarm_core::geometry::Layout;
 use diskarm_core::host::Host;
 use diskarm_core::mechanics::Mechanism;
@@ -16,54 +18,51 @@ use diskarm_core::spec::Spec;
 use diskarm_core::stats::BatchMeans;
 use diskarm_core::text::InputError;
 use diskarm_core::units::{Angle, Bytes, Instant, SectorCount, Span};
-use diskarm_core::workload::Disk;
+use diskarm_core::workload::{Disk, Workload};
 
-use crate::background::{Background, Settings};
-use crate::external::External;
-use crate::predicted::OnPredicted;
-use crate::requests::Requests;
-use crate::watch::{Model, Seen};
+use crate::background::{Background, BackgroundSettings};
+use crate::external::ExternalScheduler;
+use crate::watch::{Model, Observations, OnPrediction};
 
-/// Parts of the disk whose progress is reported separately.
+/// Number of parts of the disk whose progress is reported separately.
 pub const PARTS: usize = 10;
 
-/// Commands that a drive which schedules them itself takes at one time.
+/// Depth of the queue of a drive that schedules commands itself.
 pub(crate) const QUEUE: u32 = 256;
 
-/// A scan to be run.
+/// A scan of a drive.
 #[derive(Clone, Debug)]
 pub struct Scan<'a> {
     /// The drive.
     pub spec: &'a Spec,
-    /// What the scheduler believes of it.
+    /// The scheduler's model of the drive.
     pub model: &'a Spec,
     /// The foreground.
     pub requests: Requests<'a>,
-    /// The order in which it is served.
+    /// The policy of the foreground.
     pub policy: &'a PolicyConfig,
-    /// Where requests are scheduled and gaps are filled.
-    pub place: Place,
-    /// How background reads are chosen.
-    pub settings: Settings,
-    /// The seed of the foreground and of what the drive does at random.
+    /// The location of the scheduler.
+    pub location: SchedulerLocation,
+    /// Parameters of the choice of background reads.
+    pub settings: BackgroundSettings,
+    /// The seed of the foreground and of random behaviour of the drive.
     pub seed: u64,
-    /// The number of foreground requests after which the run ends, whether the scan is complete or
-    /// not.
+    /// The number of foreground requests after which the run ends, even if the scan is not complete.
     pub max_requests: u64,
-    /// Called with how much is done.
+    /// Called with the progress of the run.
     pub on_progress: OnProgress<'a>,
-    /// Called with each command beside a scan of one drive from outside: not by
-    /// [`run_array`](Self::run_array), nor with the foreground without the scan.
-    pub on_predicted: OnPredicted,
+    /// Called with each command during a scan of one drive from outside, but not by
+    /// [`run_array`](Self::run_array), and not for the foreground without the scan.
+    pub on_prediction: OnPrediction,
 }
 
-/// A function that is called with how much of a run is done, from 0 to 1: its first half is the
-/// scan beside the foreground, its second half the same foreground without it.
+/// A function that is called with the progress of a run, from 0 to 1: its first half is the scan
+/// during the foreground, its second half the same foreground without the scan.
 #[derive(Clone, Copy, Default)]
 pub struct OnProgress<'a>(pub Option<&'a (dyn Fn(f64) + Sync)>);
 
-/// The number of requests that are served between two calls.
-const CALL_EVERY: u64 = 1 << 10;
+/// Number of requests between two reports of progress.
+const REPORT_EVERY: u64 = 1 << 10;
 
 impl fmt::Debug for OnProgress<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,131 +72,133 @@ impl fmt::Debug for OnProgress<'_> {
     }
 }
 
-/// Where requests are scheduled and gaps are filled.
+/// The location of the scheduler, which also fills gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// In front of the drive; the number of requests in it at one time, 1 or 2.
+pub enum SchedulerLocation {
+    /// In front of the drive, with at most this many requests inside the drive: 1 or 2.
     Outside(usize),
-    /// In the drive's own queue: of [`Settings`] only the conservatism matters.
-    Inside,
+    /// In the drive's firmware: only the conservatism of [`BackgroundSettings`] applies.
+    InFirmware,
 }
 
-impl Place {
-    /// Conservatism for seeks that scatter by 0.15 ms: twice that, which is added to every seek
-    /// outside the drive; more inside, where it is added once in a gap.
+impl SchedulerLocation {
+    /// Returns the conservatism for seeks that scatter by 0.15 ms: twice that outside the drive, where
+    /// it is added to every seek; more in the firmware, where it is added once in a gap.
     pub fn conservatism(self) -> Span {
         match self {
-            Self::Outside(_) => Settings::default().conservatism,
-            Self::Inside => Span::from_ns(400_000),
+            Self::Outside(_) => BackgroundSettings::default().conservatism,
+            Self::InFirmware => Span::from_ns(400_000),
         }
     }
 }
 
-/// What a scan did.
+/// The result of a scan.
 #[derive(Clone, Debug, Default)]
-pub struct Scanned {
+pub struct ScanReport {
     /// Size of a block.
     pub sector: Bytes,
-    /// Blocks of the drive.
+    /// Number of blocks of the drive.
     pub sectors: SectorCount,
-    /// Blocks left when the run ended.
+    /// Number of blocks left when the run ended.
     pub left: SectorCount,
-    /// The foreground beside the scan.
-    pub foreground: Foreground,
-    /// The same requests without it.
-    pub alone: Foreground,
-    /// When 0, 1, … 100 % of the blocks had been read, as far as it came; empty if some had been
-    /// read before it began.
+    /// The foreground during the scan.
+    pub foreground: ForegroundReport,
+    /// The same requests without the scan.
+    pub alone: ForegroundReport,
+    /// The instants at which 0, 1, … 100 % of the blocks had been read, up to the end of the run; empty
+    /// if some blocks had been read before.
     pub percents: Vec<Instant>,
-    /// The share of each tenth of the disk's blocks that was left when 10, 20, … 90 % of all had
-    /// been read, as far as it came.
+    /// The share of each tenth of the disk's blocks that was left when 10, 20, … 90 % of all had been
+    /// read, up to the end of the run.
     pub by_part: Vec<[f64; PARTS]>,
-    /// What was done in the background.
-    pub figures: Figures,
-    /// What was seen of the drive from outside.
-    pub seen: Option<Seen>,
-    /// Conservatism at the end.
+    /// Statistics of the background reads.
+    pub stats: BackgroundStats,
+    /// Observations of the drive by a scheduler outside it.
+    pub observations: Option<Observations>,
+    /// The conservatism at the end.
     pub conservatism: Span,
-    /// The most that ever waited in memory for a spare, if any.
+    /// Maximum number of blocks that waited in memory for a spare.
     pub waited: Option<SectorCount>,
 }
 
-/// How a foreground fared.
+/// The result of a foreground.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Foreground {
-    /// Requests that completed.
+pub struct ForegroundReport {
+    /// Number of requests that completed.
     pub requests: u64,
-    /// Blocks that they transferred.
+    /// Number of blocks that they transferred.
     pub sectors: u64,
-    /// When the last one completed.
+    /// The completion of the last request.
     pub end: Instant,
     /// The mean response time.
     pub response: Span,
-    /// For its confidence interval.
+    /// Batches of responses, for the confidence interval of the mean.
     pub batches: BatchMeans,
 }
 
-impl Scanned {
-    /// By how much the mean response time of the foreground is longer than without the scan, as a
-    /// share.
+impl ScanReport {
+    /// Returns the increase of the foreground's mean response time because of the scan, as a share.
     pub fn slowdown(&self) -> f64 {
         self.foreground.response.as_s() / self.alone.response.as_s() - 1.0
     }
 
-    /// Half the width of the 95 % confidence interval of [`slowdown`](Self::slowdown), a ratio of
-    /// means, from batches of as many completions, which are of nearly the same requests (the
-    /// ratio estimator of Cochran, "Sampling Techniques", 1977, chapter 6). `None` for fewer than
-    /// 512 requests, or if those without the scan are not as many.
+    /// Returns half the width of the 95 % confidence interval of [`slowdown`](Self::slowdown), a ratio
+    /// of means, from batches of equal numbers of completions, which are of nearly the same requests
+    /// (the ratio estimator of Cochran, "Sampling Techniques", 1977, chapter 6). `None` for fewer than
+    /// 512 requests, or if their number differs from that without the scan.
     pub fn slowdown_half_width(&self) -> Option<f64> {
-        let (beside, alone) = (&self.foreground, &self.alone);
+        let (during, alone) = (&self.foreground, &self.alone);
         let ratio = 1.0 + self.slowdown();
-        let half = beside.batches.half_width_95_less(ratio, &alone.batches)?;
+        let half = during.batches.half_width_95_less(ratio, &alone.batches)?;
         Some(half.as_s() / alone.response.as_s())
     }
 
-    /// Bytes read for the scan per second while from `from` to `to` percent of the blocks had been
-    /// read; `None` if it did not come that far.
+    /// Returns the bytes per second that the scan read while from `from` to `to` percent of the blocks
+    /// had been read; `None` if the run ended earlier.
     pub fn bytes_per_s(&self, from: usize, to: usize) -> Option<f64> {
         let (begin, end) = (self.percents.get(from)?, self.percents.get(to)?);
         let bytes = (self.sectors.0 * self.sector.0) as f64 * (to - from) as f64 / 100.0;
         Some(bytes / (*end - *begin).as_s())
     }
 
-    /// What an external scheduler did and saw.
-    pub(crate) fn outside<D: Device>(external: &External<D>, foreground: Foreground) -> Self {
+    /// Creates a report from an external scheduler.
+    pub(crate) fn new<D: Device>(
+        external: &ExternalScheduler<D>,
+        foreground: ForegroundReport,
+    ) -> Self {
         let background = external.background();
-        let figures = background.map(|background| *background.figures());
+        let stats = background.map(|background| *background.stats());
         let conservatism = background.map(Background::conservatism);
         Self {
             foreground,
-            figures: figures.unwrap_or_default(),
-            seen: Some(*external.seen()),
+            stats: stats.unwrap_or_default(),
+            observations: Some(*external.observations()),
             conservatism: conservatism.unwrap_or_default(),
             ..Self::default()
         }
     }
 
-    /// Whether every block was read or found to be unreadable.
+    /// Returns true if every block was read or found to be unreadable.
     pub fn is_complete(&self) -> bool {
         self.left.0 == 0
     }
 }
 
 impl Scan<'_> {
-    /// Runs it in virtual time.
+    /// Runs the scan in virtual time.
     ///
     /// # Errors
     /// When the drive's geometry is inconsistent.
     ///
     /// # Panics
     /// When the requests are not for the drive.
-    pub fn run(&self) -> Result<Scanned, InputError> {
+    pub fn run(&self) -> Result<ScanReport, InputError> {
         let sectors = Layout::new(&self.spec.geometry)?.sectors();
         self.run_for(BlockSet::all(sectors), |_| {})
     }
 
-    /// The same for some blocks only. Calls `sink` for all that is read or cannot be: each of the
-    /// `wanted` blocks once.
+    /// Like [`Self::run`], but only scans the `wanted` blocks. Calls `sink` with all deliveries: each
+    /// wanted block once.
     ///
     /// # Errors
     /// When the drive's geometry is inconsistent.
@@ -207,93 +208,93 @@ impl Scan<'_> {
     pub fn run_for(
         &self,
         wanted: BlockSet,
-        sink: impl FnMut(&Delivered) + Send + 'static,
-    ) -> Result<Scanned, InputError> {
+        sink: impl FnMut(&Delivery) + Send + 'static,
+    ) -> Result<ScanReport, InputError> {
         let layout = Arc::new(Layout::new(&self.spec.geometry)?);
-        if self.place != Place::Inside {
+        if self.location != SchedulerLocation::InFirmware {
             let drive = || Ok(self.drive(self.spec, &layout));
             return self.run_in_front_of(drive, wanted, sink);
         }
         let (tasks, progress) = self.tasks(wanted)?;
         let sink = Progress::sink(&progress, sink);
         let gaps = InGaps::new(tasks, self.settings.conservatism, sink);
-        let ran = self.inside(&layout, gaps, &progress);
-        let scanned = lock(&progress).added_to(ran, self.sector());
-        Ok(scanned)
+        let report = self.run_in_firmware(&layout, gaps, &progress);
+        Ok(self.with_progress(report, &progress))
     }
 
-    /// The same in front of another device than the drive alone, such as one with faults: one for
-    /// the scan, and one for the foreground without it.
+    /// Like [`Self::run_for`], but in front of another device than the plain drive, such as one with
+    /// faults: one for the scan, and one for the foreground without it.
     ///
     /// # Errors
     /// When the model's geometry is inconsistent; those of `device`.
     ///
     /// # Panics
-    /// When the requests are not for the device, the blocks are those of another, or the place
-    /// of the scan is inside.
+    /// When the requests are not for the device, the blocks are those of another, or the scheduler
+    /// is in the firmware.
     pub fn run_in_front_of<D: Device, E: From<InputError>>(
         &self,
         device: impl Fn() -> Result<D, E>,
         wanted: BlockSet,
-        sink: impl FnMut(&Delivered) + Send + 'static,
-    ) -> Result<Scanned, E> {
-        let Place::Outside(depth) = self.place else {
-            panic!("not from outside");
+        sink: impl FnMut(&Delivery) + Send + 'static,
+    ) -> Result<ScanReport, E> {
+        let SchedulerLocation::Outside(depth) = self.location else {
+            panic!("the scheduler must be outside the drive");
         };
         let (background, progress) = self.background(wanted, sink)?;
-        let model = Model::following(self.model)?;
-        let external = External::new(device()?, model.clone(), self.policy, depth);
+        let model = Model::new(self.model)?;
+        let external = ExternalScheduler::new(device()?, model.clone(), self.policy, depth);
         let external = external.with_background(background);
-        let mut external = external.on_predicted(self.on_predicted.clone());
+        let mut external = external.on_prediction(self.on_prediction.clone());
         let foreground = self.serve(&mut external, Some(&progress), self.max_requests);
-        let mut alone = External::new(device()?, model, self.policy, depth);
-        let ran = Scanned {
+        let mut alone = ExternalScheduler::new(device()?, model, self.policy, depth);
+        let report = ScanReport {
             alone: self.serve(&mut alone, None, foreground.requests),
-            ..Scanned::outside(&external, foreground)
+            ..ScanReport::new(&external, foreground)
         };
-        let scanned = lock(&progress).added_to(ran, self.sector());
-        Ok(scanned)
+        Ok(self.with_progress(report, &progress))
     }
 
-    pub(crate) fn sector(&self) -> Bytes {
-        Bytes(u64::from(self.spec.geometry.sector_bytes))
-    }
-
-    /// The tasks of a scan of these blocks, and how far it has come.
-    pub(crate) fn tasks(
+    /// Returns a report with the progress of a run on the drive.
+    pub(crate) fn with_progress(
         &self,
-        wanted: BlockSet,
-    ) -> Result<(Tasks, Arc<Mutex<Progress>>), InputError> {
+        report: ScanReport,
+        progress: &SharedProgress,
+    ) -> ScanReport {
+        let sector = Bytes(u64::from(self.spec.geometry.sector_bytes));
+        lock(progress).add_to(report, sector)
+    }
+
+    /// Returns the tasks of a scan of these blocks, and their progress.
+    pub(crate) fn tasks(&self, wanted: BlockSet) -> Result<(Tasks, SharedProgress), InputError> {
         let progress = Progress::shared(&wanted);
         let mut tasks = Tasks::new(Arc::new(Layout::new(&self.model.geometry)?));
         tasks.add(wanted, Priority::Normal);
         Ok((tasks, progress))
     }
 
-    /// The same in front of a device.
+    /// Returns the background of a scan of these blocks, and its progress.
     pub(crate) fn background(
         &self,
         wanted: BlockSet,
-        sink: impl FnMut(&Delivered) + Send + 'static,
-    ) -> Result<(Background, Arc<Mutex<Progress>>), InputError> {
+        sink: impl FnMut(&Delivery) + Send + 'static,
+    ) -> Result<(Background, SharedProgress), InputError> {
         let (tasks, progress) = self.tasks(wanted)?;
         let sink = Progress::sink(&progress, sink);
         let background = Background::new(tasks, self.model, self.settings, sink);
         Ok((background, progress))
     }
 
-    /// The drive of the scan.
     fn drive(&self, spec: &Spec, layout: &Arc<Layout>) -> Drive {
         let mechanism = Mechanism::new(spec, Arc::clone(layout), Angle::ZERO);
         Drive::with_mechanism(spec, mechanism).seeded(self.seed)
     }
 
-    fn inside(
+    fn run_in_firmware(
         &self,
         layout: &Arc<Layout>,
         gaps: InGaps,
-        progress: &Arc<Mutex<Progress>>,
-    ) -> Scanned {
+        progress: &SharedProgress,
+    ) -> ScanReport {
         let mut spec = self.spec.clone();
         spec.queue.policy = self.policy.clone();
         spec.queue.depth = QUEUE;
@@ -304,47 +305,110 @@ impl Scan<'_> {
         let policy = fcfs.policy(&drive);
         let mut host = Host::new(drive, policy);
         let foreground = self.serve(&mut host, Some(progress), self.max_requests);
-        let figures = host.device().in_gaps().map(InGaps::figures);
+        let stats = host.device().in_gaps().map(InGaps::stats);
         let drive = self.drive(&spec, layout);
         let policy = fcfs.policy(&drive);
         let alone = self.serve(&mut Host::new(drive, policy), None, foreground.requests);
-        Scanned {
+        ScanReport {
             foreground,
             alone,
-            figures: figures.copied().unwrap_or_default(),
+            stats: stats.copied().unwrap_or_default(),
             conservatism: self.settings.conservatism,
-            ..Scanned::default()
+            ..ScanReport::default()
         }
     }
 
-    /// Serves the foreground until the scan is complete, if any, or `most` requests or all
-    /// that there are have completed.
+    /// Serves the foreground until the scan is complete, `max` requests have completed, or none is
+    /// left.
     pub(crate) fn serve(
         &self,
         device: &mut impl Device,
-        progress: Option<&Arc<Mutex<Progress>>>,
+        progress: Option<&SharedProgress>,
         max: u64,
-    ) -> Foreground {
+    ) -> ForegroundReport {
         let disk = Disk {
             sectors: device.capacity(),
             sector: device.sector_size(),
         };
-        let mut load = self.requests.coming(disk, self.seed);
-        let mut watched = Watched::new(progress, self.requests.at_most(max));
-        watched.on_progress = self.on_progress;
-        if let Err(Rejected { request, why }) = engine::run(device, &mut load, &mut watched) {
+        let mut load = self.requests.load(disk, self.seed);
+        let mut observer = ScanObserver::new(progress, self.requests.limit(max));
+        observer.on_progress = self.on_progress;
+        if let Err(Rejected { request, why }) = engine::run(device, &mut load, &mut observer) {
             panic!("{request:?}: {why}");
         }
-        watched.foreground()
+        observer.foreground()
     }
 }
 
-/// How far a scan has come.
+/// The requests of a foreground.
+#[derive(Clone, Copy, Debug)]
+pub enum Requests<'a> {
+    /// Generated requests, without end.
+    Generated(&'a Workload),
+    /// Requests at given times, ascending, whatever the device does. The run ends with the last of
+    /// them, even if the scan is not complete.
+    Recorded(&'a [(Instant, Request)]),
+}
+
+/// The load of a foreground.
+pub(crate) enum ForegroundLoad<'a> {
+    Generated(Streams),
+    Recorded(Open<Copied<slice::Iter<'a, (Instant, Request)>>>),
+}
+
+impl<'a> Requests<'a> {
+    /// Returns a load of the requests to `disk`.
+    pub(crate) fn load(self, disk: Disk, seed: u64) -> ForegroundLoad<'a> {
+        match self {
+            Self::Generated(workload) => {
+                ForegroundLoad::Generated(Streams::new(workload, disk, seed, u64::MAX))
+            }
+            Self::Recorded(requests) => {
+                ForegroundLoad::Recorded(Open::new(requests.iter().copied()))
+            }
+        }
+    }
+
+    /// Returns `max`, or the number of recorded requests if that is less.
+    pub(crate) fn limit(self, max: u64) -> u64 {
+        match self {
+            Self::Generated(_) => max,
+            Self::Recorded(requests) => max.min(requests.len() as u64),
+        }
+    }
+}
+
+impl Load for ForegroundLoad<'_> {
+    fn next_arrival(&mut self) -> Option<Instant> {
+        match self {
+            Self::Generated(load) => load.next_arrival(),
+            Self::Recorded(load) => load.next_arrival(),
+        }
+    }
+
+    fn take(&mut self) -> Request {
+        match self {
+            Self::Generated(load) => load.take(),
+            Self::Recorded(load) => load.take(),
+        }
+    }
+
+    fn completed(&mut self, completion: &Completion) {
+        match self {
+            Self::Generated(load) => load.completed(completion),
+            Self::Recorded(load) => load.completed(completion),
+        }
+    }
+}
+
+pub(crate) type SharedProgress = Arc<Mutex<Progress>>;
+
+/// The progress of a scan.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// Blocks of a disk.
+    /// Number of blocks of a disk.
     disk: u64,
-    /// Blocks of all disks.
+    /// Number of blocks of all disks.
     sectors: u64,
     read: u64,
     of_parts: [u64; PARTS],
@@ -353,12 +417,13 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// That of a scan of these blocks.
-    pub fn shared(wanted: &BlockSet) -> Arc<Mutex<Self>> {
+    /// Creates the progress of a scan of these blocks.
+    pub fn shared(wanted: &BlockSet) -> SharedProgress {
         let (sectors, left) = (wanted.sectors().0, wanted.count().0);
-        let percents = match left == sectors {
-            true => vec![Instant::START],
-            false => Vec::new(),
+        let percents = if left == sectors {
+            vec![Instant::START]
+        } else {
+            Vec::new()
         };
         Arc::new(Mutex::new(Self {
             disk: sectors,
@@ -370,8 +435,8 @@ impl Progress {
         }))
     }
 
-    /// That of a scan of no disks yet, each of `sectors` blocks.
-    pub fn of_disks(sectors: SectorCount) -> Self {
+    /// Creates the progress of a scan of several disks of `sectors` blocks each, but of none yet.
+    pub fn for_disks(sectors: SectorCount) -> Self {
         Self {
             disk: sectors.0,
             sectors: 0,
@@ -382,32 +447,32 @@ impl Progress {
         }
     }
 
-    /// Also scans another disk, of which all is wanted.
+    /// Adds a disk, of which all blocks are wanted.
     pub fn add_disk(&mut self) {
         self.sectors += self.disk;
     }
 
-    /// `sink`, with `progress` kept up to date.
-    fn sink<S: FnMut(&Delivered) + Send + 'static>(
-        progress: &Arc<Mutex<Self>>,
+    /// Wraps a sink so that it also updates `progress`.
+    fn sink<S: FnMut(&Delivery) + Send + 'static>(
+        progress: &SharedProgress,
         mut sink: S,
-    ) -> impl FnMut(&Delivered) + Send + use<S> + 'static {
+    ) -> impl FnMut(&Delivery) + Send + use<S> + 'static {
         let progress = Arc::clone(progress);
-        move |delivered: &Delivered| {
-            lock(&progress).take(delivered);
+        move |delivered: &Delivery| {
+            lock(&progress).record(delivered);
             sink(delivered);
         }
     }
 
-    /// What ran, with the progress that it made.
-    pub fn added_to(&self, ran: Scanned, sector: Bytes) -> Scanned {
-        Scanned {
+    /// Adds the progress to a report.
+    pub fn add_to(&self, report: ScanReport, sector: Bytes) -> ScanReport {
+        ScanReport {
             sector,
             sectors: SectorCount(self.sectors),
             left: self.left(),
             percents: self.percents.clone(),
             by_part: self.by_part.clone(),
-            ..ran
+            ..report
         }
     }
 
@@ -415,17 +480,17 @@ impl Progress {
         SectorCount(self.sectors - self.read)
     }
 
-    /// How much of the blocks has been read, from 0 to 1.
+    /// Returns the share of blocks that have been read, from 0 to 1.
     fn share(&self) -> f64 {
         self.read as f64 / self.sectors as f64
     }
 
-    /// The first block of a part of each disk.
+    /// Returns the first block of a part of each disk.
     fn part_start(&self, part: usize) -> u64 {
         part as u64 * self.disk / PARTS as u64
     }
 
-    pub fn take(&mut self, delivered: &Delivered) {
+    pub fn record(&mut self, delivered: &Delivery) {
         let end = delivered.first.0 + delivered.sectors.0;
         for part in 0..PARTS {
             let (from, to) = (self.part_start(part), self.part_start(part + 1));
@@ -433,14 +498,14 @@ impl Progress {
             self.of_parts[part] += read;
         }
         self.read += delivered.sectors.0;
-        let begun = !self.percents.is_empty();
-        while begun && self.read * 100 >= self.percents.len() as u64 * self.sectors {
+        let is_complete_scan = !self.percents.is_empty();
+        while is_complete_scan && self.read * 100 >= self.percents.len() as u64 * self.sectors {
             self.percents.push(delivered.at);
             if (self.percents.len() - 1).is_multiple_of(10) && self.read < self.sectors {
                 let disks = self.sectors / self.disk;
                 self.by_part.push(std::array::from_fn(|part| {
                     let whole = (self.part_start(part + 1) - self.part_start(part)) * disks;
-                    // A part without blocks has none left.
+                    // A part may have no blocks.
                     (whole - self.of_parts[part]) as f64 / whole.max(1) as f64
                 }));
             }
@@ -448,41 +513,40 @@ impl Progress {
     }
 }
 
-pub(crate) fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub(crate) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-pub(crate) struct Watched<'a> {
-    progress: Option<Arc<Mutex<Progress>>>,
+/// Observes a foreground, and ends its run.
+pub(crate) struct ScanObserver<'a> {
+    progress: Option<SharedProgress>,
     max: u64,
     on_progress: OnProgress<'a>,
-    foreground: Foreground,
+    foreground: ForegroundReport,
     responses: Span,
 }
 
-impl Watched<'_> {
-    /// Sees a foreground until the scan is complete, if any, or `most` requests have
+impl ScanObserver<'_> {
+    /// Creates an observer that ends the run when the scan is complete or `max` requests have
     /// completed.
-    pub fn new(progress: Option<&Arc<Mutex<Progress>>>, max: u64) -> Self {
+    pub fn new(progress: Option<&SharedProgress>, max: u64) -> Self {
         Self {
             progress: progress.cloned(),
             max,
             on_progress: OnProgress::default(),
-            foreground: Foreground::default(),
+            foreground: ForegroundReport::default(),
             responses: Span::ZERO,
         }
     }
 
-    pub fn foreground(self) -> Foreground {
+    pub fn foreground(self) -> ForegroundReport {
         let mut foreground = self.foreground;
         let count = foreground.requests.max(1) as i64;
         foreground.response = Span::from_ns(self.responses.as_ns() / count);
         foreground
     }
-}
 
-impl Watched<'_> {
-    /// How far the run has come.
+    /// Returns the progress of the run, from 0 to 1.
     fn done(&self) -> f64 {
         let served = self.foreground.requests as f64 / self.max as f64;
         match &self.progress {
@@ -492,7 +556,7 @@ impl Watched<'_> {
     }
 }
 
-impl Observer for Watched<'_> {
+impl Observer for ScanObserver<'_> {
     fn arrived(&mut self, _: Instant, _: &Request) {}
 
     fn completed(&mut self, completion: &Completion) {
@@ -502,14 +566,14 @@ impl Observer for Watched<'_> {
         self.responses += completion.response();
         self.foreground.batches.record(completion.response());
         if let Some(call) = self.on_progress.0
-            && self.foreground.requests.is_multiple_of(CALL_EVERY)
+            && self.foreground.requests.is_multiple_of(REPORT_EVERY)
         {
             call(self.done());
         }
     }
 
     fn is_over(&self) -> bool {
-        let is_complete = |progress: &Arc<Mutex<Progress>>| lock(progress).left().0 == 0;
+        let is_complete = |progress: &SharedProgress| lock(progress).left().0 == 0;
         self.foreground.requests >= self.max || self.progress.as_ref().is_some_and(is_complete)
     }
 }

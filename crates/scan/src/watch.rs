@@ -1,6 +1,8 @@
-//! Watches a device: a model follows its completions, and surprises are counted.
+//! Watches a device: a model follows its completions, learns the lag of commands, and counts
+//! surprises.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::ops::AddAssign;
 use std::sync::Arc;
 
@@ -9,47 +11,46 @@ use diskarm_core::drive::Core;
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::Mechanism;
 use diskarm_core::predict::{self, Clock, Continuity, Predictor};
-use diskarm_core::request::Request;
+use diskarm_core::request::{Op, Request};
 use diskarm_core::spec::Spec;
 use diskarm_core::text::InputError;
 use diskarm_core::units::{Angle, Instant, Span};
 
-use crate::lag::Lag;
-
 /// A prediction counts as right if the request completes within this much of it.
-pub(crate) const RIGHT: Span = Span::from_ns(50_000);
+const MAX_RIGHT_ERROR: Span = Span::from_ns(50_000);
 
-/// What is longer than this many revolutions is no matter of the platter: the drive did something
-/// of its own, such as a thermal recalibration.
+/// An error longer than this many revolutions is not caused by rotation: the drive did something of
+/// its own, such as a thermal recalibration.
 const PAUSE_REVOLUTIONS: u64 = 4;
 
-/// By which part of an observation the share of expected angles is adjusted: about 30 tell.
-const PART_OF_ANGLES: f64 = 1.0 / 32.0;
+/// The weight of an observation in the share of expected angles: about 30 count.
+const ANGLE_WEIGHT: f64 = 1.0 / 32.0;
 
 /// The share of expected angles below which predictions are not relied on. If a model is wrong, all
-/// angles are equally likely, and one of twelve passes for the expected one. Seeks that scatter by
+/// angles are equally likely, and one of twelve is taken for the expected one. Seeks that scatter by
 /// 0.15 ms leave nine of ten on a Quantum Atlas 10K.
-const ENOUGH_ANGLES: f64 = 0.25;
+const MIN_EXPECTED_ANGLES: f64 = 0.25;
 
-/// What the scheduler believes of the drive.
+/// A model of the drive for a scheduler outside it.
 #[derive(Clone, Debug)]
 pub struct Model(Predictor);
 
 impl Model {
-    /// A drive of `spec` in an unknown state: completions reveal the angle of its platter.
+    /// Creates a model of a drive of `spec` in an unknown state: completions reveal the angle of its
+    /// platter.
     ///
     /// # Errors
     /// When the geometry is inconsistent.
-    pub fn following(spec: &Spec) -> Result<Self, InputError> {
+    pub fn new(spec: &Spec) -> Result<Self, InputError> {
         let layout = Arc::new(Layout::new(&spec.geometry)?);
         Ok(Self(Predictor::new(spec, layout, Continuity::Unbroken)))
     }
 
-    /// A new drive of `spec` whose platter is at angle `origin` at [`Instant::START`].
+    /// Creates a model of a new drive of `spec` whose platter is at angle `origin` at [`Instant::START`].
     ///
     /// # Errors
     /// When the geometry is inconsistent.
-    pub fn of_new(spec: &Spec, origin: Angle) -> Result<Self, InputError> {
+    pub fn with_origin(spec: &Spec, origin: Angle) -> Result<Self, InputError> {
         let layout = Arc::new(Layout::new(&spec.geometry)?);
         let clock = Clock::new(spec.mechanics.period_ns, Continuity::Unbroken);
         let core = Core::on(spec, Mechanism::new(spec, layout, origin));
@@ -57,21 +58,21 @@ impl Model {
     }
 }
 
-/// What was seen of a device.
+/// Observations of a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct Observations {
     /// Requests whose predictions were relied on.
     pub predicted: u64,
-    /// Those of them that completed within 50 us of the prediction.
+    /// Requests of these that completed within 50 us of the prediction.
     pub right: u64,
-    /// What was not as predicted.
+    /// Behaviour that was not predicted.
     pub surprises: Surprises,
     /// Foreground requests that were chosen by block number, though the policy needs positions,
     /// because predictions were not relied on.
     pub by_block_number: u64,
 }
 
-impl AddAssign for Seen {
+impl AddAssign for Observations {
     fn add_assign(&mut self, other: Self) {
         self.predicted += other.predicted;
         self.right += other.right;
@@ -80,16 +81,16 @@ impl AddAssign for Seen {
     }
 }
 
-/// What a device did that was not predicted, by kind.
+/// Counts of behaviour that was not predicted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Surprises {
-    /// The buffer had what it should not have had.
+    /// Unexpected buffer hits.
     pub hits: u64,
-    /// It did not have what it should have had.
+    /// Unexpected buffer misses.
     pub misses: u64,
-    /// A revolution more or less than predicted, or up to three.
+    /// Errors of one to three revolutions.
     pub revolutions: u64,
-    /// It was busy with something of its own for longer than that.
+    /// Longer errors: the drive was busy with something of its own.
     pub pauses: u64,
     /// Requests that failed.
     pub failures: u64,
@@ -111,66 +112,66 @@ impl AddAssign for Surprises {
 /// A model that follows a device.
 pub(crate) struct Watch {
     pub predictor: Predictor,
-    /// The ids of the outstanding requests that the model knows, and when each was to be sent, in
-    /// that order.
-    expected: VecDeque<(u64, Instant)>,
-    /// The share of completions that had the platter at the expected angle, as a moving mean.
+    /// The ids of the outstanding requests that the model knows, each with the instant of the
+    /// decision, in that order.
+    outstanding: VecDeque<(u64, Instant)>,
+    /// The share of completions with the platter at the expected angle, as a moving mean.
     expected_angles: f64,
     pub lag: Lag,
-    pub seen: Seen,
+    pub seen: Observations,
 }
 
 impl Watch {
     pub fn new(model: Model) -> Self {
         Self {
             predictor: model.0,
-            expected: VecDeque::new(),
+            outstanding: VecDeque::new(),
             expected_angles: 1.0,
             lag: Lag::default(),
-            seen: Seen::default(),
+            seen: Observations::default(),
         }
     }
 
-    /// Whether predictions can be relied on: the angle of the platter is known, and enough recent
-    /// completions of the media fitted it.
+    /// Returns true if predictions can be relied on: the angle of the platter is known, and enough
+    /// recent completions from the media fitted it.
     pub fn is_confident(&self, now: Instant) -> bool {
-        self.predictor.clock().is_locked(now) && self.expected_angles >= ENOUGH_ANGLES
+        self.predictor.clock().is_locked(now) && self.expected_angles >= MIN_EXPECTED_ANGLES
     }
 
-    /// Whether the model knows all of the requests that are inside the device.
+    /// Returns true if the model knows all of the requests inside the device.
     pub fn is_complete(&self, inside: usize) -> bool {
-        self.expected.len() == inside
+        self.outstanding.len() == inside
     }
 
-    /// Notes that a request is sent under this id.
-    pub fn sent(&mut self, now: Instant, request: Request) {
-        self.expected.push_back((request.id, now));
+    /// Records that a request is sent.
+    pub fn record_sent(&mut self, now: Instant, request: Request) {
+        self.outstanding.push_back((request.id, now));
         self.predictor.predict(now + self.lag.mean(), request);
     }
 
-    /// Notes that the device has completed a request. Returns when that was predicted, if it was,
-    /// and whether the prediction could be relied on.
-    pub fn completed(&mut self, completion: &Completion) -> (Option<Instant>, bool) {
+    /// Records that the device has completed a request. Returns the predicted instant, and true if
+    /// the prediction could be relied on.
+    pub fn record_completion(&mut self, completion: &Completion) -> (Option<Instant>, bool) {
         let id = completion.request.id;
-        // What failed brings nothing.
-        let of_data = match completion.status.is_success() {
-            true => self.lag.of_data(&completion.request),
-            false => Span::ZERO,
+        let of_data = if completion.status.is_success() {
+            self.lag.of_data(&completion.request)
+        } else {
+            Span::ZERO
         };
         let at = completion.at.shifted(-of_data);
-        match self.expected.iter().position(|expected| expected.0 == id) {
+        match self.outstanding.iter().position(|sent| sent.0 == id) {
             // Sent before the model lost track of the device.
             None => return (None, false),
             Some(0) => {}
             Some(_) => {
                 self.seen.surprises.reordered += 1;
-                self.expected.clear();
+                self.outstanding.clear();
                 self.predictor.lose(at);
                 return (None, false);
             }
         }
-        if let Some((_, decided)) = self.expected.pop_front() {
-            self.lag.sent(decided, completion.arrived);
+        if let Some((_, decided)) = self.outstanding.pop_front() {
+            self.lag.record_sent(decided, completion.arrived);
         }
         if !completion.status.is_success() {
             let expected = self.predictor.next_completion().map(|next| next.at);
@@ -185,35 +186,35 @@ impl Watch {
             Some(predict::Seen::Surprise) => 0.0,
             Some(predict::Seen::Found(_)) | None => self.expected_angles,
         };
-        self.expected_angles += (share - self.expected_angles) * PART_OF_ANGLES;
+        self.expected_angles += (share - self.expected_angles) * ANGLE_WEIGHT;
         if was_known {
             let outcome = seen.explained.outcome;
             let half = self.predictor.clock().period().as_ns() / 2;
             if outcome == seen.predicted.outcome && seen.error.as_ns().abs() < half {
                 let is_hit = outcome == Outcome::Hit;
-                (self.lag).answered(&completion.request, seen.error, is_hit);
+                (self.lag).record_answer(&completion.request, seen.error, is_hit);
             }
-            self.judge(seen.predicted.outcome, seen.explained.outcome, seen.error);
+            self.count(seen.predicted.outcome, seen.explained.outcome, seen.error);
         }
         (Some(seen.predicted.at + of_data), was_known)
     }
 
-    /// When the request that has been outstanding for longest is expected to be answered.
+    /// Returns when the oldest outstanding request is expected to be answered.
     pub fn next_completion(&self) -> Option<Instant> {
         let next = self.predictor.next_completion()?;
         Some(next.at + self.lag.of_data(&next.request))
     }
 
-    /// What takes longer than this is no matter of the platter.
+    /// Returns the error above which rotation is not the cause.
     pub fn pause(&self) -> Span {
         self.predictor.clock().period() * PAUSE_REVOLUTIONS
     }
 
-    fn judge(&mut self, predicted: Outcome, explained: Outcome, error: Span) {
+    fn count(&mut self, predicted: Outcome, explained: Outcome, error: Span) {
         let (period, pause) = (self.predictor.clock().period(), self.pause());
         let off = error.max(-error);
         self.seen.predicted += 1;
-        self.seen.right += u64::from(off <= RIGHT);
+        self.seen.right += u64::from(off <= MAX_RIGHT_ERROR);
         let surprises = &mut self.seen.surprises;
         if off > pause {
             surprises.pauses += 1;
@@ -223,6 +224,200 @@ impl Watch {
             surprises.misses += 1;
         } else if off.as_ns() > period.as_ns() / 2 {
             surprises.revolutions += 1;
+        }
+    }
+}
+
+/// A command that has ended, with its predicted end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prediction {
+    /// The command as sent: a request of the foreground, with the blocks read in front of it.
+    pub command: Request,
+    /// True if it serves a request of the foreground, false if it only reads for the background.
+    pub is_foreground: bool,
+    /// When it was sent.
+    pub sent: Instant,
+    /// When it ended.
+    pub ended: Instant,
+    /// When it was predicted to end, once the previous command had ended; `None` if the model had
+    /// lost track of the device.
+    pub expected: Option<Instant>,
+    /// True if predictions were relied on when it ended, and it succeeded. Only then does
+    /// [`Observations::predicted`] count it.
+    pub is_confident: bool,
+}
+
+impl Prediction {
+    /// Returns the measured minus the predicted service time.
+    pub fn error(&self) -> Option<Span> {
+        self.expected.map(|expected| self.ended.after(expected))
+    }
+
+    /// Returns true if it ended within 50 us of the prediction.
+    pub fn is_right(&self) -> bool {
+        let error = self.error();
+        error.is_some_and(|error| error.max(-error) <= MAX_RIGHT_ERROR)
+    }
+}
+
+/// A function that is called with each command during a scan, once it has ended.
+#[derive(Clone, Default)]
+pub struct OnPrediction(pub(crate) Option<Arc<Call>>);
+
+type Call = dyn Fn(&Prediction) + Send + Sync;
+
+impl OnPrediction {
+    /// Wraps a function.
+    pub fn new(function: impl Fn(&Prediction) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(function)))
+    }
+}
+
+impl fmt::Debug for OnPrediction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OnPrediction")
+            .field(&self.0.is_some())
+            .finish()
+    }
+}
+
+/// The means are adjusted by one part in this many of a deviation.
+const MEAN_PARTS: i64 = 16;
+
+/// Maximum deviation that counts, in nanoseconds: longer ones are caused by another program, or by
+/// the model.
+const MAX_DEVIATION_NS: i64 = 500_000;
+
+/// The share of a deviation by which the moments of [`DataLag`] are adjusted: about 250 commands
+/// count.
+const MOMENT_SHARE: f64 = 1.0 / 256.0;
+
+/// Added to the variance of sizes, in blocks squared: where sizes hardly differ, the slope would be
+/// noise.
+const EXTRA_VARIANCE: f64 = 64.0;
+
+/// Number of mean deviations of both kinds that a plan allows for: four standard deviations of a
+/// normal distribution, whose mean deviation is 0.8 of one.
+const MARGIN_DEVIATIONS: u64 = 5;
+
+/// The delay from a decision until the drive receives the command, and from its end until it is
+/// answered. In virtual time both are zero.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Lag {
+    /// Time from the decision until the command is sent.
+    sending: Mean,
+    /// Round trip between sending and the drive; `None` for a local device.
+    round_trip: Option<Mean>,
+    /// The mean deviation of answers of any kind, except those off by more than
+    /// [`MAX_DEVIATION_NS`].
+    answers: Span,
+    data: DataLag,
+}
+
+/// A moving mean and the mean deviation from it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mean {
+    value: Span,
+    deviation: Span,
+}
+
+impl Mean {
+    fn record(&mut self, off: i64) {
+        self.value += Span::from_ns(off / MEAN_PARTS);
+        widen(&mut self.deviation, off);
+    }
+}
+
+/// Adjusts a mean deviation.
+fn widen(deviation: &mut Span, off: i64) {
+    *deviation += Span::from_ns((off.abs() - deviation.as_ns()) / MEAN_PARTS);
+}
+
+/// The delay of an answer in proportion to its data: the slope of a regression of the lateness of
+/// reads on their size, from moving moments.
+#[derive(Clone, Copy, Debug, Default)]
+struct DataLag {
+    /// The means of sizes, in blocks, and of the lateness of reads, in nanoseconds.
+    means: Option<(f64, f64)>,
+    variance_of_sizes: f64,
+    covariance: f64,
+}
+
+impl DataLag {
+    fn per_block_ns(&self) -> f64 {
+        self.covariance.max(0.0) / (self.variance_of_sizes + EXTRA_VARIANCE)
+    }
+
+    fn record(&mut self, blocks: f64, late_ns: f64) {
+        let means = self.means.get_or_insert((blocks, late_ns));
+        let off = (blocks - means.0, late_ns - means.1);
+        means.0 += off.0 * MOMENT_SHARE;
+        means.1 += off.1 * MOMENT_SHARE;
+        self.variance_of_sizes += (off.0 * off.0 - self.variance_of_sizes) * MOMENT_SHARE;
+        self.covariance += (off.0 * off.1 - self.covariance) * MOMENT_SHARE;
+    }
+}
+
+impl Lag {
+    /// Starts learning the round trip.
+    pub fn learn_round_trip(&mut self) {
+        self.round_trip = Some(Mean::default());
+    }
+
+    /// Returns the mean delay of a command. Completions are late too, and with them the angle of the
+    /// platter that they show, so this includes both directions.
+    pub fn mean(&self) -> Span {
+        self.sending.value + self.round_trip.unwrap_or_default().value
+    }
+
+    /// Returns a delay that is hardly ever exceeded. If the travel times of commands vary, answers
+    /// from the media are late by a revolution or not at all, and only those from the buffer show the
+    /// variation. If the host is disturbed, answers of both kinds vary, and most are from the media.
+    /// Any other cause that moves answers by less than half a millisecond, such as an inexact model,
+    /// also counts.
+    pub fn max(&self) -> Span {
+        let round_trip = self.round_trip.unwrap_or_default();
+        let deviation = round_trip.deviation.max(self.answers);
+        self.mean() + (self.sending.deviation + deviation) * MARGIN_DEVIATIONS
+    }
+
+    /// Returns the delay of a request's answer because of its data.
+    pub fn of_data(&self, request: &Request) -> Span {
+        match request.op {
+            Op::Read => {
+                let ns = self.data.per_block_ns() * request.sectors.0 as f64;
+                Span::from_ns(ns.round() as i64)
+            }
+            _ => Span::ZERO,
+        }
+    }
+
+    /// Learns from a command that was decided at `decided` and sent at `sent`.
+    pub fn record_sent(&mut self, decided: Instant, sent: Instant) {
+        let off = sent.after(decided + self.sending.value).as_ns();
+        self.sending
+            .record(off.clamp(-MAX_DEVIATION_NS, MAX_DEVIATION_NS));
+    }
+
+    /// Learns from a command that was answered later than predicted by `error`, with
+    /// [`Self::of_data`] included in the prediction. With `is_hit` the buffer answered: then the error
+    /// contains no error of the mechanics.
+    pub fn record_answer(&mut self, request: &Request, error: Span, is_hit: bool) {
+        let of_data = self.of_data(request);
+        let Some(round_trip) = &mut self.round_trip else {
+            return;
+        };
+        let off = error.as_ns().clamp(-MAX_DEVIATION_NS, MAX_DEVIATION_NS);
+        if request.op == Op::Read {
+            let late_ns = (off + of_data.as_ns()) as f64;
+            self.data.record(request.sectors.0 as f64, late_ns);
+        }
+        if is_hit {
+            round_trip.record(off);
+            round_trip.value = round_trip.value.or_zero();
+        }
+        if error.as_ns().abs() <= MAX_DEVIATION_NS {
+            widen(&mut self.answers, off);
         }
     }
 }

@@ -222,7 +222,7 @@ impl Level {
     fn check_needs(&self, known: Knowledge, below: &[Self]) -> Result<(), InputError> {
         let DeviceInfo { name, needs, .. } = *self.info;
         // A device that holds a policy checks the policy's needs when it is built.
-        if needs == Knowledge::Held || needs <= known {
+        if needs == Knowledge::Inner || needs <= known {
             return Ok(());
         }
         let needs = needs.description();

@@ -93,8 +93,8 @@ impl<E: Estimate> Policy<E> for CountingPolicy<E> {
         self.policy.add(pending, drive);
     }
 
-    fn passed(&mut self, request: &Request, drive: &E) {
-        self.policy.passed(request, drive);
+    fn note_bypass(&mut self, request: &Request, drive: &E) {
+        self.policy.note_bypass(request, drive);
     }
 
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {

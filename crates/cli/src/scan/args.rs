@@ -2,7 +2,7 @@
 
 use diskarm_core::units::Span;
 use diskarm_results::prose;
-use diskarm_scan::{Place, Settings};
+use diskarm_scan::{BackgroundSettings, SchedulerLocation};
 
 use super::target;
 use crate::args::Changes;
@@ -194,11 +194,11 @@ fn file_name(text: &str) -> Result<String, &'static str> {
 }
 
 impl Args {
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> SchedulerLocation {
         if self.in_firmware {
-            Place::Inside
+            SchedulerLocation::InFirmware
         } else {
-            Place::Outside(self.depth)
+            SchedulerLocation::Outside(self.depth)
         }
     }
 
@@ -211,9 +211,9 @@ impl Args {
         self.requests.unwrap_or(default)
     }
 
-    pub fn settings(&self) -> Settings {
+    pub fn settings(&self) -> BackgroundSettings {
         let conservatism = self.conservatism;
-        Settings {
+        BackgroundSettings {
             conservatism: conservatism.unwrap_or_else(|| self.place().conservatism()),
             one_per_track: !self.any_track,
             idle: self.idle,

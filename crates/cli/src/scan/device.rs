@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
-use diskarm_core::freeblock::{BlockSet, Delivered};
+use diskarm_core::freeblock::{BlockSet, Delivery};
 use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Bytes, Instant, SectorCount, Span};
 use diskarm_results::scanned::{DeviceScan, ScanNames, ScanResults, Unreadable, checksums};
-use diskarm_scan::live::{Answers, Live, Pass, Size, Source};
-use diskarm_scan::{Account, OnProgress, Place, Requests, Scan};
+use diskarm_scan::live::{Inbox, Live, SequentialPass, Size, Source};
+use diskarm_scan::{OnProgress, Requests, Scan, ScanRecord, SchedulerLocation};
 use diskarm_simulate::{Model, policy};
 
 use super::args::Args;
@@ -33,7 +33,7 @@ struct Scanning<'a> {
     args: &'a Args,
     predictions: Option<Predictions>,
     source: Arc<dyn Source>,
-    answers: Arc<Answers>,
+    answers: Arc<Inbox>,
 }
 
 /// The outcome of one run.
@@ -102,9 +102,9 @@ pub fn run_scan(args: &Args, real: Real) -> Result<(), Error> {
         url: args.url.clone(),
         block_bytes: size.sector.0,
         blocks: size.sectors.0,
-        blocks_left: account.left().count().0,
+        blocks_left: account.remaining().count().0,
         blocks_before: read_before,
-        is_complete: account.left().is_empty(),
+        is_complete: account.remaining().is_empty(),
         may_be_cached: real.may_be_cached,
         time_s: time.as_s(),
         unreadable,
@@ -151,7 +151,7 @@ fn check(model: &Model, size: Size) -> Result<(), Error> {
 }
 
 /// Returns the unreadable blocks, with their positions if there is a model.
-fn unreadable_runs(account: &Account, model: Option<&Model>) -> Vec<Unreadable> {
+fn unreadable_runs(account: &ScanRecord, model: Option<&Model>) -> Vec<Unreadable> {
     let layout: Option<&Layout> = model.map(|model| &**model.layout());
     let runs = account.unreadable();
     runs.map(|(first, sectors)| Unreadable::new(first, sectors, layout))
@@ -160,14 +160,14 @@ fn unreadable_runs(account: &Account, model: Option<&Model>) -> Vec<Unreadable> 
 
 /// Returns a sink that passes blocks on to the recorder.
 fn sink(
-    answers: &Arc<Answers>,
+    answers: &Arc<Inbox>,
     pieces: SyncSender<ScanEvent>,
     sector: Bytes,
     bar: Progress,
-) -> impl FnMut(&Delivered) + Send + use<> + 'static {
+) -> impl FnMut(&Delivery) + Send + use<> + 'static {
     let answers = Arc::clone(answers);
     let mut done = 0;
-    move |delivered: &Delivered| {
+    move |delivered: &Delivery| {
         let (first, sectors) = (delivered.first, delivered.sectors);
         let piece = if delivered.is_readable {
             ScanEvent::Read(first, answers.data(first, sectors, sector))
@@ -185,17 +185,17 @@ fn sink(
 impl Scanning<'_> {
     fn open(&self, depth: usize) -> Result<Live, Error> {
         let source = Arc::clone(&self.source);
-        let live = Live::open(source, (depth, LIMIT), Arc::clone(&self.answers));
+        let live = Live::open(source, depth, LIMIT, Arc::clone(&self.answers));
         live.map_err(|lost| Error::Drive(format!("{}: {lost}", self.args.url)))
     }
 
     /// Reads the device in the order of its blocks.
     fn pass(&self, live: Live, left: BlockSet, pieces: SyncSender<ScanEvent>) -> Ran {
-        let (size, answers) = (live.size(), live.answers());
+        let (size, answers) = (live.size(), live.inbox());
         let bar = Progress::new(Some(left.count().0));
         let sink = sink(&answers, pieces, size.sector, bar);
         let max = SectorCount((PIECE / size.sector.0).max(1));
-        let mut pass = Pass::new(live, left, (DEPTH, max), sink);
+        let mut pass = SequentialPass::new(live, left, DEPTH, max, sink);
         pass.run(&answers);
         Ran {
             time: answers.now().after(Instant::START),
@@ -218,12 +218,12 @@ impl Scanning<'_> {
             model: &model.spec,
             requests: Requests::Generated(&model.workload(workload)?),
             policy: &policy("policy", &args.policy)?,
-            place: Place::Outside(args.depth),
+            location: SchedulerLocation::Outside(args.depth),
             settings: args.settings(),
             seed: args.seed,
             max_requests: args.max_requests(),
             on_progress: OnProgress::default(),
-            on_predicted: Predictions::callback(self.predictions.as_ref()),
+            on_prediction: Predictions::callback(self.predictions.as_ref()),
         };
         output::print_notes(&[
             "the foreground only reads: its writes become reads of the same blocks".into(),
@@ -251,11 +251,11 @@ impl Scanning<'_> {
     }
 
     /// Completes the outputs, and returns the error of an incomplete scan.
-    fn finish(&self, account: &Account, has_given_up: bool) -> Result<(), Error> {
+    fn finish(&self, account: &ScanRecord, has_given_up: bool) -> Result<(), Error> {
         if let Some(predictions) = &self.predictions {
             predictions.finish()?;
         }
-        let left = account.left().count().0;
+        let left = account.remaining().count().0;
         let again = match &self.args.checkpoint {
             Some(path) if left > 0 => {
                 format!("; {path} has the progress: run the same command again to continue")

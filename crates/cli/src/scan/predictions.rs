@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use diskarm_core::units::{Bytes, Span};
 use diskarm_results::output_file::Files;
-use diskarm_scan::{OnPredicted, Predicted};
+use diskarm_scan::{OnPrediction, Prediction};
 use diskarm_simulate::Model;
 
 use super::args::Args;
@@ -66,12 +66,12 @@ impl Predictions {
     }
 
     /// Returns the callback that records predictions in `file`.
-    pub fn callback(file: Option<&Self>) -> OnPredicted {
+    pub fn callback(file: Option<&Self>) -> OnPrediction {
         let Some(Self(kind)) = file else {
-            return OnPredicted::default();
+            return OnPrediction::default();
         };
         let kind = Arc::clone(kind);
-        OnPredicted::calling(move |predicted| match &mut *lock(&kind) {
+        OnPrediction::new(move |predicted| match &mut *lock(&kind) {
             Some(Output::Rows(file)) => file.write(&row(predicted)),
             Some(Output::Chart(chart)) => chart.record(predicted),
             None => {}
@@ -95,7 +95,7 @@ fn lock(kind: &Mutex<Option<Output>>) -> MutexGuard<'_, Option<Output>> {
     kind.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn row(predicted: &Predicted) -> Vec<u8> {
+fn row(predicted: &Prediction) -> Vec<u8> {
     let source: &[u8] = if predicted.is_foreground {
         b"foreground"
     } else {
@@ -120,7 +120,7 @@ fn row(predicted: &Predicted) -> Vec<u8> {
 }
 
 impl Chart {
-    fn record(&mut self, predicted: &Predicted) {
+    fn record(&mut self, predicted: &Prediction) {
         let is_judged = predicted.is_foreground && predicted.is_confident;
         let Some(error) = predicted.error().filter(|_| is_judged) else {
             return;

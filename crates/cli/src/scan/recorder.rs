@@ -12,8 +12,8 @@ use diskarm_core::freeblock::BlockSet;
 use diskarm_core::text::InputError;
 use diskarm_core::units::{Lbn, SectorCount};
 use diskarm_results::output_file::{Files, OutputFile};
-use diskarm_scan::Account;
-use diskarm_scan::live::{Brought, Size};
+use diskarm_scan::ScanRecord;
+use diskarm_scan::live::{ReadData, Size};
 
 use crate::error::Error;
 
@@ -35,7 +35,7 @@ pub struct Outputs {
 /// Progress of a scan.
 pub enum ScanEvent {
     /// Blocks and their data.
-    Read(Lbn, Brought),
+    Read(Lbn, ReadData),
     /// Blocks without data were read.
     Passed(Lbn, SectorCount),
     /// Blocks cannot be read.
@@ -45,12 +45,12 @@ pub enum ScanEvent {
 /// The thread that records pieces.
 pub struct Recorder {
     pieces: SyncSender<ScanEvent>,
-    thread: JoinHandle<Result<Account, Error>>,
+    thread: JoinHandle<Result<ScanRecord, Error>>,
 }
 
 struct Recording {
     name: String,
-    account: Account,
+    account: ScanRecord,
     checkpoint: Option<OutputFile>,
     image: Option<Image>,
 }
@@ -79,20 +79,20 @@ impl Outputs {
     }
 
     /// Returns the account to continue from, and whether it is that of a checkpoint.
-    fn account(&self, name: &str, size: Size, sums: bool) -> Result<(Account, bool), Error> {
+    fn account(&self, name: &str, size: Size, sums: bool) -> Result<(ScanRecord, bool), Error> {
         let path = &self.checkpoint_path;
         let bytes = match self.checkpoint.as_ref().map(|_| fs::read(path)) {
             Some(Ok(bytes)) => bytes,
             Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(failed("read", path)(error));
             }
-            Some(Err(_)) | None => return Ok((Account::new(size, sums), false)),
+            Some(Err(_)) | None => return Ok((ScanRecord::new(size, sums), false)),
         };
         let unusable = |why: String| {
             let message = format!("{path}: {why}; name another file to start over");
             Error::Input(InputError::message(message))
         };
-        let account = Account::parse(&bytes, name, sums);
+        let account = ScanRecord::parse(&bytes, name, sums);
         let account = account.map_err(|why| unusable(why.to_string()))?;
         if account.size() != size {
             let (found, expected) = (account.size().sectors.0, size.sectors.0);
@@ -140,7 +140,7 @@ impl Outputs {
             None => name.to_owned(),
         };
         let (account, continues) = self.account(&name, size, sums)?;
-        let left = account.left().clone();
+        let left = account.remaining().clone();
         let mut recording = Recording {
             name,
             image: self.image(size, continues)?,
@@ -168,9 +168,9 @@ pub fn output(files: &mut Files, option: &'static str, path: &str) -> Result<Out
 }
 
 /// Removes the checkpoint of a complete scan; returns an error if blocks are unreadable.
-pub fn conclude(checkpoint: Option<&str>, account: &Account) -> Result<(), Error> {
+pub fn conclude(checkpoint: Option<&str>, account: &ScanRecord) -> Result<(), Error> {
     if let Some(path) = checkpoint
-        && account.left().is_empty()
+        && account.remaining().is_empty()
     {
         // A leftover does no harm: it records that the scan has finished.
         let _ = fs::remove_file(path);
@@ -201,7 +201,7 @@ impl Recorder {
     }
 
     /// Waits until all pieces are recorded. All other senders must have been dropped.
-    pub fn finish(self) -> Result<Account, Error> {
+    pub fn finish(self) -> Result<ScanRecord, Error> {
         drop(self.pieces);
         match self.thread.join() {
             Ok(account) => account,
@@ -211,7 +211,7 @@ impl Recorder {
 }
 
 impl Recording {
-    fn run(mut self, pieces: &Receiver<ScanEvent>) -> Result<Account, Error> {
+    fn run(mut self, pieces: &Receiver<ScanEvent>) -> Result<ScanRecord, Error> {
         let mut due = Instant::now() + PERIOD;
         loop {
             let left = due.saturating_duration_since(Instant::now());
@@ -238,10 +238,10 @@ impl Recording {
                     let written = image.write(first.0 * sector, data, sector as usize);
                     written.map_err(failed("write", &image.path))?;
                 }
-                self.account.read(*first, data);
+                self.account.add_data(*first, data);
             }
-            ScanEvent::Passed(first, sectors) => self.account.passed(*first, *sectors),
-            ScanEvent::Failed(first, sectors) => self.account.failed(*first, *sectors),
+            ScanEvent::Passed(first, sectors) => self.account.add_read(*first, *sectors),
+            ScanEvent::Failed(first, sectors) => self.account.add_unreadable(*first, *sectors),
         }
         Ok(())
     }

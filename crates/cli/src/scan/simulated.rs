@@ -1,12 +1,12 @@
 //! Scans of simulated drives, in virtual time.
 
-use diskarm_core::freeblock::Delivered;
+use diskarm_core::freeblock::Delivery;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::Bytes;
 use diskarm_results::output_file::Files;
 use diskarm_results::scanned::{ScanNames, ScanResults, Unreadable};
 use diskarm_scan::live::Size;
-use diskarm_scan::{Account, OnPredicted, OnProgress, Requests, Scan, Scanned as Ran};
+use diskarm_scan::{OnPrediction, OnProgress, Requests, Scan, ScanRecord, ScanReport as Ran};
 use diskarm_simulate::{Arrivals, Model, System, Traced, policy};
 
 use super::args::Args;
@@ -49,12 +49,12 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
         model: &model.spec,
         requests,
         policy: &policy("policy", &args.policy)?,
-        place: args.place(),
+        location: args.place(),
         settings: args.settings(),
         seed: args.seed,
         max_requests: args.max_requests(),
         on_progress: OnProgress(Some(&on_progress)),
-        on_predicted: OnPredicted::default(),
+        on_prediction: OnPrediction::default(),
     };
     let names = ScanNames {
         drive: &drive.name,
@@ -73,7 +73,7 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
     let outputs = Outputs::new(&mut files, args.checkpoint.as_deref(), None)?;
     let predictions = Predictions::create(args, &drive.name, Some(model), &mut files)?;
     let scan = Scan {
-        on_predicted: Predictions::callback(predictions.as_ref()),
+        on_prediction: Predictions::callback(predictions.as_ref()),
         ..scan
     };
     let ran = run_recorded(args, &scan, &drive, outputs);
@@ -140,7 +140,7 @@ fn run_disks(
     };
     progress.clear();
     print(args, &ScanResults::of(scan, &ran, names, Vec::new()))?;
-    match ran.figures.unreadable {
+    match ran.stats.unreadable {
         0 => Ok(()),
         blocks => Err(Error::Unreadable { blocks }),
     }
@@ -169,7 +169,7 @@ fn run_recorded(
     scan: &Scan<'_>,
     drive: &System,
     outputs: Outputs,
-) -> Result<(Account, Ran), Error> {
+) -> Result<(ScanRecord, Ran), Error> {
     let geometry = &scan.spec.geometry;
     let size = Size {
         sectors: geometry.sectors,
@@ -183,7 +183,7 @@ fn run_recorded(
         ..scan.clone()
     };
     let pieces = recorder.pieces();
-    let sink = move |delivered: &Delivered| {
+    let sink = move |delivered: &Delivery| {
         let (first, sectors) = (delivered.first, delivered.sectors);
         // A failure to record is reported at the end.
         let _ = pieces.send(if delivered.is_readable {

@@ -454,7 +454,7 @@ fn a_checkpoint_of_another_scan_is_left_alone() {
         assert_eq!(String::from_utf8_lossy(&output.stderr), expected);
         assert!(fs::read(&kept).expect("a checkpoint") == bytes);
     };
-    let why = format!("found a scan of {url}, expected {disk}");
+    let why = format!("the checkpoint belongs to a scan of {url}, not of {disk}");
     refused(&disk, &why);
     // Another drive of the same name.
     let entry = diskarm_drives::find("hp-c2247").expect("a drive of the catalogue");
@@ -480,7 +480,7 @@ fn what_would_lose_something_is_refused() {
         ),
         (
             &["scan", &disk, "--checkpoint", &damaged],
-            "found no checkpoint of a scan",
+            "the file is not a checkpoint of a scan",
         ),
         (
             &["scan", &disk, "--model", "hp-c2247"],

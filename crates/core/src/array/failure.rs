@@ -53,11 +53,11 @@ impl Failures {
 
     /// Returns true if a member has failed.
     pub fn has(&self, member: usize) -> bool {
-        self.at(member).is_some()
+        self.failed_at(member).is_some()
     }
 
     /// Returns when a member failed, if it has.
-    pub fn at(&self, member: usize) -> Option<Instant> {
+    pub fn failed_at(&self, member: usize) -> Option<Instant> {
         let mut been = self.been.iter();
         let failure = been.find(|failure| failure.member == member);
         failure.map(|failure| failure.at)
@@ -121,9 +121,9 @@ impl Failures {
 
     /// Records that a request has completed.
     #[inline]
-    pub fn served(&mut self) {
+    pub fn count_completion(&mut self) {
         if let Some(rebuild) = &mut self.rebuild {
-            rebuild.served();
+            rebuild.count_completion();
         }
     }
 
@@ -232,7 +232,7 @@ impl Rebuild {
     }
 
     /// Records that a request has completed.
-    pub fn served(&mut self) {
+    pub fn count_completion(&mut self) {
         self.progress.under_load = (self.progress.steps, self.until);
     }
 
@@ -310,7 +310,7 @@ mod tests {
             rebuild.begin(begin);
             assert!(rebuild.end_step(begin + Span::from_ms(10.0)));
         }
-        rebuild.served();
+        rebuild.count_completion();
         rebuild.progress.projected().map(Span::as_ms)
     }
 

@@ -144,7 +144,7 @@ pub fn next_of(
         queue.put_back(pending);
         return None;
     }
-    queue.served(&pending.request, device);
+    queue.note_served(&pending.request, device);
     Some(pending.request)
 }
 

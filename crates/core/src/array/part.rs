@@ -70,7 +70,7 @@ impl PartialEq for Commands {
 
 impl Eq for Commands {}
 
-/// What a part of a request needs: commands to begin with, and commands that follow once all of
+/// The commands for a part of a request: those to begin with, and those that follow once all of
 /// these have succeeded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
@@ -84,8 +84,8 @@ pub struct Plan {
     pub other: Option<Access>,
 }
 
-/// A command belongs to a part with at most this many bits of commands, more than a request may
-/// have blocks.
+/// The bits of a command id that number the commands of a step: there can be as many as a request has
+/// blocks.
 const COMMANDS_BITS: u32 = 17;
 
 /// Returns the id of the command number `index` of the current step of a part.
@@ -182,7 +182,7 @@ pub struct Part {
     pub waiting: usize,
     /// Commands of this step that a member took while others waited; recorded by pairs alone.
     pub taken_early: BTreeSet<usize>,
-    /// When this step began to wait.
+    /// The time from which this step has waited.
     pub since: Instant,
     /// The time spent in the steps and attempts before.
     pub spent: Breakdown,
@@ -250,7 +250,7 @@ impl Part {
     }
 
     /// Returns the range of `request` that this part serves.
-    pub fn served(&self, request: &Request) -> Request {
+    pub fn sub_request(&self, request: &Request) -> Request {
         Request {
             start: self.first(),
             sectors: SectorCount(self.blocks.end - self.blocks.start),
@@ -333,7 +333,7 @@ impl Part {
         (self.since, self.status) = (now, status);
     }
 
-    /// Moves on to the next step, if there is one and this one succeeded.
+    /// Moves on to the next step if this one succeeded and another follows.
     pub fn advance(&mut self) -> bool {
         if self.follow.is_empty() || !self.status.is_success() {
             return false;
@@ -356,7 +356,7 @@ impl Part {
         self.restart(commands);
     }
 
-    /// Combines its status with that of a first attempt that failed, if there was one.
+    /// Combines its status with the status of a first attempt that failed, if there was one.
     pub fn combine_attempts(&mut self) {
         if let Some(first) = self.failed {
             self.status = after_retry(first, self.status);

@@ -10,7 +10,7 @@ use crate::random::{Generator, Purpose, below, generator};
 use crate::request::{Op, Ordering, Request};
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
-/// What a test must know about the placement of an array with copies.
+/// The knowledge of a test about the placement of copies.
 pub(crate) trait Copies: Placement {
     /// Returns true if the device in the slot `member` has the copy of the block at `start`.
     fn has(array: &Array<Self>, member: usize, start: u64) -> bool;
@@ -30,7 +30,7 @@ pub(crate) struct Met {
 }
 
 /// An array of slow devices.
-pub(crate) struct Made<P: Placement> {
+pub(crate) struct TestArray<P: Placement> {
     pub array: Array<P>,
     pub members: usize,
     pub has_spare: bool,
@@ -49,7 +49,7 @@ struct Shadow<P: Placement> {
     failed: usize,
     /// The blocks of the spare that the rebuild has written in steps that have ended.
     restored: BTreeSet<u64>,
-    /// The blocks that the current step has written: a part of a step is of no use.
+    /// The blocks that the current step has written: a partial step counts for nothing.
     restoring: BTreeSet<u64>,
     steps: Option<(u64, u64)>,
     lost: Option<Lost>,
@@ -110,8 +110,8 @@ pub(crate) fn reported_loss(array: &impl Device) -> Option<Lost> {
 
 impl<P: Copies> Shadow<P> {
     /// Follows an array whose devices write `log`.
-    fn new(made: Made<P>, log: Log) -> Self {
-        let Made {
+    fn new(made: TestArray<P>, log: Log) -> Self {
+        let TestArray {
             array,
             members,
             has_spare,
@@ -145,12 +145,12 @@ impl<P: Copies> Shadow<P> {
         shadow
     }
 
-    /// Lets devices fail that are due, and records the blocks that no other has.
+    /// Applies failures that are due, and records the blocks that no other device has.
     fn fail_by(&mut self, now: Instant) {
         let due = |failure: &&Failure| failure.at <= now;
         while let Some(failure) = self.failures.get(self.failed).filter(due) {
             self.failed += 1;
-            self.lost = self.lost.or(self.lost(failure.at));
+            self.lost = self.lost.or(self.lost_blocks(failure.at));
         }
     }
 
@@ -160,13 +160,14 @@ impl<P: Copies> Shadow<P> {
     }
 
     /// Returns the blocks that no remaining device has: a spare has the rebuilt ones.
-    fn lost(&self, at: Instant) -> Option<Lost> {
+    fn lost_blocks(&self, at: Instant) -> Option<Lost> {
         let mut left = BTreeSet::new();
         for (device, stored) in self.devices.iter().enumerate() {
             let is_spare = device == self.members;
-            let (member, has_failed) = match is_spare {
-                true => (self.failures[0].member, false),
-                false => (device, self.has_failed(device)),
+            let (member, has_failed) = if is_spare {
+                (self.failures[0].member, false)
+            } else {
+                (device, self.has_failed(device))
             };
             let blocks = (0..stored.len() as u64)
                 .filter(|start| !has_failed && (!is_spare || self.restored.contains(start)));
@@ -313,7 +314,10 @@ impl<P: Copies> Shadow<P> {
 /// data, which are the blocks that no remaining device has, and then nothing is served.
 ///
 /// `random` creates an array of devices that write a log.
-pub(crate) fn check<P: Copies>(runs: u64, random: impl Fn(&mut Generator, &Log) -> Made<P>) -> Met {
+pub(crate) fn check<P: Copies>(
+    runs: u64,
+    random: impl Fn(&mut Generator, &Log) -> TestArray<P>,
+) -> Met {
     let mut met = Met::default();
     for seed in 0..runs {
         let dice = &mut generator(seed, 0, Purpose::Requests);

@@ -2,7 +2,7 @@
 
 use super::layout::count_lost;
 use super::*;
-use crate::array::shadow::{self, Copies, Made};
+use crate::array::shadow::{self, Copies, TestArray};
 use crate::device::slow::{Log, Slow};
 use crate::random::below;
 
@@ -199,7 +199,7 @@ impl Copies for TwoCopies {
     }
 }
 
-fn random_array(dice: &mut Generator, log: &Log) -> Made<TwoCopies> {
+fn random_array(dice: &mut Generator, log: &Log) -> TestArray<TwoCopies> {
     let kinds = [
         (LayoutKind::Basic, 4),
         (LayoutKind::Interleaved { cluster: 3 }, 6),
@@ -226,7 +226,7 @@ fn random_array(dice: &mut Generator, log: &Log) -> Made<TwoCopies> {
     let slow = (0..devices).map(|number| Slow::new(number, sectors, dice, log));
     let members = slow.map(BoxedDevice::opaque).collect();
     let array = Declustered::new(members, config);
-    Made {
+    TestArray {
         array: array.expect("block numbers suffice"),
         members: disks,
         has_spare: rebuilds,

@@ -35,7 +35,7 @@ impl Fate {
         spec.is_random().then(|| {
             Box::new(Self {
                 generator: generator(0, 0, Purpose::Drive),
-                failures: (failures > 0.0).then(|| Chance::of(failures)),
+                failures: (failures > 0.0).then(|| Chance::new(failures)),
                 scatter: [reads.map(tabulated), writes.map(tabulated)],
                 in_sequence: spec.overheads.read_miss_in_sequence_scatter,
             })

@@ -504,7 +504,7 @@ impl Outlook for View<'_> {
     }
 
     #[inline]
-    fn min(&self, distance: u32) -> Span {
+    fn min_seek(&self, distance: u32) -> Span {
         let nearer = distance.saturating_sub(self.apart);
         self.core.mechanism.seek.min(nearer)
     }

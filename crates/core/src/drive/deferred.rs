@@ -329,7 +329,7 @@ impl Drive {
         if is_simple && self.core.defers(&request) && !self.queue.is_fenced() {
             deferred.incoming.push_back(pending);
         } else if is_simple && self.queue.is_empty() && self.may_begin(&deferred, &request, now) {
-            self.queue.passed(&request, &self.core);
+            self.queue.note_bypass(&request, &self.core);
             self.begin_command(&mut deferred, pending, now);
         } else if is_simple {
             self.queue.add(pending, &self.core);
@@ -366,7 +366,7 @@ impl Drive {
     fn begin_command(&mut self, deferred: &mut Deferred, command: Pending, at: Instant) {
         let request = &command.request;
         if !request.is_simple_transfer() {
-            self.queue.served(request, &self.core);
+            self.queue.note_served(request, &self.core);
         }
         let is_ordered = request.ordering == Ordering::Ordered;
         if is_ordered {

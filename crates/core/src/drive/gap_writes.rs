@@ -1,9 +1,9 @@
-//! Dirty data in the gaps of commands: while a command waits for its first sector to come round, a
-//! write cache that chooses what it puts on the media puts other data there.
+//! Writes of dirty data in the gaps of commands: while a command waits for its first sector, a write
+//! cache that chooses its destages writes other data.
 
 use super::core::{Command, Core};
 use super::deferred::Deferred;
-use crate::freeblock::Dirty;
+use crate::freeblock::DirtySearch;
 use crate::request::Op;
 use crate::units::Instant;
 
@@ -25,7 +25,7 @@ impl Deferred {
         let found = core.fill_gap(command, Op::Write, |gap| {
             let conservatism = core.rules.destage_conservatism;
             let ranges = self.ranges.blocks();
-            Dirty::new(&core.mechanism, ranges, gap, conservatism).fill(gap, WRITES)
+            DirtySearch::new(&core.mechanism, ranges, gap, conservatism).fill(gap, WRITES)
         });
         let Some((found, mut from)) = found else {
             return;

@@ -5,7 +5,9 @@ use super::Drive;
 use super::arm::Arm;
 use super::core::{Command, Core};
 use crate::device::Outcome;
-use crate::freeblock::{Delivered, Figures, Find, Gap, Limits, Tasks, Track};
+use crate::freeblock::{
+    BackgroundStats, Delivery, Gap, GapPlanner, GapTransfer, SearchLimits, Tasks, Track,
+};
 use crate::mechanics::{Piece, Position};
 use crate::request::{Op, Request};
 use crate::sched::{Estimate, Outlook};
@@ -25,9 +27,9 @@ const READS: usize = 5;
 /// sector that comes next, and what has passed stays wanted. Nothing is read in idle time.
 pub struct InGaps {
     tasks: Tasks,
-    limits: Limits,
-    sink: Box<dyn FnMut(&Delivered) + Send>,
-    figures: Figures,
+    limits: SearchLimits,
+    sink: Box<dyn FnMut(&Delivery) + Send>,
+    stats: BackgroundStats,
 }
 
 impl InGaps {
@@ -36,9 +38,9 @@ impl InGaps {
     pub fn new(
         tasks: Tasks,
         conservatism: Span,
-        sink: impl FnMut(&Delivered) + Send + 'static,
+        sink: impl FnMut(&Delivery) + Send + 'static,
     ) -> Self {
-        let limits = Limits {
+        let limits = SearchLimits {
             arriving: Span::ZERO,
             leaving: conservatism,
             on_switches: false,
@@ -46,19 +48,19 @@ impl InGaps {
             sector: Span::ZERO,
             max: Request::MAX_SECTORS,
             ends: true,
-            tracks: Limits::TRACKS,
+            tracks: SearchLimits::TRACKS,
         };
         Self {
             tasks,
             limits,
             sink: Box::new(sink),
-            figures: Figures::default(),
+            stats: BackgroundStats::default(),
         }
     }
 
     /// What was read.
-    pub fn figures(&self) -> &Figures {
-        &self.figures
+    pub fn stats(&self) -> &BackgroundStats {
+        &self.stats
     }
 
     /// The tasks with what they still want.
@@ -67,15 +69,21 @@ impl InGaps {
     }
 
     /// The reads that gain most in the gap of a command, in order, and when the gap begins.
-    fn chosen(&mut self, core: &Core, command: &Command) -> Option<(Vec<Find>, Instant)> {
+    fn chosen(&mut self, core: &Core, command: &Command) -> Option<(Vec<GapTransfer>, Instant)> {
         if core.defers(&command.request) || self.tasks.is_done() {
             return None;
         }
         let (found, begin) = core.fill_gap(command, Op::Read, |gap| {
-            (self.tasks).fill(&core.mechanism, gap, &self.limits, READS)
+            let planner = GapPlanner {
+                tasks: &self.tasks,
+                mechanism: &core.mechanism,
+                gap: *gap,
+                limits: self.limits,
+            };
+            planner.fill(READS)
         })?;
-        self.figures.reads += found.len() as u64;
-        self.figures.gaps += u64::from(!found.is_empty());
+        self.stats.reads += found.len() as u64;
+        self.stats.gaps += u64::from(!found.is_empty());
         Some((found, begin))
     }
 
@@ -83,8 +91,8 @@ impl InGaps {
     fn take(&mut self, first: Lbn, end: Lbn, at: Instant) {
         let claim = self.tasks.claim(first, end - first);
         self.tasks.deliver(&claim);
-        self.figures.sectors += claim.sectors().0;
-        for delivered in claim.delivered(at, true) {
+        self.stats.sectors += claim.sectors().0;
+        for delivered in claim.deliveries(at, true) {
             (self.sink)(&delivered);
         }
     }
@@ -154,8 +162,8 @@ impl Core {
         &self,
         command: &Command,
         op: Op,
-        fill: impl FnOnce(&Gap) -> Vec<Find>,
-    ) -> Option<(Vec<Find>, Instant)> {
+        fill: impl FnOnce(&Gap) -> Vec<GapTransfer>,
+    ) -> Option<(Vec<GapTransfer>, Instant)> {
         if !command.request.is_simple_transfer() {
             return None;
         }
@@ -188,7 +196,7 @@ impl Core {
 
     /// Reads or writes the blocks of `find`, for which the arm is called at `at`. If the head
     /// arrives late, it begins with the sector that comes next.
-    pub(super) fn pass_in_gap(&mut self, at: Instant, find: &Find, op: Op) -> Passed {
+    pub(super) fn pass_in_gap(&mut self, at: Instant, find: &GapTransfer, op: Op) -> Passed {
         let mut from = self.call(at);
         let late = self.scatter(op, from, find.first);
         from.since = from.since.shifted(late);

@@ -79,7 +79,7 @@ impl Rehearse for Rehearsal {
         if self.is_inside { self.open } else { self.over }
     }
 
-    fn over(&self) -> Instant {
+    fn completed_at(&self) -> Instant {
         self.over
     }
 }

@@ -1,46 +1,45 @@
-//! Writes of dirty data in a gap.
+//! A search for writes of dirty data in a gap.
 
-use super::chart::Run;
-use super::search::{Find, Gap, Track, care_over};
+use super::gap::{Gap, GapTransfer, Track, care_over};
+use super::track_map::Run;
 use crate::mechanics::Mechanism;
 use crate::request::Op;
 use crate::units::{Cylinder, Instant, Lbn, Span};
 
-/// Dirty data that the writes of a gap may put on the media.
+/// Dirty data that can be written in a gap.
 ///
-/// What it does: finds the write that is worth most, of consecutive blocks of a range on one track,
-/// and others that fit before and behind it. Only whole physical sectors are written, so that
-/// nothing has to be read first.
+/// What it does: finds the most valuable write of consecutive blocks of a range on one track, and
+/// others that fit before and after it. Only whole physical sectors are written, so that nothing has
+/// to be read first.
 ///
-/// What a write is worth is the time of the arm that it saves later: the time in which its blocks
-/// pass, and a revolution for each range that is left less, or one less for each that is left more.
-/// A revolution stands for the positioning that a range takes.
+/// The worth of a write is the arm time that it saves later: the time in which its blocks pass, plus
+/// a revolution if it removes a range, or minus one if it splits a range. A revolution represents
+/// the positioning that a range takes.
 ///
 /// Origin: ours; lumb01 has no writes in gaps. There is no table of the disk as for background
-/// reads ([`Tasks`](super::Tasks)), because a cache holds few ranges. Of several writes that are
-/// worth the same, the one with the lowest block number is taken, not one that leaves more room for
-/// others.
+/// reads ([`Tasks`](super::Tasks)), because a cache holds few ranges. Of several writes of the same
+/// worth, the one with the lowest block number is taken, not one that leaves more room for others.
 ///
-/// Cost: a look at each track of each range, and for each write that is looked for, at those that
-/// the arm can reach in the gap.
-pub struct Dirty<'a> {
+/// Cost: one examination of each track of each range, and for each write, of the tracks that the arm
+/// can reach in the gap.
+pub struct DirtySearch<'a> {
     mechanism: &'a Mechanism,
-    /// Added to each movement to another cylinder for the foreground request.
+    /// Time added to each movement to another cylinder for the foreground request.
     conservatism: Span,
     stretches: Vec<Stretch>,
 }
 
 /// Dirty blocks on one track without a gap, in whole physical sectors.
 struct Stretch {
-    /// First and one past the last block of their range.
+    /// The first block of the range, and one past the last.
     range: (Lbn, Lbn),
     track: Track,
     run: Run,
 }
 
-impl<'a> Dirty<'a> {
-    /// The `ranges` (first and one past the last block) within reach of `gap`. They do not overlap.
-    /// `conservatism` is added to each movement to another cylinder for the foreground request.
+impl<'a> DirtySearch<'a> {
+    /// Collects the `ranges` (first and one past the last block) within reach of `gap`. They do not
+    /// overlap. `conservatism` is added to each movement to another cylinder for the foreground request.
     pub fn new(
         mechanism: &'a Mechanism,
         ranges: impl IntoIterator<Item = (Lbn, Lbn)>,
@@ -55,7 +54,7 @@ impl<'a> Dirty<'a> {
             while at < end {
                 let extent = layout.extent(at);
                 let sectors = extent.sectors.min(end - at);
-                if is_reached(mechanism, gap, extent.cylinder) {
+                if is_within_reach(mechanism, gap, extent.cylinder) {
                     let run = Run {
                         first: at,
                         sectors: sectors.0 as u32,
@@ -75,22 +74,21 @@ impl<'a> Dirty<'a> {
         }
     }
 
-    /// The write that is worth most in `gap`; `None` if there is none. Its gain is in blocks, and
-    /// what it is worth in nanoseconds.
-    pub fn search(&self, gap: &Gap) -> Option<Find> {
+    /// Returns the most valuable write in `gap`. Its gain is in blocks, and its worth in nanoseconds.
+    pub fn search(&self, gap: &Gap) -> Option<GapTransfer> {
         self.search_rest(gap, self.conservatism, &[])
     }
 
-    /// The writes of a gap, at most `writes` of them, in order: the one that is worth most, and
-    /// what is worth most of the rest before and behind it.
-    pub fn fill(&self, gap: &Gap, writes: usize) -> Vec<Find> {
+    /// Returns the writes of a gap, at most `writes` of them, in order: the most valuable one, and
+    /// the most valuable of the rest before and after it.
+    pub fn fill(&self, gap: &Gap, writes: usize) -> Vec<GapTransfer> {
         let mut taken = Vec::new();
         self.fill_rest(gap, self.conservatism, writes, &mut taken);
         taken.sort_by_key(|find| find.begin);
         taken
     }
 
-    fn fill_rest(&self, gap: &Gap, care: Span, writes: usize, taken: &mut Vec<Find>) {
+    fn fill_rest(&self, gap: &Gap, care: Span, writes: usize, taken: &mut Vec<GapTransfer>) {
         if taken.len() >= writes {
             return;
         }
@@ -105,29 +103,30 @@ impl<'a> Dirty<'a> {
             ..*gap
         };
         self.fill_rest(&before, Span::ZERO, writes, taken);
-        let behind = Gap {
-            from: find.left(Span::ZERO),
+        let after = Gap {
+            from: find.position_after(Span::ZERO),
             ..*gap
         };
-        self.fill_rest(&behind, care, writes, taken);
+        self.fill_rest(&after, care, writes, taken);
     }
 
-    /// The best write of blocks that are not `taken`.
-    fn search_rest(&self, gap: &Gap, care: Span, taken: &[Find]) -> Option<Find> {
-        let mut best: Option<Find> = None;
+    /// Returns the best write of blocks that are not `taken`.
+    fn search_rest(&self, gap: &Gap, care: Span, taken: &[GapTransfer]) -> Option<GapTransfer> {
+        let mut best: Option<GapTransfer> = None;
         for stretch in &self.stretches {
             let (first, end) = (stretch.run.first, stretch.run.end());
-            let overlaps = |find: &Find| find.first < end && first < find.first + find.sectors;
-            let times = self.times(gap, care, stretch.track);
-            if times.1 <= times.0 || taken.iter().any(overlaps) {
+            let overlaps =
+                |find: &GapTransfer| find.first < end && first < find.first + find.sectors;
+            let (arrival, departure) = self.stay(gap, care, stretch.track);
+            if departure <= arrival || taken.iter().any(overlaps) {
                 continue;
             }
-            let next = stretch.run.next_sector(self.mechanism, times.0);
+            let next = stretch.run.next_sector(self.mechanism, arrival);
             let indices = [Some(0), Some(next).filter(|next| *next > 0)];
             for find in indices
                 .into_iter()
                 .flatten()
-                .filter_map(|index| self.offer(stretch, index, times))
+                .filter_map(|index| self.write(stretch, index, arrival, departure))
             {
                 if best.is_none_or(|best| find.worth > best.worth) {
                     best = Some(find);
@@ -137,24 +136,30 @@ impl<'a> Dirty<'a> {
         best
     }
 
-    /// When the head is in place on a track, and when it must leave it.
-    fn times(&self, gap: &Gap, care: Span, track: Track) -> (Instant, Instant) {
+    /// Returns when the head is in place on a track, and when it must leave.
+    fn stay(&self, gap: &Gap, care: Span, track: Track) -> (Instant, Instant) {
         let moved = |op: Op, from: Track, to: Track| {
             let way = (from.cylinder, to.cylinder);
             (self.mechanism.seek).total(op, way, from.head != to.head)
         };
         let distance = track.cylinder.distance(gap.to.cylinder);
         let away = moved(gap.op, track, gap.to) + care_over(distance, care);
-        let arrives = gap.from.since + moved(Op::Write, gap.source(), track);
-        (arrives, gap.until.shifted(-away))
+        let arrival = gap.from.since + moved(Op::Write, gap.source(), track);
+        (arrival, gap.until.shifted(-away))
     }
 
-    /// The write of the blocks of a stretch from its sector `index` on that pass in `times`, if it
-    /// is worth anything.
-    fn offer(&self, stretch: &Stretch, index: u64, times: (Instant, Instant)) -> Option<Find> {
+    /// Returns the write of the blocks of a stretch, from its sector `index`, that pass during the
+    /// stay; `None` if it is worth nothing.
+    fn write(
+        &self,
+        stretch: &Stretch,
+        index: u64,
+        arrival: Instant,
+        departure: Instant,
+    ) -> Option<GapTransfer> {
         let Stretch { range, track, run } = *stretch;
-        let piece = run.passes(self.mechanism, (track, times.0), index, Op::Write);
-        let left = times.1.since_or_zero(piece.begin);
+        let piece = run.pass(self.mechanism, track, arrival, index, Op::Write);
+        let left = departure.since_or_zero(piece.begin);
         let sectors = piece.sectors_in(left).min(piece.sectors);
         let (first, end) = (piece.first, piece.first + sectors);
         if first == end {
@@ -168,7 +173,7 @@ impl<'a> Dirty<'a> {
             (false, false) => passing - revolution,
             _ => passing,
         };
-        (worth > Span::ZERO).then_some(Find {
+        (worth > Span::ZERO).then_some(GapTransfer {
             first,
             sectors,
             gain: sectors.0,
@@ -180,9 +185,9 @@ impl<'a> Dirty<'a> {
     }
 }
 
-/// Whether the arm may have any time on a cylinder.
-fn is_reached(mechanism: &Mechanism, gap: &Gap, cylinder: Cylinder) -> bool {
+/// Returns true if the gap may leave any time on a cylinder.
+fn is_within_reach(mechanism: &Mechanism, gap: &Gap, cylinder: Cylinder) -> bool {
     let min = |distance| mechanism.seek.min(distance);
-    let ways = [gap.from.cylinder, gap.to.cylinder].map(|end| min(cylinder.distance(end)));
-    gap.until.after(gap.from.since) > ways[0] + ways[1]
+    let seeks = [gap.from.cylinder, gap.to.cylinder].map(|end| min(cylinder.distance(end)));
+    gap.until.after(gap.from.since) > seeks[0] + seeks[1]
 }

@@ -1,221 +1,123 @@
-//! The read that gains most in a gap.
+//! A search for the most valuable background read in a gap, cylinder by cylinder.
 
 use std::cell::Cell;
+use std::cmp::Reverse;
 
-use super::best::{EVEN, Search, sector_span};
+use super::gap::{Gap, GapTransfer, SearchLimits, Track, care_over};
 use super::tasks::{Task, Tasks};
-use crate::geometry::Extent;
-use crate::mechanics::{Mechanism, Position};
+use super::track_map::{GROUP, Run};
+use crate::mechanics::{Mechanism, Piece};
 use crate::request::{Op, Priority};
-use crate::units::{Cylinder, Head, Instant, Lbn, SectorCount, Span};
+use crate::units::{Angle, Cylinder, Instant, Lbn, SectorCount, Span};
 
-/// A track.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Track {
-    /// Its cylinder.
-    pub cylinder: Cylinder,
-    /// Its head.
-    pub head: Head,
-}
+/// Worth of a block in a group of cylinders with the average share of wanted blocks.
+const EVEN: u64 = 1 << 10;
 
-impl Track {
-    /// The track of an extent.
-    pub fn of(extent: &Extent) -> Self {
-        Self {
-            cylinder: extent.cylinder,
-            head: extent.head,
-        }
-    }
-}
+/// The maximum ratio of a group's share of wanted blocks to the average, in the same unit.
+const MAX: u64 = EVEN << 3;
 
-/// The time from the end of one media transfer to the beginning of the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gap {
-    /// Where the head is, and when it is free to move for a background read.
-    pub from: Position,
-    /// Where it must be in the end.
-    pub to: Track,
-    /// What it does there.
-    pub op: Op,
-    /// When it must be in place: the first sector of the foreground request passes.
-    pub until: Instant,
-}
+/// Worth, in blocks, of removing a stretch of wanted blocks: each stretch takes a read of its own,
+/// for which the arm has to move to it.
+///
+/// Without it the last hundredth of a disk is left in pieces of 3.6 blocks. On the Atlas 10K of
+/// lumb01-scan, in the firmware and with seed 1, a whole scan reads 4.52 MB/s without it, and
+/// 7.50 MB/s while 80 to 20 % is wanted. With 10 blocks it is 4.86 and 7.55, with 16 4.92 and 7.45,
+/// with 25 5.02 and 7.34.
+const STRETCH: u64 = 16;
 
-impl Gap {
-    /// Where the head is when it begins.
-    pub fn source(&self) -> Track {
-        Track {
-            cylinder: self.from.cylinder,
-            head: self.from.head,
-        }
-    }
-}
-
-/// What a search may find.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Added to the time of the movement to a read, if it is to another cylinder.
-    pub arriving: Span,
-    /// Added to the time of the movement away from it, if it is to another cylinder.
-    pub leaving: Span,
-    /// Whether they are also added where only the head is switched.
-    pub on_switches: bool,
-    /// From the end of a background read's media transfer until the head is free to move for the
-    /// next request.
-    pub turn: Span,
-    /// The time that each sector of a background read takes at least: that of the bus.
-    pub sector: Span,
-    /// The most blocks of a read.
-    pub max: SectorCount,
-    /// Whether the tracks at both ends of the gap may be read.
-    pub ends: bool,
-    /// The most tracks that are looked at for a decision.
-    pub tracks: u32,
-}
-
-impl Limits {
-    /// What is added to a movement from one track to another: `care`, [`arriving`](Self::arriving)
-    /// or [`leaving`](Self::leaving), if it is taken of such a movement.
-    pub fn care_between(&self, from: Track, to: Track, care: Span) -> Span {
-        if self.on_switches && from.head != to.head {
-            return care;
-        }
-        care_over(from.cylinder.distance(to.cylinder), care)
-    }
-}
-
-/// The same of a movement over a distance, whatever the heads.
-pub(super) fn care_over(distance: u32, care: Span) -> Span {
-    match distance {
-        0 => Span::ZERO,
-        _ => care,
-    }
-}
-
-/// A background read, or a write of dirty data ([`Dirty`](super::Dirty)).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Find {
-    /// Its first block.
-    pub first: Lbn,
-    /// The number of blocks, all on one track. The first and the last are wanted.
-    pub sectors: SectorCount,
-    /// How many of them are wanted by tasks of the highest priority for which anything was found,
-    /// those of each task counted; of a write, all of them.
-    pub gain: u64,
-    /// By what reads, or writes, are compared. Of a read: its gain in units of 1/1024 of a block
-    /// where all of the disk is left evenly; more where a larger share of the blocks is left, if
-    /// the read leaves less of its track, and if it leaves fewer stretches of wanted blocks. Of a
-    /// write: the time that it saves, in nanoseconds.
-    pub worth: u64,
-    /// Its track.
-    pub track: Track,
-    /// When the first block begins to pass.
-    pub begin: Instant,
-    /// When the last one has passed.
-    pub end: Instant,
-}
-
-impl Limits {
-    /// Tracks that schedulers look at for a decision.
-    pub const TRACKS: u32 = 256;
-}
-
-impl Find {
-    /// Where the head is after it, free to move for the next request `turn` later.
-    pub fn left(&self, turn: Span) -> Position {
-        Position {
-            cylinder: self.track.cylinder,
-            head: self.track.head,
-            since: self.end + turn,
-        }
+/// Returns the time of one sector, rounded down.
+fn sector_span(mechanism: &Mechanism, width: Angle) -> Span {
+    match width {
+        Angle::ZERO => mechanism.rotation.period(),
+        width => mechanism.rotation.turn(width),
     }
 }
 
 impl Tasks {
-    /// The read of consecutive blocks on one track that is worth most in `gap`, on any track but
-    /// `except`; `None` if none gains anything. See [`Find::worth`].
+    /// Returns the most valuable read of consecutive blocks on one track in `gap`, on any track except
+    /// `except`; `None` if none gains anything. See [`GapTransfer::worth`].
     ///
-    /// Looks at the cylinders at both ends first, then at groups of cylinders in the order of what
-    /// they may be worth at most, and leaves out what cannot be worth more than what was found. Of
-    /// several that are worth the same, the one that it finds first. If it did not have to stop at
-    /// `limits.tracks`, nothing is worth more.
+    /// Examines the cylinders at both ends first, then groups of cylinders in descending order of
+    /// their maximum worth, and skips those that cannot improve on the best read. Of several reads of
+    /// the same worth it returns the first that it finds. Unless it stops at `limits.tracks`, no read
+    /// is worth more.
     pub fn search(
         &self,
         mechanism: &Mechanism,
         gap: &Gap,
-        limits: &Limits,
+        limits: &SearchLimits,
         except: &[Track],
-    ) -> Option<Find> {
-        self.searched(mechanism, gap, limits, except, |search| search.run())
+    ) -> Option<GapTransfer> {
+        self.search_by_priority(mechanism, gap, limits, except, |search| search.run())
     }
 
-    /// The same on one track alone.
+    /// Like [`Self::search`], but only on one track.
     pub(super) fn search_on(
         &self,
         mechanism: &Mechanism,
         gap: &Gap,
-        limits: &Limits,
+        limits: &SearchLimits,
         track: Track,
-    ) -> Option<Find> {
-        self.searched(mechanism, gap, limits, &[], |search| {
-            search.look_at(track);
+    ) -> Option<GapTransfer> {
+        self.search_by_priority(mechanism, gap, limits, &[], |search| {
+            search.examine(track);
             search.best
         })
     }
 
-    fn searched(
+    /// Searches for tasks of the highest priority with any result.
+    fn search_by_priority(
         &self,
         mechanism: &Mechanism,
         gap: &Gap,
-        limits: &Limits,
+        limits: &SearchLimits,
         except: &[Track],
-        run: impl Fn(&mut Search<'_>) -> Option<Find>,
-    ) -> Option<Find> {
+        run: impl Fn(&mut Search<'_>) -> Option<GapTransfer>,
+    ) -> Option<GapTransfer> {
         let classes = [Priority::High, Priority::Normal, Priority::Low];
         classes.into_iter().find_map(|class| {
             let in_class = |task: &&Task| task.priority == class && !task.wanted.is_empty();
             let members: Vec<&Task> = self.all.iter().filter(in_class).collect();
-            let left = members.iter().map(|task| task.wanted.count().0).sum();
+            let wanted = members.iter().map(|task| task.wanted.count().0).sum();
             let mut search = Search {
                 tasks: self,
                 members,
-                left,
+                wanted,
                 mechanism,
                 gap,
                 limits,
                 except,
                 best: None,
                 worth: 0,
-                looked: 0,
-                known: Cell::new((u32::MAX, 0)),
+                examined: 0,
+                last_block_worth: Cell::new((u32::MAX, 0)),
             };
             (!search.members.is_empty()).then(|| run(&mut search))?
         })
     }
 
-    /// The read that ends where a read at `start` begins, on the same track without a gap, by a
-    /// head that is in place from `there` on and must reach `start` at `until`: both can be one
-    /// command, of at most `max` blocks.
-    pub fn before(
+    /// Returns the read that ends where a read at `start` begins, on the same track without a gap, by
+    /// a head that is in place at `since` and must reach `start` at `until`: both can be one command.
+    /// The read has at most `max` blocks.
+    pub(super) fn search_lead(
         &self,
         mechanism: &Mechanism,
-        (there, until): (Instant, Instant),
+        since: Instant,
+        until: Instant,
         start: Lbn,
         max: SectorCount,
-    ) -> Option<Find> {
+    ) -> Option<GapTransfer> {
         let physical = self.layout.physical();
-        // What is in the same physical sector comes with it.
+        // The rest of the same physical sector is read with it.
         let edge = physical.first(start);
         let extent = self.layout.extent(edge);
         let width = sector_span(mechanism, extent.sector_angle);
-        let time = until.since_or_zero(there);
+        let time = until.since_or_zero(since);
         let passing = time.as_ns() / (width.as_ns() + 1);
         let run = edge - self.layout.track_first(edge);
         let reach = physical.down((passing as u64).min(run.0));
         let from = Lbn((edge.0 - reach).max(start.0.saturating_sub(max.0)));
-        let wanted = self.all.iter().filter(|task| !task.wanted.is_empty());
-        let first = wanted.filter_map(|task| task.wanted.first_in(from, start));
-        let first = first.min()?;
+        let first = self.first_wanted(from, start)?;
         let sectors = start - first;
         let counts = self
             .all
@@ -223,7 +125,7 @@ impl Tasks {
             .map(|task| task.wanted.count_in(first, start));
         let gain = counts.sum();
         let passing = edge.0.saturating_sub(physical.first(first).0);
-        Some(Find {
+        Some(GapTransfer {
             first,
             sectors,
             gain,
@@ -232,5 +134,336 @@ impl Tasks {
             begin: until.shifted(-((width + Span::from_ns(1)) * passing)),
             end: until,
         })
+    }
+}
+
+/// A search under way.
+struct Search<'a> {
+    tasks: &'a Tasks,
+    /// The tasks of one priority that want anything.
+    members: Vec<&'a Task>,
+    /// The number of blocks that the members want.
+    wanted: u64,
+    mechanism: &'a Mechanism,
+    gap: &'a Gap,
+    limits: &'a SearchLimits,
+    except: &'a [Track],
+    best: Option<GapTransfer>,
+    /// The worth of the best read.
+    worth: u64,
+    /// The number of tracks that were examined.
+    examined: u32,
+    /// The last result of [`Self::block_worth`], with its group of cylinders.
+    last_block_worth: Cell<(u32, u64)>,
+}
+
+impl Search<'_> {
+    /// Examines all tracks.
+    fn run(&mut self) -> Option<GapTransfer> {
+        let ends = [self.gap.from.cylinder, self.gap.to.cylinder];
+        self.examine_cylinder(ends[0]);
+        if ends[1] != ends[0] {
+            self.examine_cylinder(ends[1]);
+        }
+        let mut promising = self.promising();
+        promising.sort_unstable_by_key(|&(max, group)| (Reverse(max), group));
+        for (max, group) in promising {
+            if max <= self.worth || self.examined >= self.limits.tracks {
+                break;
+            }
+            let end = ((group + 1) * GROUP).min(self.tasks.map.cylinders);
+            let cylinders = (group * GROUP..end).map(Cylinder);
+            for cylinder in cylinders.filter(|cylinder| !ends.contains(cylinder)) {
+                self.examine_cylinder(cylinder);
+            }
+        }
+        self.best
+    }
+
+    /// Returns the groups of cylinders that may be worth more than the best read, with the maximum.
+    fn promising(&self) -> Vec<(u64, u32)> {
+        let ends = [self.gap.from.cylinder, self.gap.to.cylinder].map(|end| end.0 / GROUP);
+        let [first, last] = [ends[0].min(ends[1]), ends[0].max(ends[1])];
+        let groups = self.tasks.map.cylinders.div_ceil(GROUP);
+        let timed = |group: u32| (group, self.time_in(group));
+        let reached = |(_, time): &(u32, Span)| *time > Span::ZERO;
+        // Beyond both ends every group is further from both, so none follows one out of reach.
+        let inner = (first..=last).map(timed).filter(reached);
+        let outer = (0..first).rev().map(timed).take_while(reached);
+        let beyond = (last + 1..groups).map(timed).take_while(reached);
+        let bounds = inner.chain(outer).chain(beyond).map(|(group, time)| {
+            let passing = self.passing(time, group);
+            (self.max_worth_passing(group, passing), group)
+        });
+        bounds.filter(|(max, _)| *max > self.worth).collect()
+    }
+
+    /// Returns the maximum time over a track of a group of cylinders.
+    fn time_in(&self, group: u32) -> Span {
+        let (first, end) = (group * GROUP, (group + 1) * GROUP);
+        let last = end.min(self.tasks.map.cylinders) - 1;
+        let away = |from: Cylinder| {
+            let outside = first.saturating_sub(from.0);
+            outside.max(from.0.saturating_sub(last))
+        };
+        let min = |distance: u32, care: Span| {
+            self.mechanism.seek.min(distance) + care_over(distance, care)
+        };
+        let seeks = min(away(self.gap.from.cylinder), self.limits.arriving)
+            + min(away(self.gap.to.cylinder), self.limits.leaving);
+        self.gap.until.after(self.gap.from.since) - seeks - self.limits.turn
+    }
+
+    /// Returns the worth of a wanted block of a group of cylinders: more where a larger share of the
+    /// blocks is wanted than elsewhere.
+    ///
+    /// Otherwise the innermost tracks would be left over, which few gaps reach. The cube of the ratio
+    /// of shares leaves fewer of them than the ratio itself.
+    fn block_worth(&self, group: u32) -> u64 {
+        let (known, worth) = self.last_block_worth.get();
+        if known == group {
+            return worth;
+        }
+        let worth = self.compute_block_worth(group);
+        self.last_block_worth.set((group, worth));
+        worth
+    }
+
+    fn compute_block_worth(&self, group: u32) -> u64 {
+        let map = &self.tasks.map;
+        let left: u64 = self
+            .members
+            .iter()
+            .map(|task| task.in_groups[group as usize])
+            .sum();
+        let here = left * self.tasks.layout.sectors().0;
+        let even = (map.blocks(group) * self.wanted).max(1);
+        let ratio = match EVEN.checked_mul(here) {
+            Some(product) => product / even,
+            None => {
+                let ratio = u128::from(EVEN) * u128::from(here) / u128::from(even);
+                ratio.min(u128::from(MAX)) as u64
+            }
+        };
+        let ratio = ratio.min(MAX);
+        (ratio * ratio / EVEN * ratio / EVEN).max(1)
+    }
+
+    /// Returns the maximum worth of a read in a group of cylinders that gains at most `blocks` and
+    /// removes at most `stretches`.
+    fn max_worth(&self, group: u32, blocks: u64, stretches: u64) -> u64 {
+        // Twice, if it leaves nothing of its track.
+        (2 * blocks + STRETCH * stretches) * self.block_worth(group)
+    }
+
+    /// Like [`Self::max_worth`], for a read of at most `sectors`.
+    fn max_worth_passing(&self, group: u32, sectors: u64) -> u64 {
+        let fullest = self.members.iter().map(|task| task.groups[group as usize]);
+        let (blocks, stretches) = fullest.fold((0, 0), |sum, [blocks, stretches]| {
+            (sum.0 + u64::from(blocks), sum.1 + u64::from(stretches))
+        });
+        // Between two stretches of a task is at least one block.
+        let tasks = self.members.len() as u64;
+        let (min, passing) = (sectors.div_ceil(2) * tasks, sectors * tasks);
+        self.max_worth(group, blocks.min(passing), stretches.min(min))
+    }
+
+    /// Returns the maximum number of sectors of a group of cylinders that pass within a time.
+    fn passing(&self, time: Span, group: u32) -> u64 {
+        if time <= Span::ZERO {
+            return 0;
+        }
+        let width = self.tasks.map.narrowest(group);
+        let sector = sector_span(self.mechanism, width).max(self.limits.sector);
+        (time.as_ns() / sector.as_ns().max(1)) as u64 + 1
+    }
+
+    fn examine_cylinder(&mut self, cylinder: Cylinder) {
+        let Gap { from, to, .. } = *self.gap;
+        if cylinder != from.cylinder && cylinder != to.cylinder {
+            let seek = &self.mechanism.seek;
+            let seeks = seek.total(Op::Read, (from.cylinder, cylinder), false)
+                + seek.total(self.gap.op, (cylinder, to.cylinder), false);
+            let care = self.limits.arriving + self.limits.leaving;
+            let left = self.gap.until.after(from.since) - seeks - care - self.limits.turn;
+            let group = cylinder.0 / GROUP;
+            if self.max_worth_passing(group, self.passing(left, group)) <= self.worth {
+                return;
+            }
+        }
+        for track in self.tasks.map.tracks_of(cylinder) {
+            if self.examined >= self.limits.tracks {
+                return;
+            }
+            self.examine(track);
+        }
+    }
+
+    /// Returns the number of wanted blocks of a track, and of their stretches; both count once for
+    /// each task.
+    fn wanted_on(&self, track: Track) -> (u64, u64) {
+        let number = self.tasks.map.number(track);
+        let wanted = self.members.iter();
+        wanted.fold((0, 0), |(blocks, stretches), task| {
+            (
+                blocks + u64::from(task.tracks[number]),
+                stretches + u64::from(task.stretches[number]),
+            )
+        })
+    }
+
+    fn examine(&mut self, track: Track) {
+        let (blocks, stretches) = self.wanted_on(track);
+        let max = self.max_worth(track.cylinder.0 / GROUP, blocks, stretches);
+        if max <= self.worth || self.except.contains(&track) {
+            return;
+        }
+        let Gap {
+            from,
+            to,
+            op,
+            until,
+        } = *self.gap;
+        let source = self.gap.source();
+        if !self.limits.ends && (track == source || track == to) {
+            return;
+        }
+        self.examined += 1;
+        let SearchLimits {
+            arriving, leaving, ..
+        } = *self.limits;
+        let move_over = |op: Op, from: Track, to: Track, care: Span| {
+            let way = (from.cylinder, to.cylinder);
+            let moved = self.mechanism.seek.total(op, way, from.head != to.head);
+            moved + self.limits.care_between(from, to, care)
+        };
+        let arrives = from.since + move_over(Op::Read, source, track, arriving);
+        let leaves = until.shifted(-(move_over(op, track, to, leaving) + self.limits.turn));
+        if leaves <= arrives {
+            return;
+        }
+        for run in self.tasks.map.runs(self.tasks.map.number(track)) {
+            self.examine_run(track, run, (arrives, leaves));
+        }
+    }
+
+    /// Offers the blocks of a run that pass from `times.0` to `times.1`: those up to its end, and,
+    /// after a revolution, those from its beginning.
+    fn examine_run(&mut self, track: Track, run: &Run, times: (Instant, Instant)) {
+        let at = run.next_sector(self.mechanism, times.0);
+        if at > 0
+            && let Some(rest) = self.offer(track, run, at, times)
+        {
+            self.offer(track, run, 0, (rest, times.1));
+        } else if at == 0 {
+            self.offer(track, run, 0, times);
+        }
+    }
+
+    /// Takes the blocks of a run, from its sector `index`, that pass from `times.0` to `times.1`, if
+    /// they are the best so far. Returns when the run's end has passed, if it does by then.
+    fn offer(
+        &mut self,
+        track: Track,
+        run: &Run,
+        index: u64,
+        times: (Instant, Instant),
+    ) -> Option<Instant> {
+        let piece = run.pass(self.mechanism, track, times.0, index, Op::Read);
+        let left = times.1.since_or_zero(piece.begin);
+        if times.1 <= piece.begin {
+            return None;
+        }
+        let passing = piece.sectors_in(left).min(piece.sectors);
+        let is_slow = self.limits.sector * piece.sectors.0 > piece.end() - piece.begin;
+        if is_slow || passing > self.limits.max {
+            self.take_best_part(track, run, &piece, (passing, times.1));
+        } else {
+            self.take(track, run, &piece, (SectorCount(0), passing));
+        }
+        (passing == piece.sectors).then(|| piece.end())
+    }
+
+    /// Takes the best of the first `passing` blocks of a piece, of which a read cannot have all: from
+    /// each wanted block, the maximum that a read may have and that the bus carries by `end`.
+    fn take_best_part(
+        &mut self,
+        track: Track,
+        run: &Run,
+        piece: &Piece,
+        (passing, end): (SectorCount, Instant),
+    ) {
+        let bus_ns = (self.limits.sector.as_ns() as u64).max(1);
+        let mut at = piece.first;
+        let last = piece.first + passing;
+        while let Some(first) = self.first_wanted(at, last) {
+            let index = first - piece.first;
+            let left = end.since_or_zero(piece.begins(index));
+            let by_bus = left.as_ns() as u64 / bus_ns;
+            let max = by_bus.min(self.limits.max.0).min(passing.0 - index.0);
+            self.take(track, run, piece, (index, SectorCount(index.0 + max)));
+            at = Lbn(first.0 + 1);
+        }
+    }
+
+    fn first_wanted(&self, first: Lbn, end: Lbn) -> Option<Lbn> {
+        let wanted = |task: &&Task| task.wanted.first_in(first, end);
+        self.members.iter().filter_map(wanted).min()
+    }
+
+    /// Takes the sectors of a piece from `part.0` to `part.1`, trimmed to the first and last wanted
+    /// ones, if they are worth more than the best read so far.
+    fn take(&mut self, track: Track, run: &Run, piece: &Piece, part: (SectorCount, SectorCount)) {
+        let (first, end) = (piece.first + part.0, piece.first + part.1);
+        let counts = self
+            .members
+            .iter()
+            .map(|task| task.wanted.count_in(first, end));
+        let gain: u64 = counts.sum();
+        let (left, stretches) = self.wanted_on(track);
+        let value = self.block_worth(track.cylinder.0 / GROUP);
+        // The rest of a track takes a gap of its own: reads that leave less of one are worth more,
+        // up to double.
+        let blocks = value * gain + value * gain * gain / left.max(1);
+        if blocks + STRETCH * value * stretches <= self.worth {
+            return;
+        }
+        let wanted = |task: &&Task| task.wanted.last_in(first, end);
+        let last = self.members.iter().filter_map(wanted).max();
+        let (Some(begins), Some(last)) = (self.first_wanted(first, end), last) else {
+            return;
+        };
+        let fewer = self.fewer_stretches(run, (begins, Lbn(last.0 + 1)));
+        let stretches = STRETCH * value * fewer.unsigned_abs();
+        let worth = if fewer >= 0 {
+            blocks + stretches
+        } else {
+            blocks.saturating_sub(stretches).max(gain)
+        };
+        if worth > self.worth {
+            self.worth = worth;
+            self.best = Some(GapTransfer {
+                first: begins,
+                sectors: SectorCount(last.0 - begins.0 + 1),
+                gain,
+                worth,
+                track,
+                begin: piece.begins(begins - piece.first),
+                end: piece.after(last - piece.first + SectorCount(1)),
+            });
+        }
+    }
+
+    /// Returns the number of stretches of wanted blocks that a run loses without some of its blocks.
+    fn fewer_stretches(&self, run: &Run, (first, end): (Lbn, Lbn)) -> i64 {
+        let of_task = |task: &&Task| {
+            let continues = |at: Lbn| {
+                let is_within = at > run.first && at < run.end();
+                is_within && task.wanted.contains(at) && task.wanted.contains(Lbn(at.0 - 1))
+            };
+            let remaining = [first, end].into_iter().filter(|at| continues(*at)).count();
+            task.wanted.runs_in(first, end).count() as i64 - remaining as i64
+        };
+        self.members.iter().map(of_task).sum()
     }
 }

@@ -1,83 +1,81 @@
-//! What is wanted in the background.
+//! Background tasks: sets of wanted blocks, claims of reads under way on them, and what was
+//! delivered.
 
+use std::ops::AddAssign;
 use std::sync::Arc;
 
-use super::blocks::BlockSet;
-use super::chart::Chart;
-use super::figures::Delivered;
-use super::search::Track;
+use super::block_set::BlockSet;
+use super::gap::Track;
+use super::track_map::{GROUP, TrackMap};
 use crate::geometry::Layout;
 use crate::request::Priority;
-use crate::units::{Instant, Lbn, SectorCount};
+use crate::units::{Instant, Lbn, SectorCount, Span};
 
-/// Cylinders whose fullest track is noted together.
-pub(super) const GROUP: u32 = 32;
-
-/// Number of a task, in the order in which they were added.
+/// The index of a task, in the order in which tasks were added.
 pub type TaskId = usize;
 
 /// Background tasks: each a set of blocks to be read once, in any order.
 #[derive(Clone, Debug)]
 pub struct Tasks {
     pub(super) layout: Arc<Layout>,
-    pub(super) chart: Chart,
+    pub(super) map: TrackMap,
     pub(super) all: Vec<Task>,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Task {
     pub priority: Priority,
-    /// What is wanted and not on its way.
+    /// The blocks that are wanted and not claimed.
     pub wanted: BlockSet,
-    /// How much is on its way.
+    /// The number of claimed blocks.
     claimed: u64,
-    /// How much of `wanted` each track has.
+    /// The number of blocks of `wanted` on each track.
     pub tracks: Vec<u32>,
-    /// In how many stretches of consecutive blocks each has it.
+    /// The number of stretches of consecutive wanted blocks on each track.
     pub stretches: Vec<u32>,
-    /// The most that a track of each [`GROUP`] of cylinders has: blocks, and stretches.
+    /// The maximum of a track in each [`GROUP`] of cylinders: of blocks, and of stretches.
     pub groups: Vec<[u32; 2]>,
-    /// How much each group has.
+    /// The number of blocks of `wanted` in each group.
     pub in_groups: Vec<u64>,
 }
 
-/// Blocks of a task that a read brings.
+/// Consecutive wanted blocks of a task in a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct ClaimPart {
     /// The task.
     pub task: TaskId,
     /// The first block.
     pub first: Lbn,
-    /// How many.
+    /// The number of blocks.
     pub sectors: SectorCount,
 }
 
-/// What a read under way will bring, to each task once.
+/// The wanted blocks that a read under way will deliver, to each task once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use = "blocks that are claimed and never delivered or restored are not read"]
 pub struct Claim {
-    parts: Vec<Part>,
+    parts: Vec<ClaimPart>,
 }
 
 impl Claim {
-    /// Whether it brings nothing that is wanted.
+    /// Returns true if nothing is claimed.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// Wanted blocks, those of each task counted.
+    /// Returns the number of wanted blocks; a block counts once for each task.
     pub fn sectors(&self) -> SectorCount {
         SectorCount(self.parts.iter().map(|part| part.sectors.0).sum())
     }
 
-    /// What it brings, by task and block.
-    pub fn parts(&self) -> &[Part] {
+    /// Returns the claimed blocks, by task and block.
+    pub fn parts(&self) -> &[ClaimPart] {
         &self.parts
     }
 
-    /// What to tell of it: all was read at `at`, or none of it can be.
-    pub fn delivered(&self, at: Instant, is_readable: bool) -> impl Iterator<Item = Delivered> {
-        self.parts.iter().map(move |part| Delivered {
+    /// Returns the deliveries of a claim whose blocks were all read at `at`, or are all unreadable.
+    pub fn deliveries(&self, at: Instant, is_readable: bool) -> impl Iterator<Item = Delivery> {
+        self.parts.iter().map(move |part| Delivery {
             task: part.task,
             first: part.first,
             sectors: part.sectors,
@@ -86,15 +84,15 @@ impl Claim {
         })
     }
 
-    /// The part of it before block `end`, and the rest.
+    /// Splits a claim into the blocks before `end` and the rest.
     pub fn split(self, end: Lbn) -> (Self, Self) {
         let (mut before, mut rest) = (Self::default(), Self::default());
         for part in self.parts {
             let cut = end.0.clamp(part.first.0, part.first.0 + part.sectors.0) - part.first.0;
-            let pieces = [(0, cut), (cut, part.sectors.0)];
-            for (side, (from, to)) in [&mut before, &mut rest].into_iter().zip(pieces) {
+            let ranges = [(0, cut), (cut, part.sectors.0)];
+            for (half, (from, to)) in [&mut before, &mut rest].into_iter().zip(ranges) {
                 if from < to {
-                    side.parts.push(Part {
+                    half.parts.push(ClaimPart {
                         first: Lbn(part.first.0 + from),
                         sectors: SectorCount(to - from),
                         ..part
@@ -107,18 +105,18 @@ impl Claim {
 }
 
 impl Tasks {
-    /// No tasks, for a drive of this layout.
+    /// Creates an empty list of tasks for a drive of this layout.
     pub fn new(layout: Arc<Layout>) -> Self {
-        let chart = Chart::new(&layout);
+        let map = TrackMap::new(&layout);
         Self {
             layout,
-            chart,
+            map,
             all: Vec::new(),
         }
     }
 
-    /// Adds a task. Tasks of a higher priority come first; those of the same priority share what
-    /// each read brings.
+    /// Adds a task. Tasks of a higher priority come first; tasks of the same priority share
+    /// each read.
     ///
     /// # Panics
     /// When the blocks are those of another drive.
@@ -134,17 +132,15 @@ impl Tasks {
             groups: Vec::new(),
             in_groups: Vec::new(),
         };
-        let tracks = 0..self.chart.tracks_count();
-        (task.tracks, task.stretches) = tracks
-            .map(|track| task.on_track(&self.chart, track))
-            .unzip();
-        let groups = self.chart.cylinders.div_ceil(GROUP);
+        let tracks = 0..self.map.track_count();
+        (task.tracks, task.stretches) = tracks.map(|track| task.on_track(&self.map, track)).unzip();
+        let groups = self.map.cylinders.div_ceil(GROUP);
         task.groups = (0..groups)
-            .map(|group| task.fullest(&self.chart, group))
+            .map(|group| task.fullest(&self.map, group))
             .collect();
         task.in_groups = (0..groups)
             .map(|group| {
-                let tracks = &task.tracks[self.chart.group(group)];
+                let tracks = &task.tracks[self.map.group(group)];
                 tracks.iter().copied().map(u64::from).sum()
             })
             .collect();
@@ -152,50 +148,46 @@ impl Tasks {
         self.all.len() - 1
     }
 
-    /// How many blocks of a task have not been delivered.
-    pub fn left(&self, task: TaskId) -> SectorCount {
+    /// Returns the number of blocks of a task that have not been delivered.
+    pub fn remaining(&self, task: TaskId) -> SectorCount {
         let task = &self.all[task];
         SectorCount(task.wanted.count().0 + task.claimed)
     }
 
-    /// The blocks of a task that have not been delivered, except for those that are on their way.
+    /// Returns the blocks of a task that have neither been delivered nor claimed.
     pub fn wanted(&self, task: TaskId) -> &BlockSet {
         &self.all[task].wanted
     }
 
-    /// The number of blocks of the drive.
+    /// Returns the number of blocks of the drive.
     pub fn sectors(&self) -> SectorCount {
         self.layout.sectors()
     }
 
-    /// The first of `first..end` that any task wants.
+    /// Returns the first of `first..end` that any task wants.
     pub fn first_wanted(&self, first: Lbn, end: Lbn) -> Option<Lbn> {
-        let tasks = self.all.iter();
-        tasks
-            .filter_map(|task| task.wanted.first_in(first, end))
-            .min()
+        let wanted = |task: &Task| task.wanted.first_in(first, end);
+        self.all.iter().filter_map(wanted).min()
     }
 
-    /// The last of `first..end` that any task wants.
+    /// Returns the last of `first..end` that any task wants.
     pub fn last_wanted(&self, first: Lbn, end: Lbn) -> Option<Lbn> {
-        let tasks = self.all.iter();
-        tasks
-            .filter_map(|task| task.wanted.last_in(first, end))
-            .max()
+        let wanted = |task: &Task| task.wanted.last_in(first, end);
+        self.all.iter().filter_map(wanted).max()
     }
 
-    /// Whether nothing is wanted that is not on its way.
+    /// Returns true if every wanted block is claimed or delivered.
     pub fn is_done(&self) -> bool {
         self.all.iter().all(|task| task.wanted.is_empty())
     }
 
-    /// Takes note that a read of these blocks is sent: what it brings is not searched any more.
+    /// Claims the wanted blocks of a read that is sent: searches no longer find them.
     pub fn claim(&mut self, first: Lbn, sectors: SectorCount) -> Claim {
         let end = first + sectors;
         let mut claim = Claim::default();
         for (number, task) in self.all.iter().enumerate() {
             let runs = task.wanted.runs_in(first, end);
-            claim.parts.extend(runs.map(|(first, sectors)| Part {
+            claim.parts.extend(runs.map(|(first, sectors)| ClaimPart {
                 task: number,
                 first,
                 sectors,
@@ -209,14 +201,14 @@ impl Tasks {
         claim
     }
 
-    /// Takes note that a read has brought what it claimed.
+    /// Records that a read has delivered its claim.
     pub fn deliver(&mut self, claim: &Claim) {
         for part in &claim.parts {
             self.all[part.task].claimed -= part.sectors.0;
         }
     }
 
-    /// Takes note that a read has failed to bring what it claimed: it is wanted again.
+    /// Records that a read has failed: the blocks of its claim are wanted again.
     pub fn restore(&mut self, claim: &Claim) {
         for part in &claim.parts {
             let task = &mut self.all[part.task];
@@ -226,15 +218,15 @@ impl Tasks {
         }
     }
 
-    /// Counts anew what the tracks of some blocks have.
-    fn recount(&mut self, part: &Part) {
+    /// Updates the counts of the tracks of some blocks.
+    fn recount(&mut self, part: &ClaimPart) {
         let task = &mut self.all[part.task];
         let (mut at, end) = (part.first, part.first + part.sectors);
         while at < end {
             let extent = self.layout.extent(at);
-            let number = self.chart.number(Track::of(&extent));
+            let number = self.map.number(Track::of(&extent));
             let before = [task.tracks[number], task.stretches[number]];
-            let (blocks, stretches) = task.on_track(&self.chart, number);
+            let (blocks, stretches) = task.on_track(&self.map, number);
             (task.tracks[number], task.stretches[number]) = (blocks, stretches);
             let group = extent.cylinder.0 / GROUP;
             let in_group = &mut task.in_groups[group as usize];
@@ -242,7 +234,7 @@ impl Tasks {
             let [max, pieces] = &mut task.groups[group as usize];
             let falls = |max: u32, before: u32, now: u32| before == max && now < max;
             if falls(*max, before[0], blocks) || falls(*pieces, before[1], stretches) {
-                task.groups[group as usize] = task.fullest(&self.chart, group);
+                task.groups[group as usize] = task.fullest(&self.map, group);
             } else {
                 (*max, *pieces) = ((*max).max(blocks), (*pieces).max(stretches));
             }
@@ -252,23 +244,70 @@ impl Tasks {
 }
 
 impl Task {
-    /// How much of `wanted` the track of a number has, and in how many stretches.
-    fn on_track(&self, chart: &Chart, number: usize) -> (u32, u32) {
-        let runs = chart.runs(number).iter();
+    /// Returns the number of wanted blocks on a track, and of their stretches.
+    fn on_track(&self, map: &TrackMap, number: usize) -> (u32, u32) {
+        let runs = map.runs(number).iter();
         let stretches = runs.flat_map(|run| self.wanted.runs_in(run.first, run.end()));
         stretches.fold((0, 0), |(blocks, count), (_, sectors)| {
             (blocks + sectors.0 as u32, count + 1)
         })
     }
 
-    /// The most that a track of a group has.
-    fn fullest(&self, chart: &Chart, group: u32) -> [u32; 2] {
-        let tracks = chart.group(group);
+    /// Returns the maximum of blocks and of stretches on a track of a group.
+    fn fullest(&self, map: &TrackMap, group: u32) -> [u32; 2] {
+        let tracks = map.group(group);
         let max = |of: &[u32]| of.iter().copied().max().unwrap_or(0);
         [
             max(&self.tracks[tracks.clone()]),
             max(&self.stretches[tracks]),
         ]
+    }
+}
+
+/// Blocks of a task that were read or found to be unreadable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// The task.
+    pub task: TaskId,
+    /// The first block.
+    pub first: Lbn,
+    /// The number of blocks.
+    pub sectors: SectorCount,
+    /// The instant of the read.
+    pub at: Instant,
+    /// False if they could not be read.
+    pub is_readable: bool,
+}
+
+/// Statistics of background reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BackgroundStats {
+    /// Wanted blocks that were read; a block counts once for each task.
+    pub sectors: u64,
+    /// Commands that only read for the background.
+    pub reads: u64,
+    /// Foreground commands that also read for the background.
+    pub merged: u64,
+    /// Gaps of the foreground that were used.
+    pub gaps: u64,
+    /// Foreground requests that the drive finished later than it would have without background reads,
+    /// by more than rounding of times, according to the model of an external scheduler.
+    pub delayed: u64,
+    /// The sum of these delays.
+    pub delay: Span,
+    /// Unreadable blocks.
+    pub unreadable: u64,
+}
+
+impl AddAssign for BackgroundStats {
+    fn add_assign(&mut self, other: Self) {
+        self.sectors += other.sectors;
+        self.reads += other.reads;
+        self.merged += other.merged;
+        self.gaps += other.gaps;
+        self.delayed += other.delayed;
+        self.delay += other.delay;
+        self.unreadable += other.unreadable;
     }
 }
 
@@ -303,43 +342,46 @@ mod tests {
         Arc::new(Layout::new(&geometry).expect("a sound layout"))
     }
 
-    fn some(dice: &mut Generator, sectors: SectorCount) -> BlockSet {
+    fn random_set(random: &mut Generator, sectors: SectorCount) -> BlockSet {
         let mut set = BlockSet::none(sectors);
         for _ in 0..40 {
-            let first = below(dice, sectors.0);
+            let first = below(random, sectors.0);
             let max = (sectors.0 - first).min(200);
-            set.insert(Lbn(first), SectorCount(1 + below(dice, max)));
+            set.insert(Lbn(first), SectorCount(1 + below(random, max)));
         }
         set
     }
 
-    /// Counts are those of a task made anew, and each block is delivered once.
+    /// Counts equal those of a fresh task, and each block is delivered once.
     #[test]
     fn counts_follow_claims() {
-        let mut dice = generator(3, 0, Purpose::Requests);
+        let mut random = generator(3, 0, Purpose::Requests);
         let layout = layout();
         let sectors = layout.sectors();
         let mut tasks = Tasks::new(Arc::clone(&layout));
-        let wanted = [some(&mut dice, sectors), some(&mut dice, sectors)];
+        let wanted = [
+            random_set(&mut random, sectors),
+            random_set(&mut random, sectors),
+        ];
         for set in &wanted {
             tasks.add(set.clone(), Priority::Normal);
         }
-        let mut got = [BlockSet::none(sectors), BlockSet::none(sectors)];
+        let mut delivered = [BlockSet::none(sectors), BlockSet::none(sectors)];
         let mut claims: Vec<Claim> = Vec::new();
         for step in 0..3_000 {
-            let first = below(&mut dice, sectors.0);
+            let first = below(&mut random, sectors.0);
             let max = (sectors.0 - first).min(60);
-            let claim = tasks.claim(Lbn(first), SectorCount(1 + below(&mut dice, max)));
+            let claim = tasks.claim(Lbn(first), SectorCount(1 + below(&mut random, max)));
             claims.push(claim);
             if claims.len() > 4 {
-                let claim = claims.swap_remove(below(&mut dice, 5) as usize);
-                let (read, rest) = claim.split(Lbn(below(&mut dice, sectors.0)));
+                let claim = claims.swap_remove(below(&mut random, 5) as usize);
+                let (read, rest) = claim.split(Lbn(below(&mut random, sectors.0)));
                 tasks.deliver(&read);
                 tasks.restore(&rest);
                 for part in read.parts() {
                     let end = part.first + part.sectors;
-                    assert_eq!(got[part.task].count_in(part.first, end), 0, "twice");
-                    got[part.task].insert(part.first, part.sectors);
+                    assert_eq!(delivered[part.task].count_in(part.first, end), 0, "twice");
+                    delivered[part.task].insert(part.first, part.sectors);
                 }
             }
             if step % 50 > 0 {
@@ -352,8 +394,8 @@ mod tests {
                 assert_eq!(task.stretches, fresh.all[0].stretches);
                 assert_eq!(task.groups, fresh.all[0].groups);
                 assert_eq!(task.in_groups, fresh.all[0].in_groups);
-                let left = wanted[number].count().0 - got[number].count().0;
-                assert_eq!(tasks.left(number), SectorCount(left));
+                let left = wanted[number].count().0 - delivered[number].count().0;
+                assert_eq!(tasks.remaining(number), SectorCount(left));
             }
         }
     }

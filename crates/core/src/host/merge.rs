@@ -51,7 +51,7 @@ impl Merger {
                 // It arrived after an ordered request that still waits.
                 break;
             };
-            policy.passed(&taken.request, drive);
+            policy.note_bypass(&taken.request, drive);
             self.forget(&taken.request);
             whole.sectors = SectorCount(whole.sectors.0 + taken.request.sectors.0);
             parts.push(taken);

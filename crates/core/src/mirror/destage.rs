@@ -135,7 +135,7 @@ impl DestageConfig {
     ///
     /// 1. A member whose turn it is begins a batch once TW writes wait for it. While the other
     ///    member is in a batch, it does so only if no read waits. If writes must not wait, a member
-    ///    for which none waits loses its turn. In a degraded pair there are no turns.
+    ///    without waiting writes loses its turn. A degraded pair has no turns.
     /// 2. Otherwise it serves a read.
     /// 3. Otherwise it waits: fewer writes than TW are not processed.
     fn alternate(&self, state: &PairState, member: usize) -> Choice {
@@ -188,7 +188,7 @@ struct Batch {
 }
 
 impl WriteQueue {
-    /// The number of writes that wait, those of the batch included.
+    /// The number of writes that wait, including the batch.
     pub fn len(&self) -> usize {
         let of_batch = self.batch.as_ref().map_or(0, |batch| batch.left);
         self.waiting.len() + of_batch
@@ -237,7 +237,7 @@ impl WriteQueue {
                 oldest.sort_by_cached_key(access);
                 Fcfs.policy(device)
             }
-            BatchOrder::Nearest => Satf.policy(device),
+            BatchOrder::Nearest => Satf::default().policy(device),
             BatchOrder::Optimal => OatBatch { n: count }.policy(device),
         };
         for pending in oldest {
@@ -312,7 +312,7 @@ mod tests {
         let full = side(4, 0);
         let busy = side(4, 2);
         for (state, member, step) in [
-            // Forced idleness: three writes are no batch.
+            // Forced idleness: three writes do not make a batch.
             (state(0, quiet, quiet), 0, Choice::Wait),
             (state(1, quiet, quiet), 0, Choice::Read),
             // A batch goes before reads, at the member whose turn it is.

@@ -93,7 +93,7 @@ impl Mirror {
         self.feed_pair(now);
     }
 
-    /// Lets a member take a read that waits for the other, when it has no other commands.
+    /// Adds a read that waits for the other member to the reserve of a member.
     pub(super) fn reserve(&mut self, member: usize, id: u64) {
         let count = self.parts.get(id).map_or(0, |part| part.commands.len());
         for index in 0..count {

@@ -167,14 +167,14 @@ impl Prospect<'_> {
         for command in &self.read {
             at = trial.serve(at, command);
         }
-        (begins, trial.over())
+        (begins, trial.completed_at())
     }
 
     /// Returns the totals of the waiting commands by shortest access time first, `with` the read or
     /// without it.
     fn by_access(&self, now: Instant, with: bool) -> Totals {
         let (mut trial, mut at) = self.trial(now);
-        let mut policy = Satf.policy(&trial);
+        let mut policy = Satf::default().policy(&trial);
         let read = self.read.iter().filter(|_| with);
         let read = read.map(|&request| Pending {
             request,
@@ -193,9 +193,9 @@ impl Prospect<'_> {
             let left = left.entry(part_of(next.request.id).0).or_default();
             *left -= 1;
             if *left == 0 {
-                totals.responses += trial.over() - now;
+                totals.responses += trial.completed_at() - now;
             }
-            totals.services += trial.over() - begins;
+            totals.services += trial.completed_at() - begins;
         }
         totals
     }

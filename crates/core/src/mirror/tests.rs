@@ -1,7 +1,7 @@
 //! The layout of a pair, and pairs on real bytes.
 
 use super::*;
-use crate::array::shadow::{self, Made};
+use crate::array::shadow::{self, TestArray};
 use crate::device::slow::{Log, Slow};
 use crate::random::{Generator, below};
 
@@ -98,14 +98,14 @@ fn random_pair(
     random: impl Fn(&mut Generator) -> MirrorConfig,
     dice: &mut Generator,
     log: &Log,
-) -> Made<Pair> {
+) -> TestArray<Pair> {
     let config = random(dice);
     let sectors = SectorCount(1 + below(dice, 40));
     let mut slow = |number| BoxedDevice::opaque(Slow::new(number, sectors, dice, log));
     let members = [slow(0), slow(1)];
     let spare = config.rebuild.map(|_| slow(2));
     let pair = Mirror::with_spare(members, spare, &config);
-    Made {
+    TestArray {
         array: pair.expect("block numbers suffice"),
         members: 2,
         has_spare: config.rebuild.is_some(),

@@ -95,7 +95,8 @@ impl Dirty {
         self.sent(start)
     }
 
-    /// Lets a request complete with blocks of its own that are not written yet, if there are any.
+    /// Attaches a request to blocks of its own that are not written yet, or returns it if there are
+    /// none.
     pub fn attach(&mut self, parent: Pending) -> Result<(), Pending> {
         let start = parent.request.start.0;
         let end = parent.request.end().0;
@@ -137,8 +138,8 @@ impl Dirty {
         repeated
     }
 
-    /// Removes an extent for later that overlaps or is adjacent to `blocks`, if there is one that no
-    /// extent on its way overlaps.
+    /// Removes an extent for later that overlaps or is adjacent to `blocks` and overlaps no extent on
+    /// its way.
     pub fn ready(&mut self, blocks: &Range<u64>) -> Option<(Range<u64>, Vec<Pending>)> {
         let before = self.later.range(..blocks.start).next_back();
         let others = self.later.range(blocks.start..=blocks.end);

@@ -23,7 +23,6 @@ pub enum Redundancy {
 pub struct Layout {
     redundancy: Redundancy,
     members: u64,
-    /// The blocks of a stripe unit.
     unit: u64,
     /// The blocks of a member.
     sectors: u64,
@@ -31,7 +30,7 @@ pub struct Layout {
 
 /// A row of stripe units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct StripeRow {
     pub index: u64,
     /// The first block of the array in it.
     pub first: u64,
@@ -94,9 +93,9 @@ impl Layout {
     }
 
     /// Returns the row number `index`, without blocks if it is beyond the last.
-    pub fn row(&self, index: u64) -> Row {
+    pub fn row(&self, index: u64) -> StripeRow {
         let start = index * self.unit;
-        Row {
+        StripeRow {
             index,
             first: start * self.width(),
             start,
@@ -105,7 +104,7 @@ impl Layout {
     }
 
     /// Returns the row of a block of the array.
-    pub fn row_of(&self, block: Lbn) -> Row {
+    pub fn row_of(&self, block: Lbn) -> StripeRow {
         self.row(block.0 / (self.unit * self.width()))
     }
 
@@ -143,12 +142,12 @@ impl Layout {
     }
 
     /// Returns the first block of the array after a row.
-    pub fn end(&self, row: &Row) -> u64 {
+    pub fn end(&self, row: &StripeRow) -> u64 {
         row.first + row.unit * self.width()
     }
 }
 
-impl Row {
+impl StripeRow {
     /// Returns the number of the data unit of a block of this row, and its offset there.
     pub fn unit_of(&self, block: u64) -> (u64, u64) {
         let offset = block - self.first;
@@ -179,7 +178,8 @@ impl Health {
     }
 }
 
-/// Plans the rebuild of the next row: it reads all other units and writes that of the failed member.
+/// Plans the rebuild of the next row: it reads all other units and writes the unit of the
+/// failed member.
 pub fn rebuild(layout: &Layout, health: Health) -> Plan {
     let row = layout.row(health.rebuilt);
     let access = |member: usize| {
@@ -311,7 +311,7 @@ fn runs(
 
 /// The offsets of each data unit of a row that a run of blocks covers.
 struct Touched {
-    row: Row,
+    row: StripeRow,
     /// The first unit and the offset of its first block.
     from: (u64, u64),
     /// The last unit and the offset after its last block.
@@ -320,7 +320,7 @@ struct Touched {
 
 impl Touched {
     /// Returns the offsets of `row` that `blocks` cover: at least one.
-    fn new(layout: &Layout, row: Row, blocks: &Range<u64>) -> Self {
+    fn new(layout: &Layout, row: StripeRow, blocks: &Range<u64>) -> Self {
         let end = blocks.end.min(layout.end(&row));
         let (last, offset) = row.unit_of(end - 1);
         Self {
@@ -415,7 +415,7 @@ fn plan_row(layout: &Layout, health: Health, touched: &Touched, blocks: Range<u6
     let parity_write = parity.and_then(|parity| touched.access(parity, Op::Write, &hull));
     let writes: Vec<Access> = data.chain(parity_write).filter(is_alive).collect();
     let reads = match missing {
-        // There is no parity to keep valid.
+        // This row has no parity that must stay valid.
         Some(missing) if Some(missing) == parity => Vec::new(),
         Some(missing) => {
             // Where the missing unit is written, the parity is computed from all others, elsewhere

@@ -14,7 +14,7 @@ use crate::request::{Ordering, Request};
 use crate::units::Span;
 
 /// A part of a request, and the data that it has read.
-struct Seen {
+struct PartRecord {
     /// The id and the blocks of the request; `None` for a rebuild.
     request: Option<(u64, Range<u64>)>,
     rows: Range<u64>,
@@ -32,7 +32,7 @@ struct Shadow {
     /// The blocks of the spare that the rebuild has written.
     restored: BTreeSet<u64>,
     lost: Option<Lost>,
-    seen: BTreeMap<u64, Seen>,
+    seen: BTreeMap<u64, PartRecord>,
     /// The values of each block that a read may find.
     allowed: Vec<Vec<u64>>,
     /// The requests that write.
@@ -91,12 +91,12 @@ impl Shadow {
         shadow
     }
 
-    /// Lets devices fail that are due, and records the blocks that are lost.
+    /// Applies failures that are due, and records the blocks that are lost.
     fn fail_by(&mut self, now: Instant) {
         let due = |failure: &&Failure| failure.at <= now;
         while let Some(failure) = self.failures.get(self.failed).filter(due) {
             self.failed += 1;
-            self.lost = self.lost.or(self.lost(failure.at));
+            self.lost = self.lost.or(self.lost_blocks(failure.at));
         }
     }
 
@@ -107,16 +107,16 @@ impl Shadow {
 
     /// Returns the missing blocks with another missing block in their row; a spare has the rebuilt
     /// ones.
-    fn lost(&self, at: Instant) -> Option<Lost> {
+    fn lost_blocks(&self, at: Instant) -> Option<Lost> {
         let layout = self.raid.placement.layout;
         let mut lost = BTreeSet::new();
-        for place in 0..self.devices[0].len() as u64 {
+        for start in 0..self.devices[0].len() as u64 {
             let is_restored =
-                |member| member == self.failures[0].member && self.restored.contains(&place);
+                |member| member == self.failures[0].member && self.restored.contains(&start);
             let missing = (0..layout.members())
                 .filter(|member| self.has_failed(*member) && !is_restored(*member));
             if missing.clone().count() > 1 {
-                lost.extend(missing.filter_map(|member| layout.block(member, Lbn(place))));
+                lost.extend(missing.filter_map(|member| layout.block(member, Lbn(start))));
             }
         }
         let (first, blocks) = (*lost.first()?, SectorCount(lost.len() as u64));
@@ -139,7 +139,7 @@ impl Shadow {
                 .is_none_or(|seen| (&seen.request, &seen.rows) != (&request, &part.rows));
             if is_new {
                 let (rows, known) = (part.rows.clone(), BTreeMap::new());
-                let seen = Seen {
+                let seen = PartRecord {
                     request,
                     rows,
                     known,
@@ -191,8 +191,8 @@ impl Shadow {
             for block in done.request.start.0..done.request.end().0 {
                 let allowed = &mut self.allowed[block as usize];
                 let own = value(done.request.id, block);
-                if let Some(place) = allowed.iter().position(|value| *value == own) {
-                    allowed.drain(..place);
+                if let Some(start) = allowed.iter().position(|value| *value == own) {
+                    allowed.drain(..start);
                 }
             }
         }
@@ -206,20 +206,20 @@ impl Shadow {
             // Completions of a failed device are lost: they must make no difference.
             return;
         }
-        for place in command.start.0..command.end().0 {
-            let stored = self.devices[device][place as usize];
+        for start in command.start.0..command.end().0 {
+            let stored = self.devices[device][start as usize];
             let seen = self.seen.get_mut(&id).expect("a part that was seen");
             if command.op == Op::Read {
-                seen.known.insert((member, place), stored);
+                seen.known.insert((member, start), stored);
                 continue;
             }
-            let block = layout.block(member, Lbn(place));
-            let new = seen.written(&layout, member, place, block);
+            let block = layout.block(member, Lbn(start));
+            let new = seen.written_value(&layout, member, start, block);
             if seen.request.is_none() {
                 assert_eq!(device, layout.members(), "the spare");
-                self.restored.insert(place);
+                self.restored.insert(start);
             }
-            self.devices[device][place as usize] = new;
+            self.devices[device][start as usize] = new;
         }
         if command.op == Op::Read {
             self.check(id, member, command);
@@ -238,16 +238,16 @@ impl Shadow {
         }
         // Only a read of a missing block reads all others of a row, with the parity.
         let failed = self.raid.placement.health.failed;
-        for place in command.start.0..command.end().0 {
+        for start in command.start.0..command.end().0 {
             let others = (0..layout.members()).filter(|other| Some(*other) != failed);
-            let others = others.map(|other| seen.known.get(&(other, place)).copied());
+            let others = others.map(|other| seen.known.get(&(other, start)).copied());
             let sum = others.reduce(|sum, next| Some(sum? ^ next?)).flatten();
             let found = [
-                Some((reader, seen.known[&(reader, place)])),
+                Some((reader, seen.known[&(reader, start)])),
                 failed.zip(sum),
             ];
             for (member, found) in found.into_iter().flatten() {
-                let block = layout.block(member, Lbn(place));
+                let block = layout.block(member, Lbn(start));
                 let Some(block) = block.filter(|block| blocks.contains(&block.0)) else {
                     continue;
                 };
@@ -263,18 +263,18 @@ impl Shadow {
     fn check_all(&self) {
         let layout = self.raid.placement.layout;
         let rebuilt = layout.row(self.raid.placement.health.rebuilt).start;
-        for place in 0..self.devices[0].len() as u64 {
+        for start in 0..self.devices[0].len() as u64 {
             let mut sum = 0;
             for member in 0..layout.members() {
                 let is_failed = Some(member) == self.raid.placement.health.failed;
                 let device = Stripes::device_of(&self.raid, member);
                 let stored = self.devices.get(device);
-                let stored = stored.map_or(0, |stored| stored[place as usize]);
-                let is_missing = is_failed && place >= rebuilt;
-                let Some(block) = layout.block(member, Lbn(place)) else {
+                let stored = stored.map_or(0, |stored| stored[start as usize]);
+                let is_missing = is_failed && start >= rebuilt;
+                let Some(block) = layout.block(member, Lbn(start)) else {
                     sum ^= stored;
                     if is_missing {
-                        // There is no parity to check.
+                        // This row has no parity to check.
                         sum = 0;
                         break;
                     }
@@ -286,21 +286,21 @@ impl Shadow {
                 assert!(is_missing || stored == last, "{block:?}");
             }
             let has_parity = (0..layout.members()).any(|member| {
-                let is_parity = layout.block(member, Lbn(place)).is_none();
+                let is_parity = layout.block(member, Lbn(start)).is_none();
                 is_parity
-                    && !(Some(member) == self.raid.placement.health.failed && place >= rebuilt)
+                    && !(Some(member) == self.raid.placement.health.failed && start >= rebuilt)
             });
-            assert!(sum == 0 || !has_parity, "parity at {place}");
+            assert!(sum == 0 || !has_parity, "parity at {start}");
         }
     }
 }
 
-impl Seen {
+impl PartRecord {
     /// Returns the value that the part writes to a block of a member.
-    fn written(&self, layout: &Layout, member: usize, place: u64, block: Option<Lbn>) -> u64 {
+    fn written_value(&self, layout: &Layout, member: usize, start: u64, block: Option<Lbn>) -> u64 {
         let others = (0..layout.members()).filter(|other| *other != member);
         let Some((id, blocks)) = &self.request else {
-            let others = others.map(|other| self.known[&(other, place)]);
+            let others = others.map(|other| self.known[&(other, start)]);
             return others.fold(0, |one, other| one ^ other);
         };
         let own = |block: Option<Lbn>| {
@@ -314,17 +314,17 @@ impl Seen {
         let all: Option<Vec<u64>> = others
             .clone()
             .map(|other| {
-                own(layout.block(other, Lbn(place)))
-                    .or_else(|| self.known.get(&(other, place)).copied())
+                own(layout.block(other, Lbn(start)))
+                    .or_else(|| self.known.get(&(other, start)).copied())
             })
             .collect();
         if let Some(all) = all {
             return all.into_iter().fold(0, |one, other| one ^ other);
         }
-        let mut parity = self.known[&(member, place)];
+        let mut parity = self.known[&(member, start)];
         for other in others {
-            if let Some(new) = own(layout.block(other, Lbn(place))) {
-                parity ^= new ^ self.known[&(other, place)];
+            if let Some(new) = own(layout.block(other, Lbn(start))) {
+                parity ^= new ^ self.known[&(other, start)];
             }
         }
         parity

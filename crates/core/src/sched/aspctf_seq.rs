@@ -5,9 +5,8 @@
 //! where it begins, or up to `gap` blocks before. Writes are not held back.
 //!
 //! # Origin
-//! worthington94 section 6.3 ends with the conjecture that an ASPCTF which schedules sequential
-//! requests in ascending order beats C-LOOK in all cases, and leaves it to future research; it does
-//! not say how. The rules are ours. Writes are excluded because no buffer serves them: the paper's
+//! worthington94 section 6.3 conjectures that an ASPCTF which schedules sequential requests in
+//! ascending order beats C-LOOK in all cases, and leaves the method to future research. The rules are ours. Writes are excluded because no buffer serves them: the paper's
 //! reason is the prefetching cache. Overlapping reads are not sequential here, because among many
 //! overlapping requests the best choice is by angle. Only an older read holds another back, so that
 //! new arrivals cannot starve it. Without reads that continue older ones it is ASPCTF.
@@ -27,20 +26,18 @@
 //! assert!(PolicyConfig::parse("aspctf-seq(w=6, gap=16)", "policy").is_ok());
 //! ```
 
-use super::asptf::{CREDIT, aged, read_credit};
-use super::spctf::positioning_with_cache;
+use super::asptf::Credit;
+use super::policy::{Estimate, Knowledge, Outlook, Pending, Policy, PolicyInfo, Rule};
+use super::sptf::{CachedPositioning, Time};
 use super::waiting::Waiting;
-use super::{Estimate, Knowledge, Outlook, Pending, Policy, PolicyInfo, Rule};
 use crate::text::{Args, InputError};
-use crate::units::{Instant, Lbn, SectorCount, Span};
+use crate::units::{Instant, Lbn, SectorCount};
 
-/// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AspctfSeq {
-    /// Subtracted from the positioning time per second of waiting.
-    pub credit: Span,
-    /// Blocks that sequential reads may skip.
-    pub gap: SectorCount,
+    credit: Credit,
+    /// Maximum number of blocks that sequential reads skip.
+    gap: SectorCount,
 }
 
 impl Rule for AspctfSeq {
@@ -48,7 +45,7 @@ impl Rule for AspctfSeq {
         name: "aspctf-seq",
         summary: "ASPCTF with sequential reads in ascending order",
         parameters: &[
-            CREDIT,
+            Credit::PARAMETER,
             (
                 "gap=0",
                 "blocks that sequential reads may skip, from 0 to 10^9",
@@ -59,10 +56,12 @@ impl Rule for AspctfSeq {
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        let credit = read_credit(args)?;
+        let credit = Credit::read(args)?;
         let gap = args.maybe_count("gap", 0..=1_000_000_000)?.unwrap_or(0);
-        let gap = SectorCount(gap);
-        Ok(Self { credit, gap })
+        Ok(Self {
+            credit,
+            gap: SectorCount(gap),
+        })
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
@@ -74,7 +73,6 @@ impl Rule for AspctfSeq {
     }
 }
 
-/// Pending requests in order of arrival.
 struct Ascending {
     rule: AspctfSeq,
     waiting: Waiting,
@@ -84,11 +82,11 @@ struct Ascending {
 }
 
 impl Ascending {
-    /// The index of the request to serve next, if any is pending. Ties go to the earliest arrival.
+    /// Returns the index of the request to serve next. Ties go to the earliest arrival.
     fn select<O: Outlook>(&mut self, now: Instant, outlook: &O) -> Option<usize> {
         let all = self.waiting.all();
-        let reads = all.iter().map(|c| &c.pending.request).enumerate();
-        let reads = reads.filter(|(_, request)| request.op.is_read());
+        let requests = all.iter().map(|c| &c.pending.request).enumerate();
+        let reads = requests.filter(|(_, request)| request.op.is_read());
         self.ends.clear();
         self.ends
             .extend(reads.map(|(index, request)| (request.end(), index)));
@@ -99,8 +97,8 @@ impl Ascending {
             if request.op.is_read() && self.is_held_back(request.start, index) {
                 continue;
             }
-            let time = positioning_with_cache(outlook, candidate);
-            let own = aged(time, arrived, now, self.rule.credit);
+            let time = CachedPositioning::time(outlook, candidate);
+            let own = self.rule.credit.subtract_from(time, arrived, now);
             if best.is_none_or(|(min, _)| own < min) {
                 best = Some((own, index));
             }
@@ -108,13 +106,14 @@ impl Ascending {
         best.map(|(_, index)| index)
     }
 
-    /// Whether the pending read at `index`, which begins at `start`, continues an older one.
+    /// Returns true if the pending read at `index`, which begins at `start`, continues an older one.
     fn is_held_back(&self, start: Lbn, index: usize) -> bool {
         let earliest = Lbn(start.0.saturating_sub(self.rule.gap.0));
         let from = self.ends.partition_point(|&(end, _)| end < earliest);
-        let near = self.ends[from..].iter();
-        let near = near.take_while(|&&(end, _)| end <= start);
-        near.into_iter().any(|&(_, older)| older < index)
+        let mut near = self.ends[from..]
+            .iter()
+            .take_while(|(end, _)| *end <= start);
+        near.any(|&(_, other)| other < index)
     }
 }
 

@@ -1,123 +1,220 @@
-//! Aged shortest positioning time first.
+//! ASPTF, ASATF and ASPCTF: SPTF and SPCTF with a credit for waiting.
 //!
 //! # What it does
 //! Serves the pending request with the least aged positioning time, T_pos - W T_wait, where T_wait
-//! is the time it has waited.
+//! is the time it has waited. ASATF gives W in its original unit, sectors per second. ASPCTF counts
+//! the positioning time of a request whose data are in the buffer, at least their beginning, as zero
+//! before it subtracts the credit.
 //!
 //! # Origin
-//! worthington94 section 5.3. The unit of W is not printed there; we use milliseconds of
-//! positioning per second of waiting, because jacobson91's 30 sectors per second are said to be
-//! approximately ASPTF(6.3) and a sector of the HP 97560 takes 0.21 ms. ASPTF(0) is SPTF. With a
-//! large W it is FCFS; requests that arrive at the same instant have waited equally long, and are
-//! ordered by positioning time under any W. Differences are computed exactly, in integers.
+//! worthington94 section 5.3, and for ASPCTF section 6.3. The unit of W is not printed there; we use
+//! milliseconds of positioning per second of waiting, because jacobson91's 30 sectors per second are
+//! said to be approximately ASPTF(6.3) and a sector of the HP 97560 takes 0.21 ms. ASPTF(0) is SPTF,
+//! and ASPCTF(0) is SPCTF. With a large W it is FCFS; requests that arrive at the same instant have
+//! waited equally long, and are ordered by positioning time under any W. Differences are computed
+//! exactly, in integers.
+//!
+//! ASATF: jacobson91 section 5.3, which serves the greatest merit w T_age - T_A / tau, where T_age is
+//! the wait, T_A the access time and tau the time of one sector. T_A is seek and rotational wait
+//! without the transfer (section 4), so ASATF(w) is ASPTF(W) with W = w tau, to the bit, whatever the
+//! requests' sizes; W is w tau rounded to a nanosecond per second. Where zones differ, tau is the
+//! time of one sector at block 0; on the HP 97560, with one zone, it is 0.21 ms everywhere.
 //!
 //! # Cost
-//! As SPTF, but a decision examines more requests: no ring of cylinders can be skipped while it
-//! might contain a request as old as the oldest. Above W = 100 every decision computes the time of
-//! every pending request.
+//! ASPTF and ASATF as SPTF, but a decision examines more requests: no ring of cylinders can be
+//! skipped while it might contain a request as old as the oldest. Above W = 100 every decision
+//! computes the time of every pending request. ASPCTF as SPCTF.
 //!
 //! # When it is bad
 //! A large W turns it into FCFS when the drive saturates (worthington94 figure 5a). A request is
 //! overtaken only by those that arrive within P / W after it, P being the longest positioning
-//! time: 4 s at W = 6 and 24 ms.
+//! time: 4 s at W = 6 and 24 ms. On sequential reads ASPCTF is slower than C-LOOK (section 6.3).
 //!
 //! # Example
 //! ```
 //! use diskarm_core::sched::PolicyConfig;
-//! assert!(PolicyConfig::parse("asptf(w=6.3)", "policy").is_ok());
+//! for policy in ["asptf(w=6.3)", "asatf(w=30)", "aspctf(w=6)"] {
+//!     assert!(PolicyConfig::parse(policy, "policy").is_ok());
+//! }
 //! ```
 
-use super::search::{Least, Search};
-use super::select::{Select, Selector};
-use super::waiting::{Candidate, Waiting};
-use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule, Shape};
+use std::marker::PhantomData;
+
+use super::field::{MinCost, MinCostQueue};
+use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule, Shape};
+use super::sptf::{CachedPositioning, Positioning, Time};
+use super::waiting::{Candidate, Select, Selector, Waiting};
+use crate::request::{Op, Request};
 use crate::text::{Args, InputError};
-use crate::units::{Instant, Span};
+use crate::units::{Angle, Instant, Lbn, SectorCount, Span};
 
-const NS_PER_S: i128 = 1_000_000_000;
+pub type Asptf = Aged<Positioning>;
+pub type Aspctf = Aged<CachedPositioning>;
 
-/// See the module's documentation.
+/// Serves the request with the shortest time `T` less its credit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asptf {
-    /// Subtracted from the positioning time per second of waiting.
-    pub credit: Span,
+pub struct Aged<T> {
+    credit: Credit,
+    time: PhantomData<T>,
+}
+
+/// The time subtracted per second of waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Credit(Span);
+
+impl Credit {
+    /// Documentation of the parameter `w`.
+    pub const PARAMETER: (&str, &str) = (
+        "w=6",
+        "W in ms of positioning per second of waiting, from 0 to 10^12",
+    );
+
+    /// The maximum with which costs stay within the range of a search for years of simulated time.
+    const MAX_SEARCHABLE: Self = Self(Span::from_ns(100_000_000));
+
+    pub fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
+        let w = args.maybe_number("w", 0.0..=1e12)?.unwrap_or(6.0);
+        Ok(Self(Span::from_ms(w)))
+    }
+
+    /// Returns `time` less the credit for waiting from `arrived` until `now`, in units of 10^-18 s.
+    pub fn subtract_from(self, time: Span, arrived: Instant, now: Instant) -> i128 {
+        const NS_PER_S: i128 = 1_000_000_000;
+        let waited = now.since_or_zero(arrived);
+        i128::from(time.as_ns()) * NS_PER_S
+            - i128::from(self.0.as_ns()) * i128::from(waited.as_ns())
+    }
+
+    /// Returns the credit for waiting from the start until `at`, in nanoseconds.
+    fn until(self, at: Instant) -> f64 {
+        self.0.as_ns() as f64 * at.as_s()
+    }
+}
+
+impl<T: Time> Aged<T> {
+    #[inline]
+    fn aged<O: Outlook>(&self, now: Instant, outlook: &O, c: &Candidate) -> i128 {
+        let time = T::time(outlook, c);
+        self.credit.subtract_from(time, c.pending.arrived, now)
+    }
+
+    fn new(credit: Credit) -> Self {
+        let time = PhantomData;
+        Self { credit, time }
+    }
+
+    fn create<E: Estimate>(self, drive: &E) -> Box<dyn Policy<E>> {
+        if T::IS_SEARCHABLE && self.credit.0 <= Credit::MAX_SEARCHABLE.0 {
+            Box::new(MinCostQueue::new(self, drive.shape()))
+        } else {
+            Box::new(Selector::new(self))
+        }
+    }
 }
 
 impl Rule for Asptf {
     const INFO: PolicyInfo = PolicyInfo {
         name: "asptf",
         summary: "shortest positioning time first, less a credit for waiting",
-        parameters: &[CREDIT],
+        parameters: &[Credit::PARAMETER],
         knowledge: Knowledge::Times,
         origin: "worthington94 section 5.3",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        let credit = read_credit(args)?;
-        Ok(Self { credit })
+        Credit::read(args).map(Self::new)
     }
 
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
-        if self.credit > MAX_SEARCHED {
-            return Box::new(Selector::by(*self));
-        }
-        Box::new(Search::by(*self, drive.shape()))
+        self.create(drive)
     }
 }
 
-/// Up to this credit, costs stay within the range of a search for years of simulated time.
-const MAX_SEARCHED: Span = Span::from_ns(100_000_000);
+impl Rule for Aspctf {
+    const INFO: PolicyInfo = PolicyInfo {
+        name: "aspctf",
+        summary: "ASPTF; zero positioning time for buffered data",
+        parameters: &[Credit::PARAMETER],
+        knowledge: Knowledge::TimesAndBuffer,
+        origin: "worthington94 section 6.3",
+    };
 
-impl Asptf {
-    /// How much less credit a request that arrived at `at` has than one that arrived at the start,
-    /// in nanoseconds.
-    fn credit_ns(&self, at: Instant) -> f64 {
-        self.credit.as_ns() as f64 * at.as_s()
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
+        Credit::read(args).map(Self::new)
     }
 
-    fn effective<O: Outlook>(&self, now: Instant, outlook: &O, c: &Candidate) -> i128 {
-        aged(c.positioning(outlook), c.pending.arrived, now, self.credit)
+    fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
+        self.create(drive)
     }
 }
 
-impl Least for Asptf {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Asatf {
+    /// w: sectors subtracted from an access time per second of waiting.
+    sectors_per_s: f64,
+}
+
+impl Rule for Asatf {
+    const INFO: PolicyInfo = PolicyInfo {
+        name: "asatf",
+        summary: "ASPTF with the weight in sectors per second",
+        parameters: &[(
+            "w=30",
+            "w in sectors per second of waiting, from 0 to 10^12; a sector counts as its time \
+             at block 0",
+        )],
+        knowledge: Knowledge::Times,
+        origin: "jacobson91 section 5.3",
+    };
+
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
+        let w = args.maybe_number("w", 0.0..=1e12)?;
+        Ok(Self {
+            sectors_per_s: w.unwrap_or(30.0),
+        })
+    }
+
+    fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
+        let ns = self.sectors_per_s * sector_ns(drive);
+        let credit = Credit(Span::from_ns(ns.round() as i64));
+        Asptf::new(credit).create(drive)
+    }
+}
+
+/// Returns the time of one sector at block 0.
+fn sector_ns<E: Estimate>(drive: &E) -> f64 {
+    let first = Request::new(0, Op::Read, Lbn(0), SectorCount(1));
+    let angle = drive.locate(&first).sector_angle;
+    // A single sector on its track takes the whole revolution.
+    let turn = if angle == Angle::ZERO {
+        1.0
+    } else {
+        angle.as_revolutions()
+    };
+    drive.shape().revolution.as_ns() as f64 * turn
+}
+
+impl<T: Time> MinCost for Aged<T> {
     type Cost = i128;
 
     const GROWS_WITH_ARRIVAL: bool = true;
 
-    fn more_ns(&self, _: Shape, candidate: &Candidate) -> f64 {
-        self.credit_ns(candidate.pending.arrived)
+    fn excess_ns(&self, shape: Shape, candidate: &Candidate) -> f64 {
+        T::min_excess_ns(shape, candidate) + self.credit.until(candidate.pending.arrived)
     }
 
-    fn less_ns(&self, now: Instant) -> f64 {
-        self.credit_ns(now)
+    fn rebate_ns(&self, now: Instant) -> f64 {
+        self.credit.until(now)
     }
 
     #[inline]
     fn cost<O: Outlook>(&self, now: Instant, outlook: &O, candidate: &Candidate) -> i128 {
-        self.effective(now, outlook, candidate)
+        self.aged(now, outlook, candidate)
     }
 }
 
-impl Select for Asptf {
+impl<T: Time> Select for Aged<T> {
     fn select<O: Outlook>(&self, now: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
-        waiting.min(|c| self.effective(now, outlook, c))
+        waiting.min(|c| self.aged(now, outlook, c))
     }
-}
-
-pub(super) const CREDIT: (&str, &str) = (
-    "w=6",
-    "W in ms of positioning per second of waiting, from 0 to 10^12",
-);
-
-pub(super) fn read_credit(args: &mut Args<'_>) -> Result<Span, InputError> {
-    Ok(Span::from_ms(
-        args.maybe_number("w", 0.0..=1e12)?.unwrap_or(6.0),
-    ))
-}
-
-/// `time` less the credit for waiting from `arrived` until `now`, in units of 10^-18 s.
-pub(super) fn aged(time: Span, arrived: Instant, now: Instant, credit: Span) -> i128 {
-    let waited = now.since_or_zero(arrived);
-    i128::from(time.as_ns()) * NS_PER_S - i128::from(credit.as_ns()) * i128::from(waited.as_ns())
 }

@@ -22,12 +22,11 @@
 //! assert!(PolicyConfig::parse("bsatf", "policy").is_ok());
 //! ```
 
+use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use super::waiting::Waiting;
-use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use crate::text::{Args, InputError};
 use crate::units::Instant;
 
-/// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bsatf;
 
@@ -49,10 +48,10 @@ impl Rule for Bsatf {
     }
 }
 
-/// The batch, and the requests for the next one.
 #[derive(Default)]
 struct Batches {
     batch: Waiting,
+    /// The requests for the next batch.
     later: Waiting,
 }
 
@@ -66,8 +65,8 @@ impl<E: Estimate> Policy<E> for Batches {
             self.batch.append(&mut self.later);
         }
         let outlook = drive.outlook(now);
-        let access = self.batch.min(|c| c.access(&outlook));
-        access.map(|index| self.batch.remove(index))
+        let index = self.batch.min(|c| c.access(&outlook))?;
+        Some(self.batch.remove(index))
     }
 
     fn take(&mut self, id: u64) -> Option<Pending> {

@@ -1,89 +1,122 @@
-//! Cyclical LOOK.
+//! C-LOOK (cyclical LOOK), and C-SCAN, which can move on to the edges of the disk.
 //!
 //! # What it does
-//! Serves pending requests in ascending order of their first block; when none is at or beyond the
-//! block served last, it starts again from the lowest. By cylinders it serves all requests for the
-//! current cylinder, those ahead of the block served last and then the others from the lowest,
+//! C-LOOK serves pending requests in ascending order of their first block; when none is at or beyond
+//! the block served last, it starts again from the lowest. By cylinders it serves all requests for
+//! the current cylinder, those ahead of the block served last and then the others from the lowest,
 //! before it moves to the next.
 //!
+//! C-SCAN's arm moves up to the last cylinder, returns to the first without serving requests, and
+//! moves up again. By default the empty strokes to the edges take no time, so it serves as C-LOOK
+//! does; with `to=edge` the arm makes them, as under SCAN.
+//!
 //! # Origin
-//! worthington94 sections 3.1, 5.1 and 5.2. The sweep's position is the first block of the request
-//! served last, not its end (`from=last`), so that requests for the same place are not starved
-//! (section 6.2). Requests for the same block are served in the order of their arrival.
+//! worthington94 sections 3.1, 5.1 and 5.2; C-SCAN also liu05 section 5.1 (CSCAN). The sweep's
+//! position is the first block of the request served last, not its end (`from=last`), so that
+//! requests for the same place are not starved (worthington94 section 6.2). Requests for the same
+//! block are served in the order of their arrival. Departure: by default C-SCAN's arm moves only to
+//! serve a request, which understates its cost by the strokes to the last cylinder and from the
+//! first, once per sweep. SCAN's departures with `to=edge` apply here too.
 //!
 //! # Cost
 //! Two heaps, one for requests ahead in this sweep and one for the next sweep: a few comparisons
-//! per arrival, and logarithmically many per decision.
+//! per arrival, and logarithmically many per decision. With `to=edge` by cylinders, also the location
+//! of each request served.
 //!
 //! # When it is bad
 //! On random workloads its mean response is 5 to 10 % above SSTF's (worthington94 section 5.1), and
 //! it ignores rotation altogether. No request waits for more than one sweep, but requests for the
-//! arm's current place hold it there: a block, or by cylinders a cylinder (section 6.2).
+//! arm's current position hold it there: a block, or by cylinders a cylinder (section 6.2). With
+//! `to=edge` C-SCAN also loses a full stroke per sweep.
 //!
 //! # Example
 //! ```
 //! use diskarm_core::sched::PolicyConfig;
-//! assert!(PolicyConfig::parse("clook(by=map)", "policy").is_ok());
+//! for policy in ["clook(by=map)", "cscan(by=map)", "cscan(by=map, to=edge)"] {
+//!     assert!(PolicyConfig::parse(policy, "policy").is_ok());
+//! }
 //! ```
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::along::{InCylinder, Key};
-use super::line::{Line, Mark, Measure};
-use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
+use super::line::{InCylinder, Line, Metric, Origin, Position};
+use super::look::{EdgeStrokes, TO_EDGE, read_to_edge};
+use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use crate::request::Request;
 use crate::text::{Args, InputError};
 use crate::units::{Instant, Lbn};
 
-/// See the module's documentation.
+pub type CLook = Cyclic<false>;
+pub type CScan = Cyclic<true>;
+
+/// C-SCAN if `HAS_EDGES`, otherwise C-LOOK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CLook {
-    /// The line of the sweep.
-    pub measure: Measure,
+pub struct Cyclic<const HAS_EDGES: bool> {
+    metric: Metric,
+    to_edge: bool,
 }
 
-impl Rule for CLook {
-    const INFO: PolicyInfo = PolicyInfo {
-        name: "clook",
-        summary: "cyclical LOOK: always ascending, then again from the lowest",
-        parameters: &[Line::PARAMETER, Mark::FIRST],
-        knowledge: Knowledge::Blocks,
-        origin: "worthington94 section 3.1",
-    };
+const CLOOK: PolicyInfo = PolicyInfo {
+    name: "clook",
+    summary: "cyclical LOOK: always ascending, then again from the lowest",
+    parameters: &[Line::PARAMETER, Origin::FIRST],
+    knowledge: Knowledge::Blocks,
+    origin: "worthington94 section 3.1",
+};
+
+const CSCAN: PolicyInfo = PolicyInfo {
+    name: "cscan",
+    summary: "serves as clook does; with to=edge a sweep continues to the edge of the disk",
+    parameters: &[Line::PARAMETER, Origin::FIRST, TO_EDGE],
+    knowledge: Knowledge::Blocks,
+    origin: "worthington94 section 3.1, liu05 section 5.1",
+};
+
+impl<const HAS_EDGES: bool> Rule for Cyclic<HAS_EDGES> {
+    const INFO: PolicyInfo = if HAS_EDGES { CSCAN } else { CLOOK };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        let measure = Measure::read(args, Mark::First)?;
-        Ok(Self { measure })
+        Ok(Self {
+            metric: Metric::read(args, Origin::First)?,
+            to_edge: HAS_EDGES && read_to_edge(args)?,
+        })
     }
 
     fn knowledge(&self) -> Knowledge {
-        self.measure.by.knowledge()
+        if self.to_edge {
+            return Knowledge::Cylinders;
+        }
+        self.metric.knowledge()
     }
 
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
-        let measure = self.measure;
-        match measure.by {
-            Line::Lbn => Box::new(Sweep::<Lbn>::new(measure, drive)),
-            Line::Fixed(_) | Line::Map => Box::new(Sweep::<InCylinder>::new(measure, drive)),
+        let metric = self.metric;
+        let order: Box<dyn Policy<E>> = match metric.line {
+            Line::Lbn => Box::new(Sweep::<Lbn>::new(metric, drive)),
+            Line::Fixed(_) | Line::Map => Box::new(Sweep::<InCylinder>::new(metric, drive)),
+        };
+        if self.to_edge {
+            return Box::new(EdgeStrokes::new(order, metric, true, drive));
         }
+        order
     }
 }
 
-/// Repeated ascending sweeps. A sorted list would also work, but moves all entries after an
+/// Repeated ascending sweeps. A sorted list would also work, but moves all entries after each
 /// insertion.
 #[derive(Debug)]
-struct Sweep<K> {
-    measure: Measure,
+struct Sweep<P> {
+    metric: Metric,
     /// The position of the sweep.
-    at: K,
-    /// Requests at or beyond the position; with `from=last` also those that the last step left
-    /// behind.
-    ahead: BinaryHeap<Reverse<Entry<K>>>,
-    /// Requests behind it at the same place of the line.
-    here: Vec<Reverse<Entry<K>>>,
-    /// Requests behind it at lower places.
-    behind: BinaryHeap<Reverse<Entry<K>>>,
+    at: P,
+    /// Requests at or beyond the position; with `from=last` also those that the last step has
+    /// passed.
+    ahead: BinaryHeap<Reverse<Entry<P>>>,
+    /// Requests before the position at the same coordinate.
+    here: Vec<Reverse<Entry<P>>>,
+    /// Requests at lower coordinates.
+    passed: BinaryHeap<Reverse<Entry<P>>>,
     pending: Vec<Pending>,
     free: Vec<usize>,
     arrivals: u64,
@@ -91,20 +124,20 @@ struct Sweep<K> {
 
 /// A pending request. Equal keys are ordered by arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry<K> {
-    key: K,
+struct Entry<P> {
+    key: P,
     arrival: u64,
     slot: usize,
 }
 
-impl<K: Key> Sweep<K> {
-    fn new<E: Estimate>(measure: Measure, drive: &E) -> Self {
+impl<P: Position> Sweep<P> {
+    fn new<E: Estimate>(metric: Metric, drive: &E) -> Self {
         Self {
-            measure,
-            at: K::of(measure.by, Lbn(0), drive),
+            metric,
+            at: P::new(metric.line, Lbn(0), drive),
             ahead: BinaryHeap::new(),
             here: Vec::new(),
-            behind: BinaryHeap::new(),
+            passed: BinaryHeap::new(),
             pending: Vec::new(),
             free: Vec::new(),
             arrivals: 0,
@@ -112,36 +145,37 @@ impl<K: Key> Sweep<K> {
     }
 
     #[inline]
-    fn put(&mut self, entry: Reverse<Entry<K>>) {
+    fn put(&mut self, entry: Reverse<Entry<P>>) {
         let Reverse(Entry { key, .. }) = entry;
         if key >= self.at {
             self.ahead.push(entry);
-        } else if key.place() == self.at.place() {
+        } else if key.coordinate() == self.at.coordinate() {
             self.here.push(entry);
         } else {
-            self.behind.push(entry);
+            self.passed.push(entry);
         }
     }
 
-    fn move_to(&mut self, at: K) {
-        // Requests behind stay behind, and those ahead are checked when their turn comes.
-        let is_simple = at >= self.at && (self.here.is_empty() || at.place() == self.at.place());
+    fn move_to(&mut self, at: P) {
+        // Passed requests stay passed, and those ahead are checked when their turn comes.
+        let is_simple =
+            at >= self.at && (self.here.is_empty() || at.coordinate() == self.at.coordinate());
         self.at = at;
         if is_simple {
             return;
         }
         let mut all = std::mem::take(&mut self.here);
-        all.extend(self.ahead.drain().chain(self.behind.drain()));
+        all.extend(self.ahead.drain().chain(self.passed.drain()));
         all.into_iter().for_each(|entry| self.put(entry));
     }
 
     /// Removes the entry to serve next.
     #[inline]
-    fn pop(&mut self) -> Option<Entry<K>> {
+    fn pop(&mut self) -> Option<Entry<P>> {
         while let Some(Reverse(entry)) = self.ahead.pop() {
             if entry.key < self.at {
                 self.put(Reverse(entry));
-            } else if self.here.is_empty() || entry.key.place() == self.at.place() {
+            } else if self.here.is_empty() || entry.key.coordinate() == self.at.coordinate() {
                 return Some(entry);
             } else {
                 self.ahead.push(Reverse(entry));
@@ -149,9 +183,9 @@ impl<K: Key> Sweep<K> {
             }
         }
         if self.here.is_empty() {
-            std::mem::swap(&mut self.ahead, &mut self.behind);
+            std::mem::swap(&mut self.ahead, &mut self.passed);
         } else {
-            // Go through this place again: it is below everything ahead.
+            // Go through this coordinate again: it is below everything ahead.
             self.ahead.extend(self.here.drain(..));
         }
         self.ahead.pop().map(|Reverse(entry)| entry)
@@ -164,7 +198,7 @@ impl<K: Key> Sweep<K> {
     }
 }
 
-impl<E: Estimate, K: Key> Policy<E> for Sweep<K> {
+impl<E: Estimate, P: Position> Policy<E> for Sweep<P> {
     #[inline]
     fn add(&mut self, pending: Pending, drive: &E) {
         let slot = self.free.pop().unwrap_or(self.pending.len());
@@ -173,14 +207,14 @@ impl<E: Estimate, K: Key> Policy<E> for Sweep<K> {
         } else {
             self.pending[slot] = pending;
         }
-        let key = K::of(self.measure.by, pending.request.start, drive);
+        let key = P::new(self.metric.line, pending.request.start, drive);
         let arrival = self.arrivals;
         self.arrivals += 1;
         self.put(Reverse(Entry { key, arrival, slot }));
     }
 
-    fn passed(&mut self, request: &Request, drive: &E) {
-        self.move_to(self.measure.position_after(request, drive));
+    fn note_bypass(&mut self, request: &Request, drive: &E) {
+        self.move_to(self.metric.position_after(request, drive));
     }
 
     #[inline]
@@ -188,20 +222,20 @@ impl<E: Estimate, K: Key> Policy<E> for Sweep<K> {
         let Entry { key, slot, .. } = self.pop()?;
         let pending = self.release(slot);
         self.at = key;
-        if self.measure.from == Mark::Last {
-            self.move_to(self.measure.position_after(&pending.request, drive));
+        if self.metric.origin == Origin::Last {
+            self.move_to(self.metric.position_after(&pending.request, drive));
         }
         Some(pending)
     }
 
     fn take(&mut self, id: u64) -> Option<Pending> {
-        let all = self.ahead.iter().chain(&self.here).chain(&self.behind);
+        let all = self.ahead.iter().chain(&self.here).chain(&self.passed);
         let mut slots = all.map(|Reverse(entry)| entry.slot);
         let slot = slots.find(|&slot| self.pending[slot].request.id == id)?;
-        let others = |Reverse(entry): &Reverse<Entry<K>>| entry.slot != slot;
+        let others = |Reverse(entry): &Reverse<Entry<P>>| entry.slot != slot;
         self.ahead.retain(others);
         self.here.retain(others);
-        self.behind.retain(others);
+        self.passed.retain(others);
         Some(self.release(slot))
     }
 }

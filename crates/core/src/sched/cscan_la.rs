@@ -8,11 +8,11 @@
 //! requests beyond the end of a sweep are not considered before those ahead are served.
 //!
 //! # Origin
-//! liu05 sections 3.1 and 5.1 (CSCAN-LAi; LA2 and LA3 in section 5.2). Departures: the thesis does
-//! not say that requests passed over stay among the `i`, and so cannot be passed over for more than
-//! one sweep, but without this they would wait for the next sweep. Service times are those of the
+//! liu05 sections 3.1 and 5.1 (CSCAN-LAi; LA2 and LA3 in section 5.2). Departures: here,
+//! requests passed over stay among the `i`, and so cannot be passed over for more than one sweep; the
+//! thesis does not mention this, but without it they would wait for the next sweep. Service times are those of the
 //! drive itself, with its overheads and its buffer, where the thesis uses seek, rotation and
-//! transfer. The sweep is C-LOOK's (see C-SCAN). With `i=1` it is C-LOOK.
+//! transfer. The sweep is C-LOOK's. With `i=1` it is C-LOOK.
 //!
 //! # Cost
 //! Per decision, up to i + i(i-1) + ... + i! requests served on copies of the drive: 4 with i = 2,
@@ -20,10 +20,10 @@
 //! about 2, 6 and 19 µs, and less than one under C-LOOK.
 //!
 //! # When it is bad
-//! It reorders only neighbours, so it gains where rotation decides between them and stays behind
+//! It reorders only neighbours, so it gains where rotation decides between them and is slower than
 //! SPTF: on the same workload the service time is 13.5, 13.1 and 12.9 ms with i = 2, 3 and 4,
 //! between C-LOOK's 15.3 and SPTF's 12.4. It breaks up sequential streams unless the buffer holds
-//! them. It has the bounds of C-LOOK.
+//! them. Its waits are bounded as C-LOOK's.
 //!
 //! # Example
 //! ```
@@ -31,20 +31,17 @@
 //! assert!(PolicyConfig::parse("cscan-la(i=3, by=map)", "policy").is_ok());
 //! ```
 
-use super::along::{Along, InCylinder, Key};
-use super::line::{Line, Mark, Measure};
-use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rehearse, Rule};
+use super::line::{InCylinder, Line, LineQueue, Metric, Origin, Position};
+use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rehearse, Rule};
 use crate::request::Request;
 use crate::text::{Args, InputError};
 use crate::units::{Instant, Lbn};
 
-/// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CScanLa {
     /// Number of requests considered; at least 1.
     i: u64,
-    /// The line of the sweep.
-    pub measure: Measure,
+    metric: Metric,
 }
 
 impl Rule for CScanLa {
@@ -54,7 +51,7 @@ impl Rule for CScanLa {
         parameters: &[
             ("i=2", "the number of requests considered, from 1 to 5"),
             Line::PARAMETER,
-            Mark::FIRST,
+            Origin::FIRST,
         ],
         knowledge: Knowledge::TimesAndBuffer,
         origin: "liu05 sections 3.1 and 5.1",
@@ -63,80 +60,79 @@ impl Rule for CScanLa {
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         Ok(Self {
             i: args.maybe_count("i", 1..=5)?.unwrap_or(2),
-            measure: Measure::read(args, Mark::First)?,
+            metric: Metric::read(args, Origin::First)?,
         })
     }
 
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
-        let (i, measure) = (self.i as usize, self.measure);
-        match measure.by {
-            Line::Lbn => Box::new(Ahead::<Lbn>::new(i, measure, drive)),
-            Line::Fixed(_) | Line::Map => Box::new(Ahead::<InCylinder>::new(i, measure, drive)),
+        let (i, metric) = (self.i as usize, self.metric);
+        match metric.line {
+            Line::Lbn => Box::new(Ahead::<Lbn>::new(i, metric, drive)),
+            Line::Fixed(_) | Line::Map => Box::new(Ahead::<InCylinder>::new(i, metric, drive)),
         }
     }
 }
 
-/// Looks a few requests ahead.
 #[derive(Debug)]
-struct Ahead<K> {
+struct Ahead<P> {
     i: usize,
-    along: Along<K>,
+    queue: LineQueue<P>,
     /// Requests passed over in this sweep, fewer than `i`, in the order of the sweep.
     passed_over: Vec<Pending>,
 }
 
-impl<K: Key> Ahead<K> {
-    fn new<E: Estimate>(i: usize, measure: Measure, drive: &E) -> Self {
+impl<P: Position> Ahead<P> {
+    fn new<E: Estimate>(i: usize, metric: Metric, drive: &E) -> Self {
         Self {
             i,
-            along: Along::new(measure, drive),
+            queue: LineQueue::new(metric, drive),
             passed_over: Vec::new(),
         }
     }
 
-    /// Indices of the requests ahead that are considered.
+    /// Returns the indices of the requests ahead that are considered.
     fn ahead(&self) -> Vec<usize> {
         let count = self.i - self.passed_over.len();
-        let ahead: Vec<usize> = self.along.ascending().take(count).collect();
+        let ahead: Vec<usize> = self.queue.ascending().take(count).collect();
         if ahead.is_empty() && self.passed_over.is_empty() {
-            // The sweep is over.
-            (0..self.along.len()).take(count).collect()
+            // The sweep has ended.
+            (0..self.queue.len()).take(count).collect()
         } else {
             ahead
         }
     }
 
-    /// Removes the `chosen`-th request of `ahead`; those before it are passed over.
+    /// Removes the `chosen`-th request of `ahead`, passing over the preceding ones.
     fn serve<E: Estimate>(&mut self, ahead: &[usize], chosen: usize, drive: &E) -> Pending {
         let mut index = ahead[chosen];
-        for (gone, &passed) in ahead[..chosen].iter().enumerate() {
-            let before = ahead[..gone].iter().filter(|&&other| other < passed);
+        for (removed, &passed) in ahead[..chosen].iter().enumerate() {
+            let before = ahead[..removed].iter().filter(|&&other| other < passed);
             self.passed_over
-                .push(self.along.remove(passed - before.count()));
+                .push(self.queue.remove(passed - before.count()));
             index -= usize::from(passed < ahead[chosen]);
         }
-        self.along.serve(index, drive)
+        self.queue.serve(index, drive)
     }
 }
 
-impl<E: Estimate, K: Key> Policy<E> for Ahead<K> {
+impl<E: Estimate, P: Position> Policy<E> for Ahead<P> {
     fn add(&mut self, pending: Pending, drive: &E) {
-        self.along.add(pending, drive);
+        self.queue.add(pending, drive);
     }
 
-    fn passed(&mut self, request: &Request, drive: &E) {
-        self.along.passed(request, drive);
+    fn note_bypass(&mut self, request: &Request, drive: &E) {
+        self.queue.move_past(request, drive);
     }
 
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
         let ahead = self.ahead();
-        let passed_over = self.passed_over.iter();
-        let looked_at = passed_over.chain(ahead.iter().map(|&index| self.along.get(index)));
-        let requests: Vec<Request> = looked_at.map(|pending| pending.request).collect();
+        let from_queue = ahead.iter().map(|&index| self.queue.get(index));
+        let considered = self.passed_over.iter().chain(from_queue);
+        let requests: Vec<Request> = considered.map(|pending| pending.request).collect();
         let chosen = match requests.len() {
             0 => return None,
             1 => 0,
-            _ => soonest(&drive.rehearse(), now, &requests).0,
+            _ => earliest(&drive.rehearse(), now, &requests).0,
         };
         Some(match chosen.checked_sub(self.passed_over.len()) {
             None => self.passed_over.remove(chosen),
@@ -148,21 +144,21 @@ impl<E: Estimate, K: Key> Policy<E> for Ahead<K> {
         let mut passed_over = self.passed_over.iter();
         match passed_over.position(|pending| pending.request.id == id) {
             Some(index) => Some(self.passed_over.remove(index)),
-            None => self.along.take(id),
+            None => self.queue.take(id),
         }
     }
 }
 
-/// The first request of the order that finishes earliest, and when it does; ties go to the
+/// Returns the first request of the order that finishes earliest, and when it does; ties go to the
 /// lexicographically first order.
-fn soonest<R: Rehearse>(drive: &R, now: Instant, requests: &[Request]) -> (usize, Instant) {
+fn earliest<R: Rehearse>(drive: &R, now: Instant, requests: &[Request]) -> (usize, Instant) {
     let mut best = (0, Instant::NEVER);
     for (first, request) in requests.iter().enumerate() {
         let mut drive = drive.clone();
         let mut done = drive.serve(now, request);
         if requests.len() > 1 {
             let rest = [&requests[..first], &requests[first + 1..]].concat();
-            (_, done) = soonest(&drive, done, &rest);
+            (_, done) = earliest(&drive, done, &rest);
         }
         if done < best.1 {
             best = (first, done);

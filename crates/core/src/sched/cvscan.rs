@@ -8,9 +8,8 @@
 //! # Origin
 //! worthington94 section 3.1, which cites Geist, Reynolds and Pittard (1987). CVSCAN(1, R) is
 //! VSCAN(R), and CVSCAN(N, 1) is LOOK. Our choices where the paper is silent: fewer than `n`
-//! requests count by their own mean; requests for the arm's place, which are on neither side, go
-//! first, also for the same block by block number; the default of `n` is the smallest that is not
-//! VSCAN.
+//! requests count by their own mean; requests for the arm's cylinder (by block number, its block),
+//! which are on neither side, go first; the default of `n` is the smallest that is not VSCAN.
 //!
 //! # Cost
 //! A binary search per arrival; up to three, and the distances of 2 `n` requests, per decision; and
@@ -18,7 +17,7 @@
 //!
 //! # When it is bad
 //! As VSCAN: with `r` below 1 a request can starve. A near request also waits if others on its side
-//! are far.
+//! are far away.
 //!
 //! # Example
 //! ```
@@ -26,21 +25,20 @@
 //! assert!(PolicyConfig::parse("cvscan(n=4, r=0.2)", "policy").is_ok());
 //! ```
 
-use super::along::{Along, Key, Way};
-use super::line::{Line, Mark, Measure};
-use super::two_way::{Turn, cheaper, turns, two_way};
-use super::{Estimate, Knowledge, Policy, PolicyInfo, Rule, VScan};
+use std::ops::Range;
+
+use super::line::{Direction, Line, LineQueue, Metric, Origin, Position, TurnRule, two_way};
+use super::policy::{Estimate, Knowledge, Policy, PolicyInfo, Rule};
+use super::vscan::{R, read_r};
 use crate::text::{Args, InputError};
 
-/// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CvScan {
     /// Number of requests considered on each side; at least 1.
     n: u64,
-    /// Cost of reversing, as a share of the line.
+    /// The cost of reversing, as a share of the line.
     r: f64,
-    /// How distance is measured.
-    pub measure: Measure,
+    metric: Metric,
 }
 
 impl Rule for CvScan {
@@ -49,9 +47,9 @@ impl Rule for CvScan {
         summary: "vscan by the mean distance of the nearest few on each side",
         parameters: &[
             ("n=2", "the number of requests on each side, from 1 to 1000"),
-            VScan::R,
+            R,
             Line::PARAMETER,
-            Mark::FIRST,
+            Origin::FIRST,
         ],
         knowledge: Knowledge::Blocks,
         origin: "worthington94 section 3.1",
@@ -60,45 +58,55 @@ impl Rule for CvScan {
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         Ok(Self {
             n: args.maybe_count("n", 1..=1000)?.unwrap_or(2),
-            r: VScan::read_r(args)?,
-            measure: Measure::read(args, Mark::First)?,
+            r: read_r(args)?,
+            metric: Metric::read(args, Origin::First)?,
         })
     }
 
     fn knowledge(&self) -> Knowledge {
-        self.measure.by.knowledge()
+        self.metric.knowledge()
     }
 
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
-        let turn = Swayed {
+        let rule = NearerMean {
             n: self.n as usize,
-            turning: self.measure.by.share(self.r, drive),
+            penalty: self.metric.line.share(self.r, drive),
         };
-        two_way(self.measure, turn, drive)
+        two_way(self.metric, rule, drive)
     }
 }
 
 #[derive(Debug)]
-struct Swayed {
+struct NearerMean {
     n: usize,
-    turning: f64,
+    /// The distance that a reversal costs.
+    penalty: f64,
 }
 
-impl Turn for Swayed {
-    fn turn<K: Key>(&self, along: &Along<K>, way: Way, above: usize, below: usize) -> Way {
-        // No request is left at the arm's place: all are above or below.
-        let up = mean(along, above..along.len().min(above + self.n));
-        let down = mean(along, above.saturating_sub(self.n)..above);
-        let cost = |to, mean: f64| mean + self.turning * turns(way, to);
-        let up = (cost(Way::Up, up), above);
-        cheaper(along, up, (cost(Way::Down, down), below))
+impl TurnRule for NearerMean {
+    fn direction<P: Position>(
+        &self,
+        queue: &LineQueue<P>,
+        last: Direction,
+        above: usize,
+        below: usize,
+    ) -> Direction {
+        let cost = |to, indices, index| {
+            let mean = mean_distance(queue, indices);
+            (mean + self.penalty * last.reversals(to), index)
+        };
+        // No request is left at the arm's coordinate: all are above or below.
+        let upper = above..queue.len().min(above + self.n);
+        let lower = above.saturating_sub(self.n)..above;
+        let up = cost(Direction::Up, upper, above);
+        queue.cheaper(up, cost(Direction::Down, lower, below))
     }
 }
 
-/// The mean distance of these requests, at least one. Below 2^53 both sides of the division are
+/// Returns the mean distance of at least one request. Below 2^53 both sides of the division are
 /// exact, so the mean of one is its distance.
-fn mean<K: Key>(along: &Along<K>, indices: std::ops::Range<usize>) -> f64 {
+fn mean_distance<P: Position>(queue: &LineQueue<P>, indices: Range<usize>) -> f64 {
     let count = indices.len() as f64;
-    let total: u64 = indices.map(|index| along.distance(index)).sum();
+    let total: u64 = indices.map(|index| queue.distance(index)).sum();
     total as f64 / count
 }

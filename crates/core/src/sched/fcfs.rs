@@ -21,11 +21,10 @@
 
 use std::collections::VecDeque;
 
-use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
+use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use crate::text::{Args, InputError};
 use crate::units::Instant;
 
-/// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fcfs;
 
@@ -47,7 +46,6 @@ impl Rule for Fcfs {
     }
 }
 
-/// In order of arrival.
 #[derive(Debug, Default)]
 struct Queue {
     queue: VecDeque<Pending>,
@@ -63,7 +61,7 @@ impl<E: Estimate> Policy<E> for Queue {
     }
 
     fn take(&mut self, id: u64) -> Option<Pending> {
-        let place = self.queue.iter().position(|p| p.request.id == id)?;
-        self.queue.remove(place)
+        let index = self.queue.iter().position(|p| p.request.id == id)?;
+        self.queue.remove(index)
     }
 }

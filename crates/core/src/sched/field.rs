@@ -1,5 +1,5 @@
 //! Pending requests by cylinder and angle: the data structure for policies that select the least
-//! positioning time, so that a decision need not examine every request.
+//! positioning time, or a cost above it, so that a decision need not examine every request.
 //!
 //! jacobson91 (section 4.2, figures 4 and 5) divides the disk into cells and searches them in an
 //! order that is computed beforehand. Here a cell is a ring of cylinders. Rings are searched from
@@ -10,10 +10,10 @@
 
 use std::collections::VecDeque;
 
+use super::policy::{Estimate, Outlook, Pending, Policy, Shape};
 use super::waiting::Candidate;
-use super::{Outlook, Pending, Shape};
 use crate::request::Op;
-use crate::units::{Angle, Span};
+use crate::units::{Angle, Instant, Span};
 
 /// Maximum number of rings: the bits of a word, so that the next non-empty ring is found in a few
 /// steps.
@@ -37,7 +37,6 @@ const MAX_UNITS: i64 = 1 << 61;
 /// Fraction bits of the phase units per nanosecond.
 const FRACTION_BITS: u32 = 8;
 
-/// A slot with its candidate.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     candidate: Candidate,
@@ -56,39 +55,39 @@ struct Spot {
     /// 0 for a read, 1 for a write.
     op: u32,
     /// Minimum excess of its cost over its positioning time, in units of phases.
-    more: i64,
+    excess: i64,
     /// The index of its slot.
     slot: u32,
 }
 
 /// Pending requests by cylinder and angle.
 #[derive(Debug)]
-pub(super) struct Field {
+struct Field {
     rings: Vec<Vec<Spot>>,
     /// A bit for each ring that holds a request.
     held: u64,
-    /// Cylinders of a ring.
+    /// Number of cylinders in a ring.
     width: u32,
-    /// Cylinders of the drive.
+    /// Number of cylinders of the drive.
     cylinders: u32,
     /// Number of pending requests.
     waiting: usize,
     slots: Vec<Slot>,
     free: Vec<u32>,
     arrivals: u64,
-    /// If costs grow with arrival time: slot, arrival and [`Spot::more`] of every request since the
+    /// If costs grow with arrival time: slot, arrival and [`Spot::excess`] of every request since the
     /// oldest pending one.
     ages: Option<VecDeque<(u32, u64, i64)>>,
     /// Phase units per nanosecond.
     per_ns: f64,
-    /// The same with [`FRACTION_BITS`] bits of fraction, rounded down.
+    /// Like `per_ns`, with [`FRACTION_BITS`] bits of fraction, rounded down.
     per_ns_fixed: u64,
     /// Tolerance of phases: the drive catches a sector that has just begun, and instants are
     /// rounded to nanoseconds.
     margin: i64,
 }
 
-/// What a candidate costs: a time, or a difference of times.
+/// The cost of a candidate: a time, or a difference of times.
 pub(super) trait Cost: Copy + PartialOrd {
     fn ns(self) -> f64;
 }
@@ -100,7 +99,7 @@ impl Cost for Span {
     }
 }
 
-/// In units of 10^-18 s.
+/// A cost in units of 10^-18 s.
 impl Cost for i128 {
     #[inline]
     fn ns(self) -> f64 {
@@ -108,17 +107,17 @@ impl Cost for i128 {
     }
 }
 
-/// Location of a candidate.
+/// The ring of a candidate, and its index there.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Found {
+struct Location {
     ring: usize,
     index: usize,
 }
 
 impl Field {
-    /// An empty field for a drive of this shape. `has_ages`: the excess of costs over positioning
-    /// times grows with arrival time.
-    pub fn new(shape: Shape, has_ages: bool) -> Self {
+    /// Creates an empty field for a drive of this shape; with `has_ages` if the excess of costs over
+    /// positioning times grows with arrival time.
+    fn new(shape: Shape, has_ages: bool) -> Self {
         let per_ns = TURN as f64 / shape.revolution.as_ns() as f64;
         Self {
             rings: vec![Vec::new(); RINGS as usize],
@@ -136,12 +135,12 @@ impl Field {
         }
     }
 
-    /// Adds a request whose cost is at least `more_ns` above its positioning time.
+    /// Adds a request whose cost is at least `excess_ns` above its positioning time.
     ///
     /// # Panics
-    /// If that is more than some thirty years.
+    /// If the excess is more than about thirty years.
     #[inline]
-    pub fn add(&mut self, candidate: Candidate, more_ns: f64) {
+    fn add(&mut self, candidate: Candidate, excess_ns: f64) {
         let arrival = self.arrivals;
         self.arrivals += 1;
         let taken = Slot { candidate, arrival };
@@ -155,21 +154,24 @@ impl Field {
                 (self.slots.len() - 1) as u32
             }
         };
-        let more = self.units(more_ns);
-        assert!(more.abs() < MAX_UNITS, "a cost out of range: {more_ns} ns");
+        let excess = self.units(excess_ns);
+        assert!(
+            excess.abs() < MAX_UNITS,
+            "a cost out of range: {excess_ns} ns"
+        );
         if let Some(ages) = &mut self.ages {
-            ages.push_back((slot, arrival, more));
+            ages.push_back((slot, arrival, excess));
         }
         self.waiting += 1;
         if self.waiting == LONG {
             self.divide(RINGS);
         }
-        let Candidate { pending, place } = candidate;
+        let Candidate { pending, location } = candidate;
         let spot = Spot {
-            angle: upper(place.start),
-            cylinder: place.cylinder.0,
+            angle: upper(location.start),
+            cylinder: location.cylinder.0,
             op: u32::from(!pending.request.op.is_read()),
-            more,
+            excess,
             slot,
         };
         self.put(spot);
@@ -201,44 +203,44 @@ impl Field {
         }
     }
 
-    /// The candidate with the least `cost`; ties go to the earliest arrival. Costs are measured
-    /// from the same instant as positioning times, and exceed them by at least the `more_ns` of
-    /// [`Field::add`] minus `less_ns`.
+    /// Finds the candidate with the least `cost`; ties go to the earliest arrival. Costs are measured
+    /// from the same instant as positioning times, and exceed them by at least the `excess_ns` of
+    /// [`Field::add`] minus `rebate_ns`.
     #[inline]
-    pub fn min<O: Outlook, K: Cost>(
+    fn min<O: Outlook, K: Cost>(
         &mut self,
         outlook: &O,
-        less_ns: f64,
+        rebate_ns: f64,
         cost: impl Fn(&Candidate) -> K,
-    ) -> Option<Found> {
+    ) -> Option<Location> {
         let from = [Op::Read, Op::Write]
             .map(|op| upper(outlook.angle(op)).wrapping_sub(self.margin as u32));
-        let less = self.units(less_ns);
-        let floor = self.least_more();
-        let mut best: Option<(K, u64, Found)> = None;
+        let rebate = self.units(rebate_ns);
+        let floor = self.min_excess();
+        let mut best: Option<(K, u64, Location)> = None;
         // Candidates with a later phase cannot be better.
         let mut bound = i64::MAX;
         let arm = outlook.cylinder().0;
         let mut rings = Outward::from(self.held, arm / self.width);
         while let Some(ring) = rings.next() {
-            let moved = self.moved(outlook.min(self.distance(ring, arm)));
+            let moved = self.moved(outlook.min_seek(self.distance(ring, arm)));
             if moved + floor > bound {
                 rings.end_beyond(ring);
                 continue;
             }
             let ring = ring as usize;
-            // How long after the shortest seek the sector may begin to pass.
+            // The wait after the shortest seek until the sector may begin to pass.
             let base = from.map(|from| from.wrapping_add(moved as u32));
             let mut longest = wait_below(bound - floor - moved);
             for (index, spot) in self.rings[ring].iter().enumerate() {
                 if spot.angle.wrapping_sub(base[spot.op as usize]) > longest {
                     continue;
                 }
-                // The same with the request's own cylinder and excess.
-                let own = self.moved(outlook.min(spot.cylinder.abs_diff(arm)));
+                // Repeat the test with the request's own cylinder and excess.
+                let own = self.moved(outlook.min_seek(spot.cylinder.abs_diff(arm)));
                 let wait = spot.angle.wrapping_sub(from[spot.op as usize]);
                 let wait = wait.wrapping_sub(own as u32);
-                if own + i64::from(wait) + spot.more > bound {
+                if own + i64::from(wait) + spot.excess > bound {
                     continue;
                 }
                 let slot = &self.slots[spot.slot as usize];
@@ -247,22 +249,21 @@ impl Field {
                     own < min || (own == min && slot.arrival < arrival)
                 });
                 if is_better {
-                    best = Some((own, slot.arrival, Found { ring, index }));
-                    bound = self.units(own.ns()) + less + 2 * self.margin;
+                    best = Some((own, slot.arrival, Location { ring, index }));
+                    bound = self.units(own.ns()) + rebate + 2 * self.margin;
                     longest = wait_below(bound - floor - moved);
                 }
             }
         }
-        best.map(|(_, _, found)| found)
+        best.map(|(_, _, location)| location)
     }
 
-    /// Removes a candidate that was found.
     #[inline]
-    pub fn remove(&mut self, found: Found) -> Pending {
-        let ring = &mut self.rings[found.ring];
-        let spot = ring.swap_remove(found.index);
+    fn remove(&mut self, location: Location) -> Pending {
+        let ring = &mut self.rings[location.ring];
+        let spot = ring.swap_remove(location.index);
         if ring.is_empty() {
-            self.held &= !(1 << found.ring);
+            self.held &= !(1 << location.ring);
         }
         self.free.push(spot.slot);
         let slot = &mut self.slots[spot.slot as usize];
@@ -276,33 +277,33 @@ impl Field {
     }
 
     /// Removes the request `id`.
-    pub fn take(&mut self, id: u64) -> Option<Pending> {
+    fn take(&mut self, id: u64) -> Option<Pending> {
         let candidate = |spot: &Spot| self.slots[spot.slot as usize].candidate;
         let named = |spot: &Spot| candidate(spot).pending.request.id == id;
         let mut rings = self.rings.iter().enumerate();
-        let found = rings.find_map(|(ring, spots)| {
+        let location = rings.find_map(|(ring, spots)| {
             let index = spots.iter().position(named)?;
-            Some(Found { ring, index })
+            Some(Location { ring, index })
         })?;
-        Some(self.remove(found))
+        Some(self.remove(location))
     }
 
-    /// Minimum excess of any candidate's cost over its positioning time.
+    /// Returns the minimum excess of any candidate's cost over its positioning time.
     #[inline]
-    fn least_more(&mut self) -> i64 {
+    fn min_excess(&mut self) -> i64 {
         let Some(ages) = &mut self.ages else {
             return 0;
         };
-        while let Some(&(slot, arrival, more)) = ages.front() {
+        while let Some(&(slot, arrival, excess)) = ages.front() {
             if self.slots[slot as usize].arrival == arrival {
-                return more;
+                return excess;
             }
             ages.pop_front();
         }
         0
     }
 
-    /// Cylinders from `arm` to the nearest of `ring`.
+    /// Returns the number of cylinders from `arm` to the nearest of `ring`.
     #[inline]
     fn distance(&self, ring: u32, arm: u32) -> u32 {
         let first = ring * self.width;
@@ -310,7 +311,7 @@ impl Field {
         first.saturating_sub(arm).max(arm.saturating_sub(last))
     }
 
-    /// An upper bound on a seek time, in units of phases.
+    /// Returns an upper bound on a seek time, in units of phases.
     #[inline]
     fn moved(&self, span: Span) -> i64 {
         // Below 2^62: a seek takes at most about 2^31 ns, and because a revolution takes at least a
@@ -318,21 +319,21 @@ impl Field {
         ((span.as_ns() as u64 * self.per_ns_fixed) >> FRACTION_BITS) as i64
     }
 
-    /// A time in units of phases.
+    /// Converts a time to units of phases.
     #[inline]
     fn units(&self, ns: f64) -> i64 {
         (ns * self.per_ns) as i64
     }
 }
 
-/// The longest wait in units of phases that is at most `units`, or a whole turn.
+/// Returns the longest wait in units of phases that is at most `units`, or a whole turn.
 #[inline]
 fn wait_below(units: i64) -> u32 {
     // Negative only after a better candidate was found: then none can be better.
     u32::try_from(units.max(0)).unwrap_or(u32::MAX)
 }
 
-/// The upper half of an angle.
+/// Returns the upper half of an angle.
 #[inline]
 fn upper(angle: Angle) -> u32 {
     (angle.as_raw() >> 32) as u32
@@ -343,7 +344,7 @@ struct Outward {
     home: u32,
     /// Rings from home inward, home in the lowest bit.
     above: u64,
-    /// Rings before home, the nearest in the highest bit.
+    /// Rings outward of home, the nearest in the highest bit.
     below: u64,
 }
 
@@ -386,6 +387,64 @@ impl Iterator for Outward {
             self.below &= !(1 << 63 >> down);
             Some(self.home - 1 - down)
         }
+    }
+}
+
+/// A cost that [`Field`] can minimise: it exceeds the positioning time.
+pub(super) trait MinCost: Send + 'static {
+    type Cost: Cost;
+
+    /// The excess of costs over positioning times grows with arrival time.
+    const GROWS_WITH_ARRIVAL: bool = false;
+
+    /// Returns the minimum excess of a candidate's cost over its positioning time, before
+    /// [`Self::rebate_ns`] is subtracted: constant over time, in nanoseconds.
+    fn excess_ns(&self, shape: Shape, candidate: &Candidate) -> f64;
+
+    /// Returns the time subtracted from all costs at `now`, in nanoseconds.
+    fn rebate_ns(&self, _: Instant) -> f64 {
+        0.0
+    }
+
+    fn cost<O: Outlook>(&self, now: Instant, outlook: &O, candidate: &Candidate) -> Self::Cost;
+}
+
+/// A policy that serves the request of least cost; ties go to the earliest arrival.
+pub(super) struct MinCostQueue<L> {
+    rule: L,
+    shape: Shape,
+    field: Field,
+}
+
+impl<L: MinCost> MinCostQueue<L> {
+    pub fn new(rule: L, shape: Shape) -> Self {
+        Self {
+            rule,
+            shape,
+            field: Field::new(shape, L::GROWS_WITH_ARRIVAL),
+        }
+    }
+}
+
+impl<E: Estimate, L: MinCost> Policy<E> for MinCostQueue<L> {
+    #[inline]
+    fn add(&mut self, pending: Pending, drive: &E) {
+        let candidate = Candidate::new(pending, drive);
+        let excess_ns = self.rule.excess_ns(self.shape, &candidate);
+        self.field.add(candidate, excess_ns);
+    }
+
+    #[inline]
+    fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
+        let outlook = drive.outlook(now);
+        let rule = &self.rule;
+        let cost = |candidate: &Candidate| rule.cost(now, &outlook, candidate);
+        let min = self.field.min(&outlook, rule.rebate_ns(now), cost)?;
+        Some(self.field.remove(min))
+    }
+
+    fn take(&mut self, id: u64) -> Option<Pending> {
+        self.field.take(id)
     }
 }
 

@@ -1,50 +1,49 @@
-//! Shared by the forcing policies: promises to the oldest requests, and the choice of requests that
-//! can be served first without breaking a promise.
+//! The common part of the forcing policies: promises to the oldest requests, and the choice of
+//! requests that can be served first without breaking a promise.
 //!
-//! A promise is an instant by which the drive is done with a request. Whether serving another
-//! request first would break it is tried on a copy of the drive, including its buffer, so that
-//! promises are kept to the nanosecond wherever the copy is exact: in a host's queue, unless
-//! requests are taken out of turn. In the drive's own queue a command that has just arrived may
+//! A promise is an instant by which the drive is done with a request. Each request that could be
+//! served first is tried on a copy of the drive, including its buffer, so that promises are kept to
+//! the nanosecond wherever the copy is exact: in a host's queue, unless requests are taken out of
+//! turn. In the drive's own queue a command that has just arrived may
 //! still need processing that the copy assumes done.
 
 use std::collections::VecDeque;
 
+use super::policy::{Estimate, Pending, Policy, Rehearse};
 use super::waiting::{Candidate, Waiting};
-use super::{Estimate, Pending, Policy, Rehearse};
 use crate::request::Request;
 use crate::text::{Args, InputError};
 use crate::units::{Instant, Span};
 
-/// Documentation of the parameter that [`age`] reads.
+/// Documentation of the parameter `age`.
 pub(super) const AGE: (&str, &str) = (
     "age=1 s",
     "the wait of the oldest request at which it is forced, from 0 to an hour",
 );
 
-/// Reads the parameter `age`. The paper says only "too old"; a second is where its comparison of
+/// Reads the parameter `age`. The paper only says "too old"; a second is where its comparison of
 /// 95th percentiles ends (jacobson91 section 6.1).
-pub(super) fn age(args: &mut Args<'_>) -> Result<Span, InputError> {
+pub(super) fn read_age(args: &mut Args<'_>) -> Result<Span, InputError> {
     Ok(args.maybe_time("age")?.unwrap_or(Span::from_s(1.0)))
 }
 
-/// Chooses what is served before the promised requests.
+/// A rule that chooses the requests to serve before the promised ones.
 pub(super) trait Splice: Send {
-    /// The index of a request that is not promised and breaks no promise; `None` to continue with
-    /// the first promised one.
+    /// Returns the index of a request that is not promised and breaks no promise; `None` to continue
+    /// with the first promised one.
     fn choose<R: Rehearse>(&self, gap: &Gap<'_, R>) -> Option<usize>;
 }
 
-/// The instant by which the drive must be done with a request.
+/// A request, and the instant by which the drive must be done with it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Promise {
     pub candidate: Candidate,
     pub due: Instant,
 }
 
-/// The time until the promised requests must be served, and what could be served in it.
+/// The time until the promised requests must be served.
 pub(super) struct Gap<'a, R> {
     pub now: Instant,
-    /// The drive as it is now.
     pub drive: R,
     /// All pending requests, including promised ones.
     pub all: &'a [Candidate],
@@ -58,13 +57,13 @@ pub(super) struct After<R> {
 }
 
 impl<R: Rehearse> After<R> {
-    /// The copy after it has also served `candidate`.
-    pub fn served(&self, candidate: &Candidate) -> Self {
-        self.through([candidate])
+    /// Returns the copy after it has also served `candidate`.
+    pub fn serve(&self, candidate: &Candidate) -> Self {
+        self.serve_all([candidate])
     }
 
-    /// The copy after it has also served all `candidates`, in this order.
-    pub fn through<'c>(&self, candidates: impl IntoIterator<Item = &'c Candidate>) -> Self {
+    /// Returns the copy after it has also served all `candidates`, in this order.
+    pub fn serve_all<'c>(&self, candidates: impl IntoIterator<Item = &'c Candidate>) -> Self {
         let mut drive = self.drive.clone();
         let mut at = self.at;
         for candidate in candidates {
@@ -73,8 +72,8 @@ impl<R: Rehearse> After<R> {
         Self { drive, at }
     }
 
-    /// Time until the media transfer of `candidate` would begin, and how long it would take.
-    pub fn reach(&self, candidate: &Candidate) -> (Span, Span) {
+    /// Returns the time until the media transfer of `candidate` would begin, and its duration.
+    pub fn positioning_and_transfer(&self, candidate: &Candidate) -> (Span, Span) {
         let outlook = self.drive.outlook(self.at);
         let positioning = candidate.positioning(&outlook);
         (positioning, candidate.access(&outlook) - positioning)
@@ -82,7 +81,7 @@ impl<R: Rehearse> After<R> {
 }
 
 impl<R: Rehearse> Gap<'_, R> {
-    /// The drive as it is now.
+    /// Returns the drive before anything is served in the gap.
     pub fn start(&self) -> After<R> {
         After {
             drive: self.drive.clone(),
@@ -90,12 +89,12 @@ impl<R: Rehearse> Gap<'_, R> {
         }
     }
 
-    /// The request that is forced next, and its deadline.
+    /// Returns the request that is forced next, and its deadline.
     pub fn end(&self) -> &Promise {
         &self.promises[0]
     }
 
-    /// Indices of requests that are not promised. Younger ones that repeat a promised one are left
+    /// Returns the indices of requests that are not promised. Younger ones that repeat a promised one are left
     /// out: they would complete before it.
     pub fn free(&self) -> Vec<usize> {
         let repeats = |c: &Candidate, promise: &Promise| {
@@ -110,9 +109,9 @@ impl<R: Rehearse> Gap<'_, R> {
         free.collect()
     }
 
-    /// The instant at which the last promised request is done, if serving them from now on keeps
-    /// all promises.
-    pub fn kept(&self, after: &After<R>) -> Option<Instant> {
+    /// Returns the instant at which the last promised request is done, if serving them from now on
+    /// keeps all promises.
+    pub fn keep_promises(&self, after: &After<R>) -> Option<Instant> {
         let mut drive = after.drive.clone();
         let mut at = after.at;
         for promise in self.promises {
@@ -128,16 +127,16 @@ impl<R: Rehearse> Gap<'_, R> {
         Some(at)
     }
 
-    /// The request of shortest positioning time among `free` that breaks no promise if it is
+    /// Returns the request of shortest positioning time among `free` that breaks no promise if it is
     /// served next (ties go to the oldest): its index, and the drive after it.
     pub fn nearest_that_fits(&self, after: &After<R>, free: &[usize]) -> Option<(usize, After<R>)> {
         let outlook = after.drive.outlook(after.at);
-        let reach = |&index: &usize| (self.all[index].positioning(&outlook), index);
-        let mut nearest: Vec<(Span, usize)> = free.iter().map(reach).collect();
+        let timed = |&index: &usize| (self.all[index].positioning(&outlook), index);
+        let mut nearest: Vec<(Span, usize)> = free.iter().map(timed).collect();
         nearest.sort_unstable();
         nearest.into_iter().find_map(|(_, index)| {
-            let then = after.served(&self.all[index]);
-            self.kept(&then).map(|_| (index, then))
+            let then = after.serve(&self.all[index]);
+            self.keep_promises(&then).map(|_| (index, then))
         })
     }
 }
@@ -153,16 +152,15 @@ impl Splice for Greedy {
     }
 }
 
-/// Shortest positioning time first, which is jacobson91's access time (section 4): until the oldest
-/// is too old; then promises to the oldest, and in
-/// between requests that keep them. The other forcing policies differ in slack or in this choice.
+/// Shortest positioning time first, which is jacobson91's access time (section 4), until the oldest
+/// request is too old; then the oldest get promises, and `splice` chooses requests that keep them.
 #[derive(Debug)]
 pub(super) struct Forcing<S> {
     /// Number of requests forced at a time.
     n: usize,
     /// Age of the oldest request at which it is forced.
     age: Span,
-    /// Slack added to the earliest possible instant.
+    /// The time added to the earliest possible instant of a promise.
     slack: Span,
     splice: S,
     waiting: Waiting,

@@ -22,17 +22,16 @@
 //! assert!(PolicyConfig::parse("gstf(n=200)", "policy").is_ok());
 //! ```
 
+use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use super::waiting::{Candidate, Waiting};
-use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use crate::request::Request;
 use crate::text::{Args, InputError};
 use crate::units::{Cylinder, Instant, Span};
 
-/// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gstf {
-    /// Cylinders in a group; at least one.
-    pub cylinders: u32,
+    /// Number of cylinders in a group; at least one.
+    cylinders: u32,
 }
 
 impl Rule for Gstf {
@@ -60,7 +59,6 @@ impl Rule for Gstf {
     }
 }
 
-/// Serves group after group.
 struct Groups {
     rule: Gstf,
     /// The group of the request served last.
@@ -69,13 +67,14 @@ struct Groups {
 }
 
 impl Groups {
-    fn group_of(&self, cylinder: Cylinder) -> u32 {
+    fn group(&self, cylinder: Cylinder) -> u32 {
         cylinder.0 / self.rule.cylinders
     }
 
-    /// Orders groups as the sweep reaches them; lower ones come after the wrap.
-    fn turn_of(&self, c: &Candidate) -> u32 {
-        self.group_of(c.place.cylinder).wrapping_sub(self.group)
+    /// Returns the number of groups that the sweep passes before it reaches a candidate's; lower
+    /// groups come after the wrap.
+    fn turn(&self, c: &Candidate) -> u32 {
+        self.group(c.location.cylinder).wrapping_sub(self.group)
     }
 }
 
@@ -84,15 +83,15 @@ impl<E: Estimate> Policy<E> for Groups {
         self.waiting.add(pending, drive);
     }
 
-    fn passed(&mut self, request: &Request, drive: &E) {
-        self.group = self.group_of(drive.locate(request).cylinder);
+    fn note_bypass(&mut self, request: &Request, drive: &E) {
+        self.group = self.group(drive.locate(request).cylinder);
     }
 
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
-        let turn = self.waiting.all().iter().map(|c| self.turn_of(c)).min()?;
+        let turn = self.waiting.all().iter().map(|c| self.turn(c)).min()?;
         let outlook = drive.outlook(now);
         let index = self.waiting.min(|c| {
-            let is_out = self.turn_of(c) != turn;
+            let is_out = self.turn(c) != turn;
             let access = if is_out {
                 Span::ZERO
             } else {

@@ -24,21 +24,19 @@
 //! assert!(PolicyConfig::parse("hol(within=sptf)", "policy").is_ok());
 //! ```
 
-use super::select::{Select, Selector};
-use super::waiting::Waiting;
-use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
+use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
+use super::waiting::{Select, Selector, Waiting};
 use crate::request::Priority;
 use crate::text::{Args, InputError};
 use crate::units::{Instant, Span};
 
-/// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hol {
     /// Classes are those of [`Request::priority`](crate::request::Request::priority), not reads and
     /// writes.
-    pub is_by_priority: bool,
-    /// Serve each class by shortest positioning time instead of order of arrival.
-    pub is_within_by_time: bool,
+    is_by_priority: bool,
+    /// Each class is served by shortest positioning time instead of order of arrival.
+    is_within_by_time: bool,
 }
 
 impl Rule for Hol {
@@ -79,7 +77,7 @@ impl Rule for Hol {
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
-        Box::new(Selector::by(*self))
+        Box::new(Selector::new(*self))
     }
 }
 
@@ -92,10 +90,12 @@ impl Select for Hol {
                 Span::ZERO
             };
             let request = &c.pending.request;
-            let class = match self.is_by_priority {
-                true => request.priority,
-                false if request.op.is_read() => Priority::High,
-                false => Priority::Normal,
+            let class = if self.is_by_priority {
+                request.priority
+            } else if request.op.is_read() {
+                Priority::High
+            } else {
+                Priority::Normal
             };
             (class, time)
         })

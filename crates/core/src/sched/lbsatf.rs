@@ -25,12 +25,11 @@
 //! assert!(PolicyConfig::parse("lbsatf", "policy").is_ok());
 //! ```
 
+use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rehearse, Rule};
 use super::waiting::Waiting;
-use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rehearse, Rule};
 use crate::text::{Args, InputError};
 use crate::units::Instant;
 
-/// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lbsatf;
 
@@ -52,15 +51,14 @@ impl Rule for Lbsatf {
     }
 }
 
-/// The batch and the requests outside it.
 #[derive(Default)]
 struct Leaky {
     batch: Waiting,
-    /// When the batch must be done.
+    /// The instant by which the batch must be done.
     deadline: Instant,
     /// Requests that did not fit.
     later: Waiting,
-    /// Arrived since the last decision.
+    /// Requests that arrived since the last decision.
     fresh: Waiting,
 }
 
@@ -70,13 +68,13 @@ impl Leaky {
         if self.batch.is_empty() {
             self.batch.append(&mut self.later);
             self.batch.append(&mut self.fresh);
-            self.deadline = end(self.batch.clone(), now, drive);
+            self.deadline = schedule_end(self.batch.clone(), now, drive);
             return;
         }
         for &newcomer in std::mem::take(&mut self.fresh).all() {
             let mut with_it = self.batch.clone();
             with_it.push(newcomer);
-            if end(with_it.clone(), now, drive) <= self.deadline {
+            if schedule_end(with_it.clone(), now, drive) <= self.deadline {
                 self.batch = with_it;
             } else {
                 self.later.push(newcomer);
@@ -85,8 +83,8 @@ impl Leaky {
     }
 }
 
-/// The end of the greedy schedule of `rest` that begins at `now`.
-fn end<E: Estimate>(mut rest: Waiting, mut now: Instant, drive: &E) -> Instant {
+/// Returns the end of the greedy schedule of `rest` that begins at `now`.
+fn schedule_end<E: Estimate>(mut rest: Waiting, mut now: Instant, drive: &E) -> Instant {
     let mut rehearsal = drive.rehearse();
     while let Some(index) = nearest(&rest, now, &rehearsal) {
         now = rehearsal.serve(now, &rest.remove(index).request);

@@ -25,26 +25,35 @@
 
 use std::collections::VecDeque;
 
-use super::{Estimate, Knowledge, Pending, Policy, PolicyConfig, PolicyInfo, Rule};
+use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use crate::request::Request;
 use crate::text::{Args, Call, InputError};
 use crate::units::{Instant, Span};
 
-/// See the module's documentation.
+/// `C` is the configuration of the inner policy.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Limited {
+pub struct Limited<C> {
     /// Maximum wait of a request before it goes next.
-    pub wait: Span,
-    /// The policy that decides until then.
-    pub policy: Box<PolicyConfig>,
+    wait: Span,
+    policy: Box<C>,
 }
 
+/// A configuration of any policy. The table of policies implements it, which contains this policy.
+pub trait Config: Sized {
+    fn parse(text: &str, field: &str) -> Result<Self, InputError>;
+
+    fn knowledge(&self) -> Knowledge;
+
+    fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>>;
+}
+
+const NAME: &str = "limited";
 const DEFAULT_WAIT_MS: f64 = 1000.0;
 const DEFAULT_POLICY: &str = "sptf";
 
-impl Rule for Limited {
+impl<C: Config> Rule for Limited<C> {
     const INFO: PolicyInfo = PolicyInfo {
-        name: "limited",
+        name: NAME,
         summary: "another policy; a request that has waited too long goes next",
         parameters: &[
             ("wait=1 s", "the longest wait, from 0 to an hour"),
@@ -53,16 +62,16 @@ impl Rule for Limited {
                 "the policy that decides until then, with its parameters",
             ),
         ],
-        knowledge: Knowledge::Held,
+        knowledge: Knowledge::Inner,
         origin: "drives' firmware; jacobson91 section 5.2",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let wait = args.maybe_time("wait")?;
-        let given = args.maybe_read("policy", inner)?;
+        let given = args.maybe_read("policy", parse_inner)?;
         let policy = match given {
             Some(policy) => policy,
-            None => inner(DEFAULT_POLICY, "policy")?,
+            None => parse_inner(DEFAULT_POLICY, "policy")?,
         };
         Ok(Self {
             wait: wait.unwrap_or_else(|| Span::from_ms(DEFAULT_WAIT_MS)),
@@ -84,15 +93,14 @@ impl Rule for Limited {
 }
 
 /// Parses any policy except this one: of two limits only the smaller would matter.
-fn inner(text: &str, field: &str) -> Result<PolicyConfig, InputError> {
+fn parse_inner<C: Config>(text: &str, field: &str) -> Result<C, InputError> {
     // Checked before parsing the rest, so that nesting is bounded.
-    if Call::name_of(text) == Limited::INFO.name {
+    if Call::name_of(text) == NAME {
         return Err(InputError::new(field, text, "a policy without a limit"));
     }
-    PolicyConfig::parse(text, field)
+    C::parse(text, field)
 }
 
-/// The inner policy, and the order of arrival.
 struct Within<E: Estimate> {
     wait: Span,
     inner: Box<dyn Policy<E>>,
@@ -102,8 +110,9 @@ struct Within<E: Estimate> {
 
 impl<E: Estimate> Within<E> {
     fn forget(&mut self, id: u64) {
-        let place = self.order.iter().position(|p| p.request.id == id);
-        place.and_then(|place| self.order.remove(place));
+        if let Some(index) = self.order.iter().position(|p| p.request.id == id) {
+            self.order.remove(index);
+        }
     }
 }
 
@@ -113,15 +122,15 @@ impl<E: Estimate> Policy<E> for Within<E> {
         self.inner.add(pending, drive);
     }
 
-    fn passed(&mut self, request: &Request, drive: &E) {
-        self.inner.passed(request, drive);
+    fn note_bypass(&mut self, request: &Request, drive: &E) {
+        self.inner.note_bypass(request, drive);
     }
 
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
         let oldest = self.order.front()?;
         let chosen = if now.since_or_zero(oldest.arrived) > self.wait {
             let taken = self.inner.take(oldest.request.id)?;
-            self.inner.passed(&taken.request, drive);
+            self.inner.note_bypass(&taken.request, drive);
             taken
         } else {
             self.inner.next(now, drive)?

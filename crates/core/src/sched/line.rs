@@ -1,33 +1,38 @@
-//! The line on which seek-reducing policies measure distances, and where on it the arm is.
+//! Pending requests along a line of blocks or cylinders, which all seek-reducing policies share.
+//!
+//! A coordinate on the line is a block or a cylinder, depending on [`Line`]. Under every policy,
+//! requests at the arm's coordinate go first, ascending from the arm's position and then from the
+//! lowest (worthington94 section 5.2), and the arm enters a new coordinate at its lowest pending
+//! block. So a policy only decides whether the arm moves up or down the line.
 
-use super::{Estimate, Knowledge};
+use std::fmt::Debug;
+
+use super::policy::{Estimate, Knowledge, Pending, Policy};
 use crate::request::{Op, Request};
 use crate::text::{Args, InputError};
-use crate::units::{Lbn, SectorCount};
+use crate::units::{Instant, Lbn, SectorCount};
 
-/// How blocks map to a line: the two levels of knowledge below positioning times (worthington94
-/// sections 5.1, 5.2 and 6.2), and a crude one between them.
+/// The mapping from blocks to a line: the two levels of knowledge below positioning times
+/// (worthington94 sections 5.1, 5.2 and 6.2), and a crude one between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Line {
-    /// Block numbers themselves.
     #[default]
     Lbn,
     /// Block numbers divided by a fixed number of blocks per cylinder.
     Fixed(SectorCount),
-    /// Cylinders, exactly.
+    /// The drive's cylinders.
     Map,
 }
 
 impl Line {
-    /// Documentation of the parameter.
+    /// Documentation of the parameter `by`.
     pub(super) const PARAMETER: (&'static str, &'static str) = (
         "by=lbn",
         "distances by block number; by a fixed number of blocks per cylinder (by=1024); by the \
          drive's cylinders (by=map). Blocks ascend within a cylinder",
     );
 
-    /// Reads the parameter `by`.
-    pub(super) fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let expected = "lbn, map, or a number of blocks per cylinder, from 1 to 1000000000";
         let read = |text: &str| match text {
             "lbn" => Some(Self::Lbn),
@@ -42,17 +47,8 @@ impl Line {
         Ok(args.maybe("by", expected, read)?.unwrap_or_default())
     }
 
-    /// What it takes to put blocks on it.
-    pub(super) fn knowledge(self) -> Knowledge {
-        match self {
-            Self::Lbn | Self::Fixed(_) => Knowledge::Blocks,
-            Self::Map => Knowledge::Cylinders,
-        }
-    }
-
-    /// The place of block `at` on the line.
     #[inline]
-    pub(super) fn place_of<E: Estimate + ?Sized>(self, at: Lbn, drive: &E) -> u64 {
+    pub(super) fn coordinate<E: Estimate + ?Sized>(self, at: Lbn, drive: &E) -> u64 {
         match self {
             Self::Lbn => at.0,
             Self::Fixed(blocks) => at.0 / blocks.0,
@@ -63,8 +59,7 @@ impl Line {
         }
     }
 
-    /// The length of the line.
-    pub(super) fn length<E: Estimate + ?Sized>(self, drive: &E) -> u64 {
+    fn length<E: Estimate + ?Sized>(self, drive: &E) -> u64 {
         let shape = drive.shape();
         match self {
             Self::Lbn => shape.sectors.0,
@@ -73,57 +68,497 @@ impl Line {
         }
     }
 
-    /// A share of its length. A line has far fewer than 2^53 places, so this is exact for shares of
-    /// 0 and 1.
+    /// Returns a share of the line's length. A line has far fewer than 2^53 coordinates, so shares
+    /// of 0 and 1 are exact.
     pub(super) fn share<E: Estimate + ?Sized>(self, share: f64, drive: &E) -> f64 {
         share * self.length(drive) as f64
     }
 }
 
-/// The block of the request served last from which distances are measured (worthington94 section
-/// 6.2).
+/// The block of the previous request from which distances are measured (worthington94 section 6.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
-    /// Its first block: requests for the same or for overlapping blocks are then not behind a
-    /// sweep that is on its way up.
+pub enum Origin {
+    /// The first block: the sweep on its way up has then not yet passed requests for the same or
+    /// for overlapping blocks.
     First,
-    /// Just beyond its last block.
+    /// The block after the last.
     Last,
 }
 
-impl Mark {
-    /// Documentation of the parameter if the first block is the default.
+impl Origin {
+    /// Documentation of the parameter `from` if the first block is the default.
     pub(super) const FIRST: (&'static str, &'static str) = ("from=first", Self::MEANING);
 
-    /// Documentation of the parameter if the last block is the default.
+    /// Documentation of the parameter `from` if the last block is the default.
     pub(super) const LAST: (&'static str, &'static str) = ("from=last", Self::MEANING);
 
     const MEANING: &'static str = "distances from the first block of the request served last \
          (from=first) or from just beyond its last (from=last)";
 }
 
-/// How a policy measures: the line and the position on it.
+/// A measure of seek distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Measure {
-    /// The line.
-    pub by: Line,
-    /// The position.
-    pub from: Mark,
+pub struct Metric {
+    pub line: Line,
+    pub origin: Origin,
 }
 
-impl Measure {
-    /// Reads the parameters `by` and `from`.
-    pub(super) fn read(args: &mut Args<'_>, from: Mark) -> Result<Self, InputError> {
-        let by = Line::read(args)?;
+impl Metric {
+    /// Reads the parameters `by` and `from`; the latter defaults to `origin`.
+    pub(super) fn read(args: &mut Args<'_>, origin: Origin) -> Result<Self, InputError> {
+        let line = Line::read(args)?;
         let read = |text: &str| match text {
-            "first" => Some(Mark::First),
-            "last" => Some(Mark::Last),
+            "first" => Some(Origin::First),
+            "last" => Some(Origin::Last),
             _ => None,
         };
         let given = args.maybe("from", "first or last", read)?;
         Ok(Self {
-            by,
-            from: given.unwrap_or(from),
+            line,
+            origin: given.unwrap_or(origin),
         })
+    }
+
+    pub(super) fn knowledge(self) -> Knowledge {
+        match self.line {
+            Line::Lbn | Line::Fixed(_) => Knowledge::Blocks,
+            Line::Map => Knowledge::Cylinders,
+        }
+    }
+
+    /// Returns the position of the arm after `request`.
+    #[inline]
+    pub(super) fn position_after<P: Position, E: Estimate>(
+        self,
+        request: &Request,
+        drive: &E,
+    ) -> P {
+        match self.origin {
+            Origin::First => P::new(self.line, request.start, drive),
+            Origin::Last => P::after(self.line, request, drive),
+        }
+    }
+}
+
+/// A position on a line: a coordinate, and a block at this coordinate.
+pub(super) trait Position: Send + Copy + Ord + Debug + 'static {
+    fn new<E: Estimate>(line: Line, at: Lbn, drive: &E) -> Self;
+
+    /// Returns the position just beyond the last block of a request.
+    fn after<E: Estimate>(line: Line, request: &Request, drive: &E) -> Self;
+
+    fn coordinate(self) -> u64;
+}
+
+/// A position on a line whose coordinates are blocks.
+impl Position for Lbn {
+    #[inline]
+    fn new<E: Estimate>(_: Line, at: Lbn, _: &E) -> Self {
+        at
+    }
+
+    #[inline]
+    fn after<E: Estimate>(_: Line, request: &Request, _: &E) -> Self {
+        request.end()
+    }
+
+    #[inline]
+    fn coordinate(self) -> u64 {
+        self.0
+    }
+}
+
+/// A position on a line of cylinders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct InCylinder {
+    coordinate: u64,
+    block: Lbn,
+}
+
+impl Position for InCylinder {
+    #[inline]
+    fn new<E: Estimate>(line: Line, at: Lbn, drive: &E) -> Self {
+        Self {
+            coordinate: line.coordinate(at, drive),
+            block: at,
+        }
+    }
+
+    /// The arm is still in the cylinder of the last block, even if the next block is not.
+    #[inline]
+    fn after<E: Estimate>(line: Line, request: &Request, drive: &E) -> Self {
+        let last = Lbn(request.end().0 - 1);
+        Self {
+            coordinate: line.coordinate(last, drive),
+            block: request.end(),
+        }
+    }
+
+    #[inline]
+    fn coordinate(self) -> u64 {
+        self.coordinate
+    }
+}
+
+/// A direction along the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    Up,
+    Down,
+}
+
+impl Direction {
+    /// Returns 1 if an arm that moved in this direction reverses to move `to`, else 0.
+    pub(super) fn reversals(self, to: Self) -> f64 {
+        f64::from(u8::from(self != to))
+    }
+}
+
+/// Requests along a line, by position and then in order of arrival.
+#[derive(Debug)]
+pub(super) struct LineQueue<P> {
+    metric: Metric,
+    pending: Sorted<P, Entry>,
+    /// The position of the arm.
+    at: P,
+    /// Index of the first request at or beyond the arm.
+    ahead: usize,
+    arrivals: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    pending: Pending,
+    arrival: u64,
+}
+
+impl<P: Position> LineQueue<P> {
+    /// Creates an empty queue with the arm at the first block.
+    pub fn new<E: Estimate>(metric: Metric, drive: &E) -> Self {
+        Self {
+            metric,
+            pending: Sorted::default(),
+            at: P::new(metric.line, Lbn(0), drive),
+            ahead: 0,
+            arrivals: 0,
+        }
+    }
+
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.pending.len()
+    }
+
+    #[inline]
+    pub fn add<E: Estimate>(&mut self, pending: Pending, drive: &E) {
+        let position = self.start(&pending.request, drive);
+        self.ahead += usize::from(position < self.at);
+        let arrival = self.arrivals;
+        self.arrivals += 1;
+        self.pending.insert(position, Entry { pending, arrival });
+    }
+
+    /// Returns the position at which a request begins.
+    #[inline]
+    pub fn start<E: Estimate>(&self, request: &Request, drive: &E) -> P {
+        P::new(self.metric.line, request.start, drive)
+    }
+
+    /// Returns the coordinate of the arm.
+    #[inline]
+    pub fn arm(&self) -> u64 {
+        self.at.coordinate()
+    }
+
+    /// Returns the coordinate of the request at `index`.
+    #[inline]
+    pub fn coordinate(&self, index: usize) -> u64 {
+        self.pending.key(index).coordinate()
+    }
+
+    /// Returns the distance from the arm to the request at `index`.
+    #[inline]
+    pub fn distance(&self, index: usize) -> u64 {
+        self.coordinate(index).abs_diff(self.arm())
+    }
+
+    #[inline]
+    pub fn get(&self, index: usize) -> &Pending {
+        &self.pending.get(index).pending
+    }
+
+    /// Returns the next request at the arm's coordinate.
+    #[inline]
+    pub fn here(&self) -> Option<usize> {
+        let arm = self.arm();
+        if self.ahead < self.len() && self.coordinate(self.ahead) == arm {
+            return Some(self.ahead);
+        }
+        let previous = self.ahead.checked_sub(1)?;
+        (self.coordinate(previous) == arm).then(|| self.lowest_at(arm))
+    }
+
+    /// Returns the next request up the line. Call only if there is none at the arm's coordinate.
+    #[inline]
+    pub fn above(&self) -> Option<usize> {
+        (self.ahead < self.len()).then_some(self.ahead)
+    }
+
+    /// Returns the next request down the line. Call only if there is none at the arm's coordinate.
+    #[inline]
+    pub fn below(&self) -> Option<usize> {
+        let coordinate = self.coordinate(self.ahead.checked_sub(1)?);
+        Some(self.lowest_at(coordinate))
+    }
+
+    /// Returns the cheaper direction, given the cost and the index of the request on each side; ties
+    /// go to the request that arrived first.
+    pub fn cheaper<C: PartialOrd>(&self, up: (C, usize), down: (C, usize)) -> Direction {
+        let arrival = |index| self.pending.get(index).arrival;
+        let is_earlier = arrival(up.1) < arrival(down.1);
+        if up.0 < down.0 || (up.0 == down.0 && is_earlier) {
+            Direction::Up
+        } else {
+            Direction::Down
+        }
+    }
+
+    /// Returns the indices of requests in the order of C-LOOK, until it would wrap around.
+    pub fn ascending(&self) -> impl Iterator<Item = usize> + use<P> {
+        let arm = self.arm();
+        let begin = self.lowest_at(arm);
+        let end = self.pending.first_where(|key| key.coordinate() > arm);
+        // Requests ahead at this coordinate, those that the arm has passed there, and those beyond.
+        let here = (self.ahead..end).chain(begin..self.ahead);
+        here.chain(end..self.len())
+    }
+
+    /// Removes the request at `index`, which must be the first at its position, and moves the arm
+    /// there.
+    #[inline]
+    pub fn serve<E: Estimate>(&mut self, index: usize, drive: &E) -> Pending {
+        let key = self.pending.key(index);
+        let pending = self.pending.remove(index).pending;
+        match self.metric.origin {
+            Origin::First => (self.at, self.ahead) = (key, index),
+            Origin::Last => self.move_past(&pending.request, drive),
+        }
+        pending
+    }
+
+    /// Removes the request at `index` without moving the arm.
+    pub fn remove(&mut self, index: usize) -> Pending {
+        self.ahead -= usize::from(index < self.ahead);
+        self.pending.remove(index).pending
+    }
+
+    /// Moves the arm past a request that was not pending here.
+    pub fn move_past<E: Estimate>(&mut self, request: &Request, drive: &E) {
+        self.at = self.metric.position_after(request, drive);
+        self.ahead = self.pending.count_below(self.at);
+    }
+
+    /// Removes the request `id`.
+    pub fn take(&mut self, id: u64) -> Option<Pending> {
+        let index = self.pending.find(|entry| entry.pending.request.id == id)?;
+        Some(self.remove(index))
+    }
+
+    fn lowest_at(&self, coordinate: u64) -> usize {
+        self.pending
+            .first_where(|key| key.coordinate() >= coordinate)
+    }
+}
+
+/// A rule that decides between up and down.
+pub(super) trait TurnRule: Send {
+    /// Returns the direction in which to leave an exhausted coordinate with requests on both sides:
+    /// `above` and `below` are the indices of the next ones. The arm last moved in direction `last`.
+    fn direction<P: Position>(
+        &self,
+        queue: &LineQueue<P>,
+        last: Direction,
+        above: usize,
+        below: usize,
+    ) -> Direction;
+}
+
+/// Creates a policy that serves all requests for the arm's coordinate in the order of C-LOOK
+/// (worthington94 section 5.2), and then moves to the next coordinate with requests; if there are
+/// some on both sides, `rule` decides. A request that was served without being chosen also sets the
+/// direction, if it moved the arm.
+///
+/// Each arrival costs a binary search, each decision up to three, and both move 16 bytes (24 by
+/// cylinders) for every request pending at a higher block.
+pub(super) fn two_way<E: Estimate, T: TurnRule + 'static>(
+    metric: Metric,
+    rule: T,
+    drive: &E,
+) -> Box<dyn Policy<E>> {
+    match metric.line {
+        Line::Lbn => Box::new(TwoWay::<Lbn, T>::new(metric, rule, drive)),
+        Line::Fixed(_) | Line::Map => Box::new(TwoWay::<InCylinder, T>::new(metric, rule, drive)),
+    }
+}
+
+#[derive(Debug)]
+struct TwoWay<P, T> {
+    queue: LineQueue<P>,
+    /// The direction in which the arm last moved.
+    last: Direction,
+    rule: T,
+}
+
+impl<P: Position, T: TurnRule> TwoWay<P, T> {
+    fn new<E: Estimate>(metric: Metric, rule: T, drive: &E) -> Self {
+        Self {
+            queue: LineQueue::new(metric, drive),
+            last: Direction::Up,
+            rule,
+        }
+    }
+}
+
+impl<E: Estimate, P: Position, T: TurnRule> Policy<E> for TwoWay<P, T> {
+    fn add(&mut self, pending: Pending, drive: &E) {
+        self.queue.add(pending, drive);
+    }
+
+    fn note_bypass(&mut self, request: &Request, drive: &E) {
+        let coordinate = self.queue.start(request, drive).coordinate();
+        if coordinate != self.queue.arm() {
+            let is_up = coordinate > self.queue.arm();
+            self.last = if is_up {
+                Direction::Up
+            } else {
+                Direction::Down
+            };
+        }
+        self.queue.move_past(request, drive);
+    }
+
+    fn next(&mut self, _: Instant, drive: &E) -> Option<Pending> {
+        let queue = &self.queue;
+        let index = queue.here().or_else(|| {
+            let (direction, index) = match (queue.above(), queue.below()) {
+                (Some(above), Some(below)) => {
+                    match self.rule.direction(queue, self.last, above, below) {
+                        Direction::Up => (Direction::Up, above),
+                        Direction::Down => (Direction::Down, below),
+                    }
+                }
+                (Some(above), None) => (Direction::Up, above),
+                (None, below) => (Direction::Down, below?),
+            };
+            self.last = direction;
+            Some(index)
+        })?;
+        Some(self.queue.serve(index, drive))
+    }
+
+    fn take(&mut self, id: u64) -> Option<Pending> {
+        self.queue.take(id)
+    }
+}
+
+/// Entries of `T` in ascending order of `K`, and then of arrival.
+///
+/// Keys are in one array and entries in another, so that an insertion or removal moves a few bytes
+/// per entry and a search touches only keys. A balanced tree, which moves nothing, is slower up to
+/// about ten thousand pending requests.
+#[derive(Clone, Debug)]
+pub(super) struct Sorted<K, T> {
+    keys: Vec<(K, u32)>,
+    entries: Vec<T>,
+    /// Unused slots in `entries`.
+    free: Vec<u32>,
+}
+
+impl<K, T> Default for Sorted<K, T> {
+    fn default() -> Self {
+        Self {
+            keys: Vec::new(),
+            entries: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+}
+
+impl<K: Ord + Copy, T: Copy> Sorted<K, T> {
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Adds an entry after those with equal keys.
+    #[inline]
+    pub fn insert(&mut self, key: K, entry: T) {
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.entries[slot as usize] = entry;
+                slot
+            }
+            None => {
+                self.entries.push(entry);
+                (self.entries.len() - 1) as u32
+            }
+        };
+        let index = self.keys.partition_point(|&(k, _)| k <= key);
+        self.keys.insert(index, (key, slot));
+    }
+
+    #[inline]
+    pub fn key(&self, index: usize) -> K {
+        self.keys[index].0
+    }
+
+    #[inline]
+    pub fn get(&self, index: usize) -> &T {
+        &self.entries[self.keys[index].1 as usize]
+    }
+
+    /// Returns the index of the first key for which `is_enough` holds, as it does for all later
+    /// keys; the number of entries if there is none.
+    #[inline]
+    pub fn first_where(&self, is_enough: impl Fn(K) -> bool) -> usize {
+        self.keys.partition_point(|&(k, _)| !is_enough(k))
+    }
+
+    /// Returns the number of entries with keys below `key`.
+    #[inline]
+    pub fn count_below(&self, key: K) -> usize {
+        self.keys.partition_point(|&(k, _)| k < key)
+    }
+
+    /// Returns the index of the first entry that matches.
+    pub fn find(&self, matches: impl Fn(&T) -> bool) -> Option<usize> {
+        let mut slots = self.keys.iter().map(|&(_, slot)| slot as usize);
+        slots.position(|slot| matches(&self.entries[slot]))
+    }
+
+    #[inline]
+    pub fn remove(&mut self, index: usize) -> T {
+        let (_, slot) = self.keys.remove(index);
+        self.free.push(slot);
+        self.entries[slot as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_in_order_of_key_then_of_arrival() {
+        let mut sorted = Sorted::default();
+        for (key, name) in [(5, 'a'), (3, 'b'), (5, 'c'), (1, 'd'), (3, 'e')] {
+            sorted.insert(key, name);
+        }
+        assert_eq!(sorted.remove(0), 'd');
+        // The slot of `d` is reused.
+        sorted.insert(4, 'f');
+        assert_eq!(sorted.key(2), 4);
+        let order: String = (0..sorted.len()).map(|_| sorted.remove(0)).collect();
+        assert_eq!(order, "befac");
     }
 }

@@ -1,71 +1,212 @@
-//! LOOK, the elevator.
+//! LOOK, the elevator, and SCAN, which can move on to the edges of the disk.
 //!
 //! # What it does
-//! Continues in the direction in which the arm last moved as long as there are requests ahead, then
-//! reverses. By cylinders it serves all requests for the current cylinder, as C-LOOK does, before
-//! it moves on. A request that found the drive idle also sets the direction, if it moved the arm.
+//! LOOK continues in the direction in which the arm last moved as long as there are requests ahead,
+//! then reverses. By cylinders it serves all requests for the current cylinder, as C-LOOK does,
+//! before it moves on. A request that found the drive idle also sets the direction, if it moved the
+//! arm.
+//!
+//! SCAN's arm reverses only at the edges. By default its empty strokes to the edges and back take
+//! no time, so it serves as LOOK does. With `to=edge`, where LOOK reverses, the arm first continues
+//! to the edge ahead and turns there. These are full seeks: the arm stops at the edge, and goes from
+//! there to the request.
 //!
 //! # Origin
-//! worthington94 sections 3.1, 5.1 and 5.2. The position is the first block of the previous request
-//! (section 6.2); with `from=last` a repeated request waits for the return sweep.
+//! worthington94 sections 3.1, 5.1 and 5.2; SCAN also jacobson91 section 2 and liu05 section 3.1.
+//! The position is the first block of the previous request (worthington94 section 6.2); with
+//! `from=last` a repeated request waits for the return sweep. Departures: by default SCAN's arm
+//! moves only to serve a request, which understates its cost by the stroke to the edge and back at
+//! each reversal; with `to=edge` the request is chosen as the arm leaves for the edge, so requests
+//! that arrive during the stroke are not served on the way, and one beyond the chosen request counts
+//! as already passed. An arm with nothing to serve stays where it is, and a request that finds the
+//! disk idle is served without a stroke. Where jacobson91 says that VSCAN(1) is SCAN, it means LOOK
+//! too.
 //!
 //! # Cost
 //! A binary search per arrival, up to three per decision, and for each, 16 bytes (24 by cylinders)
-//! moved for every request pending at a higher block.
+//! moved for every request pending at a higher block. With `to=edge` by cylinders, also the location
+//! of each request served.
 //!
 //! # When it is bad
 //! Requests near the edges wait up to twice as long as under C-LOOK. On the way down it serves
 //! sequential requests backwards by block number (worthington94 section 6.1). No request waits for
-//! more than two sweeps, but requests for the arm's current place hold it there: a block, or by
-//! cylinders a cylinder (section 6.2 says so of all policies by cylinders).
+//! more than two sweeps, but requests for the arm's current position hold it there: a block, or by
+//! cylinders a cylinder (section 6.2 says so of all policies by cylinders). With `to=edge` SCAN also
+//! loses the empty strokes, which weigh most where sweeps are short.
 //!
 //! # Example
 //! ```
 //! use diskarm_core::sched::PolicyConfig;
-//! assert!(PolicyConfig::parse("look(by=1024)", "policy").is_ok());
+//! for policy in ["look(by=1024)", "scan(by=map)", "scan(by=map, to=edge)"] {
+//!     assert!(PolicyConfig::parse(policy, "policy").is_ok());
+//! }
 //! ```
 
-use super::along::{Along, Key, Way};
-use super::line::{Line, Mark, Measure};
-use super::two_way::{Turn, two_way};
-use super::{Estimate, Knowledge, Policy, PolicyInfo, Rule};
+use super::line::{
+    Direction, InCylinder, Line, LineQueue, Metric, Origin, Position, TurnRule, two_way,
+};
+use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
+use crate::request::{Ordering, Request, Stroke};
 use crate::text::{Args, InputError};
+use crate::units::{Instant, Lbn};
 
-/// See the module's documentation.
+pub type Look = Elevator<false>;
+pub type Scan = Elevator<true>;
+
+/// SCAN if `HAS_EDGES`, otherwise LOOK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
-    /// The line of the sweeps.
-    pub measure: Measure,
+pub struct Elevator<const HAS_EDGES: bool> {
+    metric: Metric,
+    to_edge: bool,
 }
 
-impl Rule for Look {
-    const INFO: PolicyInfo = PolicyInfo {
-        name: "look",
-        summary: "up and down, reversing where no request is left ahead",
-        parameters: &[Line::PARAMETER, Mark::FIRST],
-        knowledge: Knowledge::Blocks,
-        origin: "worthington94 section 3.1",
-    };
+const LOOK: PolicyInfo = PolicyInfo {
+    name: "look",
+    summary: "up and down, reversing where no request is left ahead",
+    parameters: &[Line::PARAMETER, Origin::FIRST],
+    knowledge: Knowledge::Blocks,
+    origin: "worthington94 section 3.1",
+};
+
+const SCAN: PolicyInfo = PolicyInfo {
+    name: "scan",
+    summary: "serves as look does; with to=edge a sweep continues to the edge of the disk",
+    parameters: &[Line::PARAMETER, Origin::FIRST, TO_EDGE],
+    knowledge: Knowledge::Blocks,
+    origin: "worthington94 section 3.1",
+};
+
+impl<const HAS_EDGES: bool> Rule for Elevator<HAS_EDGES> {
+    const INFO: PolicyInfo = if HAS_EDGES { SCAN } else { LOOK };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        let measure = Measure::read(args, Mark::First)?;
-        Ok(Self { measure })
+        Ok(Self {
+            metric: Metric::read(args, Origin::First)?,
+            to_edge: HAS_EDGES && read_to_edge(args)?,
+        })
     }
 
     fn knowledge(&self) -> Knowledge {
-        self.measure.by.knowledge()
+        if self.to_edge {
+            return Knowledge::Cylinders;
+        }
+        self.metric.knowledge()
     }
 
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
-        two_way(self.measure, Onward, drive)
+        let order = two_way(self.metric, Onward, drive);
+        if self.to_edge {
+            return Box::new(EdgeStrokes::new(order, self.metric, false, drive));
+        }
+        order
     }
 }
 
 #[derive(Debug)]
 struct Onward;
 
-impl Turn for Onward {
-    fn turn<K: Key>(&self, _: &Along<K>, way: Way, _: usize, _: usize) -> Way {
-        way
+impl TurnRule for Onward {
+    fn direction<P: Position>(
+        &self,
+        _: &LineQueue<P>,
+        last: Direction,
+        _: usize,
+        _: usize,
+    ) -> Direction {
+        last
+    }
+}
+
+/// Documentation of the parameter `to`.
+pub(super) const TO_EDGE: (&str, &str) = (
+    "to=request",
+    "a sweep ends at its last request (to=request) or at the edge of the disk (to=edge)",
+);
+
+/// Reads the parameter `to`: true if sweeps end at the edge.
+pub(super) fn read_to_edge(args: &mut Args<'_>) -> Result<bool, InputError> {
+    let read = |text: &str| match text {
+        "request" => Some(false),
+        "edge" => Some(true),
+        _ => None,
+    };
+    Ok(args.maybe("to", "request or edge", read)?.unwrap_or(false))
+}
+
+/// The order of another policy, with strokes to the edges where it reverses or starts again.
+pub(super) struct EdgeStrokes<E> {
+    order: Box<dyn Policy<E>>,
+    metric: Metric,
+    /// The arm only serves on its way up, and returns from the last cylinder to the first.
+    is_cyclic: bool,
+    /// The coordinate of the arm on the line.
+    arm: u64,
+    /// The arm last moved up.
+    is_up: bool,
+}
+
+impl<E: Estimate> EdgeStrokes<E> {
+    /// Adds strokes to `order`, which measures by `metric`, with the arm at the first block.
+    pub fn new(order: Box<dyn Policy<E>>, metric: Metric, is_cyclic: bool, drive: &E) -> Self {
+        Self {
+            order,
+            metric,
+            is_cyclic,
+            arm: metric.line.coordinate(Lbn(0), drive),
+            is_up: true,
+        }
+    }
+
+    /// Turns the arm towards the start of `request`; returns whether it moved up before, and now.
+    fn turn_to(&mut self, request: &Request, drive: &E) -> (bool, bool) {
+        let was_up = self.is_up;
+        let target = self.metric.line.coordinate(request.start, drive);
+        if target != self.arm {
+            self.is_up = target > self.arm;
+        }
+        (was_up, self.is_up)
+    }
+
+    /// Moves the arm to where `request` leaves it.
+    fn move_past(&mut self, request: &Request, drive: &E) {
+        let metric = self.metric;
+        self.arm = match metric.line {
+            Line::Lbn => metric.position_after::<Lbn, E>(request, drive).coordinate(),
+            Line::Fixed(_) | Line::Map => metric
+                .position_after::<InCylinder, E>(request, drive)
+                .coordinate(),
+        };
+        if self.is_cyclic {
+            self.is_up = true;
+        }
+    }
+}
+
+impl<E: Estimate> Policy<E> for EdgeStrokes<E> {
+    fn add(&mut self, pending: Pending, drive: &E) {
+        self.order.add(pending, drive);
+    }
+
+    fn note_bypass(&mut self, request: &Request, drive: &E) {
+        self.turn_to(request, drive);
+        self.move_past(request, drive);
+        self.order.note_bypass(request, drive);
+    }
+
+    fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
+        let mut pending = self.order.next(now, drive)?;
+        let stroke = match self.turn_to(&pending.request, drive) {
+            (true, false) if self.is_cyclic => Stroke::ByLastAndFirst,
+            (true, false) => Stroke::ByLast,
+            (false, true) => Stroke::ByFirst,
+            _ => Stroke::Direct,
+        };
+        pending.request.ordering = Ordering::Simple(stroke);
+        self.move_past(&pending.request, drive);
+        Some(pending)
+    }
+
+    fn take(&mut self, id: u64) -> Option<Pending> {
+        self.order.take(id)
     }
 }

@@ -32,23 +32,22 @@
 
 use std::collections::VecDeque;
 
-use super::sorted::Sorted;
-use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
+use super::line::Sorted;
+use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use crate::request::{Op, Request};
 use crate::text::{Args, InputError};
 use crate::units::{Instant, Lbn, Span};
 
-/// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MqDeadline {
     /// The wait after which a read has expired.
-    pub reads: Span,
+    reads: Span,
     /// The wait after which a write has expired.
-    pub writes: Span,
+    writes: Span,
     /// Maximum number of requests in a batch; at least one.
-    pub batch: u64,
-    /// How often writes are passed over; at least once.
-    pub starved: u64,
+    batch: u64,
+    /// Number of batches of reads before pending writes; at least one.
+    starved: u64,
 }
 
 impl Rule for MqDeadline {
@@ -87,8 +86,8 @@ impl Rule for MqDeadline {
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
         Box::new(Deadline {
             rule: *self,
-            reads: Direction::expiring_after(self.reads),
-            writes: Direction::expiring_after(self.writes),
+            reads: OpQueue::new(self.reads),
+            writes: OpQueue::new(self.writes),
             last: Op::Read,
             served: 0,
             passed_over: 0,
@@ -97,7 +96,7 @@ impl Rule for MqDeadline {
 }
 
 /// Pending requests of one direction.
-struct Direction {
+struct OpQueue {
     expiry: Span,
     /// In order of arrival.
     fifo: VecDeque<Pending>,
@@ -107,8 +106,8 @@ struct Direction {
     latest: Lbn,
 }
 
-impl Direction {
-    fn expiring_after(expiry: Span) -> Self {
+impl OpQueue {
+    fn new(expiry: Span) -> Self {
         Self {
             expiry,
             fifo: VecDeque::new(),
@@ -122,14 +121,14 @@ impl Direction {
         self.sorted.insert(pending.request.start, pending);
     }
 
-    /// The next at or beyond the block served last.
+    /// Returns the next request at or beyond the block served last.
     fn ahead(&self) -> Option<u64> {
-        let index = self.sorted.before(self.latest);
+        let index = self.sorted.count_below(self.latest);
         (index < self.sorted.len()).then(|| self.sorted.get(index).request.id)
     }
 
-    /// The first request of a new batch.
-    fn first(&self, now: Instant) -> Option<u64> {
+    /// Returns the first request of a new batch.
+    fn batch_start(&self, now: Instant) -> Option<u64> {
         let oldest = self.fifo.front()?;
         let has_expired = now.since_or_zero(oldest.arrived) >= self.expiry;
         let ahead = self.ahead().filter(|_| !has_expired);
@@ -137,53 +136,54 @@ impl Direction {
     }
 
     fn take(&mut self, id: u64) -> Option<Pending> {
-        let place = self.fifo.iter().position(|p| p.request.id == id)?;
+        let position = self.fifo.iter().position(|p| p.request.id == id)?;
         let index = self.sorted.find(|p| p.request.id == id)?;
         self.sorted.remove(index);
-        self.fifo.remove(place)
+        self.fifo.remove(position)
     }
 }
 
-/// Serves batch after batch.
 struct Deadline {
     rule: MqDeadline,
-    reads: Direction,
-    writes: Direction,
+    reads: OpQueue,
+    writes: OpQueue,
     /// Direction of the batch.
     last: Op,
-    /// Requests of the batch that were served.
+    /// Number of requests of the batch that were served.
     served: u64,
-    /// Batches of reads since one of writes, while writes waited.
+    /// Number of batches of reads since the last batch of writes, while writes waited.
     passed_over: u64,
 }
 
 impl Deadline {
-    fn of(&mut self, op: Op) -> &mut Direction {
+    fn queue(&mut self, op: Op) -> &mut OpQueue {
         match op {
             Op::Read => &mut self.reads,
             Op::Write | Op::Flush => &mut self.writes,
         }
     }
 
-    /// The next request of this batch, if it continues.
-    fn continued(&mut self) -> Option<u64> {
-        let goes_on = self.served < self.rule.batch;
-        let last = self.last;
-        self.of(last).ahead().filter(|_| goes_on)
+    /// Returns the next request of this batch.
+    fn next_in_batch(&mut self) -> Option<u64> {
+        if self.served >= self.rule.batch {
+            return None;
+        }
+        self.queue(self.last).ahead()
     }
 
-    /// Begins a batch, and returns its first request.
-    fn begun(&mut self, now: Instant) -> Option<u64> {
+    /// Starts a batch, and returns its first request.
+    fn start_batch(&mut self, now: Instant) -> Option<u64> {
         let (has_reads, has_writes) = (!self.reads.fifo.is_empty(), !self.writes.fifo.is_empty());
         let is_write = has_writes && (!has_reads || self.passed_over >= self.rule.starved);
         self.passed_over += u64::from(has_writes);
         let op = if is_write { Op::Write } else { Op::Read };
-        let first = self.of(op).first(now)?;
-        self.begin(op);
+        let first = self.queue(op).batch_start(now)?;
+        self.enter(op);
         Some(first)
     }
 
-    fn begin(&mut self, op: Op) {
+    /// Makes `op` the direction of an empty batch.
+    fn enter(&mut self, op: Op) {
         self.last = op;
         self.served = 0;
         if op == Op::Write {
@@ -193,32 +193,31 @@ impl Deadline {
 
     fn serve(&mut self, request: &Request) {
         self.served += 1;
-        self.of(request.op).latest = request.start;
+        self.queue(request.op).latest = request.start;
     }
 }
 
 impl<E: Estimate> Policy<E> for Deadline {
     fn add(&mut self, pending: Pending, _: &E) {
-        self.of(pending.request.op).add(pending);
+        self.queue(pending.request.op).add(pending);
     }
 
-    /// Continues the batch if the request could have been the next in it; otherwise begins one.
-    fn passed(&mut self, request: &Request, _: &E) {
-        let latest = self.of(request.op).latest;
+    /// Continues the batch if the request could have been the next in it; otherwise starts one.
+    fn note_bypass(&mut self, request: &Request, _: &E) {
+        let latest = self.queue(request.op).latest;
         let is_next = request.op == self.last && request.start >= latest;
         if !is_next || self.served >= self.rule.batch {
-            self.begin(request.op);
+            self.enter(request.op);
         }
         self.serve(request);
     }
 
     fn next(&mut self, now: Instant, _: &E) -> Option<Pending> {
-        let id = match self.continued() {
+        let id = match self.next_in_batch() {
             Some(id) => id,
-            None => self.begun(now)?,
+            None => self.start_batch(now)?,
         };
-        let last = self.last;
-        let chosen = self.of(last).take(id)?;
+        let chosen = self.queue(self.last).take(id)?;
         self.serve(&chosen.request);
         Some(chosen)
     }

@@ -2,10 +2,9 @@
 //!
 //! # What it does
 //! Serves all pending requests in the order whose last request completes earliest. The order is
-//! exact: it is found by trying orders on copies of the drive, including its buffer, and found
-//! again when a request arrives. The cost is factorial, so this is done for at most `most`
-//! requests; while more are pending, the one with the shortest access time goes next, and the order
-//! is not a bound.
+//! exact: it is found by trying orders on copies of the drive, including its buffer, anew when a
+//! request arrives. The cost is factorial, so this is done for at most `most` requests; while more
+//! are pending, the one with the shortest access time goes next, and the order is not a bound.
 //!
 //! # Origin
 //! jacobson91 section 4.1; liu05 appendix C. Departures: it minimises the instant at which the last
@@ -29,18 +28,16 @@
 
 use std::collections::VecDeque;
 
-use super::orders::optimal;
+use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rehearse, Rule};
 use super::waiting::{Candidate, Waiting};
-use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use crate::request::Request;
 use crate::text::{Args, InputError};
 use crate::units::Instant;
 
-/// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Oat {
     /// Maximum number of requests that are ordered exactly.
-    pub max: usize,
+    max: usize,
 }
 
 impl Rule for Oat {
@@ -70,23 +67,23 @@ impl Rule for Oat {
     }
 }
 
-/// Follows its plan until something unplanned happens.
+/// Follows its order until something unplanned happens.
 #[derive(Debug)]
 struct Optimal {
     max: usize,
     waiting: Waiting,
-    /// All pending requests in the best order: their ids, and when each is chosen.
+    /// All pending requests in the best order: the id of each, and when it is chosen.
     planned: VecDeque<(u64, Instant)>,
 }
 
 impl Optimal {
     fn plan<E: Estimate>(&mut self, now: Instant, drive: &E) {
         let all = self.waiting.all();
-        let order = optimal(&drive.rehearse(), now, all);
-        let named = order
+        let order = optimal_order(&drive.rehearse(), now, all);
+        let steps = order
             .iter()
             .map(|step| (all[step.index].pending.request.id, step.at));
-        self.planned = named.collect();
+        self.planned = steps.collect();
     }
 }
 
@@ -96,7 +93,7 @@ impl<E: Estimate> Policy<E> for Optimal {
         self.waiting.add(pending, drive);
     }
 
-    fn passed(&mut self, _: &Request, _: &E) {
+    fn note_bypass(&mut self, _: &Request, _: &E) {
         self.planned.clear();
     }
 
@@ -117,5 +114,99 @@ impl<E: Estimate> Policy<E> for Optimal {
     fn take(&mut self, id: u64) -> Option<Pending> {
         self.planned.clear();
         self.waiting.take(id)
+    }
+}
+
+/// A request of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OrderStep {
+    /// The index among the requests to be ordered.
+    pub index: usize,
+    /// When the request is chosen.
+    pub at: Instant,
+}
+
+/// Returns the order of `requests`, from `now` on, whose last completes earliest; ties go to the
+/// order that comes first when compared by age, request by request.
+///
+/// Exact, by branch and bound: the drive's state after a prefix is known, a prefix is abandoned
+/// when it alone takes longer than the best complete order, and prefixes are tried earliest first,
+/// so that the first complete order is the greedy one. In the worst case it serves e times n!
+/// requests.
+pub(super) fn optimal_order<R: Rehearse>(
+    drive: &R,
+    now: Instant,
+    requests: &[Candidate],
+) -> Vec<OrderStep> {
+    let mut search = Search {
+        requests,
+        left: vec![true; requests.len()],
+        prefix: Vec::new(),
+        best: None,
+    };
+    search.deepen(drive, now);
+    search.best.map_or_else(Vec::new, |(_, order)| order)
+}
+
+struct Search<'a> {
+    requests: &'a [Candidate],
+    /// True for each request that is not in `prefix`.
+    left: Vec<bool>,
+    prefix: Vec<OrderStep>,
+    /// The best complete order so far, with its end.
+    best: Option<(Instant, Vec<OrderStep>)>,
+}
+
+impl Search<'_> {
+    /// Tries all continuations from `drive`, which has served the prefix: at `at` the next can be
+    /// chosen, or the last one completes.
+    fn deepen<R: Rehearse>(&mut self, drive: &R, at: Instant) {
+        if self.prefix.len() == self.requests.len() {
+            self.finish(at);
+            return;
+        }
+        let mut continuations = self.continuations(drive, at);
+        continuations.sort_by_key(|&(then, index, _)| (then, index));
+        for (then, index, after) in continuations {
+            if self.is_worse(then) {
+                break;
+            }
+            self.left[index] = false;
+            self.prefix.push(OrderStep { index, at });
+            self.deepen(&after, then);
+            self.prefix.pop();
+            self.left[index] = true;
+        }
+    }
+
+    /// Returns, for each possible next request, when the following one can be chosen (for the last,
+    /// when it completes), its index, and the drive then.
+    fn continuations<R: Rehearse>(&self, drive: &R, at: Instant) -> Vec<(Instant, usize, R)> {
+        let indices = (0..self.requests.len()).filter(|&index| self.left[index]);
+        let is_last = self.prefix.len() + 1 == self.requests.len();
+        let all = indices.map(|index| {
+            let mut after = drive.clone();
+            let next = after.serve(at, &self.requests[index].pending.request);
+            let then = if is_last { after.completed_at() } else { next };
+            (then, index, after)
+        });
+        all.filter(|&(then, ..)| !self.is_worse(then)).collect()
+    }
+
+    /// Returns true if no continuation from `then` can be better: requests chosen at `then` or later
+    /// cannot complete before it.
+    fn is_worse(&self, then: Instant) -> bool {
+        self.best.as_ref().is_some_and(|&(best, _)| then > best)
+    }
+
+    fn finish(&mut self, end: Instant) {
+        let by_age =
+            |order: &[OrderStep]| -> Vec<usize> { order.iter().map(|s| s.index).collect() };
+        let is_better = self.best.as_ref().is_none_or(|(best, order)| {
+            end < *best || (end == *best && by_age(&self.prefix) < by_age(order))
+        });
+        if is_better {
+            self.best = Some((end, self.prefix.clone()));
+        }
     }
 }

@@ -24,13 +24,12 @@
 
 use std::collections::VecDeque;
 
-use super::orders::optimal;
+use super::oat::optimal_order;
+use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use super::waiting::Waiting;
-use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use crate::text::{Args, InputError};
 use crate::units::Instant;
 
-/// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OatBatch {
     /// Maximum number of requests in a batch.
@@ -63,7 +62,6 @@ impl Rule for OatBatch {
     }
 }
 
-/// One batch after another.
 #[derive(Debug)]
 struct Batches {
     n: usize,
@@ -80,16 +78,16 @@ impl<E: Estimate> Policy<E> for Batches {
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
         if self.batch.is_empty() {
             let oldest = self.waiting.oldest(self.n);
-            let order = optimal(&drive.rehearse(), now, oldest);
-            let named = order.iter().map(|s| oldest[s.index].pending.request.id);
-            self.batch = named.collect();
+            let order = optimal_order(&drive.rehearse(), now, oldest);
+            let ids = order.iter().map(|s| oldest[s.index].pending.request.id);
+            self.batch = ids.collect();
         }
         let id = self.batch.pop_front()?;
         self.waiting.take(id)
     }
 
     fn take(&mut self, id: u64) -> Option<Pending> {
-        self.batch.retain(|&of_batch| of_batch != id);
+        self.batch.retain(|&other| other != id);
         self.waiting.take(id)
     }
 }

@@ -23,17 +23,16 @@
 //! assert!(PolicyConfig::parse("oat-window(n=6)", "policy").is_ok());
 //! ```
 
-use super::orders::optimal;
+use super::oat::optimal_order;
+use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use super::waiting::Waiting;
-use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use crate::text::{Args, InputError};
 use crate::units::Instant;
 
-/// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OatWindow {
     /// Maximum number of requests in the window.
-    pub n: usize,
+    n: usize,
 }
 
 impl Rule for OatWindow {
@@ -61,7 +60,6 @@ impl Rule for OatWindow {
     }
 }
 
-/// Orders the oldest requests at each decision.
 #[derive(Debug)]
 struct Window {
     n: usize,
@@ -74,7 +72,7 @@ impl<E: Estimate> Policy<E> for Window {
     }
 
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
-        let order = optimal(&drive.rehearse(), now, self.waiting.oldest(self.n));
+        let order = optimal_order(&drive.rehearse(), now, self.waiting.oldest(self.n));
         let first = order.first()?;
         Some(self.waiting.remove(first.index))
     }

@@ -23,17 +23,15 @@
 //! assert!(PolicyConfig::parse("saptf(t=0.7)", "policy").is_ok());
 //! ```
 
-use super::select::{Select, Selector};
-use super::waiting::{Candidate, Waiting};
-use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
+use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
+use super::waiting::{Candidate, Select, Selector, Waiting};
 use crate::text::{Args, InputError};
 use crate::units::Instant;
 
-/// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Saptf {
     /// t: the factor from each level to the next, from 0 to 1.
-    pub discount_factor: f64,
+    discount_factor: f64,
 }
 
 impl Rule for Saptf {
@@ -53,16 +51,16 @@ impl Rule for Saptf {
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
-        Box::new(Selector::by(*self))
+        Box::new(Selector::new(*self))
     }
 }
 
 impl Select for Saptf {
     fn select<O: Outlook>(&self, now: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
-        let levels = Levels::of(waiting, now);
+        let levels = Levels::new(waiting, now);
         waiting.min(|c| {
             let positioning = c.positioning(outlook);
-            let discount = self.discount_factor.powi(levels.of_wait(waited_us(c, now)));
+            let discount = self.discount_factor.powi(levels.level(waited_us(c, now)));
             positioning.as_ns() as f64 * discount
         })
     }
@@ -82,7 +80,7 @@ struct Levels {
 }
 
 impl Levels {
-    fn of(waiting: &Waiting, now: Instant) -> Self {
+    fn new(waiting: &Waiting, now: Instant) -> Self {
         let waits = || waiting.all().iter().map(|c| waited_us(c, now));
         let count = waiting.all().len() as i128;
         let sum: i128 = waits().sum();
@@ -94,8 +92,8 @@ impl Levels {
         }
     }
 
-    /// The level of table 6.1.
-    fn of_wait(&self, wait_us: i128) -> i32 {
+    /// Returns the level of table 6.1.
+    fn level(&self, wait_us: i128) -> i32 {
         let above = self.count * wait_us - self.sum;
         if above <= 0 {
             return 0;
@@ -110,14 +108,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_are_those_of_the_table() {
+    fn levels_match_the_table() {
         // Mean 10 us, standard deviation 2 us: count 4, sum 40, deviation (4 * 2)^2.
         let levels = Levels {
             count: 4,
             sum: 40,
             deviation_squared: 64,
         };
-        let all = [0, 10, 11, 12, 13, 14, 15, 16, 17, 100].map(|us| levels.of_wait(us));
+        let all = [0, 10, 11, 12, 13, 14, 15, 16, 17, 100].map(|us| levels.level(us));
         assert_eq!(all, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]);
     }
 }

@@ -28,20 +28,19 @@
 
 use std::collections::VecDeque;
 
+use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rehearse, Rule};
 use super::waiting::Waiting;
-use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rehearse, Rule};
 use crate::text::{Args, InputError};
 use crate::units::{Instant, Span};
 
-/// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SatfLa {
     /// Number of requests it looks ahead.
-    pub i: usize,
+    i: usize,
     /// Weight of each request relative to the previous one.
     alpha: f64,
-    /// Serve all of them before deciding again.
-    pub strict: bool,
+    /// All of them are served before the next decision.
+    strict: bool,
 }
 
 impl Rule for SatfLa {
@@ -81,29 +80,29 @@ impl Rule for SatfLa {
         Box::new(Ahead {
             rule: *self,
             waiting: Waiting::default(),
-            bound: VecDeque::new(),
+            chosen: VecDeque::new(),
         })
     }
 }
 
-/// Looks several requests ahead.
 #[derive(Debug)]
 struct Ahead {
     rule: SatfLa,
     waiting: Waiting,
-    /// Ids of the requests that `strict` requires to be served next.
-    bound: VecDeque<u64>,
+    /// Ids of the requests to serve next, of which there are several only if `strict`.
+    chosen: VecDeque<u64>,
 }
 
-/// Requests by their indices, in the order of service, and the weighted sum of their access times
-/// in nanoseconds. A sum need not be an integer, but that of a single request is exact.
+/// The indices of requests in the order of service.
 struct Sequence {
+    /// The weighted sum of access times in nanoseconds. It need not be an integer, but that of a
+    /// single request is exact.
     sum: f64,
     indices: Vec<usize>,
 }
 
 impl Ahead {
-    /// Access times and indices of the requests in `left`, shortest first, then oldest.
+    /// Returns access times and indices of the requests in `left`, shortest first, then oldest.
     fn nearest<R: Rehearse>(&self, drive: &R, now: Instant, left: &[usize]) -> Vec<(Span, usize)> {
         let outlook = drive.outlook(now);
         let access = |&index: &usize| {
@@ -115,13 +114,13 @@ impl Ahead {
         nearest
     }
 
-    /// The best sequence of up to `far` of the requests in `left`.
+    /// Returns the best sequence of up to `length` of the requests in `left`.
     fn best<R: Rehearse>(
         &self,
         drive: &R,
         now: Instant,
         left: &[usize],
-        far: usize,
+        length: usize,
     ) -> Option<Sequence> {
         let mut best: Option<Sequence> = None;
         for (access, first) in self.nearest(drive, now, left) {
@@ -134,11 +133,11 @@ impl Ahead {
                 sum: access,
                 indices: vec![first],
             };
-            if far > 1 && left.len() > 1 {
+            if length > 1 && left.len() > 1 {
                 let mut after = drive.clone();
                 let then = after.serve(now, &self.waiting.all()[first].pending.request);
                 let rest: Vec<usize> = left.iter().copied().filter(|&i| i != first).collect();
-                if let Some(next) = self.best(&after, then, &rest, far - 1) {
+                if let Some(next) = self.best(&after, then, &rest, length - 1) {
                     sequence.sum += self.rule.alpha * next.sum;
                     sequence.indices.extend(next.indices);
                 }
@@ -160,20 +159,20 @@ impl<E: Estimate> Policy<E> for Ahead {
     }
 
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
-        if self.bound.is_empty() {
+        if self.chosen.is_empty() {
             let all: Vec<usize> = (0..self.waiting.all().len()).collect();
             let best = self.best(&drive.rehearse(), now, &all, self.rule.i)?;
             let served = if self.rule.strict { self.rule.i } else { 1 };
             let indices = best.indices.iter().take(served);
-            let named = indices.map(|&index| self.waiting.all()[index].pending.request.id);
-            self.bound = named.collect();
+            let ids = indices.map(|&index| self.waiting.all()[index].pending.request.id);
+            self.chosen = ids.collect();
         }
-        let id = self.bound.pop_front()?;
+        let id = self.chosen.pop_front()?;
         self.waiting.take(id)
     }
 
     fn take(&mut self, id: u64) -> Option<Pending> {
-        self.bound.retain(|&bound| bound != id);
+        self.chosen.retain(|&other| other != id);
         self.waiting.take(id)
     }
 }

@@ -35,22 +35,21 @@
 
 use std::cmp::Reverse;
 
-use super::forced::{AGE, After, Forcing, Gap, Greedy, Splice, age};
-use super::{Estimate, Knowledge, Policy, PolicyInfo, Rehearse, Rule};
+use super::forced::{AGE, After, Forcing, Gap, Greedy, Splice, read_age};
+use super::policy::{Estimate, Knowledge, Policy, PolicyInfo, Rehearse, Rule};
 use crate::text::{Args, InputError};
 use crate::units::{Instant, Span};
 
-/// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SatfDf {
     /// Number of requests forced at a time.
-    pub n: usize,
+    n: usize,
     /// The slack, in revolutions.
-    pub revolutions: u64,
+    revolutions: u64,
     /// Age of the oldest request at which it is forced.
-    pub age: Span,
-    /// Join a forward and a backward order.
-    pub both: bool,
+    age: Span,
+    /// A forward and a backward order are joined.
+    both: bool,
 }
 
 impl Rule for SatfDf {
@@ -84,7 +83,7 @@ impl Rule for SatfDf {
         Ok(Self {
             n,
             revolutions,
-            age: age(args)?,
+            age: read_age(args)?,
             both: both.unwrap_or(false),
         })
     }
@@ -103,12 +102,13 @@ impl Rule for SatfDf {
 #[derive(Debug)]
 struct Both;
 
-/// The beginning and the end of an order, joined so that promises are kept.
+/// An order of the start of the forward order and the end of the backward one, joined so that
+/// promises are kept.
 struct Joint {
     /// Data transfer time before the forced requests: the rest of the gap is idle.
     useful: Span,
     /// When the last forced request is done.
-    over: Instant,
+    end: Instant,
     first: usize,
 }
 
@@ -122,7 +122,7 @@ impl Splice for Both {
                 continue;
             };
             let is_better = |best: &Joint| {
-                let order = |joint: &Joint| (Reverse(joint.useful), joint.over);
+                let order = |joint: &Joint| (Reverse(joint.useful), joint.end);
                 order(&joint) < order(best)
             };
             if best.as_ref().is_none_or(is_better) {
@@ -133,7 +133,7 @@ impl Splice for Both {
     }
 }
 
-/// The greedy order from now on, as long as promises are kept.
+/// Returns the greedy order from now on, as long as promises are kept.
 fn forward<R: Rehearse>(gap: &Gap<'_, R>) -> Vec<(usize, After<R>)> {
     let mut free = gap.free();
     let mut forward: Vec<(usize, After<R>)> = Vec::new();
@@ -148,20 +148,22 @@ fn forward<R: Rehearse>(gap: &Gap<'_, R>) -> Vec<(usize, After<R>)> {
     }
 }
 
-/// The greedy order backward from the forced request, last request first, as far as the gap allows.
+/// Returns the greedy order backward from the forced request, last request first, as far as the gap allows.
 fn backward<R: Rehearse>(gap: &Gap<'_, R>) -> Vec<usize> {
     let start = gap.start();
     let free = gap.free().into_iter();
     let mut left: Vec<(usize, After<R>)> = free
-        .map(|index| (index, start.served(&gap.all[index])))
+        .map(|index| (index, start.serve(&gap.all[index])))
         .collect();
     // Negative when a request taken out of turn has broken the promise.
     let mut room = gap.end().due.after(gap.now);
     let mut target = gap.end().candidate;
     let mut backward = Vec::new();
     while !left.is_empty() {
-        let ways = left.iter().map(|(_, after)| after.reach(&target));
-        let nearest = ways
+        let times = left
+            .iter()
+            .map(|(_, after)| after.positioning_and_transfer(&target));
+        let nearest = times
             .enumerate()
             .min_by_key(|&(_, (positioning, _))| positioning);
         let Some((nearest, (positioning, transfer))) = nearest else {
@@ -187,21 +189,21 @@ fn join<R: Rehearse>(
 ) -> Option<Joint> {
     let start = gap.start();
     let after = begin.last().map_or(&start, |(_, after)| after);
-    let begun: Vec<usize> = begin.iter().map(|&(index, _)| index).collect();
+    let head: Vec<usize> = begin.iter().map(|&(index, _)| index).collect();
     (0..=backward.len()).rev().find_map(|taken| {
-        let end = backward[..taken].iter().rev().copied();
-        let end: Vec<usize> = end.filter(|index| !begun.contains(index)).collect();
-        let &first = begun.first().or(end.first())?;
-        let over = gap.kept(&after.through(end.iter().map(|&index| &gap.all[index])))?;
+        let nearest_last = backward[..taken].iter().rev().copied();
+        let tail: Vec<usize> = nearest_last.filter(|i| !head.contains(i)).collect();
+        let &first = head.first().or(tail.first())?;
+        let end = gap.keep_promises(&after.serve_all(tail.iter().map(|&index| &gap.all[index])))?;
         // The promises must not depend on requests after the first: these may be taken out of turn.
-        gap.kept(&start.served(&gap.all[first]))?;
-        let useful = begun
+        gap.keep_promises(&start.serve(&gap.all[first]))?;
+        let useful = head
             .iter()
-            .chain(&end)
-            .map(|&index| start.reach(&gap.all[index]).1);
+            .chain(&tail)
+            .map(|&index| start.positioning_and_transfer(&gap.all[index]).1);
         Some(Joint {
             useful: useful.sum(),
-            over,
+            end,
             first,
         })
     })

@@ -27,18 +27,17 @@
 //! assert!(PolicyConfig::parse("satfuf(n=4, age=500ms)", "policy").is_ok());
 //! ```
 
-use super::forced::{AGE, Forcing, Greedy, age};
-use super::{Estimate, Knowledge, Policy, PolicyInfo, Rule};
+use super::forced::{AGE, Forcing, Greedy, read_age};
+use super::policy::{Estimate, Knowledge, Policy, PolicyInfo, Rule};
 use crate::text::{Args, InputError};
 use crate::units::Span;
 
-/// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SatfUf {
     /// Number of requests forced at a time.
-    pub n: usize,
+    n: usize,
     /// Age of the oldest request at which it is forced.
-    pub age: Span,
+    age: Span,
 }
 
 impl Rule for SatfUf {
@@ -52,7 +51,8 @@ impl Rule for SatfUf {
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         let n = args.maybe_count("n", 1..=1000)?.unwrap_or(1) as usize;
-        Ok(Self { n, age: age(args)? })
+        let age = read_age(args)?;
+        Ok(Self { n, age })
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {

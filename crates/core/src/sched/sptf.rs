@@ -1,40 +1,82 @@
-//! Shortest positioning time first.
+//! SPTF, SATF and SPCTF: shortest positioning time, access time, or positioning with cache time
+//! first.
 //!
 //! # What it does
-//! Serves the pending request whose media transfer could begin earliest: the least sum of seek and
-//! rotational wait from where the head will be when the command has been processed.
+//! Serves the pending request with the shortest time, from where the head will be when the command
+//! has been processed; ties go to the earliest arrival. The time of SPTF is that until the media
+//! transfer begins: the seek and the rotational wait. SATF adds the transfer itself, and track
+//! changes within it. SPCTF is SPTF with knowledge of the buffer: a request whose data are in the
+//! buffer, at least their beginning, has a positioning time of zero.
 //!
 //! # Origin
-//! worthington94 sections 3.2 and 5.3; jacobson91 section 4.2 (as SATF). As section 2.4 of the
-//! former asks, the angle is taken after the command overhead. The buffer's contents are ignored
-//! (SPCTF uses them).
+//! SPTF: worthington94 sections 3.2 and 5.3; jacobson91 section 4.2 (as SATF). As worthington94
+//! section 2.4 asks, the angle is taken after the command overhead. SATF: jacobson91 section 4.2;
+//! liu05 section 3.1. With requests of one size, as in both, it differs from SPTF only by the number
+//! of sectors per track and by transfers that change tracks; jacobson91's access time T_A in fact
+//! ends where the transfer begins (section 4), which is SPTF here. With several sizes the transfer
+//! favours small requests. SPCTF: worthington94 section 6.3.
 //!
 //! # Cost
-//! Pending requests are kept by cylinder and angle (the module `field`): on the HP C2247 a decision
-//! examines some ten of 64 random requests, or some forty of 1,000, and computes the exact time of
-//! three to ten.
+//! SPTF and SATF keep pending requests by cylinder and angle (the module `field`): on the HP C2247 a
+//! decision of SPTF examines about ten of 64 random requests, or forty of 1,000, and computes the
+//! exact time of three to ten. An access time takes slightly longer to compute. SPCTF: per decision,
+//! a buffer lookup for every pending request, and the positioning time of those not in the buffer.
 //!
 //! # When it is bad
-//! Starvation: the tail of its response times is the longest of all (worthington94 figure 5b),
-//! and it breaks up sequential streams (section 6.3).
+//! Starvation: the tail of SPTF's response times is the longest of all (worthington94 figure 5b); the
+//! others starve requests too, SATF especially large ones. They break up sequential streams (section
+//! 6.3): on sequential reads even SPCTF is slower than C-LOOK, because it serves only parts of a
+//! stream in order.
 //!
 //! # Example
 //! ```
 //! use diskarm_core::sched::PolicyConfig;
-//! assert!(PolicyConfig::parse("sptf", "policy").is_ok());
+//! for policy in ["sptf", "satf", "spctf"] {
+//!     assert!(PolicyConfig::parse(policy, "policy").is_ok());
+//! }
 //! ```
 
-use super::search::{Least, Search};
-use super::waiting::Candidate;
-use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule, Shape};
+use super::field::{MinCost, MinCostQueue};
+use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule, Shape};
+use super::waiting::{Candidate, Select, Selector, Waiting};
 use crate::text::{Args, InputError};
 use crate::units::{Instant, Span};
 
-/// See the module's documentation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sptf;
+pub type Sptf = Shortest<Positioning>;
+pub type Satf = Shortest<Access>;
+pub type Spctf = Shortest<CachedPositioning>;
 
-impl Rule for Sptf {
+/// Serves the request with the shortest time `T` first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shortest<T>(T);
+
+/// The time that a policy minimises.
+pub trait Time: Copy + Default + Send + 'static {
+    const INFO: PolicyInfo;
+
+    /// No time is shorter than the positioning time, so candidates can be searched by position.
+    const IS_SEARCHABLE: bool = true;
+
+    /// Returns a lower bound on the excess of a candidate's time over its positioning time, in
+    /// nanoseconds.
+    fn min_excess_ns(_: Shape, _: &Candidate) -> f64 {
+        0.0
+    }
+
+    fn time<O: Outlook>(outlook: &O, candidate: &Candidate) -> Span;
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Positioning;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Access;
+
+/// Like [`Positioning`], but zero for buffered data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CachedPositioning;
+
+impl Time for Positioning {
     const INFO: PolicyInfo = PolicyInfo {
         name: "sptf",
         summary: "shortest positioning time first",
@@ -43,24 +85,86 @@ impl Rule for Sptf {
         origin: "worthington94 section 3.2, jacobson91 section 4.2",
     };
 
-    fn read(_: &mut Args<'_>) -> Result<Self, InputError> {
-        Ok(Self)
-    }
-
-    fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
-        Box::new(Search::by(*self, drive.shape()))
+    #[inline]
+    fn time<O: Outlook>(outlook: &O, candidate: &Candidate) -> Span {
+        candidate.positioning(outlook)
     }
 }
 
-impl Least for Sptf {
+impl Time for Access {
+    const INFO: PolicyInfo = PolicyInfo {
+        name: "satf",
+        summary: "shortest access time first: positioning and transfer",
+        parameters: &[],
+        knowledge: Knowledge::Times,
+        origin: "jacobson91 section 4.2, liu05 section 3.1",
+    };
+
+    /// Returns the transfer time of the blocks on the first track.
+    fn min_excess_ns(shape: Shape, candidate: &Candidate) -> f64 {
+        let Candidate { pending, location } = candidate;
+        let sectors = location.sectors.min(pending.request.sectors).0;
+        let revolutions = location.sector_angle.as_revolutions() * sectors as f64;
+        revolutions * shape.revolution.as_ns() as f64
+    }
+
+    #[inline]
+    fn time<O: Outlook>(outlook: &O, candidate: &Candidate) -> Span {
+        candidate.access(outlook)
+    }
+}
+
+impl Time for CachedPositioning {
+    const INFO: PolicyInfo = PolicyInfo {
+        name: "spctf",
+        summary: "shortest positioning time first; zero for buffered data",
+        parameters: &[],
+        knowledge: Knowledge::TimesAndBuffer,
+        origin: "worthington94 section 6.3",
+    };
+
+    const IS_SEARCHABLE: bool = false;
+
+    fn time<O: Outlook>(outlook: &O, candidate: &Candidate) -> Span {
+        if outlook.is_buffered(&candidate.pending.request) {
+            Span::ZERO
+        } else {
+            candidate.positioning(outlook)
+        }
+    }
+}
+
+impl<T: Time> Rule for Shortest<T> {
+    const INFO: PolicyInfo = T::INFO;
+
+    fn read(_: &mut Args<'_>) -> Result<Self, InputError> {
+        Ok(Self::default())
+    }
+
+    fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
+        if T::IS_SEARCHABLE {
+            Box::new(MinCostQueue::new(*self, drive.shape()))
+        } else {
+            Box::new(Selector::new(*self))
+        }
+    }
+}
+
+impl<T: Time> MinCost for Shortest<T> {
     type Cost = Span;
 
-    fn more_ns(&self, _: Shape, _: &Candidate) -> f64 {
-        0.0
+    fn excess_ns(&self, shape: Shape, candidate: &Candidate) -> f64 {
+        T::min_excess_ns(shape, candidate)
     }
 
     #[inline]
     fn cost<O: Outlook>(&self, _: Instant, outlook: &O, candidate: &Candidate) -> Span {
-        candidate.positioning(outlook)
+        T::time(outlook, candidate)
+    }
+}
+
+impl<T: Time> Select for Shortest<T> {
+    fn select<O: Outlook>(&self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
+        waiting.min(|c| T::time(outlook, c))
     }
 }

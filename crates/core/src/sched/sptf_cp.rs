@@ -23,17 +23,15 @@
 //! assert!(PolicyConfig::parse("sptf-cp(t=0.6)", "policy").is_ok());
 //! ```
 
-use super::select::{Select, Selector};
-use super::waiting::{Candidate, Waiting};
-use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
+use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
+use super::waiting::{Candidate, Select, Selector, Waiting};
 use crate::text::{Args, InputError};
 use crate::units::Instant;
 
-/// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SptfCp {
     /// t, from 0 (reads first) to 1 (SPTF).
-    pub threshold_factor: f64,
+    threshold_factor: f64,
 }
 
 impl Rule for SptfCp {
@@ -56,7 +54,7 @@ impl Rule for SptfCp {
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
-        Box::new(Selector::by(*self))
+        Box::new(Selector::new(*self))
     }
 }
 

@@ -24,17 +24,15 @@
 //! assert!(PolicyConfig::parse("sptf-sw(n=40%)", "policy").is_ok());
 //! ```
 
-use super::select::{Select, Selector};
-use super::waiting::{Candidate, Waiting};
-use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
+use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
+use super::waiting::{Candidate, Select, Selector, Waiting};
 use crate::text::{Args, InputError, quantity};
 use crate::units::Instant;
 
-/// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SptfSw {
     /// The allowed excess over the shortest positioning time, as a share of it.
-    pub slack_share: f64,
+    slack_share: f64,
 }
 
 impl Rule for SptfSw {
@@ -57,7 +55,7 @@ impl Rule for SptfSw {
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
-        Box::new(Selector::by(*self))
+        Box::new(Selector::new(*self))
     }
 }
 
@@ -73,7 +71,7 @@ impl Select for SptfSw {
         let limit = shortest + self.slack_share * shortest.max(0.0);
         waiting.min(|c| {
             let is_out = positioning(c) > limit;
-            (is_out, outlook.seek(&c.pending.request, &c.place))
+            (is_out, outlook.seek(&c.pending.request, &c.location))
         })
     }
 }

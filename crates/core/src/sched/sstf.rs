@@ -8,11 +8,11 @@
 //!
 //! # Origin
 //! worthington94 sections 3.1, 5.1 and 5.2; jacobson91 section 2. Seek time is assumed to grow with
-//! distance, as both say is usual. The position is just beyond the last block of the previous
+//! distance, which both call usual. The position is just beyond the last block of the previous
 //! request (worthington94 section 6.2); `from=first` is the variant tried there, which serves
 //! overlapping and repeated requests as well as the scanning policies do. By cylinders the arm is
-//! then at the last block, even if the block after it is in the next cylinder: the paper does not
-//! say.
+//! then at the last block, even if the next block is in the next cylinder, a case that the paper
+//! does not cover.
 //!
 //! # Cost
 //! A binary search per arrival, up to three per decision, and for each, 16 bytes (24 by cylinders)
@@ -29,48 +29,50 @@
 //! assert!(PolicyConfig::parse("sstf(by=map, from=first)", "policy").is_ok());
 //! ```
 
-use super::along::{Along, Key, Way};
-use super::line::{Line, Mark, Measure};
-use super::two_way::{Turn, cheaper, two_way};
-use super::{Estimate, Knowledge, Policy, PolicyInfo, Rule};
+use super::line::{Direction, Line, LineQueue, Metric, Origin, Position, TurnRule, two_way};
+use super::policy::{Estimate, Knowledge, Policy, PolicyInfo, Rule};
 use crate::text::{Args, InputError};
 
-/// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sstf {
-    /// How distance is measured.
-    pub measure: Measure,
+    metric: Metric,
 }
 
 impl Rule for Sstf {
     const INFO: PolicyInfo = PolicyInfo {
         name: "sstf",
         summary: "shortest seek time first, by distance",
-        parameters: &[Line::PARAMETER, Mark::LAST],
+        parameters: &[Line::PARAMETER, Origin::LAST],
         knowledge: Knowledge::Blocks,
         origin: "worthington94 section 3.1",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
-        let measure = Measure::read(args, Mark::Last)?;
-        Ok(Self { measure })
+        let metric = Metric::read(args, Origin::Last)?;
+        Ok(Self { metric })
     }
 
     fn knowledge(&self) -> Knowledge {
-        self.measure.by.knowledge()
+        self.metric.knowledge()
     }
 
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
-        two_way(self.measure, Nearer, drive)
+        two_way(self.metric, Nearer, drive)
     }
 }
 
 #[derive(Debug)]
 struct Nearer;
 
-impl Turn for Nearer {
-    fn turn<K: Key>(&self, along: &Along<K>, _: Way, above: usize, below: usize) -> Way {
-        let cost = |index| (along.distance(index), index);
-        cheaper(along, cost(above), cost(below))
+impl TurnRule for Nearer {
+    fn direction<P: Position>(
+        &self,
+        queue: &LineQueue<P>,
+        _: Direction,
+        above: usize,
+        below: usize,
+    ) -> Direction {
+        let cost = |index| (queue.distance(index), index);
+        queue.cheaper(cost(above), cost(below))
     }
 }

@@ -21,17 +21,15 @@
 //! assert!(PolicyConfig::parse("sw-sptf(n=10)", "policy").is_ok());
 //! ```
 
-use super::select::{Select, Selector};
-use super::waiting::Waiting;
-use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
+use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
+use super::waiting::{Select, Selector, Waiting};
 use crate::text::{Args, InputError};
 use crate::units::Instant;
 
-/// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwSptf {
     /// Number of requests considered; at least one.
-    pub window: usize,
+    window: usize,
 }
 
 impl Rule for SwSptf {
@@ -54,12 +52,12 @@ impl Rule for SwSptf {
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
-        Box::new(Selector::by(*self))
+        Box::new(Selector::new(*self))
     }
 }
 
 impl Select for SwSptf {
     fn select<O: Outlook>(&self, _: Instant, outlook: &O, waiting: &Waiting) -> Option<usize> {
-        waiting.least_of(self.window, |c| c.positioning(outlook))
+        waiting.min_of_oldest(self.window, |c| c.positioning(outlook))
     }
 }

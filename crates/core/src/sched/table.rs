@@ -3,20 +3,44 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{
-    Asatf, Aspctf, AspctfSeq, Asptf, Bsatf, CLook, CScan, CScanLa, CvScan, Estimate, Fcfs, Gstf,
-    Hol, Knowledge, Lbsatf, Limited, Look, MqDeadline, Oat, OatBatch, OatWindow, Policy,
-    PolicyInfo, Rule, Saptf, Satf, SatfDf, SatfGdf, SatfLa, SatfUf, Scan, Spctf, Sptf, SptfCp,
-    SptfSw, Sstf, SwSptf, VScan, WScan, WbSptf, Wstf,
-};
+use super::aspctf_seq::AspctfSeq;
+use super::asptf::{Asatf, Aspctf, Asptf};
+use super::bsatf::Bsatf;
+use super::clook::{CLook, CScan};
+use super::cscan_la::CScanLa;
+use super::cvscan::CvScan;
+use super::fcfs::Fcfs;
+use super::gstf::Gstf;
+use super::hol::Hol;
+use super::lbsatf::Lbsatf;
+use super::limited;
+use super::look::{Look, Scan};
+use super::mq_deadline::MqDeadline;
+use super::oat::Oat;
+use super::oat_batch::OatBatch;
+use super::oat_window::OatWindow;
+use super::policy::{Estimate, Knowledge, Policy, PolicyInfo, Rule};
+use super::saptf::Saptf;
+use super::satf_la::SatfLa;
+use super::satfdf::SatfDf;
+use super::satfgdf::SatfGdf;
+use super::satfuf::SatfUf;
+use super::sptf::{Satf, Spctf, Sptf};
+use super::sptf_cp::SptfCp;
+use super::sptf_sw::SptfSw;
+use super::sstf::Sstf;
+use super::sw_sptf::SwSptf;
+use super::vscan::VScan;
+use super::wb_sptf::WbSptf;
+use super::wscan::WScan;
+use super::wstf::Wstf;
 use crate::text::{Args, Call, InputError, NO_PARAMETERS, nearest};
 
-/// Generates, from the list of policies, the table of their documentation and the enumeration of
-/// their parameters with its parser. Adding a policy takes its file, its `mod` line and its name
-/// here.
+/// Generates the table of documentation, and the enumeration of policies with its parser, from the
+/// list of policies. A new policy needs its file, a `mod` line, an import and its name here.
 macro_rules! table {
     ($($rule:ident),+ $(,)?) => {
-        /// The documentation of each policy.
+        /// The documentation of all policies.
         pub const INFOS: &[PolicyInfo] = &[$(<$rule as Rule>::INFO),+];
 
         /// A policy with its parameters.
@@ -26,11 +50,11 @@ macro_rules! table {
         }
 
         impl Known {
-            /// The documentation of the policy `name`, and its parser.
+            /// Returns the documentation of the policy `name`, and its parser.
             fn entry(name: &str) -> Option<(&'static PolicyInfo, Read)> {
                 $(
                     if name == <$rule as Rule>::INFO.name {
-                        let read: Read = |args| $rule::read(args).map(Self::$rule);
+                        let read: Read = |args| <$rule as Rule>::read(args).map(Self::$rule);
                         return Some((&<$rule as Rule>::INFO, read));
                     }
                 )+
@@ -45,18 +69,20 @@ macro_rules! table {
 
             fn knowledge(&self) -> Knowledge {
                 match self {
-                    $(Self::$rule(rule) => rule.knowledge()),+
+                    $(Self::$rule(rule) => Rule::knowledge(rule)),+
                 }
             }
 
             fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
                 match self {
-                    $(Self::$rule(rule) => rule.policy(drive)),+
+                    $(Self::$rule(rule) => Rule::policy(rule, drive)),+
                 }
             }
         }
     };
 }
+
+type Limited = limited::Limited<PolicyConfig>;
 
 table![
     Fcfs, Sstf, Scan, Look, CScan, CLook, VScan, CvScan, WScan, CScanLa, Sptf, Satf, SptfSw, Asptf,
@@ -75,8 +101,8 @@ pub struct PolicyConfig {
 }
 
 impl PolicyConfig {
-    /// Parses a policy, such as `sptf` or `vscan(r=0.2, by=map)`. Papers write `VSCAN(0.2)`: values
-    /// without keys are of the first parameters, and names may be in capitals.
+    /// Parses a policy, such as `sptf` or `vscan(r=0.2, by=map)`. As papers write `VSCAN(0.2)`, values
+    /// without keys belong to the first parameters, and names may be in capitals.
     ///
     /// # Errors
     /// If the policy, parameter or value does not exist; `field` names the field in errors about
@@ -86,11 +112,10 @@ impl PolicyConfig {
         let ours = name.to_ascii_lowercase();
         let (info, read) = Known::entry(&ours).ok_or_else(|| unknown(field, name))?;
         let text = text.replacen(name, &ours, 1);
-        let text = text.as_str();
-        let written = info.parameters.iter().map(|(written, _)| *written);
-        let keys = written.filter_map(|written| Some(written.split_once('=')?.0));
-        let call = Call::read_in_order(text, field, &keys.collect::<Vec<_>>());
-        let call = call.map_err(|error| exemplified(error, info))?;
+        let defaults = info.parameters.iter().map(|(default, _)| *default);
+        let keys = defaults.filter_map(|default| Some(default.split_once('=')?.0));
+        let call = Call::read_in_order(&text, field, &keys.collect::<Vec<_>>())
+            .map_err(|error| add_example(error, info))?;
         let mut args = Args::of(&call, ());
         let known = read(&mut args)?;
         args.finish()?;
@@ -100,13 +125,13 @@ impl PolicyConfig {
         })
     }
 
-    /// Its documentation.
+    /// Returns the documentation of the policy.
     pub fn info(&self) -> &'static PolicyInfo {
         self.known.info()
     }
 
-    /// What it must know of the drive, with the parameters that it has; never
-    /// [`Knowledge::Held`].
+    /// Returns the knowledge of the drive that it needs with these parameters; never
+    /// [`Knowledge::Inner`].
     pub fn knowledge(&self) -> Knowledge {
         self.known.knowledge()
     }
@@ -117,7 +142,7 @@ impl PolicyConfig {
     }
 }
 
-/// Suggests the nearest policy and lists all. Papers write names in capitals.
+/// Returns an error that suggests the nearest policy and lists all. Papers write names in capitals.
 fn unknown(field: &str, found: &str) -> InputError {
     let names: Vec<&str> = INFOS.iter().map(|info| info.name).collect();
     let near = nearest(&found.to_lowercase(), &names);
@@ -126,8 +151,8 @@ fn unknown(field: &str, found: &str) -> InputError {
     InputError::new(field, found, expected)
 }
 
-/// If a parameter of `info` lacks its name, shows the syntax.
-fn exemplified(mut error: InputError, info: &PolicyInfo) -> InputError {
+/// Shows the syntax if a parameter of `info` lacks its name.
+fn add_example(mut error: InputError, info: &PolicyInfo) -> InputError {
     if error.field == info.name {
         match info.parameters.first() {
             Some((written, _)) => error.expected += &format!(", such as {written}"),
@@ -137,12 +162,26 @@ fn exemplified(mut error: InputError, info: &PolicyInfo) -> InputError {
     error
 }
 
-/// As [`PolicyConfig::parse`], for a field called `policy`.
+/// Parses a field called `policy`.
 impl FromStr for PolicyConfig {
     type Err = InputError;
 
     fn from_str(text: &str) -> Result<Self, InputError> {
         Self::parse(text, "policy")
+    }
+}
+
+impl limited::Config for PolicyConfig {
+    fn parse(text: &str, field: &str) -> Result<Self, InputError> {
+        Self::parse(text, field)
+    }
+
+    fn knowledge(&self) -> Knowledge {
+        self.knowledge()
+    }
+
+    fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
+        self.policy(drive)
     }
 }
 
@@ -190,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn spelling_of_papers_suggests_ours() {
+    fn spellings_of_papers_are_recognised() {
         let error = |text| {
             PolicyConfig::parse(text, "--policy")
                 .unwrap_err()
@@ -215,8 +254,7 @@ mod tests {
             let read = |text| PolicyConfig::parse(text, "--policy").expect(text);
             assert_eq!(read(written), read(ours));
         }
-        // Names are printed in lower case, whatever they were written in. Other letters than those
-        // of names are not theirs: this K is the sign of the kelvin.
+        // Names are printed in lower case. Only ASCII letters are folded: this K is the kelvin sign.
         let capital = PolicyConfig::parse("mq-deadliNe(reads=500 ms, batch=1)", "--policy");
         let printed = capital.expect("a policy").to_string();
         assert_eq!(printed, "mq-deadline(reads=500 ms, batch=1)");

@@ -3,7 +3,7 @@
 //! # What it does
 //! Serves the nearest request, where one that makes the arm reverse counts as farther away by `r`
 //! times the length of the line. By cylinders it serves all requests for the current cylinder, as
-//! C-LOOK does, before it moves on. If two places are equally near it moves to the one whose next
+//! C-LOOK does, before it moves on. If both sides cost the same it moves to the one whose next
 //! request arrived first.
 //!
 //! # Origin
@@ -27,69 +27,71 @@
 //! assert!(PolicyConfig::parse("vscan(r=0.2, by=map)", "policy").is_ok());
 //! ```
 
-use super::along::{Along, Key, Way};
-use super::line::{Line, Mark, Measure};
-use super::two_way::{Turn, cheaper, turns, two_way};
-use super::{Estimate, Knowledge, Policy, PolicyInfo, Rule};
+use super::line::{Direction, Line, LineQueue, Metric, Origin, Position, TurnRule, two_way};
+use super::policy::{Estimate, Knowledge, Policy, PolicyInfo, Rule};
 use crate::text::{Args, InputError};
 
-/// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VScan {
-    /// Cost of reversing, as a share of the line.
+    /// The cost of reversing, as a share of the line.
     r: f64,
-    /// How distance is measured.
-    pub measure: Measure,
+    metric: Metric,
 }
 
-impl VScan {
-    /// Documentation of the parameter.
-    pub(super) const R: (&'static str, &'static str) = (
-        "r=0.2",
-        "the cost of reversing, from 0 to 1 times the length of the line",
-    );
+/// Documentation of the parameter `r`.
+pub(super) const R: (&str, &str) = (
+    "r=0.2",
+    "the cost of reversing, from 0 to 1 times the length of the line",
+);
 
-    /// Reads the parameter `r`.
-    pub(super) fn read_r(args: &mut Args<'_>) -> Result<f64, InputError> {
-        Ok(args.maybe_number("r", 0.0..=1.0)?.unwrap_or(0.2))
-    }
+pub(super) fn read_r(args: &mut Args<'_>) -> Result<f64, InputError> {
+    Ok(args.maybe_number("r", 0.0..=1.0)?.unwrap_or(0.2))
 }
 
 impl Rule for VScan {
     const INFO: PolicyInfo = PolicyInfo {
         name: "vscan",
         summary: "nearest first, with a penalty for reversing: between sstf and look",
-        parameters: &[Self::R, Line::PARAMETER, Mark::FIRST],
+        parameters: &[R, Line::PARAMETER, Origin::FIRST],
         knowledge: Knowledge::Blocks,
         origin: "jacobson91 section 2, worthington94 section 3.1",
     };
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         Ok(Self {
-            r: Self::read_r(args)?,
-            measure: Measure::read(args, Mark::First)?,
+            r: read_r(args)?,
+            metric: Metric::read(args, Origin::First)?,
         })
     }
 
     fn knowledge(&self) -> Knowledge {
-        self.measure.by.knowledge()
+        self.metric.knowledge()
     }
 
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
-        let turning = self.measure.by.share(self.r, drive);
-        two_way(self.measure, Reluctant { turning }, drive)
+        let penalty = self.metric.line.share(self.r, drive);
+        two_way(self.metric, Reluctant { penalty }, drive)
     }
 }
 
 #[derive(Debug)]
 struct Reluctant {
-    turning: f64,
+    /// The distance that a reversal costs.
+    penalty: f64,
 }
 
-impl Turn for Reluctant {
-    fn turn<K: Key>(&self, along: &Along<K>, way: Way, above: usize, below: usize) -> Way {
-        let cost = |to, index| along.distance(index) as f64 + self.turning * turns(way, to);
-        let up = (cost(Way::Up, above), above);
-        cheaper(along, up, (cost(Way::Down, below), below))
+impl TurnRule for Reluctant {
+    fn direction<P: Position>(
+        &self,
+        queue: &LineQueue<P>,
+        last: Direction,
+        above: usize,
+        below: usize,
+    ) -> Direction {
+        let cost = |to, index| {
+            let distance = queue.distance(index) as f64;
+            (distance + self.penalty * last.reversals(to), index)
+        };
+        queue.cheaper(cost(Direction::Up, above), cost(Direction::Down, below))
     }
 }

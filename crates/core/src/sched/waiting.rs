@@ -1,34 +1,33 @@
 //! Pending requests in order of arrival, with their locations: for policies that examine all of
 //! them at every decision.
 
-use super::{Estimate, Outlook, Pending};
+use super::policy::{Estimate, Outlook, Pending, Policy};
 use crate::extent::Extent;
-use crate::units::Span;
+use crate::units::{Instant, Span};
 
 /// A pending request and its location.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Candidate {
+pub struct Candidate {
     pub pending: Pending,
-    /// Location of its first block.
-    pub place: Extent,
+    /// The location of the first block.
+    pub location: Extent,
 }
 
 impl Candidate {
-    /// A request, located on `drive`.
     #[inline]
-    pub fn of<E: Estimate>(pending: Pending, drive: &E) -> Self {
-        let place = drive.locate(&pending.request);
-        Self { pending, place }
+    pub fn new<E: Estimate>(pending: Pending, drive: &E) -> Self {
+        let location = drive.locate(&pending.request);
+        Self { pending, location }
     }
 
     #[inline]
     pub fn positioning<O: Outlook>(&self, outlook: &O) -> Span {
-        outlook.positioning(&self.pending.request, &self.place)
+        outlook.positioning(&self.pending.request, &self.location)
     }
 
     #[inline]
     pub fn access<O: Outlook>(&self, outlook: &O) -> Span {
-        outlook.access(&self.pending.request, &self.place)
+        outlook.access(&self.pending.request, &self.location)
     }
 }
 
@@ -38,7 +37,7 @@ pub(super) struct Waiting(Vec<Candidate>);
 
 impl Waiting {
     pub fn add<E: Estimate>(&mut self, pending: Pending, drive: &E) {
-        self.0.push(Candidate::of(pending, drive));
+        self.0.push(Candidate::new(pending, drive));
     }
 
     pub fn push(&mut self, candidate: Candidate) {
@@ -50,28 +49,27 @@ impl Waiting {
         self.0.append(&mut others.0);
     }
 
-    /// Whether nothing is pending.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All candidates, oldest first.
+    /// Returns all candidates, oldest first.
     pub fn all(&self) -> &[Candidate] {
         &self.0
     }
 
-    /// The `n` oldest, or all if there are fewer.
+    /// Returns the `n` oldest, or all if there are fewer.
     pub fn oldest(&self, n: usize) -> &[Candidate] {
         &self.0[..n.min(self.0.len())]
     }
 
-    /// The index of the candidate with the least `cost`; ties go to the first.
+    /// Returns the index of the candidate with the least `cost`; ties go to the first.
     pub fn min<K: PartialOrd>(&self, cost: impl FnMut(&Candidate) -> K) -> Option<usize> {
-        self.least_of(self.0.len(), cost)
+        self.min_of_oldest(self.0.len(), cost)
     }
 
-    /// The same among the `count` oldest.
-    pub fn least_of<K: PartialOrd>(
+    /// Like [`Self::min`], but among the `count` oldest.
+    pub fn min_of_oldest<K: PartialOrd>(
         &self,
         count: usize,
         mut cost: impl FnMut(&Candidate) -> K,
@@ -88,7 +86,6 @@ impl Waiting {
         Some(min)
     }
 
-    /// Removes the candidate at `index`.
     pub fn remove(&mut self, index: usize) -> Pending {
         self.0.remove(index).pending
     }
@@ -97,5 +94,43 @@ impl Waiting {
     pub fn take(&mut self, id: u64) -> Option<Pending> {
         let index = self.0.iter().position(|c| c.pending.request.id == id)?;
         Some(self.remove(index))
+    }
+}
+
+/// A rule that examines every pending request at each decision, and keeps no other state.
+pub(super) trait Select: Send {
+    /// Returns the index of the request to serve next.
+    fn select<O: Outlook>(&self, now: Instant, outlook: &O, waiting: &Waiting) -> Option<usize>;
+}
+
+/// A policy that serves the request selected by `rule`.
+pub(super) struct Selector<S> {
+    rule: S,
+    waiting: Waiting,
+}
+
+impl<S> Selector<S> {
+    pub fn new(rule: S) -> Self {
+        let waiting = Waiting::default();
+        Self { rule, waiting }
+    }
+}
+
+impl<E: Estimate, S: Select> Policy<E> for Selector<S> {
+    fn add(&mut self, pending: Pending, drive: &E) {
+        self.waiting.add(pending, drive);
+    }
+
+    fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        let outlook = drive.outlook(now);
+        let index = self.rule.select(now, &outlook, &self.waiting)?;
+        Some(self.waiting.remove(index))
+    }
+
+    fn take(&mut self, id: u64) -> Option<Pending> {
+        self.waiting.take(id)
     }
 }

@@ -24,19 +24,17 @@
 //! assert!(PolicyConfig::parse("wb-sptf(t=60 ms, dynamic=yes)", "policy").is_ok());
 //! ```
 
-use super::select::{Select, Selector};
-use super::waiting::Waiting;
-use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
+use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
+use super::waiting::{Select, Selector, Waiting};
 use crate::text::{Args, InputError};
 use crate::units::{Instant, Span};
 
-/// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WbSptf {
     /// Time from the oldest arrival to the last one considered.
-    pub window: Span,
-    /// Whether the window is multiplied by the queue length.
-    pub is_dynamic: bool,
+    window: Span,
+    /// The window is multiplied by the queue length.
+    is_dynamic: bool,
 }
 
 const DEFAULT_MS: f64 = 50.0;
@@ -65,7 +63,7 @@ impl Rule for WbSptf {
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
-        Box::new(Selector::by(*self))
+        Box::new(Selector::new(*self))
     }
 }
 
@@ -80,6 +78,6 @@ impl Select for WbSptf {
             let after = c.pending.arrived.since_or_zero(oldest);
             i128::from(after.as_ns()) <= window
         });
-        waiting.least_of(inside, |c| c.positioning(outlook))
+        waiting.min_of_oldest(inside, |c| c.positioning(outlook))
     }
 }

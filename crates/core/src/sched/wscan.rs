@@ -10,8 +10,8 @@
 //! # Origin
 //! liu05 section 3.1, in one sentence: it "maintains a current direction, but serves all requests
 //! inside a window of f = 10% of disk cylinders"; the paper cited there (Geist and Ross 1997) was
-//! not read. From that sentence: direction, size, and that a window is emptied before the arm moves
-//! on. Our choices: the window opens where the arm meets the next request, stays until it is empty,
+//! not read. That sentence gives the direction, the size, and that a window is emptied before the arm
+//! moves on. Our choices: the window opens where the arm meets the next request, stays until it is empty,
 //! is served nearest first, and the sweep reverses as LOOK does. WSCAN(0) is LOOK with
 //! `from=first`. A request that found the drive idle opens a window, if it is outside the previous
 //! one, and sets the direction.
@@ -30,21 +30,17 @@
 //! assert!(PolicyConfig::parse("wscan(f=10%, by=map)", "policy").is_ok());
 //! ```
 
-use super::along::{Along, InCylinder, Key, Way};
-use super::line::{Line, Mark, Measure};
-use super::two_way::cheaper;
-use super::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
+use super::line::{Direction, InCylinder, Line, LineQueue, Metric, Origin, Position};
+use super::policy::{Estimate, Knowledge, Pending, Policy, PolicyInfo, Rule};
 use crate::request::Request;
 use crate::text::{Args, InputError};
 use crate::units::{Instant, Lbn};
 
-/// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WScan {
     /// The window, as a share of the line.
     f: f64,
-    /// The line of the sweeps.
-    pub measure: Measure,
+    metric: Metric,
 }
 
 impl Rule for WScan {
@@ -57,7 +53,7 @@ impl Rule for WScan {
                 "the size of the window, from 0 % to 100 % of the line",
             ),
             Line::PARAMETER,
-            Mark::FIRST,
+            Origin::FIRST,
         ],
         knowledge: Knowledge::Blocks,
         origin: "liu05 section 3.1",
@@ -66,23 +62,23 @@ impl Rule for WScan {
     fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
         Ok(Self {
             f: args.maybe_share("f")?.unwrap_or(0.1),
-            measure: Measure::read(args, Mark::First)?,
+            metric: Metric::read(args, Origin::First)?,
         })
     }
 
     fn knowledge(&self) -> Knowledge {
-        self.measure.by.knowledge()
+        self.metric.knowledge()
     }
 
     fn policy<E: Estimate>(&self, drive: &E) -> Box<dyn Policy<E>> {
-        let measure = self.measure;
-        // Places nearer than the share are in the window, and always the first one.
-        let share = measure.by.share(self.f, drive);
+        let metric = self.metric;
+        // Coordinates nearer than the share are in the window, and always the first one.
+        let share = metric.line.share(self.f, drive);
         let reach = (share.ceil() as u64).saturating_sub(1);
-        match measure.by {
-            Line::Lbn => Box::new(Windows::<Lbn>::new(reach, measure, drive)),
+        match metric.line {
+            Line::Lbn => Box::new(Windows::<Lbn>::new(reach, metric, drive)),
             Line::Fixed(_) | Line::Map => {
-                Box::new(Windows::<InCylinder>::new(reach, measure, drive))
+                Box::new(Windows::<InCylinder>::new(reach, metric, drive))
             }
         }
     }
@@ -90,90 +86,87 @@ impl Rule for WScan {
 
 /// Serves one window after another.
 #[derive(Debug)]
-struct Windows<K> {
-    along: Along<K>,
-    /// Distance from a window's first place to its last.
+struct Windows<P> {
+    queue: LineQueue<P>,
+    /// Distance from a window's first coordinate to its last.
     reach: u64,
-    /// Direction of the sweep.
-    way: Way,
-    /// The window's lowest and highest place.
+    sweep: Direction,
+    /// The window's lowest and highest coordinate.
     window: (u64, u64),
 }
 
-impl<K: Key> Windows<K> {
-    fn new<E: Estimate>(reach: u64, measure: Measure, drive: &E) -> Self {
-        let along = Along::new(measure, drive);
-        let place = along.place();
+impl<P: Position> Windows<P> {
+    fn new<E: Estimate>(reach: u64, metric: Metric, drive: &E) -> Self {
+        let queue = LineQueue::new(metric, drive);
+        let arm = queue.arm();
         Self {
-            along,
+            queue,
             reach,
-            way: Way::Up,
-            window: (place, place.saturating_add(reach)),
+            sweep: Direction::Up,
+            window: (arm, arm.saturating_add(reach)),
         }
     }
 
-    fn is_inside(&self, place: u64) -> bool {
-        (self.window.0..=self.window.1).contains(&place)
+    fn is_inside(&self, coordinate: u64) -> bool {
+        (self.window.0..=self.window.1).contains(&coordinate)
     }
 
-    /// Opens a window at `place`, which the arm has reached outside the previous window.
-    fn open(&mut self, place: u64) {
-        let up = place > self.window.1;
-        (self.way, self.window) = if up {
-            (Way::Up, (place, place.saturating_add(self.reach)))
+    /// Opens a window at `coordinate` if the arm has left the previous window to get there.
+    fn move_to(&mut self, coordinate: u64) {
+        if self.is_inside(coordinate) {
+            return;
+        }
+        (self.sweep, self.window) = if coordinate > self.window.1 {
+            let end = coordinate.saturating_add(self.reach);
+            (Direction::Up, (coordinate, end))
         } else {
-            (Way::Down, (place.saturating_sub(self.reach), place))
+            let end = coordinate.saturating_sub(self.reach);
+            (Direction::Down, (end, coordinate))
         };
     }
 
-    /// The index of the request to serve, if any.
+    /// Returns the index of the request to serve.
     fn choose(&self) -> Option<usize> {
-        let along = &self.along;
-        if let Some(index) = along.here() {
+        let queue = &self.queue;
+        if let Some(index) = queue.here() {
             return Some(index);
         }
-        let (above, below) = (along.above(), along.below());
-        let inside = |index: &usize| self.is_inside(along.place_at(*index));
+        let (above, below) = (queue.above(), queue.below());
+        let inside = |index: &usize| self.is_inside(queue.coordinate(*index));
         match (above.filter(inside), below.filter(inside)) {
             (Some(above), Some(below)) => {
-                let cost = |index| (along.distance(index), index);
-                match cheaper(along, cost(above), cost(below)) {
-                    Way::Up => Some(above),
-                    Way::Down => Some(below),
+                let cost = |index| (queue.distance(index), index);
+                match queue.cheaper(cost(above), cost(below)) {
+                    Direction::Up => Some(above),
+                    Direction::Down => Some(below),
                 }
             }
-            (None, None) => match self.way {
-                Way::Up => above.or(below),
-                Way::Down => below.or(above),
+            (None, None) => match self.sweep {
+                Direction::Up => above.or(below),
+                Direction::Down => below.or(above),
             },
             (above, below) => above.or(below),
         }
     }
 }
 
-impl<E: Estimate, K: Key> Policy<E> for Windows<K> {
+impl<E: Estimate, P: Position> Policy<E> for Windows<P> {
     fn add(&mut self, pending: Pending, drive: &E) {
-        self.along.add(pending, drive);
+        self.queue.add(pending, drive);
     }
 
-    fn passed(&mut self, request: &Request, drive: &E) {
-        let place = self.along.first(request, drive).place();
-        if !self.is_inside(place) {
-            self.open(place);
-        }
-        self.along.passed(request, drive);
+    fn note_bypass(&mut self, request: &Request, drive: &E) {
+        self.move_to(self.queue.start(request, drive).coordinate());
+        self.queue.move_past(request, drive);
     }
 
     fn next(&mut self, _: Instant, drive: &E) -> Option<Pending> {
         let index = self.choose()?;
-        let place = self.along.place_at(index);
-        if !self.is_inside(place) {
-            self.open(place);
-        }
-        Some(self.along.serve(index, drive))
+        self.move_to(self.queue.coordinate(index));
+        Some(self.queue.serve(index, drive))
     }
 
     fn take(&mut self, id: u64) -> Option<Pending> {
-        self.along.take(id)
+        self.queue.take(id)
     }
 }

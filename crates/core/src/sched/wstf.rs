@@ -26,17 +26,15 @@
 //! assert!(PolicyConfig::parse("wstf(m=3 s)", "policy").is_ok());
 //! ```
 
-use super::select::{Select, Selector};
-use super::waiting::Waiting;
-use super::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
+use super::policy::{Estimate, Knowledge, Outlook, Policy, PolicyInfo, Rule};
+use super::waiting::{Select, Selector, Waiting};
 use crate::text::{Args, InputError, quantity};
 use crate::units::{Instant, Span};
 
-/// See the module's documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wstf {
     /// M: the wait at which a request goes first.
-    pub max_wait: Span,
+    max_wait: Span,
 }
 
 const DEFAULT_MS: f64 = 3000.0;
@@ -62,7 +60,7 @@ impl Rule for Wstf {
     }
 
     fn policy<E: Estimate>(&self, _: &E) -> Box<dyn Policy<E>> {
-        Box::new(Selector::by(*self))
+        Box::new(Selector::new(*self))
     }
 }
 

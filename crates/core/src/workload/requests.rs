@@ -48,7 +48,7 @@ impl Requests {
             next: BATCH,
             stream: StreamRequests {
                 generator: generator(seed, number, Purpose::Requests),
-                reads: Chance::of(stream.read_share),
+                reads: Chance::new(stream.read_share),
                 size: stream.sizes.ready(bounds),
                 places: stream.places.ready(room),
                 last: None,

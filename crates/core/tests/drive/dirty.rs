@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use diskarm_core::freeblock::{Dirty, Find, Gap, Track};
+use diskarm_core::freeblock::{DirtySearch, Gap, GapTransfer, Track};
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::{Mechanism, Position};
 use diskarm_core::request::Op;
@@ -75,7 +75,7 @@ impl Case {
     }
 
     /// Whether a write that was found alone can be done in a gap, and is what it is said to be.
-    fn check(&self, gap: &Gap, find: &Find) -> Result<(), TestCaseError> {
+    fn check(&self, gap: &Gap, find: &GapTransfer) -> Result<(), TestCaseError> {
         let found = self.times(gap, blocks_of(find), ROUNDING);
         prop_assert_eq!(found, Some((find.begin, find.end)));
         self.check_worth(find)
@@ -89,7 +89,7 @@ impl Case {
         &self,
         places: &[Position],
         gap: &Gap,
-        find: &Find,
+        find: &GapTransfer,
     ) -> Result<(), TestCaseError> {
         let found = self.times(gap, blocks_of(find), ROUNDING);
         prop_assert!(found.is_some(), "{:?}", find);
@@ -118,7 +118,7 @@ impl Case {
     }
 
     /// Whether the rest of a write that was found is what it is said to be.
-    fn check_worth(&self, find: &Find) -> Result<(), TestCaseError> {
+    fn check_worth(&self, find: &GapTransfer) -> Result<(), TestCaseError> {
         let blocks = blocks_of(find);
         let track = Track::of(&self.mechanism.layout.extent(find.first));
         prop_assert_eq!((find.track, find.gain), (track, find.sectors.0));
@@ -139,7 +139,7 @@ impl Case {
 }
 
 /// First and one past the last block of a write.
-fn blocks_of(find: &Find) -> (Lbn, Lbn) {
+fn blocks_of(find: &GapTransfer) -> (Lbn, Lbn) {
     (find.first, find.first + find.sectors)
 }
 
@@ -193,7 +193,7 @@ proptest! {
             ranges,
             conservatism: Span::from_ns(care * 1000),
         };
-        let dirty = || Dirty::new(&case.mechanism, case.ranges.clone(), &gap, case.conservatism);
+        let dirty = || DirtySearch::new(&case.mechanism, case.ranges.clone(), &gap, case.conservatism);
         let found = dirty().search(&gap);
         let worth = found.map_or(0, |find| find.worth as i64);
         prop_assert!(worth >= case.max(&gap, -ROUNDING), "{:?}", found);
@@ -218,7 +218,7 @@ proptest! {
             };
             rest = Gap { to, op, until, ..rest };
             case.check_behind(&places, &rest, find)?;
-            rest.from = find.left(Span::ZERO);
+            rest.from = find.position_after(Span::ZERO);
             places.push(rest.from);
         }
         let written = all.iter().map(blocks_of);

@@ -111,8 +111,8 @@ impl Policy<Drive> for Spy {
         self.inner.add(pending, drive);
     }
 
-    fn passed(&mut self, request: &Request, drive: &Drive) {
-        self.inner.passed(request, drive);
+    fn note_bypass(&mut self, request: &Request, drive: &Drive) {
+        self.inner.note_bypass(request, drive);
     }
 
     fn next(&mut self, now: Instant, drive: &Drive) -> Option<Pending> {

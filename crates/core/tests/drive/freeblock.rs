@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use diskarm_core::freeblock::{BlockSet, Find, Gap, Limits, Tasks, Track};
+use diskarm_core::freeblock::{BlockSet, Gap, GapTransfer, SearchLimits, Tasks, Track};
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::{Mechanism, Position};
 use diskarm_core::request::{Op, Priority};
@@ -26,7 +26,7 @@ struct Case {
     /// How much of it each track has.
     left: BTreeMap<(u32, u32), u64>,
     gap: Gap,
-    limits: Limits,
+    limits: SearchLimits,
     except: Vec<Track>,
 }
 
@@ -113,7 +113,7 @@ impl Case {
         reads.max().unwrap_or(0)
     }
 
-    fn check(&self, found: Option<Find>) -> Result<(), TestCaseError> {
+    fn check(&self, found: Option<GapTransfer>) -> Result<(), TestCaseError> {
         let worth = found.map_or(0, |find| find.worth);
         prop_assert!(worth >= self.max(-ROUNDING), "{:?}", found);
         prop_assert!(worth <= self.max(ROUNDING), "{:?}", found);
@@ -163,7 +163,7 @@ proptest! {
             op: if is_read { Op::Read } else { Op::Write },
             until: since + Span::from_ns(length * 1000),
         };
-        let limits = Limits {
+        let limits = SearchLimits {
             arriving: Span::from_ns(times[0] * 300),
             leaving: Span::from_ns(times[3] * 300),
             on_switches: places[0] / 4 % 2 == 0,

@@ -108,7 +108,7 @@ impl Brute {
                 }
                 self.waiting.retain(|p| *p != next);
                 assert_eq!(self.policy.take(next.request.id), Some(next));
-                self.policy.passed(&next.request, &self.drive);
+                self.policy.note_bypass(&next.request, &self.drive);
                 parts.push(next);
             }
             let sectors = SectorCount(size(&parts));
@@ -142,7 +142,7 @@ impl Device for Brute {
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
         let arrived = now;
         if self.waiting.is_empty() && self.drive.has_room() {
-            self.policy.passed(&request, &self.drive);
+            self.policy.note_bypass(&request, &self.drive);
             self.inside.push(vec![Pending { request, arrived }]);
             return self.drive.submit(now, request);
         }

@@ -50,7 +50,7 @@ impl<E: Estimate> Policy<E> for BruteCLook {
         self.pending.push(pending);
     }
 
-    fn passed(&mut self, request: &Request, _: &E) {
+    fn note_bypass(&mut self, request: &Request, _: &E) {
         self.last = request.start;
     }
 

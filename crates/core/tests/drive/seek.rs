@@ -303,7 +303,7 @@ impl<E: Estimate> Policy<E> for Brute {
         self.pending.push(pending);
     }
 
-    fn passed(&mut self, request: &Request, drive: &E) {
+    fn note_bypass(&mut self, request: &Request, drive: &E) {
         let far = self.by.place(request.start.0, drive) - self.at(drive).0;
         self.go(far, drive);
         self.at = Some(self.by.after(request, drive));
@@ -322,7 +322,7 @@ impl<E: Estimate> Policy<E> for Brute {
             return Some(self.pending.remove(index));
         }
         let next = self.pending.remove(index);
-        <Self as Policy<E>>::passed(self, &next.request, drive);
+        <Self as Policy<E>>::note_bypass(self, &next.request, drive);
         Some(next)
     }
 }
@@ -370,7 +370,7 @@ fn order(drive: &Drive, events: &[Event], mut policy: Box<dyn Policy<Drive>>) ->
                 if let Some(out) = policy.take(came.saturating_sub(before)) {
                     // Every other one is removed instead.
                     if before.is_multiple_of(2) {
-                        policy.passed(&out.request, drive);
+                        policy.note_bypass(&out.request, drive);
                     }
                     served.push(out.request.id);
                 }
@@ -515,7 +515,7 @@ fn waits(written: &str, near: impl Fn(u64, u64) -> u64) -> u64 {
         request: request(id, Op::Read, block, 1),
         arrived: Instant::START,
     };
-    policy.passed(&request(0, Op::Read, 100, 1), &drive);
+    policy.note_bypass(&request(0, Op::Read, 100, 1), &drive);
     policy.add(pending(u64::MAX, 190), &drive);
     (0..7).for_each(|id| policy.add(pending(id, near(100, id)), &drive));
     let mut at = 100;
@@ -581,7 +581,7 @@ fn served(written: &str, blocks: &[u64]) -> Vec<u64> {
     let drive = Drive::new(&tiny(""), Angle::ZERO).expect("a sound layout");
     let choice: PolicyConfig = written.parse().expect("a policy");
     let mut policy = choice.policy(&drive);
-    policy.passed(&request(0, Op::Read, 100, 1), &drive);
+    policy.note_bypass(&request(0, Op::Read, 100, 1), &drive);
     for (id, &block) in (1..).zip(blocks) {
         let request = Request::new(id, Op::Read, Lbn(block), SectorCount(1));
         let arrived = Instant::START;

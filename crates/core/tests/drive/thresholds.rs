@@ -14,7 +14,7 @@ fn first(policy: &str, waited_ns: u64) -> u64 {
     let config = PolicyConfig::parse(policy, "policy").expect("a policy");
     let mut policy = config.policy(&drive);
     // Ends the first batch of mq-deadline, within which nothing expires.
-    policy.passed(&request(2, R, 0, 1), &drive);
+    policy.note_bypass(&request(2, R, 0, 1), &drive);
     for (id, block) in [(0, 150), (1, 8)] {
         let request = request(id, R, block, 1);
         let arrived = Instant::START;

@@ -411,7 +411,7 @@ impl Policy<Drive> for BruteGroups {
         self.list.push(pending);
     }
 
-    fn passed(&mut self, request: &Request, drive: &Drive) {
+    fn note_bypass(&mut self, request: &Request, drive: &Drive) {
         self.group = drive.locate(request).cylinder.0 / self.n;
     }
 

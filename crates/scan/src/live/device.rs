@@ -1,4 +1,4 @@
-//! A source as a device, whose time is that of the wall.
+//! A device in front of a source, which runs in wall-clock time.
 
 use std::sync::Arc;
 
@@ -8,33 +8,34 @@ use diskarm_core::device::{
 use diskarm_core::request::Request;
 use diskarm_core::units::{Bytes, Instant, SectorCount, Span};
 
-use super::answers::Answers;
-use super::data::Data;
-use super::worker::{Answer, End, Job, Worker};
+use super::file::PageBuffer;
+use super::inbox::{Inbox, ReadEnd, ReadResult};
+use super::worker::{Job, Worker};
 use diskarm_transport::source::{Lost, Size, Source};
 
-/// Reads that took too long and have not ended: with one more the source counts as lost.
+/// Maximum number of reads that took too long and have not ended: with one more the source counts as
+/// lost.
 const HUNG: usize = 8;
 
-/// A source that threads read, one for each read under way, as a [`Device`] whose instants are
-/// those of its [`Answers`]. It takes nothing but reads.
+/// A [`Device`] whose reads are served by threads, one for each read under way, and whose instants
+/// are those of its [`Inbox`]. It only accepts reads.
 ///
-/// A connection that is lost is opened again, and what was under way on it is read again. A read
-/// for which the source does not answer within the limit ends with [`Status::Aborted`]; its thread
-/// is left alone, and another one takes its place. The search for an unreadable block takes several
-/// reads of the source, each with this limit. When the source cannot be reached any more, all ends
-/// with [`Status::NotReady`] and [`Answers::lost`] says why.
+/// A lost connection is opened again, and its read is repeated. A read for which the source does not
+/// answer within the limit ends with [`Status::Aborted`]; its thread is abandoned and replaced. The
+/// search for an unreadable block takes several reads of the source, each with this limit. When the
+/// source can no longer be reached, all reads end with [`Status::NotReady`], and [`Inbox::lost`] has
+/// the reason.
 pub struct Live {
     source: Arc<dyn Source>,
     size: Size,
     depth: usize,
     limit: Span,
-    answers: Arc<Answers>,
+    inbox: Arc<Inbox>,
     idle: Vec<Worker>,
     under_way: Vec<UnderWay>,
-    /// Threads whose read took too long, by its id.
+    /// Ids of reads that took too long.
     hung: Vec<u64>,
-    /// The latest instant that was handed in.
+    /// The latest instant of a call.
     latest: Instant,
 }
 
@@ -46,27 +47,27 @@ struct UnderWay {
 }
 
 impl UnderWay {
-    /// Since when the source has not answered.
+    /// Returns the start of the current wait for the source.
     fn since(&self) -> Instant {
         self.submitted.max(self.worker.answered())
     }
 }
 
-/// The most blocks of a source, of which a scan keeps sets of one bit for each: 128 TiB in blocks
+/// Maximum number of blocks of a source, as a scan keeps sets of one bit for each: 128 TiB in blocks
 /// of 512 bytes.
 const MAX_SECTORS: u64 = 1 << 38;
 
 impl Live {
-    /// Opens a source, for at most `depth` reads at one time. It may take `limit` to answer. What
-    /// comes from it goes to `answers`, which serve one such device at a time, and whose clock
-    /// begins with this.
+    /// Opens a source, for at most `depth` reads at the same time. It may take `limit` to answer.
+    /// Results go to `inbox`, which serves one such device at a time, and whose clock starts now.
     ///
     /// # Errors
-    /// It cannot be opened, or is larger than 2^38 blocks.
+    /// When the source cannot be opened, or is larger than 2^38 blocks.
     pub fn open(
         source: Arc<dyn Source>,
-        (depth, limit): (usize, Span),
-        answers: Arc<Answers>,
+        depth: usize,
+        limit: Span,
+        inbox: Arc<Inbox>,
     ) -> Result<Self, Lost> {
         let reader = source.open()?;
         let size = reader.size();
@@ -75,19 +76,14 @@ impl Live {
             let why = format!("found {found} blocks, expected at most {MAX_SECTORS}");
             return Err(Lost(why));
         }
-        answers.begin();
-        let first = Worker::start(
-            Arc::clone(&source),
-            size,
-            Some(reader),
-            Arc::clone(&answers),
-        );
+        inbox.restart();
+        let first = Worker::start(Arc::clone(&source), size, Some(reader), Arc::clone(&inbox));
         Ok(Self {
             source,
             size,
             depth,
             limit,
-            answers,
+            inbox,
             idle: vec![first],
             under_way: Vec::new(),
             hung: Vec::new(),
@@ -95,12 +91,12 @@ impl Live {
         })
     }
 
-    /// What has come from the source.
-    pub fn answers(&self) -> Arc<Answers> {
-        Arc::clone(&self.answers)
+    /// Returns the inbox of the device.
+    pub fn inbox(&self) -> Arc<Inbox> {
+        Arc::clone(&self.inbox)
     }
 
-    /// How large the source is.
+    /// Returns the size of the source.
     pub fn size(&self) -> Size {
         self.size
     }
@@ -110,26 +106,26 @@ impl Live {
         first.map(|since| since + self.limit)
     }
 
-    /// The completion of a read that has ended; `None` of one that was given up.
-    fn answered(&mut self, answer: Answer) -> Option<Completion> {
-        let Some(place) = self.under_way.iter().position(|read| read.id == answer.id) else {
-            self.hung.retain(|id| *id != answer.id);
+    /// Returns the completion of a read that has ended; `None` if it was given up.
+    fn complete(&mut self, result: ReadResult) -> Option<Completion> {
+        let Some(index) = self.under_way.iter().position(|read| read.id == result.id) else {
+            self.hung.retain(|id| *id != result.id);
             return None;
         };
-        let read = self.under_way.remove(place);
+        let read = self.under_way.remove(index);
         self.idle.push(read.worker);
-        let status = match answer.end {
-            End::Whole => Status::Good,
-            End::Unreadable(index) => Status::MediumError {
+        let status = match result.end {
+            ReadEnd::Whole => Status::Good,
+            ReadEnd::Unreadable(index) => Status::MediumError {
                 offset: index as u16,
             },
-            End::Lost(why) => {
-                self.answers.lose(why);
+            ReadEnd::Lost(why) => {
+                self.inbox.lose(why);
                 Status::NotReady
             }
         };
-        self.answers.keep(answer.first, answer.data);
-        Some(completion(read.request, answer.sent, answer.at, status))
+        self.inbox.keep(result.first, result.data);
+        Some(completion(read.request, result.sent, result.at, status))
     }
 
     /// Gives up the read for which the source has not answered for longest.
@@ -139,9 +135,9 @@ impl Live {
         self.hung.push(read.id);
         if self.hung.len() > HUNG {
             let why = format!("{} reads have not ended", self.hung.len());
-            self.answers.lose(Lost(why));
+            self.inbox.lose(Lost(why));
         }
-        self.answers.keep(read.request.start, Data::zeroes(0));
+        self.inbox.keep(read.request.start, PageBuffer::new(0));
         let aborted = Status::Aborted;
         Some(completion(read.request, read.submitted, now, aborted))
     }
@@ -175,18 +171,18 @@ impl Device for Live {
     }
 
     /// # Panics
-    /// When the request is no read.
+    /// When the request is not a read.
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
-        assert!(request.op.is_read(), "{request:?} is no read");
+        assert!(request.op.is_read(), "{request:?} is not a read");
         checked(&request, self.size.sectors)?;
         if !self.has_room() {
             return Err(Refused::Full);
         }
         self.latest = self.latest.max(now);
-        let id = self.answers.number();
+        let id = self.inbox.next_id();
         let worker = self.idle.pop().unwrap_or_else(|| {
             let source = Arc::clone(&self.source);
-            Worker::start(source, self.size, None, self.answers())
+            Worker::start(source, self.size, None, self.inbox())
         });
         worker.send(Job {
             id,
@@ -203,15 +199,15 @@ impl Device for Live {
     }
 
     fn next_event(&self) -> Option<Instant> {
-        let answered = self.answers.next_at();
+        let answered = self.inbox.next_at();
         let next = answered.or_else(|| self.deadline());
         next.map(|at| at.max(self.latest))
     }
 
     fn advance(&mut self, now: Instant) -> Option<Completion> {
         self.latest = self.latest.max(now);
-        while let Some(answer) = self.answers.take() {
-            if let Some(completion) = self.answered(answer) {
+        while let Some(result) = self.inbox.take() {
+            if let Some(completion) = self.complete(result) {
                 return Some(completion);
             }
         }
@@ -220,14 +216,14 @@ impl Device for Live {
             .and_then(|_| self.give_up(now))
     }
 
-    /// What is under way cannot be taken back.
+    /// Returns false: reads under way cannot be cancelled.
     fn abort(&mut self, _: Instant, _: u64) -> bool {
         false
     }
 }
 
 impl Drop for Live {
-    /// Lets connections end properly, except for those on which something is under way.
+    /// Ends connections properly, except those with a read under way.
     fn drop(&mut self) {
         for worker in self.idle.drain(..) {
             worker.end();

@@ -1,12 +1,50 @@
-//! Plain files and block devices.
+//! Plain files and block devices as sources, and aligned memory for direct reads.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 
 use diskarm_core::units::{Bytes, Lbn, SectorCount};
-
 use diskarm_transport::source::{Fault, Lost, Reader, Size, Source};
+
+/// Alignment of memory for direct reads of any disk, in bytes.
+const PAGE: usize = 4096;
+
+/// Bytes that start at a page boundary.
+pub struct PageBuffer {
+    bytes: Vec<u8>,
+    first: usize,
+    length: usize,
+}
+
+impl PageBuffer {
+    /// Creates a buffer of `length` zeroes.
+    pub fn new(length: usize) -> Self {
+        let bytes = vec![0; length + PAGE];
+        // A wrong alignment only makes direct reads fail.
+        let first = bytes.as_ptr().align_offset(PAGE).min(PAGE);
+        Self {
+            bytes,
+            first,
+            length,
+        }
+    }
+}
+
+impl Deref for PageBuffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[self.first..self.first + self.length]
+    }
+}
+
+impl DerefMut for PageBuffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.first..self.first + self.length]
+    }
+}
 
 /// Size of a block of a file, in bytes.
 const SECTOR: u64 = 512;
@@ -18,23 +56,23 @@ pub struct FileSource {
 }
 
 impl FileSource {
-    /// The file at a path.
+    /// Creates a source for the file at a path.
     pub fn new(path: &Path) -> Self {
         Self { path: path.into() }
     }
 
-    /// Whether reads of it come from the device itself: not from the system's page cache.
+    /// Returns true if reads bypass the system's page cache.
     pub fn is_direct(&self) -> bool {
-        direct(&self.path).is_ok()
+        open_direct(&self.path).is_ok()
     }
 }
 
 impl Source for FileSource {
     fn open(&self) -> Result<Box<dyn Reader>, Lost> {
-        let opened = direct(&self.path).or_else(|_| File::open(&self.path));
+        let opened = open_direct(&self.path).or_else(|_| File::open(&self.path));
         let lost = |error: io::Error| Lost(error.to_string());
         let mut file = opened.map_err(lost)?;
-        let sector = sector(&file);
+        let sector = block_size(&file);
         let bytes = file.seek(SeekFrom::End(0)).map_err(lost)?;
         let size = Size {
             sectors: SectorCount(bytes / sector),
@@ -44,75 +82,75 @@ impl Source for FileSource {
             let why = format!("found {bytes} bytes, expected whole blocks of {sector}");
             return Err(Lost(why));
         }
-        Ok(Box::new(Opened { file, size }))
+        Ok(Box::new(FileReader { file, size }))
     }
 }
 
 #[cfg(target_os = "linux")]
-fn direct(path: &Path) -> io::Result<File> {
+fn open_direct(path: &Path) -> io::Result<File> {
     use rustix::fs::OFlags;
     use std::os::unix::fs::OpenOptionsExt;
     let flags = OFlags::DIRECT.bits() as i32;
     let file = File::options().read(true).custom_flags(flags).open(path)?;
-    // Some file systems refuse it only when something is read.
-    let mut first = super::data::Data::zeroes(4096);
+    // Some file systems refuse direct access only at the first read.
+    let mut first = PageBuffer::new(4096);
     let read = std::os::unix::fs::FileExt::read_at(&file, &mut first, 0);
     read.map(|_| file)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn direct(_: &Path) -> io::Result<File> {
+fn open_direct(_: &Path) -> io::Result<File> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// The block size of a device; that of files is [`SECTOR`].
+/// Returns the block size of a device, or [`SECTOR`] for a file.
 #[cfg(target_os = "linux")]
-fn sector(file: &File) -> u64 {
+fn block_size(file: &File) -> u64 {
     let size = rustix::fs::ioctl_blksszget(file);
     size.map_or(SECTOR, u64::from)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn sector(_: &File) -> u64 {
+fn block_size(_: &File) -> u64 {
     SECTOR
 }
 
-struct Opened {
+struct FileReader {
     file: File,
     size: Size,
 }
 
-impl Opened {
+impl FileReader {
     #[cfg(unix)]
-    fn fill(&self, room: &mut [u8], offset: u64) -> io::Result<()> {
-        std::os::unix::fs::FileExt::read_exact_at(&self.file, room, offset)
+    fn fill(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        std::os::unix::fs::FileExt::read_exact_at(&self.file, buffer, offset)
     }
 
     #[cfg(not(unix))]
-    fn fill(&mut self, room: &mut [u8], offset: u64) -> io::Result<()> {
+    fn fill(&mut self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         self.file.seek(SeekFrom::Start(offset))?;
-        io::Read::read_exact(&mut self.file, room)
+        io::Read::read_exact(&mut self.file, buffer)
     }
 }
 
-impl Reader for Opened {
+impl Reader for FileReader {
     fn size(&self) -> Size {
         self.size
     }
 
-    fn read(&mut self, first: Lbn, room: &mut [u8]) -> Result<(), Fault> {
+    fn read(&mut self, first: Lbn, buffer: &mut [u8]) -> Result<(), Fault> {
         let offset = first.0 * self.size.sector.0;
-        match self.fill(room, offset) {
+        match self.fill(buffer, offset) {
             Ok(()) => Ok(()),
-            Err(error) if is_of_medium(&error) => Err(Fault::Unreadable(None)),
+            Err(error) if is_medium_error(&error) => Err(Fault::Unreadable(None)),
             Err(error) => Err(Fault::Lost(error.into())),
         }
     }
 }
 
-/// Whether an error is of blocks: Linux reports EIO, ENODATA, EILSEQ or EREMOTEIO for these.
+/// Returns true if blocks are unreadable: Linux reports EIO, ENODATA, EILSEQ or EREMOTEIO.
 #[cfg(target_os = "linux")]
-fn is_of_medium(error: &io::Error) -> bool {
+fn is_medium_error(error: &io::Error) -> bool {
     use rustix::io::Errno;
     let found = Errno::from_io_error(error);
     [Errno::IO, Errno::NODATA, Errno::ILSEQ, Errno::REMOTEIO]
@@ -120,6 +158,6 @@ fn is_of_medium(error: &io::Error) -> bool {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn is_of_medium(_: &io::Error) -> bool {
+fn is_medium_error(_: &io::Error) -> bool {
     true
 }

@@ -1,20 +1,20 @@
-//! Reads a device that has no foreground, in the order of its blocks.
+//! A sequential pass over a device without a foreground.
 
 use diskarm_core::device::{Completion, Device};
-use diskarm_core::freeblock::{BlockSet, Delivered};
+use diskarm_core::freeblock::{BlockSet, Delivery};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 
-use super::answers::Answers;
+use super::inbox::Inbox;
 
-/// Reads in a row that may fail, other than for an unreadable block, before a pass gives up.
-const FAILURES: u32 = 8;
+/// Number of successive failures, other than of unreadable blocks, after which a pass gives up.
+const MAX_FAILURES: u32 = 8;
 
-/// After a second failure in a row, nothing is sent for this long.
-const REST: Span = Span::from_ns(1_000_000_000);
+/// Pause after a second successive failure.
+const PAUSE: Span = Span::from_ns(1_000_000_000);
 
 /// A pass over the blocks of a device.
-pub struct Pass<D, S> {
+pub struct SequentialPass<D, S> {
     device: D,
     wanted: BlockSet,
     sink: S,
@@ -22,17 +22,18 @@ pub struct Pass<D, S> {
     max: SectorCount,
     next: Lbn,
     ids: u64,
-    inside: usize,
-    /// Nothing is sent before this instant.
+    /// Number of reads under way.
+    under_way: usize,
+    /// The end of the current pause.
     from: Instant,
-    /// Reads that have failed since one has not.
+    /// Number of failed reads since the last successful one.
     failures: u32,
 }
 
-impl<D: Device, S: FnMut(&Delivered)> Pass<D, S> {
-    /// Reads what is wanted with `depth` reads at one time of at most `most` blocks, and calls
-    /// `sink` for all that was read or cannot be: each block once, as task 0.
-    pub fn new(device: D, wanted: BlockSet, (depth, max): (usize, SectorCount), sink: S) -> Self {
+impl<D: Device, S: FnMut(&Delivery)> SequentialPass<D, S> {
+    /// Creates a pass over the `wanted` blocks with at most `depth` reads at the same time, each of at
+    /// most `max` blocks. Calls `sink` with all deliveries: each block once, as task 0.
+    pub fn new(device: D, wanted: BlockSet, depth: usize, max: SectorCount, sink: S) -> Self {
         Self {
             device,
             wanted,
@@ -41,64 +42,64 @@ impl<D: Device, S: FnMut(&Delivered)> Pass<D, S> {
             max: max.min(Request::MAX_SECTORS),
             next: Lbn(0),
             ids: 0,
-            inside: 0,
+            under_way: 0,
             from: Instant::START,
             failures: 0,
         }
     }
 
-    /// Reads by the clock of `answers` until everything is delivered, it has given up, the source
-    /// is lost, or it is stopped. What is under way then is not waited for.
-    pub fn run(&mut self, answers: &Answers) {
-        while !self.is_over() && !answers.is_stopped() && answers.lost().is_none() {
-            let (now, event) = (answers.now(), self.next_event());
+    /// Reads by the clock of `inbox` until everything is delivered, it has given up, the source is
+    /// lost, or it is stopped. It does not wait for reads that are under way then.
+    pub fn run(&mut self, inbox: &Inbox) {
+        while !self.is_over() && !inbox.is_stopped() && inbox.lost().is_none() {
+            let (now, event) = (inbox.now(), self.next_event());
             match event.filter(|event| *event <= now) {
                 Some(event) => self.advance(event),
-                None => answers.wait(event),
+                None => inbox.wait(event),
             }
         }
     }
 
     fn next_event(&self) -> Option<Instant> {
-        let can_send = self.inside < self.depth && !self.wanted.is_empty();
+        let can_send = self.under_way < self.depth && !self.wanted.is_empty();
         let send = can_send.then_some(self.from);
         [self.device.next_event(), send].into_iter().flatten().min()
     }
 
     fn advance(&mut self, now: Instant) {
         while let Some(completion) = self.device.advance(now) {
-            self.completed(&completion);
+            self.complete(&completion);
         }
         self.feed(now);
     }
 
     fn is_over(&self) -> bool {
-        self.has_given_up() || self.inside == 0 && self.wanted.is_empty()
+        self.has_given_up() || self.under_way == 0 && self.wanted.is_empty()
     }
 
-    /// Whether too many reads in a row have failed to continue.
+    /// Returns true if the pass has ended because of too many successive failures.
     pub fn has_given_up(&self) -> bool {
-        self.failures >= FAILURES
+        self.failures >= MAX_FAILURES
     }
 
-    /// Sends what can be sent.
+    /// Sends reads while the device has room.
     fn feed(&mut self, now: Instant) {
-        while now >= self.from && self.inside < self.depth && self.device.has_room() {
-            let Some((first, sectors)) = self.chosen() else {
+        while now >= self.from && self.under_way < self.depth && self.device.has_room() {
+            let Some((first, sectors)) = self.next_run() else {
                 return;
             };
             self.wanted.remove(first, sectors);
             self.next = first + sectors;
             self.ids += 1;
-            self.inside += 1;
+            self.under_way += 1;
             let read = Request::new(self.ids, Op::Read, first, sectors);
             let taken = self.device.submit(now, read);
             assert_eq!(taken, Ok(()), "a device with room refused {read:?}");
         }
     }
 
-    /// The next run of wanted blocks.
-    fn chosen(&self) -> Option<(Lbn, SectorCount)> {
+    /// Returns the next run of wanted blocks.
+    fn next_run(&self) -> Option<(Lbn, SectorCount)> {
         let all = Lbn(self.wanted.sectors().0);
         let next = self.wanted.first_in(self.next, all);
         let first = next.or_else(|| self.wanted.first_in(Lbn(0), self.next))?;
@@ -106,8 +107,8 @@ impl<D: Device, S: FnMut(&Delivered)> Pass<D, S> {
         self.wanted.runs_in(first, end).next()
     }
 
-    fn completed(&mut self, completion: &Completion) {
-        self.inside -= 1;
+    fn complete(&mut self, completion: &Completion) {
+        self.under_way -= 1;
         let (first, end) = (completion.request.start, completion.request.end());
         let (read, rest) = match completion.bad_block() {
             Some(bad) => (bad, Lbn(bad.0 + 1)),
@@ -123,7 +124,7 @@ impl<D: Device, S: FnMut(&Delivered)> Pass<D, S> {
         } else {
             self.failures += 1;
             if self.failures > 1 {
-                self.from = completion.at + REST;
+                self.from = completion.at + PAUSE;
             }
         }
         self.wanted.insert(rest, end - rest);
@@ -134,7 +135,7 @@ impl<D: Device, S: FnMut(&Delivered)> Pass<D, S> {
 
     fn deliver(&mut self, first: Lbn, end: Lbn, at: Instant, is_readable: bool) {
         if first < end {
-            (self.sink)(&Delivered {
+            (self.sink)(&Delivery {
                 task: 0,
                 first,
                 sectors: end - first,

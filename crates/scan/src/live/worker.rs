@@ -1,4 +1,4 @@
-//! The threads that read.
+//! The threads that read a source.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,20 +8,20 @@ use std::time::Duration;
 
 use diskarm_core::units::{Instant, Lbn};
 
-use super::answers::Answers;
-use super::data::Data;
+use super::file::PageBuffer;
+use super::inbox::{Inbox, ReadEnd, ReadResult};
 use diskarm_transport::source::{Fault, Lost, Reader, Size, Source};
 
-/// How often a read is tried again on another connection.
+/// Maximum number of connections on which a read is tried.
 const CONNECTIONS: u32 = 3;
 
-/// How often a connection is tried to be opened, and the pause after the first attempt that fails;
-/// each of the others is followed by double the pause before.
+/// Maximum number of attempts to open a connection.
 const ATTEMPTS: u32 = 5;
+/// Pause after the first failed attempt; it doubles with each further one.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Reads that the search for an unreadable block takes at most: twice those of halving the longest
-/// command, and some.
+/// Maximum number of reads in the search for an unreadable block: twice those of halving the longest
+/// command, and some more.
 const MAX_READS: u32 = 40;
 
 #[derive(Clone, Copy, Debug)]
@@ -31,54 +31,32 @@ pub struct Job {
     pub sectors: u64,
 }
 
-/// What became of it.
-pub struct Answer {
-    pub id: u64,
-    pub first: Lbn,
-    /// When it was sent.
-    pub sent: Instant,
-    pub at: Instant,
-    pub data: Data,
-    pub end: End,
-}
-
-/// How a read ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
-    /// All blocks were read.
-    Whole,
-    /// Those before the one of this index were, which cannot be.
-    Unreadable(u64),
-    /// The source is gone.
-    Lost(Lost),
-}
-
-/// A thread that reads, with a connection of its own.
+/// A reading thread with a connection of its own.
 pub struct Worker {
     jobs: Sender<Job>,
-    /// When the source last answered it, in ns on the clock of the answers.
+    /// When the source last answered, in ns on the clock of the inbox.
     answered: Arc<AtomicU64>,
     thread: JoinHandle<()>,
 }
 
 impl Worker {
-    /// Begins one. It takes over a connection, or opens one for its first read.
+    /// Starts a thread. It takes over a connection, or opens one for its first read.
     pub fn start(
         source: Arc<dyn Source>,
         size: Size,
         reader: Option<Box<dyn Reader>>,
-        answers: Arc<Answers>,
+        inbox: Arc<Inbox>,
     ) -> Self {
-        let (jobs, taken) = channel();
+        let (jobs, receiver) = channel();
         let answered = Arc::default();
         let line = Line {
             source,
             size,
             reader,
-            answers,
+            inbox,
             answered: Arc::clone(&answered),
         };
-        let thread = std::thread::spawn(move || work(line, &taken));
+        let thread = std::thread::spawn(move || work(line, &receiver));
         Self {
             jobs,
             answered,
@@ -86,35 +64,35 @@ impl Worker {
         }
     }
 
-    /// When the source last answered it: one job may take several reads.
+    /// Returns when the source last answered; one job may take several reads.
     pub fn answered(&self) -> Instant {
         Instant::from_ns(self.answered.load(Ordering::Acquire))
     }
 
-    /// Gives it a read. Its answer goes to the answers.
+    /// Starts a read. Its result goes to the inbox.
     pub fn send(&self, job: Job) {
-        // A thread only ends when nobody can send to it.
+        // The thread only ends when the sender is gone.
         let _ = self.jobs.send(job);
     }
 
-    /// Ends it, when it has nothing to do.
+    /// Ends an idle thread.
     pub fn end(self) {
         drop(self.jobs);
-        // One that panicked has ended too.
+        // A thread that panicked has ended too.
         let _ = self.thread.join();
     }
 }
 
 fn work(mut line: Line, jobs: &Receiver<Job>) {
     for job in jobs {
-        let mut data = Data::zeroes((job.sectors * line.size.sector.0) as usize);
-        let sent = line.answers.now();
+        let mut data = PageBuffer::new((job.sectors * line.size.sector.0) as usize);
+        let sent = line.inbox.now();
         let end = line.serve(&job, &mut data);
-        line.answers.put(Answer {
+        line.inbox.put(ReadResult {
             id: job.id,
             first: job.first,
             sent,
-            at: line.answers.now(),
+            at: line.inbox.now(),
             data,
             end,
         });
@@ -126,35 +104,37 @@ struct Line {
     source: Arc<dyn Source>,
     size: Size,
     reader: Option<Box<dyn Reader>>,
-    answers: Arc<Answers>,
+    inbox: Arc<Inbox>,
     answered: Arc<AtomicU64>,
 }
 
 impl Line {
-    fn serve(&mut self, job: &Job, data: &mut Data) -> End {
+    fn serve(&mut self, job: &Job, data: &mut PageBuffer) -> ReadEnd {
         let sector = self.size.sector.0 as usize;
-        let mut search = Search::of(job.sectors);
+        let mut search = Search::new(job.sectors);
         let mut losses = 0;
         for _ in 0..MAX_READS {
-            let mut reader = match self.reader.take().map_or_else(|| self.opened(), Ok) {
+            let mut reader = match self.reader.take().map_or_else(|| self.reopen(), Ok) {
                 Ok(reader) => reader,
-                Err(why) => return End::Lost(why),
+                Err(why) => return ReadEnd::Lost(why),
             };
             let (begin, end) = (search.good, search.good + search.piece);
-            let room = &mut data[begin as usize * sector..end as usize * sector];
-            let read = reader.read(Lbn(job.first.0 + begin), room);
-            let now = self.answers.now().as_ns();
+            let buffer = &mut data[begin as usize * sector..end as usize * sector];
+            let read = reader.read(Lbn(job.first.0 + begin), buffer);
+            let now = self.inbox.now().as_ns();
             self.answered.store(now, Ordering::Release);
             match read {
-                Err(Fault::Lost(why)) if losses + 1 == CONNECTIONS => return End::Lost(why),
+                Err(Fault::Lost(why)) if losses + 1 == CONNECTIONS => {
+                    return ReadEnd::Lost(why);
+                }
                 Err(Fault::Lost(_)) => {
                     losses += 1;
                     continue;
                 }
-                Ok(()) => search.take(Ok(())),
+                Ok(()) => search.record(Ok(())),
                 Err(Fault::Unreadable(at)) => {
                     let index = at.and_then(|at| at.0.checked_sub(job.first.0 + begin));
-                    search.take(Err(index));
+                    search.record(Err(index));
                 }
             }
             self.reader = Some(reader);
@@ -163,13 +143,13 @@ impl Line {
                 return end;
             }
         }
-        End::Lost(Lost(
-            "reads of the same blocks fail now and then".to_owned(),
+        ReadEnd::Lost(Lost(
+            "reads of the same blocks fail intermittently".to_owned(),
         ))
     }
 
-    /// A new connection, to what is as large as it was.
-    fn opened(&self) -> Result<Box<dyn Reader>, Lost> {
+    /// Opens a new connection to a source of the same size.
+    fn reopen(&self) -> Result<Box<dyn Reader>, Lost> {
         let mut pause = PAUSE;
         for attempt in 1.. {
             match self.source.open() {
@@ -188,20 +168,20 @@ impl Line {
     }
 }
 
-/// A search for the first block that cannot be read, by halves where the source does not tell.
+/// A search for the first unreadable block, by halves if the source does not report it.
 struct Search {
     all: u64,
-    /// Blocks before this are read.
+    /// Number of blocks that are read, from the first.
     good: u64,
-    /// The first that cannot be read is before this, if it is not the end of all.
+    /// An upper bound on the first unreadable block, unless it equals `all`.
     bound: u64,
-    /// How many to read next.
+    /// Number of blocks to read next.
     piece: u64,
-    end: Option<End>,
+    end: Option<ReadEnd>,
 }
 
 impl Search {
-    fn of(all: u64) -> Self {
+    fn new(all: u64) -> Self {
         Self {
             all,
             good: 0,
@@ -211,17 +191,17 @@ impl Search {
         }
     }
 
-    /// Takes note of how the next piece was read: if it was not, with the index in it of the first
-    /// block that cannot be, if the source tells.
-    fn take(&mut self, read: Result<(), Option<u64>>) {
+    /// Records the result of the next read: an error has the index of the first unreadable block, if
+    /// the source reports it.
+    fn record(&mut self, read: Result<(), Option<u64>>) {
         match read {
             Ok(()) => {
                 self.good += self.piece;
                 if self.good == self.all {
-                    self.end = Some(End::Whole);
+                    self.end = Some(ReadEnd::Whole);
                 }
                 self.piece = match self.bound - self.good {
-                    // What could not be read can be now.
+                    // Blocks that were unreadable have been read now.
                     0 => 1,
                     _ if self.bound == self.all => self.all - self.good,
                     left => left.div_ceil(2),
@@ -230,7 +210,7 @@ impl Search {
                     self.bound = self.all;
                 }
             }
-            Err(_) if self.piece == 1 => self.end = Some(End::Unreadable(self.good)),
+            Err(_) if self.piece == 1 => self.end = Some(ReadEnd::Unreadable(self.good)),
             Err(index) => {
                 let index = index.filter(|index| *index < self.piece);
                 self.bound = self.good + index.map_or(self.piece, |index| index + 1);

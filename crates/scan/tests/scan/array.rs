@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use diskarm_core::freeblock::{BlockSet, Delivered};
+use diskarm_core::freeblock::{BlockSet, Delivery};
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::Mechanism;
 use diskarm_core::mirror::{Mirror, MirrorConfig};
@@ -13,20 +13,23 @@ use diskarm_core::text::InputError;
 use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::{Angle, Bytes, SectorCount, Span};
 use diskarm_core::workload::{self, Workload};
-use diskarm_scan::{Disk, OnPredicted, OnProgress, Place, Requests, Scan, Scanned, Settings};
+use diskarm_scan::{
+    BackgroundSettings, DiskFactory, OnPrediction, OnProgress, Requests, Scan, ScanReport,
+    SchedulerLocation,
+};
 
 use crate::bench::{CLOSED, policy, small};
 
 /// Scans the disks of an array of this many blocks until all is read.
 fn scanned(
     spec: &Spec,
-    place: Place,
+    location: SchedulerLocation,
     sectors: SectorCount,
-    build: impl Fn(&Disk<'_>) -> BoxedDevice,
-) -> Scanned {
+    build: impl Fn(&DiskFactory<'_>) -> BoxedDevice,
+) -> ScanReport {
     let (policy, workload) = (policy("sptf-sw(n=40%)"), load(sectors));
-    let scan = scan(spec, place, &policy, &workload);
-    let built = |disk: &Disk<'_>| Ok::<_, InputError>(build(disk));
+    let scan = scan(spec, location, &policy, &workload);
+    let built = |disk: &DiskFactory<'_>| Ok::<_, InputError>(build(disk));
     scan.run_array(built).expect("a sound layout")
 }
 
@@ -38,7 +41,7 @@ fn load(sectors: SectorCount) -> Workload {
 /// With no care, as the model is the drive.
 fn scan<'a>(
     spec: &'a Spec,
-    place: Place,
+    location: SchedulerLocation,
     policy: &'a PolicyConfig,
     workload: &'a Workload,
 ) -> Scan<'a> {
@@ -47,15 +50,15 @@ fn scan<'a>(
         model: spec,
         requests: Requests::Generated(workload),
         policy,
-        place,
-        settings: Settings {
+        location,
+        settings: BackgroundSettings {
             conservatism: Span::ZERO,
-            ..Settings::default()
+            ..BackgroundSettings::default()
         },
         seed: 5,
         max_requests: 200_000,
         on_progress: OnProgress::default(),
-        on_predicted: OnPredicted::default(),
+        on_prediction: OnPrediction::default(),
     }
 }
 
@@ -69,11 +72,11 @@ fn mechanism(spec: &Spec) -> Mechanism {
 fn an_array_of_one_disk_is_that_disk() {
     let spec = small();
     let sectors = spec.geometry.sectors;
-    for place in [Place::Outside(1), Place::Inside] {
+    for location in [SchedulerLocation::Outside(1), SchedulerLocation::InFirmware] {
         let (policy, workload) = (policy("sptf-sw(n=40%)"), load(sectors));
-        let alone = scan(&spec, place, &policy, &workload).run();
+        let alone = scan(&spec, location, &policy, &workload).run();
         let alone = alone.expect("a sound layout");
-        let array = scanned(&spec, place, sectors, |disk| {
+        let array = scanned(&spec, location, sectors, |disk| {
             let striping = RaidConfig {
                 level: Level::Zero,
                 unit: sectors,
@@ -87,10 +90,10 @@ fn an_array_of_one_disk_is_that_disk() {
         assert!(alone.is_complete() && array.is_complete());
         assert_eq!(alone.percents, array.percents);
         assert_eq!(alone.by_part, array.by_part);
-        assert_eq!(alone.figures, array.figures);
+        assert_eq!(alone.stats, array.stats);
         assert_eq!(alone.foreground, array.foreground);
         assert_eq!(alone.alone, array.alone);
-        assert_eq!(alone.seen, array.seen);
+        assert_eq!(alone.observations, array.observations);
     }
 }
 
@@ -102,8 +105,8 @@ fn a_read_over_the_border_of_two_tenths_is_of_both() {
     let (policy, workload) = (policy("sptf-sw(n=40%)"), load(sectors));
     let reads = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&reads);
-    let sink = move |read: &Delivered| kept.lock().expect("nobody panicked").push(*read);
-    let scan = scan(&spec, Place::Inside, &policy, &workload);
+    let sink = move |read: &Delivery| kept.lock().expect("nobody panicked").push(*read);
+    let scan = scan(&spec, SchedulerLocation::InFirmware, &policy, &workload);
     let scanned = scan.run_for(BlockSet::all(sectors), sink);
     let by_part = scanned.expect("a sound layout").by_part;
     let reads = reads.lock().expect("nobody panicked");
@@ -131,16 +134,16 @@ fn a_read_over_the_border_of_two_tenths_is_of_both() {
 fn both_disks_of_a_pair_are_scanned() {
     let spec = small();
     let sectors = spec.geometry.sectors;
-    for place in [Place::Outside(1), Place::Inside] {
-        let pair = scanned(&spec, place, sectors, |disk| {
+    for location in [SchedulerLocation::Outside(1), SchedulerLocation::InFirmware] {
+        let pair = scanned(&spec, location, sectors, |disk| {
             let members = [1, 2].map(|seed| disk(mechanism(&spec), seed));
             let pair = Mirror::new(members, &MirrorConfig::default()).expect("a pair");
             BoxedDevice::opaque(pair)
         });
         assert!(pair.is_complete(), "{pair:?}");
         assert_eq!(pair.sectors.0, 2 * sectors.0);
-        assert_eq!(pair.figures.sectors, 2 * sectors.0);
-        assert_eq!(pair.figures.delayed, 0);
+        assert_eq!(pair.stats.sectors, 2 * sectors.0);
+        assert_eq!(pair.stats.delayed, 0);
         assert!(pair.slowdown().abs() < 0.01, "{}", pair.slowdown());
     }
 }

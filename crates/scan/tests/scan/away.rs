@@ -7,12 +7,12 @@ use diskarm_core::device::{Completion, Device, Refused};
 use diskarm_core::drive::Drive;
 use diskarm_core::engine::{self, Load, Streams};
 use diskarm_core::request::{Op, Request};
+use diskarm_core::testing::SplitMix64;
 use diskarm_core::units::{Angle, Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_core::workload::{Disk, Workload};
-use diskarm_scan::{External, Model, Predicted, Settings};
+use diskarm_scan::{BackgroundSettings, ExternalScheduler, Model, Prediction};
 
-use crate::bench::{CLOSED, Seen, atlas, new, nothing, policy, scan, without_write_cache};
-use crate::dice::Dice;
+use crate::bench::{CLOSED, Observations, atlas, new, nothing, policy, scan, without_write_cache};
 use crate::predicted::kept;
 
 /// A drive at the end of a line.
@@ -21,7 +21,7 @@ struct Away {
     /// The most that a command is on the line.
     of_command: Span,
     /// Draws how long one is.
-    dice: Dice,
+    random: SplitMix64,
     /// If set, the host is quiet for this many commands and disturbed for as many: then
     /// commands are late, and answers as much.
     disturbed: Option<u64>,
@@ -42,7 +42,7 @@ impl Away {
     fn late(&mut self) -> Span {
         match self.disturbed {
             Some(every) if (self.commands / every).is_multiple_of(2) => Span::ZERO,
-            _ => Span::from_ns(self.dice.below(self.of_command.as_ns() as u64 + 1) as i64),
+            _ => Span::from_ns(self.random.below(self.of_command.as_ns() as u64 + 1) as i64),
         }
     }
 
@@ -149,13 +149,13 @@ fn predicted(
     workload: &str,
     (of_command, disturbed): (Span, Option<u64>),
     of_block: Span,
-) -> Vec<Predicted> {
+) -> Vec<Prediction> {
     let spec = without_write_cache(atlas());
-    let model = Model::of_new(&spec, Angle::ZERO).expect("a sound layout");
+    let model = Model::with_origin(&spec, Angle::ZERO).expect("a sound layout");
     let away = Away {
         drive: new(&spec),
         of_command,
-        dice: Dice(1),
+        random: SplitMix64::new(1),
         disturbed,
         commands: 0,
         going: None,
@@ -164,10 +164,10 @@ fn predicted(
         coming: VecDeque::new(),
     };
     let got = nothing(spec.geometry.sectors);
-    let (on_predicted, predictions) = kept();
-    let external = External::new(away, model, &policy("sptf-sw(n=40%)"), 1).far_away();
-    let external = external.with_background(scan(&spec, Settings::default(), &got));
-    let mut external = external.on_predicted(on_predicted);
+    let (on_prediction, predictions) = kept();
+    let external = ExternalScheduler::new(away, model, &policy("sptf-sw(n=40%)"), 1).learning_lag();
+    let external = external.with_background(scan(&spec, BackgroundSettings::default(), &got));
+    let mut external = external.on_prediction(on_prediction);
     let disk = Disk {
         sectors: external.capacity(),
         sector: external.sector_size(),
@@ -179,7 +179,7 @@ fn predicted(
         then: Streams::new(&workload, disk, 1, u64::MAX),
         begun: None,
     };
-    let mut seen = Seen {
+    let mut seen = Observations {
         all: Vec::new(),
         max: 4_000,
         got: None,
@@ -190,9 +190,9 @@ fn predicted(
 }
 
 /// How many of these are predicted to within 50 us, and how many come a revolution late.
-fn judged(predictions: &[Predicted]) -> (usize, usize) {
+fn judged(predictions: &[Prediction]) -> (usize, usize) {
     let right = predictions.iter().filter(|one| one.is_right());
-    let is_late = |one: &&Predicted| one.error().is_some_and(|error| error.as_ms() > 3.0);
+    let is_late = |one: &&Prediction| one.error().is_some_and(|error| error.as_ms() > 3.0);
     (right.count(), predictions.iter().filter(is_late).count())
 }
 

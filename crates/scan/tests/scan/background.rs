@@ -13,7 +13,7 @@ use diskarm_core::units::{Angle, Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_core::wrap::{
     Affected, BadBlocks, FaultPlan, Faults, Outage, RandomErrors, Recalibration,
 };
-use diskarm_scan::{External, Model, Settings};
+use diskarm_scan::{BackgroundSettings, ExternalScheduler, Model};
 use proptest::prelude::*;
 
 use crate::bench::{
@@ -22,30 +22,37 @@ use crate::bench::{
 };
 
 /// No care, as the model is the drive.
-fn exact() -> Settings {
-    Settings {
+fn exact() -> BackgroundSettings {
+    BackgroundSettings {
         conservatism: Span::ZERO,
-        ..Settings::default()
+        ..BackgroundSettings::default()
     }
 }
 
 /// When each request ends without background reads and with them.
-fn with_and_without(spec: &Spec, depth: usize, settings: Settings) -> [Vec<Completion>; 2] {
+fn with_and_without(
+    spec: &Spec,
+    depth: usize,
+    settings: BackgroundSettings,
+) -> [Vec<Completion>; 2] {
     let policy = policy("sptf-sw(n=40%)");
-    let model = || Model::of_new(spec, Angle::ZERO).expect("a sound layout");
-    let mut plain = External::new(new(spec), model(), &policy, depth);
+    let model = || Model::with_origin(spec, Angle::ZERO).expect("a sound layout");
+    let mut plain = ExternalScheduler::new(new(spec), model(), &policy, depth);
     let plain = serve(&mut plain, CLOSED, 1, 2_000, None);
     let got = nothing(spec.geometry.sectors);
-    let external = External::new(new(spec), model(), &policy, depth);
+    let external = ExternalScheduler::new(new(spec), model(), &policy, depth);
     let mut external = external.with_background(scan(spec, settings, &got));
     let beside = serve(&mut external, CLOSED, 1, 2_000, None);
-    let figures = external.background().expect("a background").figures();
-    assert_eq!(figures.delayed, 0, "{figures:?}");
-    assert_eq!(external.seen().right, external.seen().predicted);
-    assert!(figures.gaps > 100 && figures.merged > 10, "{figures:?}");
-    assert!(figures.sectors > 3_000, "{figures:?}");
+    let stats = external.background().expect("a background").stats();
+    assert_eq!(stats.delayed, 0, "{stats:?}");
+    assert_eq!(
+        external.observations().right,
+        external.observations().predicted
+    );
+    assert!(stats.gaps > 100 && stats.merged > 10, "{stats:?}");
+    assert!(stats.sectors > 3_000, "{stats:?}");
     let read = got.lock().expect("nobody panicked").read.count().0;
-    assert_eq!(read, figures.sectors);
+    assert_eq!(read, stats.sectors);
     [plain, beside]
 }
 
@@ -55,11 +62,11 @@ fn with_and_without(spec: &Spec, depth: usize, settings: Settings) -> [Vec<Compl
 fn nothing_is_read_in_front_of_an_absorbed_write_that_is_alone() {
     let spec = atlas();
     let alone = "closed(clients=1, think=60ms) uniform size=4KiB reads=50%";
-    let model = || Model::of_new(&spec, Angle::ZERO).expect("a sound layout");
-    let mut plain = External::new(new(&spec), model(), &policy("fcfs"), 1);
+    let model = || Model::with_origin(&spec, Angle::ZERO).expect("a sound layout");
+    let mut plain = ExternalScheduler::new(new(&spec), model(), &policy("fcfs"), 1);
     let plain = serve(&mut plain, alone, 1, 1_000, None);
     let got = nothing(spec.geometry.sectors);
-    let external = External::new(new(&spec), model(), &policy("fcfs"), 1);
+    let external = ExternalScheduler::new(new(&spec), model(), &policy("fcfs"), 1);
     let mut external = external.with_background(scan(&spec, exact(), &got));
     let beside = serve(&mut external, alone, 1, 1_000, None);
     assert!(got.lock().expect("nobody panicked").read.count().0 > 10_000);
@@ -76,7 +83,7 @@ fn nothing_is_read_in_front_of_an_absorbed_write_that_is_alone() {
 #[test]
 fn reads_in_gaps_delay_no_request() {
     for one_per_track in [true, false] {
-        let settings = Settings {
+        let settings = BackgroundSettings {
             one_per_track,
             ..exact()
         };
@@ -103,17 +110,12 @@ fn a_write_cache_hides_no_delay() {
     let plain = new(&atlas());
     let order = policy.policy(&plain);
     let plain = serve(&mut Host::new(plain, order), CLOSED, 1, 5_000, None);
-    let model = Model::of_new(&atlas(), Angle::ZERO).expect("a sound layout");
-    let external = External::new(new(&atlas()), model, &policy, 1);
+    let model = Model::with_origin(&atlas(), Angle::ZERO).expect("a sound layout");
+    let external = ExternalScheduler::new(new(&atlas()), model, &policy, 1);
     let mut external = external.with_background(scan(&atlas(), exact(), &got));
     let beside = serve(&mut external, CLOSED, 1, 5_000, None);
     let background = external.background().expect("a background");
-    assert_eq!(
-        background.figures().delayed,
-        0,
-        "{:?}",
-        background.figures()
-    );
+    assert_eq!(background.stats().delayed, 0, "{:?}", background.stats());
     let ratio = beside[4_999].at.as_s() / plain[4_999].at.as_s();
     assert!(ratio < 1.002, "{ratio}");
 }
@@ -133,15 +135,15 @@ fn a_pause_of_the_drive_is_no_delay() {
         ..FaultPlan::default()
     };
     let got = nothing(spec.geometry.sectors);
-    let model = Model::of_new(&spec, Angle::ZERO).expect("a sound layout");
+    let model = Model::with_origin(&spec, Angle::ZERO).expect("a sound layout");
     let faulty = Faults::new(new(&spec), &plan, revolution);
-    let external = External::new(faulty, model, &policy("sptf"), 1);
-    let mut external = external.with_background(scan(&spec, Settings::default(), &got));
+    let external = ExternalScheduler::new(faulty, model, &policy("sptf"), 1);
+    let mut external = external.with_background(scan(&spec, BackgroundSettings::default(), &got));
     serve(&mut external, CLOSED, 1, 4_000, None);
-    let pauses = external.seen().surprises.pauses;
-    let figures = external.background().expect("a background").figures();
-    assert!(pauses > 30 && figures.gaps > 1_000, "{pauses} {figures:?}");
-    assert_eq!(figures.delayed, 0, "{figures:?}");
+    let pauses = external.observations().surprises.pauses;
+    let stats = external.background().expect("a background").stats();
+    assert!(pauses > 30 && stats.gaps > 1_000, "{pauses} {stats:?}");
+    assert_eq!(stats.delayed, 0, "{stats:?}");
 }
 
 /// A drive that answers its first command after the second, and at the same time.
@@ -213,13 +215,13 @@ fn what_was_not_predicted_is_no_delay() {
             read.insert(Lbn(0), SectorCount(at.0 - 8));
             read.insert(at, SectorCount(spec.geometry.sectors.0 - at.0));
         }
-        let model = Model::of_new(&spec, Angle::ZERO).expect("a sound layout");
+        let model = Model::with_origin(&spec, Angle::ZERO).expect("a sound layout");
         let swapping = Swapping {
             drive: new(&spec),
             first: None,
             due: None,
         };
-        let external = External::new(swapping, model, &policy("sptf"), 2);
+        let external = ExternalScheduler::new(swapping, model, &policy("sptf"), 2);
         let mut external = external.with_background(scan(&spec, exact(), &got));
         for (id, at) in [(0, at), (1, Lbn(17_000_000 - at.0))] {
             let read = Request::new(id, Op::Read, at, SectorCount(8));
@@ -231,10 +233,10 @@ fn what_was_not_predicted_is_no_delay() {
             answered.extend(external.advance(at).map(|one| one.request.id));
         }
         assert_eq!(answered, [1, 0]);
-        assert_eq!(external.seen().surprises.reordered, 1);
-        let figures = external.background().expect("a background").figures();
-        assert_eq!(figures.delayed, 0, "{place}: {figures:?}");
-        merged += figures.merged;
+        assert_eq!(external.observations().surprises.reordered, 1);
+        let stats = external.background().expect("a background").stats();
+        assert_eq!(stats.delayed, 0, "{place}: {stats:?}");
+        merged += stats.merged;
     }
     assert!(merged > 10, "{merged}");
 }
@@ -272,20 +274,16 @@ fn a_published_model_slows_down_by_what_it_may() {
 fn conservatism_that_leaves_no_gap_falls() {
     let sectors = |max_slowdown| {
         let got = nothing(atlas().geometry.sectors);
-        let settings = Settings {
+        let settings = BackgroundSettings {
             conservatism: Span::from_ms(6.0),
             max_slowdown,
-            ..Settings::default()
+            ..BackgroundSettings::default()
         };
-        let model = Model::of_new(&atlas(), Angle::ZERO).expect("a sound layout");
-        let external = External::new(new(&atlas()), model, &policy("sptf"), 1);
+        let model = Model::with_origin(&atlas(), Angle::ZERO).expect("a sound layout");
+        let external = ExternalScheduler::new(new(&atlas()), model, &policy("sptf"), 1);
         let mut external = external.with_background(scan(&atlas(), settings, &got));
         serve(&mut external, CLOSED, 1, 30_000, None);
-        external
-            .background()
-            .expect("a background")
-            .figures()
-            .sectors
+        external.background().expect("a background").stats().sectors
     };
     let (fixed, adjusted) = (sectors(None), sectors(Some(0.02)));
     assert!(
@@ -300,21 +298,21 @@ fn conservatism_that_leaves_no_gap_falls() {
 fn followed(spec: &Spec, believed: &Spec, requests: usize) -> (f64, Span, f64) {
     let slowdown = |max_slowdown| {
         let got = nothing(spec.geometry.sectors);
-        let model = Model::following(believed).expect("a sound layout");
-        let settings = Settings {
+        let model = Model::new(believed).expect("a sound layout");
+        let settings = BackgroundSettings {
             max_slowdown,
             ..exact()
         };
-        let external = External::new(new(spec), model, &policy("sptf-sw(n=40%)"), 1);
+        let external = ExternalScheduler::new(new(spec), model, &policy("sptf-sw(n=40%)"), 1);
         let mut external = external.with_background(scan(believed, settings, &got));
         let all = serve(&mut external, CLOSED, 1, requests, None);
         let late = all[requests - 1].at - all[requests / 2 - 1].at;
         let background = external.background().expect("a background");
-        let read = background.figures().sectors;
+        let read = background.stats().sectors;
         (late.as_s(), background.conservatism(), read)
     };
-    let model = Model::following(believed).expect("a sound layout");
-    let mut plain = External::new(new(spec), model, &policy("sptf-sw(n=40%)"), 1);
+    let model = Model::new(believed).expect("a sound layout");
+    let mut plain = ExternalScheduler::new(new(spec), model, &policy("sptf-sw(n=40%)"), 1);
     let all = serve(&mut plain, CLOSED, 1, requests, None);
     let plain = (all[requests - 1].at - all[requests / 2 - 1].at).as_s();
     let (careless, _, all) = slowdown(None);
@@ -331,7 +329,7 @@ fn random_errors(share: f64) -> Option<RandomErrors> {
 
 /// Until all is read or known to be unreadable, over several runs: each begins with what the ones
 /// before have delivered, and ends wherever it happens to.
-fn interrupted_scans(plan: &FaultPlan, ends: &[usize], settings: Settings, depth: usize) {
+fn interrupted_scans(plan: &FaultPlan, ends: &[usize], settings: BackgroundSettings, depth: usize) {
     let spec = queueing(small());
     let got = nothing(spec.geometry.sectors);
     let revolution = Span::from_ns(spec.mechanics.period_ns as i64);
@@ -340,8 +338,8 @@ fn interrupted_scans(plan: &FaultPlan, ends: &[usize], settings: Settings, depth
     while got.lock().expect("nobody panicked").left() > 0 {
         let (max, seed) = runs.next().expect("a scan that comes to an end");
         let faulty = Faults::new(new(&spec), plan, revolution);
-        let model = Model::following(&spec).expect("a sound layout");
-        let external = External::new(faulty, model, &policy("sptf-sw(n=40%)"), depth);
+        let model = Model::new(&spec).expect("a sound layout");
+        let external = ExternalScheduler::new(faulty, model, &policy("sptf-sw(n=40%)"), depth);
         let mut external = external.with_background(scan(&spec, settings, &got));
         serve(&mut external, workload, seed, max, Some(&got));
     }
@@ -391,7 +389,7 @@ proptest! {
             outages: if is_lost { vec![outage] } else { Vec::new() },
             ..FaultPlan::default()
         };
-        let settings = Settings {
+        let settings = BackgroundSettings {
             idle: idle.then_some(Span::from_s(0.02)),
             one_per_track: one,
             ..exact()
@@ -405,12 +403,12 @@ proptest! {
 fn idle_time_is_used() {
     let spec = small();
     let got = nothing(spec.geometry.sectors);
-    let settings = Settings {
+    let settings = BackgroundSettings {
         idle: Some(Span::from_s(0.1)),
-        ..Settings::default()
+        ..BackgroundSettings::default()
     };
-    let model = Model::following(&spec).expect("a sound layout");
-    let external = External::new(new(&spec), model, &policy("sptf"), 1);
+    let model = Model::new(&spec).expect("a sound layout");
+    let external = ExternalScheduler::new(new(&spec), model, &policy("sptf"), 1);
     let mut external = external.with_background(scan(&spec, settings, &got));
     while let Some(at) = external.next_event() {
         assert!(external.advance(at).is_none());
@@ -457,12 +455,9 @@ fn reads_in_the_firmware_delay_no_command() {
             let off = with.at.after(without.at);
             assert!(off.max(-off) < Span::from_us(1.0), "{without:?} {with:?}");
         }
-        let figures = drive.in_gaps().expect("background reads").figures();
-        assert!(
-            figures.gaps > 1_500 && figures.sectors > 40_000,
-            "{figures:?}"
-        );
+        let stats = drive.in_gaps().expect("background reads").stats();
+        assert!(stats.gaps > 1_500 && stats.sectors > 40_000, "{stats:?}");
         let read = got.lock().expect("nobody panicked").read.count().0;
-        assert_eq!(read, figures.sectors);
+        assert_eq!(read, stats.sectors);
     }
 }

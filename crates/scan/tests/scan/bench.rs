@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex};
 use diskarm_core::device::{Completion, Device};
 use diskarm_core::drive::Drive;
 use diskarm_core::engine::{self, Observer, Streams};
-use diskarm_core::freeblock::{BlockSet, Delivered, Tasks};
+use diskarm_core::freeblock::{BlockSet, Delivery, Tasks};
 use diskarm_core::geometry::Layout;
 use diskarm_core::request::{Priority, Request};
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::spec::{self, PreSeek, SeekCurve, Spec, WriteCache};
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use diskarm_core::workload::{Disk, Workload};
-use diskarm_scan::{Background, Settings};
+use diskarm_scan::{Background, BackgroundSettings};
 
 /// A drive of the catalogue.
 pub fn drive_of(name: &str) -> Spec {
@@ -63,13 +63,13 @@ pub const CLOSED: &str =
     "closed(clients=10) uniform size=exponential(mean=8KiB, unit=4KiB) reads=66.7%";
 
 /// Completions, until there are enough of them or nothing is left of a scan.
-pub struct Seen {
+pub struct Observations {
     pub all: Vec<Completion>,
     pub max: usize,
     pub got: Option<Got>,
 }
 
-impl Observer for Seen {
+impl Observer for Observations {
     fn arrived(&mut self, _: Instant, _: &Request) {}
 
     fn completed(&mut self, completion: &Completion) {
@@ -96,7 +96,7 @@ pub fn serve(
     };
     let workload = Workload::parse(workload, disk).expect("a workload");
     let mut load = Streams::new(&workload, disk, seed, u64::MAX);
-    let mut seen = Seen {
+    let mut seen = Observations {
         all: Vec::new(),
         max,
         got: got.cloned(),
@@ -119,7 +119,7 @@ impl Gathered {
 
     /// # Panics
     /// When a block comes twice.
-    pub fn take(&mut self, delivered: &Delivered) {
+    pub fn take(&mut self, delivered: &Delivery) {
         let (first, end) = (delivered.first, delivered.first + delivered.sectors);
         for set in [&self.read, &self.unreadable] {
             assert_eq!(set.count_in(first, end), 0, "twice: {delivered:?}");
@@ -142,7 +142,7 @@ pub fn nothing(sectors: SectorCount) -> Got {
 }
 
 /// A scan of what `got` has not got yet.
-pub fn scan(spec: &Spec, settings: Settings, got: &Got) -> Background {
+pub fn scan(spec: &Spec, settings: BackgroundSettings, got: &Got) -> Background {
     let layout = Arc::new(Layout::new(&spec.geometry).expect("a sound layout"));
     let sectors = layout.sectors();
     let mut wanted = BlockSet::all(sectors);

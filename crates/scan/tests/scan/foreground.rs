@@ -7,7 +7,7 @@ use diskarm_core::request::Request;
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Angle, Bytes, Instant, SectorCount, Span};
 use diskarm_core::wrap::{FaultPlan, Faults, Recalibration};
-use diskarm_scan::{External, Model, Settings};
+use diskarm_scan::{BackgroundSettings, ExternalScheduler, Model};
 
 use crate::bench::{
     CLOSED, atlas, drive_of, new, nothing, policy, queueing, scan, scattered, serve, small,
@@ -35,8 +35,8 @@ fn the_foreground_is_that_of_the_plain_scheduler() {
             let plain = new(&spec);
             let order = policy.policy(&plain);
             let plain = serve(&mut Host::new(plain, order), workload, 1, 600, None);
-            let model = || Model::of_new(&spec, Angle::ZERO).expect("a sound layout");
-            let mut external = External::new(new(&spec), model(), &policy, 1);
+            let model = || Model::with_origin(&spec, Angle::ZERO).expect("a sound layout");
+            let mut external = ExternalScheduler::new(new(&spec), model(), &policy, 1);
             assert_eq!(
                 plain,
                 serve(&mut external, workload, 1, 600, None),
@@ -47,8 +47,9 @@ fn the_foreground_is_that_of_the_plain_scheduler() {
             done.read
                 .insert(diskarm_core::units::Lbn(0), spec.geometry.sectors);
             drop(done);
-            let idle = scan(&spec, Settings::default(), &got);
-            let mut external = External::new(new(&spec), model(), &policy, 1).with_background(idle);
+            let idle = scan(&spec, BackgroundSettings::default(), &got);
+            let mut external =
+                ExternalScheduler::new(new(&spec), model(), &policy, 1).with_background(idle);
             assert_eq!(
                 plain,
                 serve(&mut external, workload, 1, 600, None),
@@ -71,17 +72,17 @@ fn a_drive_that_is_as_the_model_is_followed() {
     ] {
         for (spec, depth) in [(spec.clone(), 1), (queueing(spec), 2)] {
             let drive = || Drive::new(&spec, Angle::of(2, 7)).expect("a sound layout");
-            let model = Model::following(&spec).expect("a sound layout");
-            let mut external = External::new(drive(), model, &policy("sptf"), depth);
+            let model = Model::new(&spec).expect("a sound layout");
+            let mut external = ExternalScheduler::new(drive(), model, &policy("sptf"), depth);
             serve(&mut external, CLOSED, 1, 10_000, None);
-            let seen = external.seen();
+            let seen = external.observations();
             assert!(seen.predicted > 9_900, "{seen:?}");
             let share = seen.right as f64 / seen.predicted as f64;
             assert!(share > 0.998, "{}: {seen:?}", spec.name);
-            let model = Model::of_new(&spec, Angle::of(2, 7)).expect("a sound layout");
-            let mut external = External::new(drive(), model, &policy("sptf"), depth);
+            let model = Model::with_origin(&spec, Angle::of(2, 7)).expect("a sound layout");
+            let mut external = ExternalScheduler::new(drive(), model, &policy("sptf"), depth);
             serve(&mut external, CLOSED, 1, 3_000, None);
-            let seen = external.seen();
+            let seen = external.observations();
             assert_eq!(seen.right, seen.predicted, "{}: {seen:?}", spec.name);
         }
     }
@@ -92,10 +93,10 @@ fn a_drive_that_is_as_the_model_is_followed() {
 fn the_firmware_never_chooses() {
     let mut spec = queueing(atlas());
     spec.queue.policy = policy("sptf");
-    let model = Model::following(&spec).expect("a sound layout");
-    let mut external = External::new(new(&spec), model, &policy("sptf"), 2);
+    let model = Model::new(&spec).expect("a sound layout");
+    let mut external = ExternalScheduler::new(new(&spec), model, &policy("sptf"), 2);
     serve(&mut external, CLOSED, 1, 3_000, None);
-    assert_eq!(external.seen().surprises.reordered, 0);
+    assert_eq!(external.observations().surprises.reordered, 0);
 }
 
 /// Half a second every three, of which the model knows nothing.
@@ -110,14 +111,21 @@ fn recalibrations_are_counted_and_survived() {
         ..FaultPlan::default()
     };
     let revolution = Span::from_ns(spec.mechanics.period_ns as i64);
-    let model = Model::following(&spec).expect("a sound layout");
+    let model = Model::new(&spec).expect("a sound layout");
     let faulty = Faults::new(new(&spec), &plan, revolution);
-    let mut external = External::new(faulty, model, &policy("sptf"), 1);
+    let mut external = ExternalScheduler::new(faulty, model, &policy("sptf"), 1);
     let all = serve(&mut external, CLOSED, 1, 3_000, None);
     let recalibrations = all[2_999].at.as_ns() / 3_000_000_000;
-    assert!(external.seen().surprises.pauses.abs_diff(recalibrations) <= 1);
+    assert!(
+        external
+            .observations()
+            .surprises
+            .pauses
+            .abs_diff(recalibrations)
+            <= 1
+    );
     // The platter stood still for them: where it is now was learnt again.
-    let seen = external.seen();
+    let seen = external.observations();
     assert!(seen.right * 100 > seen.predicted * 97, "{seen:?}");
 }
 
@@ -125,8 +133,8 @@ fn recalibrations_are_counted_and_survived() {
 #[test]
 fn confidence_is_lost_in_pauses_and_comes_back() {
     let spec = without_write_cache(atlas());
-    let model = Model::following(&spec).expect("a sound layout");
-    let mut external = External::new(new(&spec), model, &policy("sptf"), 1);
+    let model = Model::new(&spec).expect("a sound layout");
+    let mut external = ExternalScheduler::new(new(&spec), model, &policy("sptf"), 1);
     let all = serve(&mut external, CLOSED, 1, 500, None);
     let mut now = all[499].at;
     assert!(external.is_confident(now));
@@ -134,7 +142,7 @@ fn confidence_is_lost_in_pauses_and_comes_back() {
         external.advance(at);
         now = at;
     }
-    let before = external.seen().by_block_number;
+    let before = external.observations().by_block_number;
     now += Span::from_s(3600.0);
     assert!(!external.is_confident(now));
     for id in 0..8 {
@@ -148,7 +156,7 @@ fn confidence_is_lost_in_pauses_and_comes_back() {
         now = at;
     }
     assert_eq!(done, 8);
-    assert_eq!(external.seen().by_block_number, before);
+    assert_eq!(external.observations().by_block_number, before);
     assert!(external.is_confident(now));
 }
 
@@ -160,10 +168,10 @@ fn a_wrong_model_is_not_relied_on() {
     let by_block_number = |drive: &Spec, period_of_model: f64| {
         let mut model = spec.clone();
         model.mechanics.period_ns *= period_of_model;
-        let model = Model::following(&model).expect("a sound layout");
-        let mut external = External::new(new(drive), model, &policy("sptf"), 1);
+        let model = Model::new(&model).expect("a sound layout");
+        let mut external = ExternalScheduler::new(new(drive), model, &policy("sptf"), 1);
         serve(&mut external, CLOSED, 1, 1_000, None);
-        external.seen().by_block_number
+        external.observations().by_block_number
     };
     let right = by_block_number(&spec, 1.0);
     assert!(right < 10, "{right}");
@@ -233,21 +241,21 @@ impl Device for Disordered {
 #[test]
 fn a_device_that_answers_out_of_order_loses_nothing() {
     let spec = small();
-    let model = Model::following(&spec).expect("a sound layout");
+    let model = Model::new(&spec).expect("a sound layout");
     let got = nothing(spec.geometry.sectors);
-    let settings = Settings {
+    let settings = BackgroundSettings {
         idle: Some(Span::from_s(0.01)),
-        ..Settings::default()
+        ..BackgroundSettings::default()
     };
-    let external = External::new(Disordered::default(), model, &policy("sptf"), 2);
+    let external = ExternalScheduler::new(Disordered::default(), model, &policy("sptf"), 2);
     let mut external = external.with_background(scan(&spec, settings, &got));
     let workload = "closed(clients=5, think=20ms) uniform size=1KiB";
     let all = serve(&mut external, workload, 1, 100_000, Some(&got));
     assert!(all.iter().all(|done| done.status == Status::Good));
     assert!(
-        external.seen().surprises.reordered > 10,
+        external.observations().surprises.reordered > 10,
         "{:?}",
-        external.seen()
+        external.observations()
     );
     assert_eq!(got.lock().expect("nobody panicked").left(), 0);
 }

@@ -6,16 +6,16 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use diskarm_core::device::{Device, Status};
-use diskarm_core::freeblock::{BlockSet, Delivered};
+use diskarm_core::freeblock::{BlockSet, Delivery};
 use diskarm_core::request::{Op, Request};
+use diskarm_core::testing::SplitMix64;
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_core::workload::{Disk as Size0, Workload};
-use diskarm_scan::live::{Answers, Fault, Live, Lost, Pass, Reader, Size, Source};
-use diskarm_scan::{Account, OnProgress, Place, Requests, Scan, Settings};
+use diskarm_scan::live::{Fault, Inbox, Live, Lost, Reader, SequentialPass, Size, Source};
+use diskarm_scan::{BackgroundSettings, OnProgress, Requests, Scan, ScanRecord, SchedulerLocation};
 use proptest::prelude::*;
 
 use crate::bench::{policy, small};
-use crate::dice::Dice;
 use crate::predicted::kept as kept_predictions;
 
 const SIZE: Size = Size {
@@ -54,9 +54,9 @@ struct Memory {
 
 impl Memory {
     fn new(seed: u64, act: impl Fn(u64) -> Act + Send + Sync + 'static) -> Self {
-        let mut dice = Dice(seed);
+        let mut random = SplitMix64::new(seed);
         let bytes = SIZE.sectors.0 * SIZE.sector.0;
-        let words = (0..bytes / 8).flat_map(|_| dice.below(u64::MAX).to_le_bytes());
+        let words = (0..bytes / 8).flat_map(|_| random.below(u64::MAX).to_le_bytes());
         Self {
             data: words.collect(),
             bad: BlockSet::none(SIZE.sectors),
@@ -73,10 +73,10 @@ impl Memory {
     }
 
     fn failing(mut self, seed: u64, tells: bool) -> Self {
-        let mut dice = Dice(seed ^ 1 << 32);
+        let mut random = SplitMix64::new(seed ^ 1 << 32);
         for _ in 0..12 {
-            let first = dice.below(SIZE.sectors.0);
-            let count = (1 + dice.below(4)).min(SIZE.sectors.0 - first);
+            let first = random.below(SIZE.sectors.0);
+            let count = (1 + random.below(4)).min(SIZE.sectors.0 - first);
             self.bad.insert(Lbn(first), SectorCount(count));
         }
         self.tells = tells;
@@ -132,38 +132,38 @@ impl Reader for Connection {
 
 fn opened(memory: &Arc<Memory>, depth: usize, limit: Span) -> Live {
     let source = Arc::new(Shared(Arc::clone(memory)));
-    Live::open(source, (depth, limit), Arc::default()).expect("memory")
+    Live::open(source, depth, limit, Arc::default()).expect("memory")
 }
 
 /// What a scan has brought: an account and an image.
 #[derive(Clone)]
 struct Kept {
-    account: Account,
+    account: ScanRecord,
     image: Vec<u8>,
 }
 
 impl Kept {
     fn new() -> Self {
         Self {
-            account: Account::new(SIZE, true),
+            account: ScanRecord::new(SIZE, true),
             image: vec![0; (SIZE.sectors.0 * SIZE.sector.0) as usize],
         }
     }
 
-    fn take(&mut self, delivered: &Delivered, answers: &Answers) {
+    fn take(&mut self, delivered: &Delivery, answers: &Inbox) {
         let (first, sectors) = (delivered.first, delivered.sectors);
         if !delivered.is_readable {
-            return self.account.failed(first, sectors);
+            return self.account.add_unreadable(first, sectors);
         }
         let data = answers.data(first, sectors, SIZE.sector);
-        self.account.read(first, &data);
+        self.account.add_data(first, &data);
         let from = first.0 as usize * 512;
         self.image[from..from + data.len()].copy_from_slice(&data);
     }
 
     /// All is there, except for the blocks that are bad.
     fn check(&self, memory: &Memory) {
-        assert!(self.account.left().is_empty());
+        assert!(self.account.remaining().is_empty());
         let mut expected = memory.data.clone();
         let runs = memory.bad.runs_in(Lbn(0), Lbn(SIZE.sectors.0));
         let runs: Vec<(Lbn, SectorCount)> = runs.collect();
@@ -185,18 +185,18 @@ fn passed(memory: &Arc<Memory>, kept: Kept, (depth, max, stop): (usize, u64, u64
 }
 
 fn passed_on(live: Live, kept: Kept, (depth, max, stop): (usize, u64, u64)) -> Kept {
-    let answers = live.answers();
-    let left = kept.account.left().clone();
+    let answers = live.inbox();
+    let left = kept.account.remaining().clone();
     let mut kept = kept;
     let mut deliveries = 0;
-    let sink = |delivered: &Delivered| {
+    let sink = |delivered: &Delivery| {
         kept.take(delivered, &answers);
         deliveries += 1;
         if deliveries == stop {
             answers.stop();
         }
     };
-    let mut pass = Pass::new(live, left, (depth, SectorCount(max)), sink);
+    let mut pass = SequentialPass::new(live, left, depth, SectorCount(max), sink);
     pass.run(&answers);
     assert!(!pass.has_given_up());
     drop(pass);
@@ -218,9 +218,9 @@ fn a_pass_finds_all_blocks_and_those_that_are_bad() {
 fn a_connection_that_closes_loses_nothing() {
     for seed in 0..8 {
         let act = move |read| {
-            let mut dice = Dice(seed ^ read << 16);
+            let mut random = SplitMix64::new(seed ^ read << 16);
             // Three in a row are more than a read takes.
-            let closes = dice.below(3) == 0 && read % 3 > 0;
+            let closes = random.below(3) == 0 && read % 3 > 0;
             if closes { Act::Close } else { Act::Read }
         };
         let memory = Arc::new(Memory::new(seed, act).failing(seed, seed % 2 == 0));
@@ -276,7 +276,7 @@ fn a_slow_bad_block_is_found() {
     let (lets_go, go) = channel();
     let go = Arc::new(Mutex::new(go));
     let source = Arc::new(Gated { begun, go });
-    let mut live = Live::open(source, (1, LIMIT), Arc::default()).expect("memory");
+    let mut live = Live::open(source, 1, LIMIT, Arc::default()).expect("memory");
     let read = Request::new(1, Op::Read, Lbn(0), SectorCount(512));
     assert_eq!(live.submit(Instant::START, read), Ok(()));
     // The limit of the first read has passed when any other is under way.
@@ -289,7 +289,7 @@ fn a_slow_bad_block_is_found() {
         assert_eq!(live.advance(late), None, "read {read}");
         lets_go.send(()).expect("it waits");
     }
-    live.answers().wait(Some(late));
+    live.inbox().wait(Some(late));
     let found = live.advance(late).expect("a completion");
     assert_eq!(found.status, Status::MediumError { offset: 0 });
 }
@@ -314,7 +314,7 @@ fn a_source_that_is_too_large_is_refused() {
             unreachable!("it is not opened")
         }
     }
-    let opened = Live::open(Arc::new(Large), (1, LIMIT), Arc::default());
+    let opened = Live::open(Arc::new(Large), 1, LIMIT, Arc::default());
     let why = opened.err().expect("a reason").to_string();
     assert!(why.contains("expected at most 274877906944"), "{why}");
 }
@@ -324,10 +324,10 @@ fn a_source_that_is_gone_ends_the_scan_with_its_reason() {
     let act = |read| if read < 20 { Act::Read } else { Act::Close };
     let memory = Arc::new(Memory::new(3, act));
     let live = opened(&memory, 2, LIMIT);
-    let answers = live.answers();
+    let answers = live.inbox();
     let kept = passed_on(live, Kept::new(), (2, 50, u64::MAX));
     assert_eq!(answers.lost(), Some(Lost("closed".to_owned())));
-    let left = kept.account.left().count().0;
+    let left = kept.account.remaining().count().0;
     assert!((6600 - 20 * 50..6600).contains(&left), "{left}");
 }
 
@@ -349,7 +349,7 @@ proptest! {
             let bytes = kept.account.emit("memory");
             let after = passed(&memory, kept, (depth, max, stop));
             let bytes = if is_killed { bytes } else { after.account.emit("memory") };
-            let account = Account::parse(&bytes, "memory", true).expect("its own bytes");
+            let account = ScanRecord::parse(&bytes, "memory", true).expect("its own bytes");
             kept = Kept { account, image: after.image };
         }
         passed(&memory, kept, (depth, max, u64::MAX)).check(&memory);
@@ -365,21 +365,21 @@ fn a_scan_beside_a_foreground_loses_nothing() {
         sector: SIZE.sector,
     };
     let text = "poisson(rate=300/s) uniform size=4KiB reads=50%";
-    let (on_predicted, predictions) = kept_predictions();
+    let (on_prediction, predictions) = kept_predictions();
     let scan = Scan {
         spec: &spec,
         model: &spec,
         requests: Requests::Generated(&Workload::parse(text, disk).expect("a workload")),
         policy: &policy("sptf"),
-        place: Place::Outside(2),
-        settings: Settings {
+        location: SchedulerLocation::Outside(2),
+        settings: BackgroundSettings {
             idle: Some(Span::ZERO),
-            ..Settings::default()
+            ..BackgroundSettings::default()
         },
         seed: 1,
         max_requests: 100_000,
         on_progress: OnProgress::default(),
-        on_predicted,
+        on_prediction,
     };
     let act = |read| match read % 9 {
         _ if read == 40 => Act::Hang,
@@ -389,7 +389,7 @@ fn a_scan_beside_a_foreground_loses_nothing() {
     };
     let memory = Arc::new(Memory::new(3, act).failing(2, true));
     let live = opened(&memory, 2, Span::from_ns(200_000_000));
-    let answers = live.answers();
+    let answers = live.inbox();
     let kept = Arc::new(Mutex::new(Kept::new()));
     let (shared, data) = (Arc::clone(&kept), Arc::clone(&answers));
     let all = BlockSet::all(SIZE.sectors);

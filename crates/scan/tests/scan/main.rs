@@ -4,8 +4,6 @@ mod array;
 mod away;
 mod background;
 mod bench;
-#[path = "../../src/dice.rs"]
-mod dice;
 mod foreground;
 mod live;
 mod predicted;

@@ -6,27 +6,27 @@ use diskarm_core::device::Completion;
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Angle, Instant, Lbn, Span};
 use diskarm_core::wrap::{Affected, BadBlocks, FaultPlan, Faults, Outage};
-use diskarm_scan::{External, Model, OnPredicted, Predicted, Settings};
+use diskarm_scan::{BackgroundSettings, ExternalScheduler, Model, OnPrediction, Prediction};
 
 use crate::bench::{
     CLOSED, atlas, new, nothing, policy, queueing, scan, serve, small, without_write_cache,
 };
 
 /// A function that keeps what it is called with, and what it has kept.
-pub fn kept() -> (OnPredicted, Arc<Mutex<Vec<Predicted>>>) {
+pub fn kept() -> (OnPrediction, Arc<Mutex<Vec<Prediction>>>) {
     let all = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&all);
-    let call = move |predicted: &Predicted| kept.lock().expect("nobody panicked").push(*predicted);
-    (OnPredicted::calling(call), all)
+    let call = move |predicted: &Prediction| kept.lock().expect("nobody panicked").push(*predicted);
+    (OnPrediction::new(call), all)
 }
 
-fn of_foreground(predictions: &[Predicted]) -> Vec<Predicted> {
+fn of_foreground(predictions: &[Prediction]) -> Vec<Prediction> {
     let foreground = predictions.iter().filter(|one| one.is_foreground);
     foreground.copied().collect()
 }
 
 /// A command that has ended is that of a request, with what was read in front of it.
-fn serves(one: &Predicted, done: &Completion) -> bool {
+fn serves(one: &Prediction, done: &Completion) -> bool {
     let (command, request) = (one.command, done.request);
     (one.ended, command.op, command.end()) == (done.at, request.op, request.end())
         && command.start <= request.start
@@ -37,23 +37,23 @@ fn serves(one: &Predicted, done: &Completion) -> bool {
 fn commands_of_an_exact_model_end_as_predicted() {
     let atlas = without_write_cache(atlas());
     for (spec, depth) in [(atlas.clone(), 1), (queueing(atlas), 2)] {
-        let model = Model::of_new(&spec, Angle::ZERO).expect("a sound layout");
+        let model = Model::with_origin(&spec, Angle::ZERO).expect("a sound layout");
         let got = nothing(spec.geometry.sectors);
-        let settings = Settings {
+        let settings = BackgroundSettings {
             conservatism: Span::ZERO,
-            ..Settings::default()
+            ..BackgroundSettings::default()
         };
-        let (on_predicted, predictions) = kept();
-        let external = External::new(new(&spec), model, &policy("sptf-sw(n=40%)"), depth);
+        let (on_prediction, predictions) = kept();
+        let external = ExternalScheduler::new(new(&spec), model, &policy("sptf-sw(n=40%)"), depth);
         let external = external.with_background(scan(&spec, settings, &got));
-        let mut external = external.on_predicted(on_predicted);
+        let mut external = external.on_prediction(on_prediction);
         let served = serve(&mut external, CLOSED, 1, 2_000, None);
         let predictions = predictions.lock().expect("nobody panicked").clone();
         let foreground = of_foreground(&predictions);
         assert_eq!(foreground.len(), served.len());
         let mut pairs = foreground.iter().zip(&served);
         assert!(pairs.all(|(one, done)| serves(one, done)));
-        let reads = external.background().expect("a background").figures().reads;
+        let reads = external.background().expect("a background").stats().reads;
         let scanned = (predictions.len() - foreground.len()) as u64;
         // What is inside when the run ends has not ended.
         assert!(scanned > 100 && (scanned..=scanned + 3).contains(&reads));
@@ -62,7 +62,7 @@ fn commands_of_an_exact_model_end_as_predicted() {
             assert!(one.is_confident && error.max(-error) < Span::from_us(1.0));
             assert!(one.sent < one.ended, "{one:?}");
         }
-        let seen = external.seen();
+        let seen = external.observations();
         assert_eq!(seen.predicted, predictions.len() as u64);
     }
 }
@@ -87,21 +87,21 @@ fn commands_that_are_not_relied_on_are_marked() {
     };
     let workload = "closed(clients=4, think=40ms) uniform size=1KiB reads=70%";
     for depth in [1, 2] {
-        let model = Model::following(&spec).expect("a sound layout");
+        let model = Model::new(&spec).expect("a sound layout");
         let got = nothing(spec.geometry.sectors);
-        let (on_predicted, predictions) = kept();
+        let (on_prediction, predictions) = kept();
         let faulty = Faults::new(new(&spec), &plan, revolution);
-        let external = External::new(faulty, model, &policy("sptf"), depth);
-        let external = external.with_background(scan(&spec, Settings::default(), &got));
-        let mut external = external.on_predicted(on_predicted);
+        let external = ExternalScheduler::new(faulty, model, &policy("sptf"), depth);
+        let external = external.with_background(scan(&spec, BackgroundSettings::default(), &got));
+        let mut external = external.on_prediction(on_prediction);
         let served = serve(&mut external, workload, 1, 3_000, Some(&got));
         let predictions = predictions.lock().expect("nobody panicked").clone();
         let foreground = of_foreground(&predictions);
         for done in &served {
-            let is_it = |one: &&Predicted| serves(one, done);
+            let is_it = |one: &&Prediction| serves(one, done);
             assert_eq!(foreground.iter().filter(is_it).count(), 1, "{done:?}");
         }
-        let seen = external.seen();
+        let seen = external.observations();
         let relied = predictions.iter().filter(|one| one.is_confident);
         let errors: Vec<Span> = relied
             .clone()

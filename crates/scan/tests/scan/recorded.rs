@@ -6,21 +6,24 @@ use diskarm_core::host::Host;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::spec::Spec;
 use diskarm_core::stats::BatchMeans;
+use diskarm_core::testing::SplitMix64;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
-use diskarm_scan::{Foreground, OnPredicted, OnProgress, Place, Requests, Scan, Scanned, Settings};
+use diskarm_scan::{
+    BackgroundSettings, ForegroundReport, OnPrediction, OnProgress, Requests, Scan, ScanReport,
+    SchedulerLocation,
+};
 
-use crate::bench::{Seen, drive_of, new, policy, small};
-use crate::dice::Dice;
+use crate::bench::{Observations, drive_of, new, policy, small};
 
 /// Requests of up to 16 blocks, of which several wait now and then.
 fn recorded(spec: &Spec, count: u64) -> Vec<(Instant, Request)> {
-    let mut dice = Dice(7);
+    let mut random = SplitMix64::new(7);
     let mut at = Instant::START;
     let requests = (0..count).map(|id| {
-        at += Span::from_ns(dice.below(20_000_000) as i64);
-        let sectors = SectorCount(1 + dice.below(16));
-        let first = Lbn(dice.below(spec.geometry.sectors.0 - sectors.0));
-        let op = if dice.below(3) == 0 {
+        at += Span::from_ns(random.below(20_000_000) as i64);
+        let sectors = SectorCount(1 + random.below(16));
+        let first = Lbn(random.below(spec.geometry.sectors.0 - sectors.0));
+        let op = if random.below(3) == 0 {
             Op::Write
         } else {
             Op::Read
@@ -34,7 +37,7 @@ fn recorded(spec: &Spec, count: u64) -> Vec<(Instant, Request)> {
 fn plain(spec: &Spec, order: &str, requests: &[(Instant, Request)]) -> Vec<Completion> {
     let drive = new(spec);
     let order = policy(order).policy(&drive);
-    let mut seen = Seen {
+    let mut seen = Observations {
         all: Vec::new(),
         max: usize::MAX,
         got: None,
@@ -44,9 +47,14 @@ fn plain(spec: &Spec, order: &str, requests: &[(Instant, Request)]) -> Vec<Compl
     seen.all
 }
 
-fn scanned(spec: &Spec, order: &str, place: Place, requests: Requests<'_>) -> Scanned {
+fn scanned(
+    spec: &Spec,
+    order: &str,
+    location: SchedulerLocation,
+    requests: Requests<'_>,
+) -> ScanReport {
     let idle = None;
-    scanned_when(idle, spec, order, place, requests)
+    scanned_when(idle, spec, order, location, requests)
 }
 
 /// The same, also when the drive has been idle for this long.
@@ -54,34 +62,34 @@ fn scanned_when(
     idle: Option<Span>,
     spec: &Spec,
     order: &str,
-    place: Place,
+    location: SchedulerLocation,
     requests: Requests<'_>,
-) -> Scanned {
+) -> ScanReport {
     let scan = Scan {
         spec,
         model: spec,
         requests,
         policy: &policy(order),
-        place,
-        settings: Settings {
+        location,
+        settings: BackgroundSettings {
             conservatism: Span::ZERO,
             idle,
-            ..Settings::default()
+            ..BackgroundSettings::default()
         },
         seed: 1,
         max_requests: u64::MAX,
         on_progress: OnProgress::default(),
-        on_predicted: OnPredicted::default(),
+        on_prediction: OnPrediction::default(),
     };
     scan.run().expect("a sound layout")
 }
 
-fn foreground(all: &[Completion]) -> Foreground {
+fn foreground(all: &[Completion]) -> ForegroundReport {
     let responses = all.iter().map(|one| one.response().as_ns());
     let mut batches = BatchMeans::default();
     all.iter().for_each(|one| batches.record(one.response()));
     let count = all.len() as i64;
-    Foreground {
+    ForegroundReport {
         requests: all.len() as u64,
         sectors: all.iter().map(|one| one.request.sectors.0).sum(),
         end: all.last().expect("requests").at,
@@ -100,9 +108,9 @@ fn a_recorded_foreground_is_that_of_the_plain_scheduler() {
         for order in ["fcfs", "clook", "sstf(by=map)"] {
             let plain = foreground(&plain(&spec, order, &requests));
             assert!(plain.response > Span::from_ns(5_000_000), "{plain:?}");
-            let ran = scanned(&spec, order, Place::Outside(1), all);
+            let ran = scanned(&spec, order, SchedulerLocation::Outside(1), all);
             assert_eq!(ran.alone, plain, "{order}");
-            assert!(ran.figures.sectors > 0);
+            assert!(ran.stats.sectors > 0);
         }
     }
 }
@@ -114,15 +122,15 @@ fn a_scan_in_idle_time_ends_with_the_last_recorded_request() {
     let requests = recorded(&spec, 30);
     let idle = Some(Span::ZERO);
     let all = Requests::Recorded(&requests);
-    let ran = scanned_when(idle, &spec, "fcfs", Place::Outside(1), all);
+    let ran = scanned_when(idle, &spec, "fcfs", SchedulerLocation::Outside(1), all);
     assert_eq!(ran.foreground.requests, 30);
     // A track in each revolution of 10 ms at most: 180 tracks take six times as long.
     let most_s = ran.foreground.end.as_s();
     assert!(most_s < 0.6, "{most_s}");
     let read = ran.sectors.0 - ran.left.0;
     assert!(read as f64 <= 40.0 * most_s / 0.01, "{read} in {most_s} s");
-    let in_gaps = scanned(&spec, "fcfs", Place::Outside(1), all)
-        .figures
+    let in_gaps = scanned(&spec, "fcfs", SchedulerLocation::Outside(1), all)
+        .stats
         .sectors;
     assert!(read > in_gaps && in_gaps > 0, "{read} {in_gaps}");
 }
@@ -133,10 +141,10 @@ fn a_scan_in_idle_time_ends_with_the_last_recorded_request() {
 fn a_scan_ends_with_the_last_recorded_request() {
     let spec = small();
     let requests = recorded(&spec, 3_000);
-    for place in [Place::Outside(1), Place::Inside] {
+    for location in [SchedulerLocation::Outside(1), SchedulerLocation::InFirmware] {
         let run = |count: usize| {
             let some = Requests::Recorded(&requests[..count]);
-            scanned(&spec, "sptf", place, some)
+            scanned(&spec, "sptf", location, some)
         };
         let short = run(30);
         assert!(!short.is_complete());

@@ -53,7 +53,7 @@ pub(super) const ENTRY: Entry = Entry {
                  policies`, with its parameters",
             ),
         ],
-        needs: Knowledge::Held,
+        needs: Knowledge::Inner,
         provides: Some(Knowledge::Blocks),
         example: "declustered(layout=chained, disks=8, policy=satf, drive=hp-c2247)",
     },

@@ -26,7 +26,7 @@ pub(super) const ENTRY: Entry = Entry {
                  it none are merged",
             ),
         ],
-        needs: Knowledge::Held,
+        needs: Knowledge::Inner,
         provides: Some(Knowledge::Blocks),
         example: "host(policy=sptf, drive=hp-c2247)",
     },

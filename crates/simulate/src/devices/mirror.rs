@@ -43,7 +43,7 @@ pub(super) const ENTRY: Entry = Entry {
                  there is no spare",
             ),
         ],
-        needs: Knowledge::Held,
+        needs: Knowledge::Inner,
         provides: Some(Knowledge::Blocks),
         example: "mirror(queue=shared, policy=satf, drive=hp-c2247)",
     },

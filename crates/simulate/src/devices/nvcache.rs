@@ -62,7 +62,7 @@ pub(super) const ENTRY: Entry = Entry {
                  it never",
             ),
         ],
-        needs: Knowledge::Held,
+        needs: Knowledge::Inner,
         provides: Some(Knowledge::Blocks),
         example: "nvcache(destage=ad-cp(tw=8, tr=4), drive=hp-c2247)",
     },

@@ -154,9 +154,9 @@ impl<E: Estimate> Policy<E> for Watching<E> {
         self.policy.add(pending, drive);
     }
 
-    fn passed(&mut self, request: &Request, drive: &E) {
+    fn note_bypass(&mut self, request: &Request, drive: &E) {
         locked(&self.seen).count(self.warm_up, 1, [true, true]);
-        self.policy.passed(request, drive);
+        self.policy.note_bypass(request, drive);
     }
 
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {

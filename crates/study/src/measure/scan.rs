@@ -11,7 +11,9 @@ use diskarm_core::sched::PolicyConfig;
 use diskarm_core::text::quantity;
 use diskarm_core::units::Span;
 use diskarm_results::scanned::{ScanNames, ScanResults};
-use diskarm_scan::{OnPredicted, OnProgress, Place, Requests, Scan, Settings};
+use diskarm_scan::{
+    BackgroundSettings, OnPrediction, OnProgress, Requests, Scan, SchedulerLocation,
+};
 use diskarm_simulate::{Arrivals, Error, Input, Model, Simulation, System};
 
 use crate::metric::{Column, Figures, MeasureInfo, Stop};
@@ -161,7 +163,7 @@ pub(super) fn run(
         ));
     }
     let drive = simulation.system;
-    let is_inside_one = scanning.place == Place::Inside && drive.is_one_drive();
+    let is_inside_one = scanning.location == SchedulerLocation::InFirmware && drive.is_one_drive();
     if scanning.rebuild || is_inside_one {
         let alone = drive.single_drive("cell.drive");
         alone.map_err(|error| error.to_string())?;
@@ -185,12 +187,12 @@ pub(super) fn run(
         model: &model.spec,
         requests,
         policy,
-        place: scanning.place,
+        location: scanning.location,
         settings: scanning.settings,
         seed,
         max_requests,
         on_progress: OnProgress::default(),
-        on_predicted: OnPredicted::default(),
+        on_prediction: OnPrediction::default(),
     };
     if stop().is_break() {
         return Ok(Figures::Stopped);
@@ -223,8 +225,8 @@ pub(super) fn run(
 pub(crate) struct Scanning {
     /// The drive that the scheduler believes in, if it is another.
     pub believed: Option<Model>,
-    pub place: Place,
-    pub settings: Settings,
+    pub location: SchedulerLocation,
+    pub settings: BackgroundSettings,
     /// True if a pair is rebuilt with what is read.
     pub rebuild: bool,
 }
@@ -255,9 +257,11 @@ impl Scanning {
             ));
         }
         let table = ScanTable(table);
-        let place = table.place(drive)?;
-        let settings = Settings {
-            conservatism: table.time("conservatism")?.unwrap_or(place.conservatism()),
+        let location = table.location(drive)?;
+        let settings = BackgroundSettings {
+            conservatism: table
+                .time("conservatism")?
+                .unwrap_or(location.conservatism()),
             one_per_track: !table.flag("any_track")?,
             idle: table.time("idle")?,
             max_slowdown: table.take("max_slowdown", "a percentage such as \"2 %\"", |text| {
@@ -265,13 +269,13 @@ impl Scanning {
             })?,
         };
         let rebuild = table.flag("rebuild")?;
-        if rebuild && place == Place::Inside {
+        if rebuild && location == SchedulerLocation::InFirmware {
             return Err(wrong("rebuild", "true", "false, as it scans inside"));
         }
         Ok(Self {
             rebuild,
             believed: table.model(drive)?,
-            place,
+            location,
             settings,
         })
     }
@@ -306,11 +310,11 @@ impl ScanTable<'_> {
         Ok(flag?.unwrap_or(false))
     }
 
-    fn place(&self, drive: &System) -> Result<Place, String> {
+    fn location(&self, drive: &System) -> Result<SchedulerLocation, String> {
         let depth = |text: &str| text.parse().ok().filter(|depth| (1..=2).contains(depth));
         let depth: Option<usize> = self.take("depth", "1 or 2", depth)?;
         match (self.flag("inside")?, depth) {
-            (true, None) => Ok(Place::Inside),
+            (true, None) => Ok(SchedulerLocation::InFirmware),
             (true, Some(depth)) => Err(wrong("depth", depth, "none, as it scans inside")),
             (false, depth) => {
                 let (depth, max) = (depth.unwrap_or(1), drive.drive.spec.queue.depth);
@@ -318,7 +322,7 @@ impl ScanTable<'_> {
                     let expected = format!("at most {max}, the depth of the drive's queue");
                     return Err(wrong("depth", depth, &expected));
                 }
-                Ok(Place::Outside(depth))
+                Ok(SchedulerLocation::Outside(depth))
             }
         }
     }

@@ -12,7 +12,7 @@ struct Bytes {
     failed: Option<usize>,
     /// Rows that have been rebuilt.
     rebuilt: u64,
-    /// Of each member; nothing of what the failed one has may be read.
+    /// The contents of each member; those of the failed one may not be read.
     members: Vec<Vec<u8>>,
     acknowledged: Vec<u8>,
 }

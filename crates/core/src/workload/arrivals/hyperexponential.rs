@@ -54,7 +54,7 @@ impl Pause for Hyperexponential {
         } = *self;
         let short_ns = mean.as_ns() as f64 / (long_share * ratio + 1.0 - long_share);
         HyperexponentialDraw {
-            is_long: Chance::of(long_share),
+            is_long: Chance::new(long_share),
             short: Span::from_ns(short_ns.round() as i64),
             long: Span::from_ns((short_ns * ratio).round() as i64),
         }

@@ -67,8 +67,8 @@ impl<R: Rehearse> Rehearse for Stopped<R> {
         self.clock.outside(next)
     }
 
-    fn over(&self) -> Instant {
-        self.clock.outside(self.device.over())
+    fn completed_at(&self) -> Instant {
+        self.clock.outside(self.device.completed_at())
     }
 }
 

@@ -16,7 +16,7 @@ impl Random {
     fn new(seed: u64, kind: usize, share: f64) -> Self {
         Self {
             generator: generator(seed, kind, Purpose::Faults),
-            chance: Chance::of(share),
+            chance: Chance::new(share),
         }
     }
 

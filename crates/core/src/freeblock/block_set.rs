@@ -1,15 +1,14 @@
-//! A set of blocks: one bit each where it has some blocks of a chunk and not others, nothing where
-//! it has all or none.
+//! A set of blocks: a bitmap for each chunk of which it has some blocks and not others, and nothing
+//! for chunks of which it has all or none.
 
 use std::mem;
 use std::ops::Range;
 
 use crate::units::{Lbn, SectorCount};
 
-/// The blocks of a chunk: those of 4 KiB of bits.
+/// Number of blocks in a chunk, whose bitmap takes 4 KiB.
 const CHUNK: u64 = 1 << 15;
 
-/// The words of their bits.
 const WORDS: usize = (CHUNK / 64) as usize;
 
 /// A set of the blocks of a device.
@@ -20,7 +19,7 @@ pub struct BlockSet {
     count: u64,
 }
 
-/// Which blocks of a chunk are in a set; equal for equal blocks.
+/// The blocks of a chunk that are in a set; equal for equal blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Chunk {
     None,
@@ -28,7 +27,7 @@ enum Chunk {
     Some(Box<Bits>),
 }
 
-/// Neither all nor none.
+/// Bits of which some but not all are set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Bits {
     words: [u64; WORDS],
@@ -36,7 +35,7 @@ struct Bits {
 }
 
 impl Chunk {
-    /// How many blocks it has of a chunk of `len`.
+    /// Returns the number of blocks of a chunk of `len` blocks.
     fn count(&self, len: u64) -> u64 {
         match self {
             Self::None => 0,
@@ -45,7 +44,7 @@ impl Chunk {
         }
     }
 
-    /// How many of `range` it has.
+    /// Returns the number of blocks of `range`.
     #[inline]
     fn count_in(&self, range: Range<u64>) -> u64 {
         match self {
@@ -58,7 +57,7 @@ impl Chunk {
         }
     }
 
-    /// The first of `range` that it has.
+    /// Returns the first block of `range` in the set.
     #[inline]
     fn first_in(&self, range: Range<u64>) -> Option<u64> {
         match self {
@@ -68,7 +67,7 @@ impl Chunk {
         }
     }
 
-    /// The first of `range` that it does not have.
+    /// Returns the first block of `range` that is not in the set.
     #[inline]
     fn first_outside(&self, range: Range<u64>) -> Option<u64> {
         match self {
@@ -78,7 +77,7 @@ impl Chunk {
         }
     }
 
-    /// The last of `range` that it has.
+    /// Returns the last block of `range` in the set.
     #[inline]
     fn last_in(&self, range: Range<u64>) -> Option<u64> {
         match self {
@@ -92,7 +91,7 @@ impl Chunk {
         }
     }
 
-    /// Adds the blocks `range` of a chunk of `len`, or takes them out.
+    /// Adds the blocks `range` of a chunk of `len` blocks, or removes them.
     fn change(&mut self, range: Range<u64>, len: u64, adds: bool) {
         let whole = if adds { Self::All } else { Self::None };
         if range == (0..len) || *self == whole {
@@ -129,9 +128,10 @@ impl Bits {
         for (word, mask) in masks(range) {
             let word = &mut self.words[word];
             let before = u64::from(word.count_ones());
-            match adds {
-                true => *word |= mask,
-                false => *word &= !mask,
+            if adds {
+                *word |= mask;
+            } else {
+                *word &= !mask;
             }
             self.count = self.count - before + u64::from(word.count_ones());
         }
@@ -139,7 +139,7 @@ impl Bits {
 }
 
 impl BlockSet {
-    /// None of the blocks of a device of `sectors`.
+    /// Creates an empty set for a device of `sectors` blocks.
     pub fn none(sectors: SectorCount) -> Self {
         Self {
             chunks: vec![Chunk::None; sectors.0.div_ceil(CHUNK) as usize],
@@ -148,29 +148,29 @@ impl BlockSet {
         }
     }
 
-    /// All of its blocks.
+    /// Creates a set of all blocks of a device.
     pub fn all(sectors: SectorCount) -> Self {
         let mut set = Self::none(sectors);
         set.insert(Lbn(0), sectors);
         set
     }
 
-    /// The number of blocks of the device.
+    /// Returns the number of blocks of the device.
     pub fn sectors(&self) -> SectorCount {
         self.sectors
     }
 
-    /// The number of blocks in the set.
+    /// Returns the number of blocks in the set.
     pub fn count(&self) -> SectorCount {
         SectorCount(self.count)
     }
 
-    /// Whether no block is in the set.
+    /// Returns true if no block is in the set.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Whether a block is in the set.
+    /// Returns true if a block is in the set.
     ///
     /// # Panics
     /// When the device has no such block.
@@ -192,7 +192,7 @@ impl BlockSet {
         self.change(first, sectors, true);
     }
 
-    /// Takes blocks out.
+    /// Removes blocks.
     ///
     /// # Panics
     /// When the device does not have them all.
@@ -200,28 +200,27 @@ impl BlockSet {
         self.change(first, sectors, false);
     }
 
-    /// How many of `first..end` are in the set.
+    /// Returns the number of blocks of `first..end` in the set.
     #[inline]
     pub fn count_in(&self, first: Lbn, end: Lbn) -> u64 {
         let parts = self.parts(first, end);
         parts.map(|(chunk, _, range)| chunk.count_in(range)).sum()
     }
 
-    /// The first of `first..end` that is in the set.
+    /// Returns the first of `first..end` that is in the set.
     pub fn first_in(&self, first: Lbn, end: Lbn) -> Option<Lbn> {
         let mut parts = self.parts(first, end);
         parts.find_map(|(chunk, begin, range)| Some(Lbn(begin + chunk.first_in(range)?)))
     }
 
-    /// The last of `first..end` that is in the set.
+    /// Returns the last of `first..end` that is in the set.
     pub fn last_in(&self, first: Lbn, end: Lbn) -> Option<Lbn> {
-        let parts = self.parts(first, end);
-        parts
-            .filter_map(|(chunk, begin, range)| Some(Lbn(begin + chunk.last_in(range)?)))
-            .last()
+        let last =
+            |(chunk, begin, range): (&Chunk, u64, _)| Some(Lbn(begin + chunk.last_in(range)?));
+        self.parts(first, end).filter_map(last).last()
     }
 
-    /// The first of `first..end` that is not in the set, or `end`.
+    /// Returns the first of `first..end` that is not in the set, or `end`.
     fn run_end(&self, first: Lbn, end: Lbn) -> Lbn {
         let mut parts = self.parts(first, end);
         let found =
@@ -229,7 +228,7 @@ impl BlockSet {
         found.map_or(end, Lbn)
     }
 
-    /// The chunks that `first..end` are in, each with its first block and the part of it.
+    /// Returns the chunks of `first..end`, each with its first block and the range within it.
     #[inline]
     fn parts(&self, first: Lbn, end: Lbn) -> impl Iterator<Item = (&Chunk, u64, Range<u64>)> {
         let (mut at, end) = (first.0, end.0.min(self.sectors.0));
@@ -244,7 +243,7 @@ impl BlockSet {
         })
     }
 
-    /// The runs of blocks of `first..end` that are in the set, in ascending order.
+    /// Returns the runs of blocks of `first..end` that are in the set, in ascending order.
     pub fn runs_in(&self, first: Lbn, end: Lbn) -> impl Iterator<Item = (Lbn, SectorCount)> {
         let mut at = first;
         std::iter::from_fn(move || {
@@ -256,8 +255,7 @@ impl BlockSet {
 
     fn change(&mut self, first: Lbn, sectors: SectorCount, adds: bool) {
         let end = first.0.checked_add(sectors.0);
-        let end = end.filter(|end| *end <= self.sectors.0);
-        let Some(end) = end else {
+        let Some(end) = end.filter(|end| *end <= self.sectors.0) else {
             panic!("no such blocks: {sectors:?} from {first:?}");
         };
         let mut at = first.0;
@@ -275,14 +273,14 @@ impl BlockSet {
     }
 }
 
-/// The first of `range` whose bit is set.
+/// Returns the first of `range` whose bit is set.
 fn first_of(range: Range<u64>, word: impl Fn(usize) -> u64) -> Option<u64> {
     let mut within = masks(range).map(|(index, mask)| (index, mask & word(index)));
     let (index, bits) = within.find(|(_, bits)| *bits != 0)?;
     Some(64 * index as u64 + u64::from(bits.trailing_zeros()))
 }
 
-/// The words that the blocks of `range` are in, each with its bits.
+/// Returns the words of the blocks of `range`, each with a mask of its bits.
 #[inline]
 fn masks(range: Range<u64>) -> impl Iterator<Item = (usize, u64)> {
     let Range { start, end } = range;
@@ -303,29 +301,29 @@ mod tests {
     use super::*;
     use crate::random::{Purpose, below, generator};
 
-    /// A list of flags does the same.
     #[test]
-    fn a_set_is_a_list_of_flags() {
-        is_a_list_of_flags(500, 150, 2_000);
+    fn a_set_matches_a_list_of_flags() {
+        compare_with_flags(500, 150, 2_000);
         // Several chunks, the last of which is not a whole one.
-        is_a_list_of_flags(3 * CHUNK + 77, 2 * CHUNK, 200);
+        compare_with_flags(3 * CHUNK + 77, 2 * CHUNK, 200);
     }
 
-    fn is_a_list_of_flags(n: u64, max: u64, rounds: u64) {
-        let mut dice = generator(1, 0, Purpose::Requests);
+    fn compare_with_flags(n: u64, max: u64, rounds: u64) {
+        let mut random = generator(1, 0, Purpose::Requests);
         let mut set = BlockSet::none(SectorCount(n));
         let mut flags = vec![false; n as usize];
         for _ in 0..rounds {
-            let first = below(&mut dice, n);
-            let end = first + below(&mut dice, (n - first).min(max) + 1);
-            let adds = below(&mut dice, 2) == 0;
-            match adds {
-                true => set.insert(Lbn(first), SectorCount(end - first)),
-                false => set.remove(Lbn(first), SectorCount(end - first)),
+            let first = below(&mut random, n);
+            let end = first + below(&mut random, (n - first).min(max) + 1);
+            let adds = below(&mut random, 2) == 0;
+            if adds {
+                set.insert(Lbn(first), SectorCount(end - first));
+            } else {
+                set.remove(Lbn(first), SectorCount(end - first));
             }
             flags[first as usize..end as usize].fill(adds);
-            let first = below(&mut dice, n);
-            let end = first + below(&mut dice, n - first + 1);
+            let first = below(&mut random, n);
+            let end = first + below(&mut random, n - first + 1);
             let held: Vec<u64> = (first..end).filter(|at| flags[*at as usize]).collect();
             let (from, until) = (Lbn(first), Lbn(end));
             assert_eq!(set.count_in(from, until), held.len() as u64);
@@ -349,9 +347,8 @@ mod tests {
         assert_eq!(BlockSet::all(SectorCount(n)).count(), SectorCount(n));
     }
 
-    /// However it came about.
     #[test]
-    fn equal_blocks_are_equal_sets() {
+    fn sets_of_equal_blocks_are_equal() {
         let n = SectorCount(2 * CHUNK + 100);
         let mut set = BlockSet::all(n);
         set.remove(Lbn(5), SectorCount(n.0 - 10));
@@ -361,15 +358,15 @@ mod tests {
         assert_eq!(set, other);
         set.insert(Lbn(3), SectorCount(n.0 - 6));
         assert_eq!(set, BlockSet::all(n));
-        // What is behind the device is in no set.
-        let behind = Lbn(n.0 + 1000);
-        assert_eq!(set.count_in(Lbn(0), behind), n.0);
-        assert_eq!(set.last_in(Lbn(0), behind), Some(Lbn(n.0 - 1)));
+        // Blocks beyond the device are in no set.
+        let beyond = Lbn(n.0 + 1000);
+        assert_eq!(set.count_in(Lbn(0), beyond), n.0);
+        assert_eq!(set.last_in(Lbn(0), beyond), Some(Lbn(n.0 - 1)));
     }
 
     /// 16 TB, of which a third was read in order, and the last block: two chunks have bits.
     #[test]
-    fn what_is_read_in_order_takes_no_bits() {
+    fn blocks_read_in_order_take_no_bitmap() {
         let n = SectorCount(31_251_759_104 + 77);
         let mut set = BlockSet::all(n);
         set.remove(Lbn(0), SectorCount(n.0 / 3));

@@ -1,21 +1,22 @@
-//! The runs of blocks of each track.
+//! A map of the drive: the runs of blocks of each track, by cylinder and head.
 
 use std::ops::Range;
 
+use super::gap::Track;
 use crate::geometry::{Extent, Layout};
 use crate::mechanics::{Mechanism, Piece, Position};
 use crate::request::Op;
 use crate::units::{Angle, Cylinder, Head, Instant, Lbn, SectorCount, Span};
 
-use super::search::Track;
-use super::tasks::GROUP;
+/// Number of cylinders whose fullest track is recorded together.
+pub(super) const GROUP: u32 = 32;
 
 /// Consecutive blocks on a track without a gap.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub first: Lbn,
     pub sectors: u32,
-    /// Where its first block begins, and the width of a sector.
+    /// The angle at which the first block begins.
     pub start: Angle,
     pub sector_angle: Angle,
 }
@@ -25,8 +26,8 @@ impl Run {
         Lbn(self.first.0 + u64::from(self.sectors))
     }
 
-    /// The run from its sector `index` on.
-    pub fn extent(&self, track: Track, index: u64) -> Extent {
+    /// Returns the rest of the run from its sector `index`.
+    fn extent(&self, track: Track, index: u64) -> Extent {
         Extent {
             sectors: SectorCount(u64::from(self.sectors) - index),
             cylinder: track.cylinder,
@@ -37,8 +38,8 @@ impl Run {
         }
     }
 
-    /// The index of the first sector that begins to pass at `at` or later, and a physical sector
-    /// with it; 0 where that is none but its first.
+    /// Returns the index of the first sector that begins both to pass at `at` or later and a
+    /// physical sector; 0 if only the first sector of the run does.
     pub fn next_sector(&self, mechanism: &Mechanism, at: Instant) -> u64 {
         let width = self.sector_angle.as_raw();
         if width == 0 {
@@ -47,11 +48,11 @@ impl Run {
         let rotation = &mechanism.rotation;
         let under = (rotation.angle(at) - self.start).as_raw() / width;
         let begins = self.start + self.sector_angle * under;
-        let next = match rotation.wait(at, begins) {
+        let passing = match rotation.wait(at, begins) {
             Span::ZERO => under,
             _ => under + 1,
         };
-        let next = mechanism.layout.physical().up(next);
+        let next = mechanism.layout.physical().up(passing);
         if next < u64::from(self.sectors) {
             next
         } else {
@@ -59,18 +60,20 @@ impl Run {
         }
     }
 
-    /// The run from its sector `index` on, which passes under a head in place at `there`.
-    pub fn passes(
+    /// Returns how the run from its sector `index` passes under a head that is in place on `track`
+    /// at `since`.
+    pub fn pass(
         &self,
         mechanism: &Mechanism,
-        (track, there): (Track, Instant),
+        track: Track,
+        since: Instant,
         index: u64,
         op: Op,
     ) -> Piece {
         let from = Position {
             cylinder: track.cylinder,
             head: track.head,
-            since: there,
+            since,
         };
         let extent = self.extent(track, index);
         let blocks = (Lbn(self.first.0 + index), self.end());
@@ -82,11 +85,11 @@ impl Run {
 
 /// All runs of a drive by track, tracks by cylinder and head.
 #[derive(Clone, Debug)]
-pub(super) struct Chart {
+pub(super) struct TrackMap {
     pub surfaces: u32,
     pub cylinders: u32,
     runs: Vec<Run>,
-    /// The first run of each track, and the number of runs.
+    /// The index of the first run of each track, and then the number of runs.
     first: Vec<u32>,
     /// The narrowest sector of each group of cylinders.
     narrowest: Vec<Angle>,
@@ -94,10 +97,10 @@ pub(super) struct Chart {
     blocks: Vec<u64>,
 }
 
-impl Chart {
+impl TrackMap {
     pub fn new(layout: &Layout) -> Self {
         let (surfaces, cylinders) = (layout.surfaces(), layout.cylinders());
-        let mut charted: Vec<(usize, Run)> = Vec::new();
+        let mut mapped: Vec<(usize, Run)> = Vec::new();
         let mut at = Lbn(0);
         while at.0 < layout.sectors().0 {
             let extent = layout.extent(at);
@@ -108,15 +111,15 @@ impl Chart {
                 start: extent.start,
                 sector_angle: extent.sector_angle,
             };
-            charted.push((track, run));
+            mapped.push((track, run));
             at = at + extent.sectors;
         }
-        charted.sort_by_key(|(track, _)| *track);
+        mapped.sort_by_key(|(track, _)| *track);
         let tracks = surfaces as usize * cylinders as usize;
         let groups = cylinders.div_ceil(GROUP) as usize;
         let mut narrowest = vec![Angle::ZERO; groups];
         let mut blocks = vec![0; groups];
-        for (track, run) in &charted {
+        for (track, run) in &mapped {
             let group = track / surfaces as usize / GROUP as usize;
             blocks[group] += u64::from(run.sectors);
             // Angle zero is a whole revolution: the widest.
@@ -126,7 +129,7 @@ impl Chart {
             }
         }
         let mut first = vec![0; tracks + 1];
-        for (track, _) in &charted {
+        for (track, _) in &mapped {
             first[track + 1] += 1;
         }
         for track in 0..tracks {
@@ -135,39 +138,38 @@ impl Chart {
         Self {
             surfaces,
             cylinders,
-            runs: charted.into_iter().map(|(_, run)| run).collect(),
+            runs: mapped.into_iter().map(|(_, run)| run).collect(),
             first,
             narrowest,
             blocks,
         }
     }
 
-    /// The number of blocks of a group of cylinders.
+    /// Returns the number of blocks of a group of cylinders.
     #[inline]
     pub fn blocks(&self, group: u32) -> u64 {
         self.blocks[group as usize]
     }
 
-    /// The narrowest sector of a group of cylinders.
+    /// Returns the narrowest sector of a group of cylinders.
     #[inline]
     pub fn narrowest(&self, group: u32) -> Angle {
         self.narrowest[group as usize]
     }
 
-    /// The number of a track.
     #[inline]
     pub fn number(&self, track: Track) -> usize {
         track.cylinder.0 as usize * self.surfaces as usize + track.head.0 as usize
     }
 
-    /// The numbers of the tracks of a group of cylinders.
+    /// Returns the numbers of the tracks of a group of cylinders.
     pub fn group(&self, group: u32) -> Range<usize> {
         let end = ((group + 1) * GROUP).min(self.cylinders);
         let number = |cylinder: u32| cylinder as usize * self.surfaces as usize;
         number(group * GROUP)..number(end)
     }
 
-    pub fn tracks_count(&self) -> usize {
+    pub fn track_count(&self) -> usize {
         self.first.len() - 1
     }
 

@@ -1,75 +1,75 @@
-//! Where threads that read leave what they have read.
+//! The inbox in which reading threads leave their results.
 
 use std::collections::VecDeque;
+use std::ops::Deref;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant as Wall};
+use std::time::{Duration, Instant as HostInstant};
 
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount};
 
-use super::data::Data;
-use super::worker::Answer;
+use super::file::PageBuffer;
 use diskarm_transport::source::Lost;
 
-/// What has come from a source, and the clock that it is timed with.
-pub struct Answers {
+/// The results of reads of a source, and the clock that times them.
+pub struct Inbox {
     shared: Mutex<Shared>,
-    came: Condvar,
+    changed: Condvar,
 }
 
 struct Shared {
-    begun: Wall,
-    /// How many reads were sent.
+    start: HostInstant,
+    /// Number of reads that were sent.
     sent: u64,
-    queue: VecDeque<Answer>,
-    /// The data of the completion that was taken last, and its first block.
-    last: Option<(Lbn, Arc<Data>)>,
+    queue: VecDeque<ReadResult>,
+    /// The first block and the data of the completion that was taken last.
+    last: Option<(Lbn, Arc<PageBuffer>)>,
     lost: Option<Lost>,
     is_stopped: bool,
 }
 
-impl Default for Answers {
+impl Default for Inbox {
     fn default() -> Self {
         Self {
             shared: Mutex::new(Shared {
-                begun: Wall::now(),
+                start: HostInstant::now(),
                 sent: 0,
                 queue: VecDeque::new(),
                 last: None,
                 lost: None,
                 is_stopped: false,
             }),
-            came: Condvar::new(),
+            changed: Condvar::new(),
         }
     }
 }
 
-impl Answers {
-    /// Lets the clock begin anew, without what has come before.
-    pub(super) fn begin(&self) {
+impl Inbox {
+    /// Restarts the clock, and drops all results.
+    pub(super) fn restart(&self) {
         let mut shared = self.lock();
-        shared.begun = Wall::now();
+        shared.start = HostInstant::now();
         shared.queue.clear();
     }
 
-    /// The present instant on the clock that completions are timed with.
+    /// Returns the current instant on the clock that times completions.
     pub fn now(&self) -> Instant {
         self.lock().now()
     }
 
-    /// A number for a read that nothing else has.
-    pub(super) fn number(&self) -> u64 {
+    /// Returns a unique id for a read.
+    pub(super) fn next_id(&self) -> u64 {
         let mut shared = self.lock();
         shared.sent += 1;
         shared.sent
     }
 
-    /// Waits until something has come that nobody has taken, or until an instant.
+    /// Waits until a result is available, or until an instant.
     pub fn wait(&self, until: Option<Instant>) {
         let mut shared = self.lock();
         while shared.queue.is_empty() && !shared.is_stopped {
             let Some(until) = until else {
                 shared = self
-                    .came
+                    .changed
                     .wait(shared)
                     .unwrap_or_else(PoisonError::into_inner);
                 continue;
@@ -78,32 +78,34 @@ impl Answers {
             if left == 0 {
                 return;
             }
-            let waited = self.came.wait_timeout(shared, Duration::from_nanos(left));
+            let waited = self
+                .changed
+                .wait_timeout(shared, Duration::from_nanos(left));
             shared = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    /// Ends what is run as soon as may be; may be called from another thread.
+    /// Ends the run as soon as possible; may be called from another thread.
     pub fn stop(&self) {
         self.lock().is_stopped = true;
-        self.came.notify_all();
+        self.changed.notify_all();
     }
 
-    /// Whether [`Self::stop`] was called.
+    /// Returns true if [`Self::stop`] was called.
     pub fn is_stopped(&self) -> bool {
         self.lock().is_stopped
     }
 
-    /// Why the source does not answer any more.
+    /// Returns the reason why the source no longer answers.
     pub fn lost(&self) -> Option<Lost> {
         self.lock().lost.clone()
     }
 
-    /// The data of blocks that the completion taken last has brought.
+    /// Returns the data of blocks of the completion that was taken last.
     ///
     /// # Panics
-    /// When it has not brought these.
-    pub fn data(&self, first: Lbn, sectors: SectorCount, sector: Bytes) -> Brought {
+    /// When it did not read these blocks.
+    pub fn data(&self, first: Lbn, sectors: SectorCount, sector: Bytes) -> ReadData {
         let last = self.lock().last.clone();
         let Some((from, data)) = last else {
             panic!("nothing was read");
@@ -114,23 +116,23 @@ impl Answers {
             end <= data.len(),
             "{sectors:?} from {first:?} were not read"
         );
-        Brought { data, begin, end }
+        ReadData { data, begin, end }
     }
 
-    pub(super) fn put(&self, answer: Answer) {
-        self.lock().queue.push_back(answer);
-        self.came.notify_all();
+    pub(super) fn put(&self, result: ReadResult) {
+        self.lock().queue.push_back(result);
+        self.changed.notify_all();
     }
 
     pub(super) fn next_at(&self) -> Option<Instant> {
-        self.lock().queue.front().map(|answer| answer.at)
+        self.lock().queue.front().map(|result| result.at)
     }
 
-    pub(super) fn take(&self) -> Option<Answer> {
+    pub(super) fn take(&self) -> Option<ReadResult> {
         self.lock().queue.pop_front()
     }
 
-    pub(super) fn keep(&self, first: Lbn, data: Data) {
+    pub(super) fn keep(&self, first: Lbn, data: PageBuffer) {
         self.lock().last = Some((first, Arc::new(data)));
     }
 
@@ -145,23 +147,45 @@ impl Answers {
 
 impl Shared {
     fn now(&self) -> Instant {
-        let passed = self.begun.elapsed().as_nanos();
+        let passed = self.start.elapsed().as_nanos();
         Instant::from_ns(u64::try_from(passed).unwrap_or(u64::MAX >> 1))
     }
 }
 
-/// Data that were read.
+/// The data of some blocks of a read.
 #[derive(Clone)]
-pub struct Brought {
-    data: Arc<Data>,
+pub struct ReadData {
+    data: Arc<PageBuffer>,
     begin: usize,
     end: usize,
 }
 
-impl std::ops::Deref for Brought {
+impl Deref for ReadData {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
         &self.data[self.begin..self.end]
     }
+}
+
+/// The result of a read.
+pub struct ReadResult {
+    pub id: u64,
+    pub first: Lbn,
+    pub sent: Instant,
+    /// When the read ended.
+    pub at: Instant,
+    pub data: PageBuffer,
+    pub end: ReadEnd,
+}
+
+/// The end of a read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadEnd {
+    /// All blocks were read.
+    Whole,
+    /// The block of this index is unreadable; those before it were read.
+    Unreadable(u64),
+    /// The source does not answer.
+    Lost(Lost),
 }

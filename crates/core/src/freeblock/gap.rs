@@ -1,0 +1,130 @@
+//! A gap in front of a foreground request, the limits of a search in it, and what can be read or
+//! written there.
+
+use crate::geometry::Extent;
+use crate::mechanics::Position;
+use crate::request::Op;
+use crate::units::{Cylinder, Head, Instant, Lbn, SectorCount, Span};
+
+/// A track.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Track {
+    /// The cylinder.
+    pub cylinder: Cylinder,
+    /// The head.
+    pub head: Head,
+}
+
+impl Track {
+    /// Returns the track of an extent.
+    pub fn of(extent: &Extent) -> Self {
+        Self {
+            cylinder: extent.cylinder,
+            head: extent.head,
+        }
+    }
+}
+
+/// The time from the end of one media transfer to the beginning of the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// The position of the head, with the instant when it is free to move for a background read.
+    pub from: Position,
+    /// The track of the foreground request.
+    pub to: Track,
+    /// The operation of the foreground request.
+    pub op: Op,
+    /// The deadline: the first sector of the foreground request passes.
+    pub until: Instant,
+}
+
+impl Gap {
+    /// Returns the track on which the gap begins.
+    pub fn source(&self) -> Track {
+        Track {
+            cylinder: self.from.cylinder,
+            head: self.from.head,
+        }
+    }
+}
+
+/// The limits of a search in a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SearchLimits {
+    /// Time added to the movement to a read on another cylinder.
+    pub arriving: Span,
+    /// Time added to the movement from a read to another cylinder.
+    pub leaving: Span,
+    /// Both are also added where only the head is switched.
+    pub on_switches: bool,
+    /// Time from the end of a background read's media transfer until the head is free to move for
+    /// the next request.
+    pub turn: Span,
+    /// Minimum time of each sector of a background read: that of the bus.
+    pub sector: Span,
+    /// Maximum number of blocks of a read.
+    pub max: SectorCount,
+    /// The tracks at both ends of the gap may be read.
+    pub ends: bool,
+    /// Maximum number of tracks that are examined for a decision.
+    pub tracks: u32,
+}
+
+impl SearchLimits {
+    /// Number of tracks that schedulers examine for a decision.
+    pub const TRACKS: u32 = 256;
+
+    /// Returns the time added to a movement from one track to another: `care`, which is
+    /// [`arriving`](Self::arriving) or [`leaving`](Self::leaving), or zero if such movements need no
+    /// care.
+    pub fn care_between(&self, from: Track, to: Track, care: Span) -> Span {
+        if self.on_switches && from.head != to.head {
+            return care;
+        }
+        care_over(from.cylinder.distance(to.cylinder), care)
+    }
+}
+
+/// Returns the time added to a movement over a distance, whatever the heads.
+pub(super) fn care_over(distance: u32, care: Span) -> Span {
+    if distance == 0 { Span::ZERO } else { care }
+}
+
+/// A background read, or a write of dirty data ([`DirtySearch`](super::DirtySearch)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GapTransfer {
+    /// The first block.
+    pub first: Lbn,
+    /// The number of blocks, all on one track. The first and the last are wanted.
+    pub sectors: SectorCount,
+    /// The number of blocks that are wanted by tasks of the highest priority with any result; a
+    /// block counts once for each task. For a write, the number of blocks.
+    pub gain: u64,
+    /// The value by which reads, or writes, are compared. For a read, its gain in units of 1/1024 of
+    /// a block on a disk whose wanted blocks are spread evenly; more where a larger share of the
+    /// blocks is wanted, if the read leaves less of its track, and if it leaves fewer stretches of
+    /// wanted blocks. For a write, the time that it saves, in nanoseconds.
+    pub worth: u64,
+    /// The track.
+    pub track: Track,
+    /// When the first block begins to pass.
+    pub begin: Instant,
+    /// When the last block has passed.
+    pub end: Instant,
+}
+
+impl GapTransfer {
+    /// Returns the position of the head after the transfer, when it is free to move `turn` later.
+    pub fn position_after(&self, turn: Span) -> Position {
+        Position {
+            cylinder: self.track.cylinder,
+            head: self.track.head,
+            since: self.end + turn,
+        }
+    }
+
+    /// Returns true if a block is in both transfers.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.first < other.first + other.sectors && other.first < self.first + self.sectors
+    }
+}
