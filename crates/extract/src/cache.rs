@@ -1,12 +1,12 @@
 //! Measures the on-board buffer (worthington96 sections 5.7 and 5.8; tables 7, 11, 16 and 21).
 //!
 //! As in the paper, a test vector fills the buffer in some way, and a read then probes what it
-//! holds. Sizes and numbers are first measured one by one ([`direct`]), as is whether the write cache
-//! is of a kind that models do not support. Everything else is inferred by comparing hypotheses
-//! ([`inference`]): with the known layout and timing of the drive, a model computes how a drive with
-//! any buffer would execute a test vector. So vectors are selected for which the predictions
-//! differ, and the hypothesis that predicts the observed times is accepted. Properties that no
-//! vector determines are reported with the reason.
+//! holds. Sizes and numbers are first measured one by one ([`direct`]), as is whether the write
+//! cache is of a kind that models do not support. Everything else is inferred by comparing
+//! hypotheses ([`inference`]): with the known layout and timing of the drive, a model computes how
+//! a drive with any buffer would execute a test vector. So vectors are selected for which the
+//! predictions differ, and the hypothesis that predicts the observed times is accepted. Properties
+//! that no vector determines are reported with the reason.
 
 mod context;
 mod direct;

@@ -1,12 +1,12 @@
-//! The platter's angle, as the ends of commands tell it.
+//! The angle of the platter, derived from completion times.
 //!
-//! A one-sector command that is served by the media ends a fixed time after its sector has passed.
-//! So the phase of its end, time modulo the period, tells the sector's angle up to a constant, and
-//! two sectors' ends differ by the difference of their angles, whatever the seeks in between.
+//! A one-sector command served by the media ends a fixed time after its sector has passed. So the
+//! phase of its completion, time modulo the period, gives the angle of the sector up to a constant,
+//! and completions of two sectors differ by the difference of their angles, whatever the seeks in
+//! between.
 //!
-//! The constant cannot be seen: it is the time from the media to the host, and an angle has no
-//! other clock. Instants of this clock are those at which a read of a sector that passes its *end*
-//! then ends for the host. They are late by that constant, everywhere by the same.
+//! The constant cannot be observed: it is the time from the media to the host. Instants of this
+//! clock are those at which a read of the sector ends for the host, and are late by that constant.
 
 use diskarm_core::geometry::Extent;
 use diskarm_core::units::Instant;

@@ -8,11 +8,11 @@
 //!
 //! The test vector of a read hit reads the first block of a cylinder from the media, rests during
 //! read-ahead, and reads the following blocks: one, and as many as are read ahead, up to 33. On a
-//! drive without read-ahead it repeats the read instead. For hits after a write, it writes elsewhere
-//! in between or, if that empties the buffer, reads the block that was written. Write hits are
-//! writes of one and of 17 sectors after a read, and after a write that has had time to reach the
-//! media; on the cylinder of the arm, on another one, and in another zone. No block is used twice in
-//! a row, so that no accidental hits occur.
+//! drive without read-ahead it repeats the read instead. For hits after a write, it writes
+//! elsewhere in between or, if that empties the buffer, reads the block that was written. Write
+//! hits are writes of one and of 17 sectors after a read, and after a write that has had time to
+//! reach the media; on the cylinder of the arm, on another one, and in another zone. No block is
+//! used twice in a row, so that no accidental hits occur.
 //!
 //! Service times that agree within a few hundredths of a millisecond are hits, as those of misses
 //! differ by up to a revolution. The rate is the difference of the mean service times of two sizes
@@ -20,26 +20,26 @@
 //! agree. Cost: about 150 commands and 10 s for reads, 300 commands for writes.
 //!
 //! # Slow bus
-//! On a drive without read hits, reads of one sector and of several from the media, on one track. If
-//! the larger ones end later after the pass of their last sector, the bus is slower than the media
-//! by that difference; otherwise it is faster, and its time is part of the overheads. Cost: about
-//! 30 reads.
+//! On a drive without read hits, reads of one sector and of several from the media, on one track.
+//! If the larger ones end later after the pass of their last sector, the bus is slower than the
+//! media by that difference; otherwise it is faster, and its time is part of the overheads. Cost:
+//! about 30 reads.
 //!
 //! # Settling before absorbed writes
 //! The arm settles on its track also before a write that the cache absorbs, but then no miss is
 //! processed. So the lead at which such a write just catches its sector shows the settling time,
 //! which otherwise is part of the overhead of a command; unless the media wait for data that arrive
-//! later than the arm. The test vector is a read, an absorbed write of one sector on the same track,
-//! and immediately a read from the media of a sector that passes half a revolution later. The second
-//! read waits until the write is on the media. It ends when its sector has passed, or, if the write
-//! missed its own sector, a revolution later. This is repeated with writes of two sectors and of 17.
-//! If the arm waits for data, the lead for two sectors differs from that for one: it is longer, as
-//! there are more data or they arrive more slowly than the media pass, or shorter if the media wait
-//! longer for all data than for a part of them. So does that for 17 sectors, except that on a slow
-//! bus it is longer in any case. Confidence: half the interval of the lead, about 0.003 ms. The time
-//! to reconnect after a miss, but not after an absorbed write, is included in the settling time,
-//! which may therefore be shorter. Cost: about 50 times three commands for each size, at most 200
-//! times.
+//! later than the arm. The test vector is a read, an absorbed write of one sector on the same
+//! track, and immediately a read from the media of a sector that passes half a revolution later.
+//! The second read waits until the write is on the media. It ends when its sector has passed, or,
+//! if the write missed its own sector, a revolution later. This is repeated with writes of two
+//! sectors and of 17. If the arm waits for data, the lead for two sectors differs from that for
+//! one: it is longer, as there are more data or they arrive more slowly than the media pass, or
+//! shorter if the media wait longer for all data than for a part of them. So does that for 17
+//! sectors, except that on a slow bus it is longer in any case. Confidence: half the interval of
+//! the lead, about 0.003 ms. The time to reconnect after a miss, but not after an absorbed write,
+//! is included in the settling time, which may therefore be shorter. Cost: about 50 times three
+//! commands for each size, at most 200 times.
 
 use diskarm_core::units::{Lbn, SectorCount, Span};
 use serde::{Deserialize, Serialize};

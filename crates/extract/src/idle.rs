@@ -1,33 +1,33 @@
-//! When the arm is free after a read.
+//! The time until the arm is free after a read.
 //!
 //! # Hypothesis
-//! A drive that reads ahead either lets go of the media as soon as it has processed the next
-//! command, or finishes something first: the sector under the head, or a least amount of
-//! read-ahead. In the second case how long the next command takes depends on where the head happens
-//! to be, and seeks cannot be timed after a read unless read-ahead is over.
+//! A drive that reads ahead either leaves the media as soon as it has processed the next command,
+//! or finishes something first: the sector under the head, or a minimum amount of read-ahead. In
+//! the second case the next command depends on the position of the head, and seeks cannot be timed
+//! after a read until read-ahead has ended.
 //!
 //! # Test vector
 //! Pairs of reads from the first zone to the middle and the last one, the second sent at random
 //! around the time at which it just catches its sector. Sectors of two zones differ, so an arm that
-//! waits for the end of a sector is late by any share of one; unless as many, or a whole number, of
-//! sectors of the first zone pass in the time of one. Then, if the arm is not free at once, or no
-//! pairs tell, reads of a cylinder's first block, each followed after a long rest by a read of a
-//! block further on.
+//! waits for the end of a sector is late by any fraction of one; unless the same or a whole number
+//! of sectors of the first zone pass in the time of one. Then, if the arm is not free immediately
+//! or the pairs are inconclusive, reads of the first block of a cylinder, each followed after a
+//! long rest by a read of a later block.
 //!
 //! # Decision
-//! The arm is free at once if the pairs that caught and those that missed are separate, except for a
-//! few. Where ends scatter, commands may also reach the drive sooner or later than they seem to be
-//! sent: trials then count that contradict the others by more than a sixth of a sector, and an arm
-//! that waits for the end of a sector makes many. If the arm is not free at once, the farthest
-//! block that comes from the buffer, which does not end at the angle of its sector, is where
-//! read-ahead ends; where ends scatter, two reads must say so.
+//! The arm is free immediately if the pairs that caught and those that missed are separate, with
+//! few exceptions. If completion times are noisy, commands may also reach the drive earlier or
+//! later than they seem to be sent: then only contradictions by more than a sixth of a sector
+//! count, of which an arm that waits for the end of a sector causes many. If the arm is not free
+//! immediately, read-ahead ends at the farthest block that is served by the buffer, whose read does
+//! not end at the angle of its sector; if completion times are noisy, two reads must show that.
 //!
 //! # Confidence
-//! If the arm waits for the end of a sector, some ten pairs contradict the others. To take
-//! an arm for busy that is not costs time only.
+//! If the arm waits for the end of a sector, about ten pairs contradict the others. Treating a free
+//! arm as busy only costs time.
 //!
 //! # Cost
-//! 500 to 2000 commands, and about 150 with long rests if the arm is not free at once.
+//! 500 to 2000 commands, and about 150 with long rests if the arm is not free immediately.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::units::{Lbn, SectorCount, Span};
@@ -39,40 +39,41 @@ use crate::threshold::{Threshold, span};
 use crate::track::Track;
 use crate::{Disk, Error};
 
-/// The shortest rest in which read-ahead is looked for.
+/// Minimum rest for detecting read-ahead.
 const LONG: Span = Span::from_ns(250_000_000);
-/// No read-ahead goes farther, in blocks.
+/// Maximum distance of read-ahead in blocks.
 const FAR: u64 = 16_384;
-/// Pairs that are sent around the time at which they just catch their sector, at most, and enough
-/// of them within a sector of it.
+/// Maximum number of pairs sent near the threshold, and the sufficient number of them within a
+/// sector of it.
 const PAIRS: u32 = 450;
 const NEAR: u32 = 120;
-/// The share of a revolution in which the second of a pair is sent: read-ahead is on the track.
+/// The second command of a pair is sent within this share of a revolution, while read-ahead is on
+/// the track.
 const AHEAD: f64 = 1.0 / 3.0;
-/// So many that contradict the others tell that the arm is not free at once.
+/// Number of contradictory pairs that show that the arm is not free immediately.
 const CONTRADICTIONS: usize = 2;
-/// Where ends scatter, so does what a command takes to the drive: what contradicts the others by
-/// less than this share of a sector does not count.
+/// If completion times are noisy, so is the time until a command reaches the drive. Contradictions
+/// by less than this share of a sector do not count.
 const LATE: f64 = 6.0;
 
-/// The chance that is small enough for a block that the buffer has to be taken for one that it has
-/// not: a hundred blocks are looked at.
+/// Accepted probability of mistaking a buffered block for one that is not buffered; about a hundred
+/// blocks are tested.
 const BY_CHANCE: f64 = 1e-5;
 
-/// What a drive does after a read before its arm is free.
+/// The activity of a drive after a read until its arm is free.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Idle {
-    /// How long it must rest until it is, wherever the arm was; nothing if it is free at once.
+    /// Sufficient rest until the arm is free, wherever it was; zero if it is free immediately.
     pub rest: Span,
-    /// Blocks that it reads ahead after the first block of a cylinder in the first, the middle and
-    /// the last zone, unless its arm is free at once.
+    /// Blocks read ahead after the first block of a cylinder in the first, middle and last zone,
+    /// unless the arm is free immediately.
     pub ahead: [SectorCount; 3],
 }
 
-/// Measures when the arm is free. Reads only.
+/// Measures when the arm is free, by reads alone.
 ///
 /// # Errors
-/// A command failed; or too few reads were served by the media.
+/// A command failed, or too few reads were served by the media.
 pub fn measure(
     disk: &mut Disk<'_>,
     layout: &Layout,
@@ -108,17 +109,18 @@ pub fn measure(
     })
 }
 
-/// The share of a revolution that a change of track takes at most if its skew covers it.
+/// Maximum share of a revolution of a track switch that is covered by its skew.
 const COVERED: f64 = 0.5;
 
-/// Revolutions in which `blocks` are read ahead after the first block of `place`, with a share of
-/// one for each change of track on the way and for the start.
+/// Returns the revolutions needed to read ahead `blocks` after the first block of `place`, with a
+/// share of one for each track switch and for the start.
 fn turns(place: &Track, blocks: u64, share: f64) -> f64 {
     let turns = blocks as f64 / place.sectors() as f64;
     turns + share * (turns + 2.0)
 }
 
-/// Whether read-ahead of `blocks` is over as soon as skews that cover changes of track allow.
+/// Returns true if read-ahead of `blocks` ends as early as possible, with skews that cover track
+/// switches.
 fn is_over(pairs: &mut Pairs<'_, '_>, place: &Track, blocks: u64) -> Result<bool, Error> {
     let rest = pairs.clock.period() * turns(place, blocks, COVERED);
     for _ in 0..4 {
@@ -130,24 +132,24 @@ fn is_over(pairs: &mut Pairs<'_, '_>, place: &Track, blocks: u64) -> Result<bool
     Ok(true)
 }
 
-/// Where the head is when read-ahead after the first block of a cylinder is over.
+/// Position of the head when read-ahead after the first block of a cylinder has ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Rests {
-    /// This many blocks further on, on tracks of this many sectors.
+    /// This many blocks further, on tracks of this many sectors.
     Blocks([(u64, SectorCount); 3]),
     /// On the last of this many tracks.
     Tracks(u32),
 }
 
 impl Idle {
-    /// Where the head is after a read after the rest; `None` if it stays.
+    /// Returns the position of the head after a read and the rest; `None` if it stays.
     pub(crate) fn rests(&self, layout: &Layout) -> Option<Rests> {
         if self.rest == Span::ZERO {
             return None;
         }
         let places = zones(layout);
         let ends = [0, 1, 2].map(|k| tracks(layout, &places[k], self.ahead[k]));
-        // Segments that are full end anywhere.
+        // A full segment may end anywhere.
         Some(match ends {
             [Some(a), Some(b), Some(c)] if a == b && b == c => Rests::Tracks(a),
             _ => Rests::Blocks([0, 1, 2].map(|k| (places[k].sectors(), self.ahead[k]))),
@@ -155,7 +157,8 @@ impl Idle {
     }
 }
 
-/// How many tracks are read ahead to their ends, if the last block is the last of its track.
+/// Returns the number of tracks read ahead to their ends, if the last block is the last of its
+/// track.
 fn tracks(layout: &Layout, from: &Track, ahead: SectorCount) -> Option<u32> {
     let last = from.first() + ahead;
     let mut first = from.first();
@@ -170,7 +173,7 @@ fn tracks(layout: &Layout, from: &Track, ahead: SectorCount) -> Option<u32> {
     }
 }
 
-/// The first block after the track of `at`.
+/// Returns the first block after the track of `at`.
 fn behind_track(layout: &Layout, mut at: Lbn) -> Option<Lbn> {
     let track = |at| {
         let extent = layout.extent(at);
@@ -189,7 +192,7 @@ fn behind_track(layout: &Layout, mut at: Lbn) -> Option<Lbn> {
 }
 
 impl Rests {
-    /// The track on which the head is then, after a read of the first block of `from`.
+    /// Returns the track of the head after a read of the first block of `from`.
     pub fn track(&self, layout: &Layout, from: &Track) -> Option<Track> {
         let last = Lbn(layout.sectors().0 - 1);
         let end = match self {
@@ -211,7 +214,7 @@ impl Rests {
     }
 }
 
-/// Tracks at the beginning of cylinders, in the first, the middle and the last zone.
+/// Returns the first tracks of cylinders in the first, middle and last zone.
 pub(crate) fn zones(layout: &Layout) -> [Track; 3] {
     let last = layout.sectors().0 - 1;
     [last / 50, last / 2, last - last / 50].map(|at| {
@@ -220,14 +223,14 @@ pub(crate) fn zones(layout: &Layout) -> [Track; 3] {
     })
 }
 
-/// The track with the first blocks of a cylinder, if it has blocks.
+/// Returns the track with the first blocks of a cylinder, if it has blocks.
 pub(crate) fn beginning(layout: &Layout, cylinder: u32) -> Option<Track> {
     Track::first_in_cylinder(layout, cylinder)
 }
 
-/// At how many different shares of a sector of `outer` the sectors of `inner` begin. If there is
-/// one only, an arm that waits for the end of a sector is always as late, as if it were free and
-/// slower.
+/// Returns at how many different fractions of a sector of `outer` the sectors of `inner` begin. If
+/// there is only one, an arm that waits for the end of a sector is always equally late, as if it
+/// were free and slower.
 fn shares(outer: &Track, inner: &Track) -> u64 {
     let (mut a, mut b) = (outer.sectors(), inner.sectors());
     while b > 0 {
@@ -236,7 +239,7 @@ fn shares(outer: &Track, inner: &Track) -> u64 {
     inner.sectors() / a
 }
 
-/// Whether pairs from `outer` to `inner` that miss overlap with pairs that catch.
+/// Returns true if pairs from `outer` to `inner` that miss overlap with pairs that catch.
 fn overlaps(pairs: &mut Pairs<'_, '_>, outer: &Track, inner: &Track) -> Result<bool, Error> {
     let kinds = (Access::Read, Access::Read);
     let route = |_: &mut Pairs<'_, '_>, _| Ok((outer.clone(), inner.clone(), 0.0));
@@ -244,8 +247,8 @@ fn overlaps(pairs: &mut Pairs<'_, '_>, outer: &Track, inner: &Track) -> Result<b
     let mut threshold = Threshold::default();
     let sector = pairs.clock.period() / inner.sectors() as f64;
     let mut near = 0;
-    // The first commands go to an eighth of a track. Where sectors are few, or nearly as many,
-    // these pass at much the same share of one, wherever they are.
+    // The first commands go to an eighth of a track. If sectors are few, or nearly as many on both
+    // tracks, they pass at almost the same fraction of a sector.
     let apart = outer.sectors().abs_diff(inner.sectors());
     let is_alike = apart > 0 && outer.sectors() / 8 * apart < inner.sectors() / 2;
     for _ in 0..PAIRS {
@@ -270,8 +273,8 @@ fn overlaps(pairs: &mut Pairs<'_, '_>, outer: &Track, inner: &Track) -> Result<b
     Ok(threshold.contradictions(apart) > CONTRADICTIONS)
 }
 
-/// How many blocks the drive reads ahead after a read of one block, the first of `place` or of
-/// another cylinder with as many sectors a track.
+/// Measures the blocks read ahead after a read of the first block of `place`, or of another
+/// cylinder with the same number of sectors per track.
 fn read_ahead(pairs: &mut Pairs<'_, '_>, place: &Track) -> Result<SectorCount, Error> {
     if !brings(pairs, place, 1)? {
         return Ok(SectorCount(0));
@@ -296,16 +299,16 @@ fn read_ahead(pairs: &mut Pairs<'_, '_>, place: &Track) -> Result<SectorCount, E
     Ok(SectorCount(there))
 }
 
-/// Whether a read of one block brings the one `far` blocks further to the buffer: its end is then
-/// not tied to its sector. Four reads that end there say no, since one may by chance, and more
-/// where ends scatter, as more do by chance then; there two that do not say yes, since one may be
-/// late. Each is at another cylinder, as the buffer may keep what an earlier one brought.
+/// Returns true if after a read of one block the one `far` blocks further is in the buffer: its
+/// completion is then not tied to its sector. As one may be by chance, four tied completions mean
+/// no, and more if completions are noisy; then two others mean yes, as one may be late. Each read
+/// is at another cylinder, as the buffer may keep earlier data.
 fn brings(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<bool, Error> {
     let rest = span(pairs.clock.period() * turns(place, far, 1.0)).max(LONG);
     let (mut buffered, mut tied) = (0, 0);
     let enough = enough_tied(2.0 * pairs.clock.tolerance() / pairs.clock.period());
     while tied < enough {
-        // Whole revolutions would let a read from the buffer end where one from the media does.
+        // After whole revolutions, a hit would end when a miss does.
         let random = pairs.uniform() * pairs.clock.period();
         if has(pairs, place, far, rest + span(random))? {
             buffered += 1;
@@ -319,8 +322,8 @@ fn brings(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64) -> Result<bool, Er
     Ok(false)
 }
 
-/// How many reads must end where one from the media does before the block is taken for one that
-/// the buffer does not have, if a read from the buffer ends there with this chance.
+/// Returns the number of completions like that of a miss that show that the block is not buffered,
+/// if a hit looks like a miss with this probability.
 fn enough_tied(chance: f64) -> u32 {
     let chance = chance.min(0.9);
     let by_chance = |reads: u32| f64::from(reads + 1) * chance.powi(reads as i32);
@@ -329,8 +332,8 @@ fn enough_tied(chance: f64) -> u32 {
         .unwrap_or(4)
 }
 
-/// Whether the buffer has the block `far` beyond the first of a cylinder like that of `place`,
-/// after a rest after a read of the first.
+/// Returns true if the block `far` beyond the first of a cylinder like that of `place` seems to be
+/// in the buffer, after a read of the first and a rest.
 fn has(pairs: &mut Pairs<'_, '_>, place: &Track, far: u64, rest: Span) -> Result<bool, Error> {
     let track = pairs.equivalent.next(pairs.layout, place);
     let first = track.first();

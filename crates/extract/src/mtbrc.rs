@@ -1,31 +1,32 @@
 //! The minimum time between request completions, MTBRC(X, Y) (worthington96 sections 5.1 and A.1).
 //!
 //! # Hypothesis
-//! Behind a request X, a request Y catches its first sector in this revolution if the sector is far
-//! enough away, and a revolution later if it is not. At the least distance that is enough, the time
-//! between their ends is made up of the host's delay, overheads, movements and transfers alone.
+//! After a request X, a request Y catches its first sector in this revolution if the sector is far
+//! enough away, and a revolution later otherwise. At the minimum sufficient distance, the time
+//! between their completions consists of host delay, overheads, movements and transfers only.
 //!
 //! # Test vector
-//! Pairs X, Y at three cylinders in each of the first, the middle and the last zone, X near the
-//! beginning of a track, so that read-ahead does not leave it. Reads have force unit access.
+//! Pairs X, Y at three cylinders in each of the first, the middle and the last zone, with X near
+//! the start of a track, so that read-ahead does not leave it. Reads have force unit access.
 //!
-//! The paper lengthens the distance by one sector at a time and counts how many Y miss at each.
-//! Here the sending of Y is timed, and each pair, caught or missed, narrows the *lead* from the
-//! sending of Y to the pass of its sector; the host rests for less than a sector where no sector is
-//! at the right distance. That gives the same thresholds in fewer pairs, and without the rounding
-//! up to whole sectors.
+//! The paper increases the distance by one sector at a time and counts how many Y miss at each.
+//! Here the sending of Y is timed, and each pair, caught or missed, bounds the *lead* from the
+//! sending of Y to the pass of its sector; the host rests for less than a sector if no sector is at
+//! the right distance. This finds the same thresholds with fewer pairs, and without rounding to
+//! whole sectors.
 //!
 //! # Decision
-//! Half of the pairs catch at the 50th percentile of the lead, and 95 in 100 at the 95th. To the
-//! lead are added the mean host delay, and what the distance and the time between the ends are
-//! beyond it. The 50th percentile is the mean of the three zones, the 95th the largest.
+//! Half of the pairs catch at the 50th percentile of the lead, and 95 in 100 at the 95th. Added to
+//! the lead are the mean host delay, and the differences of the distance and of the time between
+//! completions to the lead. The 50th percentile is the mean of the three zones, the 95th the
+//! maximum.
 //!
 //! # Confidence
-//! Half the interval between the leads that missed and those that caught; where these overlap, the
-//! 95 % interval of a logistic fit.
+//! Half the interval between the leads that missed and those that caught; if these overlap, the 95
+//! % interval of a logistic fit.
 //!
 //! # Cost
-//! Some 25 pairs in each zone.
+//! About 25 pairs in each zone.
 
 use diskarm_core::units::Span;
 use serde::{Deserialize, Serialize};
@@ -38,15 +39,15 @@ use crate::{Disk, Effort, Error, Estimate, Setup, idle};
 /// A kind of pairs of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
-    /// What X does, and Y.
+    /// Accesses of X and Y.
     pub accesses: (Access, Access),
-    /// Their sizes in sectors.
+    /// Sizes in sectors.
     pub sectors: (u16, u16),
-    /// Where Y is, seen from X.
+    /// Position of Y relative to X.
     pub to: To,
 }
 
-/// Where the second request is.
+/// The position of the second request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To {
     /// On the same track.
@@ -77,9 +78,9 @@ impl std::fmt::Display for Kind {
 /// A minimum time between request completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mtbrc {
-    /// Its 50th percentile.
+    /// 50th percentile.
     pub median: Estimate,
-    /// Its 95th percentile.
+    /// 95th percentile.
     pub upper: Span,
     /// The inter-request distances at the 50th and the 95th percentile: from the pass of X's first
     /// sector to that of Y's.
@@ -95,14 +96,14 @@ pub struct Pair {
     pub distance: Span,
     /// From the end of X, and the rest that followed, to that of Y.
     pub between: Span,
-    /// Whether Y caught that pass.
+    /// True if Y caught that pass.
     pub caught: bool,
 }
 
-/// Measures MTBRC(X, Y). Data are lost at random places if X or Y writes.
+/// Measures MTBRC(X, Y). Destroys data in random blocks if X or Y writes.
 ///
 /// # Errors
-/// A command failed; or there are no such pairs, or too few reads were served by the media.
+/// A command failed, there are no such pairs, or too few reads were served by the media.
 pub fn measure(
     disk: &mut Disk<'_>,
     setup: &Setup<'_>,
@@ -113,10 +114,10 @@ pub fn measure(
     Ok(scatter(disk, setup, kind, effort, seed)?.0)
 }
 
-/// As [`measure`], with all pairs.
+/// Like [`measure`], but also returns all pairs.
 ///
 /// # Errors
-/// As [`measure`].
+/// See [`measure`].
 pub fn scatter(
     disk: &mut Disk<'_>,
     setup: &Setup<'_>,
@@ -158,7 +159,7 @@ pub fn scatter(
     Ok((found, all))
 }
 
-/// The threshold of leads on one track, of one sector each, in nanoseconds.
+/// Measures the threshold of leads on one track, for one sector each, in nanoseconds.
 pub(crate) fn still(
     pairs: &mut Pairs<'_, '_>,
     accesses: (Access, Access),
@@ -172,7 +173,7 @@ pub(crate) fn still(
     Ok(threshold(pairs, kind, effort)?.value.as_ns() as f64)
 }
 
-/// The threshold of leads, the mean of three zones.
+/// Measures the threshold of leads as the mean of three zones.
 pub(crate) fn threshold(
     pairs: &mut Pairs<'_, '_>,
     kind: Kind,
@@ -192,7 +193,8 @@ pub(crate) fn threshold(
     })
 }
 
-/// Half an interval of leads that is narrow enough, in nanoseconds, and the most pairs for it.
+/// Returns the sufficient half-width of the interval of leads in nanoseconds, and the maximum
+/// number of pairs.
 pub(crate) fn precision(effort: Effort) -> (f64, u32) {
     match effort {
         Effort::Quick => (5e3, 60),
@@ -201,16 +203,17 @@ pub(crate) fn precision(effort: Effort) -> (f64, u32) {
     }
 }
 
-/// What a zone's pairs say. Times are in nanoseconds.
+/// The result of a zone. Times are in nanoseconds.
 pub(crate) struct Zone {
     pub search: Search,
     host: f64,
-    /// From a lead to the time between ends, and to the distance, with the host's mean delay.
+    /// Differences from a lead to the time between completions, and to the distance, with the mean
+    /// host delay.
     to_end: f64,
     to_pass: f64,
 }
 
-/// The pairs of a kind in the first, the middle or the last zone.
+/// Measures the pairs of a kind in the first, middle or last zone.
 pub(crate) fn in_zone(
     pairs: &mut Pairs<'_, '_>,
     kind: Kind,
@@ -242,12 +245,12 @@ pub(crate) fn in_zone(
     })
 }
 
-/// The track that X is sent to, and Y's.
+/// Returns the tracks of X and Y.
 fn route(pairs: &mut Pairs<'_, '_>, kind: Kind, place: &Track) -> Result<(Track, Track), Error> {
     let mut last = None;
     for _ in 0..20 {
         let from = pairs.equivalent.next(pairs.layout, place);
-        // Where the head is when Y comes.
+        // The position of the head when Y arrives.
         let rests = pairs.rests(kind.accesses.0, &from);
         let Some(rests) = rests else { continue };
         let to = match kind.to {

@@ -1,28 +1,28 @@
-//! Overheads of requests that go to the media (worthington96 sections 5.4, 5.6 and A.2).
+//! Overheads of requests served by the media (worthington96 sections 5.4, 5.6 and A.2).
 //!
 //! # Hypothesis
-//! From its sending a request takes a command overhead, which depends on what it does and on the
-//! command before, then positioning, the media, and a completion overhead. A write's data come over
-//! the bus at the same time as the arm moves; the media wait until the first of them are there, and
-//! perhaps for a least delay. Behind a write, data may come later still (worthington94 table A.4,
-//! the extra disconnect).
+//! A request consists of a command overhead, which depends on its access and on the previous
+//! command, then positioning, media transfer, and a completion overhead. The data of a write are
+//! transferred over the bus while the arm moves; the media wait for the first of them, and perhaps
+//! for a minimum delay. After a write, data may arrive even later (worthington94 table A.4, the
+//! extra disconnect).
 //!
 //! # Test vector
 //! Pairs on one track, another track and another cylinder ([`crate::mtbrc`]), of reads and writes
-//! in all four orders, and of writes of growing size.
+//! in all four orders, and of writes of increasing size.
 //!
 //! # Decision
-//! Let `A` be the overhead from the sending of a request to the instant at which the arm may move,
-//! and `C` that from the end of the media transfer to the end of the request. An angle has no clock
-//! but the ends of requests, so the lead at which a request just catches its sector is known only
-//! with the `C` of reads in it:
+//! Let `A` be the overhead from the sending of a request until the arm may move, and `C` that from
+//! the end of the media transfer to the completion. The angle is known only from completions, so
+//! the lead at which a request just catches its sector includes the `C` of reads:
 //!
 //! * a read on one track: `A + C`;
-//! * a write of `n` sectors on one track: `A + C + D(n)`, where data for the media are there `D(n)`
-//!   after the command: the time on the bus of the sectors that the drive waits for and, if it
-//!   waits for all of them, a minimum delay;
-//! * a write on another cylinder: `A + C`, the seek, and the time to settle;
-//! * that writes end later than reads after their sectors: the difference of their `C`.
+//! * a write of `n` sectors on one track: `A + C + D(n)`, where the data required by the media have
+//!   arrived `D(n)` after the command: the bus time of the sectors that the drive waits for and, if
+//!   it waits for all of them, a minimum delay;
+//! * a write on another cylinder: `A + C`, the seek, and settling;
+//! * the time by which writes end later than reads after their sectors: the difference of their
+//!   `C`.
 //!
 //! These sums are observable, their parts are not: as in the paper, the smaller of the completion
 //! overheads of reads and writes is set to zero ([`crate::timing`]).
@@ -31,7 +31,7 @@
 //! Half the interval of each lead, about 0.003 ms.
 //!
 //! # Cost
-//! Some 150 pairs for reads, 1000 for writes; and those of the module `onward`.
+//! About 150 pairs for reads and 1000 for writes, plus those of the module `onward`.
 
 mod onward;
 mod wait;

@@ -1,14 +1,12 @@
 //! Pairs of commands, of which the second may just catch its sector.
 //!
-//! The first command brings the head to a place. The second is sent when its target is a given
-//! *lead* away from the head: the time from the sending to the pass of the target's first sector,
-//! in the instants of [`Clock`]. Whether it is caught in that pass or in a later one says whether
-//! the drive needs less than the lead or more.
+//! The first command moves the head to a track. The second is sent at a given *lead* before the
+//! pass of its first sector, in the instants of [`Clock`]. Whether it catches that pass or a later
+//! one shows whether the drive needs less than the lead or more.
 //!
-//! A target is chosen among all sectors of a track, and the host rests for less than a sector, so
-//! that any lead can be had at once. The host's delay shifts it at random; but since the sending is
-//! timed, the lead that it came to is known, and many a pair gives a finer resolution than sectors
-//! do.
+//! The target is chosen among all sectors of a track, and the host rests for less than a sector, so
+//! any lead can be reached immediately. The host delay shifts the lead at random; but as the
+//! sending is timed, the actual lead is known, so averaging many pairs resolves less than a sector.
 
 use diskarm_core::geometry::{Extent, Layout};
 use diskarm_core::units::{Lbn, SectorCount, Span};

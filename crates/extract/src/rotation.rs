@@ -1,33 +1,33 @@
 //! The rotation period (worthington96 section 5.5).
 //!
 //! # Hypothesis
-//! The drive turns at a constant speed, and the same command for the same block, served by the
-//! media, ends at the same angle each time: the times between such ends are whole revolutions.
+//! The drive rotates at a constant speed, and the same command for the same block, served by the
+//! media, ends at the same angle each time: the times between completions are whole revolutions.
 //!
 //! # Test vector
-//! The paper writes one block again and again; this reads it, with force unit access, so that no
-//! data are lost. First at once, which tells the period to a microsecond or so, then after pauses
-//! that grow, as long as the number of revolutions in between is certain. The precision grows with
-//! the time from the first read to the last, not with the number of reads.
+//! The paper writes one block repeatedly; this reads it with force unit access, so that no data are
+//! lost. Reads without delay give the period to about a microsecond. Increasing pauses follow, as
+//! long as the number of revolutions in between is certain. The precision depends on the time from
+//! the first read to the last, not on the number of reads.
 //!
-//! A drive that owes some revolutions of read-ahead after each read seems to turn more slowly than
-//! it does, as long as it is read at once. After pauses its reads end at other angles; then reads
-//! after pauses at random tell the period.
+//! A drive that reads ahead for some revolutions after each read seems to rotate more slowly if it
+//! is read immediately. After pauses its reads end at other angles; then reads after random pauses
+//! give the period.
 //!
-//! Drives of 1992 may ignore force unit access. The reads then end at no fixed angle, as their data
-//! come from the buffer, or in less than three quarters of a revolution. Then other blocks are read
-//! in between, enough of them to push the block out of the buffer.
+//! Drives of 1992 may ignore force unit access. The reads then end at no fixed angle, as they are
+//! served by the buffer, or in less than three quarters of a revolution. Then enough other blocks
+//! are read in between to evict the block from the buffer.
 //!
 //! # Decision
-//! The largest period between 3 and 25 ms (20,000 and 2,400 revolutions a minute) at which the ends
-//! of the first reads have one phase; then the slope of a line through the ends over the count of
-//! revolutions.
+//! The largest period between 3 and 25 ms (20,000 and 2,400 revolutions a minute) at which the
+//! first completions have the same phase; then the slope of a line through the completions over the
+//! count of revolutions.
 //!
 //! # Confidence
-//! 95 % interval of the slope, from the scatter of the ends about the line.
+//! The 95 % interval of the slope, from the deviations of the completions from the line.
 //!
 //! # Cost
-//! Some 50 commands, and 600 on a drive whose completions scatter by more than a microsecond.
+//! About 50 commands, and 600 on a drive whose completions deviate by more than a microsecond.
 
 use diskarm_core::units::{Lbn, Span};
 use rand_core::{Rng, SeedableRng};
@@ -37,55 +37,55 @@ use serde::{Deserialize, Serialize};
 use crate::line::Line;
 use crate::{Disk, Effort, Error};
 
-/// How a drive turns, and how exactly its completions tell so.
+/// The rotation of a drive, and its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rotation {
-    /// Time of a revolution in nanoseconds.
+    /// Rotation period in nanoseconds.
     pub period_ns: f64,
     /// Half the width of its 95 % confidence interval, in nanoseconds.
     pub uncertainty_ns: f64,
-    /// Standard deviation of the ends of commands from the angle at which they should end, in
-    /// nanoseconds.
+    /// Standard deviation of completions from the angle at which they should occur, in nanoseconds.
     pub scatter_ns: f64,
-    /// Number of reads that it rests on.
+    /// Number of reads.
     pub samples: u64,
-    /// Where a block that is read again with force unit access comes from.
+    /// The source of rereads with force unit access.
     pub rereads: Rereads,
 }
 
-/// Where a block comes from that is read again with force unit access.
+/// The source of a block that is read again with force unit access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rereads {
-    /// From the media, as SBC-3 demands of FUA.
+    /// The media, as SBC-3 requires for FUA.
     FromMedia,
-    /// From the buffer: the drive ignores the bit.
+    /// The buffer: the drive ignores the bit.
     FromBuffer,
 }
 
-/// The shortest and the longest period that is looked for, in nanoseconds.
+/// Minimum and maximum period in nanoseconds.
 const PERIODS_NS: (f64, f64) = (3e6, 25e6);
-/// Reads at once, in the beginning.
+/// Number of initial reads without delay.
 const FIRST: usize = 24;
-/// Reads at once take this on a drive that owes nothing and turns at 3,300 revolutions a minute.
+/// Duration of the initial reads on a drive without pending work that turns at 3,300 revolutions a
+/// minute.
 const SLOW_NS: f64 = 18e6;
-/// Pauses at least if they take longer.
+/// Minimum number of pauses if they take longer.
 const MIN_PAUSES: usize = 6;
-/// Reads that tell the period if any have ended at another angle, each after a pause of up to so
-/// many nanoseconds.
+/// Reads used for the period if some ended at another angle, each after a pause of up to this many
+/// nanoseconds.
 const PAUSED: usize = 12;
 const PAUSE_NS: u64 = 250_000_000;
-/// Reads of other blocks that push a block out of the buffer.
+/// Reads of other blocks that evict a block from the buffer.
 const OTHERS: usize = 24;
-/// Completions that scatter by more than this, in nanoseconds, take more samples.
+/// Completions that deviate by more than this, in nanoseconds, need more samples.
 const CALM_NS: f64 = 1e3;
-/// One end is far off if it is by this many times the scatter of the others.
+/// A completion is an outlier if it deviates by this many times the deviation of the others.
 const FAR_OFF: f64 = 6.0;
 
-/// Measures the rotation period. Reads only.
+/// Measures the rotation period by reads alone.
 ///
 /// # Errors
-/// A command failed; or the reads have no common period.
+/// A command failed, or the reads have no common period.
 pub fn measure(disk: &mut Disk<'_>, effort: Effort, seed: u64) -> Result<Rotation, Error> {
     let mut generator = Pcg64Mcg::seed_from_u64(seed);
     warm_up(disk, &mut generator)?;
@@ -100,7 +100,7 @@ pub fn measure(disk: &mut Disk<'_>, effort: Effort, seed: u64) -> Result<Rotatio
     }
 }
 
-/// Twenty random reads: a drive that has been idle may be slow at first (section 5.2).
+/// Sends twenty random reads, as a drive that has been idle may be slow at first (section 5.2).
 pub(crate) fn warm_up(disk: &mut Disk<'_>, generator: &mut Pcg64Mcg) -> Result<(), Error> {
     for _ in 0..20 {
         let at = random_block(disk, generator);
@@ -117,8 +117,8 @@ fn random_block(disk: &Disk<'_>, generator: &mut Pcg64Mcg) -> Lbn {
     Lbn(((u128::from(generator.next_u64()) * sectors) >> 64) as u64)
 }
 
-/// Limits of an effort: interval to reach in nanoseconds, time from the first read to the last,
-/// reads at the beginning and at the end of a drive that scatters.
+/// Limits of an effort: target interval in nanoseconds, time from the first read to the last, and
+/// initial and final reads on a noisy drive.
 fn limits(effort: Effort) -> (f64, Span, usize) {
     match effort {
         Effort::Quick => (4.0, Span::from_s(10.0), 50),
@@ -127,13 +127,13 @@ fn limits(effort: Effort) -> (f64, Span, usize) {
     }
 }
 
-/// Reads one block from the media again and again.
+/// Reads one block from the media repeatedly.
 struct Reader<'a, 'd> {
     disk: &'a mut Disk<'d>,
     block: Lbn,
-    /// Reads of other blocks before each.
+    /// Number of reads of other blocks before each.
     others: usize,
-    /// When the reads of the block ended, in nanoseconds.
+    /// Completion times of the reads of the block, in nanoseconds.
     ends: Vec<f64>,
     services: Vec<Span>,
 }
@@ -162,7 +162,7 @@ impl<'a, 'd> Reader<'a, 'd> {
     }
 
     fn measure(&mut self, effort: Effort, generator: &mut Pcg64Mcg) -> Result<Rotation, Error> {
-        // The first of them does not follow a read of the block.
+        // The first one does not follow a read of the block.
         for _ in 0..=FIRST {
             self.read(generator)?;
         }
@@ -175,7 +175,7 @@ impl<'a, 'd> Reader<'a, 'd> {
         self.refuse_buffered(period)?;
         let mut fit = self.fit(period)?;
         let mut is_long = self.lengthen(&mut fit, effort, generator);
-        // One of those that scatter may be late.
+        // One noisy completion may be late.
         let late = u32::from(fit.line.scatter() > CALM_NS);
         if fit.missed > late
             && let Some(period) = self.after_pauses(generator)?
@@ -197,7 +197,7 @@ impl<'a, 'd> Reader<'a, 'd> {
         })
     }
 
-    /// The line through the ends so far.
+    /// Returns the line through the completions so far.
     fn fit(&self, period: f64) -> Result<Fit, Error> {
         let mut fit = Fit::new(self.ends[0], period);
         for &ended in &self.ends {
@@ -206,7 +206,7 @@ impl<'a, 'd> Reader<'a, 'd> {
         Ok(fit)
     }
 
-    /// The period after some reads that nothing of the one before holds up.
+    /// Estimates the period from reads that are not delayed by the previous one.
     fn after_pauses(&mut self, generator: &mut Pcg64Mcg) -> Result<Option<f64>, Error> {
         for _ in 0..PAUSED {
             let pause = (u128::from(generator.next_u64()) * u128::from(PAUSE_NS)) >> 64;
@@ -216,7 +216,8 @@ impl<'a, 'd> Reader<'a, 'd> {
         Ok(coherent(&self.ends))
     }
 
-    /// A block that is read again at once waits for most of a revolution, unless it is buffered.
+    /// Returns true if a block that is read again immediately waits for most of a revolution, that
+    /// is, if it is not buffered.
     fn refuse_buffered(&self, period: f64) -> Result<(), Error> {
         let again = &self.services[1..];
         let short = |service: &&Span| (service.as_ns() as f64) < 0.75 * period;
@@ -227,7 +228,7 @@ impl<'a, 'd> Reader<'a, 'd> {
         Ok(())
     }
 
-    /// Reads after longer and longer pauses until the interval is narrow or the time is over.
+    /// Reads after increasing pauses until the interval is narrow enough or the time is over.
     fn lengthen(
         &mut self,
         fit: &mut Fit,
@@ -240,7 +241,7 @@ impl<'a, 'd> Reader<'a, 'd> {
         for _ in 0..left {
             fit.add(self.read(generator)?)?;
         }
-        // A pause for each doubling of the time, and as many again where the interval is wide.
+        // One pause for each doubling of the time, and as many again if the interval is wide.
         let before = self.ends.len();
         let is_slow = self.ends[before - 1] - self.ends[0] > FIRST as f64 * SLOW_NS;
         let min = if is_slow { MIN_PAUSES } else { 0 };
@@ -266,9 +267,9 @@ impl<'a, 'd> Reader<'a, 'd> {
         Ok(())
     }
 
-    /// The largest period at which the ends so far have one phase: where they scatter, all but one
-    /// of them, if that is far off. One that is late may be in phase at a fraction of the period
-    /// only.
+    /// Returns the largest period at which all completions so far have the same phase; if they are
+    /// noisy, all except one outlier. A late completion may be in phase only at a fraction of the
+    /// period.
     fn coherent(&self) -> Option<f64> {
         let all = coherent(&self.ends);
         if all.is_some_and(|period| scatter(&self.ends, period) < CALM_NS) {
@@ -289,8 +290,8 @@ impl<'a, 'd> Reader<'a, 'd> {
     }
 }
 
-/// The sum of the directions of ends at a period, over their number: its length, and its angle in
-/// revolutions from the first.
+/// Returns the mean direction of completions at a period: its length, and its angle in revolutions
+/// from the first.
 fn direction(ends: &[f64], period: f64) -> (f64, f64) {
     let turns = ends.iter().map(|end| (end - ends[0]) / period);
     let (cos, sin) = turns.fold((0.0, 0.0), |(cos, sin), turns| {
@@ -301,12 +302,12 @@ fn direction(ends: &[f64], period: f64) -> (f64, f64) {
     (length, sin.atan2(cos) / std::f64::consts::TAU)
 }
 
-/// The phase of ends at a period, in revolutions from the first.
+/// Returns the phase of completions at a period, in revolutions from the first.
 fn phase(ends: &[f64], period: f64) -> f64 {
     direction(ends, period).1
 }
 
-/// How far ends scatter about their phase at a period, in nanoseconds.
+/// Returns the deviation of completions from their phase at a period, in nanoseconds.
 fn scatter(ends: &[f64], period: f64) -> f64 {
     let phase = phase(ends, period);
     let squares = ends.iter().map(|end| {
@@ -316,10 +317,10 @@ fn scatter(ends: &[f64], period: f64) -> f64 {
     period * (squares.sum::<f64>() / ends.len() as f64).sqrt()
 }
 
-/// The largest period at which ends have one phase.
+/// Returns the largest period at which completions have the same phase.
 fn coherent(ends: &[f64]) -> Option<f64> {
     let span = ends[ends.len() - 1] - ends[0];
-    // Within a revolution all ends are close to each other, whatever its length.
+    // For long periods all completions are within one revolution.
     if span < PERIODS_NS.1 {
         return None;
     }
@@ -330,7 +331,7 @@ fn coherent(ends: &[f64]) -> Option<f64> {
         let step = period * period / (16.0 * span);
         if together(period) > 0.95 {
             let mut best = period;
-            // Down the near side of the peak, then closer and closer around its top.
+            // First down the near side of the peak, then in smaller steps around its top.
             while best - step > 0.0 && together(best - step) > together(best) {
                 best -= step;
             }
@@ -354,7 +355,7 @@ fn coherent(ends: &[f64]) -> Option<f64> {
     None
 }
 
-/// A line through ends over the count of revolutions.
+/// A line through completions over the count of revolutions.
 struct Fit {
     first: f64,
     period: f64,
@@ -376,19 +377,20 @@ impl Fit {
         self.period + self.line.slope(0.0)
     }
 
-    /// Half the 95 % interval of the slope; the host's clock counts whole nanoseconds.
+    /// Returns half the 95 % interval of the slope; the clock of the host has a resolution of a
+    /// nanosecond.
     fn uncertainty(&self) -> f64 {
         2.0 * self.line.slope_deviation(self.line.scatter().max(0.5))
     }
 
-    /// For how long the count of revolutions is certain.
+    /// Returns the time for which the count of revolutions is certain.
     fn certain_for(&self) -> f64 {
         self.period * (self.period / 6.0 - 4.0 * self.line.scatter()).max(0.0)
             / self.uncertainty().max(1e-3)
     }
 
-    /// Takes in an end, unless it is a quarter of a revolution or more off: a retry, a pause of the
-    /// host.
+    /// Records a completion, unless it deviates by a quarter of a revolution or more, after a retry
+    /// or a pause of the host.
     fn add(&mut self, ended: f64) -> Result<(), Error> {
         let since = ended - self.first;
         let so_far = match self.line.points() {
@@ -418,7 +420,7 @@ impl Fit {
 mod tests {
     use super::*;
 
-    /// As those of a disk that has no model of time.
+    /// Completions of a disk without a timing model.
     #[test]
     fn ends_within_a_revolution_have_no_period() {
         for apart_us in [1.0, 20.0, 150.0, 900.0] {

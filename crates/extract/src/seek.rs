@@ -1,39 +1,38 @@
 //! Seek times by distance (worthington96 section 5.3).
 //!
 //! # Hypothesis
-//! The time that a drive needs from a command to the moment when it can read a sector is a fixed
-//! overhead, and a seek time that depends on the distance in cylinders. It may be longer inward
-//! than outward, by the same time at all distances.
+//! The time from a command until the drive can read a sector is a fixed overhead plus a seek time
+//! that depends on the distance in cylinders. Inward seeks may be longer than outward ones, by the
+//! same time at all distances.
 //!
 //! # Test vector
 //! Pairs of reads ([`crate::mtbrc`]): the first on one cylinder, the second on another one, sent so
 //! that its sector passes when the drive may just have reached it. The inner loop of the paper's
 //! MTBRC search is over distances in whole sectors; here the second read is sent at any time, and
-//! whether it catches its sector narrows the seek time down until the interval is 0.25 % or
-//! 0.006 ms either way. Five starting points are spread evenly over the cylinders, and seeks go
-//! inward and outward in turn.
+//! the result bounds the seek time, until the interval is at most 0.25 % or 0.006 ms either way.
+//! Five starting points are spread evenly over the cylinders, and seeks alternate in direction.
 //!
-//! The distances are the paper's: all up to 10 cylinders, then every 2nd, 5th, 10th, 25th and
-//! 100th. Its drives had some thousand cylinders; on drives of more than 20,000 the distances grow
-//! by a twenty-fifth. A sixth of them is measured first, all over the curve. Where a point is far
-//! off the line between its neighbours, the middles of the intervals next to it are measured too,
-//! and so on. Distances for which time runs out are left out, and the curve says so; as it does of
-//! those whose pairs give the time no bound.
+//! The distances are those of the paper: all up to 10 cylinders, then every 2nd, 5th, 10th, 25th
+//! and 100th. Its drives had some thousand cylinders; on drives of more than 20,000 the distances
+//! grow by a twenty-fifth. A sixth of them, from the whole curve, is measured first. If a point
+//! deviates from the line between its neighbours, the middles of the adjacent intervals are
+//! measured too, and so on. Distances that exceed the time limit are omitted and reported, as are
+//! those whose pairs do not bound the time.
 //!
 //! # Decision
-//! A seek takes as much longer as its pair's threshold is above that of pairs on one track. What
-//! pairs on one track need beyond the overhead, such as a time to settle, cannot be told from the
-//! overhead and is part of it. Where read-ahead must end first, pairs begin where it leaves the
-//! head.
+//! The seek time is the difference between the threshold of its pairs and that of pairs on one
+//! track. Whatever pairs on one track need beyond the overhead, such as settling, is
+//! indistinguishable from the overhead and part of it. If read-ahead must end first, pairs start
+//! where it leaves the head.
 //!
 //! # Confidence
-//! Half the interval between the longest lead that missed and the shortest that caught; where these
-//! overlap because seeks scatter, the 95 % interval of a logistic fit. Once a seek was seen to
-//! scatter, others may agree by chance, and more pairs are sent until that is unlikely. The maximum
-//! is the 95th percentile over all starting points.
+//! Half the interval between the longest lead that missed and the shortest that caught; if these
+//! overlap because seek times vary, the 95 % interval of a logistic fit. Once a seek time was
+//! observed to vary, others may agree by chance, so more pairs are sent until that is unlikely. The
+//! maximum is the 95th percentile over all starting points.
 //!
 //! # Cost
-//! Some 12 pairs for each distance, 1000 to 3000 in all; where seeks scatter up to 100 for each.
+//! About 12 pairs for each distance, 1000 to 3000 in all; if seek times vary, up to 100 for each.
 
 mod curve;
 mod plan;

@@ -1,34 +1,34 @@
 //! Seek times by the SEEK command (worthington96 section 5.3).
 //!
 //! # Hypothesis
-//! SEEK ends when the arm has arrived. It takes a fixed time to process, and a seek that depends on
-//! the distance and, on some drives, on the direction and on where the arm begins.
+//! SEEK ends when the arm has arrived. It takes a fixed processing time and a seek time, which
+//! depends on the distance and, on some drives, on the direction and the starting point.
 //!
 //! # Test vector
 //! For each distance of [`crate::seek`], five starting points spread evenly over the cylinders, and
-//! from each ten SEEKs inward and ten back outward. Longer distances leave starting points closer
-//! together; a full stroke leaves one. Where the curve bends, distances in between are added. SEEK
+//! from each ten SEEKs inward and ten back outward. Longer distances bring starting points closer
+//! together; a full stroke has one. If the curve bends, distances in between are added. SEEK
 //! addresses 2^32 blocks (SBC-2); on a larger drive the curve ends at the distances between these.
 //!
 //! # Decision
-//! Of the times from one starting point in one direction, those that are more than 10 % off their
-//! median are left out: retries, recalibrations, a host that was late. The others' mean stands for
-//! the starting point; the mean curve is the mean of starting points, the maximum curve the
-//! largest of them.
+//! Of the times from one starting point in one direction, those that deviate by more than 10 % from
+//! their median are discarded: retries, recalibrations, delays of the host. The mean of the others
+//! represents the starting point; the mean curve is the mean over starting points, the maximum
+//! curve their maximum.
 //!
-//! What a SEEK takes besides the movement is the difference between SEEKs of one cylinder and the
-//! movement over one cylinder, both inward. That is MTBRC(1-sector write, 1-sector read on the
-//! adjacent cylinder) less MTBRC(1-sector write, 1-sector read on the same track); with reads in
-//! place of the writes where these are not allowed.
+//! The overhead of a SEEK is the difference between SEEKs of one cylinder and the movement over one
+//! cylinder, both inward. The latter is MTBRC(1-sector write, 1-sector read on the adjacent
+//! cylinder) minus MTBRC(1-sector write, 1-sector read on the same track); with reads instead of
+//! writes if these are not allowed.
 //!
 //! # Confidence
-//! 95 % interval of the mean of starting points, with the uncertainty of the corrective value. A
-//! time to settle on the current track cannot be separated from the command overhead: whether a
-//! SEEK to the present track includes it is not known. If SEEK takes as long over any distance it
-//! ends before the arm arrives, and the curve is not determined.
+//! The 95 % interval of the mean of starting points, plus the uncertainty of the overhead. Settling
+//! on the current track cannot be separated from the command overhead: it is unknown whether a SEEK
+//! to the current track includes it. If SEEK takes the same time over any distance, it ends before
+//! the arm arrives, and the curve is not determined.
 //!
 //! # Cost
-//! 100 SEEKs a distance, about 8,000 in all; two MTBRCs.
+//! 100 SEEKs for each distance, about 8,000 in all; two MTBRCs.
 
 use std::collections::BTreeSet;
 
@@ -46,46 +46,46 @@ use crate::{Disk, Effort, Error, Estimate, Setup, idle};
 /// Mean and maximum seek curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curves {
-    /// By distance, in ascending order; between two of them the time is on a straight line.
+    /// In ascending order of distance; times in between are interpolated linearly.
     pub points: Vec<Point>,
-    /// What a SEEK takes besides the movement: it has been subtracted from all points.
+    /// Overhead of a SEEK, which has been subtracted from all points.
     pub processing: Estimate,
-    /// SEEKs that were left out, and all.
+    /// Number of discarded SEEKs, and of all.
     pub discarded: (u64, u64),
 }
 
-/// The time of seeks over one distance.
+/// The seek time over one distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Point {
     /// In cylinders.
     pub distance: u32,
-    /// The mean over directions and starting points.
+    /// Mean over directions and starting points.
     pub mean: Estimate,
-    /// That of the slowest starting point.
+    /// Mean of the slowest starting point.
     pub maximum: Span,
     /// Mean of seeks inward, and outward.
     pub directions: (Span, Span),
 }
 
-/// How two curves of the same drive differ.
+/// The difference of two curves of the same drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Where they differ most, in cylinders.
+    /// Distance of the largest difference, in cylinders.
     pub distance: u32,
     /// The mean by SEEK, and by MTBRC.
     pub times: (Span, Span),
-    /// Mean of all differences, without their signs.
+    /// Mean absolute difference.
     pub mean: Span,
 }
 
-/// Fewer distances are no curve.
+/// Minimum number of distances for a curve.
 const MIN: usize = 8;
 
-/// Off the median by more than this share.
+/// Times that deviate from the median by more than this share are discarded.
 const OUTLIER: f64 = 0.1;
 
-/// Measures the curves. `first` is what the first of the MTBRCs' pairs does: data are lost at
-/// random places if it writes.
+/// Measures the curves. `first` is the access of the first command of the MTBRC pairs, which
+/// destroys data in random blocks if it writes.
 ///
 /// # Errors
 /// A command failed, SEEK does not wait for the arm, or too few reads were served by the media.
@@ -102,7 +102,7 @@ pub fn measure(
     let mut raw: Vec<Measured> = Vec::new();
     for distance in coarse_first(&distances(ends.1 - ends.0)) {
         let seeks = match over(disk, layout, (distance, ends), effort) {
-            // They tell the curve, if not as closely.
+            // They determine the curve, if less accurately.
             Err(Error::Undecided(_)) if raw.len() >= MIN => break,
             seeks => seeks?,
         };
@@ -149,13 +149,13 @@ pub fn measure(
     })
 }
 
-/// The first and the last cylinder that SEEK can address: its block numbers have 32 bits.
+/// Returns the first and the last cylinder that SEEK can address: its block numbers have 32 bits.
 fn reach(layout: &Layout) -> (u32, u32) {
     let blocks = layout.sectors().0;
     let cylinder = |at: u64| layout.extent(Lbn(at)).cylinder.0;
     let (first, last) = match blocks.checked_sub(1 << 32) {
         None | Some(0) => (cylinder(0), cylinder(blocks - 1)),
-        // The last one's other tracks may be beyond.
+        // The other tracks of the last one may be beyond.
         Some(_) => {
             let last = cylinder(u32::MAX.into());
             (cylinder(0), last - u32::from(last > cylinder(0)))
@@ -164,7 +164,7 @@ fn reach(layout: &Layout) -> (u32, u32) {
     (first.min(last), first.max(last))
 }
 
-/// The time of a movement over one cylinder.
+/// Measures the time of a movement over one cylinder.
 fn single(
     disk: &mut Disk<'_>,
     setup: &Setup<'_>,
@@ -193,11 +193,11 @@ fn single(
 #[derive(Debug, Default)]
 struct Measured {
     distance: u32,
-    /// Of each starting point inward and outward: the mean of the times that were kept.
+    /// Mean of the kept times, for each starting point inward and outward.
     means: Vec<[f64; 2]>,
     kept: u64,
     discarded: u64,
-    /// Sum of the squares of the kept times' distances from their means.
+    /// Sum of squared deviations of the kept times from their means.
     scatter: f64,
 }
 
@@ -214,13 +214,14 @@ impl Measured {
         self.of_points().sum::<f64>() / self.means.len() as f64
     }
 
-    /// The mean of seeks inward (0) or outward (1).
+    /// Returns the mean of seeks inward (0) or outward (1).
     fn way(&self, n: usize) -> f64 {
         let times = self.means.iter().map(|way| way[n]);
         times.sum::<f64>() / self.means.len() as f64
     }
 
-    /// Half the 95 % interval of the mean: of the times at each place, as places are not a sample.
+    /// Returns half the 95 % interval of the mean, from the times at each starting point, as the
+    /// starting points are not a sample.
     fn uncertainty(&self) -> f64 {
         let free = self.kept.saturating_sub(2 * self.means.len() as u64).max(1) as f64;
         2.0 * (self.scatter / free / self.kept.max(1) as f64).sqrt()
@@ -242,7 +243,7 @@ impl Measured {
     }
 }
 
-/// Starting points, and SEEKs from each in each direction.
+/// Numbers of starting points, and of SEEKs from each in each direction.
 fn amount(effort: Effort) -> (u32, usize) {
     match effort {
         Effort::Quick => (3, 4),
@@ -251,7 +252,7 @@ fn amount(effort: Effort) -> (u32, usize) {
     }
 }
 
-/// Seeks over a distance between cylinders `first` and `last`.
+/// Measures seeks over a distance between cylinders `first` and `last`.
 fn over(
     disk: &mut Disk<'_>,
     layout: &Layout,
@@ -288,7 +289,7 @@ fn over(
 }
 
 impl Measured {
-    /// The mean of times near their median.
+    /// Returns the mean of times near their median.
     fn take(&mut self, mut times: Vec<f64>) -> f64 {
         times.sort_by(f64::total_cmp);
         let median = times[times.len() / 2];
@@ -302,8 +303,8 @@ impl Measured {
     }
 }
 
-/// Blocks `distance` cylinders apart, from `outer` inward or a little beside it; under one head if
-/// both cylinders have blocks there.
+/// Returns blocks `distance` cylinders apart, from `outer` or a cylinder near it inward; under one
+/// head if both cylinders have blocks there.
 fn ends(layout: &Layout, outer: u32, distance: u32, last: u32) -> Option<(Lbn, Lbn)> {
     let shifts = (0..64).flat_map(|shift| [outer.checked_add(shift), outer.checked_sub(shift)]);
     let there = shifts.flatten().filter(|at| at + distance <= last);
@@ -325,8 +326,8 @@ fn ends(layout: &Layout, outer: u32, distance: u32, last: u32) -> Option<(Lbn, L
 }
 
 impl Curves {
-    /// The mean curve as the one that is measured by MTBRC: with what inward seeks take longer,
-    /// the median over all distances.
+    /// Converts the mean curve to the form of an MTBRC measurement, with the extra time of inward
+    /// seeks as the median over all distances.
     pub fn mean(&self) -> Seeks {
         let halves = self.points.iter().map(|point| {
             let (inward, outward) = point.directions;
@@ -351,7 +352,7 @@ impl Curves {
         }
     }
 
-    /// How these curves differ from those of MTBRC.
+    /// Compares these curves with those of MTBRC.
     pub fn compare(&self, other: &Seeks) -> Difference {
         let by_mtbrc = |distance: u32| {
             let next = other

@@ -1,32 +1,33 @@
-//! How long a drive takes for what: all that was measured of its mechanics and overheads, as the
-//! tables of a specification.
+//! Timing parameters of the drive: the measured mechanics and overheads as the tables of a
+//! specification.
 //!
 //! # What is observable
-//! Measured are sums: see [`crate::overheads`] and [`crate::hits`]. A specification wants their
-//! parts, and any division of the sums gives the same service times. This one is made so:
+//! Measurements yield sums: see [`crate::overheads`] and [`crate::hits`]. A specification needs
+//! their parts, and any split of the sums gives the same service times. This one is chosen as
+//! follows:
 //!
-//! * Of the completion overheads of reads and writes the smaller is zero (section A.2). All others
-//!   follow from it: command overheads are the leads less what reads take after the media.
-//! * Reselections, disconnections and data preparation are part of the overheads next to them, and
-//!   zero. If the end of a write depends on the command before, the difference is a reselection.
-//! * A time to settle on the track where the head is, or on another track of the cylinder, is part
-//!   of the command overheads and of the head switch. Seek times are shorter by the former. If a
-//!   head switch, or one with the time to settle before a write, were negative so, there is the
-//!   least time to settle with which it is not.
-//!   SEEK does not part them either: one to the present track may include the time to settle.
-//!   Writes that a cache takes in do: their arm settles, but no miss is processed.
-//! * A transfer that continues to the next track waits for the head switch, not for the time to
-//!   settle there. If it loses no revolution, the head switch is no longer than the pause between
-//!   the tracks, less the time to settle before a write. It is taken to be the longest with which
-//!   that is so, and a request on another track of the cylinder settles for the rest.
-//! * The bus rate of writes is that of reads unless writes show their own: if the media wait for
-//!   more than one sector, or if a write cache takes them in.
+//! * The smaller of the completion overheads of reads and writes is zero (section A.2). All others
+//!   follow: command overheads are the leads minus the time of reads after the media transfer.
+//! * Reselections, disconnections and data preparation are part of the adjacent overheads, and
+//!   zero. If the completion of a write depends on the previous command, the difference is a
+//!   reselection.
+//! * Settling on the current track is part of the command overheads, and settling on another track
+//!   of the cylinder part of the head switch. Seek times are shorter by the former. If a head
+//!   switch, with or without settling for writes, would be negative, the minimum settling time that
+//!   avoids this is used. SEEK does not separate them either: one to the current track may include
+//!   settling. Absorbed writes do: their arm settles, but no miss is processed.
+//! * A transfer that continues on the next track waits for the head switch, but not for settling
+//!   there. If it loses no revolution, the head switch is no longer than the gap between the tracks
+//!   minus the settling time of writes. The longest such head switch is assumed, and a request on
+//!   another track of the cylinder settles for the rest.
+//! * The bus rate of writes is that of reads unless writes reveal their own: if the media wait for
+//!   more than one sector, or if a write cache absorbs them.
 //! * The overheads of read and write misses, and the completion of writes, are zero if they are
-//!   less than their uncertainty: a drive without them serves a request that follows the one before
-//!   without a gap in the same revolution, and the smallest overhead would cost it another.
-//! * Overheads of write hits are those of misses where no write cache took a write in.
-//! * If a write's data come later after a write, beyond the overhead, this is the duration of an
-//!   extra disconnect (worthington94 table A.4), whose other times are zero.
+//!   below their uncertainty: a drive without them serves contiguous requests in the same
+//!   revolution, and the smallest overhead would cost it another one.
+//! * Overheads of write hits are those of misses if no write was absorbed.
+//! * If the data of a write arrive later after a write, beyond the overhead, this is the duration
+//!   of an extra disconnect (worthington94 table A.4), whose other times are zero.
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{
@@ -41,38 +42,38 @@ use crate::rotation::{self, Rotation};
 use crate::seek::{self, SeekPoint, Seeks};
 use crate::{Disk, Effort, Error, Estimate, Setup};
 
-/// All that was measured of a drive's mechanics and overheads.
+/// The measured mechanics and overheads of a drive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing {
-    /// How it turns.
+    /// Rotation.
     pub rotation: Rotation,
-    /// When its arm is free after a read.
+    /// Time until the arm is idle after a read.
     pub idle: Idle,
     /// Seeks before reads.
     pub seeks: Seeks,
-    /// What reads from the media take.
+    /// Overheads of reads from the media.
     pub reads: Reads,
-    /// What reads from the buffer take.
+    /// Service times of read hits.
     pub read_hits: ReadHits,
-    /// What was measured with writes, if they were allowed.
+    /// Results of measurements with writes, if these were allowed.
     pub written: Option<Written>,
 }
 
-/// All that was measured with writes.
+/// Results of measurements with writes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Written {
-    /// What writes to the media take.
+    /// Overheads of writes to the media.
     pub writes: Writes,
-    /// What writes to the buffer take, and reads after writes.
+    /// Service times of write hits, and of read hits after writes.
     pub hits: WriteHits,
     /// Seeks before writes, if they differ from those before reads by more than a constant.
     pub seeks: Option<Seeks>,
 }
 
-/// Measures all that reads tell.
+/// Measures everything that needs reads only.
 ///
 /// # Errors
-/// A command failed, or a measurement came to no result.
+/// A command failed, or a measurement was inconclusive.
 pub fn measure(
     disk: &mut Disk<'_>,
     layout: &Layout,
@@ -96,11 +97,11 @@ pub fn measure(
     })
 }
 
-/// Measures what writes tell, on a drive of which `timing` is known. Data are lost at random
-/// places.
+/// Measures everything that needs writes, on a drive with known `timing`. Destroys data in random
+/// blocks.
 ///
 /// # Errors
-/// As [`measure`].
+/// See [`measure`].
 pub fn measure_writes(
     disk: &mut Disk<'_>,
     layout: &Layout,
@@ -120,28 +121,28 @@ pub fn measure_writes(
     })
 }
 
-/// Times below this are none.
+/// Times below this count as zero.
 const LITTLE: Span = Span::from_ns(6_000);
 
-/// Sums of several times that are below this may be none.
+/// Sums of several times below this may be zero.
 const NOISE: Span = Span::from_ns(20_000);
 
-/// How the observable sums are divided.
+/// A split of the observable sums.
 struct Division {
     /// From the end of the media transfer to the end of a read, and of a write after a read.
     behind_media: [Span; 2],
     read_sector: Span,
     write_sector: Span,
     reselect: [Span; 2],
-    /// The time to settle on the track where the head is.
+    /// Settling time on the current track.
     track_settle: Span,
-    /// The part of it that only writes show which the cache takes in.
+    /// The part of it that only absorbed writes reveal.
     longer: Span,
 }
 
 impl Timing {
-    /// Sets mechanics, overheads and bus rates of a specification to what was measured. What needs
-    /// writes is left as it is where none were allowed.
+    /// Copies mechanics, overheads and bus rates to a specification. Values that need writes stay
+    /// unchanged if none were allowed.
     pub fn describe(&self, spec: &mut Spec) {
         let division = self.division();
         let cylinders = spec.geometry.cylinders;
@@ -158,7 +159,7 @@ impl Timing {
             let settle = self.settle(written, &division);
             spec.mechanics.write_settle = settle;
             spec.mechanics.write_seek = written.seeks.as_ref().map(|seeks| {
-                // They were measured after writes, from the lead of a write on one track.
+                // Measured after writes, relative to the lead of a write on one track.
                 let still = written.writes.leads[1].value;
                 let more = still - self.arm_behind_write(written, &division) - settle;
                 table(seeks, more, cylinders)
@@ -167,26 +168,26 @@ impl Timing {
         self.divide_switch(&mut spec.mechanics, &division);
     }
 
-    /// Divides what a request on another track of the cylinder takes between the head switch and
-    /// the time to settle. No command tells whether what write hits show of that is part of a head
-    /// switch; it is taken to be the same on all tracks of a cylinder.
+    /// Splits the extra time of a request on another track of the cylinder between head switch and
+    /// settling. No command reveals whether the settling that write hits show is part of a head
+    /// switch; it is assumed to be the same on all tracks of a cylinder.
     fn divide_switch(&self, mechanics: &mut Mechanics, division: &Division) {
         let all = mechanics.head_switch;
         let switch = (all - division.longer).or_zero();
         let onward = self.longest_switch(mechanics.write_settle);
         let switch = onward.map_or(switch, |longest| switch.min(longest));
-        // No movement before a write is negative.
+        // No movement before a write may be negative.
         mechanics.head_switch = switch.max(-mechanics.write_settle).min(all);
         let settle = all - mechanics.head_switch;
-        // A little is the error of what was measured: skews are what head switches take.
+        // A small excess is measurement error: skews match head switches.
         if settle > LITTLE {
             mechanics.cylinder_settle = settle;
         }
     }
 
-    /// The longest head switch with which transfers continue to the next track where they were seen to
-    /// do so, if the time to settle before a write is this; `None` if they were seen to nowhere, or
-    /// only within pauses that are no shorter than pairs need.
+    /// Returns the longest head switch with which transfers continue to the next track where this
+    /// was observed, given the settling time of writes; `None` if it was never observed, or only
+    /// within pauses that are no shorter than pairs need.
     pub(crate) fn longest_switch(&self, write_settle: Span) -> Option<Span> {
         let written = self.written.as_ref();
         let writes = written.and_then(|written| written.writes.goes_on);
@@ -218,7 +219,7 @@ impl Timing {
             _ => [Span::ZERO; 2],
         };
         let after_read = settled(after_read, read_sector);
-        // The smaller completion is zero: reads have their bus transfer after the media.
+        // The smaller completion overhead is zero: reads have their bus transfer after the media.
         let reads = reselect[0] + read_sector.max(-after_read);
         let waits = written.writes.wait.sector;
         let write_sector = value(written.hits.sector.or(waits)).unwrap_or(read_sector);
@@ -236,17 +237,17 @@ impl Timing {
         division
     }
 
-    /// How writes that the cache takes in show the most time to settle on the track where the head
-    /// is, if they do.
+    /// Returns the measurement of absorbed writes with the longest settling time on the current
+    /// track, if any.
     pub(crate) fn settle_of_hits(&self) -> Option<Estimate> {
         let is_shown = self.division().longer > Span::ZERO;
         let written = self.written.as_ref().filter(|_| is_shown)?;
         written.hits.lands
     }
 
-    /// The time to settle on the track where the head is, as writes that the cache takes in show
-    /// it; `None` if the arm is there before the data are, if no write shows it, or if it is longer
-    /// than some request takes in all.
+    /// Returns the settling time on the current track from absorbed writes; `None` if the arm is
+    /// ready before the data, if no write reveals it, or if it exceeds the total time of some
+    /// request.
     fn landed(&self, written: &Written, division: &Division) -> Option<Span> {
         let Written { writes, hits, .. } = written;
         let (lands, hit) = (hits.lands?, hits.after_read?);
@@ -261,8 +262,8 @@ impl Timing {
         (is_shown && settle <= shortest + LITTLE).then_some(settle)
     }
 
-    /// The least time to settle on the track where the head is with which no head switch and no
-    /// seek, whichever way it goes, is negative.
+    /// Returns the minimum settling time on the current track with which no head switch and no seek
+    /// in either direction is negative.
     fn settle_by_reads(&self) -> Span {
         let shortest = self.seeks.points.iter().map(|point| point.mean.value).min();
         let inward = self.seeks.inward.value;
@@ -270,8 +271,8 @@ impl Timing {
         seek.max(-self.reads.head_switch.value)
     }
 
-    /// The least time to settle on the track where the head is with which no other time is
-    /// negative: also a head switch, and a head switch with the time to settle before a write.
+    /// Returns the minimum settling time on the current track with which no other time is negative,
+    /// including a head switch and a head switch with settling for writes.
     fn track_settle(&self, written: &Written, write_sector: Span) -> Span {
         let switch = self.reads.head_switch.value;
         let Writes { leads, seeking, .. } = &written.writes;
@@ -280,7 +281,7 @@ impl Timing {
             Some(_) => written.writes.other_track.value - leads[1].value,
         };
         let mut min = self.settle_by_reads();
-        // The data of a write begin with its command, and the media wait for them.
+        // The transfer of a write starts with its command, and the media wait for it.
         let data = write_sector + written.writes.wait.least_delay;
         if with_settle + data < -NOISE && switch > LITTLE {
             min = min.max(data - with_settle);
@@ -314,7 +315,7 @@ impl Timing {
         overheads.read_miss_after_write = miss;
     }
 
-    /// The overhead of a read hit of one sector that took `service`.
+    /// Returns the overhead of a one-sector read hit with this service time.
     fn hit(&self, service: Span, overheads: &Overheads, division: &Division) -> Span {
         (service - division.read_sector - overheads.read_completion).or_zero()
     }
@@ -370,8 +371,8 @@ impl Timing {
         overheads.write_hit_zone = hits.other_zone;
     }
 
-    /// Command overheads of writes after a read and after a write, as their data need them on one
-    /// track.
+    /// Returns command overheads of writes after a read and after a write, as required by their
+    /// data on one track.
     fn commands(&self, written: &Written, division: &Division) -> [Span; 2] {
         let data = division.write_sector + written.writes.wait.least_delay;
         let before_media = data + self.settles_later(written, division);
@@ -379,15 +380,15 @@ impl Timing {
         written.writes.leads.map(command)
     }
 
-    /// By how much the arm has settled on the track where it is later than a write's data are
-    /// there, if it is called as they are.
+    /// Returns by how much settling on the current track ends after the data of a write have
+    /// arrived, if both start at the same time.
     fn settles_later(&self, written: &Written, division: &Division) -> Span {
         let data = division.write_sector + written.writes.wait.least_delay;
         (division.track_settle - data).or_zero()
     }
 
-    /// By how much data come later after a write than the arm can be called, compared with after
-    /// a read.
+    /// Returns the extra delay of data relative to the arm after a write compared with after a
+    /// read.
     fn data_later(&self, written: &Written) -> Span {
         let Writes { leads, seeking, .. } = &written.writes;
         let waits = [0, 1].map(|k| leads[k].value - seeking[k].value);
@@ -401,14 +402,14 @@ impl Timing {
         }
     }
 
-    /// The lead of a write after a write whose arm need not move.
+    /// Returns the lead of a write after a write without a movement of the arm.
     fn arm_behind_write(&self, written: &Written, division: &Division) -> Span {
         let data = self.commands(written, division)[1] + division.behind_media[0];
         data - self.data_later(written)
     }
 
-    /// The time to settle before a write: after a seek or, if seeks before writes have a curve of
-    /// their own or scatter, after a head switch that takes longer than the data.
+    /// Returns the settling time of writes: after a seek or, if seeks before writes have a curve of
+    /// their own or vary, after a head switch that takes longer than the data.
     fn settle(&self, written: &Written, division: &Division) -> Span {
         let writes = &written.writes;
         let longer = writes.other_track.value - writes.leads[1].value;
@@ -418,7 +419,7 @@ impl Timing {
         if has_own_curve || scatters && !waits_for_data {
             let arm = self.arm_behind_write(written, division);
             let settle = writes.other_track.value - arm - self.head_switch(division);
-            // If the switch is over before the data are there, it may also settle.
+            // If the switch ends before the data arrive, it may also settle.
             return none_if_little(if waits_for_data {
                 settle.min(Span::ZERO)
             } else {
@@ -434,8 +435,8 @@ impl Timing {
     }
 }
 
-/// By how much writes end later than reads, which have `read_sector` behind the media; as if no
-/// completion took time, if that may be so.
+/// Returns by how much writes end later than reads, which transfer `read_sector` after the media;
+/// zero completion overhead if the uncertainty permits.
 fn settled(later: Estimate, read_sector: Span) -> Span {
     let none = -read_sector;
     let off = later.value - none;
@@ -446,7 +447,7 @@ fn settled(later: Estimate, read_sector: Span) -> Span {
     }
 }
 
-/// What is left of a lead for a command; nothing if that may be none.
+/// Returns the remainder of a lead for the command; zero if the uncertainty permits.
 fn certain(left: Span, lead: Estimate) -> Span {
     if left > lead.uncertainty {
         left
@@ -455,8 +456,8 @@ fn certain(left: Span, lead: Estimate) -> Span {
     }
 }
 
-/// A curve whose seeks take `more` than was measured. Blocks lie no farther apart than its last
-/// distance; to the last of the `cylinders` it continues with the slope of its last third.
+/// Returns the curve with `more` added to all times. Beyond its last distance, up to the last of
+/// the `cylinders`, it continues with the slope of its last third.
 fn table(seeks: &Seeks, more: Span, cylinders: u32) -> SeekCurve {
     let points = seeks.points.iter();
     let time = |point: &SeekPoint| (point.distance, (point.mean.value + more).or_zero());
@@ -484,8 +485,8 @@ fn none_if_little(time: Span) -> Span {
 mod tests {
     use super::*;
 
-    /// With noise of 0.1 ms, ends of 224 writes are known to twice that over the root of their
-    /// number, 0.0134 ms.
+    /// With noise of 0.1 ms, the 95 % interval of the mean of 224 writes is 0.2 ms over the root of
+    /// 224, 0.0134 ms.
     #[test]
     fn completions_that_may_be_none_are_none() {
         let later = |us: f64| Estimate {
@@ -500,7 +501,7 @@ mod tests {
             (13.5, Span::ZERO, 13.5),
             (-205.3, bus, -213.3),
             (-190.0, bus, -190.0),
-            // A fast bus: that of reads and none are within the uncertainty of each other.
+            // A fast bus, whose transfer time is within the uncertainty of zero.
             (-3.0, Span::from_us(5.0), -5.0),
             (4.0, Span::from_us(5.0), -5.0),
         ];

@@ -1,9 +1,9 @@
 //! An iSCSI initiator.
 //!
 //! A [`Session`] has one connection and executes one command at a time, as drives are measured. It
-//! sends data with a command as far as the target permits, and the rest on request. It authenticates
-//! by CHAP, and requires the same of the target if it has a secret for that. The source is RFC 7143,
-//! cited by the names of its messages and keys.
+//! sends data with a command as far as the target permits, and the rest on request. It
+//! authenticates by CHAP, and requires the same of the target if it has a secret for that. The
+//! source is RFC 7143, cited by the names of its messages and keys.
 
 mod connection;
 mod login;

@@ -171,7 +171,7 @@ fn a_recording_of_nothing_leaves_an_earlier_one() {
     }
     fs::write(&path, "0,0,4096,r,0.0\n").expect("a file");
     let recording = end();
-    let note = "there was nothing to record: the file is as it was before";
+    let note = "there was nothing to record: the earlier file is unchanged";
     assert_eq!(recording["notes"][0], note);
     assert_eq!(fs::read(&path).expect("a file"), b"0,0,4096,r,0.0\n");
     fs::remove_file(path).expect("a file");

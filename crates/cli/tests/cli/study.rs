@@ -337,7 +337,7 @@ fn an_unusable_folder_is_an_error_of_one_line() {
     let run = diskarm(&again.iter().map(String::as_str).collect::<Vec<_>>());
     let text = String::from_utf8(run.stderr).unwrap();
     let count = sound.lines().count() - 1;
-    let expected = format!("{count} runs of another build, made again\n");
+    let expected = format!("{count} runs of another build, simulated again\n");
     assert!(run.status.success() && text.ends_with(&expected), "{text}");
     assert_eq!(fs::read_to_string(&store).unwrap(), sound);
     // A file where the folder should be.
@@ -457,7 +457,7 @@ fn the_list_says_which_studies_have_a_short_form() {
         }
     }
     let error = refused(&["study", "run", "lumb01-errors", "--quick"]);
-    let expected = "--quick: found no short form of lumb01-errors, expected one: run it without";
+    let expected = "lumb01-errors has no short form: run it without --quick";
     assert_eq!(error, expected);
 }
 
@@ -541,7 +541,7 @@ fn a_new_study_runs_and_replaces_nothing() {
         "{quick}"
     );
     let again = refused(&["study", "new", &path]);
-    let expected = "expected a file that does not exist yet";
+    let expected = "exists already; give another FILE.toml";
     assert!(again.ends_with(expected), "{again}");
     assert!(printed(&["study", "new", "-"]).starts_with("#"));
     let unnamed = refused(&["study", "new", "mine"]);
@@ -653,8 +653,7 @@ fn folders_of_different_studies_are_not_compared() {
         &place.path("out/small"),
         &place.path("out/other"),
     ]);
-    let expected = "B: found \"Other\", expected other results of \"Small\": they have no cell in \
-                    common";
+    let expected = "A and B have no cell in common: they are results of \"Small\" and \"Other\"";
     assert_eq!(error, expected);
 }
 

@@ -99,8 +99,8 @@ pub(super) struct Context<'a, 'd> {
     mechanism: Mechanism,
     split_model: SplitModel,
     recent: VecDeque<u32>,
-    /// Runs of blocks that may be in the buffer. The model does not know of them, so that later test
-    /// vectors must avoid them.
+    /// Runs of blocks that may be in the buffer. The model does not know of them, so that later
+    /// test vectors must avoid them.
     cached_runs: VecDeque<(u64, u64)>,
 }
 
@@ -147,7 +147,8 @@ impl<'a, 'd> Context<'a, 'd> {
         (self.pairs.clock.tolerance() / 6.0).max(MIN_DEVIATION_NS)
     }
 
-    /// Standard deviation of the completion time of a command from that of the model, in nanoseconds.
+    /// Standard deviation of the completion time of a command from that of the model, in
+    /// nanoseconds.
     pub fn command_deviation(&self, sectors: u16) -> f64 {
         let blocks = f64::from(sectors - 1);
         let deviation = self.deviation();
@@ -183,8 +184,9 @@ impl<'a, 'd> Context<'a, 'd> {
         self.pairs.below(end)
     }
 
-    /// Chooses tracks that no recent test vector used; the last ones of a cylinder if `last`. `zone`
-    /// is 0 for the outer tracks, 1 for the middle, 2 for the inner ones, which hold fewer blocks.
+    /// Chooses tracks that no recent test vector used; the last ones of a cylinder if `last`.
+    /// `zone` is 0 for the outer tracks, 1 for the middle, 2 for the inner ones, which hold fewer
+    /// blocks.
     pub fn area(&mut self, zone: usize, last: bool) -> Area {
         let layout = self.pairs.layout;
         let mut found = None;
@@ -344,8 +346,8 @@ impl<'a, 'd> Context<'a, 'd> {
         self.is_hit(&mut make)
     }
 
-    /// Searches for the largest_passing number from 1 below `end` whose test vector ends with a hit, given
-    /// that all smaller ones do; 0 if there is none.
+    /// Searches for the largest_passing number from 1 below `end` whose test vector ends with a
+    /// hit, given that all smaller ones do; 0 if there is none.
     pub fn largest_passing(
         &mut self,
         end: u64,

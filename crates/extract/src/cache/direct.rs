@@ -18,18 +18,19 @@
 //! 64 reads, and 26 with reads of up to 8192 blocks.
 //!
 //! # Deferred write cache
-//! A cache that absorbs every write flushes its content before it accepts a write random_block; or it
-//! accepts that at once and flushes both later, in an order that suits the drive. The test vector
-//! writes one block near one end of the disk, the other end, and the first end again, without delay.
-//! If both later writes end within an eighth of a revolution of a write that waits for nothing, in
-//! all of three vectors, the cache holds several ranges. Cost: twelve commands.
+//! A cache that absorbs every write flushes its content before it accepts a write random_block; or
+//! it accepts that at once and flushes both later, in an order that suits the drive. The test
+//! vector writes one block near one end of the disk, the other end, and the first end again,
+//! without delay. If both later writes end within an eighth of a revolution of a write that waits
+//! for nothing, in all of three vectors, the cache holds several ranges. Cost: twelve commands.
 //!
 //! # Failures of read-ahead
-//! Assumed is that some of the blocks that should have been read ahead are missing, at random. A test
-//! vector reads a block, waits for read-ahead, and reads the following blocks one by one. A read
-//! that ends later than a model without failures predicts, by more than the noise, has failed; the
-//! rest of the vector does not count. If `k` of `n` reads failed, the share is `k/n`, plus or minus
-//! twice the root of `k/n²`; if none did, it is less than `3/n`. Cost: about 1200 reads, mostly hits.
+//! Assumed is that some of the blocks that should have been read ahead are missing, at random. A
+//! test vector reads a block, waits for read-ahead, and reads the following blocks one by one. A
+//! read that ends later than a model without failures predicts, by more than the noise, has failed;
+//! the rest of the vector does not count. If `k` of `n` reads failed, the share is `k/n`, plus or
+//! minus twice the root of `k/n²`; if none did, it is less than `3/n`. Cost: about 1200 reads,
+//! mostly hits.
 
 use diskarm_core::spec::{Delivered, ReadAhead, WriteCache};
 use diskarm_core::units::{Lbn, SectorCount, Span};

@@ -12,14 +12,14 @@
 //! hypothesis must explain.
 //!
 //! # Decision
-//! All trials are replayed on a model of either hypothesis, with the observed sending times. The one
-//! whose completions are nearer to the observed ones is preferred. A trial that neither explains is
-//! no evidence.
+//! All trials are replayed on a model of either hypothesis, with the observed sending times. The
+//! one whose completions are nearer to the observed ones is preferred. A trial that neither
+//! explains is no evidence.
 //!
 //! # Confidence
 //! The number of trials in which one of the two was nearer, and how many of them supported the best
-//! one. Where no vector distinguishes two values, or the best hypothesis from a drive on which a key
-//! has no effect, the key is not determinable.
+//! one. Where no vector distinguishes two values, or the best hypothesis from a drive on which a
+//! key has no effect, the key is not determinable.
 //!
 //! # Cost
 //! Two vectors for each hypothesis not yet refuted, about 200 in all.
@@ -473,8 +473,8 @@ impl Sample {
         }
     }
 
-    /// Returns the misfit of a hypothesis; `None` if that exceeds `max`, or if it explains none of the
-    /// unexplained trials better.
+    /// Returns the misfit of a hypothesis; `None` if that exceeds `max`, or if it explains none of
+    /// the unexplained trials better.
     fn score(
         &self,
         context: &Context<'_, '_>,
@@ -514,8 +514,8 @@ struct Misfit {
 }
 
 impl Misfit {
-    /// Computes the misfit. If it fails, also tries slightly shifted times, as a small error decides
-    /// whether a sector is reached in time.
+    /// Computes the misfit. If it fails, also tries slightly shifted times, as a small error
+    /// decides whether a sector is reached in time.
     fn new(context: &Context<'_, '_>, model: &Core, trial: &Trial) -> Self {
         let exact = Self::shifted(context, model, trial, 0.0);
         if !exact.fails {
@@ -600,8 +600,8 @@ impl Baseline {
         (0..self.0.len()).map(|trial| self.margin(context, other, trial))
     }
 
-    /// Returns true if a hypothesis is not refuted. Compares the trials `first`, then the newest ones,
-    /// which were made to refute the remaining hypotheses.
+    /// Returns true if a hypothesis is not refuted. Compares the trials `first`, then the newest
+    /// ones, which were made to refute the remaining hypotheses.
     fn is_open(&self, context: &Context<'_, '_>, spec: &Spec, first: &[usize]) -> bool {
         let model = context.model(spec);
         let rest = (0..self.0.len()).rev();

@@ -1,30 +1,29 @@
-//! Transfers that continue to the next track.
+//! Transfers that continue on the next track.
 //!
 //! # Hypothesis
-//! A transfer that comes to the end of a track continues to the next track of the cylinder, and loses
-//! a revolution if the head is not there within the pause that the skew leaves it. That may take
-//! less than a request on another track does, before which the head settles.
+//! A transfer that reaches the end of a track continues on the next track of the cylinder, and
+//! loses a revolution if the head is not there within the gap that the skew provides. That may take
+//! less time than the head switch of a request, which includes settling.
 //!
 //! # Test vector
-//! A request on a track, and one of the last sector of that track; the same, and one of two sectors
-//! across the end of the track. The second requests are sent at random between an eighth and five
-//! eighths of a revolution longer before the last sector passes than is needed to catch it. At
-//! places with pauses of different lengths, the shortest first.
+//! A request on a track, and one for the last sector of that track; the same, and one for two
+//! sectors across the end of the track. The second requests are sent at random between an eighth
+//! and five eighths of a revolution earlier than needed to catch the last sector. This is done at
+//! places with gaps of different lengths, shortest first.
 //!
 //! # Decision
-//! Both requests must end at the angle of their last sectors, as requests that the media serve do:
-//! what the buffer serves ends a fixed time after it was sent instead. The request of one sector
-//! must end when that has passed first: so the sector before the end of the track came from the
-//! media, in time. Then the one of two sectors ends when both have passed, or a revolution later.
+//! Both requests must end at the angle of their last sectors, as misses do; hits end a fixed time
+//! after their sending instead. The one-sector request must end at the first pass, so that the
+//! sector before the end of the track was read from the media in time. Then the two-sector request
+//! ends when both sectors have passed, or a revolution later.
 //!
 //! # Confidence
-//! Two vectors that agree at each pause, three where ends scatter, before as many are unclear.
-//! That the head is there in time says no more than that it takes no longer than the pause.
+//! Two vectors that agree at each gap, three if completion times are noisy, before two (three) are
+//! inconclusive. That the head arrives in time only shows that it needs no longer than the gap.
 //!
 //! # Cost
-//! Nothing where pairs switch heads within the shortest pause; four pairs, most often, where they
-//! do not; about 130 where a revolution is lost at the end of each track and pauses differ in all
-//! places.
+//! None if pairs switch heads within the shortest gap; otherwise four pairs in most cases, and
+//! about 130 if a revolution is lost at the end of each track and all gaps differ.
 
 use diskarm_core::units::{Lbn, SectorCount, Span};
 
@@ -65,8 +64,8 @@ struct Place {
 }
 
 impl Leads<'_, '_> {
-    /// The shortest pause between two tracks of a cylinder within which requests continue that catch
-    /// a sector of the first track with this lead; `None` if there is none, or if no pause is
+    /// The shortest pause between two tracks of a cylinder within which requests continue that
+    /// catch a sector of the first track with this lead; `None` if there is none, or if no pause is
     /// shorter than the time to `switch` heads that pairs need, if that is known.
     pub(super) fn goes_on(
         &mut self,

@@ -1,28 +1,29 @@
 //! How the media wait for the data of a write.
 //!
 //! # Hypothesis
-//! The media begin when a number of sectors are there, all of them if there are fewer, or, if the
-//! bus is slower than the media, so late that no sector passes before it has come.
+//! The media transfer starts when a number of sectors have arrived, or all of them if there are
+//! fewer; or, if the bus is slower than the media, late enough that no sector passes before it has
+//! arrived.
 //!
 //! # Test vector
-//! Writes of growing size after a write on the same track; and where each further sector lengthens
+//! Writes of increasing size after a write on the same track; and if each further sector lengthens
 //! the lead, writes of which a part is on the next track.
 //!
 //! # Decision
-//! A wait for sectors and a slower bus lengthen the lead of writes on one track alike: the former
-//! by the time of a sector on the bus, the latter by what that is more than on the media. But
-//! between two tracks the media pause, and a bus that is slower catches up: the lead of a write
-//! across the end of a track is then shorter than that of as many sectors on one. A wait for data
-//! is the same. Where each further sector lengthens the lead by a large part of a revolution, it is
-//! not the bus that does: the media miss their place, and neither bus nor wait is known.
+//! A wait for sectors and a slow bus both lengthen the lead of writes on one track: the former by
+//! the bus time of a sector, the latter by its excess over the media time. But between two tracks
+//! the media pause and a slow bus catches up: the lead of a write across the end of a track is then
+//! shorter than that of the same number of sectors on one track. A wait for data stays the same. If
+//! each further sector lengthens the lead by a large part of a revolution, the bus is not the
+//! cause: the media miss the sectors, and neither bus nor wait is determined.
 //!
 //! # Confidence
-//! That of the leads. Where a pause between tracks is too short to show, the two cannot be told
-//! apart, and are said not to be ([`Unsure`]). A drive with both, a bus that is slower than the
-//! media and a wait for several sectors, is taken for one with the slower bus alone.
+//! That of the leads. If the gap between tracks is too short, the two cases are indistinguishable,
+//! which is reported ([`Unsure`]). A drive with both a slow bus and a wait for several sectors is
+//! treated as one with a slow bus only.
 //!
 //! # Cost
-//! Some 100 pairs for each size, of which there are up to twelve.
+//! About 100 pairs for each size, of which there are up to twelve.
 
 use diskarm_core::units::{SectorCount, Span};
 use serde::{Deserialize, Serialize};

@@ -74,10 +74,10 @@ pub(crate) type Measured = (u32, f64, f64);
 pub(crate) fn sharpest(points: &[Measured], left_out: &BTreeSet<u32>) -> Option<u32> {
     let slope =
         |a: usize, b: usize| (points[b].1 - points[a].1) / f64::from(points[b].0 - points[a].0);
-    // If the curve continued with the slope that it has outside the interval, and had its kink in the
-    // middle, the line would be off by half the difference of slopes times the width; off a smooth
-    // curve it is by an eighth. The outside slope is that over half the width at least, as two near
-    // points tell none.
+    // If the curve continued with the slope that it has outside the interval, and had its kink in
+    // the middle, the line would be off by half the difference of slopes times the width; off a
+    // smooth curve it is by an eighth. The outside slope is that over half the width at least, as
+    // two near points tell none.
     let of_interval = |k: usize| {
         let (left, right) = (points[k].0, points[k + 1].0);
         let wide = right - left;

@@ -133,9 +133,10 @@ pub fn user(blocks: &[Block], mountinfo: &str, swaps: &str) -> Option<String> {
         .or_else(|| composed(blocks))
 }
 
-/// A line of `mountinfo` contains an id, the parent's id, the device number, the root within it, the
-/// mount point, and other fields; after a dash, the type of the file system and its source (proc(5)).
-/// Some file systems (btrfs) have device numbers of their own and are found by their source.
+/// A line of `mountinfo` contains an id, the parent's id, the device number, the root within it,
+/// the mount point, and other fields; after a dash, the type of the file system and its source
+/// (proc(5)). Some file systems (btrfs) have device numbers of their own and are found by their
+/// source.
 fn mounted(blocks: &[Block], mountinfo: &str) -> Option<String> {
     mountinfo.lines().find_map(|line| {
         let (mount, file_system) = line.split_once(" - ")?;

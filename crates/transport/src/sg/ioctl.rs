@@ -137,9 +137,11 @@ impl<'a> Packet<'a> {
         //
         // The pointers are those of `Packet::new`, whose borrows last as long as `self`:
         // * `cmdp`, of which the kernel reads `cmd_len` bytes, is a slice of that length.
-        // * `dxferp` is null with a length of 0; or it is a unique slice of `dxfer_len` bytes, which
-        //   the kernel writes; or a shared one with direction TO_DRIVE, which the kernel only reads.
-        // * `sbp`, of which the kernel writes up to `mx_sb_len` bytes, is a unique array of that size.
+        // * `dxferp` is null with a length of 0; or it is a unique slice of `dxfer_len` bytes,
+        //   which the kernel writes; or a shared one with direction TO_DRIVE, which the kernel only
+        //   reads.
+        // * `sbp`, of which the kernel writes up to `mx_sb_len` bytes, is a unique array of that
+        //   size.
         // * `usr_ptr` is never followed by the kernel, and `iovec_count` is 0.
         // The fields are private to this module, and only `Packet::new` sets them. The kernel no
         // longer uses them when the call returns: SG_IO waits for the completion of the command.
