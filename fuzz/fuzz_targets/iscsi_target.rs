@@ -10,7 +10,9 @@ use diskarm_core::units::{Bytes, SectorCount};
 use diskarm_fuzz::Connections;
 use diskarm_serve::iscsi::{Accounts, Connection, Iscsi, IscsiTarget, target_name};
 use diskarm_serve::store::SparseStore;
-use diskarm_serve::{Clients, Service, Handshake, Export, Facts, Session as _, HandshakeStep, Waker};
+use diskarm_serve::{
+    Clients, Export, Facts, Handshake, HandshakeStep, Service, Session as _, Waker,
+};
 use diskarm_wire::iscsi::text::Writer;
 use diskarm_wire::iscsi::{Lengths, LoginRequest, Message, Serial, Tag, padded, stage};
 use libfuzzer_sys::fuzz_target;

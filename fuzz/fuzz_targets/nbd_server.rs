@@ -1,5 +1,6 @@
-//! Sends arbitrary bytes to an NBD server, from a client that negotiates, or from two that have chosen
-//! the export: the server answers every request, in messages, and keeps a bounded part of the input.
+//! Sends arbitrary bytes to an NBD server, from a client that negotiates, or from two that have
+//! chosen the export: the server answers every request, in messages, and keeps a bounded part of
+//! the input.
 
 #![no_main]
 
@@ -7,10 +8,10 @@ use std::time::Instant;
 
 use diskarm_core::units::{Bytes, SectorCount};
 use diskarm_fuzz::Connections;
-use diskarm_serve::nbd::{NegotiatedExport, Encryption, NbdHandshake, Nbd, NbdSession};
+use diskarm_serve::nbd::{Encryption, Nbd, NbdHandshake, NbdSession, NegotiatedExport};
 use diskarm_serve::store::SparseStore;
 use diskarm_serve::{
-    Clients, Service, Handshake, Export, Facts, Protocol as _, Session as _, HandshakeStep, Waker,
+    Clients, Export, Facts, Handshake, HandshakeStep, Protocol as _, Service, Session as _, Waker,
 };
 use diskarm_wire::nbd::Headers;
 use diskarm_wire::nbd::reply::{Chunk, Simple};
@@ -177,6 +178,6 @@ fuzz_target!(|data: &[u8]| {
             return;
         }
     };
-    let clients = Connections([negotiated_session(&facts, headers), negotiated_session(&facts, headers)]);
+    let clients = Connections([(); COUNT].map(|()| negotiated_session(&facts, headers)));
     serve(data, facts, clients, [Some(headers); 2]);
 });

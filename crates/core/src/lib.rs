@@ -3,7 +3,7 @@
 //! The modules form layers; a module imports only those before it:
 //!
 //! ```text
-//! units < random < request < device < stats < text < extent < sched < queue < spec < geometry
+//! units < random < testing < request < device < stats < text < extent < sched < queue < spec < geometry
 //! < mechanics < freeblock < buffer < drive < predict < host < tower < array < mirror < raid
 //! < declustered < nvcache < workload < engine < wrap < report
 //! ```

@@ -11,7 +11,7 @@ use crate::units::Instant;
 
 /// Requests that wait for a device, and the order in which they are served.
 ///
-/// What it does: requests for the head of the queue go first, the newest before older ones, then
+/// Behaviour: requests for the head of the queue go first, the newest before older ones, then
 /// flushes in order of arrival: a flush promises nothing about writes that have not completed, so it
 /// need not wait for those in front of it. All others go to the policy, up to the first ordered
 /// request. That one, and everything that arrives after it, waits until the policy has nothing left.

@@ -48,10 +48,10 @@ impl Scan<'_> {
     /// together, and [`ScanReport::by_part`] covers the tenths of all disks.
     ///
     /// # Errors
-    /// When the drive's geometry is inconsistent; those of `build`.
+    /// If the drive's geometry is inconsistent; those of `build`.
     ///
     /// # Panics
-    /// When the requests are not for the array.
+    /// If the requests are not for the array.
     pub fn run_array<E: From<InputError>>(
         &self,
         build: impl Fn(&DiskFactory<'_>) -> Result<BoxedDevice, E>,

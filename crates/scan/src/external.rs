@@ -53,7 +53,7 @@ pub struct ExternalScheduler<D> {
     /// Completions that are due, in their order.
     due: VecDeque<Completion>,
     background: Option<Background>,
-    /// When the idle device starts its next background read.
+    /// The start of the idle device's next background read.
     idle: Option<Instant>,
     on_prediction: OnPrediction,
 }
@@ -90,7 +90,7 @@ impl<D: Device> ExternalScheduler<D> {
     /// in the device.
     ///
     /// # Panics
-    /// When `depth` is neither 1 nor 2.
+    /// If `depth` is neither 1 nor 2.
     pub fn new(device: D, model: Model, policy: &PolicyConfig, depth: usize) -> Self {
         assert!((1..=2).contains(&depth), "{depth} requests in the device");
         let watch = Watch::new(model);

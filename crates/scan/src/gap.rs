@@ -29,9 +29,9 @@ pub(crate) struct Undelayed {
 #[derive(Clone, Copy)]
 pub(crate) struct ModelState<'a> {
     pub core: &'a Core,
-    /// When the drive can start another command.
+    /// The instant from which the drive can start another command.
     pub open: Instant,
-    /// When the command inside the drive is answered, if there is one.
+    /// The answer to the command inside the drive; `None` if there is none.
     pub answer: Option<Instant>,
     /// Maximum number of commands inside the drive.
     pub depth: usize,
@@ -41,7 +41,7 @@ pub(crate) struct ModelState<'a> {
 /// The gap in front of a foreground request.
 pub(crate) struct ForegroundGap<'a> {
     drive: ModelState<'a>,
-    /// When the first command reaches the drive.
+    /// The instant at which the first command reaches the drive.
     sent: Instant,
     request: Request,
     /// Other requests of the foreground wait.

@@ -271,10 +271,10 @@ impl Scan<'_> {
     /// foreground without the scan is served by the surviving drive alone.
     ///
     /// # Errors
-    /// When the drive's geometry is inconsistent.
+    /// If the drive's geometry is inconsistent.
     ///
     /// # Panics
-    /// When the requests are not for the drive, or the scheduler is in the firmware.
+    /// If the requests are not for the drive, or the scheduler is in the firmware.
     pub fn rebuild(&self) -> Result<ScanReport, InputError> {
         let SchedulerLocation::Outside(depth) = self.location else {
             panic!("the scheduler must be outside the drive");

@@ -62,7 +62,7 @@ impl ScanRecord {
     /// Records blocks that were read.
     ///
     /// # Panics
-    /// When one of them was recorded before.
+    /// If one of them was recorded before.
     pub fn add_data(&mut self, first: Lbn, data: &[u8]) {
         let sectors = SectorCount(data.len() as u64 / self.size.sector.0);
         self.check_off(first, sectors);
@@ -74,7 +74,7 @@ impl ScanRecord {
     /// Records blocks that were read without data, from a simulated drive.
     ///
     /// # Panics
-    /// When one of them was recorded before.
+    /// If one of them was recorded before.
     pub fn add_read(&mut self, first: Lbn, sectors: SectorCount) {
         self.check_off(first, sectors);
     }
@@ -82,7 +82,7 @@ impl ScanRecord {
     /// Records unreadable blocks.
     ///
     /// # Panics
-    /// When one of them was recorded before.
+    /// If one of them was recorded before.
     pub fn add_unreadable(&mut self, first: Lbn, sectors: SectorCount) {
         self.check_off(first, sectors);
         self.unreadable.insert(first, sectors);
@@ -122,7 +122,7 @@ impl ScanRecord {
     /// without.
     ///
     /// # Errors
-    /// When it is damaged, or the record of another device.
+    /// If it is damaged, or the record of another device.
     pub fn parse(bytes: &[u8], name: &str, sums: bool) -> Result<Self, InvalidCheckpoint> {
         let unknown = InvalidCheckpoint("the file is not a checkpoint of a scan".to_owned());
         let rest = bytes.strip_prefix(MAGIC).ok_or(unknown)?;
@@ -291,7 +291,7 @@ impl Checksums {
     /// Adds bytes, each of which may be added once.
     ///
     /// # Panics
-    /// When they are beyond the end of the device.
+    /// If they are beyond the end of the device.
     fn add(&mut self, offset: u64, data: &[u8]) {
         let (mut at, mut data) = (offset, data);
         while !data.is_empty() {

@@ -188,10 +188,10 @@ impl Scan<'_> {
     /// Runs the scan in virtual time.
     ///
     /// # Errors
-    /// When the drive's geometry is inconsistent.
+    /// If the drive's geometry is inconsistent.
     ///
     /// # Panics
-    /// When the requests are not for the drive.
+    /// If the requests are not for the drive.
     pub fn run(&self) -> Result<ScanReport, InputError> {
         let sectors = Layout::new(&self.spec.geometry)?.sectors();
         self.run_for(BlockSet::all(sectors), |_| {})
@@ -201,10 +201,10 @@ impl Scan<'_> {
     /// wanted block once.
     ///
     /// # Errors
-    /// When the drive's geometry is inconsistent.
+    /// If the drive's geometry is inconsistent.
     ///
     /// # Panics
-    /// When the requests are not for the drive, or the blocks are those of another.
+    /// If the requests are not for the drive, or the blocks are those of another.
     pub fn run_for(
         &self,
         wanted: BlockSet,
@@ -226,10 +226,10 @@ impl Scan<'_> {
     /// faults: one for the scan, and one for the foreground without it.
     ///
     /// # Errors
-    /// When the model's geometry is inconsistent; those of `device`.
+    /// If the model's geometry is inconsistent; those of `device`.
     ///
     /// # Panics
-    /// When the requests are not for the device, the blocks are those of another, or the scheduler
+    /// If the requests are not for the device, the blocks are those of another, or the scheduler
     /// is in the firmware.
     pub fn run_in_front_of<D: Device, E: From<InputError>>(
         &self,

@@ -40,7 +40,7 @@ impl Model {
     /// platter.
     ///
     /// # Errors
-    /// When the geometry is inconsistent.
+    /// If the geometry is inconsistent.
     pub fn new(spec: &Spec) -> Result<Self, InputError> {
         let layout = Arc::new(Layout::new(&spec.geometry)?);
         Ok(Self(Predictor::new(spec, layout, Continuity::Unbroken)))
@@ -49,7 +49,7 @@ impl Model {
     /// Creates a model of a new drive of `spec` whose platter is at angle `origin` at [`Instant::START`].
     ///
     /// # Errors
-    /// When the geometry is inconsistent.
+    /// If the geometry is inconsistent.
     pub fn with_origin(spec: &Spec, origin: Angle) -> Result<Self, InputError> {
         let layout = Arc::new(Layout::new(&spec.geometry)?);
         let clock = Clock::new(spec.mechanics.period_ns, Continuity::Unbroken);

@@ -1,9 +1,9 @@
 //! Serves simulated drives to other programs, in the drives' own time.
 //!
-//! An [`Export`] is data in a [`Store`](store::Store) with a device of the model that determines how
-//! long requests take. A [`Server`] has a thread that accepts connections, and one for each export.
-//! The protocols ([`nbd`] and [`iscsi`]) do no input or output of their own. Wall-clock time is read
-//! here and not in the model: a [`Timeline`] advances the device.
+//! An [`Export`] is data in a [`Store`](store::Store) with a device of the model that determines
+//! how long requests take. A [`Server`] has a thread that accepts connections, and one for each
+//! export. The protocols ([`nbd`] and [`iscsi`]) do no input or output of their own. Wall-clock
+//! time is read here and not in the model: a [`Timeline`] advances the device.
 
 pub mod control;
 mod export;

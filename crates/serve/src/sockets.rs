@@ -77,8 +77,8 @@ impl Listener {
         Self::new(socket, path)
     }
 
-    /// The sockets that systemd has opened for this process. Fails if one is neither a TCP nor a Unix
-    /// socket.
+    /// The sockets that systemd has opened for this process. Fails if one is neither a TCP nor a
+    /// Unix socket.
     pub fn activated() -> io::Result<Vec<Self>> {
         let mut given = listenfd::ListenFd::from_env();
         let mut all = Vec::new();
@@ -123,8 +123,8 @@ impl Listener {
         }
     }
 
-    /// The NBD URI (doc/uri.md of the NBD project) of the export `name`; with `secure`, clients must
-    /// encrypt.
+    /// The NBD URI (doc/uri.md of the NBD project) of the export `name`; with `secure`, clients
+    /// must encrypt.
     pub fn uri(&self, name: &str, secure: bool) -> String {
         let name = escaped(name);
         let scheme = if secure { "nbds" } else { "nbd" };

@@ -13,7 +13,8 @@ use rustls::{RootCertStore, ServerConfig, ServerConnection};
 
 use crate::nonblocking::is_retryable;
 
-/// Maximum number of reads from a socket, of up to 4 KiB each, before other sockets have their turn.
+/// Maximum number of reads from a socket, of up to 4 KiB each, before other sockets have their
+/// turn.
 const READS: usize = 128;
 
 /// The TLS configuration of a server: TLS 1.2 or 1.3, with a certificate.

@@ -16,15 +16,15 @@ use crate::nonblocking::{WakeReceiver, Waker, wait};
 use crate::service::{Clients as _, Connection, ConnectionError, Connections, Service, Session};
 use crate::statistics::Statistics;
 
-/// The thread stops sleeping and polls the clock this long before something is due: longer than most
-/// machines take to wake up. At a hundred replies per second that is 2 % of a processor.
+/// The thread stops sleeping and polls the clock this long before something is due: longer than
+/// most machines take to wake up. At a hundred replies per second that is 2 % of a processor.
 const AWAKE: Duration = Duration::from_micros(200);
 
 /// Time limit for outstanding replies when the service stops.
 const DRAIN: Duration = Duration::from_secs(10);
 
-/// A client that is silent for this long is pinged, and disconnected if it does not answer within the
-/// same time.
+/// A client that is silent for this long is pinged, and disconnected if it does not answer within
+/// the same time.
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// A message to a service.

@@ -160,6 +160,8 @@ struct ServerStatistics {
     exports: Vec<ExportStatistics>,
 }
 
+type BuildResult<D> = Result<Export<D>, diskarm_simulate::Error>;
+
 impl Options {
     fn pace(&self) -> Pace {
         Pace {
@@ -204,7 +206,7 @@ impl Options {
         &self,
         protocol: P,
         settings: &[ExportSpec],
-        build: impl Fn(&ExportSpec, Pace, u64) -> Result<Export<P::Device>, diskarm_simulate::Error>,
+        build: impl Fn(&ExportSpec, Pace, u64) -> BuildResult<P::Device>,
         listen: impl FnOnce() -> Result<Vec<Listener>, Error>,
         uri: impl Fn(&Listener, &ExportSpec) -> String,
     ) -> Result<(), Error> {
@@ -425,7 +427,7 @@ fn inputs(settings: &[ExportSpec]) -> Result<Files, Error> {
     Ok(files)
 }
 
-/// Completes `recordings` after their devices are gone: files get their names, and the statistics of
+/// Completes `recordings` after their devices are gone: files get their names, and statistics of
 /// each export describe them. A recording without requests does not replace an earlier file.
 fn finish_recordings(
     recordings: Vec<Option<Recording>>,

@@ -173,7 +173,7 @@ impl BlockSet {
     /// Returns true if a block is in the set.
     ///
     /// # Panics
-    /// When the device has no such block.
+    /// If the device has no such block.
     pub fn contains(&self, at: Lbn) -> bool {
         assert!(at.0 < self.sectors.0, "no such block: {at:?}");
         let (chunk, within) = (at.0 / CHUNK, at.0 % CHUNK);
@@ -187,7 +187,7 @@ impl BlockSet {
     /// Adds blocks.
     ///
     /// # Panics
-    /// When the device does not have them all.
+    /// If the device does not have them all.
     pub fn insert(&mut self, first: Lbn, sectors: SectorCount) {
         self.change(first, sectors, true);
     }
@@ -195,7 +195,7 @@ impl BlockSet {
     /// Removes blocks.
     ///
     /// # Panics
-    /// When the device does not have them all.
+    /// If the device does not have them all.
     pub fn remove(&mut self, first: Lbn, sectors: SectorCount) {
         self.change(first, sectors, false);
     }

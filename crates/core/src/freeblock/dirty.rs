@@ -8,7 +8,7 @@ use crate::units::{Cylinder, Instant, Lbn, Span};
 
 /// Dirty data that can be written in a gap.
 ///
-/// What it does: finds the most valuable write of consecutive blocks of a range on one track, and
+/// Behaviour: finds the most valuable write of consecutive blocks of a range on one track, and
 /// others that fit before and after it. Only whole physical sectors are written, so that nothing has
 /// to be read first.
 ///

@@ -107,9 +107,9 @@ pub struct GapTransfer {
     pub worth: u64,
     /// The track.
     pub track: Track,
-    /// When the first block begins to pass.
+    /// The instant at which the first block begins to pass.
     pub begin: Instant,
-    /// When the last block has passed.
+    /// The instant at which the last block has passed.
     pub end: Instant,
 }
 

@@ -119,7 +119,7 @@ impl Tasks {
     /// each read.
     ///
     /// # Panics
-    /// When the blocks are those of another drive.
+    /// If the blocks are those of another drive.
     pub fn add(&mut self, wanted: BlockSet, priority: Priority) -> TaskId {
         let is_ours = wanted.sectors() == self.layout.sectors();
         assert!(is_ours, "blocks of another drive");

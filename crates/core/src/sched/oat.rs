@@ -122,7 +122,7 @@ impl<E: Estimate> Policy<E> for Optimal {
 pub(super) struct OrderStep {
     /// The index among the requests to be ordered.
     pub index: usize,
-    /// When the request is chosen.
+    /// The instant at which the request is chosen.
     pub at: Instant,
 }
 

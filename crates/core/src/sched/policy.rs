@@ -10,7 +10,7 @@ use crate::units::{Angle, Cylinder, Instant, SectorCount, Span};
 pub struct Pending {
     /// The request. Ids are unique among pending requests.
     pub request: Request,
-    /// When it entered the queue.
+    /// The instant at which it entered the queue.
     pub arrived: Instant,
 }
 

@@ -107,7 +107,7 @@ struct Both;
 struct Joint {
     /// Data transfer time before the forced requests: the rest of the gap is idle.
     useful: Span,
-    /// When the last forced request is done.
+    /// The end of the last forced request.
     end: Instant,
     first: usize,
 }

@@ -117,7 +117,8 @@ impl Candidate {
     }
 
     /// Returns the starting points of a search: the given candidate, and one whose writes wait for
-    /// all of their data before they go to the media. Small steps do not lead from one to the other.
+    /// all of their data before they go to the media. Small steps do not lead from one to the
+    /// other.
     pub fn starts(&self) -> Vec<Self> {
         let mut waiting = self.clone();
         let start = &mut waiting.spec.overheads.write_start;
@@ -180,9 +181,9 @@ impl Candidate {
             .collect()
     }
 
-    /// Returns the directions to search: each coordinate, and groups of coordinates. If inward seeks
-    /// are slower at all distances except one cylinder, the move to the next track, the shortest
-    /// seeks compensate for it. All seeks of one direction also move together.
+    /// Returns the directions to search: each coordinate, and groups of coordinates. If inward
+    /// seeks are slower at all distances except one cylinder, the move to the next track, the
+    /// shortest seeks compensate for it. All seeks of one direction also move together.
     pub fn directions(&self) -> Vec<Direction> {
         let all = self.coordinates();
         let named = |key: &str| {
@@ -266,8 +267,8 @@ impl Candidate {
         }
     }
 
-    /// Returns the standard deviation of a coordinate from its value in `given`, in milliseconds: the
-    /// prior of [`Self::ln_prior`] without its coupling of neighbouring seek times.
+    /// Returns the standard deviation of a coordinate from its value in `given`, in milliseconds:
+    /// the prior of [`Self::ln_prior`] without its coupling of neighbouring seek times.
     pub fn prior_from_ms(at: Coordinate, given: &Spec) -> f64 {
         match at {
             Coordinate::Parameter(i) => {

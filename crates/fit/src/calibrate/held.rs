@@ -21,8 +21,8 @@ pub struct Held {
     pub given_demerit: Span,
     /// The demerit of a replay by the fitted drive.
     pub fitted_demerit: Span,
-    /// Logarithm of the ratio of the likelihoods of these rows under the fitted and the given drive,
-    /// each with the scatter that it leaves.
+    /// Logarithm of the ratio of the likelihoods of these rows under the fitted and the given
+    /// drive, each with the scatter that it leaves.
     pub ln_gain: f64,
     /// The part of the fit that is kept.
     pub kept: Kept,

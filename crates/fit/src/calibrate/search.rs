@@ -65,8 +65,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Separates the seek times of writes if the trace asks for it: if some range of distances takes
-    /// much longer or shorter, or all distances slightly so.
+    /// Separates the seek times of writes if the trace asks for it: if some range of distances
+    /// takes much longer or shorter, or all distances slightly so.
     pub fn try_write_seek(&mut self) {
         if self.candidate.write_seek.is_some() {
             return;

@@ -132,8 +132,8 @@ impl Locked {
 const SMALL: Span = Span::from_ns(250_000);
 
 /// The phase concentration from which a trace's clock counts as unbroken. Random angles have one
-/// near `1 / sqrt(n)` over `n` requests; the angles of a followed drive scatter by a few hundredths of a
-/// revolution, which gives 0.9 and more.
+/// near `1 / sqrt(n)` over `n` requests; the angles of a followed drive scatter by a few hundredths
+/// of a revolution, which gives 0.9 and more.
 pub const UNBROKEN_RATIO: f64 = 0.5;
 
 /// The predicted service of a request.

@@ -29,8 +29,8 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// Returns the relation of each row to the previous one, on a drive whose blocks are arranged as in
-    /// `layout`.
+    /// Returns the relation of each row to the previous one, on a drive whose blocks are arranged
+    /// as in `layout`.
     ///
     /// # Panics
     /// If the drive has no such blocks.

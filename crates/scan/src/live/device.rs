@@ -62,7 +62,7 @@ impl Live {
     /// Results go to `inbox`, which serves one such device at a time, and whose clock starts now.
     ///
     /// # Errors
-    /// When the source cannot be opened, or is larger than 2^38 blocks.
+    /// If the source cannot be opened, or is larger than 2^38 blocks.
     pub fn open(
         source: Arc<dyn Source>,
         depth: usize,
@@ -171,7 +171,7 @@ impl Device for Live {
     }
 
     /// # Panics
-    /// When the request is not a read.
+    /// If the request is not a read.
     fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
         assert!(request.op.is_read(), "{request:?} is not a read");
         checked(&request, self.size.sectors)?;

@@ -104,7 +104,7 @@ impl Inbox {
     /// Returns the data of blocks of the completion that was taken last.
     ///
     /// # Panics
-    /// When it did not read these blocks.
+    /// If it did not read these blocks.
     pub fn data(&self, first: Lbn, sectors: SectorCount, sector: Bytes) -> ReadData {
         let last = self.lock().last.clone();
         let Some((from, data)) = last else {
@@ -173,7 +173,7 @@ pub struct ReadResult {
     pub id: u64,
     pub first: Lbn,
     pub sent: Instant,
-    /// When the read ended.
+    /// The end of the read.
     pub at: Instant,
     pub data: PageBuffer,
     pub end: ReadEnd,

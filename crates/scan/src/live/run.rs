@@ -23,7 +23,7 @@ const WARM_UP: u32 = 40;
 /// called. It does not wait for requests that are under way then.
 ///
 /// # Errors
-/// When the device refuses a request.
+/// If the device refuses a request.
 pub fn run(
     device: &mut impl Device,
     inbox: &Inbox,
@@ -85,10 +85,10 @@ impl Scan<'_> {
     /// without the scan see [`Self::alone_on`].
     ///
     /// # Errors
-    /// When the model's geometry is inconsistent.
+    /// If the model's geometry is inconsistent.
     ///
     /// # Panics
-    /// When the requests or the blocks are those of another device, or the scheduler is in the
+    /// If the requests or the blocks are those of another device, or the scheduler is in the
     /// firmware.
     pub fn run_on(
         &self,
@@ -109,10 +109,10 @@ impl Scan<'_> {
     /// Serves the first `requests` requests of the foreground without a scan.
     ///
     /// # Errors
-    /// When the model's geometry is inconsistent.
+    /// If the model's geometry is inconsistent.
     ///
     /// # Panics
-    /// When the requests are not for the device, or the scheduler is in the firmware.
+    /// If the requests are not for the device, or the scheduler is in the firmware.
     pub fn alone_on(&self, live: Live, requests: u64) -> Result<ForegroundReport, InputError> {
         let (_, foreground) = self.serve_on(live, None, ScanObserver::new(None, requests))?;
         Ok(foreground)

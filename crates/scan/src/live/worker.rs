@@ -34,7 +34,7 @@ pub struct Job {
 /// A reading thread with a connection of its own.
 pub struct Worker {
     jobs: Sender<Job>,
-    /// When the source last answered, in ns on the clock of the inbox.
+    /// The last answer of the source, in ns on the clock of the inbox.
     answered: Arc<AtomicU64>,
     thread: JoinHandle<()>,
 }

@@ -118,7 +118,7 @@ impl Gathered {
     }
 
     /// # Panics
-    /// When a block comes twice.
+    /// If a block comes twice.
     pub fn take(&mut self, delivered: &Delivery) {
         let (first, end) = (delivered.first, delivered.first + delivered.sectors);
         for set in [&self.read, &self.unreadable] {

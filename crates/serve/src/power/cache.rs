@@ -244,8 +244,8 @@ impl Cache {
         self.make_room();
     }
 
-    /// Corrects the order of unacknowledged writes: in sectors where another one was assumed to be on
-    /// the media instead of `write`, which is being acknowledged, exchanges the two.
+    /// Corrects the order of unacknowledged writes: in sectors where another one was assumed to be
+    /// on the media instead of `write`, which is being acknowledged, exchanges the two.
     fn reassign_persisted(&mut self, write: WriteId) {
         let Some(&own) = self.writes.get(&write.0).filter(|own| own.left > 0) else {
             return;

@@ -64,7 +64,8 @@ impl Model {
         }
     }
 
-    /// The possible contents of a sector after a power cut, the oldest first: from the last safe write on.
+    /// The possible contents of a sector after a power cut, the oldest first: from the last safe
+    /// write on.
     pub fn allowed(&self, sector: u64) -> Vec<u8> {
         let mut allowed = vec![self.base.get(&sector).copied().unwrap_or(0)];
         for write in self.writes.iter().filter(|write| write.holds(sector)) {
@@ -76,7 +77,8 @@ impl Model {
         allowed
     }
 
-    /// The content of a sector after a power cut if exactly the writes survive that satisfy `survives`.
+    /// The content of a sector after a power cut if exactly the writes survive that satisfy
+    /// `survives`.
     pub fn after(&self, sector: u64, survives: impl Fn(&ModelWrite) -> bool) -> u8 {
         let mut writes = self.writes.iter().rev();
         let last = writes.find(|write| write.holds(sector) && survives(write));

@@ -31,7 +31,8 @@ layout! {
 
 impl Command {
     /// The command block without its padding: how long it is follows from the first bits of its
-    /// code (SPC-4, "Command Descriptor Block"), except for codes of variable length and of vendors.
+    /// code (SPC-4, "Command Descriptor Block"), except for codes of variable length and of
+    /// vendors.
     pub fn unpadded(&self) -> &[u8] {
         let length = match self.block[0] >> 5 {
             0 => 6,

@@ -18,8 +18,8 @@ pub const REJECT: &str = "Reject";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadText;
 
-/// The keys of `data` with their values. Each pair ends with a NUL, except for the last, where a NUL
-/// may be missing; empty ones are skipped.
+/// The keys of `data` with their values. Each pair ends with a NUL, except for the last, where a
+/// NUL may be missing; empty ones are skipped.
 pub fn pairs(data: &[u8]) -> impl Iterator<Item = Result<(&str, &str), BadText>> {
     let all = data.split(|byte| *byte == 0);
     all.filter(|pair| !pair.is_empty()).map(|pair| {

@@ -1,5 +1,5 @@
-//! `cargo xtask docs papers`: every claim of the papers' studies with its verdict, on a page for each
-//! paper, and the index `docs/papers.md`.
+//! `cargo xtask docs papers`: every claim of the papers' studies with its verdict, on a page for
+//! each paper, and the index `docs/papers.md`.
 //!
 //! Runs all studies in full with the built command line. The runs are stored in `results/` below
 //! the target folder, so that only what changed is simulated again.
