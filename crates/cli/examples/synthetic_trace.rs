@@ -12,7 +12,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use diskarm_core::engine::Step;
+use diskarm_core::engine::ReplayStep;
 use diskarm_core::geometry::Layout;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::spec;
@@ -53,14 +53,14 @@ fn trace() -> String {
     });
     let model = Validation::new(&spec, layout, unanswered.collect());
     let replayed = model.replay(Variant::From {
-        angle: Angle::of(1, 3),
+        angle: Angle::from_fraction(1, 3),
         seed: 0,
     });
     let responses = replayed.expect("requests within the disk").responses;
 
     let mut text = "op,lbn,sectors,response_us,think_us\n".to_owned();
     for (Measured { step, .. }, response) in model.rows().iter().zip(responses) {
-        let Step { request, think } = step;
+        let ReplayStep { request, think } = step;
         let op = if request.op.is_read() { "R" } else { "W" };
         let (start, sectors) = (request.start.0, request.sectors.0);
         let (response_us, think_us) = (whole_us(response), whole_us(*think));
@@ -112,9 +112,9 @@ impl Workload {
 }
 
 impl Iterator for Workload {
-    type Item = Step;
+    type Item = ReplayStep;
 
-    fn next(&mut self) -> Option<Step> {
+    fn next(&mut self) -> Option<ReplayStep> {
         let op = if self.fraction() < READS {
             Op::Read
         } else {
@@ -125,7 +125,7 @@ impl Iterator for Workload {
         let start = self.start().min(self.disk.0 - sectors);
         self.last = Request::new(self.last.id + 1, op, Lbn(start), SectorCount(sectors));
         let pause_us = (self.fraction() * LONGEST_PAUSE_US).round();
-        Some(Step {
+        Some(ReplayStep {
             request: self.last,
             think: Span::from_us(pause_us),
         })
@@ -154,7 +154,7 @@ mod tests {
     fn the_workload_has_the_published_shares() {
         let n = ROWS as f64;
         let disk = SectorCount(2_054_864);
-        let steps: Vec<Step> = Workload::new(disk).take(ROWS as usize).collect();
+        let steps: Vec<ReplayStep> = Workload::new(disk).take(ROWS as usize).collect();
         let share = |count: usize, of: f64| {
             let sd = (of * (1.0 - of) / n).sqrt();
             let found = count as f64 / n;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use diskarm_core::engine::Rejected;
+use diskarm_core::engine::RejectedRequest;
 use diskarm_core::text::InputError;
 use diskarm_results::output_file::OutputError;
 use diskarm_study::StudyError;
@@ -24,7 +24,7 @@ pub enum Error {
     /// A trace is invalid.
     Trace(TraceError),
     /// A device refused a request that had not been checked before.
-    Rejected(Rejected),
+    RejectedRequest(RejectedRequest),
     /// A study is invalid or cannot be run.
     Study(StudyError),
     /// Claims of a study failed or were not measured, without a known reason.
@@ -78,7 +78,7 @@ impl fmt::Display for Error {
             Self::Input(error) => error.fmt(f),
             Self::Simulate(error) => f.write_str(&with_options(&error.to_string())),
             Self::Trace(error) => f.write_str(&with_options(&error.to_string())),
-            Self::Rejected(error) => error.fmt(f),
+            Self::RejectedRequest(error) => error.fmt(f),
             Self::Study(error) => error.fmt(f),
             Self::Claims { count: 1 } => f.write_str(
                 "a claim failed (or could not be measured) without a [claim.known] reason",
@@ -122,7 +122,7 @@ impl std::error::Error for Error {
             Self::Input(error) => Some(error),
             Self::Simulate(error) => Some(error),
             Self::Trace(error) => Some(error),
-            Self::Rejected(error) => Some(error),
+            Self::RejectedRequest(error) => Some(error),
             Self::Study(error) => Some(error),
             Self::Io { source, .. } => Some(source),
         }
@@ -166,9 +166,9 @@ impl From<TraceError> for Error {
     }
 }
 
-impl From<Rejected> for Error {
-    fn from(error: Rejected) -> Self {
-        Self::Rejected(error)
+impl From<RejectedRequest> for Error {
+    fn from(error: RejectedRequest) -> Self {
+        Self::RejectedRequest(error)
     }
 }
 

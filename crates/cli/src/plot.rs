@@ -2,9 +2,9 @@
 
 mod errors;
 
-use diskarm_core::report::Served;
+use diskarm_core::report::RequestTotals;
 use diskarm_core::request::Op;
-use diskarm_core::stats::{ResponseSummary, Sorted};
+use diskarm_core::stats::{ResponseSummary, SortedSpans};
 use diskarm_core::units::Span;
 use diskarm_plot::{Axis, BarGroup, BarSeries, Bars, Figure, Point, Series};
 use diskarm_queueing::declustering::comparison::{Comparison, LayoutResult};
@@ -29,9 +29,14 @@ const POINTS: usize = 400;
 ///
 /// The curves end beyond 99.9 % of each sample. A curve of up to 200 responses has its steps;
 /// for more, lines join 400 order statistics that are evenly spaced in rank.
-pub fn distributions(title: &str, subtitle: &str, measured: &Sorted, simulated: &Sorted) -> String {
+pub fn distributions(
+    title: &str,
+    subtitle: &str,
+    measured: &SortedSpans,
+    simulated: &SortedSpans,
+) -> String {
     let longest = nearly_longest(measured).max(nearly_longest(simulated));
-    let curve = |label: &str, sample: &Sorted| {
+    let curve = |label: &str, sample: &SortedSpans| {
         let up_to = sample.as_slice().partition_point(|span| *span <= longest);
         let end = (
             longest.as_ms(),
@@ -54,7 +59,7 @@ pub fn distributions(title: &str, subtitle: &str, measured: &Sorted, simulated: 
 }
 
 /// Milliseconds and the fraction of the sample up to them.
-fn points(sample: &Sorted) -> Vec<(f64, f64)> {
+fn points(sample: &SortedSpans) -> Vec<(f64, f64)> {
     let spans = sample.as_slice();
     let part = |rank: usize| rank as f64 / spans.len() as f64;
     if 2 * spans.len() <= POINTS {
@@ -67,7 +72,7 @@ fn points(sample: &Sorted) -> Vec<(f64, f64)> {
 }
 
 /// The longest response, ignoring the longest one in a thousand.
-fn nearly_longest(sample: &Sorted) -> Span {
+fn nearly_longest(sample: &SortedSpans) -> Span {
     let spans = sample.as_slice();
     let index = spans.len().saturating_sub(1 + spans.len() / 1000);
     spans.get(index).copied().unwrap_or(Span::ZERO)
@@ -104,7 +109,7 @@ pub fn together(runs: &[Run]) -> ResponseSummary {
     merged(runs.iter().map(|run| run.report.all()))
 }
 
-fn merged(runs: impl Iterator<Item = Served>) -> ResponseSummary {
+fn merged(runs: impl Iterator<Item = RequestTotals>) -> ResponseSummary {
     let mut all = ResponseSummary::default();
     runs.for_each(|run| all.merge(run.responses()));
     all
@@ -175,7 +180,7 @@ mod tests {
 
     use super::*;
 
-    fn sample(ms: impl IntoIterator<Item = u32>) -> Sorted {
+    fn sample(ms: impl IntoIterator<Item = u32>) -> SortedSpans {
         ms.into_iter().map(|ms| Span::from_ms(ms.into())).collect()
     }
 

@@ -12,7 +12,7 @@ use diskarm_core::host::Host;
 use diskarm_core::report::Report;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::spec;
-use diskarm_core::tower::BoxedDevice;
+use diskarm_core::stack::BoxedDevice;
 use diskarm_core::units::Angle;
 use diskarm_core::workload::{Disk, Workload};
 

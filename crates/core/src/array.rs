@@ -41,7 +41,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::device::{
-    Children, Completion, Device, Failure, Part as DevicePart, Refused, Status, check,
+    Children, Completion, ComponentReport, Device, Failure, Status, SubmitError, check,
 };
 use crate::queue::Gate;
 use crate::request::{Op, Ordering, Request};
@@ -97,7 +97,7 @@ pub trait Placement: Send + Sized {
     ///
     /// # Errors
     /// The reason why it cannot.
-    fn check(array: &Array<Self>, request: &Request) -> Result<(), Refused> {
+    fn check(array: &Array<Self>, request: &Request) -> Result<(), SubmitError> {
         check(request, Self::capacity(array))
     }
 
@@ -626,7 +626,7 @@ impl<P: Placement> Device for Array<P> {
         self.members[0].device.sector_size()
     }
 
-    fn check(&self, request: &Request) -> Result<(), Refused> {
+    fn check(&self, request: &Request) -> Result<(), SubmitError> {
         P::check(self, request)
     }
 
@@ -635,7 +635,7 @@ impl<P: Placement> Device for Array<P> {
     }
 
     #[inline]
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.check(&request)?;
         let arrived = now;
         let pending = Pending { request, arrived };
@@ -710,7 +710,7 @@ impl<P: Placement> Device for Array<P> {
     }
 
     /// Reports on the members, counted from 0; a spare is the last.
-    fn parts(&self, now: Instant) -> Vec<DevicePart> {
+    fn components(&self, now: Instant) -> Vec<ComponentReport> {
         let until = |number| self.failures.failed_at(number).unwrap_or(now);
         let mut parts = self.slots.parts(&self.members, until);
         parts.extend(self.failures.part());

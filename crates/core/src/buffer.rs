@@ -26,7 +26,7 @@ struct Segment {
     first: Lbn,
     end: Lbn,
     used: u64,
-    /// Blocks that the host has transferred, up to the second, as far as that is noted.
+    /// The range of blocks that the host has transferred, if recorded.
     transferred: (Lbn, Lbn),
 }
 
@@ -61,7 +61,7 @@ impl Segment {
 pub struct SegmentId(usize);
 
 impl Buffer {
-    /// An empty buffer.
+    /// Creates an empty buffer.
     pub fn new(spec: &spec::Buffer) -> Self {
         Self {
             segments: vec![Segment::default(); spec.segments as usize],
@@ -77,20 +77,20 @@ impl Buffer {
         self.invalidates = invalidates;
     }
 
-    /// The segment that holds block `at`, and one past the last block it holds.
+    /// Returns the segment that holds block `at`, and one past the last block it holds.
     #[inline]
     pub fn holding(&self, at: Lbn) -> Option<(SegmentId, Lbn)> {
         let i = self.segments.iter().position(|s| s.holds(at))?;
         Some((SegmentId(i), self.segments[i].end))
     }
 
-    /// Whether a segment begins at or before block `at`.
+    /// Returns true if a segment begins at or before block `at`.
     #[inline]
     pub fn begins_by(&self, id: SegmentId, at: Lbn) -> bool {
         self.segments[id.0].first <= at
     }
 
-    /// Whether block `at` is in the buffer.
+    /// Returns true if block `at` is in the buffer.
     #[inline]
     pub fn holds(&self, at: Lbn) -> bool {
         self.holding(at).is_some()
@@ -103,7 +103,7 @@ impl Buffer {
         self.claim(from..self.segments.len(), at)
     }
 
-    /// The same for writes.
+    /// Returns the same for writes.
     #[inline]
     pub fn claim_for_write(&mut self, at: Lbn) -> SegmentId {
         let end = if self.dedicated {
@@ -131,14 +131,14 @@ impl Buffer {
         SegmentId(oldest)
     }
 
-    /// The segment used last.
+    /// Returns the segment used last.
     pub fn newest(&self) -> SegmentId {
         let segments = self.segments.iter().enumerate();
         let newest = segments.max_by_key(|(_, segment)| segment.used);
         SegmentId(newest.map_or(0, |(index, _)| index))
     }
 
-    /// Notes that the host has transferred a request through a segment.
+    /// Records that the host has transferred a request through a segment.
     pub fn transferred(&mut self, id: SegmentId, request: &Request) {
         let noted = &mut self.segments[id.0].transferred;
         if request.start <= noted.1 && noted.0 <= request.end() {
@@ -148,7 +148,7 @@ impl Buffer {
         }
     }
 
-    /// Whether block `at` of a segment was read ahead: the host has not transferred it yet.
+    /// Returns true if block `at` of a segment was read ahead: the host has not transferred it yet.
     pub fn is_ahead(&self, id: SegmentId, at: Lbn) -> bool {
         let (first, end) = self.segments[id.0].transferred;
         at < first || end <= at
@@ -167,13 +167,14 @@ impl Buffer {
         self.segments[id.0].fill(end, self.capacity);
     }
 
-    /// What [`Buffer::holding`] would give after [`Buffer::fill`] and, where `before` is given,
+    /// Returns what [`Buffer::holding`] would return after [`Buffer::fill`] and, with `before`,
     /// [`Buffer::drop_before`] of a segment.
     #[inline]
     pub fn holding_once_filled(
         &self,
         at: Lbn,
-        (id, end): (SegmentId, Lbn),
+        id: SegmentId,
+        end: Lbn,
         before: Option<Lbn>,
     ) -> Option<(SegmentId, Lbn)> {
         let mut filled = self.segments[id.0];
@@ -187,8 +188,8 @@ impl Buffer {
         Some((SegmentId(index), segment.end))
     }
 
-    /// Where a segment would begin after [`Buffer::fill`] up to `end` and [`Buffer::fill_before`]
-    /// from `first`.
+    /// Returns the first block that a segment would hold after [`Buffer::fill`] up to `end` and
+    /// [`Buffer::fill_before`] from `first`.
     pub fn would_begin(&self, id: SegmentId, end: Lbn, first: Lbn) -> Lbn {
         let mut segment = self.segments[id.0];
         segment.fill(end, self.capacity);
@@ -196,7 +197,7 @@ impl Buffer {
         segment.first
     }
 
-    /// Extends a segment backward to `first`, as far as there is room.
+    /// Extends a segment backward to `first`, if there is enough room; otherwise fills it.
     pub fn fill_before(&mut self, id: SegmentId, first: Lbn) {
         self.segments[id.0].fill_before(first, self.capacity);
     }

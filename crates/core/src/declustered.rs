@@ -43,11 +43,11 @@ pub use layout::{CopyDisks, DiskSet, Layout, LayoutError, LayoutKind, MAX_DISKS}
 use std::ops::Range;
 
 use crate::array::{Access, Array, Commands, Failures, Member, Part, Placement, Plan};
-use crate::device::{Completion, Device, Failure, Lost, Status};
+use crate::device::{Completion, DataLoss, Device, Failure, Status};
 use crate::random::{Chance, Generator, Purpose, generator};
 use crate::request::{Op, Request};
 use crate::sched::PolicyConfig;
-use crate::tower::{BoxedDevice, Unknown};
+use crate::stack::{BoxedDevice, InsufficientKnowledge};
 use crate::units::{Instant, Lbn, SectorCount};
 
 /// The parameters of a declustered array.
@@ -187,13 +187,13 @@ impl TwoCopies {
     }
 
     /// Returns the blocks that failures have lost, if `member` is the last that failed.
-    fn lost_blocks(&self, at: Instant, member: usize) -> Option<Lost> {
+    fn lost_blocks(&self, at: Instant, member: usize) -> Option<DataLoss> {
         if !self.layout.sharing(member).intersects(self.missing) {
             return None;
         }
         let is_lost = |number: u64| self.any_copy(number * self.unit).is_none();
         let lost = layout::count_lost(&self.layout, self.rows, self.rebuilt, is_lost);
-        lost.map(|(first, units)| Lost {
+        lost.map(|(first, units)| DataLoss {
             at,
             first: Lbn(first * self.unit),
             blocks: SectorCount(units * self.unit),
@@ -211,7 +211,10 @@ impl Declustered {
     /// When the number of members is not that of the layout or they are of unequal capacity, when
     /// they have no whole unit, when a member that is to fail does not exist or fails twice, or with
     /// a rebuild where none fails or with no share of the time.
-    pub fn new(members: Vec<BoxedDevice>, config: DeclusteredConfig) -> Result<Self, Unknown> {
+    pub fn new(
+        members: Vec<BoxedDevice>,
+        config: DeclusteredConfig,
+    ) -> Result<Self, InsufficientKnowledge> {
         let sectors = members[0].capacity();
         for member in &members {
             assert_eq!(sectors, member.capacity(), "members of unequal capacity");

@@ -1,25 +1,17 @@
-//! The trait of everything that serves requests, and what passes through it.
+//! The trait of everything that serves requests, with the types of requests' results.
 //!
-//! A drive is a device, and so is whatever stands in front of devices: a host queue, disks side by
-//! side, an observer, an injector of faults. Requests go in at one end ([`Device::submit`]) and
-//! completions come out ([`Device::advance`]); [`Device::next_event`] tells when to look.
+//! A drive is a device, and so is everything that wraps devices: a host queue, disks side by side,
+//! an observer, an injector of faults. Requests enter with [`Device::submit`], completions leave
+//! with [`Device::advance`], and [`Device::next_event`] returns the instant of the next event.
 
 mod children;
-mod completion;
-mod landed;
-mod part;
 #[cfg(test)]
 pub(crate) mod slow;
 
-pub use children::Children;
-pub use completion::{Breakdown, Completion, Outcome, Status};
-pub use landed::Landed;
-pub use part::{
-    BufferWork, CacheWork, DiskWork, Failure, Lost, NamedWork, Part, RedundancyWork, Work,
-};
-
 use crate::request::{Op, Request};
-use crate::units::{Bytes, Instant, SectorCount};
+use crate::units::{Bytes, Instant, Lbn, SectorCount, Span};
+
+pub use children::Children;
 
 /// A device that does no I/O, reads no clock and starts no thread.
 ///
@@ -29,26 +21,28 @@ use crate::units::{Bytes, Instant, SectorCount};
 /// [`submit`](Self::submit) or [`abort`](Self::abort). Every request that was submitted completes
 /// exactly once.
 pub trait Device: Send {
-    /// Number of blocks that requests may address (on each unit, where there are several).
+    /// Returns the number of blocks that requests may address (on each unit, where there are
+    /// several).
     fn capacity(&self) -> SectorCount;
 
     /// Size of a block.
     fn sector_size(&self) -> Bytes;
 
-    /// Whether it can serve `request` at all, now or later.
+    /// Checks that the device can serve `request`, now or later.
     ///
     /// # Errors
-    /// What is wrong with the request.
+    /// Returns the reason why it cannot serve the request.
     #[inline]
-    fn check(&self, request: &Request) -> Result<(), Refused> {
+    fn check(&self, request: &Request) -> Result<(), SubmitError> {
         check(request, self.capacity())
     }
 
-    /// Whether it would take some request now. A queue in front of it chooses the next request
+    /// Returns true if it would accept a request now. A queue above it chooses the next request
     /// only then.
     fn has_room(&self) -> bool;
 
-    /// Whether it would take this request, which [`check`](Self::check) finds valid, now.
+    /// Returns true if it would accept this request now. The request has passed
+    /// [`check`](Self::check).
     #[inline]
     fn accepts(&self, _: &Request) -> bool {
         self.has_room()
@@ -57,32 +51,32 @@ pub trait Device: Send {
     /// Submits a request.
     ///
     /// # Errors
-    /// The device does not take it, and is as it was before.
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused>;
+    /// If the device does not accept the request; its state is then unchanged.
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError>;
 
-    /// When something happens without further input, if anything does.
+    /// Returns the instant of the next event without further input.
     fn next_event(&self) -> Option<Instant>;
 
     /// Advances to `now`, or to the next completion up to and including `now` and returns it. Call
     /// it until it returns `None`. Completions come in the order of their instants.
     fn advance(&mut self, now: Instant) -> Option<Completion>;
 
-    /// Takes back the request `id`. Returns whether it was still waiting: if so, it completes at
-    /// `now` with [`Status::Aborted`]; if not, it completes as if nothing had been asked.
+    /// Aborts the request `id` if it still waits, and returns whether it did. An aborted request
+    /// completes at `now` with [`Status::Aborted`]; any other completes normally.
     fn abort(&mut self, now: Instant, id: u64) -> bool;
 
-    /// What its parts have done so far. A single disk has none but a buffer that defers writes, and
-    /// a wrapper those of the device behind it. Shares and means over time are of the time until
-    /// `now`, or until the last event of the part if that is later; those of a disk that has
-    /// failed, until then.
-    fn parts(&self, _now: Instant) -> Vec<Part> {
+    /// Returns the statistics of its components so far. The only component of a single disk is a
+    /// buffer that defers writes; a wrapper returns the components of the device that it wraps.
+    /// Fractions and means over time cover the time until `now`, or until the last event of the
+    /// component if that is later; for a failed disk, until its failure.
+    fn components(&self, _now: Instant) -> Vec<ComponentReport> {
         Vec::new()
     }
 
-    /// The blocks that have reached the media by `now` since the last call, in the order in which
-    /// they did. The first call begins the record. `None` from a device that keeps no such record:
-    /// one of several drives, or one that delays what continues in a drive.
-    fn landed(&mut self, _now: Instant) -> Option<Vec<Landed>> {
+    /// Returns the blocks that have reached the media since the last call, in that order. The first
+    /// call starts the record. Returns `None` if the device keeps no such record: it has several
+    /// drives, or it delays requests that a drive has already completed.
+    fn persisted(&mut self, _now: Instant) -> Option<Vec<Persisted>> {
         None
     }
 }
@@ -96,7 +90,7 @@ impl<D: Device + ?Sized> Device for Box<D> {
         (**self).sector_size()
     }
 
-    fn check(&self, request: &Request) -> Result<(), Refused> {
+    fn check(&self, request: &Request) -> Result<(), SubmitError> {
         (**self).check(request)
     }
 
@@ -108,7 +102,7 @@ impl<D: Device + ?Sized> Device for Box<D> {
         (**self).accepts(request)
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         (**self).submit(now, request)
     }
 
@@ -124,18 +118,18 @@ impl<D: Device + ?Sized> Device for Box<D> {
         (**self).abort(now, id)
     }
 
-    fn parts(&self, now: Instant) -> Vec<Part> {
-        (**self).parts(now)
+    fn components(&self, now: Instant) -> Vec<ComponentReport> {
+        (**self).components(now)
     }
 
-    fn landed(&mut self, now: Instant) -> Option<Vec<Landed>> {
-        (**self).landed(now)
+    fn persisted(&mut self, now: Instant) -> Option<Vec<Persisted>> {
+        (**self).persisted(now)
     }
 }
 
-/// Why a device did not take a request.
+/// The reason why a device does not accept a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum SubmitError {
     /// Its queue is full.
     Full,
     /// A read or write of no blocks.
@@ -149,12 +143,12 @@ pub enum Refused {
     },
     /// There is no such unit.
     NoSuchUnit {
-        /// How many units there are.
+        /// Number of units.
         units: u32,
     },
 }
 
-impl std::fmt::Display for Refused {
+impl std::fmt::Display for SubmitError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Full => f.write_str("the command queue is full"),
@@ -178,26 +172,387 @@ impl std::fmt::Display for Refused {
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for SubmitError {}
 
-/// Whether a device of `sectors` blocks can serve `request`.
+/// Checks that a device of `sectors` blocks can serve `request`.
 ///
 /// # Errors
-/// [`Refused::Empty`], [`Refused::TooLarge`] and [`Refused::BeyondEnd`].
-pub fn check(request: &Request, sectors: SectorCount) -> Result<(), Refused> {
+/// [`SubmitError::Empty`], [`SubmitError::TooLarge`] and [`SubmitError::BeyondEnd`].
+pub fn check(request: &Request, sectors: SectorCount) -> Result<(), SubmitError> {
     if request.sectors.0 == 0 {
         return match request.op {
             Op::Flush => Ok(()),
-            Op::Read | Op::Write => Err(Refused::Empty),
+            Op::Read | Op::Write => Err(SubmitError::Empty),
         };
     }
     if request.sectors > Request::MAX_SECTORS {
-        return Err(Refused::TooLarge);
+        return Err(SubmitError::TooLarge);
     }
     match request.start.0.checked_add(request.sectors.0) {
         Some(end) if end <= sectors.0 => Ok(()),
-        _ => Err(Refused::BeyondEnd { sectors }),
+        _ => Err(SubmitError::BeyondEnd { sectors }),
     }
+}
+
+/// A completed request, successful or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The request.
+    pub request: Request,
+    /// Instant of arrival at the device, or at its host queue.
+    pub arrived: Instant,
+    /// Instant at which the host received the completion.
+    pub at: Instant,
+    /// Parts of the time in between.
+    pub breakdown: Breakdown,
+    /// Effect of the buffer.
+    pub outcome: Outcome,
+    /// Success or failure.
+    pub status: Status,
+}
+
+impl Completion {
+    /// Returns the response time: queue wait and service.
+    #[inline]
+    pub fn response(&self) -> Span {
+        self.at - self.arrived
+    }
+
+    /// Returns true if it is a successful read or write: statistics of transfers cover nothing
+    /// else.
+    #[inline]
+    pub const fn has_transferred(&self) -> bool {
+        self.status.is_success() && !matches!(self.request.op, Op::Flush)
+    }
+
+    /// Returns the response time without the queue wait.
+    #[inline]
+    pub fn service(&self) -> Span {
+        self.response() - self.breakdown.queue
+    }
+
+    /// Returns the block that could not be read or written if the request failed with a medium
+    /// error.
+    pub fn bad_block(&self) -> Option<Lbn> {
+        match self.status {
+            Status::MediumError { offset } => Some(Lbn(self.request.start.0 + u64::from(offset))),
+            _ => None,
+        }
+    }
+
+    /// Creates the completion of a request that ended at `at` while it waited, without any effect.
+    pub fn unserved(request: Request, arrived: Instant, at: Instant, status: Status) -> Self {
+        let breakdown = Breakdown {
+            queue: at - arrived,
+            ..Breakdown::default()
+        };
+        Self {
+            request,
+            arrived,
+            at,
+            breakdown,
+            outcome: Outcome::Miss,
+            status,
+        }
+    }
+}
+
+/// The result of a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Status {
+    /// Success.
+    #[default]
+    Good,
+    /// Like [`Self::Good`], but after errors that retries overcame (SCSI: RECOVERED ERROR).
+    Recovered {
+        /// Number of retries.
+        retries: u16,
+    },
+    /// A block could not be read or written (SCSI: MEDIUM ERROR). [`Completion::bad_block`] names
+    /// it; earlier blocks of the request were transferred.
+    MediumError {
+        /// The block, counted from the first of the request.
+        offset: u16,
+    },
+    /// The device could not be accessed (SCSI: NOT READY).
+    NotReady,
+    /// It was aborted, or abandoned before it was tried, and had no effect.
+    Aborted,
+}
+
+impl Status {
+    /// Returns true if the request did what was asked.
+    #[inline]
+    pub const fn is_success(self) -> bool {
+        matches!(self, Self::Good | Self::Recovered { .. })
+    }
+}
+
+/// The effect of the buffer on a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing: all blocks came from or went to the media, or there were none.
+    Miss,
+    /// All blocks of a read were in the buffer.
+    Hit,
+    /// The first blocks of a read were in the buffer, or being read.
+    PartialHit,
+    /// A write completed before it was on the media.
+    Absorbed,
+}
+
+/// The parts of a response time. They follow one another on the request's critical path, so
+/// that they add up to the response to the nanosecond; what overlaps is in none of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Breakdown {
+    /// Waiting for other commands.
+    pub queue: Span,
+    /// Waiting for earlier obligations of the drive: a flush of dirty data, required read-ahead,
+    /// the sector or the movement under way.
+    pub owed: Span,
+    /// Command processing, reconnections and completion.
+    pub overhead: Span,
+    /// Arm movement.
+    pub seek: Span,
+    /// Head switch without a seek, and write settle; may be negative when effective.
+    pub settle: Span,
+    /// Rotational wait for the first sector.
+    pub rotation: Span,
+    /// From the first sector's beginning to the last one's end, track crossings included.
+    pub transfer: Span,
+    /// Bus transfer that overlaps nothing else.
+    pub bus: Span,
+}
+
+impl Breakdown {
+    /// The parts' names, in the order of [`Self::parts`].
+    pub const NAMES: [&'static str; 8] = [
+        "queue", "owed", "overhead", "seek", "settle", "rotation", "transfer", "bus",
+    ];
+
+    /// Returns the parts.
+    #[inline]
+    pub fn parts(&self) -> [Span; 8] {
+        let Self {
+            queue,
+            owed,
+            overhead,
+            seek,
+            settle,
+            rotation,
+            transfer,
+            bus,
+        } = *self;
+        [queue, owed, overhead, seek, settle, rotation, transfer, bus]
+    }
+
+    /// Adds the parts of two consecutive times.
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            queue: self.queue + other.queue,
+            owed: self.owed + other.owed,
+            overhead: self.overhead + other.overhead,
+            seek: self.seek + other.seek,
+            settle: self.settle + other.settle,
+            rotation: self.rotation + other.rotation,
+            transfer: self.transfer + other.transfer,
+            bus: self.bus + other.bus,
+        }
+    }
+
+    /// Their sum.
+    #[inline]
+    pub fn total(&self) -> Span {
+        self.parts().into_iter().sum()
+    }
+}
+
+/// The statistics of one component of a device ([`Device::components`]): a disk of a pair or an
+/// array, a cache, or the buffer of a drive. They cover the whole run, including its warm-up. A
+/// device may continue after the last request of a run, with a rebuild or with destages;
+/// [`Observer::all_completed`] marks the completion of the last request.
+///
+/// [`Device::components`]: super::Device::parts
+/// [`Observer::all_completed`]: crate::engine::Observer::all_completed
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComponentReport {
+    /// Its position, counted from 0 at each level, outermost first: `0`, or `3.1` for the second
+    /// disk of the fourth pair. Empty for a single component.
+    pub name: String,
+    /// Its statistics.
+    pub work: Work,
+}
+
+/// Statistics by type of component.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Work {
+    /// A disk, or a device in its place.
+    Disk(DiskWork),
+    /// A non-volatile write cache.
+    Cache(CacheWork),
+    /// The buffer of a drive whose write cache chooses what it destages
+    /// ([`WriteCache::Deferred`](crate::spec::WriteCache::Deferred)).
+    Buffer(BufferWork),
+    /// The failures of an array's disks, their effect, and the progress of the rebuild.
+    Redundancy(RedundancyWork),
+    /// Any other device that reports values of its own.
+    Named(NamedWork),
+}
+
+/// Values that a device reports under names of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedWork {
+    /// The name of the device.
+    pub kind: &'static str,
+    /// The values and their names; `None` if a value does not exist.
+    pub values: Vec<(&'static str, Option<f64>)>,
+}
+
+impl Work {
+    /// Returns the name of the kind of part.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Disk(_) => "disk",
+            Self::Cache(_) => "cache",
+            Self::Buffer(_) => "buffer",
+            Self::Redundancy(_) => "redundancy",
+            Self::Named(work) => work.kind,
+        }
+    }
+
+    /// Returns the value called `name`, which a part of kind [`Work::Named`] reports.
+    pub fn named(&self, name: &str) -> Option<f64> {
+        let Self::Named(work) = self else {
+            return None;
+        };
+        let mut values = work.values.iter();
+        values.find(|(key, _)| *key == name)?.1
+    }
+}
+
+impl ComponentReport {
+    /// Returns the components of `inner`, itself component `index` of a larger device.
+    pub fn within(index: usize, inner: Vec<Self>) -> impl Iterator<Item = Self> {
+        inner.into_iter().map(move |part| {
+            let name = if part.name.is_empty() {
+                index.to_string()
+            } else {
+                format!("{index}.{}", part.name)
+            };
+            Self { name, ..part }
+        })
+    }
+}
+
+/// Statistics of a disk. Fractions and means over time cover the time from the start until the
+/// report, or until the disk failed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DiskWork {
+    /// Completed reads.
+    pub reads: u64,
+    /// Completed writes.
+    pub writes: u64,
+    /// Fraction of time with a read in service, 0 to 1.
+    pub reading_fraction: f64,
+    /// Fraction of time with a write in service.
+    pub writing_fraction: f64,
+    /// Fraction of time in batches of writes; included in `writing_fraction`.
+    pub in_batches_fraction: f64,
+    /// Completed batches of writes.
+    pub batches: u64,
+    /// The mean length of a batch; `None` without any.
+    pub batch_mean: Option<Span>,
+    /// The mean time from the end of a batch to the beginning of the next; `None` without two.
+    pub between_batches_mean: Option<Span>,
+    /// Mean number of waiting commands; a read that two disks share waits for both.
+    pub waiting_mean_count: f64,
+    /// The maximum.
+    pub waiting_max: u64,
+    /// Mean number of waiting writes.
+    pub writes_waiting_mean_count: f64,
+}
+
+/// Statistics of a non-volatile write cache.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CacheWork {
+    /// Writes that completed once they were in the cache.
+    pub absorbed: u64,
+    /// Writes that had to wait for room.
+    pub waited: u64,
+    /// Blocks that were overwritten in the cache before they were written to the disks.
+    pub overwritten: u64,
+    /// Completed writes to the devices below.
+    pub destages: u64,
+    /// Failed destages, whose data are lost.
+    pub failed: u64,
+    /// Reads served from the cache.
+    pub hits: u64,
+    /// Mean number of blocks not yet written to the devices below.
+    pub dirty_mean_count: f64,
+    /// The maximum.
+    pub dirty_max: u64,
+}
+
+/// Blocks that a deferred write cache has destaged, or begun to, until the last event of the drive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BufferWork {
+    /// Total number of blocks.
+    pub destaged: SectorCount,
+    /// Blocks written in gaps of commands.
+    pub in_gaps: SectorCount,
+    /// Writes in gaps of commands.
+    pub writes_in_gaps: u64,
+}
+
+/// Failures of an array's disks and their effect.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RedundancyWork {
+    /// Disks that have failed.
+    pub failed: u64,
+    /// Instant of the first failure.
+    pub failed_at: Option<Instant>,
+    /// All past and scheduled failures, in order of time.
+    pub failures: Vec<Failure>,
+    /// Fraction of the failed disk that the spare holds, 0 to 1; `None` without a rebuild.
+    pub rebuilt_fraction: Option<f64>,
+    /// Time from the start of the rebuild until its end.
+    pub rebuild_time: Option<Span>,
+    /// Total time projected from the progress until a request last completed; `None` without
+    /// progress.
+    pub rebuild_projected: Option<Span>,
+    /// The unreadable block at which the rebuild stopped.
+    pub stopped: Option<Lbn>,
+    /// Data lost by the failures.
+    pub lost: Option<DataLoss>,
+}
+
+/// A permanent failure of a member of a pair or an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The member, counted from 0.
+    pub member: usize,
+    /// Instant of the failure; a member that fails at [`Instant::START`] never works.
+    pub at: Instant,
+}
+
+/// Data without a surviving copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataLoss {
+    /// Instant at which the last copy, or the redundancy to reconstruct it, failed.
+    pub at: Instant,
+    /// The first block.
+    pub first: Lbn,
+    /// The number of blocks.
+    pub blocks: SectorCount,
+}
+
+/// Consecutive blocks whose data have reached the media.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Persisted {
+    /// The first block.
+    pub first: Lbn,
+    /// Number of blocks.
+    pub sectors: SectorCount,
 }
 
 #[cfg(test)]
@@ -205,22 +560,35 @@ mod tests {
     use super::*;
     use crate::units::Lbn;
 
-    fn checked(start: u64, sectors: u64) -> Result<(), Refused> {
+    fn checked(start: u64, sectors: u64) -> Result<(), SubmitError> {
         let request = Request::new(0, Op::Read, Lbn(start), SectorCount(sectors));
         check(&request, SectorCount(100_000))
     }
 
     #[test]
     fn requests_must_lie_within_the_device_and_have_a_valid_size() {
-        let beyond = Err(Refused::BeyondEnd {
+        let beyond = Err(SubmitError::BeyondEnd {
             sectors: SectorCount(100_000),
         });
         assert_eq!(checked(99_999, 1), Ok(()));
         assert_eq!(checked(99_999, 2), beyond);
         assert_eq!(checked(u64::MAX, 1), beyond);
-        assert_eq!(checked(0, 0), Err(Refused::Empty));
+        assert_eq!(checked(0, 0), Err(SubmitError::Empty));
         assert_eq!(checked(0, 65_536), Ok(()));
-        assert_eq!(checked(0, 65_537), Err(Refused::TooLarge));
+        assert_eq!(checked(0, 65_537), Err(SubmitError::TooLarge));
         assert_eq!(check(&Request::flush(0), SectorCount(1)), Ok(()));
+    }
+
+    #[test]
+    fn places_are_joined() {
+        let work = Work::Cache(CacheWork::default());
+        let part = |name: &str| ComponentReport {
+            name: name.to_owned(),
+            work: work.clone(),
+        };
+        let named: Vec<String> = ComponentReport::within(3, vec![part(""), part("1")])
+            .map(|part| part.name)
+            .collect();
+        assert_eq!(named, ["3", "3.1"]);
     }
 }

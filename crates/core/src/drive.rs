@@ -5,37 +5,29 @@
 
 mod arm;
 mod bus;
-mod chance;
 mod control;
 mod core;
 mod costs;
 mod deferred;
-mod destage;
-mod flow;
-mod flush;
-mod follow;
-mod gap_writes;
+mod estimate;
 mod gaps;
-mod landings;
-mod overwrites;
-mod part;
+mod persist_log;
 mod ranges;
 mod read;
-mod reading;
-mod rehearsal;
-mod stall;
 mod write;
 
-pub use self::core::{Core, View};
-pub use gaps::InGaps;
-pub use rehearsal::Rehearsal;
+pub use self::core::Core;
+pub use estimate::{Rehearsal, View};
+pub use gaps::GapReader;
 
-use chance::Fate;
+use costs::Fate;
 use deferred::Deferred;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::device::{Completion, Device, Landed, Outcome, Part, Refused, Status, Work, check};
+use crate::device::{
+    Completion, ComponentReport, Device, Outcome, Persisted, Status, SubmitError, Work, check,
+};
 use crate::extent::Extent;
 use crate::geometry::Layout;
 use crate::mechanics::Mechanism;
@@ -50,32 +42,32 @@ use crate::units::{Angle, Bytes, Instant, SectorCount};
 pub struct Drive {
     core: Core,
     sector_size: Bytes,
-    /// Commands not begun yet.
+    /// Commands that have not begun.
     queue: CommandQueue<Core>,
     /// Commands that it accepts at one time.
     depth: usize,
     /// Commands accepted and not completed.
     inside: usize,
-    /// The next completion: apart, because few drives have begun more than one command.
+    /// The next completion, kept separately because few drives have begun more than one command.
     next: Option<Completion>,
     /// Completions after that, in their order.
     later: VecDeque<Completion>,
-    /// When the command begun last completes.
+    /// Completion instant of the command begun last.
     last: Instant,
-    /// When the next command may begin.
+    /// Instant at which the next command may begin.
     open: Instant,
     now: Instant,
-    /// Reads in the gaps of commands, if any.
-    gaps: Option<Box<InGaps>>,
-    /// A write cache that chooses what it puts on the media, if it is of that kind.
+    /// Background reads in the gaps of commands.
+    gaps: Option<Box<GapReader>>,
+    /// The write cache, if it is `deferred`.
     deferred: Option<Box<Deferred>>,
 }
 
 impl Drive {
-    /// The drive of `spec`, its platter at angle `origin` at [`Instant::START`].
+    /// Creates the drive of `spec`, its platter at angle `origin` at [`Instant::START`].
     ///
     /// # Errors
-    /// When the geometry is inconsistent.
+    /// If the geometry is inconsistent.
     pub fn new(spec: &Spec, origin: Angle) -> Result<Self, InputError> {
         Ok(Self::with_layout(
             spec,
@@ -84,12 +76,12 @@ impl Drive {
         ))
     }
 
-    /// The same over a layout made before, which many drives can share.
+    /// Like [`Self::new`], but over an existing layout, which several drives can share.
     pub fn with_layout(spec: &Spec, layout: Arc<Layout>, origin: Angle) -> Self {
         Self::with_mechanism(spec, Mechanism::new(spec, layout, origin))
     }
 
-    /// The same with a copy of a mechanism made before: copies share their tables.
+    /// Like [`Self::new`], but with a copy of an existing mechanism: copies share their tables.
     pub fn with_mechanism(spec: &Spec, mechanism: Mechanism) -> Self {
         let mut core = Core::new(spec, mechanism);
         core.fate = Fate::new(spec);
@@ -109,8 +101,7 @@ impl Drive {
         }
     }
 
-    /// The drive with this seed for what it does at random, if its specification has anything
-    /// random; 0 by default.
+    /// Sets the seed of the drive's random behaviour, 0 by default.
     pub fn seeded(mut self, seed: u64) -> Self {
         if let Some(fate) = &mut self.core.fate {
             fate.seed(seed);
@@ -118,12 +109,12 @@ impl Drive {
         self
     }
 
-    /// Its layout.
+    /// Returns the layout.
     pub fn layout(&self) -> &Layout {
         &self.core.mechanism.layout
     }
 
-    /// Begins commands whose time has come by `now`.
+    /// Starts the commands that are due by `now`.
     #[inline]
     fn begin(&mut self, now: Instant) {
         if self.deferred.is_some() {
@@ -132,7 +123,7 @@ impl Drive {
         self.begin_queued(now);
     }
 
-    /// The same of a drive without a deferred write cache.
+    /// Starts commands on a drive without a deferred write cache.
     #[inline]
     fn begin_queued(&mut self, now: Instant) {
         while !self.queue.is_empty() && self.begins() <= now {
@@ -140,7 +131,8 @@ impl Drive {
         }
     }
 
-    /// When the next command may begin. An ordered command waits for the previous completion.
+    /// Returns when the next command may begin. An ordered command waits for the previous
+    /// completion.
     #[inline]
     fn begins(&self) -> Instant {
         if self.queue.is_special() && self.queue.next_is_ordered() {
@@ -149,7 +141,7 @@ impl Drive {
         self.open
     }
 
-    /// Begins the command that the queue chooses.
+    /// Starts the command that the queue chooses.
     fn begin_next(&mut self) {
         self.open = self.begins();
         let next = self.queue.next(self.open, &self.core);
@@ -164,14 +156,14 @@ impl Drive {
         }
     }
 
-    /// [`Self::begin_one`] for what is not on the path of most drives.
+    /// [`Self::begin_one`] outside the hot path.
     #[cold]
     #[inline(never)]
     fn begin_apart(&mut self, request: Request, arrived: Instant) -> (Outcome, Instant) {
         self.begin_one(request, arrived)
     }
 
-    /// Begins a command; what the buffer does for it, and when it completes.
+    /// Starts a command; what the buffer does for it, and when it completes.
     #[inline(always)]
     fn begin_one(&mut self, request: Request, arrived: Instant) -> (Outcome, Instant) {
         if self.gaps.is_some() {
@@ -199,7 +191,7 @@ impl Drive {
     }
 }
 
-/// Apart, so that the message costs the hot path nothing.
+/// Separate, so that the message costs the hot path nothing.
 #[cold]
 #[inline(never)]
 fn does_not_add_up(completion: &Completion) -> ! {
@@ -221,10 +213,10 @@ impl Device for Drive {
     }
 
     #[inline(always)]
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         check(&request, self.capacity())?;
         if !self.has_room() {
-            return Err(Refused::Full);
+            return Err(SubmitError::Full);
         }
         assert!(
             now >= self.now,
@@ -233,7 +225,7 @@ impl Device for Drive {
         );
         self.now = now;
         self.inside += 1;
-        // What begins before this command arrives is chosen without it.
+        // Commands that begin before this one arrives are chosen without it.
         if self.deferred.is_some() {
             self.begin_deferred(now);
             self.submit_deferred(now, request);
@@ -304,7 +296,7 @@ impl Device for Drive {
             return false;
         };
         if request.ordering == Ordering::Ordered {
-            // What waited for it may begin, but not in the past.
+            // Commands that waited for it may begin, but not in the past.
             self.open = self.open.max(now);
         }
         let aborted = Completion::unserved(request, arrived, now, Status::Aborted);
@@ -320,15 +312,15 @@ impl Device for Drive {
         true
     }
 
-    fn parts(&self, _: Instant) -> Vec<Part> {
-        let buffer = self.deferred.as_ref().map(|deferred| Part {
+    fn components(&self, _: Instant) -> Vec<ComponentReport> {
+        let buffer = self.deferred.as_ref().map(|deferred| ComponentReport {
             name: String::new(),
             work: Work::Buffer(deferred.figures),
         });
         buffer.into_iter().collect()
     }
 
-    fn landed(&mut self, now: Instant) -> Option<Vec<Landed>> {
+    fn persisted(&mut self, now: Instant) -> Option<Vec<Persisted>> {
         assert!(
             now >= self.now,
             "time runs backwards: {now:?} after {:?}",
@@ -338,8 +330,8 @@ impl Device for Drive {
         if self.deferred.is_some() {
             self.begin_deferred(now);
         }
-        let landings = &mut self.core.landings;
-        Some(landings.get_or_insert_default().by(now))
+        let log = &mut self.core.persist_log;
+        Some(log.get_or_insert_default().by(now))
     }
 }
 

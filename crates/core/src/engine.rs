@@ -1,47 +1,39 @@
-//! The engine for one device: it merges arrivals with the device's next event.
+//! The event loop for one device: merges arrivals with the device's next event.
 //!
-//! What arrives, and when, is a [`Load`]. A load hears of completions, because in closed
-//! systems they bring the next arrivals about.
+//! A [`Load`] supplies the arrivals. It is notified of completions, because in closed systems they
+//! trigger the next arrivals.
 
-mod arriving;
-mod closed;
-mod open;
-mod replay;
-mod streams;
+use std::collections::VecDeque;
+use std::iter::{Fuse, Repeat, repeat};
 
-pub use arriving::Arriving;
-pub use closed::Closed;
-pub use open::Open;
-pub use replay::{Replay, Step};
-pub use streams::Streams;
-
-use crate::device::{Completion, Device, Refused};
+use crate::device::{Completion, Device, SubmitError};
 use crate::request::Request;
-use crate::units::Instant;
+use crate::units::{Instant, Span};
+use crate::workload::{Arrivals, Disk, Requests, Stream, Thinking, Times, Workload};
 
-/// Where requests come from.
+/// A source of requests.
 pub trait Load {
-    /// When the next request arrives, as far as is known; later completions may bring others,
-    /// but none before they happen.
+    /// Returns the instant of the next known arrival. Completions may trigger others, but none
+    /// before they happen.
     fn next_arrival(&mut self) -> Option<Instant>;
 
-    /// Takes the request of [`Load::next_arrival`], which must have been `Some`.
+    /// Removes and returns the request of [`Load::next_arrival`], which must have been `Some`.
     fn take(&mut self) -> Request;
 
-    /// Hears of a completion.
+    /// Notifies the load of a completion.
     fn completed(&mut self, completion: &Completion);
 }
 
-/// A request that the device did not take.
+/// A request that the device did not accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rejected {
+pub struct RejectedRequest {
     /// The request.
     pub request: Request,
-    /// Why.
-    pub why: Refused,
+    /// The reason.
+    pub why: SubmitError,
 }
 
-impl std::fmt::Display for Rejected {
+impl std::fmt::Display for RejectedRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Request { start, sectors, .. } = self.request;
         write!(
@@ -52,9 +44,9 @@ impl std::fmt::Display for Rejected {
     }
 }
 
-impl std::error::Error for Rejected {}
+impl std::error::Error for RejectedRequest {}
 
-/// What an observer of a run sees.
+/// The events of a run.
 pub trait Observer {
     /// A request entered the device.
     fn arrived(&mut self, now: Instant, request: &Request);
@@ -66,27 +58,27 @@ pub trait Observer {
     /// does on its own, such as a rebuild, may continue.
     fn all_completed(&mut self, _device: &dyn Device) {}
 
-    /// Whether it has seen enough. Asked after each completion; the run then ends there.
+    /// Returns true to end the run. Called after each completion.
     #[inline]
     fn is_over(&self) -> bool {
         false
     }
 }
 
-/// Runs `load` on `device` until nothing is left to arrive or to complete and the device does
-/// nothing more on its own, or the observer has seen enough; what is then outstanding stays in the
-/// device. At one instant completions come before arrivals.
+/// Runs `load` on `device` until all requests have completed and the device is idle, or until the
+/// observer ends the run; outstanding requests then stay in the device. At the same instant
+/// completions precede arrivals.
 ///
 /// # Errors
-/// When the device refuses a request; what was observed until then stands.
+/// If the device does not accept a request; earlier observations remain valid.
 ///
 /// # Panics
-/// When the device completes a request that it was not given here.
+/// If the device completes a request that was not submitted here.
 pub fn run(
     device: &mut impl Device,
     load: &mut impl Load,
     observer: &mut impl Observer,
-) -> Result<(), Rejected> {
+) -> Result<(), RejectedRequest> {
     let mut outstanding = 0_u64;
     loop {
         let arrival = load.next_arrival();
@@ -108,7 +100,7 @@ pub fn run(
                 let request = load.take();
                 device
                     .submit(at, request)
-                    .map_err(|why| Rejected { request, why })?;
+                    .map_err(|why| RejectedRequest { request, why })?;
                 outstanding += 1;
                 observer.arrived(at, &request);
             }
@@ -123,6 +115,334 @@ pub fn run(
     Ok(())
 }
 
+/// A known number of requests with their arrival times. It needs half the instructions of an
+/// [`OpenLoop`] over an iterator of both: a request is generated when it is taken and never stored.
+#[derive(Clone, Debug)]
+pub struct ArrivalStream {
+    times: Times,
+    requests: Requests,
+    /// Instant of the next arrival.
+    at: Instant,
+    /// Requests left.
+    left: u64,
+}
+
+impl ArrivalStream {
+    /// Creates the first `count` of `requests`, each at the next of `times`.
+    pub fn new(mut times: Times, requests: Requests, count: u64) -> Self {
+        let at = times.next_instant();
+        Self {
+            times,
+            requests,
+            at,
+            left: count,
+        }
+    }
+}
+
+impl Load for ArrivalStream {
+    #[inline]
+    fn next_arrival(&mut self) -> Option<Instant> {
+        (self.left > 0).then_some(self.at)
+    }
+
+    #[inline]
+    fn take(&mut self) -> Request {
+        assert!(self.left > 0, "taken beyond the last arrival");
+        self.left -= 1;
+        self.at = self.times.next_instant();
+        self.requests.next_request()
+    }
+
+    #[inline]
+    fn completed(&mut self, _: &Completion) {}
+}
+
+/// A closed system: a fixed number of clients, each of which waits for its request, thinks, and
+/// issues the next.
+#[derive(Clone, Debug)]
+pub struct ClosedLoop<I: Iterator<Item = Request>, T: Iterator<Item = Span> = Repeat<Span>> {
+    rest: I,
+    next: Option<Request>,
+    think: T,
+    /// Instants of the next requests of the thinking clients, ascending. With equal think times
+    /// each new one is appended.
+    asking: VecDeque<Instant>,
+}
+
+impl<I: Iterator<Item = Request>> ClosedLoop<I> {
+    /// Creates `clients` clients that issue all of `requests`, thinking for `think` after each
+    /// completion. All issue one at the start.
+    pub fn new(requests: I, clients: usize, think: Span) -> Self {
+        Self::with_think_times(requests, clients, repeat(think))
+    }
+}
+
+impl<I: Iterator<Item = Request>, T: Iterator<Item = Span>> ClosedLoop<I, T> {
+    /// Like [`Self::new`], but each completion takes its think time from `think`; when that has
+    /// ended, no client issues another request.
+    pub fn with_think_times(mut requests: I, clients: usize, think: T) -> Self {
+        let next = requests.next();
+        Self {
+            rest: requests,
+            next,
+            think,
+            asking: vec![Instant::START; clients].into(),
+        }
+    }
+}
+
+impl<I: Iterator<Item = Request>, T: Iterator<Item = Span>> Load for ClosedLoop<I, T> {
+    #[inline]
+    fn next_arrival(&mut self) -> Option<Instant> {
+        self.next.and(self.asking.front().copied())
+    }
+
+    #[inline]
+    fn take(&mut self) -> Request {
+        self.asking.pop_front();
+        match std::mem::replace(&mut self.next, self.rest.next()) {
+            Some(request) => request,
+            None => panic!("taken beyond the last request"),
+        }
+    }
+
+    #[inline]
+    fn completed(&mut self, completion: &Completion) {
+        let Some(think) = self.think.next() else {
+            return;
+        };
+        let at = completion.at + think;
+        if self.asking.back().is_some_and(|last| *last > at) {
+            let place = self.asking.partition_point(|asks| *asks <= at);
+            self.asking.insert(place, at);
+        } else {
+            self.asking.push_back(at);
+        }
+    }
+}
+
+/// Open arrivals, independent of the device, from an iterator of (instant, request) in ascending
+/// order of time.
+#[derive(Clone, Debug)]
+pub struct OpenLoop<I: Iterator<Item = (Instant, Request)>> {
+    rest: Fuse<I>,
+    /// The next arrival, once requested.
+    next: Option<(Instant, Request)>,
+}
+
+impl<I: Iterator<Item = (Instant, Request)>> OpenLoop<I> {
+    /// Creates all that `arrivals` yields.
+    pub fn new(arrivals: I) -> Self {
+        Self {
+            rest: arrivals.fuse(),
+            next: None,
+        }
+    }
+}
+
+impl<I: Iterator<Item = (Instant, Request)>> Load for OpenLoop<I> {
+    #[inline]
+    fn next_arrival(&mut self) -> Option<Instant> {
+        if self.next.is_none() {
+            self.next = self.rest.next();
+        }
+        self.next.as_ref().map(|&(at, _)| at)
+    }
+
+    #[inline]
+    fn take(&mut self) -> Request {
+        match self.next.take() {
+            Some((_, request)) => request,
+            None => panic!("taken beyond the last arrival"),
+        }
+    }
+
+    #[inline]
+    fn completed(&mut self, _: &Completion) {}
+}
+
+/// One measured request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplayStep {
+    /// The request.
+    pub request: Request,
+    /// Pause between its completion and the next request.
+    pub think: Span,
+}
+
+/// Replay of a measured trace as the measurement was made: one request at a time, each issued the
+/// measured pause after the device's own completion of the previous one.
+#[derive(Clone, Debug)]
+pub struct Replay<I: Iterator<Item = ReplayStep>> {
+    rest: I,
+    next: Option<ReplayStep>,
+    /// Pause after the outstanding request.
+    think: Span,
+    /// Instant of the next request; `None` while one is outstanding.
+    at: Option<Instant>,
+}
+
+impl<I: Iterator<Item = ReplayStep>> Replay<I> {
+    /// Creates a load of all `steps`, the first at `start`.
+    pub fn new(mut steps: I, start: Instant) -> Self {
+        let next = steps.next();
+        Self {
+            rest: steps,
+            next,
+            think: Span::ZERO,
+            at: Some(start),
+        }
+    }
+}
+
+impl<I: Iterator<Item = ReplayStep>> Load for Replay<I> {
+    #[inline]
+    fn next_arrival(&mut self) -> Option<Instant> {
+        self.next.and(self.at)
+    }
+
+    #[inline]
+    fn take(&mut self) -> Request {
+        self.at = None;
+        match std::mem::replace(&mut self.next, self.rest.next()) {
+            Some(ReplayStep { request, think }) => {
+                self.think = think;
+                request
+            }
+            None => panic!("taken beyond the last step"),
+        }
+    }
+
+    #[inline]
+    fn completed(&mut self, completion: &Completion) {
+        self.at = Some(completion.at + self.think);
+    }
+}
+
+/// The streams of a workload, merged in order of time, up to a total number of requests. At the
+/// same instant the stream listed first precedes the others.
+#[derive(Clone, Debug)]
+pub struct Streams {
+    streams: Vec<Source>,
+    /// Requests left.
+    left: u64,
+    /// The earliest arrival and its stream, once requested.
+    next: Option<(Instant, usize)>,
+}
+
+impl Streams {
+    /// Creates `count` requests of `workload` on `disk`, generated from `seed`. [`Request::stream`]
+    /// is the number of their stream.
+    ///
+    /// # Panics
+    /// If the disk has no room for a request, or a share is not within 0 and 1.
+    pub fn new(workload: &Workload, disk: Disk, seed: u64, count: u64) -> Self {
+        let source = |(number, (stream, requests)): (usize, (&_, Requests))| {
+            Source::new(stream, requests, seed, number)
+        };
+        Self {
+            streams: workload
+                .requests(disk, seed)
+                .enumerate()
+                .map(source)
+                .collect(),
+            left: count,
+            next: None,
+        }
+    }
+
+    fn earliest(&mut self) -> Option<(Instant, usize)> {
+        let arrivals = self.streams.iter_mut().enumerate();
+        let arrivals =
+            arrivals.filter_map(|(number, source)| Some((source.next_arrival()?, number)));
+        arrivals.min()
+    }
+}
+
+impl Load for Streams {
+    #[inline]
+    fn next_arrival(&mut self) -> Option<Instant> {
+        if self.left == 0 {
+            return None;
+        }
+        if self.next.is_none() {
+            self.next = self.earliest();
+        }
+        self.next.map(|(at, _)| at)
+    }
+
+    #[inline]
+    fn take(&mut self) -> Request {
+        let Some((_, number)) = self.next.take() else {
+            panic!("taken before an arrival was asked for");
+        };
+        self.left -= 1;
+        self.streams[number].take()
+    }
+
+    #[inline]
+    fn completed(&mut self, completion: &Completion) {
+        let number = usize::from(completion.request.stream);
+        if self.streams[number].completed(completion) {
+            self.next = None;
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    Open(ArrivalStream),
+    Closed(ClosedLoop<Requests, Thinking>),
+}
+
+impl Source {
+    fn new(stream: &Stream, requests: Requests, seed: u64, number: usize) -> Self {
+        match &stream.arrivals {
+            Arrivals::Open(pauses) => {
+                let times = Times::new(pauses, seed, number);
+                Self::Open(ArrivalStream::new(times, requests, u64::MAX))
+            }
+            Arrivals::Closed(closed) => {
+                let thinking = Thinking::new(&closed.think, seed, number);
+                Self::Closed(ClosedLoop::with_think_times(
+                    requests,
+                    closed.clients,
+                    thinking,
+                ))
+            }
+        }
+    }
+
+    #[inline]
+    fn next_arrival(&mut self) -> Option<Instant> {
+        match self {
+            Self::Open(open) => open.next_arrival(),
+            Self::Closed(closed) => closed.next_arrival(),
+        }
+    }
+
+    #[inline]
+    fn take(&mut self) -> Request {
+        match self {
+            Self::Open(open) => open.take(),
+            Self::Closed(closed) => closed.take(),
+        }
+    }
+
+    /// Returns true if this may have changed when its next request arrives.
+    #[inline]
+    fn completed(&mut self, completion: &Completion) -> bool {
+        match self {
+            Self::Open(_) => false,
+            Self::Closed(closed) => {
+                closed.completed(completion);
+                true
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::{Arc, Mutex};
@@ -132,7 +452,7 @@ mod tests {
     use crate::request::Op;
     use crate::units::{Bytes, Lbn, SectorCount, Span};
 
-    /// Serves each request in 1 ms, and then has something of its own to do until 10 ms.
+    /// Serves each request in 1 ms, and has an event of its own at 10 ms.
     #[derive(Default)]
     struct Busy {
         now: Instant,
@@ -156,7 +476,7 @@ mod tests {
             self.inside.is_none()
         }
 
-        fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+        fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
             self.inside = Some((now, request));
             Ok(())
         }
@@ -189,11 +509,11 @@ mod tests {
         }
     }
 
-    /// What it has heard, in order.
+    /// The events in order.
     #[derive(Default)]
     struct Heard {
         all: Vec<String>,
-        /// The run ends with this completion, if any.
+        /// The event that ends the run.
         last: Option<usize>,
     }
 
@@ -217,10 +537,10 @@ mod tests {
         }
     }
 
-    /// What is heard of requests at 0 and 3 ms, and when the device has ended.
+    /// Returns the events of requests at 0 and 3 ms, and the final time of the device.
     fn heard(last: Option<usize>) -> (Vec<String>, Instant) {
         let request = |id| Request::new(id, Op::Read, Lbn(0), SectorCount(1));
-        let mut load = Open::new((0..2).map(|id| (ms(3 * id), request(id as u64))));
+        let mut load = OpenLoop::new((0..2).map(|id| (ms(3 * id), request(id as u64))));
         let heard = Heard {
             last,
             ..Heard::default()
@@ -243,7 +563,7 @@ mod tests {
             "all completed, next Some(10000000)",
         ];
         assert_eq!(heard(None), (expected.map(str::to_owned).into(), ms(10)));
-        // An observer that has seen enough hears nothing more.
+        // After an observer ends the run it receives no more events.
         let (all, end) = heard(Some(4));
         assert_eq!((&all[..], end), (&expected.map(str::to_owned)[..4], ms(4)));
     }

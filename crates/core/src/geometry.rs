@@ -17,7 +17,7 @@
 //!   up, so a region holds the same number of blocks regardless of slips. With spares in front,
 //!   slipping moves the data before the slip forward. A region must have enough spares.
 //! * A zone is divided into ranges of cylinders from its first cylinder on; a shorter last range
-//!   has as many spares as the others.
+//!   has the same number of spares as the others.
 //! * [`Zone::reserved_sectors`] counts sectors that would otherwise hold data, not the spare places
 //!   between them.
 //! * [`Sparing::SectorsPerDisk`] and [`Sparing::None`] set nothing aside in a zone. Sectors beyond
@@ -25,7 +25,7 @@
 //!
 //! With these rules, the capacities of dec-rz26, hp-c2247, hp-c2490a and seagate-st41601n are exact
 //! to the sector. Drives sold at round or common sizes export less than they map
-//! ([`Layout::mapped`]); [`Geometry::unused_sectors`] says how much.
+//! ([`Layout::mapped`]); [`Geometry::unused_sectors`] is the difference.
 //!
 //! # Angle
 //! The first place of a zone is at [`Zone::first_offset_sectors`]; each following track, in track
@@ -46,33 +46,20 @@
 mod check;
 mod grid;
 mod media;
-mod physical;
-mod pieces;
 mod plan;
 mod reallocations;
 
-pub use crate::extent::Extent;
-pub use media::Unit;
-pub use physical::Physical;
-
-use crate::spec::Geometry;
-use crate::text::InputError;
-use crate::units::{Cylinder, Head, Lbn, SectorCount};
-use grid::Grid;
-use pieces::{Piece, Pieces};
+use grid::{Grid, Piece, Pieces};
 use plan::{Plan, Role};
 use reallocations::Reallocations;
 
-/// A physical block address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Pba {
-    /// The cylinder.
-    pub cylinder: Cylinder,
-    /// The surface.
-    pub head: Head,
-    /// The sector, counted along the track from the track's start, not from the index mark.
-    pub sector: u32,
-}
+use crate::spec::Geometry;
+use crate::text::InputError;
+use crate::units::{Lbn, SectorCount};
+
+pub use crate::extent::Extent;
+pub use media::Unit;
+pub use plan::Pba;
 
 /// The layout of a drive.
 ///
@@ -95,7 +82,7 @@ impl Layout {
     /// Builds the layout of a geometry.
     ///
     /// # Errors
-    /// When its numbers are inconsistent: zones out of order, overlapping or beyond the cylinders,
+    /// If its numbers are inconsistent: zones out of order, overlapping or beyond the cylinders,
     /// zero sizes, spares that do not fit or are too few, slips and defects out of range or
     /// duplicated, or a capacity that, with the unused sectors, differs from what the zones map.
     pub fn new(g: &Geometry) -> Result<Self, InputError> {
@@ -115,18 +102,18 @@ impl Layout {
             cylinders: g.cylinders,
             surfaces: g.surfaces,
             grids,
-            physical: Physical::of(g.physical_sector),
+            physical: Physical::new(g.physical_sector),
             pieces: plan.pieces(),
             plan,
             reallocations: Reallocations::default(),
         };
-        layout.reallocations = Reallocations::new(g, &layout)?;
+        layout.reallocations = Reallocations::new(g, &layout.plan, &|at| layout.pba(at))?;
         let moved = layout.reallocations.pieces(&layout.plan);
         layout.pieces = layout.pieces.overlaid(&moved);
         Ok(layout)
     }
 
-    /// The physical sectors that its blocks are in.
+    /// Returns the physical sectors that its blocks are in.
     #[inline]
     pub fn physical(&self) -> Physical {
         self.physical
@@ -137,7 +124,7 @@ impl Layout {
         SectorCount(self.plan.capacity)
     }
 
-    /// Sectors of the zones except reserved, spare and slipped ones: those exported
+    /// Returns sectors of the zones except reserved, spare and slipped ones: those exported
     /// ([`Self::sectors`]) and those left unused.
     pub fn mapped(&self) -> SectorCount {
         self.plan.mapped
@@ -153,10 +140,10 @@ impl Layout {
         self.surfaces
     }
 
-    /// The location of `at`, and the gap-free run of blocks from there on.
+    /// Returns the location of `at`, and the gap-free run of blocks from there on.
     ///
     /// # Panics
-    /// When `at` is beyond the capacity.
+    /// If `at` is beyond the capacity.
     #[inline(always)]
     pub fn extent(&self, at: Lbn) -> Extent {
         let piece = self.piece(at);
@@ -172,21 +159,21 @@ impl Layout {
         }
     }
 
-    /// The first block of the gap-free run that contains `at`: the run of [`Self::extent`],
+    /// Returns the first block of the gap-free run that contains `at`: the run of [`Self::extent`],
     /// extended backwards.
     ///
     /// # Panics
-    /// When `at` is beyond the capacity.
+    /// If `at` is beyond the capacity.
     pub fn track_first(&self, at: Lbn) -> Lbn {
         let piece = self.piece(at);
         let place = self.grids[piece.grid as usize].place(piece.sector(at.0));
         Lbn(at.0 - place.behind.min(at.0 - piece.start))
     }
 
-    /// The address of a block.
+    /// Returns the address of a block.
     ///
     /// # Panics
-    /// When `at` is beyond the capacity.
+    /// If `at` is beyond the capacity.
     #[inline]
     pub fn pba(&self, at: Lbn) -> Pba {
         let extent = self.extent(at);
@@ -197,8 +184,8 @@ impl Layout {
         }
     }
 
-    /// The block at an address: the inverse of [`Self::pba`]. None for places that hold no block:
-    /// reserved, slipped, defective, spare, not exported, or nonexistent.
+    /// Returns the block at an address: the inverse of [`Self::pba`]. None for places that hold no
+    /// block: reserved, slipped, defective, spare, not exported, or nonexistent.
     pub fn lbn(&self, at: Pba) -> Option<Lbn> {
         let place = self.plan.place(at)?;
         let original = self.reallocations.original(&self.plan, place)?;
@@ -222,6 +209,70 @@ impl Layout {
 #[inline(never)]
 fn no_such_block(at: Lbn) -> ! {
     panic!("no such block: {at:?}")
+}
+
+/// The number of blocks in a physical sector: a power of two. The first block of the drive begins
+/// one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Physical {
+    /// The number of blocks less one.
+    mask: u64,
+}
+
+impl Physical {
+    /// Physical sectors of `blocks` blocks.
+    ///
+    /// # Panics
+    /// If that is not a power of two.
+    pub fn new(blocks: SectorCount) -> Self {
+        assert!(
+            blocks.0.is_power_of_two(),
+            "{blocks:?} is not a power of two"
+        );
+        Self { mask: blocks.0 - 1 }
+    }
+
+    /// Returns the blocks of one.
+    #[inline]
+    pub fn blocks(self) -> SectorCount {
+        SectorCount(self.mask + 1)
+    }
+
+    /// Returns true if each block is a physical sector.
+    #[inline]
+    pub fn is_block(self) -> bool {
+        self.mask == 0
+    }
+
+    /// Rounds a number of blocks down to whole physical sectors.
+    #[inline]
+    pub fn down(self, blocks: u64) -> u64 {
+        blocks & !self.mask
+    }
+
+    /// Rounds a number of blocks up to whole physical sectors.
+    #[inline]
+    pub fn up(self, blocks: u64) -> u64 {
+        self.down(blocks + self.mask)
+    }
+
+    /// Returns the first block of the physical sector of a block.
+    #[inline]
+    pub fn first(self, at: Lbn) -> Lbn {
+        Lbn(self.down(at.0))
+    }
+
+    /// Returns the end of the physical sector that contains block `end - 1`.
+    #[inline]
+    pub fn end(self, end: Lbn) -> Lbn {
+        Lbn(self.up(end.0))
+    }
+
+    /// Returns true if a physical sector begins with a block.
+    #[inline]
+    pub fn begins_at(self, at: Lbn) -> bool {
+        at.0 & self.mask == 0
+    }
 }
 
 #[cfg(test)]

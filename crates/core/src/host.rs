@@ -1,26 +1,24 @@
-//! A host queue in front of a device: it holds requests back and submits them in the order of a
-//! policy.
+//! A host queue above a device: holds requests back and submits them in the order of a policy.
 //!
-//! With a drive that takes one command at a time behind it, this is the device driver of the
-//! classic studies. The policy decides when the device takes the next command, with the knowledge
-//! of that moment. [`Host::merging`] submits sequential requests as one command.
+//! Above a drive that takes one command at a time, this is the device driver of the classic
+//! studies. The policy chooses when the device takes the next command, with the knowledge of that
+//! moment.
+//! [`Host::merging`] submits sequential requests as one command.
 
-mod merge;
+use std::collections::{BTreeMap, VecDeque};
 
-use std::collections::VecDeque;
-
-use merge::Merger;
-
-use crate::device::{Children, Completion, Device, Landed, Part, Refused, Status};
+use crate::device::{
+    Children, Completion, ComponentReport, Device, Persisted, Status, SubmitError,
+};
 use crate::queue::CommandQueue;
-use crate::request::{Ordering, Request};
+use crate::request::{Op, Ordering, Request};
 use crate::sched::{Estimate, Pending, Policy};
-use crate::units::{Bytes, Instant, SectorCount};
+use crate::units::{Bytes, Instant, Lbn, SectorCount};
 
-/// A device behind a queue of unlimited length.
+/// A device below a queue of unlimited length.
 pub struct Host<D: Device + Estimate> {
     device: D,
-    /// Requests that wait here, outside the device.
+    /// Requests that wait outside the device.
     queue: CommandQueue<D>,
     /// Requests inside the device.
     children: Children<Parent>,
@@ -28,22 +26,22 @@ pub struct Host<D: Device + Estimate> {
     fence: Option<u64>,
     /// Completions that are due, in their order.
     due: VecDeque<Completion>,
-    /// Separate and mostly absent: a queue that merges nothing pays one look at each step.
+    /// Boxed and usually absent: a queue that does not merge pays one check per step.
     merger: Option<Box<Merger>>,
 }
 
-/// What a command inside the device was.
+/// The origin of a command inside the device.
 struct Parent {
     /// The request, or the first of those that were merged.
     id: u64,
-    /// When it entered the queue.
+    /// Arrival at the queue.
     arrived: Instant,
-    /// The requests that were merged, in the order of their blocks, if it was several.
+    /// The merged requests in order of their blocks, if there are several.
     merged: Option<Box<[Pending]>>,
 }
 
 impl<D: Device + Estimate> Host<D> {
-    /// Puts `policy` in front of `device`.
+    /// Creates a queue in the order of `policy` above `device`.
     pub fn new(device: D, policy: Box<dyn Policy<D>>) -> Self {
         Self {
             device,
@@ -55,33 +53,32 @@ impl<D: Device + Estimate> Host<D> {
         }
     }
 
-    /// The device behind the queue.
+    /// Returns the device below the queue.
     pub fn device(&self) -> &D {
         &self.device
     }
 
-    /// The same queue, which submits as one command, of at most `max` blocks, the request that the
-    /// policy chooses and those waiting that continue it.
+    /// Merges sequential requests: the request that the policy chooses and the waiting ones that
+    /// continue it are submitted as one command of at most `max` blocks.
     ///
-    /// What it does: behind the chosen request it looks for one of the same direction that begins
-    /// at the block after its last, then for one behind that, and so on. Of several that begin
-    /// there the one that came first continues it, or, where that would make the command too
-    /// large, none. A request that is larger by itself goes by itself. Each request completes when
-    /// the command does, in the order of their blocks, with its own arrival and queue wait; the
-    /// other parts of its breakdown, and what the buffer did, are the command's. So requests are
-    /// counted as they came; the service time of each is that of the command, and services of
-    /// one command overlap.
+    /// After the chosen request it appends one of the same direction that begins at the block after
+    /// its last, then one that continues that, and so on. If several begin there, the oldest is
+    /// appended, or none if that would make the command too large. A larger request is submitted
+    /// alone. Each request completes with the command, in the order of their blocks, with its own
+    /// arrival and queue wait; the other parts of its breakdown, and the effect of the buffer, are
+    /// those of the command. So each request is counted; its service time is that of the command,
+    /// and services of one command overlap.
     ///
-    /// Requests in front of the chosen one stay: the policy chose by the place of its first block,
-    /// and a command that begins elsewhere is not what it chose. The policy hears of the others
-    /// as of requests served out of turn, one by one in the order of their blocks.
+    /// Requests that end where the chosen one begins are not merged: the policy chose by the
+    /// position of its first block. The policy is notified of the others as requests served out of
+    /// turn, one by one in the order of their blocks.
     ///
-    /// Cost: a look into a tree for each request, and for each that is merged a search of the
-    /// policy for its name. When it is bad: the request chosen waits for the transfer of all, and
-    /// what the policy knew of its time was its own; nothing is held back for others to come.
+    /// Cost: one tree lookup for each request, and for each merged one a search in the policy. When
+    /// it is bad: the chosen request waits for the transfer of all, while the policy estimated its
+    /// own transfer only; no request is held back in expectation of others.
     ///
     /// # Panics
-    /// When `max` is not from 1 to [`Request::MAX_SECTORS`], or requests already wait.
+    /// If `max` is not from 1 to [`Request::MAX_SECTORS`], or requests already wait.
     pub fn merging(self, max: SectorCount) -> Self {
         let is_sound = (1..=Request::MAX_SECTORS.0).contains(&max.0);
         assert!(is_sound, "commands of at most {max:?}");
@@ -109,7 +106,7 @@ impl<D: Device + Estimate> Host<D> {
         }
     }
 
-    /// Submits the next request, if the device takes it and no ordered request forbids.
+    /// Submits the next request if the device accepts it and no ordered request prevents it.
     #[cold]
     #[inline(never)]
     fn feed_special(&mut self, now: Instant) -> bool {
@@ -151,7 +148,7 @@ impl<D: Device + Estimate> Host<D> {
         }
     }
 
-    /// Lets a request wait here, or go to the device by way of the queue.
+    /// Queues a request; one with an ordering constraint may be submitted immediately.
     #[inline(always)]
     fn submit_later(&mut self, now: Instant, request: Request) {
         let pending = Pending {
@@ -168,7 +165,7 @@ impl<D: Device + Estimate> Host<D> {
         }
     }
 
-    /// Submits a request under the id of a child, which it gives.
+    /// Submits a request under a new child id, and returns that id.
     #[inline(always)]
     fn submit_child(&mut self, now: Instant, request: &Request, arrived: Instant) -> u64 {
         let parent = Parent {
@@ -184,7 +181,7 @@ impl<D: Device + Estimate> Host<D> {
         id
     }
 
-    /// Turns a completion of the device into one of this queue: the wait here comes on top.
+    /// Converts a completion of the device into one of this queue by adding the wait here.
     #[inline]
     fn lift(&mut self, completion: &mut Completion) {
         let child = completion.request.id;
@@ -198,7 +195,7 @@ impl<D: Device + Estimate> Host<D> {
             self.fence = None;
         }
         if let Some(parts) = merged {
-            merge::split(&parts, completion, &mut self.due);
+            split(&parts, completion, &mut self.due);
         }
         completion.breakdown.queue += completion.arrived - arrived;
         completion.arrived = arrived;
@@ -215,7 +212,7 @@ impl<D: Device + Estimate> Device for Host<D> {
     }
 
     #[inline]
-    fn check(&self, request: &Request) -> Result<(), Refused> {
+    fn check(&self, request: &Request) -> Result<(), SubmitError> {
         self.device.check(request)
     }
 
@@ -224,7 +221,7 @@ impl<D: Device + Estimate> Device for Host<D> {
     }
 
     #[inline(always)]
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.device.check(&request)?;
         if self.queue.is_empty()
             && request.is_simple_transfer()
@@ -283,11 +280,131 @@ impl<D: Device + Estimate> Device for Host<D> {
         true
     }
 
-    fn parts(&self, now: Instant) -> Vec<Part> {
-        self.device.parts(now)
+    fn components(&self, now: Instant) -> Vec<ComponentReport> {
+        self.device.components(now)
     }
 
-    fn landed(&mut self, now: Instant) -> Option<Vec<Landed>> {
-        self.device.landed(now)
+    fn persisted(&mut self, now: Instant) -> Option<Vec<Persisted>> {
+        self.device.persisted(now)
+    }
+}
+
+pub(super) struct Merger {
+    /// Blocks of a merged command, at most.
+    max: SectorCount,
+    /// Waiting reads by their first block, those of one block in order of arrival.
+    reads: BTreeMap<Lbn, VecDeque<Request>>,
+    /// Waiting writes by their first block.
+    writes: BTreeMap<Lbn, VecDeque<Request>>,
+}
+
+impl Merger {
+    pub fn new(max: SectorCount) -> Self {
+        Self {
+            max,
+            reads: BTreeMap::new(),
+            writes: BTreeMap::new(),
+        }
+    }
+
+    /// Records a waiting request.
+    #[cold]
+    pub fn add(&mut self, request: Request) {
+        let begins = self.begins(request.op).entry(request.start);
+        begins.or_default().push_back(request);
+    }
+
+    /// Merges the policy's choice with the requests that continue it, and removes these from the
+    /// policy. Returns the command, and the requests in order of their blocks.
+    #[cold]
+    pub fn gather<E: Estimate>(
+        &mut self,
+        chosen: Pending,
+        policy: &mut dyn Policy<E>,
+        drive: &E,
+    ) -> (Request, Vec<Pending>) {
+        self.forget(&chosen.request);
+        let mut whole = chosen.request;
+        let mut parts = vec![chosen];
+        while let Some(next) = self.behind(&whole) {
+            let Some(taken) = policy.take(next.id) else {
+                // It arrived after an ordered request that still waits.
+                break;
+            };
+            policy.note_bypass(&taken.request, drive);
+            self.forget(&taken.request);
+            whole.sectors = SectorCount(whole.sectors.0 + taken.request.sectors.0);
+            parts.push(taken);
+        }
+        (whole, parts)
+    }
+
+    /// Returns the waiting request that continues `whole` and leaves it small enough.
+    fn behind(&mut self, whole: &Request) -> Option<Request> {
+        let max = self.max.0;
+        let first = self.begins(whole.op).get(&whole.end())?.front().copied();
+        let is_alike = |next: &Request| {
+            (next.force_unit_access, next.priority, next.unit)
+                == (whole.force_unit_access, whole.priority, whole.unit)
+        };
+        first.filter(|next| is_alike(next) && whole.sectors.0 + next.sectors.0 <= max)
+    }
+
+    fn begins(&mut self, op: Op) -> &mut BTreeMap<Lbn, VecDeque<Request>> {
+        match op {
+            Op::Read => &mut self.reads,
+            Op::Write | Op::Flush => &mut self.writes,
+        }
+    }
+
+    /// Removes a request that no longer waits.
+    pub fn forget(&mut self, request: &Request) {
+        let begins = self.begins(request.op);
+        if let Some(same) = begins.get_mut(&request.start) {
+            same.retain(|waiting| waiting.id != request.id);
+            if same.is_empty() {
+                begins.remove(&request.start);
+            }
+        }
+    }
+}
+
+/// Converts the completion of a command merged from `parts` into that of the first, and appends
+/// those of the others to `due`.
+#[cold]
+pub(super) fn split(
+    parts: &[Pending],
+    completion: &mut Completion,
+    due: &mut VecDeque<Completion>,
+) {
+    let command = *completion;
+    completion.request = parts[0].request;
+    completion.status = status_of(&parts[0].request, &command);
+    for &Pending { request, arrived } in &parts[1..] {
+        let mut own = Completion {
+            request,
+            arrived,
+            status: status_of(&request, &command),
+            ..*completion
+        };
+        own.breakdown.queue += completion.arrived - arrived;
+        due.push_back(own);
+    }
+}
+
+/// Returns the status of one of the requests of a merged command. The drive stops at a bad block:
+/// blocks before it were transferred, and those after it were not tried.
+fn status_of(request: &Request, command: &Completion) -> Status {
+    let Some(bad) = command.bad_block() else {
+        return command.status;
+    };
+    if request.end() <= bad {
+        Status::Good
+    } else if request.start > bad {
+        Status::Aborted
+    } else {
+        Status::MediumError {
+            offset: (bad - request.start).0 as u16,
+        }
     }
 }

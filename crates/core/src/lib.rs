@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! units < random < testing < request < device < stats < text < extent < sched < queue < spec < geometry
-//! < mechanics < freeblock < buffer < drive < predict < host < tower < array < mirror < raid
+//! < mechanics < freeblock < buffer < drive < predict < host < stack < array < mirror < raid
 //! < declustered < nvcache < workload < engine < wrap < report
 //! ```
 
@@ -33,11 +33,11 @@ pub mod report;
 pub mod request;
 pub mod sched;
 pub mod spec;
+pub mod stack;
 pub mod stats;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod text;
-pub mod tower;
 pub mod units;
 pub mod workload;
 pub mod wrap;

@@ -73,12 +73,12 @@ use crate::array::{
     Access, Array, Commands, Failures, Member, Part, Placement, Plan, blocks_of, child_id,
     more_severe,
 };
-use crate::device::{Completion, Device, Failure, Lost, Refused, Status};
+use crate::device::{Completion, DataLoss, Device, Failure, Status, SubmitError};
 use crate::queue::CommandQueue;
 use crate::random::{Purpose, generator};
 use crate::request::{Op, Request};
 use crate::sched::{Knowledge, Pending, PolicyConfig};
-use crate::tower::{self, BoxedDevice, Unknown};
+use crate::stack::{self, BoxedDevice, InsufficientKnowledge};
 use crate::units::{Angle, Instant, Lbn, SectorCount};
 
 /// The parameters of a mirrored pair. The default is routed in turn, in order of arrival.
@@ -287,7 +287,10 @@ impl Mirror {
     /// rehearses ([`Routing::rehearsed`]), reads are routed or writes complete with the first copy
     /// although they are destaged, a member that fails is neither 0 nor 1 or fails twice, or there
     /// is a rebuild.
-    pub fn new(members: [BoxedDevice; 2], config: &MirrorConfig) -> Result<Self, Unknown> {
+    pub fn new(
+        members: [BoxedDevice; 2],
+        config: &MirrorConfig,
+    ) -> Result<Self, InsufficientKnowledge> {
         Self::with_spare(members, None, config)
     }
 
@@ -303,7 +306,7 @@ impl Mirror {
         members: [BoxedDevice; 2],
         spare: Option<BoxedDevice>,
         config: &MirrorConfig,
-    ) -> Result<Self, Unknown> {
+    ) -> Result<Self, InsufficientKnowledge> {
         let sectors = members[0].capacity();
         for device in members.iter().chain(&spare) {
             assert_eq!(sectors, device.capacity(), "members of unequal capacity");
@@ -648,7 +651,7 @@ impl Placement for Pair {
         array.members[0].device.capacity()
     }
 
-    fn check(array: &Mirror, request: &Request) -> Result<(), Refused> {
+    fn check(array: &Mirror, request: &Request) -> Result<(), SubmitError> {
         array.members[0].device.check(request)
     }
 
@@ -747,7 +750,7 @@ impl Placement for Pair {
     fn fail(array: &mut Mirror, Failure { member: slot, at }: Failure) {
         let pair = &mut array.placement;
         if pair.missing.is_some() {
-            let lost = Lost {
+            let lost = DataLoss {
                 at,
                 first: Lbn(pair.rebuilt),
                 blocks: SectorCount(pair.sectors - pair.rebuilt),
@@ -802,7 +805,10 @@ impl Placement for Pair {
 }
 
 /// Checks that the members know what the routing and the order of batches need.
-fn check_knowledge(members: &[BoxedDevice; 2], config: &MirrorConfig) -> Result<(), Unknown> {
+fn check_knowledge(
+    members: &[BoxedDevice; 2],
+    config: &MirrorConfig,
+) -> Result<(), InsufficientKnowledge> {
     let check = |name, needed| {
         let mut members = members.iter();
         members.try_for_each(|member| member.check_knowledge(name, needed))
@@ -823,8 +829,11 @@ fn check_knowledge(members: &[BoxedDevice; 2], config: &MirrorConfig) -> Result<
 }
 
 /// Creates an idle member with its side.
-fn new_member(device: BoxedDevice, config: &MirrorConfig) -> Result<(Member, MemberSide), Unknown> {
-    let policy = || tower::policy(&config.policy, &device);
+fn new_member(
+    device: BoxedDevice,
+    config: &MirrorConfig,
+) -> Result<(Member, MemberSide), InsufficientKnowledge> {
+    let policy = || stack::policy(&config.policy, &device);
     let has_reserve = matches!(
         config.reads,
         ReadDispatch::Divided {

@@ -44,14 +44,14 @@ use std::ops::Range;
 
 use crate::array::{blocks_of, overlaps};
 use crate::device::{
-    CacheWork, Children, Completion, Device, Outcome, Part, Refused, Status, Work,
+    CacheWork, Children, Completion, ComponentReport, Device, Outcome, Status, SubmitError, Work,
 };
 use crate::mirror::Mirror;
 use crate::queue::Gate;
 use crate::request::{Op, Ordering, Request};
 use crate::sched::Pending;
+use crate::stack::BoxedDevice;
 use crate::stats::OverTime;
-use crate::tower::BoxedDevice;
 use crate::units::{Bytes, Instant, Lbn, SectorCount};
 use dirty::Dirty;
 
@@ -439,7 +439,7 @@ impl Device for NvCache {
         self.backing.device().sector_size()
     }
 
-    fn check(&self, request: &Request) -> Result<(), Refused> {
+    fn check(&self, request: &Request) -> Result<(), SubmitError> {
         self.backing.device().check(request)
     }
 
@@ -447,7 +447,7 @@ impl Device for NvCache {
         true
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.check(&request)?;
         let arrived = now;
         let pending = Pending { request, arrived };
@@ -520,8 +520,8 @@ impl Device for NvCache {
     }
 
     /// Reports on the cache, and on the parts of the backing device.
-    fn parts(&self, now: Instant) -> Vec<Part> {
-        let own = Part {
+    fn components(&self, now: Instant) -> Vec<ComponentReport> {
+        let own = ComponentReport {
             name: String::new(),
             work: Work::Cache(CacheWork {
                 dirty_mean_count: self.blocks.average_count(self.at.max(now)).unwrap_or(0.0),
@@ -529,7 +529,7 @@ impl Device for NvCache {
                 ..self.work.clone()
             }),
         };
-        let inner = self.backing.device().parts(now);
+        let inner = self.backing.device().components(now);
         iter::once(own).chain(inner).collect()
     }
 }

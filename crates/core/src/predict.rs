@@ -9,7 +9,7 @@
 
 mod clock;
 
-pub use clock::{Clock, Continuity, Seen};
+pub use clock::{AngleUpdate, Clock, Continuity};
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,33 +23,33 @@ use crate::sched::{Estimate, Shape};
 use crate::spec::Spec;
 use crate::units::{Angle, Instant, Span};
 
-/// How much less an explanation must leave unexplained to be accepted if it contradicts the
-/// predicted buffer contents, in revolutions: about half a millisecond.
+/// Penalty in revolutions, about half a millisecond, for an explanation that contradicts the
+/// predicted buffer contents.
 const SURPRISE: f64 = 0.05;
 
-/// How much a lost or gained revolution counts as unexplained, in revolutions. It is common: the
-/// arm only needs to arrive slightly early or late.
+/// Penalty in revolutions for a lost or gained revolution. These are common: the arm only needs to
+/// arrive slightly early or late.
 const SLIP: f64 = 0.05;
 
 /// A model that follows a real drive.
 #[derive(Clone, Debug)]
 pub struct Predictor {
-    /// The drive after the request that completed last.
+    /// The drive after the most recent completion.
     seen: Core,
-    /// When it could begin with the next.
+    /// Instant at which it could begin with the next request.
     open: Instant,
     /// Requests that have not completed, in the order in which the drive got them.
     outstanding: VecDeque<Expected>,
     clock: Clock,
 }
 
-/// An outstanding request, if it is served as predicted.
+/// The prediction for an outstanding request.
 #[derive(Clone, Debug)]
 struct Expected {
     completion: Completion,
     /// The drive after it.
     after: Core,
-    /// When the drive may begin with the next.
+    /// Instant at which the drive may begin with the next request.
     open: Instant,
 }
 
@@ -62,19 +62,20 @@ pub struct Observation {
     pub error: Span,
     /// The accepted explanation: how the request was actually served.
     pub explained: Completion,
-    /// What that says of the platter's angle; `None` if it says nothing of it.
-    pub angle: Option<Seen>,
+    /// The inferred correction of the platter's angle; `None` if the completion does not depend on
+    /// the angle.
+    pub angle: Option<AngleUpdate>,
 }
 
 impl Predictor {
     /// Follows a drive like `spec`, with the angle of its platter unknown.
     pub fn new(spec: &Spec, layout: Arc<Layout>, continuity: Continuity) -> Self {
         let clock = Clock::new(spec.mechanics.period_ns, continuity);
-        Self::on(Core::of(spec, layout), clock)
+        Self::with_core(Core::with_layout(spec, layout), clock)
     }
 
-    /// Follows a drive that is in the state of `core`, its platter as `clock` believes.
-    pub fn on(core: Core, clock: Clock) -> Self {
+    /// Follows a drive in the state of `core`, with its platter as estimated by `clock`.
+    pub fn with_core(core: Core, clock: Clock) -> Self {
         Self {
             seen: core,
             open: Instant::START,
@@ -83,34 +84,34 @@ impl Predictor {
         }
     }
 
-    /// The estimated state of the platter.
+    /// Returns the estimated state of the platter.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// The estimated angle under the heads at `at`.
+    /// Returns the estimated angle under the heads at `at`.
     pub fn angle(&self, at: Instant) -> Angle {
         self.core().rotation().angle(at)
     }
 
-    /// The drive after all outstanding requests.
+    /// Returns the drive after all outstanding requests.
     pub fn core(&self) -> &Core {
         let last = self.outstanding.back();
         last.map_or(&self.seen, |expected| &expected.after)
     }
 
-    /// The drive after the request that completed last.
+    /// Returns the drive after the most recent completion.
     pub fn completed(&self) -> &Core {
         &self.seen
     }
 
-    /// When the drive may begin with the next request.
+    /// Returns when the drive may begin with the next request.
     pub fn open(&self) -> Instant {
         let last = self.outstanding.back();
         last.map_or(self.open, |expected| expected.open)
     }
 
-    /// The predicted completion of the request that has been outstanding for longest.
+    /// Returns the predicted completion of the request that has been outstanding for longest.
     pub fn next_completion(&self) -> Option<&Completion> {
         self.outstanding
             .front()
@@ -121,7 +122,7 @@ impl Predictor {
     /// that are outstanding.
     ///
     /// # Panics
-    /// When the drive has no such blocks.
+    /// If the drive has no such blocks.
     pub fn predict(&mut self, at: Instant, request: Request) -> Completion {
         let expected = Expected::after(self.core(), self.open(), at, request);
         let completion = expected.completion;
@@ -132,7 +133,7 @@ impl Predictor {
     /// Observes that the request that has been outstanding for longest completed at `at`.
     ///
     /// # Panics
-    /// When nothing is outstanding.
+    /// If nothing is outstanding.
     pub fn observe(&mut self, at: Instant) -> Observation {
         let Some(expected) = self.outstanding.pop_front() else {
             panic!("nothing is outstanding");
@@ -146,16 +147,16 @@ impl Predictor {
         (self.seen, self.open) = (after, open.shifted(at.after(explained.at)));
         let mut is_corrected = at != predicted.at;
         let mut angle = None;
-        if Core::tells_the_angle(&explained) {
+        if Core::reveals_angle(&explained) {
             let (revolutions, off) = self.lag(&explained, at);
             self.seen
                 .delay_media(times(self.clock.period(), revolutions));
             let seen = self.clock.observe(at, off);
             angle = Some(seen);
             let late = match seen {
-                Seen::Late(late) | Seen::Found(late) => late,
+                AngleUpdate::Late(late) | AngleUpdate::Found(late) => late,
                 // The platter is where it was expected, but the arm was not.
-                Seen::Surprise => {
+                AngleUpdate::Surprise => {
                     self.seen.delay_media(off);
                     Span::ZERO
                 }
@@ -176,11 +177,11 @@ impl Predictor {
         }
     }
 
-    /// Takes note that the request that has been outstanding for longest ended at `at` in a way
-    /// that tells nothing of the platter: it failed.
+    /// Records that the oldest outstanding request failed at `at`, which carries no information
+    /// about the platter.
     ///
     /// # Panics
-    /// When nothing is outstanding.
+    /// If nothing is outstanding.
     pub fn dismiss(&mut self, at: Instant) {
         let Some(expected) = self.outstanding.pop_front() else {
             panic!("nothing is outstanding");
@@ -194,8 +195,8 @@ impl Predictor {
         self.predict_anew();
     }
 
-    /// Takes note that the drive did at `at` what it should not have done, such as serve requests
-    /// in another order: what is outstanding is not predicted any more, and the angle may be any.
+    /// Records unexpected behaviour of the drive at `at`, such as serving requests in another
+    /// order: the predictions of outstanding requests are dropped, and the angle is unknown.
     pub fn lose(&mut self, at: Instant) {
         if let Some(last) = self.outstanding.pop_back() {
             self.seen = last.after;
@@ -218,9 +219,9 @@ impl Predictor {
         }
     }
 
-    /// How a request that was expected otherwise and completed at `at` was actually served: as
-    /// predicted, or by the media instead of the buffer, or vice versa. The most likely explanation
-    /// leaves the least unexplained.
+    /// Returns the most likely explanation of a request that completed at `at`: served as
+    /// predicted, from the media instead of the buffer, or vice versa. It is the one that leaves
+    /// the least time unexplained.
     fn explain(&self, expected: Expected, at: Instant) -> Expected {
         let predicted = &expected.completion;
         let unexplained = self.cost(predicted, at);
@@ -244,12 +245,12 @@ impl Predictor {
         }
     }
 
-    /// How much an explanation leaves unexplained, as a fraction of a revolution; a lost or a
-    /// gained revolution counts as [`SLIP`].
+    /// Returns the time that an explanation leaves unexplained, as a fraction of a revolution; a
+    /// lost or gained revolution counts as [`SLIP`].
     fn cost(&self, explained: &Completion, at: Instant) -> f64 {
         let period = self.clock.period_ns();
         let off = at.after(explained.at).as_ns() as f64;
-        if !Core::tells_the_angle(explained) {
+        if !Core::reveals_angle(explained) {
             return off.abs() / period;
         }
         if !self.clock.is_locked(at) {
@@ -262,8 +263,8 @@ impl Predictor {
         off.as_ns().unsigned_abs() as f64 / period + SLIP * revolutions.unsigned_abs() as f64
     }
 
-    /// How much later `at` is than explained: whole revolutions, and the rest, less than half of
-    /// one.
+    /// Returns the difference between `at` and the explained instant: whole revolutions, and a rest
+    /// of less than half a revolution.
     fn lag(&self, explained: &Completion, at: Instant) -> (i64, Span) {
         let period = self.clock.period_ns();
         let off = at.after(explained.at).as_ns() as f64;

@@ -63,10 +63,10 @@ use std::ops::Range;
 use plan::{Health, Layout, Redundancy};
 
 use crate::array::{Access, Array, Commands, Failures, Member, Part, Placement, child_id};
-use crate::device::{Completion, Device, Failure, Lost, Status};
+use crate::device::{Completion, DataLoss, Device, Failure, Status};
 use crate::request::Op;
 use crate::sched::PolicyConfig;
-use crate::tower::{BoxedDevice, Unknown};
+use crate::stack::{BoxedDevice, InsufficientKnowledge};
 use crate::units::{Instant, Lbn, SectorCount};
 
 /// The parameters of a striped array.
@@ -134,7 +134,7 @@ impl Stripes {
     }
 
     /// Returns the blocks that `members` alone held, in the rows that are not rebuilt.
-    fn lost_blocks(&self, at: Instant, members: [usize; 2]) -> Lost {
+    fn lost_blocks(&self, at: Instant, members: [usize; 2]) -> DataLoss {
         let rows = (self.health.rebuilt..self.layout.rows()).map(|row| self.layout.row(row));
         let units = rows.flat_map(|row| {
             let unit_of = move |member| self.layout.data_unit(row.index, member);
@@ -146,7 +146,7 @@ impl Stripes {
             first = first.min(begin);
             blocks.0 += sectors;
         }
-        Lost { at, first, blocks }
+        DataLoss { at, first, blocks }
     }
 }
 
@@ -160,7 +160,10 @@ impl Raid {
     /// When the members are too few or of unequal capacity, when a unit is empty, when a member
     /// that is to fail does not exist or fails twice, or with a rebuild where none fails or with no
     /// share of the time.
-    pub fn new(members: Vec<BoxedDevice>, config: &RaidConfig) -> Result<Self, Unknown> {
+    pub fn new(
+        members: Vec<BoxedDevice>,
+        config: &RaidConfig,
+    ) -> Result<Self, InsufficientKnowledge> {
         let sectors = members[0].capacity();
         for member in &members {
             assert_eq!(sectors, member.capacity(), "members of unequal capacity");

@@ -1,26 +1,15 @@
 //! Results of a run: observers that add up, in constant memory, where time was spent.
 //!
-//! They provide means, shares and time averages; printing is done elsewhere.
+//! They provide means, shares and time averages; other crates print them.
 
-mod disks;
-mod occupancy;
-mod replications;
-mod served;
 #[cfg(test)]
 mod tests;
-mod windows;
 
-pub use disks::Disks;
-pub use replications::{Alike, Replications};
-pub use served::Served;
-pub use windows::{Window, Windows};
-
-use crate::device::{Completion, Status};
+use crate::device::{Breakdown, Completion, Outcome, Status};
 use crate::engine::Observer;
 use crate::request::{Op, Request};
-use crate::stats::BatchMeans;
+use crate::stats::{BatchMeans, OverTime, ResponseStats, ResponseSummary, half_width_95};
 use crate::units::{Instant, Span};
-use occupancy::Occupancy;
 
 /// Results of a run on one device.
 ///
@@ -36,13 +25,13 @@ use occupancy::Occupancy;
 pub struct Report {
     /// Completions remaining in the warm-up.
     warm_up: u64,
-    /// When the measured period began; `None` before the first arrival.
+    /// Start of the measured period; `None` before the first arrival.
     start: Option<Instant>,
     end: Instant,
     occupancy: Occupancy,
-    reads: Served,
-    writes: Served,
-    flushes: Served,
+    reads: RequestTotals,
+    writes: RequestTotals,
+    flushes: RequestTotals,
     /// Requests that did not succeed.
     failed: u64,
     /// Reads and writes that succeeded after retries.
@@ -52,16 +41,16 @@ pub struct Report {
 }
 
 impl Report {
-    /// A report that excludes the first `warm_up_requests` completions.
+    /// Creates a report that excludes the first `warm_up_requests` completions.
     pub fn new(warm_up_requests: u64) -> Self {
         Self {
             warm_up: warm_up_requests,
             start: None,
             end: Instant::START,
             occupancy: Occupancy::new(Instant::START, 0),
-            reads: Served::default(),
-            writes: Served::default(),
-            flushes: Served::default(),
+            reads: RequestTotals::default(),
+            writes: RequestTotals::default(),
+            flushes: RequestTotals::default(),
             failed: 0,
             recovered: 0,
             series: BatchMeans::default(),
@@ -69,12 +58,12 @@ impl Report {
     }
 
     /// Totals of all counted reads and writes.
-    pub fn all(&self) -> Served {
-        Served::together(&self.reads, &self.writes, &self.series)
+    pub fn all(&self) -> RequestTotals {
+        RequestTotals::together(&self.reads, &self.writes, &self.series)
     }
 
-    /// The same for those of one kind. Flushes are counted only there.
-    pub fn of(&self, op: Op) -> &Served {
+    /// Returns the totals of requests of one kind. Flushes are counted only here.
+    pub fn of(&self, op: Op) -> &RequestTotals {
         match op {
             Op::Read => &self.reads,
             Op::Write => &self.writes,
@@ -82,27 +71,28 @@ impl Report {
         }
     }
 
-    /// Number of requests that failed; they affect no other figure except the period and the queue.
+    /// Returns the number of requests that failed; they only affect the period and the queue.
     pub const fn failed_count(&self) -> u64 {
         self.failed
     }
 
-    /// How many reads and writes succeeded after retries; they are in all figures.
+    /// Returns the number of reads and writes that succeeded after retries; all statistics include
+    /// them.
     pub const fn recovered_count(&self) -> u64 {
         self.recovered
     }
 
-    /// Number of reads and writes counted.
+    /// Returns the number of reads and writes counted.
     pub fn requests_count(&self) -> u64 {
         self.reads.requests_count() + self.writes.requests_count()
     }
 
-    /// Whether the warm-up is over, so that the next completion counts.
+    /// Returns true if the warm-up has ended, so that the next completion counts.
     pub const fn is_counting(&self) -> bool {
         self.warm_up == 0
     }
 
-    /// The length of the measured period.
+    /// Returns the length of the measured period.
     pub fn elapsed(&self) -> Span {
         match self.start {
             Some(start) => self.end.since_or_zero(start),
@@ -110,26 +100,26 @@ impl Report {
         }
     }
 
-    /// The share of reads that were served entirely from the buffer; `None` without reads. Partial
-    /// hits do not count.
+    /// Returns the share of reads that were served entirely from the buffer; `None` without reads.
+    /// Partial hits do not count.
     pub fn cache_hit_fraction(&self) -> Option<f64> {
         let reads = self.reads.requests_count();
         (reads > 0).then(|| self.reads.hits_count() as f64 / reads as f64)
     }
 
-    /// The share of the period with some request inside; `None` when it has no length.
+    /// Returns the share of the period with some request inside; `None` when it has no length.
     pub fn utilisation_fraction(&self) -> Option<f64> {
         self.start?;
         self.occupancy.busy_fraction(self.end)
     }
 
-    /// The average over time of the number of requests waiting; `None` as above.
+    /// Returns the average over time of the number of requests waiting; `None` as above.
     pub fn waiting_mean_count(&self) -> Option<f64> {
         self.start?;
         self.occupancy.waiting_mean_count(self.end)
     }
 
-    /// The largest number of requests waiting.
+    /// Returns the largest number of requests waiting.
     pub fn waiting_max_count(&self) -> u64 {
         self.occupancy.waiting_max_count()
     }
@@ -157,7 +147,7 @@ impl Report {
         served.record(completion);
     }
 
-    /// Begins the measured period at `now`, with the requests inside at that time.
+    /// Starts the measured period at `now`, with the requests inside at that time.
     #[cold]
     fn begin(&mut self, now: Instant) {
         self.start = Some(now);
@@ -194,5 +184,506 @@ impl Observer for Report {
         };
         self.series.record(completion.response());
         served.record(completion);
+    }
+}
+
+/// An observer that reports the disks of [`SideBySide`] one by one, all over the period of the
+/// report of all: from the first arrival at any disk, or from the completion that ends the warm-up,
+/// to the last completion at any.
+///
+/// [`SideBySide`]: crate::array::SideBySide
+#[derive(Clone, Debug)]
+pub struct Disks {
+    /// Completions that the warm-up still takes.
+    warm_up: u64,
+    start: Option<Instant>,
+    end: Instant,
+    reports: Vec<Report>,
+}
+
+impl Disks {
+    /// Leaves out the first `warm_up_requests` completions of all disks together.
+    pub fn new(warm_up_requests: u64) -> Self {
+        Self::after(&Report::new(warm_up_requests))
+    }
+
+    /// Continues after `report`, to which only the first disk has contributed. While there is no
+    /// other, no observer is needed.
+    pub fn after(report: &Report) -> Self {
+        let first = report.start.map(|_| Report {
+            warm_up: 0,
+            ..report.clone()
+        });
+        Self {
+            warm_up: report.warm_up,
+            start: report.start,
+            end: report.end,
+            reports: first.into_iter().collect(),
+        }
+    }
+
+    /// Returns a report for each disk up to the last that was asked for anything.
+    pub fn finish(mut self) -> Vec<Report> {
+        for report in &mut self.reports {
+            report.end = self.end;
+        }
+        self.reports
+    }
+
+    #[inline]
+    fn report(&mut self, request: &Request, start: Instant) -> &mut Report {
+        let disk = usize::from(request.unit);
+        while self.reports.len() <= disk {
+            let mut report = Report::new(0);
+            report.begin(start);
+            self.reports.push(report);
+        }
+        &mut self.reports[disk]
+    }
+}
+
+impl Observer for Disks {
+    fn arrived(&mut self, now: Instant, request: &Request) {
+        let start = *self.start.get_or_insert(now);
+        self.report(request, start).arrived(now, request);
+    }
+
+    fn completed(&mut self, completion: &Completion) {
+        self.end = completion.at;
+        let start = *self.start.get_or_insert(completion.arrived);
+        let counts = self.warm_up == 0;
+        let report = self.report(&completion.request, start);
+        if counts {
+            return report.completed(completion);
+        }
+        report.occupancy.leave(completion.at);
+        self.warm_up -= 1;
+        if self.warm_up == 0 {
+            self.start = Some(completion.at);
+            for report in &mut self.reports {
+                report.begin(completion.at);
+            }
+        }
+    }
+}
+
+/// Runs that differ only in their seeds.
+///
+/// Their requests are pooled; shares, rates and queue lengths are means over the runs. Confidence
+/// intervals are Student's over the values of the runs, which are independent even if the requests
+/// within a run are not: they also hold near saturation, where those by batch means are too narrow.
+/// With fewer than two runs there are none.
+#[derive(Clone, Debug)]
+pub struct Replications<'r> {
+    runs: Vec<&'r Report>,
+}
+
+impl<'r> Replications<'r> {
+    /// Combines these runs.
+    pub fn new(runs: impl IntoIterator<Item = &'r Report>) -> Self {
+        Self {
+            runs: runs.into_iter().collect(),
+        }
+    }
+
+    /// Returns the number of requests counted.
+    pub fn requests_count(&self) -> u64 {
+        self.runs.iter().map(|run| run.requests_count()).sum()
+    }
+
+    /// Returns the sum of the measured periods.
+    pub fn elapsed(&self) -> Span {
+        self.runs
+            .iter()
+            .map(|run| run.elapsed())
+            .fold(Span::ZERO, |sum, span| sum + span)
+    }
+
+    /// See [`Report::utilisation_fraction`]; `None` when no run has it.
+    pub fn utilisation_fraction(&self) -> Option<f64> {
+        mean(&self.each(Report::utilisation_fraction))
+    }
+
+    /// Returns half the width of its confidence interval.
+    pub fn utilisation_ci95_fraction(&self) -> Option<f64> {
+        half_width_95(&self.each(Report::utilisation_fraction))
+    }
+
+    /// See [`Report::waiting_mean_count`]; `None` when no run has it.
+    pub fn waiting_mean_count(&self) -> Option<f64> {
+        mean(&self.each(Report::waiting_mean_count))
+    }
+
+    /// Returns half the width of its confidence interval.
+    pub fn waiting_ci95_count(&self) -> Option<f64> {
+        half_width_95(&self.each(Report::waiting_mean_count))
+    }
+
+    /// Returns the largest number of requests waiting in any run.
+    pub fn waiting_max_count(&self) -> u64 {
+        let counts = self.runs.iter().map(|run| run.waiting_max_count());
+        counts.max().unwrap_or(0)
+    }
+
+    /// See [`Report::throughput_per_s`]; `None` when no run has it.
+    pub fn throughput_per_s(&self) -> Option<f64> {
+        mean(&self.each(Report::throughput_per_s))
+    }
+
+    /// Returns half the width of its confidence interval.
+    pub fn throughput_ci95_per_s(&self) -> Option<f64> {
+        half_width_95(&self.each(Report::throughput_per_s))
+    }
+
+    /// See [`Report::cache_hit_fraction`]; `None` when no run has it.
+    pub fn cache_hit_fraction(&self) -> Option<f64> {
+        mean(&self.each(Report::cache_hit_fraction))
+    }
+
+    /// Returns half the width of its confidence interval.
+    pub fn cache_hit_ci95_fraction(&self) -> Option<f64> {
+        half_width_95(&self.each(Report::cache_hit_fraction))
+    }
+
+    /// Returns the value of each run that has one.
+    fn each(&self, figure: impl Fn(&Report) -> Option<f64>) -> Vec<f64> {
+        self.runs.iter().filter_map(|run| figure(run)).collect()
+    }
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Requests of one kind in each of several runs.
+#[derive(Clone, Debug)]
+pub struct ReplicatedTotals {
+    runs: Vec<RequestTotals>,
+}
+
+impl ReplicatedTotals {
+    /// Combines these runs, at least one.
+    ///
+    /// # Panics
+    /// Without any.
+    pub fn new(runs: Vec<RequestTotals>) -> Self {
+        assert!(!runs.is_empty(), "no runs");
+        Self { runs }
+    }
+
+    /// Returns all runs together, without a valid confidence interval.
+    pub fn all(&self) -> RequestTotals {
+        let mut all = RequestTotals::default();
+        self.runs.iter().for_each(|run| all.merge(run));
+        all
+    }
+
+    /// Response times of all requests: for a single run with its interval by batch means, for
+    /// several with the interval over the runs. `None` when nothing was counted.
+    pub fn figures(&self) -> Option<ResponseStats> {
+        match &self.runs[..] {
+            [only] => only.responses().figures(),
+            runs => ResponseStats::from_replications(runs.iter().map(RequestTotals::responses)),
+        }
+    }
+
+    /// Returns half the width of the confidence interval of the mean service time.
+    pub fn service_ci95_ms(&self) -> Option<f64> {
+        let means = self.runs.iter().filter_map(RequestTotals::mean_service);
+        half_width_95(&means.map(Span::as_ms).collect::<Vec<f64>>())
+    }
+}
+
+/// Parts of a breakdown without the queue wait.
+const SERVICE_PARTS: usize = Breakdown::NAMES.len() - 1;
+
+/// Response times, parts of service and hits of some requests of a run, in constant memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestTotals {
+    responses: ResponseSummary,
+    /// Sums in nanoseconds of the parts of service: all parts of the breakdown except the queue
+    /// wait. That alone could exceed 63 bits: on a saturated drive it is unbounded, while service
+    /// would take 292 years.
+    parts: [i64; SERVICE_PARTS],
+    hits: u64,
+}
+
+impl RequestTotals {
+    /// Adds a request.
+    #[inline(always)]
+    pub fn record(&mut self, completion: &Completion) {
+        self.responses.record(completion.response());
+        let [_, service @ ..] = completion.breakdown.parts();
+        for (sum, part) in self.parts.iter_mut().zip(service) {
+            *sum += part.as_ns();
+        }
+        self.hits += u64::from(completion.outcome == Outcome::Hit);
+    }
+
+    /// Creates all requests of two kinds of one run; `series` has the response times of both in
+    /// order, because the two kinds depend on each other.
+    pub(super) fn together(a: &Self, b: &Self, series: &BatchMeans) -> Self {
+        let mut parts = a.parts;
+        for (sum, part) in parts.iter_mut().zip(b.parts) {
+            *sum += part;
+        }
+        Self {
+            responses: ResponseSummary::together(&a.responses, &b.responses, series),
+            parts,
+            hits: a.hits + b.hits,
+        }
+    }
+
+    /// Adds all requests of an independent run.
+    pub fn merge(&mut self, other: &Self) {
+        self.responses.merge(&other.responses);
+        for (sum, part) in self.parts.iter_mut().zip(other.parts) {
+            *sum += part;
+        }
+        self.hits += other.hits;
+    }
+
+    /// Returns the number of reads that were served entirely from the buffer; partial hits do not
+    /// count.
+    pub fn hits_count(&self) -> u64 {
+        self.hits
+    }
+
+    /// Returns the number of requests counted.
+    pub fn requests_count(&self) -> u64 {
+        self.responses.moments().count()
+    }
+
+    /// Response times.
+    pub fn responses(&self) -> &ResponseSummary {
+        &self.responses
+    }
+
+    /// Returns the mean breakdown, each part to the nearest nanosecond, which adds up to the mean
+    /// response; `None` when nothing was counted.
+    pub fn mean_breakdown(&self) -> Option<Breakdown> {
+        let response = self.responses.moments().mean()?;
+        let mean = |sum: i64| self.mean_of(i128::from(sum));
+        let [owed, overhead, seek, settle, rotation, transfer, bus] = self.parts;
+        let service = Breakdown {
+            queue: Span::ZERO,
+            owed: mean(owed)?,
+            overhead: mean(overhead)?,
+            seek: mean(seek)?,
+            settle: mean(settle)?,
+            rotation: mean(rotation)?,
+            transfer: mean(transfer)?,
+            bus: mean(bus)?,
+        };
+        Some(Breakdown {
+            queue: response - service.total(),
+            ..service
+        })
+    }
+
+    /// Returns the mean response time without queue wait, to the nearest nanosecond; `None` when
+    /// nothing was counted.
+    pub fn mean_service(&self) -> Option<Span> {
+        self.mean_of(self.parts.iter().copied().map(i128::from).sum())
+    }
+
+    fn mean_of(&self, sum_ns: i128) -> Option<Span> {
+        let count = i128::from(self.requests_count());
+        // The floor of twice the mean plus one, halved: rounds to nearest, also for negative sums.
+        (count > 0).then(|| Span::from_ns((2 * sum_ns + count).div_euclid(2 * count) as i64))
+    }
+}
+
+/// Results of one half-open window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// Its start.
+    pub start: Instant,
+    /// Requests that entered the device within it.
+    pub arrived_count: u64,
+    /// Response times of the reads and writes that succeeded within it; `None` if there were none.
+    pub responses: Option<ResponseStats>,
+    /// The share of it with some request inside.
+    pub utilisation_fraction: f64,
+    /// The average number of requests waiting.
+    pub waiting_mean_count: f64,
+}
+
+/// An observer that divides a run into windows of equal length, starting at time zero. They include
+/// the warm-up, so that they show whether it was long enough.
+///
+/// Memory grows by about 150 bytes per window, up to a maximum number of windows; later events are
+/// not observed.
+#[derive(Clone, Debug)]
+pub struct Windows {
+    length: Span,
+    max: usize,
+    done: Vec<Window>,
+    /// Start and end of the current window.
+    start: Instant,
+    end: Instant,
+    arrived: u64,
+    responses: ResponseSummary,
+    occupancy: Occupancy,
+    last: Instant,
+    is_cut: bool,
+}
+
+impl Windows {
+    /// Windows of this length, up to a maximum number.
+    ///
+    /// # Panics
+    /// If the length is not positive.
+    pub fn new(length: Span, max: usize) -> Self {
+        assert!(length > Span::ZERO, "windows of {length}");
+        Self {
+            length,
+            max,
+            done: Vec::new(),
+            start: Instant::START,
+            end: Instant::START + length,
+            arrived: 0,
+            responses: ResponseSummary::default(),
+            occupancy: Occupancy::new(Instant::START, 0),
+            last: Instant::START,
+            is_cut: false,
+        }
+    }
+
+    /// Returns the windows up to that of the last event, which is complete too: nothing is inside
+    /// after it. `None` if there would be more than the maximum.
+    pub fn finish(mut self) -> Option<Vec<Window>> {
+        let is_empty = self.last == self.start && self.arrived == 0 && self.completed_count() == 0;
+        if !is_empty {
+            self.close(self.end);
+        }
+        (!self.is_cut).then_some(self.done)
+    }
+
+    fn completed_count(&self) -> u64 {
+        self.responses.moments().count()
+    }
+
+    /// Closes all windows that ended by `now`.
+    #[inline]
+    fn advance(&mut self, now: Instant) {
+        self.last = now;
+        while now >= self.end && !self.is_cut {
+            self.close(self.end);
+        }
+    }
+
+    /// Ends the current window at `end` and begins another.
+    #[cold]
+    fn close(&mut self, end: Instant) {
+        let averages = (
+            self.occupancy.busy_fraction(end),
+            self.occupancy.waiting_mean_count(end),
+        );
+        let (Some(utilisation_fraction), Some(waiting_mean_count)) = averages else {
+            panic!("a window of no time at {end:?}");
+        };
+        self.is_cut |= self.done.len() == self.max;
+        if self.is_cut {
+            return;
+        }
+        self.done.push(Window {
+            start: self.start,
+            arrived_count: std::mem::take(&mut self.arrived),
+            responses: self.responses.figures(),
+            utilisation_fraction,
+            waiting_mean_count,
+        });
+        if self.completed_count() > 0 {
+            self.responses = ResponseSummary::default();
+        }
+        self.occupancy = self.occupancy.from(end);
+        self.start = end;
+        self.end = end + self.length;
+    }
+}
+
+impl Observer for Windows {
+    fn arrived(&mut self, now: Instant, _: &Request) {
+        self.advance(now);
+        if !self.is_cut {
+            self.arrived += 1;
+            self.occupancy.enter(now);
+        }
+    }
+
+    fn completed(&mut self, completion: &Completion) {
+        self.advance(completion.at);
+        if !self.is_cut {
+            self.occupancy.leave(completion.at);
+            if completion.has_transferred() {
+                self.responses.record(completion.response());
+            }
+        }
+    }
+}
+
+/// Time averages from a start instant on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Occupancy {
+    /// Requests inside the device.
+    inside: u64,
+    /// 1 while any request is inside.
+    busy: OverTime,
+    /// All requests inside except one.
+    waiting: OverTime,
+}
+
+impl Occupancy {
+    /// Starts with `inside` requests at `start`.
+    pub(super) fn new(start: Instant, inside: u64) -> Self {
+        Self {
+            inside,
+            busy: OverTime::new(start, inside.min(1)),
+            waiting: OverTime::new(start, inside.saturating_sub(1)),
+        }
+    }
+
+    /// Continues with the same device, but averages from `now` on.
+    pub(super) fn from(&self, now: Instant) -> Self {
+        Self::new(now, self.inside)
+    }
+
+    #[inline]
+    pub(super) fn enter(&mut self, now: Instant) {
+        self.step(now, self.inside + 1);
+    }
+
+    #[inline]
+    pub(super) fn leave(&mut self, now: Instant) {
+        self.step(now, self.inside - 1);
+    }
+
+    /// Returns the share of time until `end` with some request inside; `None` if no time has
+    /// passed.
+    pub(super) fn busy_fraction(&self, end: Instant) -> Option<f64> {
+        self.busy.average_count(end)
+    }
+
+    /// Returns the average number waiting until `end`; `None` if no time has passed.
+    pub(super) fn waiting_mean_count(&self, end: Instant) -> Option<f64> {
+        self.waiting.average_count(end)
+    }
+
+    /// Returns the largest number waiting.
+    pub(super) fn waiting_max_count(&self) -> u64 {
+        self.waiting.max()
+    }
+
+    /// Sets the number inside to `inside` at `now`. This changes only one of busy and waiting.
+    #[inline]
+    fn step(&mut self, now: Instant, inside: u64) {
+        let greater = inside.max(self.inside);
+        self.inside = inside;
+        if greater == 1 {
+            self.busy.set(now, inside);
+        } else {
+            self.waiting.set(now, inside - 1);
+        }
     }
 }

@@ -1,8 +1,8 @@
-//! What a host asks of a device.
+//! Requests of a host to a device.
 
 use crate::units::{Lbn, SectorCount};
 
-/// What a request does.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     /// Transfers data from the drive to the host.
@@ -15,22 +15,22 @@ pub enum Op {
 }
 
 impl Op {
-    /// Whether this is [`Op::Read`].
+    /// Returns true if this is [`Op::Read`].
     #[inline]
     pub const fn is_read(self) -> bool {
         matches!(self, Self::Read)
     }
 }
 
-/// When a request may be served relative to others (SAM-5 section 8.6, task attributes).
+/// The order of a request relative to others (SAM-5 section 8.6, task attributes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ordering {
-    /// In whatever order a policy prefers, and by whatever way it sends the arm there.
+    /// In any order and with any path of the arm that a policy chooses.
     Simple(Stroke),
     /// After every request that arrived before it, and before every one that arrives later, except
     /// those at the head of the queue.
     Ordered,
-    /// Before every request that waits. Of several the newest goes first.
+    /// Before every waiting request. Among several, the newest is first.
     HeadOfQueue,
 }
 
@@ -52,8 +52,8 @@ pub enum Priority {
     Low,
 }
 
-/// Where the arm goes before a request, one full seek after another. Policies whose sweeps end at
-/// the edge of the disk send it there.
+/// The path of the arm to a request, as consecutive full seeks. Policies whose sweeps end at the
+/// edge of the disk use it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Stroke {
     /// Straight to the request.
@@ -70,25 +70,25 @@ pub enum Stroke {
 /// A request: one operation on consecutive blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Request {
-    /// Chosen by whoever submits it and carried to the completion. No two outstanding requests of
-    /// one device share an id.
+    /// Chosen by the caller and returned with the completion. Unique among the outstanding requests
+    /// of a device.
     pub id: u64,
     /// First block; 0 for a flush.
     pub start: Lbn,
     /// Number of blocks: at least one, except for a flush, which has none.
     pub sectors: SectorCount,
-    /// What it does.
+    /// The operation.
     pub op: Op,
     /// The media are accessed before it completes: a read takes nothing from the buffer, and a
     /// write is not absorbed by the write cache (SCSI and ATA: FUA).
     pub force_unit_access: bool,
-    /// When it may be served relative to others.
+    /// Its order relative to others.
     pub ordering: Ordering,
     /// Its class.
     pub priority: Priority,
-    /// Which stream of a workload it belongs to, from 0.
+    /// Number of its stream in a workload, from 0.
     pub stream: u16,
-    /// Which of several disks side by side it is for, from 0 (SCSI: logical unit). Other devices
+    /// Number of its disk among several side by side, from 0 (SCSI: logical unit). Other devices
     /// ignore it.
     pub unit: u16,
 }
@@ -98,7 +98,7 @@ impl Request {
     /// 16-bit count of which zero means 65,536).
     pub const MAX_SECTORS: SectorCount = SectorCount(1 << 16);
 
-    /// A request with default attributes, for unit 0, of stream 0.
+    /// Creates a request with default attributes, for unit 0, of stream 0.
     #[inline]
     pub const fn new(id: u64, op: Op, start: Lbn, sectors: SectorCount) -> Self {
         Self {
@@ -114,18 +114,18 @@ impl Request {
         }
     }
 
-    /// A flush.
+    /// Creates a flush.
     pub const fn flush(id: u64) -> Self {
         Self::new(id, Op::Flush, Lbn(0), SectorCount(0))
     }
 
-    /// One past the last block.
+    /// Returns one past the last block.
     #[inline]
     pub fn end(&self) -> Lbn {
         self.start + self.sectors
     }
 
-    /// Whether a policy decides when it is served: it transfers data and has no ordering
+    /// Returns true if a policy decides when it is served: it transfers data and has no ordering
     /// constraint.
     #[inline]
     pub fn is_simple_transfer(&self) -> bool {

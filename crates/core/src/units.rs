@@ -17,7 +17,7 @@ impl Instant {
     /// Later than every instant of a run.
     pub const NEVER: Self = Self(i64::MAX);
 
-    /// The instant `ns` nanoseconds after the start. Panics beyond 292 years.
+    /// Creates the instant `ns` nanoseconds after the start. Panics beyond 292 years.
     #[inline]
     pub const fn from_ns(ns: u64) -> Self {
         assert!(ns <= i64::MAX as u64, "instant out of range");
@@ -35,7 +35,7 @@ impl Instant {
         self.0 as f64 / 1e9
     }
 
-    /// The time from `other` to this instant, negative when `other` is later.
+    /// Returns the time from `other` to this instant, negative when `other` is later.
     #[inline]
     pub const fn after(self, other: Self) -> Span {
         Span(self.0 - other.0)
@@ -47,7 +47,7 @@ impl Instant {
         Self(Span(self.0 + by.0).or_zero().0)
     }
 
-    /// The time from `earlier` to this instant, or zero when `earlier` is later.
+    /// Returns the time from `earlier` to this instant, or zero when `earlier` is later.
     #[inline]
     pub const fn since_or_zero(self, earlier: Self) -> Span {
         Span(self.0 - earlier.0).or_zero()
@@ -106,23 +106,23 @@ impl Span {
     /// No time at all.
     pub const ZERO: Self = Self(0);
 
-    /// A span of `ns` nanoseconds.
+    /// Creates a span of `ns` nanoseconds.
     #[inline]
     pub const fn from_ns(ns: i64) -> Self {
         Self(ns)
     }
 
-    /// A span of `ms` milliseconds, to the nearest nanosecond.
+    /// Creates a span of `ms` milliseconds, to the nearest nanosecond.
     pub fn from_ms(ms: f64) -> Self {
         Self((ms * 1e6).round() as i64)
     }
 
-    /// A span of `us` microseconds, to the nearest nanosecond.
+    /// Creates a span of `us` microseconds, to the nearest nanosecond.
     pub fn from_us(us: f64) -> Self {
         Self((us * 1e3).round() as i64)
     }
 
-    /// A span of `s` seconds, to the nearest nanosecond.
+    /// Creates a span of `s` seconds, to the nearest nanosecond.
     pub fn from_s(s: f64) -> Self {
         Self((s * 1e9).round() as i64)
     }
@@ -218,14 +218,14 @@ impl Angle {
     /// The index mark.
     pub const ZERO: Self = Self(0);
 
-    /// The angle of `numerator / denominator` revolutions, rounded down; whole revolutions are
-    /// dropped.
+    /// Creates the angle of `numerator / denominator` revolutions, rounded down; whole revolutions
+    /// are dropped.
     #[inline]
-    pub const fn of(numerator: u64, denominator: u64) -> Self {
+    pub const fn from_fraction(numerator: u64, denominator: u64) -> Self {
         Self((((numerator % denominator) as u128) << 64).div_euclid(denominator as u128) as u64)
     }
 
-    /// The angle of `raw` units of 2^-64 revolutions.
+    /// Creates the angle of `raw` units of 2^-64 revolutions.
     #[inline]
     pub const fn from_raw(raw: u64) -> Self {
         Self(raw)
@@ -326,14 +326,30 @@ impl Add for SectorCount {
 }
 
 impl Cylinder {
-    /// Number of cylinders between this one and `other`.
+    /// Returns the number of cylinders between this one and `other`.
     #[inline]
     pub const fn distance(self, other: Self) -> u32 {
         self.0.abs_diff(other.0)
     }
 }
 
-/// The greatest common divisor.
+/// Returns `span` in nanoseconds; panics if it is negative.
+#[inline]
+pub(crate) fn elapsed_ns(span: Span) -> u64 {
+    if span < Span::ZERO {
+        took_negative_time(span);
+    }
+    span.as_ns() as u64
+}
+
+/// Separate, so that the message costs the hot path nothing.
+#[cold]
+#[inline(never)]
+fn took_negative_time(span: Span) -> ! {
+    panic!("took a negative time: {span:?}")
+}
+
+/// Returns the greatest common divisor.
 pub(crate) fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
@@ -351,9 +367,12 @@ mod tests {
     #[test]
     fn angles_wrap_as_the_platter_does() {
         // A quarter revolution minus three quarters is half a revolution forward.
-        assert_eq!(Angle::of(1, 4) - Angle::of(3, 4), Angle::of(1, 2));
-        assert_eq!(Angle::of(7, 4), Angle::of(3, 4));
-        assert_eq!(Angle::of(1, 4) * 4, Angle::ZERO);
+        assert_eq!(
+            Angle::from_fraction(1, 4) - Angle::from_fraction(3, 4),
+            Angle::from_fraction(1, 2)
+        );
+        assert_eq!(Angle::from_fraction(7, 4), Angle::from_fraction(3, 4));
+        assert_eq!(Angle::from_fraction(1, 4) * 4, Angle::ZERO);
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// The largest request that the disk can hold and a command can name.
+    /// Returns the largest request that the disk can hold and a command can name.
     pub fn max_sectors(self) -> SectorCount {
         self.sectors.min(Request::MAX_SECTORS)
     }
@@ -59,7 +59,7 @@ impl Disk {
         size.filter(|size| (1..=max.0).contains(&size.0))
     }
 
-    /// The expectation of [`Self::size`], for errors.
+    /// Returns the expectation of [`Self::size`], for errors.
     fn size_expected(self, max: SectorCount) -> String {
         let (max, bytes) = (max.0, self.sector.0);
         format!("1 to {max} sectors of {bytes} bytes, with a unit, such as \"8 KiB\"")
@@ -67,14 +67,14 @@ impl Disk {
 }
 
 impl Args<'_> {
-    /// A size from one sector to `most`.
+    /// Parses a size from one sector to `max`.
     fn size(&mut self, key: &'static str, max: SectorCount) -> Result<SectorCount, InputError> {
         let expected = self.context.size_expected(max);
         let disk = self.context;
         self.need(key, &expected, |text| disk.size(text, max))
     }
 
-    /// The same for an optional parameter.
+    /// Like [`Self::size`], for an optional parameter.
     fn maybe_size(
         &mut self,
         key: &'static str,
@@ -89,9 +89,9 @@ impl Args<'_> {
 /// A stream of requests of one kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stream {
-    /// When they arrive.
+    /// Arrival times.
     pub arrivals: Arrivals,
-    /// Where they are placed.
+    /// Placement.
     pub places: PlaceMix,
     /// Their sizes.
     pub sizes: Sizes,
@@ -100,15 +100,15 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The random workload of worthington94 section 5: 8 KB in sectors of 512 bytes, two reads per
-    /// write, uniform over the disk at multiples of 8 KB; with arrivals 31.2 ms apart on average,
-    /// which keep drives of that time busy but far from saturated.
+    /// Creates the random workload of worthington94 section 5: 8 KB in sectors of 512 bytes, two
+    /// reads per write, uniform over the disk at multiples of 8 KB; with arrivals 31.2 ms apart on
+    /// average, which keep drives of that time busy but far from saturated.
     pub fn worthington94() -> Self {
         Self {
             arrivals: Arrivals::Open(Pauses::Poisson(arrivals::Poisson {
                 mean: Span::from_ms(31.2),
             })),
-            places: PlaceMix::of(Places::Uniform(places::Uniform)),
+            places: PlaceMix::single(Places::Uniform(places::Uniform)),
             sizes: Sizes::Fixed(sizes::Fixed {
                 sectors: SectorCount(16),
             }),
@@ -116,16 +116,16 @@ impl Stream {
         }
     }
 
-    /// Its requests on `disk`, as `seed` generates them for the first stream of a workload.
+    /// Returns its requests on `disk`, as `seed` generates them for the first stream of a workload.
     ///
     /// # Panics
-    /// When the disk has no room for a request, or a share is not within 0 and 1.
+    /// If the disk has no room for a request, or a share is not within 0 and 1.
     pub fn requests(&self, disk: Disk, seed: u64) -> Requests {
         self.requests_of(disk, seed, 0, 1)
     }
 
-    /// The same for stream `number` of `of` streams. Ids are unique across streams: the `k`-th
-    /// request of a stream has the id `number + k * of`, which identifies the stream.
+    /// Returns the requests of stream `number` of `of` streams. Ids are unique across streams: the
+    /// `k`-th request of a stream has the id `number + k * of`.
     fn requests_of(&self, disk: Disk, seed: u64, number: usize, of: usize) -> Requests {
         assert!(
             (0.0..=1.0).contains(&self.read_share),
@@ -137,7 +137,7 @@ impl Stream {
         Requests::new(self, disk, seed, number, of)
     }
 
-    /// The first inconsistency, or thing that does not fit on the disk, if any.
+    /// Returns the first inconsistency, or value that does not fit on the disk.
     fn error(&self, disk: Disk) -> Option<InputError> {
         let bounds = self.sizes.bounds();
         if bounds.unit.0 == 0 || bounds.max.0 == 0 || bounds.max > disk.max_sectors() {
@@ -156,7 +156,7 @@ pub struct Workload {
     pub streams: Vec<Stream>,
 }
 
-/// The most streams of a workload: each event looks at all of them.
+/// Maximum number of streams of a workload: each event scans all of them.
 const MAX_STREAMS: usize = 1_000;
 
 /// # Errors
@@ -207,7 +207,7 @@ impl Workload {
         document::read(text, file, disk)
     }
 
-    /// The requests of each stream, as `seed` generates them.
+    /// Returns the requests of each stream, as `seed` generates them.
     ///
     /// # Panics
     /// As [`Stream::requests`].
@@ -262,8 +262,8 @@ fn stream_of_expression(words: &[&str], disk: Disk) -> Result<Stream, InputError
     stream.error(disk).map_or(Ok(stream), Err)
 }
 
-/// Whether a word has its place behind the arrivals: a size, a share of reads, or a placement,
-/// which arrivals of the same name are only with parameters.
+/// Returns true if a word belongs after the arrivals: a size, a share of reads, or a placement.
+/// Arrivals with the name of a placement are recognized by their parameters.
 fn is_no_arrivals(word: &str) -> bool {
     let (name, rest) = word.split_at(word.find(['(', '=']).unwrap_or(word.len()));
     let is_setting = rest.starts_with('=');

@@ -1,15 +1,15 @@
-//! Wrappers: devices that stand in front of one other device and change or watch what passes.
+//! Wrappers: devices that wrap another device and change or observe its requests.
 //!
 //! | wrapper | what it does |
 //! |---|---|
-//! | [`Observed`] | calls an observer for each request and completion |
+//! | [`ObservedDevice`] | calls an observer for each request and completion |
 //! | [`Recorder`] | keeps each request with its completion |
 //! | [`Throttle`] | limits requests and bytes per second |
 //! | [`Faults`] | injects errors, delays, recalibrations and outages |
 //!
-//! Each is generic over the device behind it and is itself a device, so wrappers stack in any
-//! order. In front of a device that answers a policy's questions ([`Estimate`]) a wrapper answers
-//! them too, so a host queue can stand in front of it:
+//! Each is generic over the wrapped device and is itself a device, so wrappers stack in any order.
+//! Around a device that a policy can query ([`Estimate`]) a wrapper forwards the queries, so a host
+//! queue can wrap it:
 //!
 //! ```
 //! use diskarm_core::drive::Drive;
@@ -17,9 +17,9 @@
 //! use diskarm_core::sched::{Estimate, PolicyConfig};
 //! use diskarm_core::wrap::{FaultPlan, Faults, Recorder, Recording};
 //!
-//! type Tower = Host<Recorder<Faults<Drive>>>;
+//! type Stack = Host<Recorder<Faults<Drive>>>;
 //!
-//! fn tower(drive: Drive, plan: &FaultPlan, policy: &PolicyConfig) -> Tower {
+//! fn stack(drive: Drive, plan: &FaultPlan, policy: &PolicyConfig) -> Stack {
 //!     let revolution = drive.shape().revolution;
 //!     let faulty = Faults::new(drive, plan, revolution);
 //!     let recorded = Recorder::new(faulty, Recording::default());
@@ -30,7 +30,7 @@
 //!
 //! [`Estimate`]: crate::sched::Estimate
 
-/// The named methods of a wrapper, as the device behind it has them.
+/// Forwards the named methods of a wrapper to the wrapped device.
 macro_rules! forward {
     ($($method:ident)+) => {
         $(forward!(@$method);)+
@@ -46,18 +46,18 @@ macro_rules! forward {
         }
     };
     (@check) => {
-        fn check(&self, request: &crate::request::Request) -> Result<(), crate::device::Refused> {
+        fn check(&self, request: &crate::request::Request) -> Result<(), crate::device::SubmitError> {
             self.device.check(request)
         }
     };
-    (@parts) => {
-        fn parts(&self, now: crate::units::Instant) -> Vec<crate::device::Part> {
-            self.device.parts(now)
+    (@components) => {
+        fn components(&self, now: crate::units::Instant) -> Vec<crate::device::ComponentReport> {
+            self.device.components(now)
         }
     };
-    (@landed) => {
-        fn landed(&mut self, now: crate::units::Instant) -> Option<Vec<crate::device::Landed>> {
-            self.device.landed(now)
+    (@persisted) => {
+        fn persisted(&mut self, now: crate::units::Instant) -> Option<Vec<crate::device::Persisted>> {
+            self.device.persisted(now)
         }
     };
     (@shape) => {
@@ -90,8 +90,9 @@ mod recorder;
 mod throttle;
 
 pub use faults::{
-    Affected, BadBlocks, FaultPlan, Faults, Outage, RandomErrors, Recalibration, Spikes, Stopped,
+    AffectedOps, BadBlocks, FaultPlan, Faults, Outage, PausedRehearsal, RandomErrors,
+    Recalibration, Spikes,
 };
-pub use observed::Observed;
-pub use recorder::{Passed, Recorder, Recording};
+pub use observed::ObservedDevice;
+pub use recorder::{RecordedRequest, Recorder, Recording};
 pub use throttle::{Limits, Throttle};

@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 
 use diskarm_core::array::SideBySide;
-use diskarm_core::device::{Breakdown, Completion, Device, Outcome, Refused, Status, check};
-use diskarm_core::engine::{self, Observer, Open};
+use diskarm_core::device::{Breakdown, Completion, Device, Outcome, Status, SubmitError, check};
+use diskarm_core::engine::{self, Observer, OpenLoop};
 use diskarm_core::host::Host;
 use diskarm_core::request::{Op, Ordering, Request};
 use diskarm_core::sched::PolicyConfig;
-use diskarm_core::tower::BoxedDevice;
+use diskarm_core::stack::BoxedDevice;
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_core::wrap::{Limits, Throttle};
 
@@ -48,10 +48,10 @@ impl Device for Belt {
         is_newest && waits
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         check(&request, SIZE)?;
         if !self.has_room() {
-            return Err(Refused::Full);
+            return Err(SubmitError::Full);
         }
         let free = self.inside.back().map_or(now, |(_, _, end)| *end);
         let takes = Span::from_us(request.sectors.0 as f64);
@@ -138,7 +138,7 @@ fn each_disk_has_a_queue_of_its_own() {
         .map(|(id, (unit, start, sectors))| (Instant::START, request(id, unit, start, sectors)));
     let mut seen = SeenRequests::default();
     let mut disks = belts(3);
-    engine::run(&mut disks, &mut Open::new(arrivals), &mut seen).unwrap();
+    engine::run(&mut disks, &mut OpenLoop::new(arrivals), &mut seen).unwrap();
     let expected = [
         (1, 2, 3, 5),
         (3, 2, 99, 6),
@@ -153,9 +153,9 @@ fn each_disk_has_a_queue_of_its_own() {
 fn a_request_beyond_the_end_of_a_disk_or_for_no_disk_is_refused() {
     let mut disks = belts(2);
     let beyond = disks.submit(Instant::START, request(0, 0, 95, 6));
-    assert_eq!(beyond, Err(Refused::BeyondEnd { sectors: SIZE }));
+    assert_eq!(beyond, Err(SubmitError::BeyondEnd { sectors: SIZE }));
     let no_disk = disks.submit(Instant::START, request(0, 2, 0, 1));
-    assert_eq!(no_disk, Err(Refused::NoSuchUnit { units: 2 }));
+    assert_eq!(no_disk, Err(SubmitError::NoSuchUnit { units: 2 }));
     assert_eq!(disks.submit(Instant::START, request(0, 1, 94, 6)), Ok(()));
 }
 
@@ -187,7 +187,7 @@ fn a_request_that_its_disk_does_not_take_yet_stays_the_next_of_a_common_queue() 
     let arrivals = at_start.map(|request| (Instant::START, request));
     let arrivals = arrivals.chain([(Instant::from_ns(12_000), head)]);
     let mut seen = SeenRequests::default();
-    engine::run(&mut common_queue(), &mut Open::new(arrivals), &mut seen).unwrap();
+    engine::run(&mut common_queue(), &mut OpenLoop::new(arrivals), &mut seen).unwrap();
     let completed: Vec<_> = seen.0.iter().map(|&(id, _, _, at)| (id, at)).collect();
     assert_eq!(
         completed,
@@ -235,5 +235,5 @@ fn a_throttle_refuses_what_its_disks_would_refuse_later() {
     assert_eq!(disks.submit(Instant::START, request(0, 0, 0, 1)), Ok(()));
     assert_eq!(disks.submit(Instant::START, request(1, 1, 0, 1)), Ok(()));
     let no_disk = disks.submit(Instant::START, request(2, 2, 0, 1));
-    assert_eq!(no_disk, Err(Refused::NoSuchUnit { units: 2 }));
+    assert_eq!(no_disk, Err(SubmitError::NoSuchUnit { units: 2 }));
 }

@@ -9,13 +9,15 @@
 use std::sync::{Arc, Mutex};
 
 use diskarm_core::device::Failure;
-use diskarm_core::device::{Completion, Device, Outcome, RedundancyWork, Refused, Status, Work};
+use diskarm_core::device::{
+    Completion, Device, Outcome, RedundancyWork, Status, SubmitError, Work,
+};
 use diskarm_core::mirror::{
     BatchOrder, DestageConfig, DestageScheme, Mirror, MirrorConfig, ReadDispatch, RebuildConfig,
 };
 use diskarm_core::nvcache::{CacheBacking, NvCache, NvCacheConfig};
 use diskarm_core::request::{Op, Ordering, Priority, Request};
-use diskarm_core::tower::BoxedDevice;
+use diskarm_core::stack::BoxedDevice;
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -98,7 +100,7 @@ impl Device for Disk {
         self.inside() < self.depth
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         assert!(self.has_room());
         let inside = self.busy.iter().map(|busy| busy.request);
         let others = inside.chain(self.waiting.iter().map(|(_, request)| *request));
@@ -263,7 +265,7 @@ impl Run {
 
     /// Returns the report on failures, if there may be any.
     fn redundancy(&self) -> Option<RedundancyWork> {
-        let parts = self.cache.parts(Instant::START).into_iter();
+        let parts = self.cache.components(Instant::START).into_iter();
         let mut works = parts.filter_map(|part| match part.work {
             Work::Redundancy(work) => Some(work),
             _ => None,

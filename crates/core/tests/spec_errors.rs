@@ -118,7 +118,7 @@ fn an_inward_seek_takes_no_more_than_the_shortest_seek() {
 }
 
 /// Each seek curve's shortest time, by hand and by the table that the model moves by, bounds an
-/// effective write settle where there is no head switch; the bound itself is taken.
+/// effective write settle without a head switch; the bound itself is accepted.
 #[test]
 fn a_write_settle_takes_no_more_than_the_shortest_seek() {
     let formula = "form = \"two-piece\"\nshort = \"2.48 ms\"\n\

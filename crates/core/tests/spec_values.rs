@@ -1,7 +1,7 @@
-//! What a specification says arrives unchanged, and what it leaves out is the plainest drive.
+//! Values of a specification are read unchanged, and omitted keys describe the plainest drive.
 
 use diskarm_core::spec::{
-    self, Buffer, Bus, ExtraWriteDisconnect, Geometry, GrownDefects, Invalidation, Key, Kind,
+    self, Buffer, Bus, ExtraWriteDisconnect, Geometry, GrownDefects, Invalidation, Key, KeyKind,
     Mechanics, Overheads, PreSeek, Queue, ReadAhead, SeekCurve, Source, Sparing, Spec, TrackOrder,
     TwoPiece, Value, WatermarkOf, WriteCache, WriteStart, Zone,
 };
@@ -202,7 +202,7 @@ const DEFAULTS: [(&str, &str); 9] = [
     ("queue.depth", "1"),
 ];
 
-/// Whether no value, and not zero, is the default.
+/// Returns true if the default is no value rather than zero.
 fn optional_value(key: &Key) -> bool {
     let path = key.path;
     path.contains("extra_write_disconnect") || path == "overheads.write_start.sequential"
@@ -216,14 +216,14 @@ fn what_is_left_out_is_off_or_zero() {
         let listed = DEFAULTS.iter().find(|(path, _)| *path == key.path);
         let expected = match (key.kind, listed) {
             (_, Some((_, text))) => Some((*text).to_owned()),
-            (Kind::Flag, _) => Some("false".to_owned()),
-            (Kind::Word(words), _) => Some(format!("{:?}", words[0])),
-            (Kind::Count { .. }, _) => Some("0".to_owned()),
-            (Kind::Size { .. }, _) => Some("\"0 sectors\"".to_owned()),
-            (Kind::Distance, _) => Some("\"0 cylinders\"".to_owned()),
-            (Kind::Time { .. }, _) => Some("\"0 ms\"".to_owned()),
-            (Kind::Fraction, _) => Some("\"0 %\"".to_owned()),
-            (Kind::Policy, _) => Some("\"fcfs\"".to_owned()),
+            (KeyKind::Flag, _) => Some("false".to_owned()),
+            (KeyKind::Word(words), _) => Some(format!("{:?}", words[0])),
+            (KeyKind::Count { .. }, _) => Some("0".to_owned()),
+            (KeyKind::Size { .. }, _) => Some("\"0 sectors\"".to_owned()),
+            (KeyKind::Distance, _) => Some("\"0 cylinders\"".to_owned()),
+            (KeyKind::Time { .. }, _) => Some("\"0 ms\"".to_owned()),
+            (KeyKind::Fraction, _) => Some("\"0 %\"".to_owned()),
+            (KeyKind::Policy, _) => Some("\"fcfs\"".to_owned()),
             _ => None,
         };
         let expected = expected.filter(|_| !optional_value(key));
@@ -235,14 +235,14 @@ fn what_is_left_out_is_off_or_zero() {
     }
 }
 
-/// A value of a key that is not its default, if any of its kind on one line.
+/// A value of a key other than its default, if its kind fits on one line.
 fn another(key: &Key) -> Option<Value> {
     Some(match (key.kind, key.get(&Spec::default())?) {
         (_, Value::Flag(flag)) => Value::Flag(!flag),
-        (Kind::Word(words), _) => Value::Word(words.last()?),
+        (KeyKind::Word(words), _) => Value::Word(words.last()?),
         (_, Value::Count(count)) => Value::Count(count + 1),
         (_, Value::Time(_)) => Value::Time(Span::from_ns(2_000_001)),
-        (Kind::Fraction, _) => Value::Number(0.75),
+        (KeyKind::Fraction, _) => Value::Number(0.75),
         (_, Value::Policy(_)) => Value::Policy("vscan(r=0.2)".parse().ok()?),
         _ => return None,
     })
@@ -283,7 +283,7 @@ fn a_key_sets_its_field_alone() {
 #[test]
 fn words_are_the_names_of_their_meanings() {
     for key in Key::all() {
-        let Kind::Word(words) = key.kind else {
+        let KeyKind::Word(words) = key.kind else {
             continue;
         };
         for &word in words {

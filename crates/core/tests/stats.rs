@@ -1,6 +1,6 @@
 //! Properties of the statistics, checked against slow definitions.
 
-use diskarm_core::stats::{Histogram, Moments, OverTime, ResponseSummary, Sorted, demerit};
+use diskarm_core::stats::{Histogram, Moments, OverTime, ResponseSummary, SortedSpans, demerit};
 use diskarm_core::units::{Instant, Span};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ fn spans(ns: &[i64]) -> impl Iterator<Item = Span> {
     ns.iter().map(|&ns| Span::from_ns(ns))
 }
 
-fn sorted(ns: &[i64]) -> Sorted {
+fn sorted(ns: &[i64]) -> SortedSpans {
     spans(ns).collect()
 }
 

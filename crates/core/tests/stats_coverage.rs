@@ -2,7 +2,7 @@
 //! true mean and variance are known.
 
 use diskarm_core::stats::BatchMeans;
-use diskarm_core::stats::student::t95_factor;
+use diskarm_core::stats::t95_factor;
 use diskarm_core::units::Span;
 
 const REPETITIONS: u64 = 500;
@@ -41,8 +41,8 @@ fn variance_of_mean(n: u64, r: f64) -> f64 {
     ((1.0 + r) / (1.0 - r) - 2.0 * r * (1.0 - r.powf(n)) / (n * (1.0 - r) * (1.0 - r))) / n
 }
 
-/// How often the interval covered the true mean, and the mean of the variance that it implies,
-/// in units of the series' own variance.
+/// Returns how often the interval covered the true mean, and the mean of the variance that it
+/// implies, in units of the series' own variance.
 fn cover(r: f64) -> (u64, f64) {
     let mut covered = 0;
     let mut variances = 0.0;

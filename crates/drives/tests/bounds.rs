@@ -2,7 +2,7 @@
 
 use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;
-use diskarm_core::engine::{self, Closed, Observer};
+use diskarm_core::engine::{self, ClosedLoop, Observer};
 use diskarm_core::host::Host;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::sched::{Estimate, Outlook, Pending, Policy, PolicyConfig};
@@ -185,7 +185,7 @@ fn completions(
     let drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
     let policy = by.policy(&drive);
     let requests = Random::on(spec, sectors, 7).take(count);
-    let mut load = Closed::new(requests, outstanding, Span::ZERO);
+    let mut load = ClosedLoop::new(requests, outstanding, Span::ZERO);
     let mut seen = Completions::default();
     engine::run(&mut Host::new(drive, policy), &mut load, &mut seen).expect("accepted requests");
     seen.0

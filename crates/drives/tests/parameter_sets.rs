@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use diskarm_core::spec::{
-    self, Buffer, Delivered, Geometry, Invalidation, Mechanics, Overheads, PreSeek, ReadAhead,
-    SeekCurve, Sparing, Spec, TrackOrder, WatermarkOf, WriteCache, Zone,
+    self, Buffer, DeliveredBlocks, Geometry, Invalidation, Mechanics, Overheads, PreSeek,
+    ReadAhead, SeekCurve, Sparing, Spec, TrackOrder, WatermarkOf, WriteCache, Zone,
 };
 use diskarm_core::units::{SectorCount, Span};
 use serde_json::Value;
@@ -264,7 +264,7 @@ fn check_read_ahead(name: &str, buffer: &Buffer, set: &Set<'_>) {
     );
     let switches = [
         (
-            buffer.delivered == Delivered::Dropped,
+            buffer.delivered == DeliveredBlocks::Dropped,
             "read_ahead_may_replace_requested",
         ),
         (buffer.read_ahead_on_hit, "read_ahead_on_idle_hit"),

@@ -1,7 +1,7 @@
 //! Checks the meaning of rewritten specifications (with the reader of `core`, and the fields
 //! set in its result) and their text (with an editor that knows lines but no TOML).
 
-use diskarm_core::spec::{self, Key, Kind, SeekCurve, Spec};
+use diskarm_core::spec::{self, Key, KeyKind, SeekCurve, Spec};
 use diskarm_core::units::Span;
 use diskarm_drives::text::{Edit, Value, remarks, rewrite, specification};
 use diskarm_drives::{CATALOGUE, Entry};
@@ -93,7 +93,7 @@ fn keys() -> Vec<&'static Key> {
     let alone = |key: &&Key| {
         let written = !matches!(
             key.kind,
-            Kind::Text | Kind::Policy | Kind::SeekCurve | Kind::Zones
+            KeyKind::Text | KeyKind::Policy | KeyKind::SeekCurve | KeyKind::Zones
         );
         written && key.path.matches('.').count() == 1 && !key.path.starts_with("geometry.")
     };
@@ -104,31 +104,31 @@ fn any_change() -> impl Strategy<Value = Change> {
     let parts = (prop::sample::select(keys()), any_time(), any::<usize>());
     parts.prop_map(|(key, ns, pick)| {
         let (value, written) = match key.kind {
-            Kind::Flag => (
+            KeyKind::Flag => (
                 spec::Value::Flag(pick % 2 == 0),
                 (pick % 2 == 0).to_string(),
             ),
-            Kind::Word(words) => {
+            KeyKind::Word(words) => {
                 let word = words[pick % words.len()];
                 (spec::Value::Word(word), format!("\"{word}\""))
             }
-            Kind::Count { .. } => {
+            KeyKind::Count { .. } => {
                 let count = 1 + pick as u64 % 1000;
                 (spec::Value::Count(count), count.to_string())
             }
-            Kind::Size { .. } => {
+            KeyKind::Size { .. } => {
                 let sectors = 2 + pick as u64 % 1000;
                 (
                     spec::Value::Count(sectors),
                     format!("\"{sectors} sectors\""),
                 )
             }
-            Kind::Fraction => {
+            KeyKind::Fraction => {
                 let percent = pick % 101;
                 let value = spec::Value::Number(percent as f64 / 100.0);
                 (value, format!("\"{percent} %\""))
             }
-            Kind::Rotation => {
+            KeyKind::Rotation => {
                 let ns = 1e3 + ns as f64 / 7.0;
                 (spec::Value::Number(ns), format!("\"{ns} ns\""))
             }
@@ -467,7 +467,12 @@ fn typed_values_are_toml_or_text() {
 fn remarks_are_those_that_were_written() {
     let spec = parsed(find("hp-c2247").text);
     let told = |path: &str| format!("Of {path}: {}", "some words and ".repeat(9).trim_end());
-    let is_value = |key: &&&Key| !matches!(key.kind, Kind::Text | Kind::Zones | Kind::SeekCurve);
+    let is_value = |key: &&&Key| {
+        !matches!(
+            key.kind,
+            KeyKind::Text | KeyKind::Zones | KeyKind::SeekCurve
+        )
+    };
     let text = specification(&spec, &|path| Some(told(path)));
     let found = remarks(&text).unwrap();
     let keys = Key::all();

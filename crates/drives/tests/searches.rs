@@ -3,7 +3,7 @@
 
 use diskarm_core::device::Completion;
 use diskarm_core::drive::Drive;
-use diskarm_core::engine::{self, Closed, Observer};
+use diskarm_core::engine::{self, ClosedLoop, Observer};
 use diskarm_core::host::Host;
 use diskarm_core::request::Request;
 use diskarm_core::sched::PolicyConfig;
@@ -40,7 +40,7 @@ fn served(drive: &str, policy: &str, outstanding: usize, count: usize) -> Vec<Co
     let choice: PolicyConfig = policy.parse().unwrap_or_else(|error| panic!("{error}"));
     let policy = choice.policy(&drive);
     let mut seen = Seen::default();
-    let mut load = Closed::new(requests, outstanding, Span::ZERO);
+    let mut load = ClosedLoop::new(requests, outstanding, Span::ZERO);
     engine::run(&mut Host::new(drive, policy), &mut load, &mut seen).expect("sound requests");
     seen.0
 }

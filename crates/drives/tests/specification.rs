@@ -1,6 +1,6 @@
 //! Whole specifications, written and read.
 
-use diskarm_core::spec::{self, Key, Kind, SeekCurve, Spec, TwoPiece, Value, Zone};
+use diskarm_core::spec::{self, Key, KeyKind, SeekCurve, Spec, TwoPiece, Value, Zone};
 use diskarm_core::units::{SectorCount, Span};
 use diskarm_drives::CATALOGUE;
 use diskarm_drives::text::specification;
@@ -67,21 +67,21 @@ fn defaults_are_left_out_and_remarks_stand_above_their_keys() {
 /// Any value that the reader takes for `key` alone, whatever the others are.
 fn any_value(key: &'static Key) -> BoxedStrategy<Value> {
     match key.kind {
-        Kind::Text => "[ -~\n]{1,150}[a-z]"
+        KeyKind::Text => "[ -~\n]{1,150}[a-z]"
             .prop_map(|text| Value::Text(text.trim().to_owned()))
             .boxed(),
-        Kind::Flag => any::<bool>().prop_map(Value::Flag).boxed(),
-        Kind::Word(words) => prop::sample::select(words).prop_map(Value::Word).boxed(),
-        Kind::Size { min } => (min..1000).prop_map(Value::Count).boxed(),
-        Kind::Time { .. } => (0..900_000_000i64)
+        KeyKind::Flag => any::<bool>().prop_map(Value::Flag).boxed(),
+        KeyKind::Word(words) => prop::sample::select(words).prop_map(Value::Word).boxed(),
+        KeyKind::Size { min } => (min..1000).prop_map(Value::Count).boxed(),
+        KeyKind::Time { .. } => (0..900_000_000i64)
             .prop_map(|ns| Value::Time(Span::from_ns(ns)))
             .boxed(),
-        Kind::Fraction => (0.0..1.0).prop_map(Value::Number).boxed(),
-        Kind::Rotation => (4e6..20e6).prop_map(Value::Number).boxed(),
-        Kind::SeekCurve => curves().prop_map(Value::SeekCurve).boxed(),
-        Kind::Zones => zones().prop_map(Value::Zones).boxed(),
+        KeyKind::Fraction => (0.0..1.0).prop_map(Value::Number).boxed(),
+        KeyKind::Rotation => (4e6..20e6).prop_map(Value::Number).boxed(),
+        KeyKind::SeekCurve => curves().prop_map(Value::SeekCurve).boxed(),
+        KeyKind::Zones => zones().prop_map(Value::Zones).boxed(),
         // The rest have few values each, and are those of the drive that is varied.
-        Kind::Count { .. } | Kind::Distance | Kind::Policy | Kind::Table(_) => {
+        KeyKind::Count { .. } | KeyKind::Distance | KeyKind::Policy | KeyKind::Table(_) => {
             Just(Value::Flag(false)).boxed()
         }
     }
@@ -161,7 +161,7 @@ proptest! {
     ) {
         let entry = diskarm_drives::find("hp-c2247").unwrap();
         let mut spec = spec::parse(entry.text, entry.name).unwrap();
-        if !matches!(value, Value::Flag(false)) || matches!(key.kind, Kind::Flag) {
+        if !matches!(value, Value::Flag(false)) || matches!(key.kind, KeyKind::Flag) {
             key.set(&mut spec, value);
         }
         let text = written(&spec);

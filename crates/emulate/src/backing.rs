@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use diskarm_core::device::{Completion, Device, Landed, Part, Refused};
+use diskarm_core::device::{Completion, ComponentReport, Device, Persisted, SubmitError};
 use diskarm_core::drive::Drive;
 use diskarm_core::geometry::Layout;
 use diskarm_core::request::Request;
@@ -84,7 +84,7 @@ impl Device for Single {
         self.drive.has_room()
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.drive.submit(now, request)
     }
 
@@ -100,12 +100,12 @@ impl Device for Single {
         self.drive.abort(now, id)
     }
 
-    fn parts(&self, now: Instant) -> Vec<Part> {
-        self.drive.parts(now)
+    fn components(&self, now: Instant) -> Vec<ComponentReport> {
+        self.drive.components(now)
     }
 
-    fn landed(&mut self, now: Instant) -> Option<Vec<Landed>> {
-        self.drive.landed(now)
+    fn persisted(&mut self, now: Instant) -> Option<Vec<Persisted>> {
+        self.drive.persisted(now)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use diskarm_core::device::Landed;
+use diskarm_core::device::Persisted;
 use diskarm_core::request::Request;
 use diskarm_core::units::{Bytes, Lbn};
 use diskarm_wire::Sense;
@@ -46,7 +46,7 @@ pub trait Store: Send {
     fn left_over(&mut self, _at: Lbn, _before: usize) {}
 
     /// These blocks have reached the media.
-    fn landed(&mut self, _landed: &[Landed]) {}
+    fn persisted(&mut self, _landed: &[Persisted]) {}
 }
 
 /// A store cannot do what it was asked, whatever the drive of the model does.

@@ -85,7 +85,7 @@ impl<D: Backing> Unit<D> {
         let is_followed = store.follows();
         if is_followed {
             // The first call begins the record.
-            device.landed(Instant::START);
+            device.persisted(Instant::START);
         }
         Self {
             state: State::new(&device, store),

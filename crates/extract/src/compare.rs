@@ -8,7 +8,7 @@ use diskarm_core::drive::Drive;
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::{Op, Request};
-use diskarm_core::spec::{Key, Kind, Spec, Value, WriteCache};
+use diskarm_core::spec::{Key, KeyKind, Spec, Value, WriteCache};
 use diskarm_core::text::InputError;
 use diskarm_core::units::{Angle, Cylinder, Instant, Lbn, SectorCount, Span};
 
@@ -100,8 +100,10 @@ fn sums(first: &Spec, second: &Spec) -> Vec<(&'static str, [Span; 2])> {
 
 fn values(first: &Spec, second: &Spec) -> Vec<Difference> {
     let compared = |key: &&'static Key| {
-        !matches!(key.kind, Kind::Text | Kind::Zones | Kind::SeekCurve)
-            && !key.path.starts_with("source.")
+        !matches!(
+            key.kind,
+            KeyKind::Text | KeyKind::Zones | KeyKind::SeekCurve
+        ) && !key.path.starts_with("source.")
     };
     Key::all()
         .into_iter()

@@ -1,6 +1,6 @@
 //! Serialization of findings whose types do not implement it.
 
-use diskarm_core::spec::{Key, Kind, Value};
+use diskarm_core::spec::{Key, KeyKind, Value};
 use diskarm_core::units::Span;
 use serde::{Deserialize, Serialize};
 
@@ -93,7 +93,7 @@ impl PlainValue {
 /// Returns the static string for a word.
 fn find_word(word: &str) -> Option<&'static str> {
     let words = Key::all().into_iter().filter_map(|key| match key.kind {
-        Kind::Word(words) => Some(words),
+        KeyKind::Word(words) => Some(words),
         _ => None,
     });
     words.flatten().copied().find(|known| *known == word)

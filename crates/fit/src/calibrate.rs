@@ -31,7 +31,7 @@ use std::sync::Arc;
 use crate::validate::{Locked, LockedFigures, Measured};
 use diskarm_core::geometry::Layout;
 use diskarm_core::predict::Continuity;
-use diskarm_core::spec::{Key, Kind, Spec};
+use diskarm_core::spec::{Key, KeyKind, Spec};
 use diskarm_core::units::Angle;
 use diskarm_drives::text::Edit;
 
@@ -231,7 +231,7 @@ fn is_number(edit: &Edit) -> bool {
     let kind = Key::find(&edit.key).map(|key| key.kind);
     matches!(
         kind,
-        Some(Kind::Time { .. } | Kind::Rotation | Kind::SeekCurve)
+        Some(KeyKind::Time { .. } | KeyKind::Rotation | KeyKind::SeekCurve)
     )
 }
 

@@ -37,7 +37,7 @@ pub use replay::{ANGLES, Measured, PHASE_SEEDS, Replayed, Validation, Variant};
 pub use residuals::{Distances, NEAR, Relation, Residual, Residuals, Sizes};
 
 use diskarm_core::request::Op;
-use diskarm_core::stats::{Sorted, demerit};
+use diskarm_core::stats::{SortedSpans, demerit};
 use diskarm_core::units::Span;
 use residuals::{mean, moments};
 
@@ -82,7 +82,7 @@ impl Comparison {
     }
 
     /// `None` if there are no requests.
-    fn of(measured: &Sorted, angles: &[Sorted], phases: &[Sorted]) -> Option<Self> {
+    fn of(measured: &SortedSpans, angles: &[SortedSpans], phases: &[SortedSpans]) -> Option<Self> {
         let distances = moments(angles.iter().filter_map(|model| demerit(measured, model)));
         let simulated = angles.iter().flat_map(|model| model.as_slice()).copied();
         Some(Self {
@@ -108,7 +108,7 @@ impl Figures {
         assert!(replays.iter().all(|r| r.responses.len() == rows.len()));
         let compare = |keep: fn(&Measured) -> bool| {
             let measured = rows.iter().filter(|row| keep(row)).map(|row| row.response);
-            let sorted: Vec<Sorted> = replays.iter().map(|r| kept(rows, r, keep)).collect();
+            let sorted: Vec<SortedSpans> = replays.iter().map(|r| kept(rows, r, keep)).collect();
             let (angles, phases) = sorted.split_at(ANGLES as usize);
             Comparison::of(&measured.collect(), angles, phases)
         };
@@ -124,7 +124,7 @@ impl Figures {
     }
 }
 
-fn kept(rows: &[Measured], replay: &Replayed, keep: fn(&Measured) -> bool) -> Sorted {
+fn kept(rows: &[Measured], replay: &Replayed, keep: fn(&Measured) -> bool) -> SortedSpans {
     let pairs = rows.iter().zip(&replay.responses);
     pairs
         .filter(|(row, _)| keep(row))
@@ -133,7 +133,7 @@ fn kept(rows: &[Measured], replay: &Replayed, keep: fn(&Measured) -> bool) -> So
 }
 
 /// Mean demerit over all pairs.
-fn between(samples: &[Sorted]) -> Option<Span> {
+fn between(samples: &[SortedSpans]) -> Option<Span> {
     let pairs = samples
         .iter()
         .enumerate()

@@ -3,11 +3,11 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use diskarm_core::engine::Step;
+use diskarm_core::engine::ReplayStep;
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::{Op, Request};
-use diskarm_core::spec::{self, Delivered, ReadAhead, SeekCurve, Spec};
+use diskarm_core::spec::{self, DeliveredBlocks, ReadAhead, SeekCurve, Spec};
 use diskarm_core::units::{Angle, Cylinder, Lbn, SectorCount, Span};
 use diskarm_fit::calibrate::{Calibration, Clock, Fitted, Quantity, calibrate};
 use diskarm_fit::validate::{Measured, Validation, Variant};
@@ -45,7 +45,7 @@ impl Generator {
 impl Experiment {
     /// A quarter of the requests continue the previous one, a tenth repeat its blocks, a
     /// quarter go to nearby blocks and the rest anywhere. Pauses are 5 to 30 ms long.
-    fn steps(&self, disk: SectorCount) -> Vec<Step> {
+    fn steps(&self, disk: SectorCount) -> Vec<ReplayStep> {
         let mut generator = Generator(7);
         let mut last = 0..1;
         let step = |id| {
@@ -69,7 +69,7 @@ impl Experiment {
             last = start..start + sectors;
             let request = Request::new(id as u64, op, Lbn(start), SectorCount(sectors));
             let think = Span::from_ms(5.0 + 25.0 * generator.fraction());
-            Step { request, think }
+            ReplayStep { request, think }
         };
         (0..self.rows).map(step).collect()
     }
@@ -135,7 +135,7 @@ fn given_and_real() -> (Spec, Spec) {
     real.mechanics.seek = SeekCurve::Table((1..given.geometry.cylinders).map(longer).collect());
     real.mechanics.inward_seek = Span::from_ms(0.4);
     real.mechanics.period_ns *= 1.0002;
-    real.buffer.delivered = Delivered::Kept;
+    real.buffer.delivered = DeliveredBlocks::Kept;
     (given, real)
 }
 
@@ -206,7 +206,7 @@ fn check(found: &Spec, real: &Spec, bounds: [f64; SHOWN.len()], miss_bound: f64)
 #[test]
 fn a_drive_is_found_again_where_the_clock_is_unbroken() {
     let (given, real) = given_and_real();
-    let origin = Angle::of(2, 7);
+    let origin = Angle::from_fraction(2, 7);
     let found = Experiment {
         rows: 1500,
         reads: 0.6,
@@ -320,7 +320,7 @@ fn what_no_read_shows_is_left_and_the_same_trace_gives_the_same_drive() {
         rows: 700,
         reads: 0.0,
         variant: Variant::From {
-            angle: Angle::of(2, 7),
+            angle: Angle::from_fraction(2, 7),
             seed: 0,
         },
     };
@@ -370,7 +370,7 @@ fn a_drive_is_its_own_fit() {
         rows: 700,
         reads: 0.6,
         variant: Variant::From {
-            angle: Angle::of(1, 3),
+            angle: Angle::from_fraction(1, 3),
             seed: 0,
         },
     }
@@ -393,7 +393,7 @@ fn scatter_of_all_movements_is_found() {
         rows: 2500,
         reads: 1.0,
         variant: Variant::From {
-            angle: Angle::of(1, 3),
+            angle: Angle::from_fraction(1, 3),
             seed: 5,
         },
     }
@@ -430,7 +430,7 @@ fn scatter_of_reads_in_sequence_is_found() {
             rows: 4_000,
             reads: 1.0,
             variant: Variant::From {
-                angle: Angle::of(1, 3),
+                angle: Angle::from_fraction(1, 3),
                 seed: 5,
             },
         };

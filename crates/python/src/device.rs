@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use diskarm_core::device::{Completion as Ended, Refused};
+use diskarm_core::device::{Completion as Ended, SubmitError};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Instant, Lbn, SectorCount};
 use diskarm_simulate::{OUTCOMES, System, outcome};
@@ -216,12 +216,14 @@ fn whole(py: Python<'_>, field: &str, number: i128) -> PyResult<u64> {
 }
 
 /// The exception for a request that the device does not take.
-fn refusal(py: Python<'_>, request: &Request, refused: Refused) -> PyErr {
+fn refusal(py: Python<'_>, request: &Request, refused: SubmitError) -> PyErr {
     let (field, expected) = match refused {
-        Refused::Empty => ("sectors", "at least 1".to_owned()),
-        Refused::TooLarge => ("sectors", format!("at most {}", Request::MAX_SECTORS.0)),
-        Refused::BeyondEnd { sectors } => ("lbn", format!("an end within {} sectors", sectors.0)),
-        Refused::Full | Refused::NoSuchUnit { .. } => ("device", refused.to_string()),
+        SubmitError::Empty => ("sectors", "at least 1".to_owned()),
+        SubmitError::TooLarge => ("sectors", format!("at most {}", Request::MAX_SECTORS.0)),
+        SubmitError::BeyondEnd { sectors } => {
+            ("lbn", format!("an end within {} sectors", sectors.0))
+        }
+        SubmitError::Full | SubmitError::NoSuchUnit { .. } => ("device", refused.to_string()),
     };
     let found = match field {
         "sectors" => request.sectors.0.to_string(),

@@ -7,7 +7,7 @@ use diskarm_core::drive::Drive;
 use diskarm_core::extent::Extent;
 use diskarm_core::request::Request;
 use diskarm_core::sched::{Estimate, Knowledge, Pending as Waiting, Policy, PolicyConfig};
-use diskarm_core::tower::{BoxedDevice, Unknown};
+use diskarm_core::stack::{BoxedDevice, InsufficientKnowledge};
 use diskarm_core::units::Instant;
 use diskarm_simulate::{MakePolicy, policy};
 use pyo3::exceptions::PyIndexError;
@@ -129,7 +129,10 @@ impl MakePolicy for Written {
         Box::new(self.asking())
     }
 
-    fn boxed(&self, device: &BoxedDevice) -> Result<Box<dyn Policy<BoxedDevice>>, Unknown> {
+    fn boxed(
+        &self,
+        device: &BoxedDevice,
+    ) -> Result<Box<dyn Policy<BoxedDevice>>, InsufficientKnowledge> {
         // It can see the positioning time of each request, and whether it is buffered.
         device.check_knowledge(&self.name, Knowledge::TimesAndBuffer)?;
         Ok(Box::new(self.asking()))

@@ -1,11 +1,11 @@
 //! Mirrored pairs of the model beside the closed forms.
 
-use diskarm_core::device::{Breakdown, Completion, Device, Outcome, Refused, Status};
+use diskarm_core::device::{Breakdown, Completion, Device, Outcome, Status, SubmitError};
 use diskarm_core::drive::Drive;
 use diskarm_core::mirror::{Mirror, MirrorConfig, ReadDispatch, Routing, starting_angle};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::spec::{self, Spec};
-use diskarm_core::tower::BoxedDevice;
+use diskarm_core::stack::BoxedDevice;
 use diskarm_core::units::{Angle, Bytes, Instant, Lbn, SectorCount, Span};
 
 use crate::queue::{Mean, Random, means};
@@ -30,7 +30,7 @@ impl Device for Server {
         self.under_way.is_none()
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         assert!(self.has_room());
         let transfer = Span::from_s(self.random.exponential(1.0));
         self.under_way = Some(Completion {

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use diskarm_core::mechanics::SeekTimes;
 use diskarm_core::request::Op;
-use diskarm_core::spec::{self, Key, Kind, Shown, Spec};
+use diskarm_core::spec::{self, Key, KeyKind, SheetEntry, Spec};
 use diskarm_core::units::Cylinder;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -98,7 +98,7 @@ fn sections(spec: &Spec) -> Vec<(&'static str, Section)> {
     let mut sections: Vec<(&str, Section)> = Vec::new();
     for key in Key::all() {
         let (name, rest) = match key.path.split_once('.') {
-            Some(parts) if key.shown != Shown::Hidden => parts,
+            Some(parts) if key.shown != SheetEntry::Hidden => parts,
             _ => continue,
         };
         if sections.last().is_none_or(|(last, _)| *last != name) {
@@ -114,24 +114,24 @@ fn sections(spec: &Spec) -> Vec<(&'static str, Section)> {
 /// Adds the values of a key, under `name` unless the key has another name in data sheets.
 fn add(section: &mut Section, key: &Key, name: &str, spec: &Spec) {
     let name = match (key.shown, key.kind) {
-        (Shown::As(name), _) => name.to_owned(),
-        (_, Kind::Time { .. }) => format!("{name}_ms"),
-        (_, Kind::Size { .. }) => format!("{name}_sectors"),
+        (SheetEntry::As(name), _) => name.to_owned(),
+        (_, KeyKind::Time { .. }) => format!("{name}_ms"),
+        (_, KeyKind::Size { .. }) => format!("{name}_sectors"),
         _ => name.to_owned(),
     };
     let shown = match key.get(spec) {
-        Some(spec::Value::Number(ns)) if matches!(key.kind, Kind::Rotation) => {
+        Some(spec::Value::Number(ns)) if matches!(key.kind, KeyKind::Rotation) => {
             section.push(("rotation_rpm".to_owned(), (60e9 / ns).into()));
             section.push(("revolution_ms".to_owned(), (ns / 1e6).into()));
             return;
         }
-        Some(spec::Value::Count(argument)) if key.shown == Shown::Argument => {
+        Some(spec::Value::Count(argument)) if key.shown == SheetEntry::Argument => {
             if let (1.., Some((_, Value::String(before)))) = (argument, section.last_mut()) {
                 *before += &format!("({argument})");
             }
             return;
         }
-        value if matches!(key.kind, Kind::SeekCurve) => value.is_some().into(),
+        value if matches!(key.kind, KeyKind::SeekCurve) => value.is_some().into(),
         value => value.map_or(Value::Null, value_json),
     };
     section.push((name, shown));

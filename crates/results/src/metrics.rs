@@ -2,8 +2,8 @@
 //! studies.
 
 use diskarm_core::device::Breakdown;
-use diskarm_core::report::{Report, Served};
-use diskarm_core::stats::ResponseFigures;
+use diskarm_core::report::{Report, RequestTotals};
+use diskarm_core::stats::ResponseStats;
 use diskarm_core::units::Span;
 
 /// A number that describes a `T`.
@@ -18,8 +18,8 @@ pub struct Metric<T> {
     pub of: fn(&T) -> Option<f64>,
 }
 
-type Response = Metric<ResponseFigures>;
-type Service = Metric<Served>;
+type Response = Metric<ResponseStats>;
+type Service = Metric<RequestTotals>;
 type Load = Metric<Report>;
 
 /// Response times of a class of requests.
@@ -122,6 +122,6 @@ impl<T> Metric<T> {
 }
 
 /// The mean of a part of the response, in milliseconds.
-fn part(served: &Served, of: fn(Breakdown) -> Span) -> Option<f64> {
+fn part(served: &RequestTotals, of: fn(Breakdown) -> Span) -> Option<f64> {
     served.mean_breakdown().map(|mean| of(mean).as_ms())
 }

@@ -6,9 +6,9 @@ mod workload;
 
 use std::time::Duration;
 
-use diskarm_core::report::{Alike, Replications, Report, Served, Window};
+use diskarm_core::report::{ReplicatedTotals, Replications, Report, RequestTotals, Window};
 use diskarm_core::request::Op;
-use diskarm_core::stats::ResponseFigures;
+use diskarm_core::stats::ResponseStats;
 use diskarm_core::units::SectorCount;
 use diskarm_simulate::{Origin, Run, doubts, remarks};
 use serde::Serialize;
@@ -53,8 +53,8 @@ pub struct SimulationMetrics {
     simulated_s: f64,
     wall_s: f64,
     requests_per_wall_s: Option<f64>,
-    response_ms: Metrics<ResponseFigures>,
-    service_ms: Metrics<Served>,
+    response_ms: Metrics<ResponseStats>,
+    service_ms: Metrics<RequestTotals>,
     #[serde(flatten)]
     load: Load,
     reads: RequestClass,
@@ -93,8 +93,8 @@ pub struct SimulationMetrics {
 const OWN_QUEUE: &str = "the drive's own; the host hands requests over in order of arrival";
 
 /// The requests of one kind in each run.
-fn alike(runs: &[Run], of: impl Fn(&Run) -> Served) -> Alike {
-    Alike::new(runs.iter().map(of).collect())
+fn alike(runs: &[Run], of: impl Fn(&Run) -> RequestTotals) -> ReplicatedTotals {
+    ReplicatedTotals::new(runs.iter().map(of).collect())
 }
 
 impl SimulationMetrics {
@@ -369,7 +369,7 @@ impl Disk {
             trace,
             device,
             part,
-            all: RequestClass::of(&Alike::new(vec![report.all()])),
+            all: RequestClass::of(&ReplicatedTotals::new(vec![report.all()])),
             load: Load::of(report),
         }
     }
@@ -411,7 +411,7 @@ impl Replication {
     pub fn of(run: &Run) -> Self {
         Self {
             seed: run.seed,
-            all: RequestClass::of(&Alike::new(vec![run.report.all()])),
+            all: RequestClass::of(&ReplicatedTotals::new(vec![run.report.all()])),
             load: Load::of(&run.report),
         }
     }
@@ -438,7 +438,7 @@ struct Ci95 {
 
 impl Ci95 {
     /// The intervals over several runs.
-    pub fn of(runs: &Replications<'_>, all: &Alike) -> Self {
+    pub fn of(runs: &Replications<'_>, all: &ReplicatedTotals) -> Self {
         Self {
             service_ms: all.service_ci95_ms(),
             cache_hit_rate: runs.cache_hit_ci95_fraction(),
@@ -454,7 +454,7 @@ impl Ci95 {
 struct WindowMetrics {
     start_s: f64,
     requests: u64,
-    response_ms: Metrics<ResponseFigures>,
+    response_ms: Metrics<ResponseStats>,
     utilisation: f64,
     queue_mean: f64,
 }

@@ -3,14 +3,14 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 
-use diskarm_core::device::{Completion, Device, Refused};
-use diskarm_core::drive::{Drive, InGaps};
+use diskarm_core::device::{Completion, Device, SubmitError};
+use diskarm_core::drive::{Drive, GapReader};
 use diskarm_core::freeblock::{BlockSet, Delivery, Tasks};
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::Mechanism;
 use diskarm_core::request::{Priority, Request};
+use diskarm_core::stack::BoxedDevice;
 use diskarm_core::text::InputError;
-use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::{Bytes, Instant, SectorCount};
 
 use crate::background::Background;
@@ -99,8 +99,8 @@ impl DiskBuilder<'_> {
                 BoxedDevice::opaque(Shared(external))
             }
             SchedulerLocation::InFirmware => {
-                let gaps = InGaps::new(tasks, settings.conservatism, sink);
-                let drive = self.in_firmware(mechanism, seed).reading_in_gaps(gaps);
+                let gaps = GapReader::new(tasks, settings.conservatism, sink);
+                let drive = self.in_firmware(mechanism, seed).with_gap_reader(gaps);
                 let drive = Arc::new(Mutex::new(drive));
                 self.disks
                     .borrow_mut()
@@ -169,7 +169,7 @@ impl<D: Device> Device for Shared<D> {
         lock(&self.0).sector_size()
     }
 
-    fn check(&self, request: &Request) -> Result<(), Refused> {
+    fn check(&self, request: &Request) -> Result<(), SubmitError> {
         lock(&self.0).check(request)
     }
 
@@ -181,7 +181,7 @@ impl<D: Device> Device for Shared<D> {
         lock(&self.0).accepts(request)
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         lock(&self.0).submit(now, request)
     }
 

@@ -26,7 +26,7 @@
 
 use std::collections::VecDeque;
 
-use diskarm_core::device::{Children, Completion, Device, Part, Refused, Status};
+use diskarm_core::device::{Children, Completion, ComponentReport, Device, Status, SubmitError};
 use diskarm_core::freeblock::Claim;
 use diskarm_core::predict::Predictor;
 use diskarm_core::queue::CommandQueue;
@@ -361,7 +361,7 @@ impl<D: Device> Device for ExternalScheduler<D> {
         self.device.sector_size()
     }
 
-    fn check(&self, request: &Request) -> Result<(), Refused> {
+    fn check(&self, request: &Request) -> Result<(), SubmitError> {
         self.device.check(request)
     }
 
@@ -369,7 +369,7 @@ impl<D: Device> Device for ExternalScheduler<D> {
         true
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.device.check(&request)?;
         let pending = Pending {
             request,
@@ -444,8 +444,8 @@ impl<D: Device> Device for ExternalScheduler<D> {
         true
     }
 
-    fn parts(&self, now: Instant) -> Vec<Part> {
-        self.device.parts(now)
+    fn components(&self, now: Instant) -> Vec<ComponentReport> {
+        self.device.components(now)
     }
 }
 

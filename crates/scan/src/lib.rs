@@ -20,7 +20,7 @@
 //!
 //! /// A drive with an external scheduler that only knows its specification.
 //! fn scheduled(spec: &Spec, policy: &PolicyConfig) -> Result<impl Device, InputError> {
-//!     let drive = Drive::new(spec, Angle::of(1, 3))?;
+//!     let drive = Drive::new(spec, Angle::from_fraction(1, 3))?;
 //!     Ok(ExternalScheduler::new(drive, Model::new(spec)?, policy, 2))
 //! }
 //! ```

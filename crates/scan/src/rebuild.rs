@@ -13,7 +13,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use diskarm_core::device::{Children, Completion, Device, Refused};
+use diskarm_core::device::{Children, Completion, Device, SubmitError};
 use diskarm_core::drive::Drive;
 use diskarm_core::freeblock::{BlockSet, Delivery};
 use diskarm_core::geometry::Layout;
@@ -223,7 +223,7 @@ impl<D: Device> Device for Rebuild<D> {
         true
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         for member in &self.members {
             member.check(&request)?;
         }
@@ -336,7 +336,7 @@ mod tests {
             self.drive.has_room()
         }
 
-        fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+        fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
             if request.op == Op::Write {
                 lock(&self.writes).push(request);
             }

@@ -6,8 +6,8 @@ use std::slice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use diskarm_core::device::{Completion, Device};
-use diskarm_core::drive::{Drive, InGaps};
-use diskarm_core::engine::{self, Load, Observer, Open, Rejected, Streams};
+use diskarm_core::drive::{Drive, GapReader};
+use diskarm_core::engine::{self, Load, Observer, OpenLoop, RejectedRequest, Streams};
 use diskarm_core::freeblock::{BackgroundStats, BlockSet, Delivery, Tasks};
 use diskarm_core::geometry::Layout;
 use diskarm_core::host::Host;
@@ -217,7 +217,7 @@ impl Scan<'_> {
         }
         let (tasks, progress) = self.tasks(wanted)?;
         let sink = Progress::sink(&progress, sink);
-        let gaps = InGaps::new(tasks, self.settings.conservatism, sink);
+        let gaps = GapReader::new(tasks, self.settings.conservatism, sink);
         let report = self.run_in_firmware(&layout, gaps, &progress);
         Ok(self.with_progress(report, &progress))
     }
@@ -292,7 +292,7 @@ impl Scan<'_> {
     fn run_in_firmware(
         &self,
         layout: &Arc<Layout>,
-        gaps: InGaps,
+        gaps: GapReader,
         progress: &SharedProgress,
     ) -> ScanReport {
         let mut spec = self.spec.clone();
@@ -301,11 +301,11 @@ impl Scan<'_> {
         let Ok(fcfs) = PolicyConfig::parse("fcfs", "policy") else {
             unreachable!("the table of policies has it");
         };
-        let drive = self.drive(&spec, layout).reading_in_gaps(gaps);
+        let drive = self.drive(&spec, layout).with_gap_reader(gaps);
         let policy = fcfs.policy(&drive);
         let mut host = Host::new(drive, policy);
         let foreground = self.serve(&mut host, Some(progress), self.max_requests);
-        let stats = host.device().in_gaps().map(InGaps::stats);
+        let stats = host.device().in_gaps().map(GapReader::stats);
         let drive = self.drive(&spec, layout);
         let policy = fcfs.policy(&drive);
         let alone = self.serve(&mut Host::new(drive, policy), None, foreground.requests);
@@ -333,7 +333,8 @@ impl Scan<'_> {
         let mut load = self.requests.load(disk, self.seed);
         let mut observer = ScanObserver::new(progress, self.requests.limit(max));
         observer.on_progress = self.on_progress;
-        if let Err(Rejected { request, why }) = engine::run(device, &mut load, &mut observer) {
+        if let Err(RejectedRequest { request, why }) = engine::run(device, &mut load, &mut observer)
+        {
             panic!("{request:?}: {why}");
         }
         observer.foreground()
@@ -353,7 +354,7 @@ pub enum Requests<'a> {
 /// The load of a foreground.
 pub(crate) enum ForegroundLoad<'a> {
     Generated(Streams),
-    Recorded(Open<Copied<slice::Iter<'a, (Instant, Request)>>>),
+    Recorded(OpenLoop<Copied<slice::Iter<'a, (Instant, Request)>>>),
 }
 
 impl<'a> Requests<'a> {
@@ -364,7 +365,7 @@ impl<'a> Requests<'a> {
                 ForegroundLoad::Generated(Streams::new(workload, disk, seed, u64::MAX))
             }
             Self::Recorded(requests) => {
-                ForegroundLoad::Recorded(Open::new(requests.iter().copied()))
+                ForegroundLoad::Recorded(OpenLoop::new(requests.iter().copied()))
             }
         }
     }

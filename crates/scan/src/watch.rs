@@ -53,8 +53,8 @@ impl Model {
     pub fn with_origin(spec: &Spec, origin: Angle) -> Result<Self, InputError> {
         let layout = Arc::new(Layout::new(&spec.geometry)?);
         let clock = Clock::new(spec.mechanics.period_ns, Continuity::Unbroken);
-        let core = Core::on(spec, Mechanism::new(spec, layout, origin));
-        Ok(Self(Predictor::on(core, clock.known())))
+        let core = Core::with_mechanism(spec, Mechanism::new(spec, layout, origin));
+        Ok(Self(Predictor::with_core(core, clock.known())))
     }
 }
 
@@ -182,9 +182,9 @@ impl Watch {
         let was_known = self.is_confident(at);
         let seen = self.predictor.observe(at);
         let share = match seen.angle {
-            Some(predict::Seen::Late(_)) => 1.0,
-            Some(predict::Seen::Surprise) => 0.0,
-            Some(predict::Seen::Found(_)) | None => self.expected_angles,
+            Some(predict::AngleUpdate::Late(_)) => 1.0,
+            Some(predict::AngleUpdate::Surprise) => 0.0,
+            Some(predict::AngleUpdate::Found(_)) | None => self.expected_angles,
         };
         self.expected_angles += (share - self.expected_angles) * ANGLE_WEIGHT;
         if was_known {

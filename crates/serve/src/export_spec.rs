@@ -61,7 +61,7 @@ impl ExportSpec {
     /// max-lateness=TIME)`; only the drive is required. Errors name the argument `field`.
     pub fn parse(text: &str, field: &str) -> Result<Self, InputError> {
         let call = Call::read(text, field)?;
-        let mut args = Args::of(&call, ());
+        let mut args = Args::new(&call, ());
         let text = |value: &str| (!value.is_empty()).then(|| value.to_owned());
         let drive = args.need("drive", "a drive or a tower", text)?;
         let policy = args.maybe("policy", "a policy", text)?;
@@ -162,7 +162,7 @@ impl ExportSpec {
                 device: None,
             }),
             Some(_) => {
-                let tells = make().landed(Instant::START).is_some();
+                let tells = make().persisted(Instant::START).is_some();
                 let device: DeviceFactory<D> = Box::new(make);
                 tells.then_some(PowerConfig {
                     capacity,

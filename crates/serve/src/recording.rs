@@ -16,7 +16,7 @@ use diskarm_core::device::{Completion, Device};
 use diskarm_core::engine::Observer;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::Instant;
-use diskarm_core::wrap::{Observed, Passed};
+use diskarm_core::wrap::{ObservedDevice, RecordedRequest};
 use diskarm_simulate::{BlockConverter, to_record};
 use diskarm_trace::{Location, TraceError, Writer};
 
@@ -32,7 +32,7 @@ pub struct Tap(Arc<Mutex<Observations>>);
 /// The requests that a tap has observed.
 struct Observations {
     /// Requests in order of arrival, from the first that has not completed.
-    passed: VecDeque<Passed>,
+    passed: VecDeque<RecordedRequest>,
     /// Number of requests passed to the writer.
     sent: u64,
     /// Requests that have not completed: their sequence numbers, by id.
@@ -42,7 +42,7 @@ struct Observations {
 
 /// A message to the writer.
 enum Event {
-    Passed(Passed),
+    RecordedRequest(RecordedRequest),
     PowerCut,
 }
 
@@ -71,7 +71,7 @@ impl Observations {
         self.outstanding.clear();
         while let Some(first) = self.passed.pop_front() {
             self.sent += 1;
-            self.send(Event::Passed(first));
+            self.send(Event::RecordedRequest(first));
         }
     }
 }
@@ -81,7 +81,7 @@ impl Observer for Tap {
         let mut observations = self.lock();
         let number = observations.sent + observations.passed.len() as u64;
         observations.outstanding.insert(request.id, number);
-        observations.passed.push_back(Passed {
+        observations.passed.push_back(RecordedRequest {
             arrived: now,
             request: *request,
             completion: None,
@@ -100,7 +100,7 @@ impl Observer for Tap {
             .pop_front_if(|first| first.completion.is_some())
         {
             observations.sent += 1;
-            observations.send(Event::Passed(first));
+            observations.send(Event::RecordedRequest(first));
         }
     }
 }
@@ -121,7 +121,7 @@ pub trait Tappable {
 
 impl Tappable for Box<dyn Device> {
     fn with_tap(self, tap: Tap) -> Self {
-        Box::new(Observed::new(self, tap))
+        Box::new(ObservedDevice::new(self, tap))
     }
 }
 
@@ -188,7 +188,7 @@ fn write(
     let mut first = None;
     for (event, row) in from.iter().zip(1..) {
         let passed = match event {
-            Event::Passed(passed) => passed,
+            Event::RecordedRequest(passed) => passed,
             Event::PowerCut => {
                 recorded.power_cuts += 1;
                 continue;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use diskarm_core::device::{Completion, Device, Status};
 use diskarm_core::request::{Op, Request as Asked};
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
-use diskarm_core::wrap::{Observed, Recording};
+use diskarm_core::wrap::{ObservedDevice, Recording};
 use diskarm_serve::iscsi::{Iscsi, target_name};
 use diskarm_serve::nbd::Nbd;
 use diskarm_serve::store::StoreSpec;
@@ -232,7 +232,7 @@ fn replays_what_it_served(drive: &'static str) {
     let mut export = setting.build(pace(), 1).expect("an export");
     let mut timing = export.timing.take().expect("a drive");
     let seen = Arc::new(Mutex::new(Recording::default()));
-    let watched = Box::new(Observed::new(timing.device, Arc::clone(&seen)));
+    let watched = Box::new(ObservedDevice::new(timing.device, Arc::clone(&seen)));
     let (recorder, device) = trace.record("spc", watched);
     timing.device = device;
     export.timing = Some(timing);
@@ -346,7 +346,7 @@ fn every_format_holds_a_recording() {
         let trace = Trace::new(format, DRIVE);
         let seen = Arc::new(Mutex::new(Recording::default()));
         let device = model.queued(&by, 1).expect("a device");
-        let watched = Box::new(Observed::new(device, Arc::clone(&seen)));
+        let watched = Box::new(ObservedDevice::new(device, Arc::clone(&seen)));
         let (recorder, mut device) = trace.record(format, watched);
         let mut random = Random(2);
         let mut now = Instant::START;

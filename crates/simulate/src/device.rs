@@ -5,8 +5,8 @@ use std::fmt;
 use diskarm_core::mechanics::Mechanism;
 use diskarm_core::mirror::starting_angle;
 use diskarm_core::sched::Knowledge;
+use diskarm_core::stack::{BoxedDevice, InsufficientKnowledge};
 use diskarm_core::text::{Args, InputError};
-use diskarm_core::tower::{BoxedDevice, Unknown};
 use diskarm_core::units::{Angle, Bytes, SectorCount};
 use diskarm_core::workload::Disk;
 
@@ -209,7 +209,7 @@ impl Below<'_> {
     }
 
     /// Returns the error for a policy in front of it that needs to know more than it provides.
-    pub fn refused(&self, unknown: &Unknown) -> InputError {
+    pub fn refused(&self, unknown: &InsufficientKnowledge) -> InputError {
         not_provided(&unknown.to_string(), self.levels)
     }
 }

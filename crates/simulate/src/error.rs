@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::io;
 
-use diskarm_core::engine::Rejected;
+use diskarm_core::engine::RejectedRequest;
 use diskarm_core::text::InputError;
 use diskarm_trace::{Location, TraceError};
 
@@ -16,7 +16,7 @@ pub enum Error {
     /// A trace is invalid, or does not fit the drive.
     Trace(TraceError),
     /// A device refused a request that had not been checked before.
-    Rejected(Rejected),
+    RejectedRequest(RejectedRequest),
     /// A file cannot be read.
     Unread {
         /// The file.
@@ -65,7 +65,7 @@ impl Error {
             Self::Input(error) => error.file(),
             Self::Trace(error) => Some(error.name()),
             Self::Unread { path, .. } => Some(path),
-            Self::Rejected(_) => None,
+            Self::RejectedRequest(_) => None,
         }
     }
 
@@ -77,7 +77,7 @@ impl Error {
                 Some(Location::Line(line)) => Some(line),
                 _ => None,
             },
-            Self::Rejected(_) | Self::Unread { .. } => None,
+            Self::RejectedRequest(_) | Self::Unread { .. } => None,
         }
     }
 
@@ -86,7 +86,7 @@ impl Error {
         match self {
             Self::Input(error) => Some(&error.field),
             Self::Trace(error) => error.field(),
-            Self::Rejected(_) | Self::Unread { .. } => None,
+            Self::RejectedRequest(_) | Self::Unread { .. } => None,
         }
     }
 }
@@ -96,7 +96,7 @@ impl fmt::Display for Error {
         match self {
             Self::Input(error) => error.fmt(f),
             Self::Trace(error) => error.fmt(f),
-            Self::Rejected(error) => error.fmt(f),
+            Self::RejectedRequest(error) => error.fmt(f),
             Self::Unread { path, source } => write!(f, "{path}: cannot read: {source}"),
         }
     }
@@ -107,7 +107,7 @@ impl StdError for Error {
         match self {
             Self::Input(error) => Some(error),
             Self::Trace(error) => Some(error),
-            Self::Rejected(error) => Some(error),
+            Self::RejectedRequest(error) => Some(error),
             Self::Unread { source, .. } => Some(source),
         }
     }
@@ -125,8 +125,8 @@ impl From<TraceError> for Error {
     }
 }
 
-impl From<Rejected> for Error {
-    fn from(error: Rejected) -> Self {
-        Self::Rejected(error)
+impl From<RejectedRequest> for Error {
+    fn from(error: RejectedRequest) -> Self {
+        Self::RejectedRequest(error)
     }
 }

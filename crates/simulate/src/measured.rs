@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use diskarm_core::engine::{Rejected, Step};
+use diskarm_core::engine::{RejectedRequest, ReplayStep};
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Instant, Span};
 use diskarm_fit::validate::{Measured, Replayed, Validation, Variant};
@@ -163,7 +163,7 @@ fn measured(
     let request = blocks.request(record, id, trace.name())?;
     let think = record.think.unwrap_or(Span::ZERO);
     Ok(Measured {
-        step: Step { request, think },
+        step: ReplayStep { request, think },
         response,
     })
 }
@@ -234,7 +234,7 @@ fn bus_time(row: &Measured, spec: &Spec) -> Span {
 pub fn replays(
     validation: &Validation<'_>,
     progress: impl Fn(u64) + Sync,
-) -> Result<Vec<Replayed>, Rejected> {
+) -> Result<Vec<Replayed>, RejectedRequest> {
     let variants: Vec<Variant> = Validation::variants().collect();
     let replay = |number: usize| validation.replay(variants[number]);
     let replays = parallel::map(variants.len(), replay, progress);
@@ -266,7 +266,7 @@ mod tests {
         let request = Request::new(0, op, Lbn(0), SectorCount(10));
         let think = Span::ZERO;
         Measured {
-            step: Step { request, think },
+            step: ReplayStep { request, think },
             response: Span::from_ns(1000 * response_us),
         }
     }
@@ -310,7 +310,7 @@ mod tests {
     fn the_number_of_threads_changes_no_bit() {
         let drive = Model::find("hp-c2247").unwrap_or_else(|e| panic!("{e}"));
         let row = |id: u64| Measured {
-            step: Step {
+            step: ReplayStep {
                 request: Request::new(
                     id,
                     if id.is_multiple_of(3) {

@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant as HostInstant};
 
-use diskarm_core::device::{Completion, Device, Outcome, Part, Status, Work};
+use diskarm_core::device::{Completion, ComponentReport, Device, Outcome, Status, Work};
 use diskarm_core::engine::Observer;
-use diskarm_core::report::{Disks, Report, Served, Windows};
+use diskarm_core::report::{Disks, Report, RequestTotals, Windows};
 use diskarm_core::request::Request;
 use diskarm_core::units::Instant;
 
@@ -21,7 +21,7 @@ pub struct RunObserver<'a> {
     /// `None` while the run continues.
     pub end: Option<EarlyEnd>,
     /// The parts of the device when the last request was completed; `None` before.
-    pub parts: Option<Vec<Part>>,
+    pub parts: Option<Vec<ComponentReport>>,
 }
 
 /// The reason why a run ends early.
@@ -36,7 +36,7 @@ pub enum EarlyEnd {
 #[derive(Default)]
 pub struct Extras<'a> {
     /// The requests of each stream of a workload, if it has several.
-    pub streams: Vec<Served>,
+    pub streams: Vec<RequestTotals>,
     pub windows: Option<Windows>,
     /// The disks, if there are several.
     pub disks: Option<Disks>,
@@ -91,8 +91,8 @@ impl RunObserver<'_> {
     /// Returns the parts of `device`, which has become idle: disks and their buffers as they were
     /// when the last request was completed, because a rebuild or destages afterwards are not done
     /// under load, and all other parts as they are now.
-    pub fn parts(&mut self, device: &impl Device) -> Vec<Part> {
-        let now = device.parts(self.backlog.end());
+    pub fn parts(&mut self, device: &impl Device) -> Vec<ComponentReport> {
+        let now = device.components(self.backlog.end());
         let Some(under_load) = self.parts.take() else {
             return now;
         };
@@ -136,7 +136,7 @@ impl Observer for RunObserver<'_> {
     }
 
     fn all_completed(&mut self, device: &dyn Device) {
-        self.parts = Some(device.parts(self.backlog.end()));
+        self.parts = Some(device.components(self.backlog.end()));
     }
 
     #[inline]
@@ -307,7 +307,7 @@ mod tests {
         backlog.is_growing()
     }
 
-    /// Served at 1/1.02 of the arrival rate, 10,000 requests leave a backlog of 200; at 1/1.005,
+    /// RequestTotals at 1/1.02 of the arrival rate, 10,000 requests leave a backlog of 200; at 1/1.005,
     /// 50,000 leave 250, which is less than one percent.
     #[test]
     fn a_growing_queue_differs_from_one_that_ends() {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use diskarm_core::drive::Drive;
 use diskarm_core::request::Request;
 use diskarm_core::sched::{Estimate, Pending, Policy, PolicyConfig};
-use diskarm_core::tower::{self, BoxedDevice, Unknown};
+use diskarm_core::stack::{self, BoxedDevice, InsufficientKnowledge};
 use diskarm_core::units::Instant;
 
 use crate::error::Error;
@@ -20,7 +20,10 @@ pub trait MakePolicy: Sync {
     ///
     /// # Errors
     /// If the policy needs to know more than the device provides.
-    fn boxed(&self, device: &BoxedDevice) -> Result<Box<dyn Policy<BoxedDevice>>, Unknown>;
+    fn boxed(
+        &self,
+        device: &BoxedDevice,
+    ) -> Result<Box<dyn Policy<BoxedDevice>>, InsufficientKnowledge>;
 }
 
 impl MakePolicy for PolicyConfig {
@@ -28,8 +31,11 @@ impl MakePolicy for PolicyConfig {
         self.policy(drive)
     }
 
-    fn boxed(&self, device: &BoxedDevice) -> Result<Box<dyn Policy<BoxedDevice>>, Unknown> {
-        tower::policy(self, device)
+    fn boxed(
+        &self,
+        device: &BoxedDevice,
+    ) -> Result<Box<dyn Policy<BoxedDevice>>, InsufficientKnowledge> {
+        stack::policy(self, device)
     }
 }
 
@@ -74,7 +80,10 @@ impl MakePolicy for ChoiceCounter<'_> {
         self.counting(self.inner.policy(drive))
     }
 
-    fn boxed(&self, device: &BoxedDevice) -> Result<Box<dyn Policy<BoxedDevice>>, Unknown> {
+    fn boxed(
+        &self,
+        device: &BoxedDevice,
+    ) -> Result<Box<dyn Policy<BoxedDevice>>, InsufficientKnowledge> {
         Ok(self.counting(self.inner.boxed(device)?))
     }
 }

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use diskarm_core::engine::Rejected;
+use diskarm_core::engine::RejectedRequest;
 use diskarm_core::predict::Continuity;
-use diskarm_core::stats::Sorted;
+use diskarm_core::stats::SortedSpans;
 use diskarm_fit::validate::{Figures, Locked, LockedFigures, Validation};
 
 use crate::measured::{self, MeasuredTrace, RowRange, replays};
@@ -17,9 +17,9 @@ pub struct Comparison {
     /// The distances between measured and simulated response times.
     pub figures: Figures,
     /// The measured response times.
-    pub measured: Sorted,
+    pub measured: SortedSpans,
     /// The simulated response times, with the platter initially at angle zero.
-    pub simulated: Sorted,
+    pub simulated: SortedSpans,
     /// Doubts about the trace.
     pub notes: Vec<String>,
 }

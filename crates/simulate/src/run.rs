@@ -1,8 +1,8 @@
 //! Results of a simulation.
 
-use diskarm_core::device::{Part, RedundancyWork, Work};
-use diskarm_core::report::{Report, Served, Window};
-use diskarm_core::stats::student::t95_factor;
+use diskarm_core::device::{ComponentReport, RedundancyWork, Work};
+use diskarm_core::report::{Report, RequestTotals, Window};
+use diskarm_core::stats::t95_factor;
 use diskarm_core::units::{Instant, Span};
 
 use crate::input::Issue;
@@ -16,7 +16,7 @@ pub struct Run {
     /// The report on all requests.
     pub report: Report,
     /// The requests of each stream of the workload, if it has several.
-    pub streams: Vec<Served>,
+    pub streams: Vec<RequestTotals>,
     /// Time windows, if requested.
     pub windows: Option<Vec<Window>>,
     /// The traced device of each disk, and its results, if there are several disks.
@@ -24,7 +24,7 @@ pub struct Run {
     /// The parts of the device that report metrics of their own: disks of a pair, caches. Disks are
     /// as they were when the last request was completed; caches, failures and rebuilds as they were
     /// when the device had become idle.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ComponentReport>,
     /// Doubts about the drive or a trace, failures of disks after the last request, and losses of
     /// data; one line each.
     pub doubts: Vec<String>,
@@ -96,7 +96,7 @@ pub struct ReplayInfo {
 
 /// Returns doubts about failures of the `parts` of a device: those after the `last` completion,
 /// and those that lose data. `failed` requests failed.
-pub(crate) fn failure_doubts(parts: &[Part], last: Instant, failed: u64) -> Vec<String> {
+pub(crate) fn failure_doubts(parts: &[ComponentReport], last: Instant, failed: u64) -> Vec<String> {
     let doubts = parts.iter().flat_map(|part| match &part.work {
         Work::Redundancy(work) => redundancy_doubts(&part.name, work, last, failed),
         _ => Vec::new(),
@@ -197,7 +197,7 @@ pub fn speedup(fast: &[Run], slow: &[Run]) -> Option<Speedup> {
 
 #[cfg(test)]
 mod tests {
-    use diskarm_core::device::{Failure, Lost};
+    use diskarm_core::device::{DataLoss, Failure};
     use diskarm_core::units::{Lbn, SectorCount};
 
     use super::*;
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn failures_that_come_too_late_and_lost_data_are_doubtful() {
         let ms = |ms: u64| Instant::from_ns(ms * 1_000_000);
-        let doubts = |name: &str, failures: &[(usize, u64)], lost: Option<Lost>, failed| {
+        let doubts = |name: &str, failures: &[(usize, u64)], lost: Option<DataLoss>, failed| {
             let failures = failures
                 .iter()
                 .map(|&(member, at)| Failure { member, at: ms(at) });
@@ -237,12 +237,12 @@ mod tests {
                 ..RedundancyWork::default()
             });
             let name = name.to_owned();
-            failure_doubts(&[Part { name, work }], ms(12_300), failed)
+            failure_doubts(&[ComponentReport { name, work }], ms(12_300), failed)
         };
         assert_eq!(doubts("", &[(2, 0), (0, 12_300)], None, 3), [""; 0]);
         let late = "disk 0 fails at 60.000 s, after the last request was completed at 12.300 s";
         assert_eq!(doubts("", &[(2, 0), (0, 60_000)], None, 3), [late]);
-        let lost = |blocks| Lost {
+        let lost = |blocks| DataLoss {
             at: ms(60_000),
             first: Lbn(2_048),
             blocks: SectorCount(blocks),

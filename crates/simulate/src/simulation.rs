@@ -5,10 +5,12 @@ use std::iter;
 use diskarm_core::array::SideBySide;
 use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;
-use diskarm_core::engine::{self, Arriving, Closed, Load, Open, Replay, Step, Streams};
+use diskarm_core::engine::{
+    self, ArrivalStream, ClosedLoop, Load, OpenLoop, Replay, ReplayStep, Streams,
+};
 use diskarm_core::host::Host;
-use diskarm_core::report::{Disks, Report, Served, Windows};
-use diskarm_core::tower::BoxedDevice;
+use diskarm_core::report::{Disks, Report, RequestTotals, Windows};
+use diskarm_core::stack::BoxedDevice;
 use diskarm_core::units::{Instant, SectorCount, Span};
 use diskarm_core::workload::{Arrivals, Thinking, Times};
 
@@ -139,13 +141,13 @@ impl<'a> Simulation<'a> {
         let served = match only {
             Some((requests, Arrivals::Open(pauses))) => {
                 let times = Times::new(pauses, seed, 0);
-                let mut load = Arriving::new(times, requests, total);
+                let mut load = ArrivalStream::new(times, requests, total);
                 self.serve(device, &mut load, observer)?
             }
             Some((requests, Arrivals::Closed(clients))) => {
                 let thinking = Thinking::new(&clients.think, seed, 0);
                 let requests = requests.take(total as usize);
-                let mut load = Closed::thinking(requests, clients.clients, thinking);
+                let mut load = ClosedLoop::with_think_times(requests, clients.clients, thinking);
                 self.serve(device, &mut load, observer)?
             }
             None => {
@@ -202,16 +204,16 @@ impl<'a> Simulation<'a> {
         let served = match issue {
             Issue::Outstanding { clients, think } => {
                 let requests = requests.map(|row| row.request);
-                let mut load = Closed::new(requests, clients as usize, think);
+                let mut load = ClosedLoop::new(requests, clients as usize, think);
                 self.serve(&mut disks, &mut load, observer)
             }
             Issue::Traced => {
                 let arrival = |row: &TraceRequest| row.arrival.unwrap_or(Instant::START);
                 let arrivals = requests.map(|row| (arrival(&row), row.request));
-                self.serve(&mut disks, &mut Open::new(arrivals), observer)
+                self.serve(&mut disks, &mut OpenLoop::new(arrivals), observer)
             }
             Issue::Pauses => {
-                let steps = requests.map(|row| Step {
+                let steps = requests.map(|row| ReplayStep {
                     request: row.request,
                     think: row.think.unwrap_or_default(),
                 });
@@ -289,7 +291,7 @@ impl<'a> Simulation<'a> {
     ) -> RunObserver<'w> {
         let of_streams = if streams > 1 { streams } else { 0 };
         let extras = Extras {
-            streams: vec![Served::default(); of_streams],
+            streams: vec![RequestTotals::default(); of_streams],
             windows: self.window.map(|length| Windows::new(length, MAX_WINDOWS)),
             disks: None,
             rows: sink,

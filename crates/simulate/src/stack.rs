@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use diskarm_core::stack::{BoxedDevice, InsufficientKnowledge};
 use diskarm_core::text::{Args, Call, InputError};
-use diskarm_core::tower::{BoxedDevice, Unknown};
 use diskarm_core::units::{Angle, SectorCount};
 
 use crate::device::{Below, Context, Entry, Level, MakeDisk, hiding_device};
@@ -52,7 +52,7 @@ impl<'t> StackExpression<'t> {
         while is_stack(drive) {
             let call = Call::read(drive, &field)?;
             let entry = devices::find(call.name, &field)?;
-            let mut args = Args::of(&call, ());
+            let mut args = Args::new(&call, ());
             field = args.field("drive");
             let given = call.given.iter().filter(|(key, _)| *key == "drive");
             let below: Vec<&str> = given.map(|(_, value)| *value).collect();
@@ -86,7 +86,7 @@ impl<'t> StackExpression<'t> {
         let mut levels = Vec::new();
         let mut sectors = drive.layout().sectors();
         for (entry, call) in self.calls.iter().rev() {
-            let mut args = Args::of(call, Context { drive, sectors });
+            let mut args = Args::new(call, Context { drive, sectors });
             let given = args.several("drive", BELOW, |_| Some(()))?.len();
             let config = (entry.read)(&mut args)?;
             args.finish()?;
@@ -181,7 +181,7 @@ impl DeviceStack {
 
     /// Returns the error for a policy in front of the stack that needs to know more than the stack
     /// provides. The device that hides it has a queue of its own, or its disks have.
-    pub(crate) fn refused(&self, unknown: &Unknown) -> InputError {
+    pub(crate) fn refused(&self, unknown: &InsufficientKnowledge) -> InputError {
         let (name, policy) = (hiding_device(&self.levels), &unknown.policy);
         InputError::message(format!(
             "{unknown}, which {name} does not provide; put it inside: {name}(policy={policy}, ...)"

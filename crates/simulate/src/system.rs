@@ -5,7 +5,7 @@ use std::sync::Arc;
 use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;
 use diskarm_core::host::Host;
-use diskarm_core::tower::{BoxedDevice, Unknown};
+use diskarm_core::stack::{BoxedDevice, InsufficientKnowledge};
 use diskarm_core::units::{Bytes, SectorCount};
 use diskarm_core::workload::{Disk, Workload};
 use diskarm_drives::text::Edit;
@@ -217,7 +217,7 @@ impl System {
         seed: u64,
     ) -> Result<Host<BoxedDevice>, Error> {
         let device = stack.build(&self.drive, seed)?;
-        let refused = |unknown: Unknown| stack.refused(&unknown);
+        let refused = |unknown: InsufficientKnowledge| stack.refused(&unknown);
         let policy = policy.boxed(&device).map_err(refused)?;
         Ok(Host::new(device, policy))
     }

@@ -11,7 +11,7 @@ pub use values::{Comparison, Group, LOADS, Parameters, RUNS, Value};
 use std::sync::atomic::AtomicU64;
 
 use diskarm_core::device::Breakdown;
-use diskarm_core::report::Served;
+use diskarm_core::report::RequestTotals;
 use diskarm_core::request::Op;
 use diskarm_core::units::Span;
 use diskarm_queueing::mirrored::{READ, WRITE, largest_rate, read_wait, write_wait};
@@ -126,7 +126,7 @@ impl Theory {
     }
 }
 
-fn response_ms(served: &Served) -> Option<f64> {
+fn response_ms(served: &RequestTotals) -> Option<f64> {
     served.responses().moments().mean().map(Span::as_ms)
 }
 

@@ -3,7 +3,7 @@
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 use diskarm_core::workload::Disk;
-use diskarm_core::wrap::{Passed, Recording};
+use diskarm_core::wrap::{RecordedRequest, Recording};
 use diskarm_trace::adapt::{ClosedLoop, Disks, Merged, Notes};
 use diskarm_trace::{Location, Reader, Record, TraceError};
 
@@ -361,7 +361,11 @@ pub fn records(recording: &Recording, system: &System) -> Result<Vec<Record>, Er
 }
 
 /// Converts a request to a row of a trace, if it is a read or a write that succeeded.
-pub fn to_record(blocks: BlockConverter, passed: &Passed, location: Location) -> Option<Record> {
+pub fn to_record(
+    blocks: BlockConverter,
+    passed: &RecordedRequest,
+    location: Location,
+) -> Option<Record> {
     let completion = passed.completion?;
     let request = &passed.request;
     if request.op == Op::Flush || !completion.status.is_success() {

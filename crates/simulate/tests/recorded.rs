@@ -3,12 +3,12 @@
 use std::io::Cursor;
 
 use diskarm_core::device::{Completion, Device, Status};
-use diskarm_core::engine::{self, Observer, Open};
+use diskarm_core::engine::{self, Observer, OpenLoop};
 use diskarm_core::host::Host;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::sched::{Estimate, PolicyConfig};
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
-use diskarm_core::wrap::{Affected, BadBlocks, FaultPlan, Faults, Recorder, Recording};
+use diskarm_core::wrap::{AffectedOps, BadBlocks, FaultPlan, Faults, Recorder, Recording};
 use diskarm_simulate::{System, records};
 use diskarm_trace::Writer;
 
@@ -28,7 +28,7 @@ fn recorded(system: &System, requests: &[Request]) -> Recording {
         medium_errors: vec![BadBlocks {
             first: Lbn(900),
             end: Lbn(901),
-            affected: Affected::Reads,
+            affected: AffectedOps::Reads,
             retries: 0,
         }],
         ..FaultPlan::default()
@@ -38,7 +38,7 @@ fn recorded(system: &System, requests: &[Request]) -> Recording {
     let policy = PolicyConfig::default().policy(&faults);
     let mut device = Recorder::new(Host::new(faults, policy), Recording::default());
     let times = (0..).map(|number| Instant::START + Span::from_ms(30.0) * number);
-    let mut load = Open::new(times.zip(requests.iter().copied()));
+    let mut load = OpenLoop::new(times.zip(requests.iter().copied()));
     engine::run(&mut device, &mut load, &mut Nobody).expect("sound requests");
     assert_eq!(device.next_event(), None);
     device.into_observer()

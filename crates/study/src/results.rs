@@ -1,6 +1,6 @@
 //! The results of a study: a mean with its interval for each cell and metric.
 
-use diskarm_core::stats::student::t95_factor;
+use diskarm_core::stats::t95_factor;
 use serde::Serialize;
 
 use crate::axis::{Axis, Point, names};

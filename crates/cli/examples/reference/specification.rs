@@ -1,6 +1,6 @@
 //! The tables of keys on the page about specifications. The text around them is hand-written.
 
-use diskarm_core::spec::{Key, Kind, Spec, Value};
+use diskarm_core::spec::{Key, KeyKind, Spec, Value};
 
 use crate::markdown::{code, table};
 
@@ -26,7 +26,7 @@ fn fill(page: &mut String, heading: &str, keys: &'static [Key]) {
         .map_or(page.len(), |length| begin + length + 1);
     page.replace_range(begin..end, &table(&COLUMNS, keys.iter().map(row)));
     for key in keys {
-        if let Kind::Table(inner) = key.kind {
+        if let KeyKind::Table(inner) = key.kind {
             fill(page, &format!("`[{}]`", key.path), inner);
         }
     }
@@ -51,28 +51,28 @@ fn row(key: &Key) -> Vec<String> {
     ]
 }
 
-fn unit_and_range(kind: Kind) -> (&'static str, String) {
+fn unit_and_range(kind: KeyKind) -> (&'static str, String) {
     let (unit, range) = match kind {
-        Kind::Text => ("", "text"),
-        Kind::Flag => ("", "flag"),
-        Kind::Word(words) => {
+        KeyKind::Text => ("", "text"),
+        KeyKind::Flag => ("", "flag"),
+        KeyKind::Word(words) => {
             let words: Vec<String> = words.iter().copied().map(code).collect();
             return ("word", words.join(", "));
         }
-        Kind::Count { unit, min, max } => return (unit, format!("{min} to {}", number(max))),
-        Kind::Size { min: 0 } => ("size", "up to 10^12 sectors"),
-        Kind::Size { .. } => ("size", "1 sector to 10^12 sectors"),
-        Kind::Distance => ("cylinders", "distance"),
-        Kind::Time { signed: false } => ("time", "time"),
-        Kind::Time { signed: true } => ("time", "-1 s to 1 s"),
-        Kind::Fraction => ("", "fraction"),
-        Kind::Rotation => ("rpm or time", "6 rpm to 60000000 rpm, 1 us to 10 s"),
-        Kind::Policy => (
+        KeyKind::Count { unit, min, max } => return (unit, format!("{min} to {}", number(max))),
+        KeyKind::Size { min: 0 } => ("size", "up to 10^12 sectors"),
+        KeyKind::Size { .. } => ("size", "1 sector to 10^12 sectors"),
+        KeyKind::Distance => ("cylinders", "distance"),
+        KeyKind::Time { signed: false } => ("time", "time"),
+        KeyKind::Time { signed: true } => ("time", "-1 s to 1 s"),
+        KeyKind::Fraction => ("", "fraction"),
+        KeyKind::Rotation => ("rpm or time", "6 rpm to 60000000 rpm, 1 us to 10 s"),
+        KeyKind::Policy => (
             "a policy",
             "as `diskarm policies` lists them, such as `\"clook(by=map)\"`",
         ),
-        Kind::SeekCurve | Kind::Table(_) => ("", "table"),
-        Kind::Zones => ("", "list of tables"),
+        KeyKind::SeekCurve | KeyKind::Table(_) => ("", "table"),
+        KeyKind::Zones => ("", "list of tables"),
     };
     (unit, range.to_owned())
 }
@@ -95,7 +95,7 @@ fn default(key: &Key) -> String {
     if let Some(other) = key.same_as.and_then(Key::find) {
         return code(other.name());
     }
-    if let Kind::Table(inner) = key.kind {
+    if let KeyKind::Table(inner) = key.kind {
         let values = inner
             .iter()
             .filter_map(|key| Some((key, key.get(&Spec::default())?)));
@@ -110,8 +110,8 @@ fn default(key: &Key) -> String {
         };
     }
     match (key.kind, key.get(&Spec::default())) {
-        (_, None | Some(Value::Text(_))) | (Kind::Distance, _) => "none".to_owned(),
-        (Kind::Count { .. }, Some(Value::Count(count))) => count.to_string(),
+        (_, None | Some(Value::Text(_))) | (KeyKind::Distance, _) => "none".to_owned(),
+        (KeyKind::Count { .. }, Some(Value::Count(count))) => count.to_string(),
         (_, Some(value)) => code(&key.toml(&value)),
     }
 }

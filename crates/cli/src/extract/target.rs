@@ -193,7 +193,7 @@ fn split_realism(url: &str) -> Result<(&str, Realism), InputError> {
     };
     let call = format!("sim({parameters})");
     let call = Call::read(&call, "URL")?;
-    let mut args = Args::of(&call, ());
+    let mut args = Args::new(&call, ());
     let expected = "translated, notches or hidden";
     let places = args.maybe("places", expected, |word| match word {
         "translated" => Some(Places::Translated),

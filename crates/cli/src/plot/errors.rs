@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use diskarm_core::stats::Sorted;
+use diskarm_core::stats::SortedSpans;
 use diskarm_core::units::{Bytes, Instant, Span};
 
 use super::nearly_longest;
@@ -100,7 +100,7 @@ fn svg_start(title: &str, subtitle: &str) -> String {
 }
 
 fn draw_points(svg: &mut String, errors: &[Outcome], period: Span) {
-    let sizes: Sorted = errors
+    let sizes: SortedSpans = errors
         .iter()
         .map(|one| Span::from_ns(one.error.as_ns().abs()))
         .collect();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use diskarm_core::units::Lbn;
-use diskarm_core::wrap::{Affected, BadBlocks};
+use diskarm_core::wrap::{AffectedOps, BadBlocks};
 use diskarm_serve::control::{self, Command, ExportCommand};
 use diskarm_serve::power::{InjectedFault, PowerCut, Trigger, TriggerEvent};
 use serde_json::Value;
@@ -191,9 +191,9 @@ impl ServerCommand {
                     first: args.range.first(),
                     end: args.range.end(),
                     affected: match args.affects {
-                        Affects::Reads => Affected::Reads,
-                        Affects::Writes => Affected::Writes,
-                        Affects::Both => Affected::Both,
+                        Affects::Reads => AffectedOps::Reads,
+                        Affects::Writes => AffectedOps::Writes,
+                        Affects::Both => AffectedOps::Both,
                     },
                     retries: 0,
                 },

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::device::{Failure, Lost, Part, RedundancyWork, Work};
+use crate::device::{ComponentReport, DataLoss, Failure, RedundancyWork, Work};
 use crate::units::{Instant, Lbn, Span};
 
 /// The failures of the members of an array, and their consequences.
@@ -13,7 +13,7 @@ pub struct Failures {
     /// Past failures.
     pub been: Vec<Failure>,
     /// The data that they have lost. Nothing is served from then on.
-    pub lost: Option<Lost>,
+    pub lost: Option<DataLoss>,
     /// The share of the time that the rebuild takes; `None` without a spare.
     share: Option<f64>,
     pub rebuild: Option<Rebuild>,
@@ -64,7 +64,7 @@ impl Failures {
     }
 
     /// Records that data are lost, which ends a rebuild that pauses.
-    pub fn lose(&mut self, lost: Lost) {
+    pub fn lose(&mut self, lost: DataLoss) {
         self.lost = Some(lost);
         if let Some(rebuild) = &mut self.rebuild {
             rebuild.next = None;
@@ -133,7 +133,7 @@ impl Failures {
     }
 
     /// Reports the failures and the rebuild, if there are any.
-    pub fn part(&self) -> Option<Part> {
+    pub fn part(&self) -> Option<ComponentReport> {
         if !self.are_any() {
             return None;
         }
@@ -151,7 +151,7 @@ impl Failures {
                 .and_then(|progress| progress.stopped),
             lost: self.lost,
         };
-        Some(Part {
+        Some(ComponentReport {
             name: String::new(),
             work: Work::Redundancy(work),
         })

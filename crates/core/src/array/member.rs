@@ -1,11 +1,11 @@
 //! A member of an array: a device and the commands that wait for it.
 
-use crate::device::{Completion, Device, Part, Refused, Work};
+use crate::device::{Completion, ComponentReport, Device, SubmitError, Work};
 use crate::queue::CommandQueue;
 use crate::request::{Op, Request};
 use crate::sched::{Fcfs, Pending, Policy, PolicyConfig, Rule};
+use crate::stack::{self, BoxedDevice, InsufficientKnowledge};
 use crate::stats::DiskMeter;
-use crate::tower::{self, BoxedDevice, Unknown};
 use crate::units::{Bytes, Instant, SectorCount};
 
 pub struct Member {
@@ -36,10 +36,10 @@ impl Member {
     pub fn build(
         devices: impl IntoIterator<Item = BoxedDevice>,
         policy: &PolicyConfig,
-    ) -> Result<Vec<Self>, Unknown> {
+    ) -> Result<Vec<Self>, InsufficientKnowledge> {
         let devices = devices.into_iter();
         let members = devices.map(|device| {
-            let policy = tower::policy(policy, &device)?;
+            let policy = stack::policy(policy, &device)?;
             Ok(Self::new(device, policy))
         });
         members.collect()
@@ -118,10 +118,10 @@ impl Member {
     }
 
     /// Reports its work, or that of its disks if it has several.
-    pub fn parts(&self, now: Instant) -> Vec<Part> {
-        let mut parts = self.device.parts(now);
+    pub fn components(&self, now: Instant) -> Vec<ComponentReport> {
+        let mut parts = self.device.components(now);
         if !parts.iter().any(|part| matches!(part.work, Work::Disk(_))) {
-            parts.push(Part {
+            parts.push(ComponentReport {
                 name: String::new(),
                 work: Work::Disk(self.meter.work(now)),
             });
@@ -206,7 +206,11 @@ impl Slots {
 
     /// Reports the work of all devices, by number. `until` is the end of the report of a device
     /// that still has its slot.
-    pub fn parts(&self, members: &[Member], until: impl Fn(usize) -> Instant) -> Vec<Part> {
+    pub fn parts(
+        &self,
+        members: &[Member],
+        until: impl Fn(usize) -> Instant,
+    ) -> Vec<ComponentReport> {
         let gone = self.gone.iter();
         let gone = gone.map(|(number, member)| (*number, member, member.meter.last()));
         let is_gone = |number: &usize| self.gone.iter().any(|(gone, _)| gone == number);
@@ -219,7 +223,9 @@ impl Slots {
         members.sort_unstable_by_key(|(number, ..)| *number);
         let parts = members.into_iter();
         parts
-            .flat_map(|(number, member, until)| Part::within(number, member.parts(until)))
+            .flat_map(|(number, member, until)| {
+                ComponentReport::within(number, member.components(until))
+            })
             .collect()
     }
 }
@@ -243,8 +249,8 @@ impl Device for Vacant {
         false
     }
 
-    fn submit(&mut self, _: Instant, _: Request) -> Result<(), Refused> {
-        Err(Refused::Full)
+    fn submit(&mut self, _: Instant, _: Request) -> Result<(), SubmitError> {
+        Err(SubmitError::Full)
     }
 
     fn next_event(&self) -> Option<Instant> {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Array, Part, Placement, blocks_of, overlaps, part_of};
 use crate::device::slow::Log;
-use crate::device::{Completion, Device, Failure, Lost, Work};
+use crate::device::{Completion, DataLoss, Device, Failure, Work};
 use crate::random::{Generator, Purpose, below, generator};
 use crate::request::{Op, Ordering, Request};
 use crate::units::{Instant, Lbn, SectorCount, Span};
@@ -52,7 +52,7 @@ struct Shadow<P: Placement> {
     /// The blocks that the current step has written: a partial step counts for nothing.
     restoring: BTreeSet<u64>,
     steps: Option<(u64, u64)>,
-    lost: Option<Lost>,
+    lost: Option<DataLoss>,
     /// The data that the rebuild has read, by block of the array.
     read: BTreeMap<Lbn, u64>,
     /// The request of each part; `None` for the rebuild.
@@ -100,8 +100,8 @@ pub(crate) fn random_failures_of_copies(members: usize, dice: &mut Generator) ->
 }
 
 /// Returns the data that an array reports as lost.
-pub(crate) fn reported_loss(array: &impl Device) -> Option<Lost> {
-    let mut parts = array.parts(Instant::START).into_iter();
+pub(crate) fn reported_loss(array: &impl Device) -> Option<DataLoss> {
+    let mut parts = array.components(Instant::START).into_iter();
     parts.find_map(|part| match part.work {
         Work::Redundancy(work) => work.lost,
         _ => None,
@@ -160,7 +160,7 @@ impl<P: Copies> Shadow<P> {
     }
 
     /// Returns the blocks that no remaining device has: a spare has the rebuilt ones.
-    fn lost_blocks(&self, at: Instant) -> Option<Lost> {
+    fn lost_blocks(&self, at: Instant) -> Option<DataLoss> {
         let mut left = BTreeSet::new();
         for (device, stored) in self.devices.iter().enumerate() {
             let is_spare = device == self.members;
@@ -176,7 +176,7 @@ impl<P: Copies> Shadow<P> {
         let blocks = SectorCount(self.array.capacity().0 - left.len() as u64);
         let mut all = (0..self.array.capacity().0).map(Lbn);
         let first = all.find(|block| !left.contains(block))?;
-        Some(Lost { at, first, blocks })
+        Some(DataLoss { at, first, blocks })
     }
 
     /// Submits a request, unless it is a write to blocks that are being written: the order of the two

@@ -1,6 +1,6 @@
 //! Independent devices, each of which is addressed by its requests.
 
-use crate::device::{Completion, Device, Part, Refused, check};
+use crate::device::{Completion, ComponentReport, Device, SubmitError, check};
 use crate::request::Request;
 use crate::units::{Bytes, Instant, SectorCount};
 
@@ -69,10 +69,10 @@ impl<D: Device, F: FnMut() -> D + Send> Device for SideBySide<D, F> {
         self.disks[0].sector_size()
     }
 
-    fn check(&self, request: &Request) -> Result<(), Refused> {
+    fn check(&self, request: &Request) -> Result<(), SubmitError> {
         check(request, self.capacity())?;
         if request.unit >= self.max {
-            return Err(Refused::NoSuchUnit {
+            return Err(SubmitError::NoSuchUnit {
                 units: self.max.into(),
             });
         }
@@ -88,7 +88,7 @@ impl<D: Device, F: FnMut() -> D + Send> Device for SideBySide<D, F> {
     }
 
     #[inline]
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         let disk = usize::from(request.unit);
         if disk >= self.disks.len() {
             self.check(&request)?;
@@ -124,10 +124,10 @@ impl<D: Device, F: FnMut() -> D + Send> Device for SideBySide<D, F> {
         true
     }
 
-    fn parts(&self, now: Instant) -> Vec<Part> {
+    fn components(&self, now: Instant) -> Vec<ComponentReport> {
         let disks = self.disks.iter().enumerate();
         disks
-            .flat_map(|(disk, device)| Part::within(disk, device.parts(now)))
+            .flat_map(|(disk, device)| ComponentReport::within(disk, device.components(now)))
             .collect()
     }
 }

@@ -1,8 +1,8 @@
-//! The requests that a wrapper has outstanding at the devices it wraps.
+//! A wrapper's outstanding requests to the devices that it wraps.
 
-/// From the ids of child requests, which a wrapper submits to the devices it wraps, to what it
-/// must remember of their parents. Ids are those of free slots, so that they stay small, and
-/// inserting and removing take constant time.
+/// A slab of the child requests that a wrapper has submitted to the devices it wraps, each with the
+/// state of its parent. Ids are those of free slots, so they stay small, and inserting and removing
+/// take constant time.
 #[derive(Clone, Debug)]
 pub struct Children<P> {
     slots: Vec<Slot<P>>,
@@ -29,17 +29,17 @@ impl<P> Default for Children<P> {
 }
 
 impl<P> Children<P> {
-    /// Whether no child is outstanding.
+    /// Returns true if no child is outstanding.
     pub fn is_empty(&self) -> bool {
         self.outstanding == 0
     }
 
-    /// The number of children that are outstanding.
+    /// Returns the number of children that are outstanding.
     pub fn len(&self) -> usize {
         self.outstanding
     }
 
-    /// Remembers `parent`; the id of its child.
+    /// Inserts `parent` and returns the id of its child.
     #[inline]
     pub fn insert(&mut self, parent: P) -> u64 {
         let id = self.free;
@@ -59,10 +59,10 @@ impl<P> Children<P> {
         id as u64
     }
 
-    /// The parent of the child `id`, which is outstanding no more.
+    /// Removes the child `id` and returns its parent.
     ///
     /// # Panics
-    /// When no such child is outstanding: it completed twice, or was never submitted.
+    /// If no such child is outstanding: it completed twice, or was never submitted.
     #[inline]
     pub fn remove(&mut self, id: u64) -> P {
         let free = Slot::Free(self.free);
@@ -80,7 +80,7 @@ impl<P> Children<P> {
         }
     }
 
-    /// What is remembered of the parent of the outstanding child `id`.
+    /// Returns the parent of the outstanding child `id`.
     pub fn get(&self, id: u64) -> Option<&P> {
         match self.slots.get(id as usize)? {
             Slot::Taken(parent) => Some(parent),
@@ -88,7 +88,7 @@ impl<P> Children<P> {
         }
     }
 
-    /// The same, to change it.
+    /// Returns the parent of the outstanding child `id` for modification.
     pub fn get_mut(&mut self, id: u64) -> Option<&mut P> {
         match self.slots.get_mut(id as usize)? {
             Slot::Taken(parent) => Some(parent),
@@ -96,7 +96,7 @@ impl<P> Children<P> {
         }
     }
 
-    /// The outstanding children with their parents, by id.
+    /// Returns the outstanding children with their parents, by id.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &P)> {
         (0..).zip(&self.slots).filter_map(|(id, slot)| match slot {
             Slot::Taken(parent) => Some((id, parent)),
@@ -104,7 +104,7 @@ impl<P> Children<P> {
         })
     }
 
-    /// The outstanding child whose parent `is_wanted`. Looks at all of them.
+    /// Returns an outstanding child whose parent `is_wanted`, in linear time.
     pub fn find(&self, is_wanted: impl Fn(&P) -> bool) -> Option<u64> {
         let mut children = self.iter();
         children

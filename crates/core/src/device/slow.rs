@@ -1,20 +1,20 @@
-//! A device for tests that ends commands after random times and tells the order.
+//! A device for tests that completes commands after random times and records the order.
 
 use std::sync::{Arc, Mutex};
 
-use super::{Breakdown, Completion, Device, Outcome, Refused, Status};
+use super::{Breakdown, Completion, Device, Outcome, Status, SubmitError};
 use crate::random::{Generator, Purpose, below, generator};
 use crate::request::Request;
 use crate::units::{Bytes, Instant, SectorCount, Span};
 
-/// Commands in the order in which devices ended them, with the device.
+/// Commands in order of completion, each with the number of its device.
 pub(crate) type Log = Arc<Mutex<Vec<(usize, Request)>>>;
 
-/// A device that serves some commands at once, each for a random time.
+/// A device that serves a few commands concurrently, each for a random time.
 pub(crate) struct Slow {
     number: usize,
     sectors: SectorCount,
-    /// How many commands it takes at once.
+    /// Maximum number of concurrent commands.
     room: usize,
     dice: Generator,
     inside: Vec<Completion>,
@@ -22,7 +22,7 @@ pub(crate) struct Slow {
 }
 
 impl Slow {
-    /// The device `number` of several that write the same log.
+    /// Creates the device `number` of several that write the same log.
     pub fn new(number: usize, sectors: SectorCount, dice: &mut Generator, log: &Log) -> Self {
         Self {
             number,
@@ -48,7 +48,7 @@ impl Device for Slow {
         self.inside.len() < self.room
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.check(&request)?;
         let takes = Span::from_ns(1 + below(&mut self.dice, 1_000) as i64);
         self.inside.push(Completion {

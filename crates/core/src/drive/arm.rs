@@ -1,39 +1,41 @@
-//! What the arm is doing, and what it takes to get hold of it.
+//! The activity of the arm. A read and its read-ahead are one pass over the media, known in closed
+//! form and evaluated when its progress matters.
 
-use super::reading::Reading;
-use crate::buffer::Buffer;
-use crate::mechanics::{Mechanism, Position};
-use crate::spec::{self, Delivered, ReadAhead};
-use crate::units::{Instant, Lbn, SectorCount};
+use crate::buffer::{Buffer, SegmentId};
+use crate::geometry::Extent;
+use crate::mechanics::{Mechanism, Piece, Position};
+use crate::request::Op;
+use crate::spec::{self, DeliveredBlocks, ReadAhead};
+use crate::units::{Cylinder, Head, Instant, Lbn, SectorCount, Span};
 
-/// What the arm is doing.
+/// The activity of the arm.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Arm {
-    /// Nothing, from this position's instant on; until then it finishes a write.
+    /// Idle from this position's instant on; until then it finishes a write.
     Free(Position),
     /// Reading for a host, or ahead.
     Reading(Reading),
 }
 
 impl Arm {
-    /// Calls the head at `at`: where it is, and when it is free to move. Until then it reads on:
-    /// the sector under it, or read-ahead that is required.
+    /// Calls the head at `at` and returns its position from the instant on when it is free to move.
+    /// Until then it completes the sector under it, or required read-ahead.
     #[inline(always)]
     pub fn call(&mut self, mechanism: &Mechanism, at: Instant, rules: &spec::Buffer) -> Position {
         let at = self.released(mechanism, at, rules);
         if let Self::Reading(reading) = self {
-            reading.go_on(mechanism, at);
+            reading.advance(mechanism, at);
         }
         self.position(at, rules)
     }
 
-    /// What [`Self::call`] gives on a copy. None is made where the pass is still in the run that
-    /// was located last.
+    /// Returns the result of [`Self::call`] on a copy. No copy is made while the pass is still in
+    /// the run that was located last.
     #[inline(always)]
     pub fn if_called(&self, mechanism: &Mechanism, at: Instant, rules: &spec::Buffer) -> Position {
         let released = self.released(mechanism, at, rules);
         match self {
-            Self::Reading(reading) if reading.has_gone_on_by(released) => {
+            Self::Reading(reading) if reading.may_advance_by(released) => {
                 let mut copy = *self;
                 copy.call(mechanism, at, rules)
             }
@@ -41,7 +43,7 @@ impl Arm {
         }
     }
 
-    /// Where the head is, and when it is free, if it is called at `at`, to which it has continued.
+    /// Returns the position of a head that is called at `at`, to which the pass has advanced.
     #[inline(always)]
     fn position(&self, at: Instant, rules: &spec::Buffer) -> Position {
         match self {
@@ -53,7 +55,7 @@ impl Arm {
         }
     }
 
-    /// Puts in the buffer what a pass that has continued to `now` has read by then.
+    /// Adds the blocks that a pass has read by `now`, to which it has advanced, to the buffer.
     #[inline(always)]
     pub fn keep(
         &self,
@@ -64,7 +66,7 @@ impl Arm {
     ) {
         if let Self::Reading(reading) = self {
             buffer.fill(reading.segment, reading.reached(now));
-            if rules.delivered == Delivered::Dropped {
+            if rules.delivered == DeliveredBlocks::Dropped {
                 buffer.drop_before(reading.segment, reading.requested);
             } else if rules.read_whole_track {
                 self.keep_whole_track(mechanism, buffer, now, rules);
@@ -72,7 +74,7 @@ impl Arm {
         }
     }
 
-    /// Apart, because few drives do.
+    /// Separate, because few drives read whole tracks.
     #[cold]
     #[inline(never)]
     fn keep_whole_track(
@@ -89,7 +91,7 @@ impl Arm {
         }
     }
 
-    /// The first block of the track that a pass which has continued to `now` has read entirely.
+    /// Returns the first block of the track that a pass, advanced to `now`, has read entirely.
     pub fn whole_track(
         &self,
         mechanism: &Mechanism,
@@ -100,7 +102,7 @@ impl Arm {
             Self::Reading(reading)
                 if rules.read_whole_track
                     && rules.read_ahead != ReadAhead::None
-                    && rules.delivered == Delivered::Kept =>
+                    && rules.delivered == DeliveredBlocks::Kept =>
             {
                 reading.whole_track(mechanism, now)
             }
@@ -108,7 +110,7 @@ impl Arm {
         }
     }
 
-    /// When the read-ahead that the drive owes is done, or `at` if that is later.
+    /// Returns when the required read-ahead is complete, or `at` if that is later.
     #[inline(always)]
     fn released(&self, mechanism: &Mechanism, at: Instant, rules: &spec::Buffer) -> Instant {
         match self {
@@ -118,5 +120,278 @@ impl Arm {
             }
             _ => at,
         }
+    }
+}
+
+/// A pass that reads into a segment, and continues with read-ahead until another request needs the
+/// arm.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reading {
+    /// Destination of the blocks.
+    pub segment: SegmentId,
+    /// One past the last requested block.
+    pub requested: Lbn,
+    /// One past the last block that read-ahead may reach, as far as is known.
+    pub end: Lbn,
+    /// The newest located run of blocks. Earlier ones are complete by the next query.
+    piece: Piece,
+    /// The instant at which the head was in place for that run; it cannot be stopped earlier.
+    in_place: Instant,
+    /// The instant at which the pass resumed after its end.
+    resumed: Instant,
+    /// The tracks that read-ahead may enter.
+    reach: Reach,
+}
+
+/// The tracks that read-ahead may enter, relative to the last requested block.
+#[derive(Clone, Copy, Debug)]
+struct Reach {
+    scheme: ReadAhead,
+    cylinder: Cylinder,
+    head: Head,
+    /// Number of tracks that it may still enter.
+    tracks: u32,
+}
+
+impl Reach {
+    #[inline]
+    fn from(scheme: ReadAheadScheme, last: &Piece) -> Self {
+        let is_one_track = scheme.scheme == ReadAhead::OneTrack;
+        let tracks = u32::from(is_one_track && scheme.follows_buffered);
+        Self {
+            scheme: scheme.scheme,
+            cylinder: last.cylinder,
+            head: last.head,
+            tracks,
+        }
+    }
+
+    /// Returns true if read-ahead may continue into `extent`, and records that it does.
+    #[inline]
+    fn enters(&mut self, extent: &Extent) -> bool {
+        if self.scheme == ReadAhead::UntilFull {
+            return true;
+        }
+        let same_cylinder = extent.cylinder == self.cylinder;
+        if same_cylinder && extent.head == self.head {
+            return true;
+        }
+        match self.scheme {
+            ReadAhead::None | ReadAhead::TrackEnd => false,
+            ReadAhead::CylinderEnd => same_cylinder,
+            ReadAhead::UntilFull => true,
+            ReadAhead::OneTrack if self.tracks > 0 => {
+                self.tracks -= 1;
+                self.cylinder = extent.cylinder;
+                self.head = extent.head;
+                true
+            }
+            ReadAhead::OneTrack => false,
+        }
+    }
+}
+
+/// The blocks that a pass is to read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Goal {
+    /// One past the last requested block.
+    pub requested: Lbn,
+    /// One past the last block of read-ahead.
+    pub end: Lbn,
+}
+
+/// The newest located run of a pass.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LocatedRun {
+    pub piece: Piece,
+    /// The instant at which the head is in place for it.
+    pub in_place: Instant,
+}
+
+/// The rule for read-ahead after a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReadAheadScheme {
+    pub scheme: ReadAhead,
+    /// The track preceding that of the last requested block is in the buffer.
+    pub follows_buffered: bool,
+}
+
+impl Reading {
+    /// Creates a pass that has located the runs of a request; `newest` is the last of them.
+    #[inline]
+    pub fn new(
+        segment: SegmentId,
+        Goal { requested, end }: Goal,
+        LocatedRun { piece, in_place }: LocatedRun,
+        scheme: ReadAheadScheme,
+    ) -> Self {
+        let reach = Reach::from(scheme, &piece);
+        Self {
+            segment,
+            requested,
+            end,
+            piece,
+            in_place,
+            resumed: Instant::START,
+            reach,
+        }
+    }
+
+    /// Delays the whole pass by `by`.
+    pub fn delay(&mut self, by: Span) {
+        for at in [&mut self.piece.begin, &mut self.in_place, &mut self.resumed] {
+            *at = at.shifted(by);
+        }
+    }
+
+    /// Advances by one run; returns false at the end of the pass.
+    #[inline]
+    fn step(&mut self, mechanism: &Mechanism) -> bool {
+        let next = self.piece.end_lbn();
+        if next >= self.end {
+            return false;
+        }
+        let extent = mechanism.layout.extent(next);
+        if !self.reach.enters(&extent) {
+            self.end = next;
+            return false;
+        }
+        let after = self.piece.position_after();
+        let from = Position {
+            since: after.since.max(self.resumed),
+            ..after
+        };
+        let until = (next, self.end);
+        let (approach, piece) =
+            mechanism.next_piece_of(from, Op::Read, until, &extent, Instant::START);
+        self.in_place = piece.begin - approach.wait;
+        self.piece = piece;
+        true
+    }
+
+    /// Advances to the run under way at `at`, or to the last one. Does not go back in time.
+    #[inline]
+    pub fn advance(&mut self, mechanism: &Mechanism, at: Instant) {
+        while self.piece.end() <= at && self.step(mechanism) {}
+    }
+
+    /// Returns true if [`Self::advance`] to `at` may change anything.
+    #[inline]
+    pub fn may_advance_by(&self, at: Instant) -> bool {
+        self.piece.end() <= at
+    }
+
+    /// Returns one past the last block that was read by `at`, after [`Self::advance`].
+    #[inline]
+    pub fn reached(&self, at: Instant) -> Lbn {
+        self.piece.first + self.piece.done(at)
+    }
+
+    /// Returns true if the pass has ended by `at`.
+    #[inline]
+    pub fn is_over(&self, at: Instant) -> bool {
+        self.piece.end_lbn() >= self.end && self.piece.end() <= at
+    }
+
+    /// Returns the first block of the last track, if the pass has ended at the end of it and all of
+    /// the track has passed by `at`, after [`Self::advance`].
+    pub fn whole_track(&self, mechanism: &Mechanism, at: Instant) -> Option<Lbn> {
+        let layout = &mechanism.layout;
+        let over = self.is_over(at) && at >= self.piece.begin + mechanism.rotation.period();
+        let end = self.piece.end_lbn();
+        let track = |block: Lbn| {
+            let extent = layout.extent(block);
+            (extent.cylinder, extent.head)
+        };
+        let last = Lbn(end.0 - 1);
+        if !over || end.0 < layout.sectors().0 && track(end) == track(last) {
+            return None;
+        }
+        // Runs end at slipped sectors too.
+        let mut first = layout.track_first(last);
+        while first.0 > 0 && track(Lbn(first.0 - 1)) == track(last) {
+            first = layout.track_first(Lbn(first.0 - 1));
+        }
+        Some(first)
+    }
+
+    /// Returns true if the pass is reading block `next` at `at`, after [`Self::advance`].
+    pub fn is_at(&self, mechanism: &Mechanism, next: Lbn, at: Instant) -> bool {
+        let reached = self.reached(at);
+        !self.is_over(at)
+            && at >= self.piece.begin
+            && mechanism.layout.physical().first(next) == reached
+    }
+
+    /// Returns the position of the head if the pass is stopped at `at`, after [`Self::advance`]; at
+    /// the end of a sector if `whole_sectors`.
+    #[inline]
+    pub fn stopped(&self, at: Instant, whole_sectors: bool) -> Position {
+        let Piece { cylinder, head, .. } = self.piece;
+        let since = if self.piece.end() <= at {
+            at
+        } else if whole_sectors && at > self.piece.begin {
+            let done = self.piece.done(at);
+            if at <= self.piece.after(done) {
+                at
+            } else {
+                self.piece.after(done + SectorCount(1))
+            }
+        } else {
+            at.max(self.in_place)
+        };
+        Position {
+            cylinder,
+            head,
+            since,
+        }
+    }
+
+    /// Returns when all blocks before `before` are read; [`Instant::START`] if an earlier run than
+    /// the newest contained them.
+    #[inline]
+    pub fn when(&self, mechanism: &Mechanism, before: Lbn) -> Instant {
+        if before <= self.piece.first {
+            return Instant::START;
+        }
+        let within = |piece: &Piece| piece.after(before.min(piece.end_lbn()) - piece.first);
+        if self.piece.end_lbn() >= before {
+            return within(&self.piece);
+        }
+        let mut to = *self;
+        while to.piece.end_lbn() < before && to.step(mechanism) {}
+        within(&to.piece)
+    }
+
+    /// Extends the pass to `goal` from `now` on, and appends the runs with blocks from `from` on to
+    /// `pieces`. A pass that has ended resumes where it ended, after waiting for that sector.
+    pub fn extend(
+        &mut self,
+        mechanism: &Mechanism,
+        now: Instant,
+        from: Lbn,
+        Goal { requested, end }: Goal,
+        follows_buffered: bool,
+        pieces: &mut Vec<Piece>,
+    ) {
+        self.advance(mechanism, now);
+        if self.is_over(now) {
+            self.resumed = now;
+        }
+        let scheme = self.reach.scheme;
+        self.reach.scheme = ReadAhead::UntilFull;
+        self.requested = self.requested.max(requested);
+        self.end = self.end.max(end);
+        if self.piece.end_lbn() > from {
+            pieces.push(self.piece);
+        }
+        while self.piece.end_lbn() < requested && self.step(mechanism) {
+            pieces.push(self.piece);
+        }
+        let scheme = ReadAheadScheme {
+            scheme,
+            follows_buffered,
+        };
+        self.reach = Reach::from(scheme, &self.piece);
     }
 }

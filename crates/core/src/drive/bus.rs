@@ -1,10 +1,13 @@
-//! The host path: when the data of a read arrive at the host.
+//! The path between the host and the buffer: when data arrive at the host, and when data of a write
+//! reach the media.
 
+use crate::geometry::Physical;
 use crate::mechanics::Piece;
+use crate::request::Request;
 use crate::spec::Spec;
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
-/// Bus rates, connections and what they cost.
+/// Bus rates, and the cost of connections.
 #[derive(Clone, Debug)]
 pub(super) struct HostPath {
     /// Time of a sector to the host.
@@ -13,16 +16,16 @@ pub(super) struct HostPath {
     pub write_sector: Span,
     /// First and later reconnections, data preparation included.
     pub reselect: [Span; 2],
-    /// After each bus acquisition, before data move.
+    /// OverheadByLast each bus acquisition, before data move.
     pub preparation: Span,
-    /// A read that has begun to send keeps the bus.
+    /// A read keeps the bus once it has started sending.
     pub hold_read: bool,
-    /// How long such a read pauses when the buffer has run empty.
+    /// Pause of such a read when the buffer runs empty.
     pub read_restart: Span,
 }
 
-/// Blocks of a read on their way: `first` to `end`, of which those before `pieces` begin are in
-/// the buffer and the rest come with `pieces`.
+/// Arrival of the blocks `first` to `end` of a read: those before `pieces` are in the buffer, the
+/// rest arrive with `pieces`.
 pub(super) struct Arrivals<'a> {
     pub first: Lbn,
     pub end: Lbn,
@@ -30,8 +33,8 @@ pub(super) struct Arrivals<'a> {
 }
 
 impl Arrivals<'_> {
-    /// When the first `sectors` of them, at least one, are in the buffer; `None` when they
-    /// are there already.
+    /// Returns when the first `sectors` blocks, at least one, are in the buffer; `None` if they
+    /// already are.
     #[inline]
     pub fn after(&self, sectors: SectorCount) -> Option<Instant> {
         let last = Lbn(self.first.0 + sectors.0 - 1);
@@ -53,7 +56,7 @@ impl HostPath {
             cost + o.data_preparation
         };
         let reselect = [reselect(o.first_reselect), reselect(o.other_reselect)];
-        // To leave and come back for each sector at no cost is as good as to stay.
+        // Disconnecting for each sector at no cost is equivalent to staying connected.
         let free = reselect == [Span::ZERO; 2] && spec.buffer.read_watermark == 0.0;
         Self {
             read_sector: spec.bus.read_sector,
@@ -65,8 +68,8 @@ impl HostPath {
         }
     }
 
-    /// When the host has all of `data`, the bus carrying them from `start` on; a sector moves
-    /// when it is in the buffer and the one before has moved.
+    /// Returns when the host has all of `data`, with the bus transfer starting at `start`; a sector
+    /// is sent when it is in the buffer and the previous one has been sent.
     ///
     /// Within a piece both the media and the bus are straight lines in time, so the bus is
     /// latest with respect to the media at the first or at the last sector of each piece.
@@ -80,7 +83,7 @@ impl HostPath {
         if let [piece] = data.pieces
             && piece.first == data.first
         {
-            // The common case: all of it on one track.
+            // The common case: all on one track.
             let sectors = data.end - data.first;
             let tail = piece.last_to_pass(sectors);
             let behind_first = piece.after(SectorCount(1)) + rate * sectors.0;
@@ -103,9 +106,9 @@ impl HostPath {
         done
     }
 
-    /// The same for a drive that leaves the bus when the buffer runs empty and comes back when
-    /// `watermark` sectors (or all that is left) are in it again, having come back `connections`
-    /// times already.
+    /// Like [`Self::delivered`], for a drive that disconnects when the buffer runs empty and
+    /// reconnects when it holds `watermark` sectors, or all that are left; it has already
+    /// reconnected `connections` times.
     pub fn delivered_in_turns(
         &self,
         data: &Arrivals<'_>,
@@ -121,7 +124,7 @@ impl HostPath {
         self.sent(data, sending)
     }
 
-    /// When all of `data` is sent, sector by sector.
+    /// Returns when all of `data` has been sent, sector by sector.
     fn sent(&self, data: &Arrivals<'_>, mut sending: Sending) -> Instant {
         while sending.sent < data.end - data.first {
             self.send_next(data, &mut sending);
@@ -148,14 +151,14 @@ impl HostPath {
     }
 }
 
-/// How far the bus has come with a read.
+/// Progress of the bus transfer of a read.
 pub(super) struct Sending {
     pub sent: SectorCount,
     pub now: Instant,
-    /// It leaves when the buffer is empty and comes back when this much is there; `None`: it
-    /// holds on.
+    /// Number of buffered sectors at which the drive reconnects after the buffer ran empty; `None`
+    /// if it stays connected.
     pub watermark: Option<SectorCount>,
-    /// How often it has come back.
+    /// Number of reconnections.
     pub connections: usize,
 }
 
@@ -166,6 +169,106 @@ impl From<Instant> for Sending {
             now: start,
             watermark: None,
             connections: 0,
+        }
+    }
+}
+
+/// Returns the number of sectors of `piece` that are written at the first pass: those of the
+/// physical sectors that are in the buffer in time. `come` returns when all blocks before its
+/// argument have arrived.
+#[inline]
+pub(super) fn in_time(
+    piece: &Piece,
+    physical: Physical,
+    come: impl Fn(Lbn) -> Instant,
+) -> SectorCount {
+    let size = physical.blocks().0;
+    let is_late = |k: u64| {
+        let index = SectorCount(k * size);
+        come(piece.first + index + physical.blocks()) > piece.after(index)
+    };
+    if is_late(0) {
+        return SectorCount(0);
+    }
+    // If the bus is faster, none is later than the first; if it is slower, none is later than the
+    // last, or the previous one if only part of the last has to arrive.
+    let (mut taken, mut late) = (0, piece.sectors.0 / size - 1);
+    if !is_late(late) {
+        if size == 1 || late < 2 || !is_late(late - 1) {
+            return piece.sectors;
+        }
+        late -= 1;
+    }
+    while taken + 1 < late {
+        let middle = taken.midpoint(late);
+        *(if is_late(middle) {
+            &mut late
+        } else {
+            &mut taken
+        }) = middle;
+    }
+    SectorCount(late * size)
+}
+
+/// The flow of a write's data from the bus through a segment to the media.
+pub(super) struct Flow<'a> {
+    pub path: &'a HostPath,
+    /// Room in the segment.
+    pub capacity: usize,
+    /// Maximum number of sectors left to write when the bus reconnects; `None` if it continues as
+    /// soon as there is room.
+    pub resume_below: Option<usize>,
+    /// Arrival of the newest sector over the bus.
+    pub received: Instant,
+    /// Instant at which each sector reached the media.
+    pub written: Vec<Instant>,
+}
+
+impl Flow<'_> {
+    /// Writes the physical sectors of `piece` whose data arrive in time. Returns the number of
+    /// sectors, and when the data of the first late one arrived.
+    pub fn write(
+        &mut self,
+        piece: &Piece,
+        physical: Physical,
+        request: &Request,
+    ) -> (SectorCount, Option<Instant>) {
+        let blocks = physical.blocks();
+        let mut taken = SectorCount(0);
+        while taken < piece.sectors {
+            let before = (self.received, self.written.len());
+            let (first, done) = (piece.first + taken, piece.after(taken + blocks));
+            let of_host = first.max(request.start).0..(first + blocks).min(request.end()).0;
+            for _ in of_host {
+                self.received = self.receive();
+                self.written.push(done);
+            }
+            let there = self.received;
+            if there > piece.after(taken) && self.written.len() > before.1 {
+                self.received = before.0;
+                self.written.truncate(before.1);
+                return (taken, Some(there));
+            }
+            taken = taken + blocks;
+        }
+        (piece.sectors, None)
+    }
+
+    /// Returns when the next sector is in the buffer.
+    fn receive(&self) -> Instant {
+        let next = self.written.len();
+        let sector = self.path.write_sector;
+        let full = next
+            .checked_sub(self.capacity)
+            .map(|freed| (freed, self.written[freed]));
+        match (full, self.resume_below) {
+            (Some((_, room)), None) if room > self.received => room + sector,
+            (Some((freed, room)), Some(left)) if room > self.received => {
+                // Until only `left` of the sectors in the buffer are still to be written.
+                let low = (next - left.min(self.capacity)).clamp(freed, next - 1);
+                self.written[low] + self.path.reselect[1] + sector
+            }
+            _ => self.received + sector,
         }
     }
 }

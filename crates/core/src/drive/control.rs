@@ -1,5 +1,5 @@
-//! What a drive does besides serving requests, on behalf of a unit in front of it: it moves its arm
-//! where nothing is transferred, and takes other rules for its buffer or another layout.
+//! Operations of a drive other than requests, for a unit above it: moving the arm without a
+//! transfer, and changing the buffer rules or the layout.
 
 use std::sync::Arc;
 
@@ -16,16 +16,16 @@ use crate::spec::Spec;
 use crate::units::{Instant, Lbn, SectorCount};
 
 impl Drive {
-    /// Whether no request is outstanding.
+    /// Returns true if no request is outstanding.
     pub fn is_idle(&self) -> bool {
         self.inside == 0
     }
 
-    /// Moves the arm to the track of a block (SCSI: SEEK); returns when the command ends.
+    /// Moves the arm to the track of a block (SCSI: SEEK). Returns when the command completes.
     ///
-    /// No parameter set measures one. Assumed is a read that is not in the buffer and ends when the
-    /// head has settled: its command overhead, the movement before a read with whatever the arm
-    /// must do first, and a read's completion. It transfers nothing, so nothing continues it.
+    /// No published parameter set covers it. The model assumes a read that is not in the buffer and
+    /// ends when the head has settled: its command overhead, the movement before a read with
+    /// everything the arm must do first, and a read's completion.
     ///
     /// # Panics
     /// If a request is outstanding, the block does not exist, or time runs backwards.
@@ -47,9 +47,9 @@ impl Drive {
         end
     }
 
-    /// Takes the buffer rules of `spec` for all that begins from now on. Data that the write cache
-    /// has taken get to the media when they would have, or before anything else if it chose when;
-    /// the buffer is emptied if its segments change.
+    /// Applies the buffer rules of `spec` to all commands that begin from now on. Dirty data reach
+    /// the media as scheduled, or before anything else if the cache was `deferred`; the buffer is
+    /// emptied if its segments change.
     pub fn set_buffer(&mut self, now: Instant, spec: &Spec) {
         assert!(now >= self.now, "time runs backwards: {now:?}");
         self.now = now;
@@ -58,11 +58,11 @@ impl Drive {
         self.core.set_buffer(now, spec);
     }
 
-    /// Takes another layout of the same cylinders and surfaces, with as many blocks. The buffer is
-    /// emptied, as blocks may have moved.
+    /// Changes to another layout with the same numbers of cylinders, surfaces and blocks. The
+    /// buffer is emptied, because blocks may have moved.
     ///
     /// # Panics
-    /// If a request is outstanding, or the layout is of another drive.
+    /// If a request is outstanding, or the layout belongs to another drive.
     pub fn set_layout(&mut self, now: Instant, layout: Arc<Layout>) {
         assert!(self.is_idle(), "the drive is not idle");
         assert!(now >= self.now, "time runs backwards: {now:?}");
@@ -81,7 +81,7 @@ impl Drive {
 
 impl Core {
     fn seek(&mut self, command: &Command) -> Instant {
-        let overhead = self.costs.read_miss.of(self.last.op);
+        let overhead = self.costs.read_miss.after(self.last.op);
         let go = command.processed(overhead);
         let go = go.max(self.flushed(command.begin()));
         let from = self.call(go);
@@ -133,7 +133,7 @@ impl Core {
         self.last.end = Lbn(u64::MAX);
     }
 
-    /// Ends the pass under way, whose segment goes, and empties the buffer.
+    /// Ends the pass under way and empties the buffer.
     fn empty(&mut self, now: Instant, rules: &crate::spec::Buffer) {
         let position = self.call(now);
         self.arm = Arm::Free(position);

@@ -1,23 +1,21 @@
-//! One drive's state, and how it serves one command after another.
+//! The state of one drive, and how it serves one command after another.
 //!
-//! Serving a command computes its whole future at once: when the arm moves, when data pass,
-//! when the bus carries them, when the host learns of it. Nothing that happens later changes
-//! it, because a drive does one thing at a time with its mechanism.
+//! Serving a command computes its whole future at once: when the arm moves, when data pass, when
+//! the bus carries them, when the host is notified. Nothing that happens later changes it, because
+//! a drive does one thing at a time with its mechanism.
 
-use super::Rehearsal;
+use std::sync::Arc;
+
 use super::arm::Arm;
 use super::bus::HostPath;
-use super::chance::Fate;
 use super::costs::Costs;
-use super::landings::Landings;
-use super::part::Tail;
+use super::costs::Fate;
+use super::persist_log::PersistLog;
 use crate::buffer::Buffer;
 use crate::device::{Breakdown, Completion, Outcome, Status};
-use crate::extent::Extent;
-use crate::geometry::Physical;
-use crate::mechanics::{Mechanism, Piece, Position};
+use crate::geometry::{Layout, Physical};
+use crate::mechanics::{Mechanism, Piece, Position, Rotation};
 use crate::request::{Op, Ordering, Request, Stroke};
-use crate::sched::{Estimate, Outlook, Shape};
 use crate::spec::{self, Overheads, PreSeek, Spec, WriteCache, WriteLeaves};
 use crate::units::{Angle, Cylinder, Head, Instant, Lbn, SectorCount, Span};
 
@@ -35,39 +33,61 @@ pub struct Core {
     pub(super) preseek: PreSeek,
     pub(super) buffer: Buffer,
     pub(super) arm: Arm,
-    /// The newest data that the write cache took.
+    /// The newest data that the write cache absorbed.
     pub(super) dirty: Dirty,
-    /// The bus carries an earlier command's data and messages until then.
+    /// The end of an earlier command's bus transfers.
     pub(super) bus_free: Instant,
     pub(super) last: Last,
-    /// Pieces of the pass being computed, kept for its memory.
+    /// Pieces of the pass being computed; kept to reuse the allocation.
     pub(super) pieces: Vec<Piece>,
-    /// What it does at random. Copies on which requests are tried have none.
+    /// Random behaviour; absent in copies on which requests are tried.
     pub(super) fate: Option<Box<Fate>>,
-    /// When what it writes gets to the media, if somebody asks.
-    pub(super) landings: Option<Box<Landings>>,
-    /// The write cache holds the data of what is served, and of the writes that are asked about.
+    /// The log of what reaches the media, once it was requested.
+    pub(super) persist_log: Option<Box<PersistLog>>,
+    /// Requests are served from the deferred write cache: reads of dirty data, and destages.
     pub(super) from_cache: bool,
 }
 
-/// Data that the write cache took.
+/// Data that the write cache has absorbed.
 #[derive(Clone, Debug)]
 pub(super) struct Dirty {
     /// One past the last block.
     pub end: Lbn,
-    /// When they are on the media, and all that it took before.
+    /// The instant at which these and all earlier data are on the media.
     pub on_media: Instant,
-    /// The runs in which they get there, as far as they did not by the newest append.
+    /// The runs in which they are written, except those complete at the newest append.
     pub runs: Vec<Piece>,
-    /// The newest of these runs, if it ends with part of a physical sector.
+    /// The newest of these runs, if it ends within a physical sector.
     pub tail: Option<Tail>,
-    /// One past the last block of the range that was destaged last, if the head is still there.
+    /// One past the last block of the most recently destaged range, if the head is still there.
     pub destaged: Lbn,
-    /// Ranges wait for the arm, or are being put on the media.
+    /// Ranges wait for the arm, or are being destaged.
     pub waits: bool,
 }
 
-/// The command served last.
+/// The planned run of dirty data that end within a physical sector.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tail {
+    /// Position of the head before the run.
+    pub from: Position,
+    /// The run continues from one on another track.
+    pub continues: bool,
+    /// Its first block written by the host.
+    pub first: Lbn,
+    /// The parts that it reads first.
+    pub lacks: Lacks,
+}
+
+/// The ends of a write that lie within physical sectors whose rest must be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Lacks {
+    /// The rest of its first physical sector, before the write.
+    pub before: bool,
+    /// The rest of its last physical sector, after the write.
+    pub behind: bool,
+}
+
+/// The most recently served command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Last {
     pub op: Op,
@@ -77,9 +97,9 @@ pub(super) struct Last {
 
 /// The future of one command.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Served {
+pub(super) struct Service {
     pub completion: Completion,
-    /// When the drive may begin with the next command.
+    /// Instant at which the drive may begin with the next command.
     pub open: Instant,
 }
 
@@ -88,24 +108,26 @@ pub(super) struct Served {
 pub(super) struct Command {
     pub request: Request,
     pub arrived: Instant,
-    /// When the drive was done with the command before, as far as pre-seeking asks.
+    /// Instant at which the drive may turn to it after the previous command, depending on
+    /// pre-seeking.
     pub open: Instant,
 }
 
 impl Command {
-    /// When the drive turns to it.
+    /// Returns when the drive begins to process it.
     #[inline]
     pub fn begin(&self) -> Instant {
         self.arrived.max(self.open)
     }
 
-    /// When `overhead` of processing, which began on arrival, is over and the drive may continue.
+    /// Returns when `overhead` of processing, which starts on arrival, has ended and the drive may
+    /// continue.
     #[inline]
     pub fn processed(&self, overhead: Span) -> Instant {
         (self.arrived + overhead).max(self.open)
     }
 
-    /// Its completion at `at`.
+    /// Returns its completion at `at`.
     #[inline]
     pub fn completed(&self, at: Instant, breakdown: Breakdown, outcome: Outcome) -> Completion {
         Completion {
@@ -153,14 +175,14 @@ impl Core {
             },
             pieces: Vec::new(),
             fate: None,
-            landings: None,
+            persist_log: None,
             from_cache: false,
             mechanism,
         }
     }
 
     #[inline(always)]
-    pub(super) fn serve(&mut self, command: &Command) -> Served {
+    pub(super) fn serve(&mut self, command: &Command) -> Service {
         if let Ordering::Simple(stroke) = command.request.ordering
             && stroke != Stroke::Direct
         {
@@ -180,8 +202,9 @@ impl Core {
         served
     }
 
-    /// Sends the arm, called at `at`, where a policy wants it to go first: full seeks without a
-    /// write's settle. What continues the write before does not find the arm in place.
+    /// Moves the arm, called at `at`, to the stops that a policy requires first: full seeks without
+    /// a write's settle. A write that continues the previous one then does not find the arm in
+    /// place.
     #[cold]
     #[inline(never)]
     pub(super) fn go_by(&mut self, stroke: Stroke, at: Instant) {
@@ -205,7 +228,7 @@ impl Core {
         self.dirty.destaged = Lbn(u64::MAX);
     }
 
-    /// Calls the arm at `at`: where it is then, and when it is free to move.
+    /// Calls the arm at `at` and returns its position from the instant on when it is free to move.
     #[inline]
     pub(super) fn call(&mut self, at: Instant) -> Position {
         let position = self.arm.call(&self.mechanism, at, &self.rules);
@@ -218,7 +241,7 @@ impl Core {
         position
     }
 
-    /// When the drive may begin with the next command (spec::PreSeek).
+    /// Returns when the drive may begin with the next command (spec::PreSeek).
     #[inline]
     pub(super) fn next_open(&self, media: Instant, message: Instant, at: Instant) -> Instant {
         match self.preseek {
@@ -228,8 +251,8 @@ impl Core {
         }
     }
 
-    /// What a command waits before it is processed: for the commands before, and for read-ahead
-    /// that the drive owes for them when it has completed them.
+    /// Returns how long a command waits before it is processed: for earlier commands, and for their
+    /// required read-ahead after their completion.
     #[inline(always)]
     pub(super) fn waits(&self, command: &Command, overhead: Span) -> (Span, Span) {
         let early = command.arrived + overhead;
@@ -241,19 +264,20 @@ impl Core {
         (queue, wait - queue)
     }
 
-    /// When the data are flushed that must be before a command begun at `now` is served.
+    /// Returns when the data that must reach the media before a command begun at `now` is served
+    /// are flushed.
     #[inline]
     pub(super) fn flushed(&self, now: Instant) -> Instant {
         self.dirty.on_media.max(now)
     }
 
-    /// Whether a write begun at `now` continues data that are not on the media yet.
+    /// Returns true if a write begun at `now` continues data that are not on the media yet.
     #[inline]
     pub(super) fn appends(&self, request: &Request, now: Instant) -> bool {
         self.rules.combine_writes && self.dirty.on_media > now && self.dirty.end == request.start
     }
 
-    /// Whether a write completes before it is on the media.
+    /// Returns true if a write completes before it is on the media.
     #[inline]
     pub(super) fn absorbs(&self, request: &Request, now: Instant) -> bool {
         match self.rules.write_cache {
@@ -268,16 +292,16 @@ impl Core {
         }
     }
 
-    /// A copy on which requests are tried: it does what is most likely.
+    /// Returns a copy without random behaviour, on which requests can be tried.
     pub(super) fn without_fate(&self) -> Self {
         Self {
             fate: None,
-            landings: None,
+            persist_log: None,
             ..self.clone()
         }
     }
 
-    /// By how much the movement from `from` to `block` takes longer than its mean.
+    /// Returns the random deviation of the movement from `from` to `block` from its mean.
     #[inline(always)]
     pub(super) fn scatter(&mut self, op: Op, from: Position, block: Lbn) -> Span {
         if self.fate.is_none() {
@@ -286,7 +310,7 @@ impl Core {
         self.scatter_of(op, from, block)
     }
 
-    /// [`Core::scatter`], apart because few drives scatter.
+    /// [`Core::scatter`], separate because few drives scatter.
     #[cold]
     #[inline(never)]
     fn scatter_of(&mut self, op: Op, from: Position, block: Lbn) -> Span {
@@ -299,14 +323,15 @@ impl Core {
         fate.scatter(op, from, to.cylinder, mean)
     }
 
-    /// Whether a request continues the previous command, which was an `op` too.
+    /// Returns true if a request continues the previous command, also an `op`.
     #[inline]
     pub(super) fn is_sequential(&self, op: Op, request: &Request) -> bool {
         self.last.op == op && self.last.end == request.start
     }
 }
 
-/// The overheads of a specification; a write starts when whole physical sectors are there.
+/// Returns the overheads of a specification; a write starts when whole physical sectors have
+/// arrived.
 pub(super) fn overheads(spec: &Spec, physical: Physical) -> Overheads {
     let mut overheads = spec.overheads.clone();
     let start = &mut overheads.write_start;
@@ -319,193 +344,139 @@ pub(super) fn overheads(spec: &Spec, physical: Physical) -> Overheads {
     overheads
 }
 
-/// The state that a command chosen at some instant would meet.
-pub struct View<'a> {
-    core: &'a Core,
-    /// Where the head is when the arm is called for a read.
-    read_from: Position,
-    /// The same for a write. Read-ahead may have moved on to another cylinder in between.
-    write_from: Position,
-    /// The most cylinders between that of reads and one of writes.
-    apart: u32,
-    /// When the bus begins to carry a write's data.
-    write_data: Instant,
-    /// Position and data of a write that is absorbed on another cylinder, and in another zone, if
-    /// such a write takes longer. Its times are measured from the same instant as other writes'.
-    moved: Option<[(Position, Instant); 2]>,
-    /// All writes are served from the same position, and none reads first.
-    is_plain: bool,
-    /// When the drive turns to it.
-    begin: Instant,
-}
-
-impl Estimate for Core {
-    type Outlook<'a> = View<'a>;
-    type Rehearsal = Rehearsal;
-
-    fn shape(&self) -> Shape {
-        let layout = &self.mechanism.layout;
-        Shape {
-            sectors: layout.sectors(),
-            cylinders: layout.cylinders(),
-            revolution: self.mechanism.rotation.period(),
+impl Core {
+    /// Completes once all data in the write cache are on the media.
+    ///
+    /// No published parameter set covers a flush. The model assumes the overhead of a buffered
+    /// read, which needs neither the arm nor a transfer, and a write's completion.
+    #[cold]
+    pub(super) fn flush(&mut self, command: &Command) -> Service {
+        let processing = self.costs.read_hit.after(self.last.op);
+        let processed = command.processed(processing);
+        let on_media = self.flushed(processed);
+        let message = on_media.max(self.bus_free);
+        let at = message + self.overheads.write_completion;
+        let (queue, owed) = self.waits(command, processing);
+        self.bus_free = at;
+        let breakdown = Breakdown {
+            queue,
+            owed: owed + (on_media - processed),
+            overhead: processing + self.overheads.write_completion,
+            bus: message - on_media,
+            ..Breakdown::default()
+        };
+        Service {
+            completion: command.completed(at, breakdown, Outcome::Miss),
+            open: self.next_open(on_media, message, at),
         }
-    }
-
-    #[inline]
-    fn locate(&self, request: &Request) -> Extent {
-        let layout = &self.mechanism.layout;
-        layout.extent(layout.physical().first(request.start))
-    }
-
-    /// What waits in the drive has been processed meanwhile: its overhead is over.
-    fn outlook(&self, now: Instant) -> View<'_> {
-        self.view(Instant::START, now)
-    }
-
-    fn rehearse(&self) -> Rehearsal {
-        Rehearsal::inside(self)
     }
 }
 
 impl Core {
-    /// What a command chosen at `now`, which arrived at `arrived`, would meet: as if it were not
-    /// in the buffer and did not continue the one before.
-    pub fn view(&self, arrived: Instant, now: Instant) -> View<'_> {
-        let request = Request::new(0, Op::Write, Lbn(u64::MAX), SectorCount(1));
+    /// Creates the drive of `spec` over its layout, its platter at angle zero at
+    /// [`Instant::START`].
+    pub fn with_layout(spec: &Spec, layout: Arc<Layout>) -> Self {
+        Self::with_mechanism(spec, Mechanism::new(spec, layout, Angle::ZERO))
+    }
+
+    /// Creates the drive of `spec` on a mechanism made before, of which copies share their tables.
+    ///
+    /// A deferred write cache is modelled as one that keeps the order of arrival: its choices
+    /// cannot be observed from outside.
+    pub fn with_mechanism(spec: &Spec, mechanism: Mechanism) -> Self {
+        let mut core = Self::new(spec, mechanism);
+        if core.rules.write_cache == WriteCache::Deferred {
+            core.rules.write_cache = WriteCache::Always;
+        }
+        core
+    }
+
+    /// Serves a command that reaches an idle drive at `arrived`, no earlier than the last
+    /// completion.
+    pub fn serve_alone(&mut self, request: Request, arrived: Instant) -> Completion {
         let command = Command {
             request,
             arrived,
-            open: now,
+            open: arrived,
         };
-        let write = self.write_setup(&command, Span::ZERO);
-        let read = command.processed(self.costs.read_miss.of(self.last.op));
-        let called = |at| self.arm.if_called(&self.mechanism, at, &self.rules);
-        let read_from = called(read.max(self.flushed(now)));
-        let write_from = called(match self.from_cache {
-            true => now,
-            false => write.arm_called,
+        self.serve(&command).completion
+    }
+
+    /// Serves a command that reaches the drive at `arrived` and cannot begin before `open`, the end
+    /// of the previous one. Returns its completion, and when the drive may begin with the next.
+    pub fn serve_queued(
+        &mut self,
+        request: Request,
+        arrived: Instant,
+        open: Instant,
+    ) -> (Completion, Instant) {
+        let served = self.serve(&Command {
+            request,
+            arrived,
+            open,
         });
-        let moved = self.costs.write_hit_moves.map(|moves| {
-            moves.map(|extra| {
-                let write = self.write_setup(&command, extra);
-                (called(write.arm_called), write.data)
-            })
-        });
-        let away = |from: Position| read_from.cylinder.distance(from.cylinder);
-        let farthest = moved.iter().flatten().map(|(from, _)| away(*from)).max();
-        View {
-            core: self,
-            read_from,
-            write_from,
-            apart: away(write_from).max(farthest.unwrap_or(0)),
-            write_data: write.data,
-            is_plain: !self.from_cache && moved.is_none() && self.writes_blocks(),
-            moved,
-            begin: command.begin(),
+        (served.completion, served.open)
+    }
+
+    /// Returns when the media transfer of the most recently served command ends.
+    pub fn transferred(&self) -> Instant {
+        match &self.arm {
+            Arm::Free(position) => position.since,
+            Arm::Reading(reading) => reading.when(&self.mechanism, reading.requested),
         }
     }
-}
 
-impl View<'_> {
-    /// Where the head is and when it is free to move for a request at `place`, and when the
-    /// transfer may begin at the earliest.
-    pub fn called(&self, request: &Request, place: &Extent) -> (Position, Instant) {
-        let (from, ready, _) = self.start(request, place);
-        (from, ready)
+    /// Layout, rotation and arm.
+    pub fn mechanism(&self) -> &Mechanism {
+        &self.mechanism
     }
 
-    /// Where the head is for a request, when its data are there, and how much longer it takes than
-    /// from there: by as much as the head is called later than for other requests of its kind, and
-    /// as it reads first.
-    #[inline]
-    fn start(&self, request: &Request, place: &Extent) -> (Position, Instant, Span) {
-        if request.op.is_read() {
-            return (self.read_from, Instant::START, Span::ZERO);
+    /// Returns the rotation of the platter.
+    pub fn rotation(&self) -> &Rotation {
+        &self.mechanism.rotation
+    }
+
+    /// Corrects the platter at `at`: it lags by `late` and has another period. Transfers under way
+    /// are delayed accordingly.
+    pub fn correct_rotation(&mut self, at: Instant, late: Span, period_ns: f64) {
+        self.mechanism.rotation = self.mechanism.rotation.corrected(at, late, period_ns);
+        self.delay_media(late);
+    }
+
+    /// Delays the media transfer under way by `by`.
+    pub fn delay_media(&mut self, by: Span) {
+        match &mut self.arm {
+            Arm::Free(position) => position.since = position.since.shifted(by),
+            Arm::Reading(reading) => reading.delay(by),
         }
-        if !self.is_plain {
-            return self.start_write(request, place);
+    }
+
+    /// Records that the most recently served command completed at `at`. Unless the write cache
+    /// absorbed it, all dirty data are on the media by then.
+    pub fn completed_at(&mut self, at: Instant, outcome: Outcome) {
+        self.bus_free = at;
+        if outcome != Outcome::Absorbed && self.dirty.on_media > at {
+            self.dirty.on_media = at;
+            self.dirty.runs.clear();
         }
-        let ready = self
-            .core
-            .write_ready(request.sectors, false, self.write_data);
-        (self.write_from, ready, Span::ZERO)
     }
 
-    /// [`View::start`] of a write: of one from the cache, of an absorbed one that takes longer on
-    /// another cylinder, of part of a physical sector.
-    #[inline(never)]
-    fn start_write(&self, request: &Request, place: &Extent) -> (Position, Instant, Span) {
-        let reading = self.core.reads_before(request, self.begin);
-        if self.core.from_cache {
-            return (self.write_from, Instant::START, reading);
-        }
-        let (mut from, mut data) = (self.write_from, self.write_data);
-        if let Some(moved) = &self.moved
-            && self.core.absorbs(request, self.begin)
-            && let Some(far) = self.core.costs.moves(from.cylinder, place.cylinder)
-        {
-            (from, data) = moved[usize::from(far)];
-        }
-        let ready = self.core.write_ready(request.sectors, false, data);
-        (from, ready, from.since - self.write_from.since + reading)
-    }
-}
-
-impl Outlook for View<'_> {
-    #[inline]
-    fn cylinder(&self) -> Cylinder {
-        self.read_from.cylinder
+    /// Corrects the buffer at `at`: it holds no block of `request`.
+    pub fn forget(&mut self, request: &Request, at: Instant) {
+        self.arm = Arm::Free(self.call(at));
+        self.buffer.forget(request);
     }
 
-    #[inline]
-    fn angle(&self, op: Op) -> Angle {
-        let from = if op.is_read() {
-            self.read_from
-        } else {
-            self.write_from
-        };
-        self.core.mechanism.rotation.angle(from.since)
+    /// Corrects the buffer at `at`: it holds all blocks of `request`.
+    pub fn remember(&mut self, request: &Request, at: Instant) {
+        self.arm = Arm::Free(self.call(at));
+        let segment = self.buffer.claim_for_read(request.start);
+        self.buffer.fill(segment, request.end());
     }
 
-    #[inline]
-    fn positioning(&self, request: &Request, place: &Extent) -> Span {
-        let (from, ready, late) = self.start(request, place);
-        let mechanism = &self.core.mechanism;
-        late + mechanism.positioning(from, request.op, place, ready)
-    }
-
-    fn access(&self, request: &Request, place: &Extent) -> Span {
-        let (from, ready, late) = self.start(request, place);
-        let mechanism = &self.core.mechanism;
-        let physical = mechanism.layout.physical();
-        let op = request.op;
-        let (start, end) = (physical.first(request.start), physical.end(request.end()));
-        let (_, mut piece) = mechanism.piece_of(from, op, (start, end), place, ready);
-        while piece.end_lbn() < end {
-            let rest = (piece.end_lbn(), end);
-            (_, piece) = mechanism.next_piece(piece.position_after(), op, rest, ready);
-        }
-        late + (piece.end() - from.since)
-    }
-
-    fn seek(&self, request: &Request, place: &Extent) -> Span {
-        let (from, ..) = self.start(request, place);
-        let way = (from.cylinder, place.cylinder);
-        let head_changes = from.head != place.head;
-        self.core
-            .mechanism
-            .seek
-            .total(request.op, way, head_changes)
-    }
-
-    fn is_buffered(&self, request: &Request) -> bool {
-        request.op.is_read() && self.core.is_buffered(request, self.begin)
-    }
-
-    #[inline]
-    fn min_seek(&self, distance: u32) -> Span {
-        let nearer = distance.saturating_sub(self.apart);
-        self.core.mechanism.seek.min(nearer)
+    /// Returns true if a completion's instant depends on the platter's angle.
+    pub fn reveals_angle(completion: &Completion) -> bool {
+        completion.request.op != Op::Flush
+            && matches!(completion.outcome, Outcome::Miss | Outcome::PartialHit)
     }
 }

@@ -1,17 +1,22 @@
-//! Command overheads and watermarks, laid out for quick look-up.
+//! Command overheads and watermarks, prepared for quick look-up, and the random deviations of a
+//! drive.
 
+use rand_distr::{Distribution, StandardNormal};
+
+use crate::mechanics::{Position, time_over};
+use crate::random::{Chance, Generator, Purpose, generator};
 use crate::request::Op;
-use crate::spec::{self, Overheads, Spec, WatermarkOf};
+use crate::spec::{self, Overheads, SeekCurve, Spec, WatermarkOf};
 use crate::units::{Cylinder, SectorCount, Span};
 
-/// A time that depends on the command before: after a read, after a write.
+/// A time that depends on the previous command: after a read, after a write.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct After([Span; 2]);
+pub(super) struct OverheadByLast([Span; 2]);
 
-impl After {
-    /// The time behind a command of direction `last`.
+impl OverheadByLast {
+    /// Returns the time after a command of direction `last`.
     #[inline]
-    pub fn of(&self, last: Op) -> Span {
+    pub fn after(&self, last: Op) -> Span {
         self.0[usize::from(!last.is_read())]
     }
 }
@@ -19,18 +24,18 @@ impl After {
 /// Overheads by type, hit or miss, and by the previous command.
 #[derive(Clone, Debug)]
 pub(super) struct Costs {
-    pub read_hit: After,
-    pub read_miss: After,
-    pub write_hit: After,
-    pub write_miss: After,
-    /// Before a read leaves the bus; nothing on a drive that never does.
-    pub read_disconnect: After,
+    pub read_hit: OverheadByLast,
+    pub read_miss: OverheadByLast,
+    pub write_hit: OverheadByLast,
+    pub write_miss: OverheadByLast,
+    /// Before a read disconnects; zero if the drive never does.
+    pub read_disconnect: OverheadByLast,
     pub read_mark: Watermark,
     pub write_mark: Watermark,
-    /// What an absorbed write takes longer on another cylinder of the same zone and of another one;
-    /// `None` if nothing.
+    /// Extra time of an absorbed write on another cylinder of the same zone, and in another zone;
+    /// `None` if zero.
     pub write_hit_moves: Option<[Span; 2]>,
-    /// The first cylinders of the zones but the first.
+    /// The first cylinders of all zones except the first.
     zones: Box<[Cylinder]>,
 }
 
@@ -47,11 +52,11 @@ impl Costs {
         };
         let buffer = &spec.buffer;
         Self {
-            read_hit: After([o.read_hit_after_read, o.read_hit_after_write]),
-            read_miss: After([o.read_miss_after_read, o.read_miss_after_write]),
-            write_hit: After([o.write_hit_after_read, o.write_hit_after_write]),
-            write_miss: After([o.write_miss_after_read, o.write_miss_after_write]),
-            read_disconnect: After([
+            read_hit: OverheadByLast([o.read_hit_after_read, o.read_hit_after_write]),
+            read_miss: OverheadByLast([o.read_miss_after_read, o.read_miss_after_write]),
+            write_hit: OverheadByLast([o.write_hit_after_read, o.write_hit_after_write]),
+            write_miss: OverheadByLast([o.write_miss_after_read, o.write_miss_after_write]),
+            read_disconnect: OverheadByLast([
                 leaves(o.read_disconnect_after_read),
                 leaves(o.read_disconnect_after_write),
             ]),
@@ -68,7 +73,7 @@ impl Costs {
         }
     }
 
-    /// Whether a movement leads to another zone; `None` if it stays on its cylinder.
+    /// Returns true if a movement leads to another zone; `None` if it stays on its cylinder.
     pub fn moves(&self, from: Cylinder, to: Cylinder) -> Option<bool> {
         let zone = |at: Cylinder| self.zones.partition_point(|first| *first <= at);
         (from != to).then(|| zone(from) != zone(to))
@@ -94,8 +99,8 @@ impl Watermark {
         }
     }
 
-    /// The mark for a request of `sectors`: at least one sector, at most the request, and no
-    /// more than the segment holds.
+    /// Returns the mark for a request of `sectors`: at least one sector, at most the request, and
+    /// no more than the segment holds.
     #[inline]
     pub fn sectors(&self, sectors: SectorCount) -> SectorCount {
         let whole = match self.of {
@@ -104,5 +109,75 @@ impl Watermark {
         };
         let mark = (whole.0 * self.fraction) >> 32;
         SectorCount(mark.clamp(1, sectors.0.min(self.segment.0)))
+    }
+}
+
+/// The random behaviour of a drive.
+#[derive(Clone, Debug)]
+pub(super) struct Fate {
+    generator: Generator,
+    failures: Option<Chance>,
+    /// Standard deviation of a movement by distance, before a read and before a write.
+    scatter: [Option<Box<[f64]>>; 2],
+    /// Standard deviation of the overhead of a read miss in sequence.
+    in_sequence: Span,
+}
+
+impl Fate {
+    /// Creates the random behaviour of a drive of `spec`, with seed 0; `None` if it has none.
+    pub fn new(spec: &Spec) -> Option<Box<Self>> {
+        let mechanics = &spec.mechanics;
+        let cylinders = spec.geometry.cylinders;
+        let tabulated = |curve: &SeekCurve| -> Box<[f64]> {
+            let at = |d| time_over(curve, d, cylinders).as_ns() as f64;
+            (0..cylinders).map(at).collect()
+        };
+        let reads = mechanics.seek_scatter.as_ref();
+        let writes = mechanics.write_seek_scatter.as_ref().or(reads);
+        let failures = spec.buffer.read_ahead_failures;
+        spec.is_random().then(|| {
+            Box::new(Self {
+                generator: generator(0, 0, Purpose::Drive),
+                failures: (failures > 0.0).then(|| Chance::new(failures)),
+                scatter: [reads.map(tabulated), writes.map(tabulated)],
+                in_sequence: spec.overheads.read_miss_in_sequence_scatter,
+            })
+        })
+    }
+
+    /// Starts anew with this seed.
+    pub fn seed(&mut self, seed: u64) {
+        self.generator = generator(seed, 0, Purpose::Drive);
+    }
+
+    /// Returns true if read-ahead has failed for a read.
+    pub fn fails(&mut self) -> bool {
+        let failures = self.failures;
+        failures.is_some_and(|share| share.hits(&mut self.generator))
+    }
+
+    /// Returns the deviation of an arm movement from its mean `mean`; not below `-mean`.
+    pub fn scatter(&mut self, op: Op, from: Position, to: Cylinder, mean: Span) -> Span {
+        let distance = from.cylinder.distance(to) as usize;
+        let Some(deviations) = &self.scatter[usize::from(!op.is_read())] else {
+            return Span::ZERO;
+        };
+        let deviation_ns = deviations[distance];
+        self.late(deviation_ns, mean)
+    }
+
+    /// Returns the deviation of the overhead of a sequential read miss from its mean `mean`; not
+    /// below `-mean`.
+    pub fn in_sequence(&mut self, mean: Span) -> Span {
+        self.late(self.in_sequence.as_ns() as f64, mean)
+    }
+
+    /// Returns a normal deviation of this standard deviation in nanoseconds, not below `-mean`.
+    fn late(&mut self, deviation_ns: f64, mean: Span) -> Span {
+        if deviation_ns == 0.0 {
+            return Span::ZERO;
+        }
+        let z: f64 = StandardNormal.sample(&mut self.generator);
+        Span::from_ns((z * deviation_ns).round() as i64).max(-mean)
     }
 }

@@ -1,63 +1,67 @@
-//! A write cache that holds many ranges of dirty blocks, of which the policy of the drive's queue
-//! chooses the next to put on the media.
+//! A write cache that holds many ranges of dirty blocks. The policy of the drive's queue chooses
+//! the next range to destage.
 //!
-//! Two things continue side by side. The controller serves commands one at a time; a write that the
-//! cache takes, and a read of what it holds, need no more. The arm serves all other commands, and
-//! puts ranges on the media in between: commands go first, but if the first write that waits for
-//! room cannot have it otherwise, commands and ranges take turns. What is begun is finished. How
-//! drives divide their arm is not published; this is assumed.
+//! The controller and the arm work in parallel. The controller serves one command at a time; a
+//! write that the cache absorbs and a read that the cache holds need nothing else. The arm serves
+//! all other commands and destages ranges in between. Commands go first, but while the oldest write
+//! that waits for room cannot get it otherwise, commands and ranges take turns. Work that has begun
+//! is finished. How drives divide their arm is not published; this is an assumption.
 //!
-//! - The data of a write take room from its beginning until they are on the media, and join the
-//!   ranges when all have come. A range that grows is new to the policy. Writes that wait for room
-//!   keep their order.
-//! - A read that the segments or the cache hold entirely is served from there, at once if no other
-//!   command waits and only the arm is busy. Of any other read, blocks that the cache holds go to
-//!   the media first.
-//! - A flush puts everything on the media that the cache holds, in the policy's order; until that
-//!   is done, nothing else is served.
-//! - A write that is not to be absorbed replaces the blocks of it that the cache holds.
-//! - If the drive does that, ranges or parts of them are put on the media in the gap of a command
-//!   that needs the arm, where they do not delay it (`gap_writes`).
+//! - The data of a write occupy room from the start of the write until they are on the media, and
+//!   become a range once all have arrived. A range that grows is a new one to the policy. Writes
+//!   that wait for room keep their order.
+//! - A read that the segments or the cache hold entirely is served from there, immediately if no
+//!   other command waits and only the arm is busy. For any other read, blocks that the cache holds
+//!   are destaged first.
+//! - A flush destages everything that the cache holds, in the policy's order; nothing else is
+//!   served until then.
+//! - A write that is not absorbed replaces its blocks in the cache.
+//! - With `destage_in_gaps`, ranges or parts of them are destaged in the gap of a command that
+//!   needs the arm: while it waits for its first sector to come round, as long as that does not
+//!   delay it.
 
 use std::collections::VecDeque;
 
 use super::Drive;
-use super::core::{Command, Core};
-use super::overwrites::Writes;
-use super::ranges::{Blocks, Change, Ranges};
-use crate::device::{BufferWork, Outcome};
-use crate::request::{Op, Ordering, Request};
+use super::arm::Arm;
+use super::core::{Command, Core, Service};
+use super::ranges::{Blocks, Change, Ranges, Writes};
+use super::write::{Setup, Transfer};
+use crate::device::{Breakdown, BufferWork, Outcome};
+use crate::freeblock::DirtySearch;
+use crate::mechanics::Approach;
+use crate::request::{Op, Ordering, Request, Stroke};
 use crate::sched::{Pending, Policy};
 use crate::spec::{Spec, WriteCache};
 use crate::units::{Instant, Lbn, SectorCount};
 
-/// The cache, and what waits for it.
+/// The cache and the writes that wait for it.
 pub(super) struct Deferred {
     /// Chooses among the ranges.
     policy: Box<dyn Policy<Core>>,
     pub(super) ranges: Ranges,
     /// Room for dirty data.
     room: SectorCount,
-    /// The longest that ranges become by touching each other.
+    /// Maximum length of a range merged from touching ones.
     longest: SectorCount,
-    /// Writes that are to be absorbed, in order.
+    /// Writes to be absorbed, in order.
     incoming: VecDeque<Pending>,
-    /// The write that was absorbed last, and when all of its data will have come.
+    /// The most recently absorbed write, and when all of its data will have arrived.
     arriving: Option<(Pending, Instant)>,
-    /// The range that is being put on the media, and when it will be there.
+    /// The range being destaged, and when it will be on the media.
     writing: Option<(Blocks, Instant)>,
-    /// When the arm is free for the next command or range.
+    /// Instant at which the arm is free for the next command or range.
     arm_open: Instant,
-    /// When something last began or arrived.
+    /// Instant of the last start or arrival.
     clock: Instant,
-    /// The arm was last used for a command.
+    /// True if the arm was last used for a command.
     served_command: bool,
     pub(super) figures: BufferWork,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
-    /// A write that the cache takes.
+    /// A write that the cache absorbs.
     Absorb,
     /// A command of the queue.
     Command,
@@ -66,7 +70,7 @@ enum Start {
 }
 
 impl Deferred {
-    /// The empty cache of a drive; `None` if its cache is of another kind.
+    /// Creates the empty cache of a drive; `None` if its cache is of another kind.
     pub fn new(spec: &Spec, core: &Core) -> Option<Box<Self>> {
         let rules = &spec.buffer;
         let defers = rules.caching && rules.write_cache == WriteCache::Deferred;
@@ -87,7 +91,7 @@ impl Deferred {
         })
     }
 
-    /// Dirty blocks that are not on their way to the media.
+    /// Returns the number of dirty blocks that are not being destaged.
     fn waiting(&self) -> u64 {
         let arriving = self
             .arriving
@@ -95,7 +99,8 @@ impl Deferred {
         self.ranges.sectors().0 + arriving
     }
 
-    /// When there is room for another write of `sectors`; `None` if a range must be written first.
+    /// Returns when there is room for another write of `sectors`; `None` if a range must be
+    /// destaged first.
     fn room_for(&self, sectors: SectorCount) -> Option<Instant> {
         let wanted = self.waiting() + sectors.0;
         let (writing, until) = match self.writing {
@@ -109,13 +114,13 @@ impl Deferred {
         }
     }
 
-    /// Lets go of what is on the media at `now`, and adds what has come by then.
+    /// Drops the range that is on the media by `now`, and adds the write whose data have arrived.
     fn settle(&mut self, now: Instant, core: &mut Core) {
         self.clock = self.clock.max(now);
         self.writing = self.writing.filter(|(_, until)| *until > now);
         if let Some((write, come)) = self.arriving.take_if(|(_, at)| *at <= now) {
             let blocks = (write.request.start, write.request.end());
-            let keeps_writes = core.landings.is_some();
+            let keeps_writes = core.persist_log.is_some();
             let change = (self.ranges).add(come, blocks, self.longest, keeps_writes);
             self.change(change, core);
         }
@@ -133,7 +138,7 @@ impl Deferred {
         core.from_cache = false;
     }
 
-    /// Begins to put the range on the media that the policy chooses at `now`, if any.
+    /// Starts destaging the range that the policy chooses at `now`; returns false if there is none.
     fn destage(&mut self, now: Instant, core: &mut Core) -> bool {
         core.from_cache = true;
         let next = self.policy.next(now, core);
@@ -156,14 +161,14 @@ impl Deferred {
         self.figures.destaged.0 += request.sectors.0;
     }
 
-    /// Puts everything on the media, from `now` on.
+    /// Destages everything, from `now` on.
     fn destage_all(&mut self, now: Instant, core: &mut Core) {
         let come = self.arriving.map_or(now, |(_, at)| at.max(now));
         self.settle(come, core);
         while self.destage(self.arm_open.max(come), core) {}
     }
 
-    /// Puts the ranges on the media that have some of these blocks, from `now` on.
+    /// Destages the ranges that overlap these blocks, from `now` on.
     fn destage_some(&mut self, now: Instant, blocks: Blocks, core: &mut Core) {
         for first in self.ranges.overlapping(blocks) {
             if let Some((request, writes)) = self.ranges.take_request(first) {
@@ -174,16 +179,16 @@ impl Deferred {
         }
     }
 
-    /// Drops blocks that a write puts on the media itself.
+    /// Drops blocks that a write replaces on the media.
     fn replace(&mut self, now: Instant, blocks: Blocks, core: &mut Core) {
         let (change, replaced) = self.ranges.replace(now, blocks);
         self.change(change, core);
-        if let Some(landings) = &mut core.landings {
-            landings.replaced = replaced;
+        if let Some(persist_log) = &mut core.persist_log {
+            persist_log.replaced = replaced;
         }
     }
 
-    /// Whether the cache has all blocks of a read.
+    /// Returns true if the cache has all blocks of a read.
     fn covers(&self, request: &Request) -> bool {
         let mut at = request.start;
         while at < request.end() {
@@ -199,18 +204,18 @@ impl Deferred {
         !request.force_unit_access
     }
 
-    /// The arm does something else until `end`.
+    /// Marks the arm as busy until `end`.
     pub fn arm_is_busy(&mut self, end: Instant) {
         self.arm_open = self.arm_open.max(end);
     }
 
-    /// Whether ranges wait at `at`, or are being put on the media.
+    /// Returns true if ranges wait at `at`, or are being destaged.
     fn is_dirty(&self, at: Instant) -> bool {
         let is_writing = self.writing.is_some_and(|(_, until)| until > at);
         is_writing || self.waiting() > 0
     }
 
-    /// Takes back a write that waits for room.
+    /// Removes a write that waits for room.
     pub fn take(&mut self, id: u64) -> Option<Pending> {
         let place = self.incoming.iter().position(|p| p.request.id == id)?;
         self.incoming.remove(place)
@@ -218,7 +223,7 @@ impl Deferred {
 }
 
 impl Drive {
-    /// What begins next, and when.
+    /// Returns the next operation and its start.
     fn next_start(&self, deferred: &Deferred) -> Option<(Instant, Start)> {
         let (queue, clock) = (&self.queue, deferred.clock);
         let first = deferred.incoming.front();
@@ -226,9 +231,10 @@ impl Drive {
         let absorb = room.map(|room| (self.open.max(room).max(clock), Start::Absorb));
         let is_ordered = queue.is_special() && queue.next_is_ordered();
         let commands = !(queue.is_empty() || is_ordered && first.is_some());
-        let come = match deferred.ranges.is_empty() {
-            true => deferred.arriving.map(|(_, at)| at),
-            false => Some(Instant::START),
+        let come = if deferred.ranges.is_empty() {
+            deferred.arriving.map(|(_, at)| at)
+        } else {
+            Some(Instant::START)
         };
         let is_turn = first.is_some() && room.is_none() && deferred.served_command;
         let arm = match come {
@@ -258,7 +264,7 @@ impl Drive {
         }
     }
 
-    /// When something happens that a command waits for, where the next one `completes` then.
+    /// Returns the next instant that a command waits for; `completes` is the next completion.
     #[cold]
     #[inline(never)]
     pub(super) fn next_deferred(&self, completes: Option<Instant>) -> Option<Instant> {
@@ -271,7 +277,7 @@ impl Drive {
         completes.into_iter().chain(next).chain(come).min()
     }
 
-    /// Begins all whose time has come by `now`.
+    /// Starts all operations that are due by `now`.
     #[cold]
     #[inline(never)]
     pub(super) fn begin_deferred(&mut self, now: Instant) {
@@ -285,8 +291,8 @@ impl Drive {
         self.deferred = Some(deferred);
     }
 
-    /// Begins what comes first, if its time has come by `now`; when that was. Data that have come
-    /// make room, as they may overlap others.
+    /// Starts the next operation if it is due by `now`, and returns its instant. Data that have
+    /// arrived come first: they may overlap others and so make room.
     fn begin_first(&mut self, deferred: &mut Deferred, now: Instant) -> Option<Instant> {
         let next = self.next_start(deferred);
         let come = deferred.arriving.map(|(_, come)| come);
@@ -314,7 +320,7 @@ impl Drive {
         Some(at)
     }
 
-    /// Takes a command, which may begin at once.
+    /// Accepts a command, which may begin immediately.
     #[cold]
     #[inline(never)]
     pub(super) fn submit_deferred(&mut self, now: Instant, request: Request) {
@@ -340,7 +346,7 @@ impl Drive {
         self.begin_deferred(now);
     }
 
-    /// Whether a simple command that is not absorbed may begin on arrival.
+    /// Returns true if a simple command that is not absorbed may begin on arrival.
     fn may_begin(&self, deferred: &Deferred, request: &Request, now: Instant) -> bool {
         let is_read = request.op == Op::Read;
         let is_held = is_read && (self.is_held(request, now) || deferred.covers(request));
@@ -352,7 +358,7 @@ impl Drive {
         self.core.is_held(request, now.max(self.open))
     }
 
-    /// Begins a write that the cache has room for at `at`.
+    /// Starts a write that the cache has room for at `at`.
     fn absorb(&mut self, deferred: &mut Deferred, write: Pending, at: Instant) {
         self.core.dirty.on_media = at;
         let (outcome, end) = self.begin_apart(write.request, write.arrived);
@@ -362,7 +368,7 @@ impl Drive {
         deferred.arriving = Some((write, received));
     }
 
-    /// Begins a command of the queue at `at`.
+    /// Starts a command of the queue at `at`.
     fn begin_command(&mut self, deferred: &mut Deferred, command: Pending, at: Instant) {
         let request = &command.request;
         if !request.is_simple_transfer() {
@@ -384,7 +390,7 @@ impl Drive {
         let core = &mut self.core;
         match request.op {
             Op::Write if core.defers(&request) => {
-                // It was not free to wait with others that are absorbed.
+                // It could not wait with the other writes to be absorbed.
                 let mut room = deferred.room_for(request.sectors);
                 while room.is_none() {
                     let next = deferred.arm_open.max(at);
@@ -417,8 +423,8 @@ impl Drive {
         }
         let (outcome, _) = self.begin_apart(request, arrived);
         self.core.from_cache = false;
-        if let Some(landings) = &mut self.core.landings {
-            landings.replaced.clear();
+        if let Some(persist_log) = &mut self.core.persist_log {
+            persist_log.replaced.clear();
         }
         if request.op != Op::Flush && outcome != Outcome::Hit {
             self.core.dirty.destaged = Lbn(u64::MAX);
@@ -427,8 +433,8 @@ impl Drive {
         }
     }
 
-    /// Takes other rules for the cache from `now` on. What it holds goes to the media if it does
-    /// not remain such a cache; writes for which it will never have room wait with other commands.
+    /// Changes the rules of the cache from `now` on. If it is no longer a deferred cache, its
+    /// contents are destaged; writes that no longer fit wait with other commands.
     pub(super) fn set_deferred(&mut self, now: Instant, spec: &Spec) {
         let new = Deferred::new(spec, &self.core);
         match (&mut self.deferred, new) {
@@ -451,7 +457,7 @@ impl Drive {
                     self.queue.add_in_front(pending, &self.core);
                 }
                 self.core.dirty.waits = false;
-                // What waited for the arm may begin, but not in the past.
+                // Commands that waited for the arm may begin, but not in the past.
                 self.open = self.open.max(now);
             }
             (None, new) => {
@@ -464,11 +470,211 @@ impl Drive {
         }
     }
 
-    /// Puts all that the cache holds on the media, before anything else.
+    /// Destages all that the cache holds, before anything else.
     pub(super) fn destage_all(&mut self, now: Instant) {
         if let Some(deferred) = &mut self.deferred {
             deferred.destage_all(now, &mut self.core);
             self.core.dirty.on_media = self.core.dirty.on_media.max(deferred.arm_open);
+        }
+    }
+}
+
+/// Maximum number of writes in a gap.
+const WRITES: usize = 5;
+
+impl Deferred {
+    /// Destages ranges in the gap of a command that begins at `at` and needs the media, without
+    /// delaying it.
+    ///
+    /// Planned movements take their mean times. If the head arrives late for a write, it begins
+    /// with the next sector, and the blocks that have passed stay dirty.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn destage_in_gap(&mut self, command: &Command, at: Instant, core: &mut Core) {
+        if self.ranges.is_empty() {
+            return;
+        }
+        let found = core.fill_gap(command, Op::Write, |gap| {
+            let conservatism = core.rules.destage_conservatism;
+            let ranges = self.ranges.blocks();
+            DirtySearch::new(&core.mechanism, ranges, gap, conservatism).fill(gap, WRITES)
+        });
+        let Some((found, mut from)) = found else {
+            return;
+        };
+        let period = core.mechanism.rotation.period();
+        for find in &found {
+            let passed = core.pass_in_gap(from, find, Op::Write);
+            from = passed.end;
+            let Some(piece) = passed.piece else {
+                continue;
+            };
+            let (change, writes) = self.ranges.replace(at, (piece.first, piece.end_lbn()));
+            self.change(change, core);
+            self.figures.destaged.0 += piece.sectors.0;
+            self.figures.in_gaps.0 += piece.sectors.0;
+            self.figures.writes_in_gaps += 1;
+            if let Some(persist_log) = &mut core.persist_log {
+                persist_log.add_all(piece, &writes, period);
+            }
+        }
+    }
+}
+
+impl Core {
+    /// Returns true if a deferred write cache absorbs the write.
+    #[inline]
+    pub(super) fn defers(&self, request: &Request) -> bool {
+        self.rules.write_cache == WriteCache::Deferred
+            && request.op == Op::Write
+            && self.absorbs(request, Instant::START)
+    }
+
+    /// Serves a write that the cache absorbs. The arm is not involved, but read-ahead ends, because
+    /// the write may make its blocks stale.
+    #[cold]
+    pub(super) fn absorb(&mut self, command: &Command, setup: &Setup) -> Service {
+        let position = match self.arm {
+            Arm::Free(position) => position,
+            Arm::Reading(_) => self.call(command.begin()),
+        };
+        self.arm = Arm::Free(position);
+        self.keep_written(&command.request);
+        let received = setup.data + self.path.write_sector * command.request.sectors.0;
+        let transfer = Transfer {
+            approach: Approach::default(),
+            end: position,
+            received,
+        };
+        self.complete_write(command, setup, position, &transfer)
+    }
+
+    /// Serves a request whose data the cache holds: a read, or, on a trial copy, the destaging of a
+    /// range.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn serve_from_cache(&mut self, command: &Command) -> Service {
+        let request = &command.request;
+        if request.op == Op::Write {
+            let end = self.destage(request, command.begin(), &Writes::default());
+            let completion = command.completed(end, Breakdown::default(), Outcome::Miss);
+            return Service {
+                completion,
+                open: end,
+            };
+        }
+        let times = self.hit_times(command);
+        self.complete_hit(command, &times)
+    }
+
+    /// Destages a range with the arm called at `at`; returns when it is on the media. `writes`
+    /// counts the writes of each of its blocks.
+    ///
+    /// The data are in the cache, so neither bus nor processing takes time. A range that continues
+    /// the previously destaged one, with the head still in place, needs no further settle.
+    pub(super) fn destage(&mut self, request: &Request, at: Instant, writes: &Writes) -> Instant {
+        if let Ordering::Simple(stroke) = request.ordering
+            && stroke != Stroke::Direct
+        {
+            self.go_by(stroke, at);
+        }
+        let mut continues = self.dirty.destaged == request.start;
+        let from = self.call(at);
+        let mut media = self.media_of(request, from);
+        if !continues {
+            let late = self.scatter(Op::Write, from, request.start);
+            media.from.since = from.since.shifted(late);
+        }
+        let physical = self.mechanism.layout.physical();
+        let period = self.mechanism.rotation.period();
+        let (mut first, end) = (physical.first(media.first), physical.end(media.end));
+        let mut position = media.from;
+        while first < end {
+            let (approach, mut piece) = self.mechanism.any_piece(
+                continues,
+                position,
+                Op::Write,
+                (first, end),
+                Instant::START,
+            );
+            if media.reads(&piece) {
+                piece = piece.next_time(period);
+            } else if self.rules.write_on_arrival {
+                piece = piece.on_arrival(approach.wait, piece.sectors, period);
+            }
+            if let Some(persist_log) = &mut self.persist_log {
+                persist_log.add_all(piece, writes, period);
+            }
+            (first, position, continues) = (piece.end_lbn(), piece.position_after(), true);
+        }
+        self.arm = Arm::Free(position);
+        self.dirty.destaged = request.end();
+        position.since
+    }
+}
+
+#[cfg(all(test, feature = "toml"))]
+mod tests {
+    use super::*;
+    use crate::drive::Drive;
+    use crate::sched::{Estimate, Outlook};
+    use crate::spec::parse;
+    use crate::units::{Angle, Lbn, SectorCount, Span};
+
+    const TINY: &str = include_str!("../../tests/drive/tiny.toml");
+
+    /// Returns a drive after destaging a range at block `at`, and when that is on the media.
+    fn after(at: u64) -> (Core, Instant) {
+        let text = format!(
+            "{}[buffer]\ncaching = true\ndirty_max = \"9 sectors\"\n\
+             write_cache = \"deferred\"\n[overheads]\nwrite_miss_after_read = \"0.4 ms\"\n\
+             write_minimum_delay = \"0.9 ms\"\n[bus]\nwrite_sector = \"0.1 ms\"\n",
+            TINY.replace("head_switch", "write_settle = \"0.7 ms\"\nhead_switch"),
+        );
+        let spec = parse(&text, "tiny.toml").expect("a sound specification");
+        let mut core = Drive::new(&spec, Angle::ZERO).expect("a layout").core;
+        core.from_cache = true;
+        let range = Request::new(0, Op::Write, Lbn(at), SectorCount(1));
+        let end = core.destage(
+            &range,
+            Instant::START + Span::from_ms(0.3),
+            &Writes::default(),
+        );
+        (core, end)
+    }
+
+    #[test]
+    fn a_policy_sees_the_time_that_a_range_takes() {
+        for (at, start, sectors) in (0..200).flat_map(|n| [(7, n, 1), (n, 90, 12), (n, 23, 4)]) {
+            let (mut core, now) = after(at);
+            if at + 1 == start {
+                // It continues without another settle, which policies do not know.
+                continue;
+            }
+            let range = Request::new(1, Op::Write, Lbn(start), SectorCount(sectors));
+            let place = core.locate(&range);
+            let estimate = now + core.outlook(now).access(&range, &place);
+            let tried = core.clone().serve_from_cache(&Command {
+                request: range,
+                arrived: Instant::START,
+                open: now,
+            });
+            let end = core.destage(&range, now, &Writes::default());
+            assert_eq!((estimate, tried.open), (end, end), "{at} {start}");
+        }
+    }
+
+    #[test]
+    fn a_range_that_continues_another_goes_on_at_once() {
+        // The next sector of the track, and the first of the next track: skewed by two.
+        for (at, ms) in [(23, 1.0), (29, 3.0)] {
+            let (mut core, now) = after(at);
+            let range = Request::new(1, Op::Write, Lbn(at + 1), SectorCount(1));
+            let taken = core.destage(&range, now, &Writes::default()) - now;
+            assert!(
+                (taken - Span::from_ms(ms)).as_ns().abs() < 10,
+                "{at} {taken}"
+            );
         }
     }
 }

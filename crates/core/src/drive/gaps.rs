@@ -13,28 +13,28 @@ use crate::request::{Op, Request};
 use crate::sched::{Estimate, Outlook};
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
-/// The most reads in a gap.
+/// Maximum number of reads in a gap.
 const READS: usize = 5;
 
 /// Background tasks of a drive.
 ///
-/// What it does: when the drive begins a command whose blocks are not in its buffer, it looks for
-/// the reads that gain most before the first of them passes, on the track where the arm is, the one
-/// where it goes, or any other. What they bring stays in the drive, and takes no time on the bus.
+/// When the drive begins a command whose blocks are not in its buffer, it searches for the most
+/// valuable reads until the first of these blocks passes: on the track of the arm, on the
+/// destination track, or on any other. The data stay in the drive and take no time on the bus.
 ///
-/// The movements that it expects are the mean ones. If they scatter, conservatism has to make up
-/// for it where the head leaves for the command. If it arrives late at a read, it begins with the
-/// sector that comes next, and what has passed stays wanted. Nothing is read in idle time.
-pub struct InGaps {
+/// Planned movements take their mean times; if they scatter, `conservatism` must compensate for it
+/// where the head leaves for the command. If the head arrives late for a read, it begins with the
+/// next sector, and the blocks that have passed remain wanted. Nothing is read in idle time.
+pub struct GapReader {
     tasks: Tasks,
     limits: SearchLimits,
     sink: Box<dyn FnMut(&Delivery) + Send>,
     stats: BackgroundStats,
 }
 
-impl InGaps {
-    /// Reads what `tasks` want, with this `conservatism` added to each seek to a command. Calls
-    /// `sink` for all that a gap brings when the gap begins.
+impl GapReader {
+    /// Creates a reader for `tasks`, with this `conservatism` added to each seek to a command.
+    /// Calls `sink` at the beginning of a gap for all blocks read in it.
     pub fn new(
         tasks: Tasks,
         conservatism: Span,
@@ -58,17 +58,17 @@ impl InGaps {
         }
     }
 
-    /// What was read.
+    /// Returns the statistics of the reads.
     pub fn stats(&self) -> &BackgroundStats {
         &self.stats
     }
 
-    /// The tasks with what they still want.
+    /// Returns the tasks with the blocks that they still want.
     pub fn tasks(&self) -> &Tasks {
         &self.tasks
     }
 
-    /// The reads that gain most in the gap of a command, in order, and when the gap begins.
+    /// Returns the most valuable reads in the gap of a command, in order, and when the gap begins.
     fn chosen(&mut self, core: &Core, command: &Command) -> Option<(Vec<GapTransfer>, Instant)> {
         if core.defers(&command.request) || self.tasks.is_done() {
             return None;
@@ -87,7 +87,7 @@ impl InGaps {
         Some((found, begin))
     }
 
-    /// Takes note that blocks from `first` to `end` have been read by `at`.
+    /// Records that the blocks from `first` to `end` have been read by `at`.
     fn take(&mut self, first: Lbn, end: Lbn, at: Instant) {
         let claim = self.tasks.claim(first, end - first);
         self.tasks.deliver(&claim);
@@ -99,16 +99,16 @@ impl InGaps {
 }
 
 impl Drive {
-    /// The same drive with background reads in the gaps of its commands.
-    pub fn reading_in_gaps(self, gaps: InGaps) -> Self {
+    /// Adds background reads in the gaps of commands.
+    pub fn with_gap_reader(self, gaps: GapReader) -> Self {
         Self {
             gaps: Some(Box::new(gaps)),
             ..self
         }
     }
 
-    /// The background reads, if any.
-    pub fn in_gaps(&self) -> Option<&InGaps> {
+    /// Returns the background reader.
+    pub fn in_gaps(&self) -> Option<&GapReader> {
         self.gaps.as_deref()
     }
 
@@ -136,8 +136,8 @@ impl Drive {
 }
 
 impl Core {
-    /// The gap in front of a request that reaches the drive at `arrived`, and with which it may not
-    /// begin before `open`; `None` if the buffer has its first block.
+    /// Returns the gap before a request that reaches the drive at `arrived` and cannot begin before
+    /// `open`; `None` if the buffer has its first block.
     pub fn gap(&self, request: &Request, arrived: Instant, open: Instant) -> Option<Gap> {
         let view = self.view(arrived, open);
         if view.is_buffered(request) {
@@ -155,9 +155,9 @@ impl Core {
         })
     }
 
-    /// What `fill` finds in the gap of a command, each of them an `op`, and when the gap begins:
-    /// as many, from the first on, as delay the command by no more than rounding. `None` if it has
-    /// no gap.
+    /// Returns the transfers that `fill` finds in the gap of a command, each an `op`, and when the
+    /// gap begins. Drops transfers from the end until they delay the command by no more than
+    /// rounding. Returns `None` if the command has no gap.
     pub(super) fn fill_gap(
         &self,
         command: &Command,
@@ -194,9 +194,9 @@ impl Core {
         Some((found, gap.from.since))
     }
 
-    /// Reads or writes the blocks of `find`, for which the arm is called at `at`. If the head
-    /// arrives late, it begins with the sector that comes next.
-    pub(super) fn pass_in_gap(&mut self, at: Instant, find: &GapTransfer, op: Op) -> Passed {
+    /// Reads or writes the blocks of `find`, with the arm called at `at`. If the head arrives late,
+    /// it begins with the next sector.
+    pub(super) fn pass_in_gap(&mut self, at: Instant, find: &GapTransfer, op: Op) -> GapResult {
         let mut from = self.call(at);
         let late = self.scatter(op, from, find.first);
         from.since = from.since.shifted(late);
@@ -232,7 +232,7 @@ impl Core {
             position = piece.position_after();
         }
         self.arm = Arm::Free(position);
-        Passed {
+        GapResult {
             first,
             piece,
             end: position.since,
@@ -240,12 +240,12 @@ impl Core {
     }
 }
 
-/// What was read or written in a gap.
-pub(super) struct Passed {
-    /// The first block, from which on all were.
+/// The result of a read or write in a gap.
+pub(super) struct GapResult {
+    /// The first transferred block.
     pub first: Lbn,
-    /// The run, if any of it was.
+    /// The transferred run; `None` if the head was too late for all of it.
     pub piece: Option<Piece>,
-    /// When it had passed.
+    /// End of the transfer.
     pub end: Instant,
 }

@@ -1,12 +1,11 @@
-//! The dirty ranges of a write cache, except for what is just being written to the media.
+//! The dirty ranges of a write cache, except those being destaged.
 //!
-//! Ranges never overlap. A write that overlaps ranges becomes one with them, and also with those
-//! that it touches, as long as what results is not too long. Each range is a request for the policy
-//! that chooses among them.
+//! Ranges never overlap. A write is merged with the ranges that it overlaps, and with those that it
+//! touches as long as the result is not too long. Each range is a request for the policy that
+//! chooses among them.
 
 use std::collections::BTreeMap;
 
-use super::overwrites::Writes;
 use crate::request::{Op, Request};
 use crate::sched::Pending;
 use crate::units::{Instant, Lbn, SectorCount};
@@ -20,7 +19,7 @@ pub(super) struct Ranges {
     ranges: BTreeMap<Lbn, Range>,
     /// Blocks in all of them.
     sectors: u64,
-    /// The identity of the next.
+    /// The id of the next range.
     next: u64,
 }
 
@@ -28,16 +27,16 @@ pub(super) struct Ranges {
 pub(super) struct Range {
     end: Lbn,
     id: u64,
-    /// When it became what it is.
+    /// Instant of its last change.
     arrived: Instant,
-    /// How often its blocks were written, if that is to be known.
+    /// Number of writes of each block, if recorded.
     pub writes: Writes,
 }
 
-/// What becomes of requests for ranges.
+/// Changes to the requests for ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Change {
-    /// These are no more.
+    /// Ids of requests that no longer exist.
     pub gone: Vec<u64>,
     pub new: Vec<Pending>,
 }
@@ -52,7 +51,7 @@ impl Range {
 }
 
 impl Ranges {
-    /// Whether there is none.
+    /// Returns true if there is none.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
@@ -62,13 +61,13 @@ impl Ranges {
         SectorCount(self.sectors)
     }
 
-    /// First and one past the last block of each, in their order.
+    /// Returns first and one past the last block of each, in their order.
     pub fn blocks(&self) -> impl Iterator<Item = Blocks> {
         let ranges = self.ranges.iter();
         ranges.map(|(first, range)| (*first, range.end))
     }
 
-    /// The first range that ends behind block `at`.
+    /// Returns the first range that ends after block `at`.
     fn ends_behind(&self, at: Lbn) -> Option<(Lbn, &Range)> {
         let before = self.ranges.range(..=at).next_back();
         let before = before.filter(|(_, range)| range.end > at);
@@ -76,21 +75,21 @@ impl Ranges {
         found.map(|(first, range)| (*first, range))
     }
 
-    /// The first blocks of the ranges that overlap these.
+    /// Returns the first blocks of the ranges that overlap these.
     pub fn overlapping(&self, (first, end): Blocks) -> Vec<Lbn> {
         let from = self.ends_behind(first).map_or(end, |(from, _)| from);
         let ranges = self.ranges.range(from.min(end)..end);
         ranges.map(|(first, _)| *first).collect()
     }
 
-    /// One past the last block of the range that holds block `at`.
+    /// Returns one past the last block of the range that holds block `at`.
     pub fn holding(&self, at: Lbn) -> Option<Lbn> {
         let (first, range) = self.ends_behind(at)?;
         (first <= at).then_some(range.end)
     }
 
-    /// Adds a write whose data have come at `now`; ranges that only touch each other become one of
-    /// at most `longest`.
+    /// Adds a write whose data arrived at `now`. Ranges that only touch are merged up to a length
+    /// of `longest`.
     pub fn add(
         &mut self,
         now: Instant,
@@ -139,7 +138,7 @@ impl Ranges {
         change
     }
 
-    /// Makes the range at `other` part of the one at `first`.
+    /// Merges the range at `other` into the one at `first`.
     fn join(&mut self, first: &mut Lbn, all: &mut Range, other: Lbn, change: &mut Change) {
         let Some(range) = self.take(other) else {
             return;
@@ -155,21 +154,20 @@ impl Ranges {
         self.ranges.insert(first, range);
     }
 
-    /// Takes out the range that begins with this block.
+    /// Removes the range that begins with this block.
     pub fn take(&mut self, first: Lbn) -> Option<Range> {
         let range = self.ranges.remove(&first)?;
         self.sectors -= range.end.0 - first.0;
         Some(range)
     }
 
-    /// Takes out the range that begins with this block; the request for it.
+    /// Removes the range that begins with this block; returns its request and writes.
     pub fn take_request(&mut self, first: Lbn) -> Option<(Request, Writes)> {
         let range = self.take(first)?;
         Some((range.pending(first).request, range.writes))
     }
 
-    /// Drops these blocks at `now`, as their data are written otherwise. Returns how often they
-    /// were written.
+    /// Drops these blocks at `now`, because a write replaces them. Returns their number of writes.
     pub fn replace(&mut self, now: Instant, blocks: Blocks) -> (Change, Writes) {
         let (mut change, mut replaced) = (Change::default(), Writes::default());
         for first in self.overlapping(blocks) {
@@ -197,10 +195,77 @@ impl Ranges {
     }
 }
 
+/// The number of writes of each block, as a step function with at most one step more than blocks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Writes {
+    /// The number of writes from each key to the next. Neighbours differ.
+    steps: BTreeMap<Lbn, u64>,
+}
+
+impl Writes {
+    /// Records `times` writes of these blocks.
+    pub fn add(&mut self, (first, end): Blocks, times: u64) {
+        for at in [first, end] {
+            let times = self.before(at);
+            self.steps.entry(at).or_insert(times);
+        }
+        for (_, step) in self.steps.range_mut(first..end) {
+            *step += times;
+        }
+        for at in [first, end] {
+            if self.steps.get(&at) == Some(&self.before(at)) {
+                self.steps.remove(&at);
+            }
+        }
+    }
+
+    /// Returns the number of writes of the block preceding `at`.
+    fn before(&self, at: Lbn) -> u64 {
+        self.steps
+            .range(..at)
+            .next_back()
+            .map_or(0, |(_, times)| *times)
+    }
+
+    /// Returns the ranges of blocks with equal numbers of writes, and these numbers, in order.
+    pub fn runs(&self) -> impl Iterator<Item = (Blocks, u64)> {
+        let ends = self.steps.keys().skip(1);
+        let runs = self.steps.iter().zip(ends);
+        let runs = runs.map(|((first, times), end)| ((*first, *end), *times));
+        runs.filter(|(_, times)| *times > 0)
+    }
+
+    /// Like [`Self::runs`], but restricted to `within`.
+    pub fn runs_in(&self, within: Blocks) -> impl Iterator<Item = (Blocks, u64)> {
+        let runs = self.runs();
+        let runs =
+            runs.map(move |(run, times)| ((run.0.max(within.0), run.1.min(within.1)), times));
+        runs.filter(|(run, _)| run.0 < run.1)
+    }
+
+    /// Adds the writes of others.
+    pub fn add_all(&mut self, runs: impl IntoIterator<Item = (Blocks, u64)>) {
+        for (blocks, times) in runs {
+            self.add(blocks, times);
+        }
+    }
+
+    pub fn clear(&mut self) {
+        self.steps.clear();
+    }
+
+    /// Returns the number of steps, a measure of memory.
+    #[cfg(test)]
+    pub fn steps(&self) -> usize {
+        self.steps.len()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn held(ranges: &Ranges) -> Vec<(u64, u64)> {
         let all = ranges.ranges.iter();
@@ -224,7 +289,7 @@ mod tests {
         assert_eq!(add(4, 30), [(4, 34)]);
     }
 
-    /// What each block is part of: the number of writes of it.
+    /// The number of writes of each block.
     type Model = BTreeMap<u64, u64>;
 
     fn writes_of(writes: &Writes) -> Model {
@@ -247,8 +312,8 @@ mod tests {
     }
 
     proptest! {
-        /// Block by block: each is held if it was written and not taken or replaced, with as many
-        /// writes; requests that the policy has are the ranges.
+        /// Compares with a map of blocks: a block is held if it was written and not taken or
+        /// replaced, with the same number of writes; the policy's requests are the ranges.
         #[test]
         fn ranges_hold_what_a_map_of_blocks_holds(
             steps in prop::collection::vec((0..4u8, 0..60u64, 1..12u64), 1..60),

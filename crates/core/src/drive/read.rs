@@ -1,44 +1,46 @@
 //! Serving a read.
+//!
+//! A read larger than its segment stalls: the media run ahead of the bus by no more than the
+//! segment.
 
-use super::arm::Arm;
+use super::arm::{Arm, Goal, LocatedRun, ReadAheadScheme, Reading};
 use super::bus::{Arrivals, Sending};
-use super::core::{Command, Core, Served};
-use super::reading::Reading;
+use super::core::{Command, Core, Service};
 use crate::buffer::SegmentId;
 use crate::device::{Breakdown, Outcome};
 use crate::mechanics::{Approach, Piece, Position};
 use crate::request::{Op, Request};
-use crate::spec::{Delivered, PreSeek, ReadAhead};
-use crate::units::{Instant, Lbn, Span};
+use crate::spec::{DeliveredBlocks, PreSeek, ReadAhead};
+use crate::units::{Instant, Lbn, SectorCount, Span};
 
-/// The media's part of a read.
+/// The media transfer of a read.
 struct Media {
-    /// When the arm was called.
+    /// Call of the arm.
     called: Instant,
-    /// How it got to the first piece.
+    /// Its approach to the first piece.
     approach: Approach,
-    /// When the last block had passed.
+    /// End of the last block.
     end: Instant,
 }
 
-/// When a read is served whose data are in memory.
+/// Timing of a buffer hit.
 pub(super) struct HitTimes {
     overhead: Span,
-    /// When the command has been processed.
+    /// End of command processing.
     processed: Instant,
-    /// When the drive continues with it: owed data are flushed.
+    /// Instant at which the drive continues with it, after pending flushes.
     go: Instant,
-    /// When the bus has carried the data.
+    /// End of the bus transfer.
     sent: Instant,
 }
 
 impl Core {
     #[inline]
-    pub(super) fn read(&mut self, command: &Command) -> Served {
+    pub(super) fn read(&mut self, command: &Command) -> Service {
         let (request, begin) = (&command.request, command.begin());
-        if self.pass_may_bring(request.start) {
+        if self.pass_may_add(request.start) {
             if let Arm::Reading(reading) = &mut self.arm {
-                reading.go_on(&self.mechanism, begin);
+                reading.advance(&self.mechanism, begin);
             }
             self.arm
                 .keep(&self.mechanism, &mut self.buffer, begin, &self.rules);
@@ -66,8 +68,8 @@ impl Core {
         served
     }
 
-    /// Whether read-ahead failed to bring what the buffer should have; it then forgets it. What the
-    /// host has transferred before is there.
+    /// Returns true, and drops the blocks, if read-ahead of data that the buffer should hold has
+    /// failed. Data that the host has already transferred are present.
     #[cold]
     #[inline(never)]
     fn fails(&mut self, request: &Request, segment: SegmentId, begin: Instant) -> bool {
@@ -79,10 +81,10 @@ impl Core {
         fails
     }
 
-    /// Whether the pass under way may bring block `start` to its segment: else how far it has come
-    /// need not be known.
+    /// Returns true if the pass under way may add block `start` to its segment; otherwise its
+    /// progress does not matter.
     #[inline]
-    fn pass_may_bring(&self, start: Lbn) -> bool {
+    fn pass_may_add(&self, start: Lbn) -> bool {
         match &self.arm {
             Arm::Reading(reading) if self.rules.caching && start < reading.end => {
                 self.rules.read_whole_track || self.buffer.begins_by(reading.segment, start)
@@ -91,9 +93,9 @@ impl Core {
         }
     }
 
-    /// The segment that holds the first block of a read begun at `begin`, or just gets it, and one
-    /// past the last block that it holds from there on. The pass has continued to `begin` if it
-    /// [may bring](Self::pass_may_bring) the block.
+    /// Returns the segment that holds the first block of a read begun at `begin`, or is just
+    /// receiving it, and one past the last block that it holds from there on. The pass has advanced
+    /// to `begin` if it [may add](Self::pass_may_add) the block.
     #[inline]
     fn buffered(
         &self,
@@ -101,13 +103,14 @@ impl Core {
         begin: Instant,
         pass: Option<&Reading>,
     ) -> Option<(SegmentId, Lbn)> {
-        match request.force_unit_access {
-            true => None,
-            false => self.held(request.start, begin, pass),
+        if request.force_unit_access {
+            None
+        } else {
+            self.held(request.start, begin, pass)
         }
     }
 
-    /// The same from block `start` on, for whoever may have it from the buffer.
+    /// Like [`Self::buffered`], for any request that may use the buffer, from block `start` on.
     #[inline]
     pub(super) fn held(
         &self,
@@ -118,12 +121,13 @@ impl Core {
         if !self.rules.caching {
             return None;
         }
-        let held = match pass.filter(|_| self.pass_may_bring(start)) {
+        let held = match pass.filter(|_| self.pass_may_add(start)) {
             Some(pass) => {
-                let is_dropped = self.rules.delivered == Delivered::Dropped;
+                let is_dropped = self.rules.delivered == DeliveredBlocks::Dropped;
                 let dropped = is_dropped.then_some(pass.requested);
-                let filled = (pass.segment, pass.reached(begin));
-                self.buffer.holding_once_filled(start, filled, dropped)
+                let end = pass.reached(begin);
+                self.buffer
+                    .holding_once_filled(start, pass.segment, end, dropped)
             }
             None => self.buffer.holding(start),
         };
@@ -132,25 +136,26 @@ impl Core {
         held.or_else(|| arriving.map(|pass| (pass.segment, start)))
     }
 
-    /// Whether the buffer would have the first block of a read begun at `begin`, or just get it.
+    /// Returns true if the buffer would hold the first block of a read begun at `begin`, or be just
+    /// receiving it.
     pub(super) fn is_buffered(&self, request: &Request, begin: Instant) -> bool {
         let Arm::Reading(mut pass) = self.arm else {
             return self.buffered(request, begin, None).is_some();
         };
-        if self.pass_may_bring(request.start) {
-            pass.go_on(&self.mechanism, begin);
+        if self.pass_may_add(request.start) {
+            pass.advance(&self.mechanism, begin);
         }
         self.buffered(request, begin, Some(&pass)).is_some()
             || self.rules.read_whole_track && self.is_in_whole_track(request, begin, &pass)
     }
 
-    /// Whether the buffer would have all blocks of a read begun at `begin`.
+    /// Returns true if the buffer would hold all blocks of a read begun at `begin`.
     #[cold]
     pub(super) fn is_held(&self, request: &Request, begin: Instant) -> bool {
         let pass = match self.arm {
             Arm::Free(_) => None,
             Arm::Reading(mut pass) => {
-                pass.go_on(&self.mechanism, begin);
+                pass.advance(&self.mechanism, begin);
                 Some(pass)
             }
         };
@@ -158,10 +163,10 @@ impl Core {
         held.is_some_and(|(_, end)| end >= request.end())
     }
 
-    /// Whether a pass that has continued to `begin` would bring the first block of a read with the
+    /// Returns true if a pass, advanced to `begin`, would add the first block of a read with the
     /// beginning of its last track.
     fn is_in_whole_track(&self, request: &Request, begin: Instant, pass: &Reading) -> bool {
-        if !self.pass_may_bring(request.start) || request.force_unit_access {
+        if !self.pass_may_add(request.start) || request.force_unit_access {
             return false;
         }
         let end = pass.reached(begin);
@@ -171,8 +176,8 @@ impl Core {
             .is_some_and(|first| (first..end).contains(&request.start))
     }
 
-    /// One past the last block that the drive would read on to, behind a read: to the end of its
-    /// last physical sector in any case.
+    /// Returns one past the last block of read-ahead after a read, at least the end of its last
+    /// physical sector.
     #[inline]
     pub(super) fn read_ahead_end(&self, request: &Request) -> Lbn {
         let rules = &self.rules;
@@ -186,16 +191,16 @@ impl Core {
         }
         let capacity = rules.segment.0;
         let room = match rules.delivered {
-            Delivered::Kept => capacity.saturating_sub(request.sectors.0),
-            Delivered::Dropped => capacity,
+            DeliveredBlocks::Kept => capacity.saturating_sub(request.sectors.0),
+            DeliveredBlocks::Dropped => capacity,
         };
         let ahead = rules.read_ahead_max.0.min(room).max(rules.read_ahead_min.0);
         let end = Lbn((request.end().0 + ahead).min(self.mechanism.layout.sectors().0));
         physical.first(end).max(requested)
     }
 
-    /// Whether the track before the one of the last block is in the buffer or comes with the
-    /// request, where that matters.
+    /// Returns true if the track preceding that of the last block is in the buffer or is read by
+    /// the request; false where this does not matter.
     ///
     /// On the RZ26 the read after one that crosses to another track finds all of that track's rest
     /// and the start of the next one in the buffer; the read after one that ends on the track where
@@ -210,21 +215,37 @@ impl Core {
         request.start < first || first.0 > 0 && self.buffer.holds(Lbn(first.0 - 1))
     }
 
-    fn read_hit(&mut self, command: &Command, segment: SegmentId, held: Lbn) -> Served {
+    #[inline]
+    fn goal(&self, request: &Request) -> Goal {
+        Goal {
+            requested: request.end(),
+            end: self.read_ahead_end(request),
+        }
+    }
+
+    #[inline]
+    fn read_ahead_scheme(&self, request: &Request) -> ReadAheadScheme {
+        ReadAheadScheme {
+            scheme: self.rules.read_ahead,
+            follows_buffered: self.follows_buffered_track(request),
+        }
+    }
+
+    fn read_hit(&mut self, command: &Command, segment: SegmentId, held: Lbn) -> Service {
         let request = &command.request;
         let times = self.hit_times(command);
         self.buffer.touch(segment);
         self.read_on_after_hit(command, (segment, held), times.go);
-        if self.rules.delivered == Delivered::Dropped {
+        if self.rules.delivered == DeliveredBlocks::Dropped {
             self.buffer.drop_before(segment, request.end());
         }
         self.complete_hit(command, &times)
     }
 
-    /// When a read is served whose data are in memory.
+    /// Timing of a buffer hit.
     #[inline(always)]
     pub(super) fn hit_times(&self, command: &Command) -> HitTimes {
-        let overhead = self.costs.read_hit.of(self.last.op);
+        let overhead = self.costs.read_hit.after(self.last.op);
         let processed = command.processed(overhead);
         let go = processed.max(self.flushed(command.begin()));
         let data = go.max(self.bus_free) + self.path.preparation;
@@ -237,9 +258,9 @@ impl Core {
         }
     }
 
-    /// The future of such a read.
+    /// Returns the result of a buffer hit.
     #[inline(always)]
-    pub(super) fn complete_hit(&self, command: &Command, times: &HitTimes) -> Served {
+    pub(super) fn complete_hit(&self, command: &Command, times: &HitTimes) -> Service {
         let HitTimes {
             overhead,
             processed,
@@ -257,15 +278,14 @@ impl Core {
         };
         let open = self.next_open(go, sent, at);
         let completion = command.completed(at, breakdown, Outcome::Hit);
-        Served { completion, open }
+        Service { completion, open }
     }
 
-    /// Read-ahead behind a read that the buffer served: one under way goes further; one that
-    /// has ended, or a free arm, takes up again if the drive does that and no dirty data need the
-    /// arm.
+    /// Continues read-ahead after a buffer hit: a pass under way is extended; one that has ended,
+    /// or an idle arm, resumes if the drive does that and no dirty data need the arm.
     fn read_on_after_hit(&mut self, command: &Command, held: (SegmentId, Lbn), go: Instant) {
         let request = &command.request;
-        let ends = (request.end(), self.read_ahead_end(request));
+        let goal = self.goal(request);
         let follows = self.follows_buffered_track(request);
         let resumes = self.rules.read_ahead_on_hit && !self.dirty.waits;
         let begin = command.begin();
@@ -275,28 +295,34 @@ impl Core {
                 if live || resumes {
                     let now = if live { begin } else { go };
                     let pieces = &mut self.pieces;
-                    reading.extend(&self.mechanism, (now, held.1), ends, follows, pieces);
+                    reading.extend(&self.mechanism, now, held.1, goal, follows, pieces);
                     pieces.clear();
                 }
             }
-            Arm::Free(position) if resumes && ends.1 > held.1 => {
+            Arm::Free(position) if resumes && goal.end > held.1 => {
                 let from = Position {
                     since: position.since.max(go),
                     ..*position
                 };
-                let blocks = (held.1, ends.1);
+                let blocks = (held.1, goal.end);
                 let start = Instant::START;
                 let (approach, piece) = self.mechanism.piece(from, Op::Read, blocks, start);
-                let newest = (piece, piece.begin - approach.wait);
-                let scheme = (self.rules.read_ahead, follows);
-                self.arm = Arm::Reading(Reading::new(held.0, ends, newest, scheme));
+                let newest = LocatedRun {
+                    piece,
+                    in_place: piece.begin - approach.wait,
+                };
+                let scheme = ReadAheadScheme {
+                    scheme: self.rules.read_ahead,
+                    follows_buffered: follows,
+                };
+                self.arm = Arm::Reading(Reading::new(held.0, goal, newest, scheme));
                 self.dirty.destaged = Lbn(u64::MAX);
             }
             _ => {}
         }
     }
 
-    fn read_partial(&mut self, command: &Command, segment: SegmentId, held: Lbn) -> Served {
+    fn read_partial(&mut self, command: &Command, segment: SegmentId, held: Lbn) -> Service {
         let request = &command.request;
         let mark = self.costs.read_mark.sectors(request.sectors);
         let at_once = self.rules.partial_hits_at_once || held - request.start >= mark;
@@ -305,12 +331,12 @@ impl Core {
         } else {
             &self.costs.read_miss
         };
-        let overhead = overheads.of(self.last.op);
+        let overhead = overheads.after(self.last.op);
         let go = command
             .processed(overhead)
             .max(self.flushed(command.begin()));
         self.buffer.touch(segment);
-        let media = self.rest_from_media(command, (segment, held), go);
+        let media = self.rest_from_media(command, segment, held, go);
         self.deliver(
             command,
             overhead,
@@ -320,15 +346,16 @@ impl Core {
         )
     }
 
-    /// The blocks of a partial hit that the segment does not hold yet.
+    /// Reads the blocks of a partial hit that the segment does not hold yet.
     fn rest_from_media(
         &mut self,
         command: &Command,
-        (segment, held): (SegmentId, Lbn),
+        segment: SegmentId,
+        held: Lbn,
         go: Instant,
     ) -> Media {
         let request = &command.request;
-        let ends = (request.end(), self.read_ahead_end(request));
+        let goal = self.goal(request);
         let follows = self.follows_buffered_track(request);
         match &mut self.arm {
             Arm::Reading(reading) if reading.segment == segment => {
@@ -336,7 +363,7 @@ impl Core {
                 let now = if reading.is_over(begin) { go } else { begin };
                 let pieces = &mut self.pieces;
                 pieces.clear();
-                reading.extend(&self.mechanism, (now, held), ends, follows, pieces);
+                reading.extend(&self.mechanism, now, held, goal, follows, pieces);
                 let wait = pieces[0].begin.since_or_zero(go);
                 let approach = Approach {
                     wait,
@@ -358,8 +385,8 @@ impl Core {
     }
 
     #[inline]
-    fn read_miss(&mut self, command: &Command) -> Served {
-        let mut overhead = self.costs.read_miss.of(self.last.op);
+    fn read_miss(&mut self, command: &Command) -> Service {
+        let mut overhead = self.costs.read_miss.after(self.last.op);
         if self.is_sequential(Op::Read, &command.request) {
             overhead += self.overheads.read_miss_in_sequence;
             if let Some(fate) = &mut self.fate {
@@ -370,7 +397,8 @@ impl Core {
             .processed(overhead)
             .max(self.flushed(command.begin()));
         let start = command.request.start;
-        // What was read until the arm is called is in the buffer before the oldest goes.
+        // Blocks read until the arm is called enter the buffer before the oldest segment is
+        // emptied.
         let position = self.call(go);
         if command.request.force_unit_access {
             self.buffer.forget(&command.request);
@@ -381,8 +409,8 @@ impl Core {
         self.deliver(command, overhead, &media, None, Outcome::Miss)
     }
 
-    /// Reads from block `from`, with which a physical sector begins, to the end of that of the
-    /// request's end into `segment`, and on, with the arm at `position`.
+    /// Reads into `segment` from block `from`, which begins a physical sector, to the end of the
+    /// request's last one, and starts read-ahead, with the arm at `position`.
     #[inline]
     fn read_from_media(
         &mut self,
@@ -392,7 +420,7 @@ impl Core {
         position: Position,
     ) -> Media {
         let request = &command.request;
-        let ends = (request.end(), self.read_ahead_end(request));
+        let goal = self.goal(request);
         let late = self.scatter(Op::Read, position, from);
         let (mut at, mut head) = (from, position);
         head.since = head.since.shifted(late);
@@ -400,7 +428,7 @@ impl Core {
         let requested = self.mechanism.layout.physical().end(request.end());
         self.pieces.clear();
         let (piece, in_place) = loop {
-            let (approach, piece) = self.read_piece(head, (at, ends.1), requested, request);
+            let (approach, piece) = self.read_piece(head, (at, goal.end), requested, request);
             self.pieces.push(piece);
             first.get_or_insert_with(|| approach.late(late));
             if piece.end_lbn() >= request.end() {
@@ -414,8 +442,9 @@ impl Core {
             self.keep_what_passes_before(segment, &piece, from, approach.wait);
         }
         let end = piece.after(request.end() - piece.first);
-        let scheme = (self.rules.read_ahead, self.follows_buffered_track(request));
-        self.arm = Arm::Reading(Reading::new(segment, ends, (piece, in_place), scheme));
+        let scheme = self.read_ahead_scheme(request);
+        let newest = LocatedRun { piece, in_place };
+        self.arm = Arm::Reading(Reading::new(segment, goal, newest, scheme));
         Media {
             called: position.since,
             approach,
@@ -423,7 +452,7 @@ impl Core {
         }
     }
 
-    /// The next run of a read of `blocks`, of which those up to `requested` are not read ahead.
+    /// Returns the next run of a read of `blocks`; those from `requested` on are read-ahead.
     #[inline]
     fn read_piece(
         &self,
@@ -432,10 +461,10 @@ impl Core {
         requested: Lbn,
         request: &Request,
     ) -> (Approach, Piece) {
-        let goes_on = !self.pieces.is_empty();
+        let continues = !self.pieces.is_empty();
         let (approach, piece) =
             self.mechanism
-                .any_piece(goes_on, from, Op::Read, blocks, Instant::START);
+                .any_piece(continues, from, Op::Read, blocks, Instant::START);
         // A segment that cannot hold all of it holds the first blocks, in order.
         if !self.rules.read_on_arrival || self.outgrows(request.sectors) {
             return (approach, piece);
@@ -459,7 +488,8 @@ impl Core {
         self.buffer.fill_before(segment, first);
     }
 
-    /// The bus's part, from `at_once` on or when enough has come from the media, and the whole.
+    /// Adds the bus transfer, from `at_once` on or when enough blocks are buffered, and completes
+    /// the read.
     #[inline]
     fn deliver(
         &mut self,
@@ -468,14 +498,14 @@ impl Core {
         media: &Media,
         at_once: Option<Instant>,
         outcome: Outcome,
-    ) -> Served {
+    ) -> Service {
         let request = &command.request;
         let data = self.arrivals(request);
         let mark = self.costs.read_mark.sectors(request.sectors);
         let (bus, connect) = match at_once {
             Some(go) => (go.max(self.bus_free), self.path.preparation),
             None => {
-                let left = media.called + self.costs.read_disconnect.of(self.last.op);
+                let left = media.called + self.costs.read_disconnect.after(self.last.op);
                 let enough = data.after(mark).unwrap_or(media.called);
                 (enough.max(left).max(self.bus_free), self.path.reselect[0])
             }
@@ -499,7 +529,7 @@ impl Core {
                 .delivered_in_turns(&data, start, mark, connections)
         };
         let at = sent + self.overheads.read_completion;
-        // Of the connection only what comes behind the media's end is on the critical path.
+        // Only the part of the connection after the media transfer is on the critical path.
         let exposed = start.since_or_zero(end).min(connect);
         let Approach {
             seek, settle, wait, ..
@@ -519,11 +549,11 @@ impl Core {
         let open = match self.preseek {
             PreSeek::Acknowledged => at,
             PreSeek::CompletionReady => sent,
-            // After the read-ahead that the drive owes.
+            // OverheadByLast the required read-ahead.
             PreSeek::MediaDone => self.arm.if_called(&self.mechanism, end, &self.rules).since,
         };
         let completion = command.completed(at, breakdown, outcome);
-        Served { completion, open }
+        Service { completion, open }
     }
 
     #[inline]
@@ -533,5 +563,82 @@ impl Core {
             end: request.end(),
             pieces: &self.pieces,
         }
+    }
+}
+
+impl Core {
+    /// Delays the pass where the segment is full: a sector that would begin before the bus has made
+    /// room for it is read a revolution later. Returns when the last block has passed.
+    #[cold]
+    pub(super) fn stall(&mut self, request: &Request, mut sending: Sending) -> Option<Instant> {
+        let physical = self.mechanism.layout.physical();
+        let mut last = 0;
+        let mut block = physical.first(request.start) + self.rules.segment;
+        while block < request.end() {
+            let data = Arrivals {
+                first: request.start,
+                end: request.end(),
+                pieces: &self.pieces,
+            };
+            // The room of a physical sector is free when its last block has been sent.
+            let freed = Lbn(block.0 - self.rules.segment.0) + physical.blocks() - request.start;
+            while sending.sent < freed {
+                self.path.send_next(&data, &mut sending);
+            }
+            while self.pieces.get(last)?.end_lbn() <= block {
+                last += 1;
+            }
+            let piece = self.pieces[last];
+            // Blocks before the first piece are in the buffer already.
+            if piece.first <= block && piece.after(block - piece.first) < sending.now {
+                self.wait_for_room(request, last, block, sending.now);
+            }
+            block = block + physical.blocks();
+        }
+        let piece = self.pieces.last()?;
+        Some(piece.after(request.end() - piece.first))
+    }
+
+    /// Ends the piece of this number before `block` and reads on from there, not before `room`.
+    fn wait_for_room(&mut self, request: &Request, number: usize, block: Lbn, room: Instant) {
+        let Arm::Reading(reading) = self.arm else {
+            return;
+        };
+        let piece = self.pieces[number];
+        self.pieces.truncate(number);
+        let read = block - piece.first;
+        let mut from = if read.0 > 0 {
+            let read = piece.before(read);
+            self.pieces.push(read);
+            read.position_after()
+        } else {
+            Position {
+                since: piece.begin,
+                ..piece.position_after()
+            }
+        };
+        let goal = self.goal(request);
+        let (mut at, mut ready) = (block, room);
+        let newest = loop {
+            let blocks = (at, goal.end);
+            let (approach, piece) = self.mechanism.next_piece(from, Op::Read, blocks, ready);
+            self.pieces.push(piece);
+            if piece.end_lbn() >= request.end() {
+                break LocatedRun {
+                    piece,
+                    in_place: piece.begin - approach.wait,
+                };
+            }
+            (at, from, ready) = (piece.end_lbn(), piece.position_after(), Instant::START);
+        };
+        let scheme = self.read_ahead_scheme(request);
+        let reading = Reading::new(reading.segment, goal, newest, scheme);
+        self.arm = Arm::Reading(reading);
+    }
+
+    /// Returns true if a request does not fit in a segment.
+    #[inline]
+    pub(super) fn outgrows(&self, sectors: SectorCount) -> bool {
+        sectors > self.rules.segment
     }
 }

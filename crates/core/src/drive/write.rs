@@ -1,43 +1,52 @@
 //! Serving a write.
+//!
+//! The media hold physical sectors. If a run of a write begins or ends within one, the rest of
+//! which is not in the buffer, the run passes the head twice: the drive reads the missing blocks,
+//! and a revolution later it writes the run. No measurement shows how drives do this. The model
+//! assumes that the head settles as for a write, and that the whole run is written in the second
+//! revolution. The blocks that were read stay in the buffer with the data of the write.
+//!
+//! A write that appends to dirty data in the write cache joins them: a run that ends within a
+//! physical sector and has not begun is planned again together with the new data.
 
 use super::arm::Arm;
-use super::core::{Command, Core, Served};
-use super::flow::{Flow, in_time};
-use super::part::{Media, Tail};
+use super::arm::Reading;
+use super::bus::{Flow, in_time};
+use super::core::{Command, Core, Lacks, Service, Tail};
 use crate::device::{Breakdown, Outcome};
 use crate::mechanics::{Approach, Piece, Position};
 use crate::request::{Op, Request};
 use crate::spec::{ExtraWriteDisconnect, WriteCache, WriteLeaves};
 use crate::units::{Instant, Lbn, SectorCount, Span};
 
-/// When a write's data come and its arm is called.
+/// Arrival of a write's data, and the call of its arm.
 pub(super) struct Setup {
     overhead: Span,
-    /// When the command has been processed.
+    /// End of command processing.
     processed: Instant,
-    /// When the drive may continue with it: owed data are flushed.
+    /// Instant at which the drive may continue with it, after pending flushes.
     go: Instant,
-    /// When the bus begins to carry data.
+    /// Start of the bus transfer.
     pub data: Instant,
-    /// When the arm is called.
+    /// Call of the arm.
     pub arm_called: Instant,
     /// The media are not touched before this.
     pub ready: Instant,
     /// The extra disconnect, if the drive does one here.
     extra: Option<ExtraWriteDisconnect>,
-    /// It continues data that are not on the media yet.
+    /// True if it continues data that are not yet on the media.
     appends: bool,
-    /// It completes before it is on the media.
+    /// True if it completes before it is on the media.
     absorbed: bool,
 }
 
-/// The media's and the bus's part of a write.
+/// The media and bus transfers of a write.
 pub(super) struct Transfer {
-    /// How the arm got to the first piece.
+    /// The arm's approach to the first piece.
     pub approach: Approach,
-    /// When the last sector was on the media, and where the head is then.
+    /// End of the last sector on the media, and the position of the head.
     pub end: Position,
-    /// When the drive had the last data.
+    /// Arrival of the last data.
     pub received: Instant,
 }
 
@@ -56,8 +65,8 @@ impl Core {
             .filter(|_| after_write && !sequential);
         let overhead = match extra {
             Some(extra) => extra.command,
-            None if absorbed => self.costs.write_hit.of(self.last.op) + extra_hit,
-            None => self.costs.write_miss.of(self.last.op),
+            None if absorbed => self.costs.write_hit.after(self.last.op) + extra_hit,
+            None => self.costs.write_miss.after(self.last.op),
         };
         let owed = if appends { begin } else { self.flushed(begin) };
         let processed = command.processed(overhead);
@@ -86,13 +95,13 @@ impl Core {
         }
     }
 
-    /// When the media write of a request of `sectors` may begin, whose data come from `data` on and
-    /// which may continue the write before: when enough of them are there; if these are all, a
-    /// minimum delay later.
+    /// Returns when the media write of a request of `sectors`, whose data arrive from `data` on and
+    /// which may continue the previous write, may begin: when enough data are buffered; if these
+    /// are all, a minimum delay later.
     ///
     /// worthington94 table A.5 gives the number of blocks and the delay without saying what it
     /// begins with. On the HP C2247 writes of 1 to 9 blocks that need no seek begin 0.6 ms
-    /// behind their last block, to within 0.1 ms; longer ones when ten blocks are there.
+    /// after their last block, to within 0.1 ms; longer ones when ten blocks are there.
     #[inline]
     pub(super) fn write_ready(
         &self,
@@ -115,7 +124,7 @@ impl Core {
         }
     }
 
-    pub(super) fn write(&mut self, command: &Command) -> Served {
+    pub(super) fn write(&mut self, command: &Command) -> Service {
         let request = &command.request;
         let mut setup = self.write_setup(command, Span::ZERO);
         if setup.absorbed && self.rules.write_cache == WriteCache::Deferred {
@@ -139,9 +148,10 @@ impl Core {
         }
         let mut media = self.media_of(request, from);
         let mut late = Span::ZERO;
-        let joining = match self.dirty.tail.is_some() {
-            true => self.joining(request, &setup),
-            false => None,
+        let joining = if self.dirty.tail.is_some() {
+            self.joining(request, &setup)
+        } else {
+            None
         };
         if let Some(joining) = joining {
             media = joining;
@@ -162,7 +172,8 @@ impl Core {
         self.complete_write(command, &setup, from, &transfer)
     }
 
-    /// The setup of an absorbed write with the arm where it is; `setup` if it is on the cylinder.
+    /// Returns the setup of an absorbed write for the current position of the arm; `setup` if it is
+    /// on the cylinder.
     #[inline(never)]
     fn setup_from_here(&self, command: &Command, setup: Setup) -> Setup {
         let Some(moves) = self.costs.write_hit_moves else {
@@ -185,7 +196,7 @@ impl Core {
         setup: &Setup,
         from: Position,
         transfer: &Transfer,
-    ) -> Served {
+    ) -> Service {
         let completion = self.overheads.write_completion;
         let preparation = self.path.preparation;
         let (queue, owed) = self.waits(command, setup.overhead);
@@ -201,7 +212,7 @@ impl Core {
             };
             let open = self.next_open(transfer.received, transfer.received, at);
             let completion = command.completed(at, breakdown, Outcome::Absorbed);
-            return Served { completion, open };
+            return Service { completion, open };
         }
         let end = transfer.end.since;
         let ready = self.write_reconnected(setup, transfer);
@@ -225,10 +236,10 @@ impl Core {
         };
         let open = self.next_open(end, ready, at);
         let completion = command.completed(at, breakdown, Outcome::Miss);
-        Served { completion, open }
+        Service { completion, open }
     }
 
-    /// When the completion message of a write that went to the media is ready.
+    /// Returns when the completion message of a write that went to the media is ready.
     fn write_reconnected(&self, setup: &Setup, transfer: &Transfer) -> Instant {
         let end = transfer.end.since;
         let stays = match self.write_leaves {
@@ -281,7 +292,7 @@ impl Core {
         }
     }
 
-    /// Sectors that the write appends to and that are not on the media when its data come.
+    /// Returns sectors that the write appends to and that are not on the media when its data come.
     #[inline]
     pub(super) fn unwritten(&mut self, setup: &Setup) -> SectorCount {
         if !setup.appends {
@@ -295,8 +306,8 @@ impl Core {
         SectorCount(left.sum())
     }
 
-    /// The common case: the segment has room for all, so the bus never waits. A sector that the
-    /// media reach before it has come is written a revolution later.
+    /// Transfers a write in the common case: the segment has room for all, so the bus never waits.
+    /// A sector that passes the head before it has arrived is written a revolution later.
     #[inline(always)]
     fn transfer_with_room(
         &mut self,
@@ -318,12 +329,12 @@ impl Core {
         let mut is_late = false;
         let ends_within = setup.absorbed && !physical.begins_at(media.end);
         while at < end {
-            let goes_on = media.goes_on || first.is_some();
+            let continues = media.continues || first.is_some();
             let (mut approach, mut piece) =
                 self.mechanism
-                    .any_piece(goes_on, position, Op::Write, (at, end), ready);
+                    .any_piece(continues, position, Op::Write, (at, end), ready);
             if ends_within {
-                self.dirty.tail = Some(Tail::new(position, goes_on, &media, at));
+                self.dirty.tail = Some(media.tail(position, continues, at));
             }
             let reads = media.reads(&piece);
             if reads {
@@ -331,13 +342,14 @@ impl Core {
                 approach.wait += period;
             }
             first.get_or_insert(approach);
-            let taken = match received <= piece.begin {
-                true => piece.sectors,
-                false => in_time(&piece, physical, come),
+            let taken = if received <= piece.begin {
+                piece.sectors
+            } else {
+                in_time(&piece, physical, come)
             };
             if taken < piece.sectors {
                 is_late = true;
-                // The rest waits for its sector to come round.
+                // The rest waits for a revolution.
                 ready = come(at + taken + physical.blocks());
                 position = Position {
                     since: piece.after(taken),
@@ -361,29 +373,29 @@ impl Core {
         }
     }
 
-    /// Takes note of a run, which the write cache has taken if it is `absorbed`, and of which a
-    /// host wrote the blocks `written`.
+    /// Records a run, absorbed by the write cache or not, of which the host wrote the blocks
+    /// `written`.
     #[inline(always)]
     fn put_on_media(&mut self, piece: Piece, written: (Lbn, Lbn), absorbed: bool) {
         if absorbed && piece.sectors.0 > 0 {
             self.dirty.runs.push(piece);
         }
-        if self.landings.is_some() {
-            self.add_landing(piece, written);
+        if self.persist_log.is_some() {
+            self.log_run(piece, written);
         }
     }
 
-    /// Apart, because few ask what lands.
+    /// Separate, because the log is rarely enabled.
     #[cold]
     #[inline(never)]
-    fn add_landing(&mut self, piece: Piece, written: (Lbn, Lbn)) {
-        if let Some(landings) = &mut self.landings {
-            landings.add(piece, written, self.mechanism.rotation.period());
+    fn log_run(&mut self, piece: Piece, written: (Lbn, Lbn)) {
+        if let Some(persist_log) = &mut self.persist_log {
+            persist_log.add(piece, written, self.mechanism.rotation.period());
         }
     }
 
-    /// Sector by sector, as the segment may be full: then a sector is taken from the host only when
-    /// there is room again.
+    /// Transfers a write sector by sector: when the segment is full, a sector is accepted from the
+    /// host only when there is room again.
     #[cold]
     fn transfer_in_step(&mut self, request: &Request, setup: &Setup, mut media: Media) -> Transfer {
         let physical = self.mechanism.layout.physical();
@@ -394,7 +406,7 @@ impl Core {
             received: setup.data,
             written: Vec::new(),
         };
-        // What it appends to takes room in the same segment.
+        // Data that it appends to occupy room in the same segment.
         for run in &self.dirty.runs {
             let done = run.done(setup.data).0;
             flow.written
@@ -424,7 +436,7 @@ impl Core {
                 },
                 _ => piece.before(taken).position_after(),
             };
-            // The media may have overtaken the bus: the rest waits for its sector to come round.
+            // The media may have overtaken the bus: the rest waits for a revolution.
             ready = late.unwrap_or(ready);
         }
         let approach = first.unwrap_or_default();
@@ -439,9 +451,9 @@ impl Core {
         }
     }
 
-    /// Of a write that fills the buffer, how many sectors may be left to write when the bus
-    /// comes back; `None` when it continues as soon as there is room, because it held on or has
-    /// no watermark.
+    /// Returns the number of sectors that may be left to write when the bus reconnects during a
+    /// write that fills the buffer; `None` if it continues as soon as there is room, because it
+    /// stays connected or has no watermark.
     fn resume_below(&self, request: &Request) -> Option<usize> {
         let holds = self.hold_write || self.never_disconnect || self.rules.write_watermark == 0.0;
         (!holds).then(|| self.costs.write_mark.sectors(request.sectors).0 as usize)
@@ -449,15 +461,153 @@ impl Core {
 }
 
 impl Setup {
-    /// Whether it may become part of what it appends to.
+    /// Returns true if it may be merged with the data that it appends to.
     pub fn joins(&self) -> bool {
         self.appends && self.absorbed
     }
 }
 
 impl Transfer {
-    /// When the arm stood over the first track.
+    /// Returns when the arm was over the first track.
     fn arm_rests_at(&self, setup: &Setup) -> Instant {
         setup.arm_called + (self.approach.seek + self.approach.settle)
+    }
+}
+
+/// The blocks `first` to `end` that a write transfers to the media, possibly including preceding
+/// dirty data.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Media {
+    /// Start position of the head.
+    pub from: Position,
+    /// True if it continues from a run on another track.
+    pub continues: bool,
+    pub first: Lbn,
+    /// One past the last block.
+    pub end: Lbn,
+    /// The parts that must be read first.
+    pub lacks: Lacks,
+}
+
+impl Media {
+    /// Returns the pending end of the dirty data if a run of this write begins with block `at`.
+    #[inline]
+    fn tail(&self, from: Position, continues: bool, at: Lbn) -> Tail {
+        Tail {
+            from,
+            continues: continues,
+            first: self.first.max(at),
+            lacks: self.lacks,
+        }
+    }
+
+    /// Returns the number of preceding dirty blocks that it includes.
+    pub fn joined(&self, request: &Request) -> SectorCount {
+        request.start - self.first
+    }
+
+    /// Returns true if `run` must be read before it is written. Each end is read once.
+    #[inline]
+    pub fn reads(&mut self, run: &Piece) -> bool {
+        if self.lacks == Lacks::default() {
+            return false;
+        }
+        let before = self.lacks.before && run.first <= self.first;
+        let behind = self.lacks.behind && run.end_lbn() >= self.end;
+        self.lacks.before &= !before;
+        self.lacks.behind &= !behind;
+        before || behind
+    }
+}
+
+impl Core {
+    /// Returns the media transfer of a write that begins with the head at `from`.
+    #[inline]
+    pub(super) fn media_of(&self, request: &Request, from: Position) -> Media {
+        Media {
+            from,
+            continues: false,
+            first: request.start,
+            end: request.end(),
+            lacks: self.lacks(request, Instant::START, None),
+        }
+    }
+
+    /// Returns true if physical sectors are blocks, so that no write covers part of one.
+    #[inline]
+    pub(super) fn writes_blocks(&self) -> bool {
+        self.mechanism.layout.physical().is_block()
+    }
+
+    /// Returns the parts of physical sectors that a write begun at `begin` lacks. `pass` has
+    /// advanced to `begin`.
+    #[inline]
+    fn lacks(&self, request: &Request, begin: Instant, pass: Option<&Reading>) -> Lacks {
+        if self.writes_blocks() {
+            return Lacks::default();
+        }
+        let physical = self.mechanism.layout.physical();
+        let (start, end) = (request.start, request.end());
+        let lacks = |from: Lbn, to: Lbn| {
+            let held = self.held(from, begin, pass);
+            from < to && held.is_none_or(|(_, held)| held < to)
+        };
+        Lacks {
+            before: lacks(physical.first(start), start),
+            behind: lacks(end, physical.end(end)),
+        }
+    }
+
+    /// Returns the time that a write begun at `begin` would need to read first, on its first track.
+    #[cold]
+    pub(super) fn reads_before(&self, request: &Request, begin: Instant) -> Span {
+        if request.op != Op::Write || self.writes_blocks() {
+            return Span::ZERO;
+        }
+        let pass = match self.arm {
+            Arm::Free(_) => None,
+            Arm::Reading(mut pass) => {
+                pass.advance(&self.mechanism, begin);
+                Some(pass)
+            }
+        };
+        let lacks = self.lacks(request, begin, pass.as_ref());
+        if lacks.before || lacks.behind {
+            self.mechanism.rotation.period()
+        } else {
+            Span::ZERO
+        }
+    }
+
+    /// Returns the media transfer of an absorbed write that joins the end of the dirty data, if
+    /// that lies within a physical sector and has not begun.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn joining(&mut self, request: &Request, setup: &Setup) -> Option<Media> {
+        let tail = self.dirty.tail.take()?;
+        let run = *self.dirty.runs.last()?;
+        let fits = self.unwritten(setup) + request.sectors <= self.rules.segment;
+        let period = self.mechanism.rotation.period();
+        let begins = run.in_passing_order(period)[0].map(|part| part.begin);
+        if !setup.joins() || begins <= Some(setup.ready) || !fits {
+            return None;
+        }
+        self.dirty.runs.pop();
+        if let Some(persist_log) = &mut self.persist_log {
+            persist_log.retract(run, period);
+        }
+        let physical = self.mechanism.layout.physical();
+        let mut lacks = self.lacks(request, Instant::START, None);
+        lacks.before = tail.lacks.before;
+        if physical.end(request.end()) == run.end_lbn() {
+            lacks.behind = tail.lacks.behind && !physical.begins_at(request.end());
+        }
+        Some(Media {
+            from: tail.from,
+            continues: tail.continues,
+            first: tail.first,
+            end: request.end(),
+            lacks,
+        })
     }
 }

@@ -5,8 +5,8 @@ use std::fmt;
 use crate::spec::{Geometry, Sparing, Zone};
 use crate::text::InputError;
 
-/// The error that `field` of zone `zone`, counted from 0, has a `value` where something else was
-/// `expected`.
+/// Returns the error that `field` of zone `zone`, counted from 0, has a `value` where something
+/// else was `expected`.
 pub(super) fn zone_error(
     zone: usize,
     field: &str,
@@ -70,7 +70,7 @@ pub(super) fn check(g: &Geometry) -> Result<(), InputError> {
     Ok(())
 }
 
-/// What a number of sectors must be.
+/// Returns the requirement on a number of sectors.
 fn in_whole(physical: u64) -> String {
     format!("whole physical sectors: a multiple of {physical}, as geometry.physical_sector says")
 }
@@ -132,7 +132,7 @@ fn check_numbers(index: usize, zone: &Zone) -> Result<(), InputError> {
     Ok(())
 }
 
-/// The number of places in the zone, small enough for [`super::grid`] to divide exactly.
+/// Returns the number of places in the zone, small enough for [`super::grid`] to divide exactly.
 fn check_size(index: usize, zone: &Zone, g: &Geometry) -> Result<u64, InputError> {
     let spt = u64::from(zone.sectors_per_track);
     let cylinder = spt * u64::from(g.surfaces);
@@ -181,7 +181,7 @@ fn check_sparing(index: usize, zone: &Zone, places: u64, g: &Geometry) -> Result
             "0: this sparing scheme sets nothing aside in a zone",
         ));
     }
-    // The last range may be shorter than the others, but has as many spares.
+    // The last range may be shorter than the others, but has the same number of spares.
     let smallest = if units % region == 0 {
         region
     } else {

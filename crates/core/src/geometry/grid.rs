@@ -1,4 +1,5 @@
-//! Arithmetic of a zone without exceptions: from a sector count to place and angle.
+//! The arithmetic that applies to each block: runs of blocks that a zone's arithmetic maps to
+//! cylinder, head, sector and angle, found through buckets.
 
 use crate::spec::{Geometry, Sparing, TrackOrder, Zone};
 use crate::units::{Angle, Cylinder, Head};
@@ -25,7 +26,7 @@ impl Divisor {
     }
 
     #[inline]
-    fn of(self, x: u64) -> (u64, u64) {
+    fn divide(self, x: u64) -> (u64, u64) {
         let quotient = ((u128::from(x + 1) * u128::from(self.reciprocal)) >> 64) as u64;
         (quotient, x - quotient * self.divisor)
     }
@@ -33,7 +34,7 @@ impl Divisor {
 
 /// The location of a sector of a grid.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct GridPosition {
     pub(super) cylinder: Cylinder,
     pub(super) head: Head,
     pub(super) sector: u32,
@@ -85,7 +86,7 @@ impl Grid {
             origin: angle_of(zone.first_offset_sectors, spt),
             track_step,
             cylinder_step: track_step * u64::from(surfaces - 1) + between_cylinders,
-            sector_angle: Angle::of(1, u64::from(spt)),
+            sector_angle: Angle::from_fraction(1, u64::from(spt)),
         }
     }
 
@@ -121,25 +122,25 @@ impl Grid {
         grid
     }
 
-    /// The place of sector `x`, which must be within the zone.
+    /// Returns the place of sector `x`, which must be within the zone.
     #[inline(always)]
-    pub(super) fn place(&self, x: u64) -> Place {
+    pub(super) fn place(&self, x: u64) -> GridPosition {
         let Some((range, cylinders)) = self.range else {
             return self.place_in_range(0, x);
         };
-        let (nth, in_range) = range.of(x);
+        let (nth, in_range) = range.divide(x);
         let mut place = self.place_in_range(nth * cylinders, in_range);
         place.ahead = place.ahead.min(range.divisor - in_range);
         place
     }
 
-    /// The place of sector `x` of the range that begins at cylinder `first` of the zone.
+    /// Returns the place of sector `x` of the range that begins at cylinder `first` of the zone.
     #[inline]
-    fn place_in_range(&self, first: u64, x: u64) -> Place {
-        let (cylinder, in_cylinder) = self.cylinder.of(x);
-        let (track, sector) = self.track.of(in_cylinder + self.front);
+    fn place_in_range(&self, first: u64, x: u64) -> GridPosition {
+        let (cylinder, in_cylinder) = self.cylinder.divide(x);
+        let (track, sector) = self.track.divide(in_cylinder + self.front);
         let cylinder = first + cylinder;
-        Place {
+        GridPosition {
             cylinder: Cylinder(self.first_cylinder + cylinder as u32),
             head: self.head(cylinder as u32, track as u32),
             sector: sector as u32,
@@ -152,7 +153,7 @@ impl Grid {
         }
     }
 
-    /// The head of track `track` in the order of cylinder `cylinder` of the zone.
+    /// Returns the head of track `track` in the order of cylinder `cylinder` of the zone.
     #[inline]
     pub(super) fn head(&self, cylinder: u32, track: u32) -> Head {
         let down = cylinder.wrapping_add(self.phase) & self.turns;
@@ -164,12 +165,160 @@ impl Grid {
     }
 }
 
-/// The angle of a number of sectors, exact to the last bit for whole ones.
+/// Returns the angle of a number of sectors, exact to the last bit for whole ones.
 fn angle_of(sectors: f64, sectors_per_track: u32) -> Angle {
     let whole = sectors.floor();
     let width = 2f64.powi(64) / f64::from(sectors_per_track);
-    Angle::of(whole as u64, u64::from(sectors_per_track))
+    Angle::from_fraction(whole as u64, u64::from(sectors_per_track))
         + Angle::from_raw(((sectors - whole) * width) as u64)
+}
+
+/// A run of blocks counted by one grid: block `b` is sector `b + shift` of `grid` (wrapping).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) shift: u64,
+    pub(super) grid: u32,
+    /// Sectors by which earlier slips rotated its tracks.
+    pub(super) turned: u32,
+}
+
+impl Piece {
+    /// Blocks `start..end`, the first of which is sector `x` of `grid`, on tracks rotated by
+    /// `turned` sectors.
+    pub(super) fn new((start, end): (u64, u64), x: u64, grid: u32, turned: u32) -> Self {
+        Self {
+            start,
+            end,
+            shift: x.wrapping_sub(start),
+            grid,
+            turned,
+        }
+    }
+
+    /// Returns true if the same arithmetic applies to `next`, which begins where this piece ends.
+    fn is_continued_by(&self, next: &Self) -> bool {
+        (self.shift, self.grid, self.turned) == (next.shift, next.grid, next.turned)
+    }
+
+    /// Returns the grid sector of block `lbn`.
+    #[inline]
+    pub(super) fn sector(&self, lbn: u64) -> u64 {
+        lbn.wrapping_add(self.shift)
+    }
+}
+
+/// A growing list of pieces, each beginning where the previous one ends.
+#[derive(Debug, Default)]
+pub(super) struct PieceList(Vec<Piece>);
+
+impl PieceList {
+    /// Appends a piece, or extends the last one if the new one only continues it.
+    pub(super) fn push(&mut self, piece: Piece) {
+        match self.0.last_mut() {
+            Some(last) if last.is_continued_by(&piece) => {
+                last.end = piece.end;
+            }
+            _ => self.0.push(piece),
+        }
+    }
+
+    /// Returns all pieces, at least one.
+    pub(super) fn finish(self) -> Pieces {
+        Pieces::new(self.0)
+    }
+}
+
+/// All pieces of a drive. A block's bucket (its high bits) gives the few pieces that may contain
+/// it; with about four buckets per piece that is nearly always one, where a binary search would
+/// take a step per doubling of the defect list.
+#[derive(Debug)]
+pub(super) struct Pieces {
+    /// In ascending order of blocks, without gaps.
+    pieces: Vec<Piece>,
+    /// The pieces of the first block of each bucket and of the next bucket.
+    buckets: Vec<[u32; 2]>,
+    bucket_bits: u32,
+}
+
+impl Pieces {
+    /// Bounds the table to a quarter of a mebibyte for any defect list.
+    const BUCKETS_MAX: u64 = 1 << 14;
+    const BUCKETS_PER_PIECE: u64 = 4;
+
+    fn new(pieces: Vec<Piece>) -> Self {
+        let end = pieces[pieces.len() - 1].end;
+        let wanted = (pieces.len() as u64 * Self::BUCKETS_PER_PIECE).min(Self::BUCKETS_MAX);
+        let bucket_bits = (end / wanted).max(1).ilog2();
+        let piece_of = |bucket: u64| {
+            let first = (bucket << bucket_bits).min(end - 1);
+            pieces.partition_point(|piece| piece.end <= first) as u32
+        };
+        let buckets = (0..=(end - 1) >> bucket_bits)
+            .map(|bucket| [piece_of(bucket), piece_of(bucket + 1)])
+            .collect();
+        Self {
+            pieces,
+            buckets,
+            bucket_bits,
+        }
+    }
+
+    /// Returns the piece that contains `lbn`, which must be below the capacity.
+    #[inline]
+    pub(super) fn find(&self, lbn: u64) -> &Piece {
+        let [mut low, mut high] = self.buckets[(lbn >> self.bucket_bits) as usize];
+        while low < high {
+            let middle = (low + high).div_ceil(2);
+            if self.pieces[middle as usize].start <= lbn {
+                low = middle;
+            } else {
+                high = middle - 1;
+            }
+        }
+        &self.pieces[low as usize]
+    }
+
+    /// Returns the same pieces with some blocks moved; `moved` is in ascending order, without
+    /// overlap.
+    pub(super) fn overlaid(self, moved: &[Piece]) -> Self {
+        let end = self.pieces[self.pieces.len() - 1].end;
+        let mut all = PieceList::default();
+        let mut at = 0;
+        let mut next = 0;
+        for piece in moved {
+            self.copy(&mut all, &mut next, at, piece.start);
+            all.push(*piece);
+            at = piece.end;
+        }
+        self.copy(&mut all, &mut next, at, end);
+        all.finish()
+    }
+
+    /// Appends the pieces of `from..to`; no piece before `next` contains any of them.
+    fn copy(&self, all: &mut PieceList, next: &mut usize, from: u64, to: u64) {
+        let mut from = from;
+        while from < to {
+            while self.pieces[*next].end <= from {
+                *next += 1;
+            }
+            let piece = self.pieces[*next];
+            let end = piece.end.min(to);
+            all.push(Piece {
+                start: from,
+                end,
+                ..piece
+            });
+            from = end;
+        }
+    }
+
+    /// Bytes of the tables.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(self.pieces.as_slice()) + size_of_val(self.buckets.as_slice())
+    }
 }
 
 #[cfg(test)]
@@ -184,7 +333,7 @@ mod tests {
             for quotient in [0, 1, 2, 1000, bound / d] {
                 for x in [quotient * d, quotient * d + d - 1, quotient * d + d / 2] {
                     let x = x.min(bound);
-                    assert_eq!(divisor.of(x), (x / d, x % d), "{x} / {d}");
+                    assert_eq!(divisor.divide(x), (x / d, x % d), "{x} / {d}");
                 }
             }
         }

@@ -1,8 +1,8 @@
-//! What a unit in front of a drive may know of its media beyond the places of blocks: defects, the
-//! angles of places without blocks, the blocks of zones and cylinders.
+//! Properties of the media beyond the location of blocks: defects, the angles of places without
+//! blocks, the blocks of zones and cylinders.
 
-use super::plan::{Role, ZonePlace, places_grid};
-use super::{Layout, Pba};
+use super::Layout;
+use super::plan::{Pba, Role, ZonePlace, places_grid};
 use crate::units::{Angle, Cylinder, Lbn};
 
 /// A unit of sparing, a physical sector or a track, as [`Zone::slips`] and [`Zone::defects`] count
@@ -38,12 +38,12 @@ impl Layout {
         }
     }
 
-    /// The unit that an address belongs to; `None` if no such place exists.
+    /// Returns the unit that an address belongs to; `None` if no such place exists.
     pub fn unit_at(&self, at: Pba) -> Option<Unit> {
         self.plan.place(at).map(|place| self.unit(place))
     }
 
-    /// The address of the first sector of a unit.
+    /// Returns the address of the first sector of a unit.
     ///
     /// # Panics
     /// If there is no such unit.
@@ -57,8 +57,8 @@ impl Layout {
         }
     }
 
-    /// The first block that was numbered in a unit, though it may be reallocated; `None` if the
-    /// unit has no block.
+    /// Returns the first block that was numbered in a unit, though it may be reallocated; `None` if
+    /// the unit has no block.
     pub fn numbered(&self, unit: Unit) -> Option<Lbn> {
         let zone = &self.plan.zones[unit.zone];
         let at = ZonePlace {
@@ -68,8 +68,8 @@ impl Layout {
         self.plan.blocks_of_unit(at).map(|(first, ..)| first)
     }
 
-    /// The first spare in the region of a unit that is not in use and not among `dead`; `None` if
-    /// there is none.
+    /// Returns the first spare in the region of a unit that is not in use and not among `dead`;
+    /// `None` if there is none.
     pub fn spare(&self, of: Unit, dead: &[Unit]) -> Option<Unit> {
         let zones = &self.plan.zones;
         let last = Lbn(self.plan.capacity - 1);
@@ -97,9 +97,10 @@ impl Layout {
         };
         (first.zone..=end.zone).find_map(|zone| {
             let unit = zones[zone].unit;
-            let from = match zone == first.zone {
-                true => first.place - first.place % unit,
-                false => 0,
+            let from = if zone == first.zone {
+                first.place - first.place % unit
+            } else {
+                0
             };
             let to = if zone == end.zone {
                 end.place
@@ -116,8 +117,8 @@ impl Layout {
         })
     }
 
-    /// Where the sector of an address begins, and its width, whether or not it holds a block;
-    /// `None` if no such place exists.
+    /// Returns the start angle and width of the sector at an address, whether or not it holds a
+    /// block; `None` if there is no such sector.
     pub fn angle(&self, at: Pba) -> Option<(Angle, Angle)> {
         let place = self.plan.place(at)?;
         let grid = &self.grids[places_grid(place.zone) as usize];
@@ -126,14 +127,14 @@ impl Layout {
         Some((start, grid.sector_angle))
     }
 
-    /// Sectors on a track of a cylinder; `None` between zones and beyond the last.
+    /// Returns sectors on a track of a cylinder; `None` between zones and beyond the last.
     pub fn track_sectors(&self, at: Cylinder) -> Option<u64> {
         let zone = self.plan.zones.partition_point(|z| z.end_cylinder <= at.0);
         let zone = self.plan.zones.get(zone)?;
         (at.0 >= zone.first_cylinder).then_some(zone.sectors_per_track)
     }
 
-    /// First and one past the last block of a zone; equal if it holds none.
+    /// Returns first and one past the last block of a zone; equal if it holds none.
     pub fn zone_blocks(&self, zone: usize) -> (Lbn, Lbn) {
         let zones = &self.plan.zones;
         let first = |zone: usize| match zones.get(zone) {
@@ -143,10 +144,10 @@ impl Layout {
         (Lbn(first(zone)), Lbn(first(zone + 1)))
     }
 
-    /// Whether a block is not where it was when blocks were numbered.
+    /// Returns true if a block is not where it was when blocks were numbered.
     ///
     /// # Panics
-    /// When `at` is beyond the capacity.
+    /// If `at` is beyond the capacity.
     pub fn is_reallocated(&self, at: Lbn) -> bool {
         let pba = self.pba(at);
         self.plan
@@ -154,11 +155,11 @@ impl Layout {
             .is_some_and(|place| self.reallocations.original(&self.plan, place) != Some(place))
     }
 
-    /// One past the last block of the cylinder on which `at` was numbered, be it reallocated or
-    /// not.
+    /// Returns one past the last block of the cylinder on which `at` was numbered, be it
+    /// reallocated or not.
     ///
     /// # Panics
-    /// When `at` is beyond the capacity.
+    /// If `at` is beyond the capacity.
     pub fn cylinder_end(&self, at: Lbn) -> Lbn {
         let cylinder = self.numbered_on(at);
         let (mut low, mut high) = (at.0, self.plan.capacity);
@@ -173,7 +174,7 @@ impl Layout {
         Lbn(high)
     }
 
-    /// The cylinder on which a block was numbered: never a lower one than that of the block before.
+    /// Returns the cylinder on which a block was numbered; it never decreases with the block.
     fn numbered_on(&self, at: Lbn) -> Cylinder {
         let pba = self.pba(at);
         let place = self.plan.place(pba);
@@ -220,7 +221,7 @@ mod tests {
         }
     }
 
-    /// Blocks, taken one by one, and what the module says of their cylinders and places.
+    /// Compares with the blocks one by one.
     #[test]
     fn cylinders_and_places_are_those_of_the_blocks() {
         let layout = Layout::new(&small()).unwrap();

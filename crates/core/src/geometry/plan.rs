@@ -4,10 +4,21 @@
 //! per zone and nothing per track. It provides the inverse mapping from a place to its block.
 
 use super::check::zone_error;
-use super::pieces::{Piece, PieceList, Pieces};
+use super::grid::{Piece, PieceList, Pieces};
 use crate::spec::{Geometry, Sparing, TrackOrder, Zone};
 use crate::text::InputError;
-use crate::units::{Cylinder, Lbn, SectorCount};
+use crate::units::{Cylinder, Head, Lbn, SectorCount};
+
+/// A physical block address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pba {
+    /// The cylinder.
+    pub cylinder: Cylinder,
+    /// The surface.
+    pub head: Head,
+    /// The sector, counted along the track from the track's start, not from the index mark.
+    pub sector: u32,
+}
 
 /// The role of a physical place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,9 +73,9 @@ pub(super) struct ZonePlan {
 /// A stretch of a zone's data.
 #[derive(Clone, Copy)]
 enum Stretch {
-    /// Of regions without slips, counted over their data.
+    /// In regions without slips, counted over their data.
     Data { first: u64, sectors: u64 },
-    /// Of one region with slips, counted over the zone's places.
+    /// In one region with slips, counted over the zone's places.
     Places { first: u64, sectors: u64 },
 }
 
@@ -112,7 +123,7 @@ impl ZonePlan {
         }
     }
 
-    /// First place and number of places of region `region`.
+    /// Returns first place and number of places of region `region`.
     fn region(&self, region: u64) -> (u64, u64) {
         let first = region * self.region;
         (first, self.region.min(self.places - first))
@@ -125,7 +136,7 @@ impl ZonePlan {
         &self.slips[from..to]
     }
 
-    /// The number of sectors by which the tracks of the region of `place` are rotated.
+    /// Returns the number of sectors by which the tracks of the region of `place` are rotated.
     pub(super) fn turned(&self, place: u64) -> u32 {
         if !self.slips_turn_tracks {
             return 0;
@@ -140,7 +151,7 @@ impl ZonePlan {
         self.places - regions * self.spares
     }
 
-    /// The position of `place` in the zone's data; none when slipped or spare.
+    /// Returns the position of `place` in the zone's data; none when slipped or spare.
     fn rank(&self, place: u64) -> Result<u64, Role> {
         let unit = place / self.unit;
         if self.slips.binary_search(&unit).is_ok() {
@@ -177,7 +188,7 @@ impl ZonePlan {
         }
     }
 
-    /// The zone's data in order.
+    /// Returns the zone's data in order.
     fn stretches(&self) -> Vec<Stretch> {
         let mut stretches = Vec::new();
         let data = self.region - self.spares;
@@ -237,7 +248,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// The plan of a geometry whose zones `check` has found sound.
+    /// Creates the plan of a geometry whose zones `check` has found sound.
     pub(super) fn new(g: &Geometry) -> Result<Self, InputError> {
         let mut zones: Vec<_> = g.zones.iter().map(|zone| ZonePlan::new(zone, g)).collect();
         let mut block = 0;
@@ -268,7 +279,7 @@ impl Plan {
         })
     }
 
-    /// The role of a place, before any reallocation.
+    /// Returns the role of a place, before any reallocation.
     pub(super) fn role(&self, at: ZonePlace) -> Role {
         let zone = &self.zones[at.zone];
         let rank = match zone.rank(at.place) {
@@ -288,8 +299,8 @@ impl Plan {
         }
     }
 
-    /// The place of a sector by its address, if any.
-    pub(super) fn place(&self, at: super::Pba) -> Option<ZonePlace> {
+    /// Returns the place of the sector at an address.
+    pub(super) fn place(&self, at: Pba) -> Option<ZonePlace> {
         let Cylinder(cylinder) = at.cylinder;
         let zone = self.zones.partition_point(|z| z.end_cylinder <= cylinder);
         let z = self.zones.get(zone)?;
@@ -317,8 +328,8 @@ impl Plan {
         })
     }
 
-    /// The exported blocks of the unit of sparing that begins at `at`: first, end, and the number
-    /// of the unit's places before them. None when it has no such block.
+    /// Returns the exported blocks of the unit of sparing that begins at `at`: first, end, and the
+    /// number of the unit's places before them. None when it has no such block.
     pub(super) fn blocks_of_unit(&self, at: ZonePlace) -> Option<(Lbn, Lbn, u64)> {
         let zone = &self.zones[at.zone];
         let rank = zone.rank(at.place).ok()?;
@@ -329,7 +340,7 @@ impl Plan {
         (start < end).then_some((Lbn(start), Lbn(end), first - rank))
     }
 
-    /// The first place of unit `n`, counted over all places of the disk in LBN order.
+    /// Returns the first place of unit `n`, counted over all places of the disk in LBN order.
     pub(super) fn disk_place(&self, n: u64) -> Option<ZonePlace> {
         let mut place = n.checked_mul(self.zones[0].unit)?;
         for (zone, z) in self.zones.iter().enumerate() {
@@ -341,7 +352,7 @@ impl Plan {
         None
     }
 
-    /// All exported blocks in order, each counted by a grid of its zone.
+    /// Returns all exported blocks in order, each counted by a grid of its zone.
     pub(super) fn pieces(&self) -> Pieces {
         let mut list = PieceList::default();
         let mut block = 0;

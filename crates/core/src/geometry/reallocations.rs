@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
-use super::Layout;
 use super::check::zone_error;
-use super::pieces::Piece;
-use super::plan::{Plan, Role, ZonePlace, places_grid};
+use super::grid::Piece;
+use super::plan::{Pba, Plan, Role, ZonePlace, places_grid};
 use crate::spec::{Geometry, GrownDefects};
 use crate::text::InputError;
 use crate::units::Lbn;
@@ -21,15 +20,19 @@ pub(super) struct Reallocations {
 }
 
 impl Reallocations {
-    /// All reallocations of a geometry, given its layout without them.
-    pub(super) fn new(g: &Geometry, layout: &Layout) -> Result<Self, InputError> {
-        let mut ledger = Ledger::new(&layout.plan);
+    /// Creates all reallocations of a geometry, given its layout without them.
+    pub(super) fn new(
+        g: &Geometry,
+        plan: &Plan,
+        pba: &dyn Fn(Lbn) -> Pba,
+    ) -> Result<Self, InputError> {
+        let mut ledger = Ledger::new(plan);
         for (zone, z) in g.zones.iter().enumerate() {
             for (at, &pair) in z.defects.iter().enumerate() {
                 ledger.list(zone, at, pair)?;
             }
         }
-        ledger.grow(g.grown_defects, layout)?;
+        ledger.grow(g.grown_defects, pba)?;
         let by_defective: Vec<_> = ledger.stand_ins.into_iter().collect();
         let mut by_spare: Vec<_> = by_defective.iter().map(|&(from, to)| (to, from)).collect();
         by_spare.sort_unstable();
@@ -39,7 +42,7 @@ impl Reallocations {
         })
     }
 
-    /// The moved blocks, in ascending order.
+    /// Returns the moved blocks, in ascending order.
     pub(super) fn pieces(&self, plan: &Plan) -> Vec<Piece> {
         let mut pieces: Vec<_> = self
             .by_defective
@@ -56,8 +59,8 @@ impl Reallocations {
         pieces
     }
 
-    /// The place at which to look up the contents of `at`: for a spare place its defective place,
-    /// for a defective place none.
+    /// Returns the place at which to look up the contents of `at`: for a spare place its defective
+    /// place, for a defective place none.
     pub(super) fn original(&self, plan: &Plan, at: ZonePlace) -> Option<ZonePlace> {
         let unit = plan.zones[at.zone].unit;
         let within = at.place % unit;
@@ -75,7 +78,7 @@ impl Reallocations {
         find(&self.by_defective, first).is_err().then_some(at)
     }
 
-    /// All pairs of a defective unit and its spare, by their first places.
+    /// Returns all pairs of a defective unit and its spare, by their first places.
     pub(super) fn pairs(&self) -> &[(ZonePlace, ZonePlace)] {
         &self.by_defective
     }
@@ -97,7 +100,7 @@ struct Ledger<'a> {
     stand_ins: BTreeMap<ZonePlace, ZonePlace>,
     /// Spares that are in use, or defective themselves.
     used: BTreeSet<ZonePlace>,
-    /// Where to look for the next free spare of a region, by zone and region.
+    /// Start of the search for the next free spare, by zone and region.
     cursors: BTreeMap<(usize, u64), ZonePlace>,
 }
 
@@ -166,12 +169,12 @@ impl<'a> Ledger<'a> {
 
     /// Reallocates units at random blocks. A unit that is already defective, or whose region has no
     /// free spare, is skipped.
-    fn grow(&mut self, grown: GrownDefects, layout: &Layout) -> Result<(), InputError> {
+    fn grow(&mut self, grown: GrownDefects, pba: &dyn Fn(Lbn) -> Pba) -> Result<(), InputError> {
         let mut random = Pcg64::seed_from_u64(grown.seed);
         for n in 0..grown.count {
             let found = (0..Self::MISSES_MAX).find_map(|_| {
                 let draw = u128::from(random.next_u64()) * u128::from(self.plan.capacity);
-                self.reallocation(Lbn((draw >> 64) as u64), layout)
+                self.reallocation(Lbn((draw >> 64) as u64), pba)
             });
             let (from, to) = found.ok_or_else(|| {
                 InputError::shown(
@@ -186,9 +189,13 @@ impl<'a> Ledger<'a> {
         Ok(())
     }
 
-    /// The unit that holds `lbn`, and the spare that can take its place.
-    fn reallocation(&mut self, lbn: Lbn, layout: &Layout) -> Option<(ZonePlace, ZonePlace)> {
-        let at = self.plan.place(layout.pba(lbn))?;
+    /// Returns the unit that holds `lbn`, and the spare that can take its place.
+    fn reallocation(
+        &mut self,
+        lbn: Lbn,
+        pba: &dyn Fn(Lbn) -> Pba,
+    ) -> Option<(ZonePlace, ZonePlace)> {
+        let at = self.plan.place(pba(lbn))?;
         let from = ZonePlace {
             place: at.place - at.place % self.plan.zones[at.zone].unit,
             ..at
@@ -196,14 +203,14 @@ impl<'a> Ledger<'a> {
         if self.stand_ins.contains_key(&from) {
             return None;
         }
-        Some((from, self.free_spare(from, layout)?))
+        Some((from, self.free_spare(from, pba)?))
     }
 
-    /// The first free spare in the region of `defect`.
-    fn free_spare(&mut self, defect: ZonePlace, layout: &Layout) -> Option<ZonePlace> {
+    /// Returns the first free spare in the region of `defect`.
+    fn free_spare(&mut self, defect: ZonePlace, pba: &dyn Fn(Lbn) -> Pba) -> Option<ZonePlace> {
         let z = &self.plan.zones[defect.zone];
         let (key, first, end) = if self.plan.spares_at_disk_end {
-            let last = self.plan.place(layout.pba(Lbn(self.plan.capacity - 1)))?;
+            let last = self.plan.place(pba(Lbn(self.plan.capacity - 1)))?;
             let last = ZonePlace {
                 place: last.place - last.place % self.plan.zones[last.zone].unit,
                 ..last

@@ -25,13 +25,13 @@ pub struct Rotation {
 }
 
 impl Rotation {
-    /// By how much a time may differ that is computed in another way: angles are exact to 2^-20 of
+    /// Returns the tolerance between times computed in different ways: angles are exact to 2^-20 of
     /// a revolution, and times to a nanosecond.
     pub fn rounding(&self) -> Span {
         Span::from_ns((self.period().as_ns() >> 19) + 4)
     }
 
-    /// A platter with a period of `period_ns` nanoseconds (between a microsecond and ten
+    /// Creates a platter with a period of `period_ns` nanoseconds (between a microsecond and ten
     /// seconds), at angle `origin` at [`Instant::START`].
     pub fn new(period_ns: f64, origin: Angle) -> Self {
         assert!(
@@ -45,13 +45,13 @@ impl Rotation {
         }
     }
 
-    /// The same platter at angle `origin` at [`Instant::START`].
+    /// Returns the same platter at angle `origin` at [`Instant::START`].
     pub fn at_angle(self, origin: Angle) -> Self {
         Self { origin, ..self }
     }
 
-    /// The same platter corrected at `at`: `late` behind its previous angle, and with another
-    /// period from there on.
+    /// Returns the same platter corrected at `at`: lagging its previous angle by `late`, and with
+    /// another period from there on.
     ///
     /// # Panics
     /// As [`Rotation::new`].
@@ -64,25 +64,25 @@ impl Rotation {
         }
     }
 
-    /// One revolution, to the nanosecond.
+    /// Returns one revolution, to the nanosecond.
     pub fn period(&self) -> Span {
         Span::from_ns((self.period >> FRACTION_BITS) as i64)
     }
 
-    /// The angle under a head at `at`.
+    /// Returns the angle under a head at `at`.
     #[inline]
     pub fn angle(&self, at: Instant) -> Angle {
         self.origin + Angle::from_raw(at.as_ns().wrapping_mul(self.rate))
     }
 
-    /// Time for the platter to rotate by `angle`.
+    /// Returns the time for the platter to rotate by `angle`.
     #[inline]
     pub fn turn(&self, angle: Angle) -> Span {
         let turned = u128::from(angle.as_raw()) * u128::from(self.period);
         Span::from_ns((turned >> (64 + FRACTION_BITS)) as i64)
     }
 
-    /// Time from `at` until `target` passes under the heads, less than a revolution.
+    /// Returns the time from `at` until `target` passes under the heads, less than a revolution.
     #[inline]
     pub fn wait(&self, at: Instant, target: Angle) -> Span {
         let ahead = target - self.angle(at);
@@ -93,8 +93,8 @@ impl Rotation {
         }
     }
 
-    /// Time of one sector, in units of 2^-20 ns, so that a whole track of them adds up. Angle zero
-    /// means the whole revolution of a track with one sector.
+    /// Returns the time of one sector, in units of 2^-20 ns, so that a whole track of them adds up.
+    /// Angle zero means the whole revolution of a track with one sector.
     #[inline]
     pub(super) fn sector_time(&self, sector: Angle) -> u64 {
         if sector == Angle::ZERO {
@@ -110,13 +110,13 @@ pub(super) fn grace(period: Span) -> Span {
     Span::from_ns((period.as_ns() >> 20) + 2)
 }
 
-/// The span of `sectors` sectors of [`Rotation::sector_time`] each.
+/// Returns the span of `sectors` sectors of [`Rotation::sector_time`] each.
 #[inline]
 pub(super) fn sectors_span(sector_time: u64, sectors: u64) -> Span {
     Span::from_ns(((sector_time * sectors) >> FRACTION_BITS) as i64)
 }
 
-/// Number of whole sectors of [`Rotation::sector_time`] that pass in `span`.
+/// Returns the number of whole sectors of [`Rotation::sector_time`] that pass in `span`.
 #[inline]
 pub(super) fn sectors_within(sector_time: u64, span: Span) -> u64 {
     // One nanosecond of grace: the end of sector k is rounded down by less than that.
@@ -134,7 +134,9 @@ mod tests {
         let rotation = Rotation::new(PERIOD_NS, Angle::ZERO);
         let at = Instant::from_ns(123_456_789_012);
         let n = 10_000;
-        let sum: Span = (0..n).map(|i| rotation.wait(at, Angle::of(i, n))).sum();
+        let sum: Span = (0..n)
+            .map(|i| rotation.wait(at, Angle::from_fraction(i, n)))
+            .sum();
         let mean_ns = sum.as_ns() as f64 / n as f64;
         assert!(
             (mean_ns - PERIOD_NS / 2.0).abs() < PERIOD_NS / n as f64,
@@ -146,18 +148,18 @@ mod tests {
     fn the_phase_holds_over_a_hundred_hours() {
         // 5400 rpm is 90 revolutions per second: after whole seconds the platter has the same
         // angle.
-        let rotation = Rotation::new(PERIOD_NS, Angle::of(1, 3));
+        let rotation = Rotation::new(PERIOD_NS, Angle::from_fraction(1, 3));
         let later = rotation.angle(Instant::from_ns(360_000_000_000_000));
-        let off = (later - Angle::of(1, 3)).as_revolutions();
+        let off = (later - Angle::from_fraction(1, 3)).as_revolutions();
         assert!(off.min(1.0 - off) < 1e-4, "{off}");
     }
 
     #[test]
     fn waiting_brings_the_angle() {
-        let rotation = Rotation::new(5_985_037.4, Angle::of(1, 7));
+        let rotation = Rotation::new(5_985_037.4, Angle::from_fraction(1, 7));
         for i in 0..1000 {
             let at = Instant::from_ns(i * 1_234_567);
-            let target = Angle::of(i * 37, 1000);
+            let target = Angle::from_fraction(i * 37, 1000);
             let there = at + rotation.wait(at, target);
             let off = (target - rotation.angle(there)).as_revolutions();
             // Rounded down to a nanosecond: at most 2e-7 of a revolution early, never late.
@@ -182,7 +184,7 @@ mod tests {
     #[test]
     fn whole_sectors_are_counted_at_their_ends() {
         let rotation = Rotation::new(PERIOD_NS, Angle::ZERO);
-        let sector = rotation.sector_time(Angle::of(1, 96));
+        let sector = rotation.sector_time(Angle::from_fraction(1, 96));
         for k in 0..=96 {
             assert_eq!(sectors_within(sector, sectors_span(sector, k)), k);
         }

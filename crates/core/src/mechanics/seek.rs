@@ -10,18 +10,18 @@ use crate::units::{Cylinder, Span};
 #[derive(Clone, Debug)]
 pub struct SeekTimes {
     /// By cylinders inward, the longest outward seek first.
-    rows: Arc<[Row]>,
+    rows: Arc<[SeekEntry]>,
     /// Number of cylinders minus one: the row of distance zero.
     rest: u32,
     /// The shortest movement of any kind over at least this distance, by distance.
     min: Arc<[u32]>,
     /// The row of distance zero for a transfer that continues: without the settle of a request.
-    onward: Row,
+    onward: SeekEntry,
 }
 
 /// Nanoseconds for one distance.
 #[derive(Clone, Copy, Debug, Default)]
-struct Row {
+struct SeekEntry {
     /// Only the arm, before a read and before a write.
     seek: [u32; 2],
     /// With head switch and settle, by operation and by whether the head changes.
@@ -35,8 +35,8 @@ impl SeekTimes {
         let outward = (1..cylinders).rev().map(|d| (d, -mechanics.inward_seek));
         let inward = (1..cylinders).map(|d| (d, mechanics.inward_seek));
         let ways = outward.chain([(0, Span::ZERO)]).chain(inward);
-        let rows: Arc<[Row]> = ways
-            .map(|(d, uneven)| Row::new(mechanics, d, uneven, cylinders))
+        let rows: Arc<[SeekEntry]> = ways
+            .map(|(d, uneven)| SeekEntry::new(mechanics, d, uneven, cylinders))
             .collect();
         let shortest = |way: usize| {
             rows[way]
@@ -50,7 +50,7 @@ impl SeekTimes {
             cylinder_settle: Span::ZERO,
             ..mechanics.clone()
         };
-        let onward = Row::new(&without, 0, Span::ZERO, cylinders);
+        let onward = SeekEntry::new(&without, 0, Span::ZERO, cylinders);
         let mut min: Vec<u32> = (0..cylinders as usize)
             .map(|d| shortest(rest as usize + d).min(shortest(rest as usize - d)))
             .collect();
@@ -66,7 +66,7 @@ impl SeekTimes {
     }
 
     #[inline]
-    fn row(&self, from: Cylinder, to: Cylinder) -> &Row {
+    fn row(&self, from: Cylinder, to: Cylinder) -> &SeekEntry {
         &self.rows[(self.rest + to.0 - from.0) as usize]
     }
 
@@ -82,16 +82,16 @@ impl SeekTimes {
         self.any_parts(false, op, (from, to), head_changes)
     }
 
-    /// The same; a transfer that `goes_on` to another track takes no settle of a request.
+    /// Returns the same; a transfer that `continues` to another track takes no settle of a request.
     #[inline]
     pub fn any_parts(
         &self,
-        goes_on: bool,
+        continues: bool,
         op: Op,
         (from, to): (Cylinder, Cylinder),
         head_changes: bool,
     ) -> (Span, Span) {
-        let row = if goes_on && from == to {
+        let row = if continues && from == to {
             &self.onward
         } else {
             self.row(from, to)
@@ -102,7 +102,7 @@ impl SeekTimes {
         (Span::from_ns(seek), Span::from_ns(total - seek))
     }
 
-    /// The sum of [`SeekTimes::parts`].
+    /// Returns the sum of [`SeekTimes::parts`].
     #[inline]
     pub fn total(&self, op: Op, (from, to): (Cylinder, Cylinder), head_changes: bool) -> Span {
         let row = self.row(from, to);
@@ -117,8 +117,8 @@ impl SeekTimes {
     }
 }
 
-impl Row {
-    /// The row of distance `d`, which takes `uneven` more than the curves give.
+impl SeekEntry {
+    /// Creates the row of distance `d`, which takes `uneven` more than the curves give.
     fn new(mechanics: &Mechanics, d: u32, uneven: Span, cylinders: u32) -> Self {
         let write = mechanics.write_seek.as_ref().unwrap_or(&mechanics.seek);
         let seek = [&mechanics.seek, write]
@@ -152,7 +152,7 @@ impl Row {
     }
 }
 
-/// The curve's time over `distance`, on a drive with `cylinders`.
+/// Returns the curve's time over `distance`, on a drive with `cylinders`.
 pub(crate) fn time_over(curve: &SeekCurve, distance: u32, cylinders: u32) -> Span {
     if distance == 0 {
         return Span::ZERO;

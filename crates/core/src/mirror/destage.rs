@@ -21,7 +21,7 @@
 use std::collections::VecDeque;
 
 use crate::sched::{Estimate, Fcfs, Knowledge, OatBatch, Outlook, Pending, Policy, Rule, Satf};
-use crate::tower::BoxedDevice;
+use crate::stack::BoxedDevice;
 use crate::units::Instant;
 
 /// A scheme of destaging.

@@ -6,7 +6,7 @@ use crate::array::{Part, child_id, member_command, next_of, part_of};
 use crate::device::Completion;
 use crate::request::Request;
 use crate::sched::{Estimate, Knowledge, Outlook};
-use crate::tower::BoxedDevice;
+use crate::stack::BoxedDevice;
 use crate::units::{Instant, Span};
 
 impl Mirror {

@@ -7,7 +7,7 @@ use crate::device::Device;
 use crate::random::{Generator, Purpose, below, generator};
 use crate::request::Request;
 use crate::sched::{Estimate, Pending, Rehearse, Rule, Satf};
-use crate::tower::{BoxedDevice, BoxedRehearsal};
+use crate::stack::{BoxedDevice, BoxedRehearsal};
 use crate::units::{Instant, Lbn, Span};
 
 /// The routing of reads to the members of a pair (liu05 section 7.2).

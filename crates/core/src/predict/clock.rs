@@ -25,7 +25,7 @@ const WANDER: f64 = 1e-6;
 /// Random walk of the period: variance of its fraction per second.
 const DRIFT: f64 = 1e-16;
 
-/// Whether a trace's times between completions are measured.
+/// The reliability of a trace's times between completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Continuity {
     /// Times between completions are measured: the angle can be followed.
@@ -34,8 +34,8 @@ pub enum Continuity {
     Unknown,
 }
 
-/// The platter's angle and period, estimated from completions: a Kalman filter of two states, how
-/// far the platter lags behind the model's, and at which rate the lag grows.
+/// The platter's angle and period, estimated from completions: a Kalman filter of two states, the
+/// lag of the platter relative to the model's, and the rate at which the lag grows.
 #[derive(Clone, Debug)]
 pub struct Clock {
     continuity: Continuity,
@@ -54,7 +54,7 @@ pub struct Clock {
 
 /// The information of a completion about the platter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum AngleUpdate {
     /// The platter is this much later than expected.
     Late(Span),
     /// The angle fits no sector that the request could have waited for.
@@ -64,7 +64,8 @@ pub enum Seen {
 }
 
 impl Clock {
-    /// A platter with an approximate period of `period_ns` nanoseconds, at an unknown angle.
+    /// Creates a platter with an approximate period of `period_ns` nanoseconds, at an unknown
+    /// angle.
     pub fn new(period_ns: f64, continuity: Continuity) -> Self {
         let mut clock = Self {
             continuity,
@@ -80,7 +81,7 @@ impl Clock {
         clock
     }
 
-    /// The same platter, its angle known from the start.
+    /// Marks the angle as known from the start.
     pub fn known(self) -> Self {
         let noise = SCATTER * self.nominal_ns;
         Self {
@@ -90,17 +91,17 @@ impl Clock {
         }
     }
 
-    /// The estimated period, in nanoseconds.
+    /// Returns the estimated period, in nanoseconds.
     pub fn period_ns(&self) -> f64 {
         self.period_ns
     }
 
-    /// The same as a span.
+    /// Returns the estimated period as a span.
     pub fn period(&self) -> Span {
         Span::from_ns(self.period_ns.round() as i64)
     }
 
-    /// Whether the angle is known well enough for predictions at `at`.
+    /// Returns true if the angle is known well enough for predictions at `at`.
     pub fn is_locked(&self, at: Instant) -> bool {
         self.grown(at).0.sqrt() < KNOWN * self.nominal_ns
     }
@@ -115,9 +116,9 @@ impl Clock {
 
     /// Observes a completion at `at` that was `off` later than the model's platter allows, by less
     /// than half a revolution.
-    pub fn observe(&mut self, at: Instant, off: Span) -> Seen {
+    pub fn observe(&mut self, at: Instant, off: Span) -> AngleUpdate {
         if self.continuity == Continuity::Unknown {
-            return Seen::Found(off);
+            return AngleUpdate::Found(off);
         }
         let known = self.is_locked(at);
         (self.late, self.both) = self.grown(at);
@@ -132,14 +133,14 @@ impl Clock {
             self.beyond = 0;
             self.late = noise * noise;
             self.both = 0.0;
-            return Seen::Found(off);
+            return AngleUpdate::Found(off);
         }
         if off_ns.abs() > GATE * variance.sqrt() {
             self.beyond += 1;
             if self.beyond >= LOST_AFTER {
                 self.lose();
             }
-            return Seen::Surprise;
+            return AngleUpdate::Surprise;
         }
         self.beyond = 0;
         let gain = [self.late / variance, self.both / variance];
@@ -147,10 +148,10 @@ impl Clock {
         self.both -= gain[0] * self.both;
         self.late -= gain[0] * self.late;
         self.period_ns *= 1.0 + gain[1] * off_ns;
-        Seen::Late(Span::from_ns((gain[0] * off_ns).round() as i64))
+        AngleUpdate::Late(Span::from_ns((gain[0] * off_ns).round() as i64))
     }
 
-    /// The angle may be any.
+    /// Marks the angle as unknown.
     pub fn lose(&mut self) {
         self.beyond = 0;
         self.late = self.nominal_ns * self.nominal_ns / 12.0;
@@ -167,17 +168,22 @@ mod tests {
 
     /// Completions every 30 ms of a platter that is initially `phase` late and slower by `slower`,
     /// with `noise` added to the observations. Returns the remaining lateness after each.
-    fn followed(clock: &mut Clock, phase: f64, slower: f64, noise: &[f64]) -> Vec<(Seen, f64)> {
+    fn followed(
+        clock: &mut Clock,
+        phase: f64,
+        slower: f64,
+        noise: &[f64],
+    ) -> Vec<(AngleUpdate, f64)> {
         let mut late = phase;
         let mut before = Instant::START;
         let step = |(n, noise): (u64, &f64)| {
             let at = Instant::from_ns(30_000_000 * (n + 1));
-            // The platter falls behind the clock's estimate.
+            // The platter lags the clock's estimate.
             let believed = clock.period_ns() / PERIOD_NS - 1.0;
             late += (at - before).as_ns() as f64 * (slower - believed);
             before = at;
             let seen = clock.observe(at, Span::from_ns((late + noise).round() as i64));
-            if let Seen::Late(by) | Seen::Found(by) = seen {
+            if let AngleUpdate::Late(by) | AngleUpdate::Found(by) = seen {
                 late -= by.as_ns() as f64;
             }
             (seen, late)
@@ -189,11 +195,11 @@ mod tests {
     fn a_slow_spindle_is_followed_to_a_thousandth_of_a_revolution() {
         let mut clock = Clock::new(PERIOD_NS, Continuity::Unbroken);
         let left = followed(&mut clock, 3e6, 4e-4, &[0.0; 400]);
-        assert!(matches!(left[0].0, Seen::Found(_)));
+        assert!(matches!(left[0].0, AngleUpdate::Found(_)));
         assert!(
             left[1..]
                 .iter()
-                .all(|(seen, _)| matches!(seen, Seen::Late(_)))
+                .all(|(seen, _)| matches!(seen, AngleUpdate::Late(_)))
         );
         let (_, last) = left[399];
         assert!(last.abs() < 1e-3 * PERIOD_NS, "{last} ns");
@@ -222,13 +228,16 @@ mod tests {
         let at = |n: u64| Instant::from_ns(30_000_000 * (51 + n));
         for n in 0..u64::from(LOST_AFTER) {
             assert!(clock.is_locked(at(n)), "{n}");
-            assert_eq!(clock.observe(at(n), Span::from_ms(3.0)), Seen::Surprise);
+            assert_eq!(
+                clock.observe(at(n), Span::from_ms(3.0)),
+                AngleUpdate::Surprise
+            );
         }
         assert_eq!(clock.period_ns(), period);
         assert!(!clock.is_locked(at(9)));
         let found = clock.observe(at(9), Span::from_ms(3.0));
         assert!(
-            matches!(found, Seen::Found(late) if late > Span::from_ms(2.9)),
+            matches!(found, AngleUpdate::Found(late) if late > Span::from_ms(2.9)),
             "{found:?}"
         );
         let now = Instant::from_ns(1_500_000_000);
@@ -245,7 +254,7 @@ mod tests {
         assert!(clock.is_locked(soon) && !clock.is_locked(late));
         let period = clock.period_ns();
         let off = Span::from_ms(4.0);
-        assert_eq!(clock.observe(late, off), Seen::Found(off));
+        assert_eq!(clock.observe(late, off), AngleUpdate::Found(off));
         assert_eq!(clock.period_ns(), period);
     }
 
@@ -254,7 +263,7 @@ mod tests {
         let mut clock = Clock::new(PERIOD_NS, Continuity::Unknown);
         for ms in [3.0, -4.0, 0.1] {
             let off = Span::from_ms(ms);
-            assert_eq!(clock.observe(Instant::START, off), Seen::Found(off));
+            assert_eq!(clock.observe(Instant::START, off), AngleUpdate::Found(off));
             assert!(!clock.is_locked(Instant::START));
         }
         assert_eq!(clock.period_ns(), PERIOD_NS);

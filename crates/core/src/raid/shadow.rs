@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::*;
 use crate::array::part_of;
 use crate::array::shadow::{random_failures, reported_loss};
-use crate::device::Lost;
+use crate::device::DataLoss;
 use crate::device::slow::{Log, Slow};
 use crate::random::{Generator, Purpose, below, generator};
 use crate::request::{Ordering, Request};
@@ -31,7 +31,7 @@ struct Shadow {
     failed: usize,
     /// The blocks of the spare that the rebuild has written.
     restored: BTreeSet<u64>,
-    lost: Option<Lost>,
+    lost: Option<DataLoss>,
     seen: BTreeMap<u64, PartRecord>,
     /// The values of each block that a read may find.
     allowed: Vec<Vec<u64>>,
@@ -107,7 +107,7 @@ impl Shadow {
 
     /// Returns the missing blocks with another missing block in their row; a spare has the rebuilt
     /// ones.
-    fn lost_blocks(&self, at: Instant) -> Option<Lost> {
+    fn lost_blocks(&self, at: Instant) -> Option<DataLoss> {
         let layout = self.raid.placement.layout;
         let mut lost = BTreeSet::new();
         for start in 0..self.devices[0].len() as u64 {
@@ -120,7 +120,7 @@ impl Shadow {
             }
         }
         let (first, blocks) = (*lost.first()?, SectorCount(lost.len() as u64));
-        Some(Lost { at, first, blocks })
+        Some(DataLoss { at, first, blocks })
     }
 
     /// Records the current parts of requests.

@@ -6,7 +6,8 @@ use crate::stats::ResponseSummary;
 use crate::units::{Lbn, SectorCount};
 use crate::workload::{Pauses, Times, arrivals::Poisson};
 
-/// A read that arrived and completed at these instants, and waited all but `service` of the time.
+/// Returns a read that arrived and completed at these instants, and waited all but `service` of the
+/// time.
 fn read(arrived: Instant, at: Instant, service: Span) -> Completion {
     Completion {
         request: Request::new(0, Op::Read, Lbn(0), SectorCount(1)),
@@ -154,7 +155,7 @@ fn a_completion_at_the_end_of_a_window_is_in_the_next() {
 fn reads_and_writes_add_up_to_all() {
     let mut report = Report::new(2);
     let mut series = ResponseSummary::default();
-    let mut apart = [Served::default(), Served::default()];
+    let mut apart = [RequestTotals::default(), RequestTotals::default()];
     for i in 0..2_000u64 {
         let wait = Span::from_ms((i * 7_919 % 1_009) as f64);
         let (service, at) = (Span::from_ms(5.0), at_ms(5_000 + i));
@@ -345,7 +346,7 @@ fn two_runs_have_the_interval_of_two_values() {
     assert_eq!(both.requests_count(), 5);
     assert_eq!(both.elapsed(), Span::from_ms(70.0));
     assert_eq!(both.waiting_max_count(), 1);
-    // Of two values the standard error is half their distance; t of one degree is 12.706205.
+    // The standard error of two values is half their distance; t of one degree is 12.706205.
     let close = |found: Option<f64>, expected: f64| {
         let found = found.unwrap();
         assert!((found / expected - 1.0).abs() < 1e-12, "{found} {expected}");
@@ -362,14 +363,14 @@ fn two_runs_have_the_interval_of_two_values() {
     close(both.throughput_ci95_per_s(), t * (75.0 - 2.0 / 0.03) / 2.0);
     assert_eq!(both.cache_hit_fraction(), Some(0.0));
     // Responses of 10, 16, 10 and of 16, 10 ms: means 12 and 13, of all 12.4.
-    let alike = Alike::new(vec![a.all(), b.all()]);
+    let alike = ReplicatedTotals::new(vec![a.all(), b.all()]);
     let figures = alike.figures().unwrap();
     assert_eq!((figures.count, figures.mean_ms), (5, 12.4));
     close(figures.ci95_ms, t * 0.5);
     assert_eq!(alike.all().mean_service(), Some(Span::from_ms(10.0)));
     assert_eq!(alike.service_ci95_ms(), Some(0.0));
     // A run in which nothing was counted has no mean.
-    let none = Alike::new(vec![a.all(), Served::default()]);
+    let none = ReplicatedTotals::new(vec![a.all(), RequestTotals::default()]);
     assert_eq!(none.figures().unwrap().ci95_ms, None);
 }
 
@@ -381,11 +382,11 @@ fn a_single_run_keeps_its_own_figures() {
     assert_eq!(one.waiting_mean_count(), report.waiting_mean_count());
     assert_eq!(one.throughput_per_s(), report.throughput_per_s());
     assert_eq!(one.utilisation_ci95_fraction(), None);
-    let mut series = Served::default();
+    let mut series = RequestTotals::default();
     for ms in 0..600 {
         series.record(&read(at_ms(ms), at_ms(ms + 1 + ms % 7), Span::from_ms(1.0)));
     }
-    let figures = Alike::new(vec![series.clone()]).figures();
+    let figures = ReplicatedTotals::new(vec![series.clone()]).figures();
     assert_eq!(figures, series.responses().figures());
     assert!(figures.unwrap().ci95_ms.is_some());
 }
@@ -393,7 +394,7 @@ fn a_single_run_keeps_its_own_figures() {
 #[test]
 fn independent_runs_are_added() {
     let run = |outcomes: &[Outcome], service_ms: f64| {
-        let mut served = Served::default();
+        let mut served = RequestTotals::default();
         for &outcome in outcomes {
             let service = Span::from_ms(service_ms);
             let completion = read(at_ms(1), at_ms(1) + service, service);

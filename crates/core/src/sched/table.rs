@@ -116,7 +116,7 @@ impl PolicyConfig {
         let keys = defaults.filter_map(|default| Some(default.split_once('=')?.0));
         let call = Call::read_in_order(&text, field, &keys.collect::<Vec<_>>())
             .map_err(|error| add_example(error, info))?;
-        let mut args = Args::of(&call, ());
+        let mut args = Args::new(&call, ());
         let known = read(&mut args)?;
         args.finish()?;
         Ok(Self {

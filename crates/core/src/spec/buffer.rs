@@ -1,6 +1,6 @@
 //! The on-board buffer.
 
-use super::key::{A1, CACHES, DISKSIM, FLAG, FRACTION, TIME, Vary, count, size, word};
+use super::key::{A1, CACHES, DISKSIM, FLAG, FRACTION, TIME, Variation, count, size, word};
 use crate::units::{SectorCount, Span};
 
 /// If this table is left out, the buffer is one segment of this size that only matches speeds.
@@ -12,35 +12,34 @@ section! {
     pub struct Buffer at "buffer." |spec| (Some(&spec.buffer), &mut spec.buffer) {
         /// Number of segments; two or more with `dedicated_write_segment`.
         segments: u32 = 1
-            => count("segments", 1, 1_000_000).varied(31, Vary::Jointly).cited(CACHES);
+            => count("segments", 1, 1_000_000).varied(31, Variation::Jointly).cited(CACHES);
         /// Size of a segment.
-        segment: SectorCount = PLAIN_SEGMENT => size(1).varied(31, Vary::Jointly).cited(CACHES);
-        /// Whether data stay usable after their request. If not, the buffer only matches the speeds
-        /// of media and bus: no hits, no read-ahead, no write cache.
+        segment: SectorCount = PLAIN_SEGMENT => size(1).varied(31, Variation::Jointly).cited(CACHES);
+        /// Data stay usable after their request. If off, the buffer only matches the speeds of
+        /// media and bus: no hits, no read-ahead, no write cache.
         caching: bool = false => FLAG.cited("worthington94 table 3b");
         /// One segment is reserved for writes and never holds read-ahead.
         dedicated_write_segment: bool = false => FLAG.switched(21).cited(DISKSIM);
-        /// How far the drive reads on after a read; needs `caching`.
+        /// The extent of read-ahead after a read; needs `caching`.
         read_ahead: ReadAhead = ReadAhead::None
             => word(ReadAhead::WORDS).switched(30).cited(CACHES);
-        /// What must be read ahead before another request may use the mechanism; at most
+        /// Read-ahead that is completed before another request may use the mechanism; at most
         /// `read_ahead_max`.
         read_ahead_min: SectorCount = SectorCount(0) => size(0).cited(A1);
-        /// At most this much beyond the last requested sector; at most `segment`.
+        /// Maximum read-ahead beyond the last requested sector; at most `segment`.
         read_ahead_max: SectorCount = PLAIN_SEGMENT
-            => size(0).same_as("buffer.segment").varied(31, Vary::Jointly).cited(A1);
-        /// What happens to the data that a read delivered: they stay, or read-ahead gets the whole
-        /// segment.
-        delivered: Delivered = Delivered::Kept
-            => word(Delivered::WORDS).switched(30).cited(CACHES);
+            => size(0).same_as("buffer.segment").varied(31, Variation::Jointly).cited(A1);
+        /// The fate of data delivered by a read: they stay, or read-ahead gets the whole segment.
+        delivered: DeliveredBlocks = DeliveredBlocks::Kept
+            => word(DeliveredBlocks::WORDS).switched(30).cited(CACHES);
         /// Only a read that continues the previous command, another read, is followed by
         /// read-ahead: firmware that waits until it has detected a run.
         read_ahead_on_run: bool = false => FLAG.switched(20);
-        /// Share of the reads that the buffer would serve and that go to the media all the same,
-        /// at random from the run's seed: read-ahead sometimes fails.
+        /// Fraction of the reads that the buffer would serve but that go to the media, at random
+        /// from the run's seed: read-ahead sometimes fails.
         ///
         /// On the Cheetah 4LP 2 to 3 %.
-        read_ahead_failures: f64 = 0.0 => FRACTION.varied(32, Vary::Jointly);
+        read_ahead_failures: f64 = 0.0 => FRACTION.varied(32, Variation::Jointly);
         /// A read served entirely from the buffer restarts read-ahead.
         read_ahead_on_hit: bool = false => FLAG.switched(20).cited(DISKSIM);
         /// Read-ahead can be aborted within a sector; otherwise it continues to the end of the
@@ -51,9 +50,9 @@ section! {
         write_stops_read_ahead: bool = false => FLAG.switched(20).cited(DISKSIM);
         /// Sectors that pass under the head before the requested one are kept too.
         read_before_requested: bool = false => FLAG.switched(20).cited(DISKSIM);
-        /// Read-ahead that has come to the end of a track continues with its beginning: a revolution
-        /// after the read all of the track is in the buffer, as far as the segment has room. Needs
-        /// `delivered = "kept"`.
+        /// Read-ahead that has come to the end of a track continues with its beginning: a
+        /// revolution after the read the whole track is in the buffer, if the segment has room for
+        /// it. Needs `delivered = "kept"`.
         ///
         /// On the Atlas 10K all of 508 reads of the blocks before the last read on its track are
         /// hits.
@@ -64,7 +63,7 @@ section! {
         partial_hits_at_once: bool = false => FLAG.switched(20).cited(DISKSIM);
         /// Reads may hit data that a write left.
         hits_on_written: bool = false => FLAG.switched(20).cited(CACHES);
-        /// What a write drops from the buffer: blocks that it overlaps, segments that it overlaps,
+        /// Buffer contents that a write drops: blocks that it overlaps, segments that it overlaps,
         /// or everything.
         write_invalidates: Invalidation = Invalidation::Segment
             => word(Invalidation::WORDS).switched(30);
@@ -72,35 +71,35 @@ section! {
         read_on_arrival: bool = false => FLAG.switched(20).cited(CACHES);
         /// Zero-latency writes.
         write_on_arrival: bool = false => FLAG.switched(20).cited(CACHES);
-        /// When a write completes before it is on the media: never, if no dirty data wait or it
-        /// appends to them, always, or always with `queue.policy` choosing what is put on the media
-        /// next; needs `caching`.
+        /// The writes that complete before they are on the media: none, those that find no dirty
+        /// data or append to them, all, or all with `queue.policy` choosing what is destaged next;
+        /// needs `caching`.
         write_cache: WriteCache = WriteCache::Off
             => word(WriteCache::WORDS).switched(30).cited(DISKSIM);
-        /// The most dirty data in a write cache that is `deferred`, apart from the segments;
-        /// a write waits until there is room for it, and one that never fits goes to the media.
+        /// Maximum amount of dirty data in a `deferred` write cache, in addition to the segments; a
+        /// write waits until there is room for it, and one that never fits goes to the media.
         dirty_max: SectorCount = SectorCount(0) => size(0);
-        /// Dirty data of a write cache that is `deferred` are also put on the media while a command
-        /// waits for its first sector to come round, where that does not delay the command. Of no
-        /// effect while `write_cache` is `off`, as `dirty_max` is.
+        /// Dirty data of a `deferred` write cache are also destaged during the rotational wait of a
+        /// command, where that does not delay the command. Like `dirty_max`, it has no effect while
+        /// `write_cache` is `off`.
         destage_in_gaps: bool = false => FLAG;
-        /// Added to each seek to such a command behind what is put on the media in its gap, for
-        /// seeks that scatter; needs `destage_in_gaps`.
+        /// Added to each seek to such a command after destaging in its gap, for seeks that scatter;
+        /// needs `destage_in_gaps`.
         destage_conservatism: Span = Span::ZERO => TIME;
         /// A write that continues the previous one shares its segment and its pass over the media.
         combine_writes: bool = false => FLAG.switched(20).cited(DISKSIM);
         /// A read's bus transfer begins when this fraction of it is buffered.
-        read_watermark: f64 = 0.0 => FRACTION.varied(30, Vary::Jointly).cited(A1);
+        read_watermark: f64 = 0.0 => FRACTION.varied(30, Variation::Jointly).cited(A1);
         /// The drive reconnects for more write data when less than this fraction is left to write.
         write_watermark: f64 = 0.0 => FRACTION.cited(A1);
-        /// What the watermarks are fractions of.
+        /// The size of which the watermarks are fractions.
         watermark_of: WatermarkOf = WatermarkOf::Request
-            => word(WatermarkOf::WORDS).varied(30, Vary::Jointly).cited(DISKSIM);
+            => word(WatermarkOf::WORDS).varied(30, Variation::Jointly).cited(DISKSIM);
     }
 }
 
 words! {
-    /// How far the drive reads on its own after a read.
+    /// The extent of read-ahead after a read.
     pub enum ReadAhead {
         /// Not at all.
         None = "none",
@@ -116,8 +115,8 @@ words! {
 }
 
 words! {
-    /// What happens to the data that a read delivered.
-    pub enum Delivered {
+    /// The fate of data delivered by a read.
+    pub enum DeliveredBlocks {
         /// They stay; read-ahead gets the rest of the segment.
         Kept = "kept",
         /// Read-ahead gets the whole segment, and a later read never hits them (worthington96
@@ -128,7 +127,7 @@ words! {
 }
 
 words! {
-    /// What a write drops from the buffer in addition to the data it replaces.
+    /// Buffer contents that a write drops in addition to the data it replaces.
     pub enum Invalidation {
         /// Only blocks that it overlaps.
         Overlap = "overlap",
@@ -140,7 +139,7 @@ words! {
 }
 
 words! {
-    /// When a write completes before its data are on the media.
+    /// The writes that complete before their data are on the media.
     pub enum WriteCache {
         /// Never.
         Off = "off",
@@ -159,7 +158,7 @@ words! {
 }
 
 words! {
-    /// What watermarks are fractions of.
+    /// The size of which watermarks are fractions.
     pub enum WatermarkOf {
         /// The request.
         Request = "request",
@@ -169,7 +168,7 @@ words! {
 }
 
 impl Buffer {
-    /// The name of the first key that conflicts with another one, and what is allowed.
+    /// Returns the name of the first key that conflicts with another one, and what is allowed.
     pub fn contradiction(&self) -> Option<(&'static str, String)> {
         let at_most = |sectors: SectorCount| format!("at most {} sectors", sectors.0);
         if self.dedicated_write_segment && self.segments < 2 {
@@ -203,7 +202,7 @@ impl Buffer {
             let expected = "0 %, unless there is read_ahead";
             return Some(("read_ahead_failures", expected.to_owned()));
         }
-        if self.read_whole_track && self.delivered != Delivered::Kept {
+        if self.read_whole_track && self.delivered != DeliveredBlocks::Kept {
             let expected = "false, unless delivered = \"kept\"";
             return Some(("read_whole_track", expected.to_owned()));
         }

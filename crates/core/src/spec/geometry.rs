@@ -3,10 +3,10 @@
 //! Upper bounds are far above any drive; they keep every product of counts within 63 bits, so
 //! that the layout need not check its arithmetic.
 
-use super::key::{DISKSIM, FLAG, Key, Kind, Shown, count, size, table, word};
+use super::key::{DISKSIM, FLAG, Key, KeyKind, SheetEntry, count, size, table, word};
 use crate::units::SectorCount;
 
-/// The most cylinders of a specification.
+/// Maximum number of cylinders.
 pub const MAX_CYLINDERS: u32 = 2_000_000;
 const MAX_SURFACES: u64 = 100;
 /// A million sectors on every track of the largest drive.
@@ -22,11 +22,11 @@ section! {
     pub struct Geometry at "geometry." |spec| (Some(&spec.geometry), &mut spec.geometry) {
         /// Exported capacity; with `unused_sectors`, the layout must have exactly this.
         sectors: SectorCount = SectorCount(0) => count("sectors", 1, MAX_SECTORS)
-            .required().shown(Shown::As("capacity_sectors")).cited(APPENDIX_B);
+            .required().shown(SheetEntry::As("capacity_sectors")).cited(APPENDIX_B);
         /// Sectors at the end that the zones map but the drive does not export: spare space under
         /// `sectors-per-disk`, otherwise unused, as in a drive sold with a round capacity.
         unused_sectors: SectorCount = SectorCount(0)
-            => count("sectors", 0, MAX_SECTORS).shown(Shown::Hidden);
+            => count("sectors", 0, MAX_SECTORS).shown(SheetEntry::Hidden);
         /// Bytes per sector.
         sector_bytes: u32 = 0 => count("bytes", 1, MAX_SECTOR_BYTES).required().cited(APPENDIX_B);
         /// Size of a sector on the media, a power of two of sectors, if the drive emulates smaller
@@ -47,10 +47,10 @@ section! {
         sparing: Sparing = Sparing::None => word(Sparing::WORDS).cited("worthington96 table 6");
         /// Cylinders in a range; only with `sectors-per-range`, which needs it.
         sparing_range: u32 = 0
-            => Key::of(Kind::Distance).shown(Shown::Argument).cited("worthington96 table 6");
+            => Key::new(KeyKind::Distance).shown(SheetEntry::Argument).cited("worthington96 table 6");
         /// A slipped place rotates all tracks after its region of the sparing scheme, to the end of
-        /// the zone, by as much: skews are counted from the end of the previous data. If off, skews
-        /// are those of whole tracks.
+        /// the zone, by the same angle: skews are counted from the end of the previous data. If
+        /// off, skews are those of whole tracks.
         ///
         /// On the ST41601N the completions after each of 26 slips come one sector later.
         slips_turn_tracks: bool = false => FLAG.switched(20);
@@ -61,7 +61,7 @@ section! {
         /// Zones, outermost first, covering ascending ranges of cylinders. Cylinders between two
         /// zones hold no data.
         zones: Vec<Zone> = Vec::new()
-            => Key::of(Kind::Zones).required().shown(Shown::Hidden).cited("worthington96 table 5");
+            => Key::new(KeyKind::Zones).required().shown(SheetEntry::Hidden).cited("worthington96 table 5");
     }
 }
 
@@ -72,11 +72,11 @@ section! {
         Some(&spec.geometry.grown_defects),
         &mut spec.geometry.grown_defects
     ) {
-        /// How many units of sparing (physical sectors or tracks) are reallocated.
+        /// Number of units of sparing (physical sectors or tracks) that are reallocated.
         count: u64 = 0 => count("physical sectors or tracks", 0, MAX_SPARES)
-            .shown(Shown::As("grown_defects")).cited("worthington94 section 5.2");
+            .shown(SheetEntry::As("grown_defects")).cited("worthington94 section 5.2");
         /// Seed of their places.
-        seed: u64 = 0 => count("", 0, i64::MAX as u64).shown(Shown::Hidden);
+        seed: u64 = 0 => count("", 0, i64::MAX as u64).shown(SheetEntry::Hidden);
     }
 }
 
@@ -143,13 +143,14 @@ pub struct Zone {
 }
 
 impl Geometry {
-    /// The most sectors of a physical one: READ CAPACITY has four bits for the power of two.
+    /// Maximum number of sectors in a physical one: READ CAPACITY has four bits for the power of
+    /// two.
     pub const MAX_PHYSICAL: u64 = 1 << 15;
 
-    /// What the size of a physical sector must be.
+    /// The requirement on the size of a physical sector.
     pub(crate) const PHYSICAL: &str = "a power of two of sectors, at most 32768";
 
-    /// The name of the first key that conflicts with another one, and what is allowed.
+    /// Returns the name of the first key that conflicts with another one, and what is allowed.
     pub fn contradiction(&self) -> Option<(&'static str, String)> {
         let physical = self.physical_sector.0;
         if !physical.is_power_of_two() || physical > Self::MAX_PHYSICAL {

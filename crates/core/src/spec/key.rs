@@ -1,9 +1,9 @@
-//! The table of all keys of a specification, one row per key.
+//! The table of all keys of a specification, one entry per key.
 //!
-//! A row is the declaration of its field ([`section!`]): documentation, which the manual prints
-//! too, type, default, and the [`Key`]. The reader, the writer, the
-//! data sheet, the calibration, the manual and random drives in tests iterate over these rows, so
-//! that a new key is a row and the code that acts on it.
+//! An entry is the declaration of its field ([`section!`]): documentation, which the manual prints,
+//! type, default, and the [`Key`]. The reader, the writer, the data sheet, the calibration, the
+//! manual and the random drives in tests iterate over these entries, so a new key needs one entry
+//! and the code that acts on it.
 
 use super::{Spec, Value};
 use crate::units::Span;
@@ -23,29 +23,29 @@ pub struct Key {
     /// Its path, with names joined by dots: `overheads.read_completion`.
     pub path: &'static str,
     /// The kind of its value.
-    pub kind: Kind,
-    /// Whether it is required if its table is present.
+    pub kind: KeyKind,
+    /// True if it is required when its table is present.
     pub required: bool,
     /// The key whose value it takes by default, if it has no default of its own.
     pub same_as: Option<&'static str>,
     /// Its meaning, as documentation; the first paragraph goes into the manual.
     pub documentation: &'static str,
-    /// Where it comes from: a table of a paper, or `own`.
+    /// Its origin: a table of a paper, or `own`.
     pub origin: &'static str,
-    /// How a calibration may vary it.
-    pub vary: Vary,
+    /// The role of the key in a calibration.
+    pub vary: Variation,
     /// A calibration varies and writes keys in the order of their ranks, and keys of equal rank in
     /// the order of the table. Numbers have ranks from 0, flags from 20, others from 30.
     pub rank: u8,
-    /// How a data sheet shows it.
-    pub shown: Shown,
+    /// Its presentation on a data sheet.
+    pub shown: SheetEntry,
     pub(super) get: fn(&Spec) -> Option<Value>,
     pub(super) set: fn(&mut Spec, Value),
 }
 
 /// The kind of a key's value.
 #[derive(Clone, Copy, Debug)]
-pub enum Kind {
+pub enum KeyKind {
     /// Non-empty text.
     Text,
     /// `true` or `false`.
@@ -54,7 +54,7 @@ pub enum Kind {
     Word(&'static [&'static str]),
     /// A bare number of what `unit` names, within bounds.
     Count {
-        /// What is counted; empty for a plain number.
+        /// The counted thing; empty for a plain number.
         unit: &'static str,
         /// The minimum.
         min: u64,
@@ -70,7 +70,7 @@ pub enum Kind {
     Distance,
     /// A time: `"0.89 ms"`.
     Time {
-        /// Whether it may be negative.
+        /// True if it may be negative.
         signed: bool,
     },
     /// A fraction from 0 to 1: `"75 %"`.
@@ -87,9 +87,9 @@ pub enum Kind {
     Table(&'static [Key]),
 }
 
-/// How a calibration may vary a key.
+/// The role of a key in a calibration.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Vary {
+pub enum Variation {
     /// Not at all.
     Fixed,
     /// As a number.
@@ -103,9 +103,9 @@ pub enum Vary {
     Jointly,
 }
 
-/// How a data sheet shows a key.
+/// The presentation of a key on a data sheet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
+pub enum SheetEntry {
     /// Under its own name, with its unit.
     Plain,
     /// Under this name.
@@ -117,7 +117,7 @@ pub enum Shown {
 }
 
 impl Key {
-    pub(super) const fn of(kind: Kind) -> Self {
+    pub(super) const fn new(kind: KeyKind) -> Self {
         Self {
             path: "",
             kind,
@@ -125,9 +125,9 @@ impl Key {
             same_as: None,
             documentation: "",
             origin: "own",
-            vary: Vary::Fixed,
+            vary: Variation::Fixed,
             rank: u8::MAX,
-            shown: Shown::Plain,
+            shown: SheetEntry::Plain,
             get: |_| None,
             set: |_, _| {},
         }
@@ -151,33 +151,33 @@ impl Key {
         Self { origin, ..self }
     }
 
-    pub(super) const fn varied(self, rank: u8, vary: Vary) -> Self {
+    pub(super) const fn varied(self, rank: u8, vary: Variation) -> Self {
         Self { vary, rank, ..self }
     }
 
     pub(super) const fn fitted(self, rank: u8, prior_ms: f64) -> Self {
-        self.varied(rank, Vary::Number { prior_ms })
+        self.varied(rank, Variation::Number { prior_ms })
     }
 
     pub(super) const fn switched(self, rank: u8) -> Self {
-        self.varied(rank, Vary::Switch)
+        self.varied(rank, Variation::Switch)
     }
 
-    pub(super) const fn shown(self, shown: Shown) -> Self {
+    pub(super) const fn shown(self, shown: SheetEntry) -> Self {
         Self { shown, ..self }
     }
 
-    /// The key at `path`, if any.
+    /// Returns the key at `path`.
     pub fn find(path: &str) -> Option<&'static Self> {
         Self::all().into_iter().find(|key| key.path == path)
     }
 
-    /// All keys except tables, in the order of the table.
+    /// Returns all keys except tables, in the order of the table.
     pub fn all() -> Vec<&'static Self> {
         fn collect(keys: &'static [Key], all: &mut Vec<&'static Key>) {
             for key in keys {
                 match key.kind {
-                    Kind::Table(inner) => collect(inner, all),
+                    KeyKind::Table(inner) => collect(inner, all),
                     _ => all.push(key),
                 }
             }
@@ -187,14 +187,14 @@ impl Key {
         all
     }
 
-    /// Its name in its own table.
+    /// Returns its name in its own table.
     pub fn name(&self) -> &'static str {
         self.path
             .rsplit_once('.')
             .map_or(self.path, |(_, name)| name)
     }
 
-    /// Its value in `spec`; `None` where `spec` lacks it.
+    /// Returns its value in `spec`; `None` where `spec` lacks it.
     pub fn get(&self, spec: &Spec) -> Option<Value> {
         (self.get)(spec)
     }
@@ -210,21 +210,20 @@ impl Key {
     /// `value` as TOML.
     ///
     /// # Panics
-    /// If `value` is of another kind, or of one that the caller has to format: a text, a curve,
-    /// zones.
+    /// If `value` is of another kind, or of one that the caller must format: a text, a curve, zones.
     pub fn toml(&self, value: &Value) -> String {
         match (self.kind, value) {
             (_, Value::Flag(flag)) => flag.to_string(),
             (_, Value::Word(word)) => format!("{word:?}"),
             (_, Value::Policy(policy)) => format!("\"{policy}\""),
-            (Kind::Size { .. }, Value::Count(1)) => "\"1 sector\"".to_owned(),
-            (Kind::Size { .. }, Value::Count(sectors)) => format!("\"{sectors} sectors\""),
-            (Kind::Distance, Value::Count(cylinders)) => format!("\"{cylinders} cylinders\""),
+            (KeyKind::Size { .. }, Value::Count(1)) => "\"1 sector\"".to_owned(),
+            (KeyKind::Size { .. }, Value::Count(sectors)) => format!("\"{sectors} sectors\""),
+            (KeyKind::Distance, Value::Count(cylinders)) => format!("\"{cylinders} cylinders\""),
             (_, Value::Count(count)) => count.to_string(),
             (_, Value::Time(time)) => format!("\"{} ms\"", milliseconds(*time)),
             // Not in milliseconds: decimals, read back, can be another number.
-            (Kind::Rotation, Value::Number(ns)) => format!("\"{ns} ns\""),
-            (Kind::Fraction, Value::Number(part)) => {
+            (KeyKind::Rotation, Value::Number(ns)) => format!("\"{ns} ns\""),
+            (KeyKind::Fraction, Value::Number(part)) => {
                 format!("\"{} %\"", (part * 1e6).round() / 1e4)
             }
             _ => panic!("{}: {value:?} is not written here", self.path),
@@ -232,33 +231,33 @@ impl Key {
     }
 }
 
-/// Rows begin with one of these.
-pub(super) const TEXT: Key = Key::of(Kind::Text);
-pub(super) const FLAG: Key = Key::of(Kind::Flag);
-pub(super) const TIME: Key = Key::of(Kind::Time { signed: false });
-pub(super) const SIGNED_TIME: Key = Key::of(Kind::Time { signed: true });
-pub(super) const FRACTION: Key = Key::of(Kind::Fraction);
+/// Entries begin with one of these.
+pub(super) const TEXT: Key = Key::new(KeyKind::Text);
+pub(super) const FLAG: Key = Key::new(KeyKind::Flag);
+pub(super) const TIME: Key = Key::new(KeyKind::Time { signed: false });
+pub(super) const SIGNED_TIME: Key = Key::new(KeyKind::Time { signed: true });
+pub(super) const FRACTION: Key = Key::new(KeyKind::Fraction);
 
 pub(super) const fn word(words: &'static [&'static str]) -> Key {
-    Key::of(Kind::Word(words))
+    Key::new(KeyKind::Word(words))
 }
 
-/// A count of what `unit` names.
+/// Returns a count of what `unit` names.
 pub(super) const fn count(unit: &'static str, min: u64, max: u64) -> Key {
-    Key::of(Kind::Count { unit, min, max })
+    Key::new(KeyKind::Count { unit, min, max })
 }
 
-/// A size of at least `min` sectors.
+/// Returns a size of at least `min` sectors.
 pub(super) const fn size(min: u64) -> Key {
-    Key::of(Kind::Size { min })
+    Key::new(KeyKind::Size { min })
 }
 
-/// A table of further keys.
+/// Returns a table of further keys.
 pub(super) const fn table(keys: &'static [Key]) -> Key {
-    Key::of(Kind::Table(keys))
+    Key::new(KeyKind::Table(keys))
 }
 
-/// Where keys come from.
+/// Origins of keys.
 pub(super) const DISKSIM: &str = "DiskSim 4.0";
 pub(super) const A1: &str = "worthington94 table A.1";
 pub(super) const A4: &str = "worthington94 table A.4";

@@ -1,6 +1,6 @@
 //! Rotation and arm.
 
-use super::key::{A1, Key, Kind, SIGNED_TIME, Shown, TIME, Vary};
+use super::key::{A1, Key, KeyKind, SIGNED_TIME, SheetEntry, TIME, Variation};
 use crate::units::Span;
 
 section! {
@@ -11,9 +11,9 @@ section! {
         ///
         /// In nanoseconds, which is the definition; rpm is only for display.
         period_ns as rotation: f64 = 0.0
-            => Key::of(Kind::Rotation).required().varied(30, Vary::Jointly).cited(A1);
+            => Key::new(KeyKind::Rotation).required().varied(30, Variation::Jointly).cited(A1);
         /// Seek times.
-        seek: SeekCurve = SeekCurve::default() => CURVE.required().shown(Shown::Hidden);
+        seek: SeekCurve = SeekCurve::default() => CURVE.required().shown(SheetEntry::Hidden);
         /// Time to another head of the same cylinder. It overlaps a seek: positioning takes the
         /// longer of the two.
         head_switch: Span = Span::ZERO => TIME.fitted(6, 0.3).cited(TABLE_8);
@@ -28,32 +28,33 @@ section! {
         /// seek curves, so that a request without a movement is charged too little. A transfer that
         /// continues to the next track pays only the head switch.
         track_settle: Span = Span::ZERO => TIME.fitted(6, 0.3);
-        /// The same before a request on another track of the cylinder, after the head switch.
+        /// Time to settle before a request on another track of the cylinder, after the head switch.
         cylinder_settle: Span = Span::ZERO => TIME.fitted(6, 0.3);
         /// Standard deviation of the time of a movement before a read, by distance: each takes
         /// longer or shorter by a normally distributed time, at random from the run's seed.
         ///
         /// Estimates for policies and predictions are for the mean.
         seek_scatter: Option<SeekCurve> = None
-            => SCATTER.shown(Shown::As("seek_scatter_curve"));
-        /// The same before a write; otherwise that of reads.
+            => SCATTER.shown(SheetEntry::As("seek_scatter_curve"));
+        /// Standard deviation of the time of a movement before a write, by distance; otherwise that
+        /// of reads.
         write_seek_scatter: Option<SeekCurve> = None
-            => SCATTER.shown(Shown::As("write_seek_scatter_curve"));
+            => SCATTER.shown(SheetEntry::As("write_seek_scatter_curve"));
         /// Added to any seek or head switch before a write; negative when *effective* (reads wait
         /// to settle too, or the write's setup overlaps), by no more than the shortest movement.
         write_settle: Span = Span::ZERO => SIGNED_TIME.fitted(6, 0.5).cited(TABLE_8);
         /// Seek times before a write, if they were measured separately; otherwise those of
         /// reads. `write_settle` is added to either.
         write_seek: Option<SeekCurve> = None
-            => CURVE.cited("own").shown(Shown::As("write_seek_curve_of_its_own"));
+            => CURVE.cited("own").shown(SheetEntry::As("write_seek_curve_of_its_own"));
     }
 }
 
-const CURVE: Key = Key::of(Kind::SeekCurve)
-    .varied(30, Vary::Jointly)
+const CURVE: Key = Key::new(KeyKind::SeekCurve)
+    .varied(30, Variation::Jointly)
     .cited("worthington94 table A.3");
 /// Standard deviations by distance.
-const SCATTER: Key = Key::of(Kind::SeekCurve).varied(32, Vary::Jointly);
+const SCATTER: Key = Key::new(KeyKind::SeekCurve).varied(32, Variation::Jointly);
 const TABLE_8: &str = "worthington96 table 8";
 
 /// Seek time as a function of distance in cylinders. Zero distance takes no time.
@@ -61,8 +62,8 @@ const TABLE_8: &str = "worthington96 table 8";
 pub enum SeekCurve {
     /// Square root below the knee, straight above (jacobson91 section 3).
     TwoPiece(TwoPiece),
-    /// The same with the shortest seeks from a table: distance 1 first (worthington94
-    /// table A.3).
+    /// Like [`Self::TwoPiece`], with the shortest seeks from a table: distance 1 first
+    /// (worthington94 table A.3).
     TwoPieceAndTable(TwoPiece, Vec<Span>),
     /// Measured (distance, time) pairs in ascending distance, linear between.
     Table(Vec<(u32, Span)>),
@@ -102,8 +103,8 @@ pub struct TwoPiece {
 }
 
 impl Mechanics {
-    /// The name of the first key that conflicts with another one, on a drive with `cylinders`, and
-    /// what is allowed.
+    /// Returns the name of the first key that conflicts with another one, on a drive with
+    /// `cylinders`, and what is allowed.
     pub fn contradiction(&self, cylinders: u32) -> Option<(&'static str, String)> {
         let min = -shortest_movement(self, cylinders);
         if self.write_settle < min {
@@ -114,8 +115,8 @@ impl Mechanics {
         unevenness(self, cylinders).map(|expected| ("inward_seek", expected))
     }
 
-    /// What is allowed and yet so unlikely that it may be a mistake, one line each: a seek that
-    /// takes less than half as long as a shorter one.
+    /// Returns a warning for each value that is allowed but probably a mistake: a seek that takes
+    /// less than half as long as a shorter one.
     pub fn doubts(&self) -> Vec<String> {
         let write = self.write_seek.as_ref().map(|curve| ("write_seek", curve));
         let curves = std::iter::once(("seek", &self.seek)).chain(write);
@@ -143,7 +144,7 @@ impl Mechanics {
     }
 }
 
-/// The expectation in the error if `inward_seek` makes a seek time negative.
+/// Returns the expectation in the error if `inward_seek` makes a seek time negative.
 fn unevenness(mechanics: &Mechanics, cylinders: u32) -> Option<String> {
     let last = cylinders.saturating_sub(1).max(1);
     let curves = std::iter::once(&mechanics.seek).chain(&mechanics.write_seek);
@@ -152,7 +153,7 @@ fn unevenness(mechanics: &Mechanics, cylinders: u32) -> Option<String> {
     (!fits).then(|| format!("a time from -{shortest} to {shortest}, which is the shortest seek"))
 }
 
-/// The shortest seek or head switch before a write, which limits a negative settle.
+/// Returns the shortest seek or head switch before a write, which limits a negative settle.
 fn shortest_movement(mechanics: &Mechanics, cylinders: u32) -> Span {
     let curve = mechanics.write_seek.as_ref().unwrap_or(&mechanics.seek);
     let seek = shortest_seek(curve, cylinders.saturating_sub(1).max(1));
@@ -162,7 +163,7 @@ fn shortest_movement(mechanics: &Mechanics, cylinders: u32) -> Span {
     }
 }
 
-/// The shortest time of a curve over distances from 1 to `last` cylinders. Both pieces of a
+/// Returns the shortest time of a curve over distances from 1 to `last` cylinders. Both pieces of a
 /// formula rise, so each is shortest where it begins.
 fn shortest_seek(curve: &SeekCurve, last: u32) -> Span {
     match curve {
@@ -176,8 +177,8 @@ fn shortest_seek(curve: &SeekCurve, last: u32) -> Span {
     }
 }
 
-/// The shortest time of measured points: that of one of them, or where the line to a point beyond
-/// reach is cut off.
+/// Returns the shortest time of measured points: that of one of them, or where the line to a point
+/// beyond reach is cut off.
 fn shortest_point(points: &[(u32, Span)], last: u32) -> Span {
     let (reached, beyond) = points.split_at(points.partition_point(|(d, _)| *d <= last));
     let cut = match (reached.last(), beyond.first()) {
@@ -191,7 +192,8 @@ fn shortest_point(points: &[(u32, Span)], last: u32) -> Span {
     times.min().unwrap_or(Span::ZERO)
 }
 
-/// The shortest of the times that are listed, one cylinder first, and of the formula beyond them.
+/// Returns the shortest of the times that are listed, one cylinder first, and of the formula beyond
+/// them.
 fn shortest_of(listed: &[Span], piece: &TwoPiece, last: u32) -> Span {
     let next = listed.len() as u32 + 1;
     let short = Span::from_ms(piece.short_ms + piece.short_sqrt_ms * f64::from(next).sqrt());

@@ -1,6 +1,6 @@
 //! Command processing times.
 
-use super::key::{A4, A5, Shown, TIME, Vary, size, table};
+use super::key::{A4, A5, SheetEntry, TIME, Variation, size, table};
 use crate::units::{SectorCount, Span};
 
 section! {
@@ -12,22 +12,22 @@ section! {
     pub struct Overheads at "overheads." |spec| (Some(&spec.overheads), &mut spec.overheads) {
         /// Before data of a buffered read are sent; previous command a read.
         read_hit_after_read: Span = Span::ZERO => TIME.fitted(0, 0.5).cited(A4);
-        /// The same; previous command a write.
+        /// Like the previous key, but the previous command is a write.
         read_hit_after_write: Span = Span::ZERO => TIME.fitted(0, 0.5).cited(A4);
         /// Before the seek of an unbuffered read; previous command a read.
         read_miss_after_read: Span = Span::ZERO => TIME.fitted(3, 0.5).cited(A4);
-        /// The same; previous command a write.
+        /// Like the previous key, but the previous command is a write.
         read_miss_after_write: Span = Span::ZERO => TIME.fitted(3, 0.5).cited(A4);
         /// Before the data of a write that the write cache will absorb; previous command a read.
         write_hit_after_read: Span = Span::ZERO => TIME.fitted(2, 0.5).cited(A4);
-        /// The same; previous command a write.
+        /// Like the previous key, but the previous command is a write.
         write_hit_after_write: Span = Span::ZERO => TIME.fitted(2, 0.5).cited(A4);
         /// Added to a read that continues the previous command, another read, and is a miss all the
         /// same.
         read_miss_in_sequence: Span = Span::ZERO => TIME.fitted(3, 0.5);
         /// Standard deviation of the time that such a read takes before its seek, at random from
         /// the run's seed.
-        read_miss_in_sequence_scatter: Span = Span::ZERO => TIME.varied(32, Vary::Jointly);
+        read_miss_in_sequence_scatter: Span = Span::ZERO => TIME.varied(32, Variation::Jointly);
         /// Added to a write that the write cache absorbs if the arm is on another cylinder: the
         /// drive starts the seek before it takes the data. Has no effect on a cache that is
         /// `deferred`, as absorbing does not move the arm.
@@ -41,7 +41,7 @@ section! {
         /// Before data and seek of a write that completes when it is on the media; previous command
         /// a read.
         write_miss_after_read: Span = Span::ZERO => TIME.fitted(3, 0.5).cited(A4);
-        /// The same; previous command a write.
+        /// Like the previous key, but the previous command is a write.
         write_miss_after_write: Span = Span::ZERO => TIME.fitted(3, 0.5).cited(A4);
         /// Before the completion message of a read.
         read_completion: Span = Span::ZERO => TIME.fitted(0, 0.3).cited(A4);
@@ -55,7 +55,7 @@ section! {
         other_reselect: Span = Span::ZERO => TIME.cited(A4);
         /// Before a read disconnects; previous command a read.
         read_disconnect_after_read: Span = Span::ZERO => TIME.cited(A4);
-        /// The same; previous command a write.
+        /// Like the previous key, but the previous command is a write.
         read_disconnect_after_write: Span = Span::ZERO => TIME.cited(A4);
         /// Before a write disconnects.
         write_disconnect: Span = Span::ZERO => TIME.cited(A4);
@@ -86,12 +86,12 @@ section! {
         command: Span = Span::ZERO => TIME.required().fitted(4, 0.5).cited(A4);
         /// Cost of the disconnect itself, in parallel with the mechanism.
         disconnect: Span = Span::ZERO
-            => TIME.required().shown(Shown::As("extra_write_disconnect_ms")).cited(A4);
+            => TIME.required().shown(SheetEntry::As("extra_write_disconnect_ms")).cited(A4);
         /// From the disconnect to the attempt to reconnect.
         duration: Span = Span::ZERO => TIME.required().cited(A4);
         /// Replaces the write's later disconnect overhead.
         second_disconnect: Span = Span::ZERO
-            => TIME.required().shown(Shown::As("extra_write_disconnect_second_ms")).cited(A4);
+            => TIME.required().shown(SheetEntry::As("extra_write_disconnect_second_ms")).cited(A4);
         /// Between the command overhead and the start of the seek.
         seek_delay: Span = Span::ZERO => TIME.required().cited(A4);
     }
@@ -108,15 +108,15 @@ section! {
     ) {
         /// For small requests.
         small: SectorCount = SectorCount(1)
-            => size(1).required().varied(33, Vary::Jointly).cited(A5);
+            => size(1).required().varied(33, Variation::Jointly).cited(A5);
         /// For large requests.
         large: SectorCount = SectorCount(1)
-            => size(1).required().varied(33, Vary::Jointly).cited(A5);
+            => size(1).required().varied(33, Variation::Jointly).cited(A5);
         /// The first size that counts as large.
         large_from: SectorCount = SectorCount(1)
-            => size(1).required().varied(33, Vary::Jointly).cited(A5);
+            => size(1).required().varied(33, Variation::Jointly).cited(A5);
         /// For a write of any size that continues the previous command, another write; otherwise
         /// its size decides.
-        sequential: Option<SectorCount> = None => size(1).varied(33, Vary::Jointly);
+        sequential: Option<SectorCount> = None => size(1).varied(33, Variation::Jointly);
     }
 }

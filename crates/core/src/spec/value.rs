@@ -7,31 +7,32 @@ use crate::units::{SectorCount, Span};
 /// The value of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Of [`Kind::Text`](super::Kind::Text).
+    /// Of [`KeyKind::Text`](super::KeyKind::Text).
     Text(String),
-    /// Of [`Kind::Flag`](super::Kind::Flag).
+    /// Of [`KeyKind::Flag`](super::KeyKind::Flag).
     Flag(bool),
-    /// Of [`Kind::Word`](super::Kind::Word).
+    /// Of [`KeyKind::Word`](super::KeyKind::Word).
     Word(&'static str),
-    /// Of [`Kind::Count`](super::Kind::Count); in sectors, of [`Kind::Size`](super::Kind::Size);
-    /// in cylinders, of [`Kind::Distance`](super::Kind::Distance).
+    /// Of [`KeyKind::Count`](super::KeyKind::Count); in sectors, of
+    /// [`KeyKind::Size`](super::KeyKind::Size); in cylinders, of
+    /// [`KeyKind::Distance`](super::KeyKind::Distance).
     Count(u64),
-    /// Of [`Kind::Time`](super::Kind::Time).
+    /// Of [`KeyKind::Time`](super::KeyKind::Time).
     Time(Span),
-    /// Of [`Kind::Fraction`](super::Kind::Fraction); in nanoseconds, of
-    /// [`Kind::Rotation`](super::Kind::Rotation).
+    /// Of [`KeyKind::Fraction`](super::KeyKind::Fraction); in nanoseconds, of
+    /// [`KeyKind::Rotation`](super::KeyKind::Rotation).
     Number(f64),
-    /// Of [`Kind::Policy`](super::Kind::Policy).
+    /// Of [`KeyKind::Policy`](super::KeyKind::Policy).
     Policy(PolicyConfig),
-    /// Of [`Kind::SeekCurve`](super::Kind::SeekCurve).
+    /// Of [`KeyKind::SeekCurve`](super::KeyKind::SeekCurve).
     SeekCurve(SeekCurve),
-    /// Of [`Kind::Zones`](super::Kind::Zones).
+    /// Of [`KeyKind::Zones`](super::KeyKind::Zones).
     Zones(Vec<Zone>),
 }
 
 /// A field of a specification.
 pub(super) trait Field {
-    /// Its value, if it has one.
+    /// Returns its value; `None` if it is unset.
     fn value(&self) -> Option<Value>;
 
     /// Sets it. Panics when `value` is of another kind or too large.

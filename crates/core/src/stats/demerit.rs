@@ -4,29 +4,29 @@ use crate::units::{Span, gcd};
 
 /// A sample in ascending order, sorted once for many comparisons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sorted(Vec<Span>);
+pub struct SortedSpans(Vec<Span>);
 
-impl Sorted {
+impl SortedSpans {
     /// Sorts `spans`.
     pub fn new(mut spans: Vec<Span>) -> Self {
         spans.sort_unstable();
         Self(spans)
     }
 
-    /// The spans, shortest first.
+    /// Returns the spans, shortest first.
     pub fn as_slice(&self) -> &[Span] {
         &self.0
     }
 }
 
-impl FromIterator<Span> for Sorted {
+impl FromIterator<Span> for SortedSpans {
     fn from_iter<I: IntoIterator<Item = Span>>(spans: I) -> Self {
         Self::new(spans.into_iter().collect())
     }
 }
 
-/// The demerit figure: root mean square horizontal distance between the distributions of two
-/// samples, to the nearest nanosecond; `None` when a sample is empty.
+/// Returns the demerit figure: root mean square horizontal distance between the distributions of
+/// two samples, to the nearest nanosecond; `None` when a sample is empty.
 ///
 /// # What it does
 ///
@@ -45,20 +45,20 @@ impl FromIterator<Span> for Sorted {
 ///
 /// # When it is bad
 ///
-/// Equal distributions say little about single requests: a model that permutes the response times
-/// of requests has demerit zero.
+/// Equal distributions do not imply equal requests: a model that permutes the response times of
+/// requests has demerit zero.
 ///
 /// # Example
 ///
 /// ```
-/// use diskarm_core::stats::{Sorted, demerit};
+/// use diskarm_core::stats::{SortedSpans, demerit};
 /// use diskarm_core::units::Span;
-/// let drive: Sorted = [9.0, 15.0].map(Span::from_ms).into_iter().collect();
-/// let model: Sorted = [12.0, 19.0].map(Span::from_ms).into_iter().collect();
+/// let drive: SortedSpans = [9.0, 15.0].map(Span::from_ms).into_iter().collect();
+/// let model: SortedSpans = [12.0, 19.0].map(Span::from_ms).into_iter().collect();
 /// // The root of the mean of 3² and 4².
 /// assert_eq!(demerit(&drive, &model), Some(Span::from_ms(12.5f64.sqrt())));
 /// ```
-pub fn demerit(a: &Sorted, b: &Sorted) -> Option<Span> {
+pub fn demerit(a: &SortedSpans, b: &SortedSpans) -> Option<Span> {
     let (a, b) = (a.as_slice(), b.as_slice());
     if a.is_empty() || b.is_empty() {
         return None;
@@ -98,7 +98,7 @@ pub fn demerit(a: &Sorted, b: &Sorted) -> Option<Span> {
 mod tests {
     use super::*;
 
-    fn sorted<const N: usize>(ns: [i64; N]) -> Sorted {
+    fn sorted<const N: usize>(ns: [i64; N]) -> SortedSpans {
         ns.map(Span::from_ns).into_iter().collect()
     }
 

@@ -1,7 +1,6 @@
 //! Percentiles in constant memory.
 
-use super::elapsed_ns;
-use crate::units::Span;
+use crate::units::{Span, elapsed_ns};
 
 /// Width of the finest cell in nanoseconds, as a power of two: 128 ns.
 const FINEST_BITS: u32 = 7;
@@ -30,8 +29,8 @@ const OCTAVE: u64 = 1 << OCTAVE_BITS;
 ///
 /// # When it is bad
 ///
-/// Differences between percentiles smaller than a cell are lost: use [`Sorted`](super::Sorted)
-/// samples there.
+/// Differences between percentiles smaller than a cell are lost: use
+/// [`SortedSpans`](super::SortedSpans) samples there.
 ///
 /// # Example
 ///
@@ -106,22 +105,23 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// Number of recorded spans; iterates over the cells.
+    /// Returns the number of recorded spans; iterates over the cells.
     pub fn count(&self) -> u64 {
         self.cells.iter().sum()
     }
 
-    /// The shortest span, exactly; `None` when nothing was recorded.
+    /// Returns the shortest span, exactly; `None` when nothing was recorded.
     pub fn min(&self) -> Option<Span> {
         (self.min <= self.max).then(|| Span::from_ns(self.min as i64))
     }
 
-    /// The longest span, exactly; `None` when nothing was recorded.
+    /// Returns the longest span, exactly; `None` when nothing was recorded.
     pub fn max(&self) -> Option<Span> {
         (self.min <= self.max).then(|| Span::from_ns(self.max as i64))
     }
 
-    /// The shortest span not exceeded by at least this `fraction` of all spans: the `ceil(fraction
+    /// Returns the shortest span not exceeded by at least this `fraction` of all spans: the
+    /// `ceil(fraction
     /// * n)`-th of `n`, within the error of the cells. `None` when nothing was recorded. Panics
     /// unless it is in `[0, 1]`.
     pub fn quantile(&self, fraction: f64) -> Option<Span> {
@@ -144,8 +144,8 @@ impl Histogram {
     }
 }
 
-/// The cell of a span of `ns`. Cells of octave `e` begin at `(e + 1) * OCTAVE`; below the first
-/// octave the same formula gives `ns` in units of the finest cell.
+/// Returns the cell of a span of `ns`. Cells of octave `e` begin at `(e + 1) * OCTAVE`; below the
+/// first octave the same formula gives `ns` in units of the finest cell.
 #[inline]
 fn cell_of(ns: u64) -> usize {
     let finest = ns >> FINEST_BITS;
@@ -153,7 +153,7 @@ fn cell_of(ns: u64) -> usize {
     ((u64::from(octave) << OCTAVE_BITS) + (finest >> octave)) as usize
 }
 
-/// The middle of the spans of `cell`, in nanoseconds.
+/// Returns the middle of the spans of `cell`, in nanoseconds.
 fn middle_of(cell: usize) -> u64 {
     let cell = cell as u64;
     let octave = (cell >> OCTAVE_BITS).saturating_sub(1);

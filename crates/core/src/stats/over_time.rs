@@ -1,6 +1,7 @@
-//! Time averages of step functions.
+//! Time averages of step functions, and the work of a disk that is part of a device.
 
-use crate::units::{Instant, Span};
+use crate::device::DiskWork;
+use crate::units::{Instant, Span, elapsed_ns};
 
 /// Time average and maximum of an integer that changes in steps: the length of a queue, or 1 and 0
 /// for busy and idle. The area under the steps is an integer.
@@ -48,18 +49,18 @@ impl OverTime {
         self.max = self.max.max(value);
     }
 
-    /// The current value.
+    /// Returns the current value.
     pub const fn value(&self) -> u64 {
         self.value
     }
 
-    /// The largest value so far.
+    /// Returns the largest value so far.
     pub const fn max(&self) -> u64 {
         self.max
     }
 
-    /// The average from the start to `end`; `None` when no time has passed. Panics when `end` is
-    /// before the last step.
+    /// Returns the average from the start to `end`; `None` when no time has passed. Panics when
+    /// `end` is before the last step.
     pub fn average_count(&self, end: Instant) -> Option<f64> {
         let area = self.area + area(end - self.since, self.value);
         let length = (end - self.start).as_ns();
@@ -69,7 +70,187 @@ impl OverTime {
 
 #[inline]
 fn area(width: Span, height: u64) -> u128 {
-    u128::from(super::elapsed_ns(width)) * u128::from(height)
+    u128::from(elapsed_ns(width)) * u128::from(height)
+}
+
+/// Counts the work of a disk.
+#[derive(Clone, Debug)]
+pub struct DiskMeter {
+    reads: Inside,
+    writes: Inside,
+    waiting: OverTime,
+    writes_waiting: OverTime,
+    batches: BatchMeter,
+    /// Instant of the last event.
+    at: Instant,
+}
+
+impl Default for DiskMeter {
+    fn default() -> Self {
+        Self {
+            reads: Inside::default(),
+            writes: Inside::default(),
+            waiting: ZERO,
+            writes_waiting: ZERO,
+            batches: BatchMeter::default(),
+            at: Instant::START,
+        }
+    }
+}
+
+/// Zero from the start on.
+const ZERO: OverTime = OverTime::new(Instant::START, 0);
+
+impl DiskMeter {
+    /// Records that a read or a write has entered the disk.
+    #[inline]
+    pub fn begin(&mut self, now: Instant, is_read: bool) {
+        self.at = now;
+        let inside = self.inside(is_read);
+        inside.count += 1;
+        inside.busy.set(now, 1);
+    }
+
+    /// Records its completion.
+    #[inline]
+    pub fn end(&mut self, now: Instant, is_read: bool) {
+        self.at = now;
+        let inside = self.inside(is_read);
+        inside.done += 1;
+        inside.count -= 1;
+        inside.busy.set(now, inside.count.min(1));
+    }
+
+    /// Records that it was lost with the disk.
+    pub fn drop(&mut self, now: Instant, is_read: bool) {
+        self.end(now, is_read);
+        self.inside(is_read).done -= 1;
+    }
+
+    /// Sets the number of waiting commands and of the writes among them.
+    #[inline]
+    pub fn wait(&mut self, now: Instant, waiting: usize, writes: usize) {
+        self.at = now;
+        self.waiting.set(now, waiting as u64);
+        self.writes_waiting.set(now, writes as u64);
+    }
+
+    /// Records the start of a batch of writes.
+    pub fn begin_batch(&mut self, now: Instant) {
+        self.at = now;
+        self.batches.begin(now);
+    }
+
+    /// Records its end.
+    pub fn end_batch(&mut self, now: Instant) {
+        self.at = now;
+        self.batches.end(now);
+    }
+
+    /// Instant of the last event.
+    pub fn last(&self) -> Instant {
+        self.at
+    }
+
+    /// Returns the statistics until `now`, or until the last event if that is later; fractions and
+    /// means over time are 0 if no time has passed.
+    pub fn work(&self, now: Instant) -> DiskWork {
+        let until = self.at.max(now);
+        let share = |over: &OverTime| over.average_count(until).unwrap_or(0.0);
+        let batches = &self.batches;
+        DiskWork {
+            reads: self.reads.done,
+            writes: self.writes.done,
+            reading_fraction: share(&self.reads.busy),
+            writing_fraction: share(&self.writes.busy),
+            in_batches_fraction: share(&batches.busy),
+            batches: batches.done,
+            batch_mean: mean(batches.total, batches.done),
+            between_batches_mean: mean(batches.between, batches.begun.saturating_sub(1)),
+            waiting_mean_count: share(&self.waiting),
+            waiting_max: self.waiting.max(),
+            writes_waiting_mean_count: share(&self.writes_waiting),
+        }
+    }
+
+    fn inside(&mut self, is_read: bool) -> &mut Inside {
+        if is_read {
+            &mut self.reads
+        } else {
+            &mut self.writes
+        }
+    }
+}
+
+/// Commands of one kind.
+#[derive(Clone, Debug)]
+struct Inside {
+    done: u64,
+    count: u64,
+    /// 1 while any is inside.
+    busy: OverTime,
+}
+
+impl Default for Inside {
+    fn default() -> Self {
+        Self {
+            done: 0,
+            count: 0,
+            busy: ZERO,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct BatchMeter {
+    begun: u64,
+    done: u64,
+    busy: OverTime,
+    /// Start of the last batch.
+    began: Instant,
+    /// End of the last batch.
+    ended: Instant,
+    /// The sum of their lengths.
+    total: Span,
+    /// The sum of the times between them.
+    between: Span,
+}
+
+impl Default for BatchMeter {
+    fn default() -> Self {
+        Self {
+            begun: 0,
+            done: 0,
+            busy: ZERO,
+            began: Instant::START,
+            ended: Instant::START,
+            total: Span::ZERO,
+            between: Span::ZERO,
+        }
+    }
+}
+
+impl BatchMeter {
+    fn begin(&mut self, now: Instant) {
+        if self.begun > 0 {
+            self.between += now - self.ended;
+        }
+        self.begun += 1;
+        self.began = now;
+        self.busy.set(now, 1);
+    }
+
+    fn end(&mut self, now: Instant) {
+        self.done += 1;
+        self.ended = now;
+        self.total += now - self.began;
+        self.busy.set(now, 0);
+    }
+}
+
+fn mean(total: Span, count: u64) -> Option<Span> {
+    let count = i64::try_from(count).ok().filter(|count| *count > 0)?;
+    Some(Span::from_ns(total.as_ns() / count))
 }
 
 #[cfg(test)]
@@ -100,5 +281,66 @@ mod tests {
     #[should_panic(expected = "time runs backwards")]
     fn steps_come_in_order() {
         OverTime::new(Instant::from_ns(5), 0).set(Instant::from_ns(4), 1);
+    }
+
+    fn ms(ms: i64) -> Instant {
+        Instant::START + Span::from_ns(ms * 1_000_000)
+    }
+
+    #[test]
+    fn shares_and_means_are_those_worked_out_by_hand() {
+        let mut meter = DiskMeter::default();
+        assert_eq!(meter.work(Instant::START).reading_fraction, 0.0);
+        // Two reads that overlap from 0 to 4 ms, then two batches of writes.
+        meter.begin(ms(0), true);
+        meter.wait(ms(1), 3, 2);
+        meter.begin(ms(2), true);
+        meter.end(ms(3), true);
+        meter.end(ms(4), true);
+        for (from, until) in [(5, 7), (8, 12)] {
+            meter.begin_batch(ms(from));
+            meter.begin(ms(from), false);
+            meter.end(ms(until), false);
+            meter.end_batch(ms(until));
+        }
+        meter.begin_batch(ms(15));
+        meter.wait(ms(16), 0, 0);
+        let work = meter.work(Instant::START);
+        assert_eq!((work.reads, work.writes, work.batches), (2, 2, 2));
+        assert_eq!(
+            [work.reading_fraction, work.writing_fraction],
+            [4.0 / 16.0, 6.0 / 16.0]
+        );
+        assert_eq!(work.in_batches_fraction, 7.0 / 16.0);
+        assert_eq!(work.batch_mean, Some(Span::from_ms(3.0)));
+        assert_eq!(work.between_batches_mean, Some(Span::from_ms(2.0)));
+        assert_eq!(work.waiting_mean_count, 45.0 / 16.0);
+        assert_eq!(work.writes_waiting_mean_count, 30.0 / 16.0);
+        assert_eq!(work.waiting_max, 3);
+        // The batch and nothing else continues.
+        let later = meter.work(ms(32));
+        assert_eq!(
+            [later.reading_fraction, later.in_batches_fraction],
+            [4.0 / 32.0, 23.0 / 32.0]
+        );
+    }
+
+    #[test]
+    fn a_disk_that_fails_has_completed_nothing_of_what_it_serves() {
+        let mut meter = DiskMeter::default();
+        meter.begin(ms(1), true);
+        meter.end(ms(3), true);
+        meter.begin(ms(4), true);
+        meter.begin(ms(5), false);
+        meter.begin_batch(ms(6));
+        assert_eq!(meter.work(Instant::START).in_batches_fraction, 0.0);
+        for is_read in [true, false] {
+            meter.drop(ms(8), is_read);
+        }
+        meter.wait(ms(10), 0, 0);
+        let work = meter.work(Instant::START);
+        assert_eq!((work.reads, work.writes), (1, 0));
+        let shares = [work.reading_fraction, work.writing_fraction];
+        assert_eq!(shares, [6.0 / 10.0, 3.0 / 10.0]);
     }
 }

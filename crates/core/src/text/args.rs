@@ -2,13 +2,15 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Call, InputError, nearest, quantity};
+use super::call::Call;
+use super::error::{InputError, nearest};
+use super::quantity;
 use crate::units::Span;
 
 /// The parameters given in one call, and the keys read so far. The errors of all methods
 /// name the parameter.
 pub struct Args<'t, C = ()> {
-    /// What the reader needs to know besides the parameters.
+    /// Further input of the reader.
     pub context: C,
     name: &'t str,
     given: Vec<(&'t str, &'t str)>,
@@ -24,8 +26,8 @@ const RATE: &str = "a rate from one per hour to 1000000000/s, such as \"32/s\"";
 const SHARE: &str = "a percentage from 0 % to 100 %, with its sign, such as \"67 %\"";
 
 impl<'t, C> Args<'t, C> {
-    /// The parameters of `call`, for a reader that needs to know `context`.
-    pub fn of(call: &Call<'t>, context: C) -> Self {
+    /// Creates the parameters of `call`, for a reader that needs `context`.
+    pub fn new(call: &Call<'t>, context: C) -> Self {
         Self {
             context,
             name: call.name,
@@ -34,7 +36,7 @@ impl<'t, C> Args<'t, C> {
         }
     }
 
-    /// The value of `key`, parsed by `read`; `None` if it is not given.
+    /// Returns the value of `key`, parsed by `read`; `None` if it is not given.
     pub fn maybe<T>(
         &mut self,
         key: &'static str,
@@ -46,8 +48,8 @@ impl<'t, C> Args<'t, C> {
         })
     }
 
-    /// The value of `key`, or `None` if it is not given. `read` takes the value and the name of
-    /// the field, and returns its own errors.
+    /// Returns the value of `key`, or `None` if it is not given. `read` takes the value and the
+    /// name of the field, and returns its own errors.
     pub fn maybe_read<T>(
         &mut self,
         key: &'static str,
@@ -65,7 +67,7 @@ impl<'t, C> Args<'t, C> {
         read(value, &self.field(key)).map(Some)
     }
 
-    /// The same for a required key.
+    /// Like [`Self::maybe`], for a required key.
     pub fn need<T>(
         &mut self,
         key: &'static str,
@@ -79,7 +81,7 @@ impl<'t, C> Args<'t, C> {
         })
     }
 
-    /// The mean time between events, given as `mean` or as `rate`.
+    /// Returns the mean time between events, given as `mean` or as `rate`.
     pub fn mean_or_rate(&mut self) -> Result<Span, InputError> {
         let mean = self.maybe("mean", TIME, positive_span)?;
         let rate = self.maybe("rate", RATE, quantity::interval)?;
@@ -93,39 +95,39 @@ impl<'t, C> Args<'t, C> {
         }
     }
 
-    /// A time above zero.
+    /// Returns a time above zero.
     pub fn time(&mut self, key: &'static str) -> Result<Span, InputError> {
         self.need(key, TIME, positive_span)
     }
 
-    /// A time that may be zero; zero if not given.
+    /// Returns a time that may be zero; zero if not given.
     pub fn time_or_none(&mut self, key: &'static str) -> Result<Span, InputError> {
         Ok(self.maybe_time(key)?.unwrap_or_default())
     }
 
-    /// An optional time that may be zero.
+    /// Returns an optional time that may be zero.
     pub fn maybe_time(&mut self, key: &'static str) -> Result<Option<Span>, InputError> {
         let read = |text: &str| quantity::span(text).filter(|span| *span >= Span::ZERO);
         self.maybe(key, TIME_OR_NONE, read)
     }
 
-    /// A share from 0 to 1.
+    /// Returns a share from 0 to 1.
     pub fn share(&mut self, key: &'static str) -> Result<f64, InputError> {
         self.need(key, SHARE, share)
     }
 
-    /// A share that is neither nothing nor all.
+    /// Returns a share that is neither nothing nor all.
     pub(crate) fn part(&mut self, key: &'static str) -> Result<f64, InputError> {
         let part = |text: &str| share(text).filter(|share| *share > 0.0 && *share < 1.0);
         self.need(key, "a share above 0 % and below 100 %", part)
     }
 
-    /// The same for an optional key.
+    /// Parses the value of an optional key with the previous method.
     pub fn maybe_share(&mut self, key: &'static str) -> Result<Option<f64>, InputError> {
         self.maybe(key, SHARE, share)
     }
 
-    /// A whole number within `range`.
+    /// Returns a whole number within `range`.
     pub fn count(
         &mut self,
         key: &'static str,
@@ -135,7 +137,7 @@ impl<'t, C> Args<'t, C> {
         self.need(key, &expected, |text| whole(text, &range))
     }
 
-    /// The same for an optional key.
+    /// Parses the value of an optional key with the previous method.
     pub fn maybe_count(
         &mut self,
         key: &'static str,
@@ -145,7 +147,7 @@ impl<'t, C> Args<'t, C> {
         self.maybe(key, &expected, |text| whole(text, &range))
     }
 
-    /// A number within `range`.
+    /// Returns a number within `range`.
     pub(crate) fn number(
         &mut self,
         key: &'static str,
@@ -157,7 +159,7 @@ impl<'t, C> Args<'t, C> {
         })
     }
 
-    /// The same for an optional key.
+    /// Parses the value of an optional key with the previous method.
     pub(crate) fn maybe_number(
         &mut self,
         key: &'static str,
@@ -169,7 +171,7 @@ impl<'t, C> Args<'t, C> {
         })
     }
 
-    /// An optional `yes` or `no`.
+    /// Returns an optional `yes` or `no`.
     pub fn maybe_yes(&mut self, key: &'static str) -> Result<Option<bool>, InputError> {
         self.maybe(key, "yes or no", |text| match text {
             "yes" => Some(true),
@@ -178,7 +180,7 @@ impl<'t, C> Args<'t, C> {
         })
     }
 
-    /// The values of a key that may be given several times.
+    /// Returns the values of a key that may be given several times.
     pub fn several<T>(
         &mut self,
         key: &'static str,
@@ -194,21 +196,22 @@ impl<'t, C> Args<'t, C> {
             .collect()
     }
 
-    /// All values of a key that may be given several times, at least once.
+    /// Returns all values of a key that may be given several times, at least once.
     pub(crate) fn shares(&mut self, key: &'static str) -> Result<Vec<f64>, InputError> {
         let shares = self.several(key, SHARE, share)?;
-        match shares.is_empty() {
-            true => Err(InputError::missing(self.field(key), SHARE)),
-            false => Ok(shares),
+        if shares.is_empty() {
+            Err(InputError::missing(self.field(key), SHARE))
+        } else {
+            Ok(shares)
         }
     }
 
-    /// All pairs as given, for calls whose keys are themselves values.
+    /// Returns all pairs as given, for calls whose keys are themselves values.
     pub fn pairs(&mut self) -> Vec<(&'t str, &'t str)> {
         std::mem::take(&mut self.given)
     }
 
-    /// The name of the parameter `key` in errors.
+    /// Returns the name of the parameter `key` in errors.
     pub fn field(&self, key: &str) -> String {
         format!("{}.{key}", self.name)
     }
@@ -218,7 +221,7 @@ impl<'t, C> Args<'t, C> {
         self.stranger().map_or(Ok(()), Err)
     }
 
-    /// A given key that looks like a misspelt `key`: the error is then not that `key` is
+    /// Returns a given key that is probably a misspelt `key`: the error is then not that `key` is
     /// missing.
     fn misspelt(&self, key: &str) -> Option<&'t str> {
         let mut keys = self.given.iter().map(|(given, _)| *given);
@@ -250,12 +253,12 @@ pub(crate) fn share(text: &str) -> Option<f64> {
     quantity::typed_fraction(text).filter(|share| (0.0..=1.0).contains(share))
 }
 
-/// A share as a percentage, without the rounding error of binary fractions.
+/// Returns a share as a percentage, without the rounding error of binary fractions.
 pub(crate) fn percent(share: f64) -> String {
     format!("{} %", (share * 1e8).round() / 1e6)
 }
 
-/// The error that `found` is not a share.
+/// Returns the error that `found` is not a share.
 pub(crate) fn no_share(field: &str, found: &str) -> InputError {
     InputError::new(field, found, SHARE)
 }

@@ -3,7 +3,7 @@
 //! This module knows the punctuation (parentheses, commas, equals signs, the `+` between streams)
 //! but no meaning.
 
-use super::InputError;
+use super::error::InputError;
 
 /// A name with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,8 @@ impl<'t> Call<'t> {
         Self::read_in_order(text, field, &[])
     }
 
-    /// The same, where the first parameters may be values alone: of `keys`, in this order.
+    /// Like [`Self::read`], but the first parameters may be bare values: those of `keys`, in this
+    /// order.
     pub fn read_in_order(text: &'t str, field: &str, keys: &[&'t str]) -> Result<Self, InputError> {
         let text = text.trim();
         let Some((name, rest)) = text.split_once('(') else {
@@ -65,20 +66,19 @@ impl<'t> Call<'t> {
 
 const WRITTEN: &str = "a name with its parameters in parentheses, name(key=value, ...)";
 
-/// The error that `part` of the call `name`, which follows `before` if that is not empty, has no
-/// key.
+/// Returns the error that `part` of the call `name`, which follows `before` if that is not empty,
+/// has no key.
 fn no_parameter(name: &str, part: &str, before: &str) -> InputError {
     let expected = "parameters as key=value";
-    match before.is_empty() {
-        true => InputError::new(name, part, expected),
-        false => {
-            let found = format_args!("{part:?} after {before:?}");
-            InputError::shown(name, found, expected)
-        }
+    if before.is_empty() {
+        InputError::new(name, part, expected)
+    } else {
+        let found = format_args!("{part:?} after {before:?}");
+        InputError::shown(name, found, expected)
     }
 }
 
-/// What would make a call of `text`, whose parentheses do not match.
+/// Returns the expectation in the error about `text`, whose parentheses do not match.
 fn balanced(text: &str) -> String {
     let [opened, closed] = ['(', ')'].map(|mark| text.matches(mark).count());
     match opened.abs_diff(closed) {
@@ -88,7 +88,7 @@ fn balanced(text: &str) -> String {
     }
 }
 
-/// A parameter of the call `name`, unless another follows without a comma.
+/// Returns a parameter of the call `name`, unless another follows without a comma.
 fn parameter<'t>(
     name: &str,
     key: &'t str,
@@ -101,7 +101,7 @@ fn parameter<'t>(
     Ok((key, unquoted(value)))
 }
 
-/// A value without the optional quotes around it.
+/// Returns a value without the optional quotes around it.
 fn unquoted(text: &str) -> &str {
     let inside = text
         .strip_prefix('"')
@@ -109,20 +109,20 @@ fn unquoted(text: &str) -> &str {
     inside.unwrap_or(text)
 }
 
-/// The entries of `text`, separated by commas outside parentheses.
+/// Returns the entries of `text`, separated by commas outside parentheses.
 pub fn list(text: &str) -> Vec<&str> {
     let entries = outside(text, |c| c == ',').into_iter();
     entries.map(str::trim).collect()
 }
 
-/// The words of `text`, separated by spaces outside parentheses.
+/// Returns the words of `text`, separated by spaces outside parentheses.
 pub(crate) fn words(text: &str) -> Vec<&str> {
     let mut words = outside(text, char::is_whitespace);
     words.retain(|word| !word.is_empty());
     words
 }
 
-/// The pieces of `text` between separators outside parentheses.
+/// Returns the pieces of `text` between separators outside parentheses.
 fn outside(text: &str, is_mark: impl Fn(char) -> bool) -> Vec<&str> {
     let mut pieces = Vec::new();
     let (mut depth, mut start) = (0usize, 0);

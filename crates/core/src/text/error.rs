@@ -1,9 +1,7 @@
-//! Errors in user input, with their locations.
+//! Errors in user input with their locations, and suggestions for misspelt names.
 
 use std::error::Error;
 use std::fmt;
-
-use super::nearest;
 
 /// An error in a specification, a workload, a policy, a study or an argument. Displays as
 /// one line: `hp.toml:12: mechanics.head_switch: found "0.89", expected a time with its unit ...`.
@@ -19,17 +17,17 @@ pub struct InputError {
     pub field: String,
     /// The value as shown, text in quotes; `None` if nothing was found.
     pub found: Option<String>,
-    /// What would have been accepted.
+    /// The expected value.
     pub expected: String,
 }
 
 impl InputError {
-    /// An error about the text `found`, which is shown in quotes.
+    /// Creates an error about the text `found`, which is shown in quotes.
     pub fn new(field: impl Into<String>, found: &str, expected: impl Into<String>) -> Self {
         Self::shown(field, format_args!("{found:?}"), expected)
     }
 
-    /// An error about the value `found`, which is shown without quotes.
+    /// Creates an error about the value `found`, which is shown without quotes.
     pub fn shown(
         field: impl Into<String>,
         found: impl fmt::Display,
@@ -41,7 +39,7 @@ impl InputError {
         }
     }
 
-    /// An error about a missing value.
+    /// Creates an error about a missing value.
     pub fn missing(field: impl Into<String>, expected: impl Into<String>) -> Self {
         Self {
             origin: None,
@@ -52,8 +50,8 @@ impl InputError {
         }
     }
 
-    /// An error about a name that is not one of the `known` ones. Suggests the nearest, or lists
-    /// all.
+    /// Creates an error about a name that is not one of the `known` ones. Suggests the nearest, or
+    /// lists all.
     pub fn unknown(field: impl Into<String>, found: &str, what: &str, known: &[&str]) -> Self {
         let expected = match (nearest(found, known), known) {
             (Some(near), _) => format!("{what}, perhaps \"{near}\""),
@@ -63,31 +61,32 @@ impl InputError {
         Self::new(field, found, expected)
     }
 
-    /// A complete message of another parser.
+    /// Creates a complete message of another parser.
     pub fn message(message: impl Into<String>) -> Self {
         Self::missing("", message)
     }
 
-    /// The same error, in this line of `file`, from 1.
+    /// Returns the same error, in this line of `file`, from 1.
     pub fn in_file(self, file: impl Into<String>, line: u64) -> Self {
         let origin = Some(file.into());
         Self { origin, ..self }.at_line(line)
     }
 
-    /// The same error, in this line, from 1, of a file that the caller names.
+    /// Returns the same error, in this line, from 1, of a file that the caller names.
     pub fn at_line(self, line: u64) -> Self {
         let line = Some(line);
         Self { line, ..self }
     }
 
-    /// The same error, in the text of the argument called `name`; if `name` is the field, it is
-    /// printed once.
+    /// Returns the same error, in the text of the argument called `name`; if `name` is the field,
+    /// it is printed once.
     pub fn in_argument(self, name: &str) -> Self {
         let origin = (self.field != name).then(|| name.to_owned());
         Self { origin, ..self }
     }
 
-    /// The same error, with the argument called `name`. An error in a file keeps its location.
+    /// Returns the same error, with the argument called `name`. An error in a file keeps its
+    /// location.
     pub fn named(mut self, name: &str) -> Self {
         match (self.line, &mut self.origin) {
             (Some(_), _) => {}
@@ -97,12 +96,12 @@ impl InputError {
         self
     }
 
-    /// The file, if it is in one.
+    /// Returns the file, if it is in one.
     pub fn file(&self) -> Option<&str> {
         self.line.and(self.origin.as_deref())
     }
 
-    /// The error without its location.
+    /// Returns the error without its location.
     pub fn problem(&self) -> impl fmt::Display {
         let Self {
             field,
@@ -111,9 +110,10 @@ impl InputError {
             ..
         } = self;
         let found = found.as_deref().unwrap_or("nothing");
-        fmt::from_fn(move |f| match field.is_empty() {
-            true => write!(f, "{}", one_line(expected)),
-            false => {
+        fmt::from_fn(move |f| {
+            if field.is_empty() {
+                write!(f, "{}", one_line(expected))
+            } else {
                 let [field, found, expected] = [field, found, expected].map(one_line);
                 write!(f, "{field}: found {found}, expected {expected}")
             }
@@ -121,13 +121,16 @@ impl InputError {
     }
 }
 
-/// The text with control characters, such as line ends, escaped: a field may be a key as the user
-/// wrote it.
+/// Returns the text with control characters, such as line ends, escaped: a field may be a key as
+/// the user wrote it.
 fn one_line(text: &str) -> impl fmt::Display {
     fmt::from_fn(move |f| {
-        text.chars().try_for_each(|c| match c.is_control() {
-            true => write!(f, "{}", c.escape_default()),
-            false => write!(f, "{c}"),
+        text.chars().try_for_each(|c| {
+            if c.is_control() {
+                write!(f, "{}", c.escape_default())
+            } else {
+                write!(f, "{c}")
+            }
         })
     })
 }
@@ -146,10 +149,20 @@ impl fmt::Display for InputError {
 
 impl Error for InputError {}
 
-/// The line, from 1, of a byte offset in `text`.
+/// Returns the line, from 1, of a byte offset in `text`.
 pub fn line_of(text: &str, offset: usize) -> u64 {
     let before = &text.as_bytes()[..offset.min(text.len())];
     1 + before.iter().filter(|byte| **byte == b'\n').count() as u64
+}
+
+/// Returns the known name that differs from `written` in at most a third of its letters, where two
+/// swapped letters count as one.
+pub fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
+    let distances = known
+        .iter()
+        .map(|name| (strsim::osa_distance(written, name), *name));
+    let (distance, name) = distances.min()?;
+    (distance * 3 <= name.len()).then_some(name)
 }
 
 #[cfg(test)]
@@ -197,5 +210,14 @@ mod tests {
     fn lines_count_from_one() {
         let text = "a\nb\nc";
         assert_eq!([0, 1, 2, 4, 9].map(|at| line_of(text, at)), [1, 1, 2, 3, 3]);
+    }
+
+    #[test]
+    fn a_third_of_the_letters_may_differ() {
+        let known = ["rotation", "seek"];
+        assert_eq!(nearest("roattion", &known), Some("rotation"));
+        assert_eq!(nearest("rotat", &known), None);
+        assert_eq!(nearest("seak", &known), Some("seek"));
+        assert_eq!(nearest("suck", &known), None);
     }
 }

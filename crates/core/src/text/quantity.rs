@@ -104,7 +104,7 @@ pub fn typed_fraction(text: &str) -> Option<f64> {
     fraction(text).or_else(|| bare().map(|percent| percent / 100.0))
 }
 
-/// What somebody may mean by a size in decimal units, such as `4KB`; `None` for other texts.
+/// Suggests a size in binary units for one in decimal units, such as `4KB`; `None` for other texts.
 pub fn binary_size(text: &str) -> Option<String> {
     let (number, unit) = split(text)?;
     let unit = match unit {
@@ -133,7 +133,7 @@ pub fn cylinders(text: &str) -> Option<u64> {
 }
 
 /// Parses a time of any size and sign in `ns`, `us`, `ms`, `s`, `min` or `h`, in seconds: for times
-/// that are no span of a simulation, such as the life of a disk.
+/// beyond the range of a simulation, such as the life of a disk.
 pub fn time_s(text: &str) -> Option<f64> {
     nanoseconds(text).map(|ns| ns / 1e9)
 }

@@ -1,26 +1,19 @@
-//! Arrival times of the requests of a stream: independent, or triggered by completions.
+//! Arrival times of the requests of a stream: independent of the device, or triggered by
+//! completions.
 
 mod bursts;
-mod closed;
-mod deterministic;
 mod erlang;
 mod hyperexponential;
-mod poisson;
-mod uniform;
-
-pub use bursts::Bursts;
-pub use closed::Closed;
-pub use deterministic::Deterministic;
-pub use erlang::Erlang;
-pub use hyperexponential::Hyperexponential;
-pub use poisson::Poisson;
-pub use uniform::Uniform;
 
 use super::family::{GeneratorInfo, family};
 use super::{Args, Disk};
-use crate::random::{Generator, Purpose, generator};
-use crate::text::{Call, InputError};
+use crate::random::{Generator, Purpose, below, exponential, generator};
+use crate::text::{Call, InputError, quantity};
 use crate::units::{Instant, Span};
+
+pub use bursts::Bursts;
+pub use erlang::Erlang;
+pub use hyperexponential::Hyperexponential;
 
 /// A distribution of the pauses between arrivals, each independent of the others.
 pub(super) trait Pause: Sized {
@@ -30,7 +23,7 @@ pub(super) trait Pause: Sized {
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError>;
 
-    /// The mean of its pauses.
+    /// Returns the mean of its pauses.
     fn mean(&self) -> Span;
 
     fn ready(&self) -> Self::Draw;
@@ -58,23 +51,23 @@ family! {
     fn fill(generator: &mut Generator, batch: &mut [Span]) { (generator, batch) }
 }
 
-/// When the requests of a stream arrive.
+/// The arrivals of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arrivals {
     /// After these pauses, regardless of the device.
     Open(Pauses),
-    /// When earlier ones are completed.
+    /// Upon completion of earlier ones.
     Closed(Closed),
 }
 
 impl Arrivals {
-    /// The documentation of each kind of arrivals.
+    /// Returns the documentation of each kind of arrivals.
     pub fn infos() -> impl Iterator<Item = &'static GeneratorInfo> {
         Pauses::INFOS.iter().chain([&Closed::INFO])
     }
 
-    /// The minimum mean time that a request adds to a run: the pause between arrivals, or the think
-    /// time.
+    /// Returns the minimum mean time that a request adds to a run: the pause between arrivals, or
+    /// the think time.
     pub fn mean_pause(&self) -> Span {
         match self {
             Self::Open(pauses) => pauses.mean(),
@@ -85,7 +78,7 @@ impl Arrivals {
     /// Parses one call; `field` is the field in errors about unknown names.
     pub(super) fn read(text: &str, disk: Disk, field: &str) -> Result<Self, InputError> {
         let call = Call::read(text, field)?;
-        let mut args = Args::of(&call, disk);
+        let mut args = Args::new(&call, disk);
         let read = if call.name == Closed::INFO.name {
             Closed::read(&mut args).map(Self::Closed)?
         } else {
@@ -163,7 +156,7 @@ impl Times {
         }
     }
 
-    /// The next instant; there always is one.
+    /// Returns the next instant; there always is one.
     #[inline]
     pub fn next_instant(&mut self) -> Instant {
         self.now += self.pauses.next();
@@ -201,5 +194,190 @@ impl Iterator for Thinking {
     #[inline]
     fn next(&mut self) -> Option<Span> {
         Some(self.0.next())
+    }
+}
+
+/// Clients that each wait for their request, think, and issue the next. All issue one at the start.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Closed {
+    /// The multiprogramming level; at least one.
+    pub clients: usize,
+    /// Times from a completion to the client's next request.
+    pub think: Pauses,
+}
+
+const MAX_CLIENTS: u64 = 10_000_000;
+
+impl Closed {
+    pub(super) const INFO: GeneratorInfo = GeneratorInfo {
+        name: "closed",
+        summary: "clients, each of which issues a request when its previous one is completed",
+        parameters: &[
+            ("clients=64", "the multiprogramming level"),
+            (
+                "think=3ms",
+                "pause before a client's next request, a time or pauses such as poisson(mean=3ms); \
+                 none by default",
+            ),
+        ],
+        origin: "lumb01, experimental setup; worthington96 section 6",
+    };
+
+    pub(super) fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
+        let clients = args.count("clients", 1..=MAX_CLIENTS)? as usize;
+        let disk = args.context;
+        let field = args.field("think");
+        let think = args.maybe("think", "", |text| Some(text.to_owned()))?;
+        let think = match think.as_deref() {
+            None => Pauses::Deterministic(Deterministic { mean: Span::ZERO }),
+            Some(text) if text.contains('(') => {
+                let call = Call::read(text, &field)?;
+                let mut own = Args::new(&call, disk);
+                let known: Vec<&str> = Pauses::INFOS.iter().map(|info| info.name).collect();
+                let read = Pauses::read(&call, &mut own).unwrap_or_else(|| {
+                    Err(InputError::unknown(&field, call.name, "pauses", &known))
+                })?;
+                own.finish()?;
+                read
+            }
+            Some(text) => {
+                let mean = quantity::span(text).filter(|span| *span >= Span::ZERO);
+                let expected = "a time from 0 to an hour with its unit, such as \"5 ms\", or \
+                                pauses such as poisson(mean=5ms)";
+                let mean = mean.ok_or_else(|| InputError::new(&field, text, expected))?;
+                Pauses::Deterministic(Deterministic { mean })
+            }
+        };
+        Ok(Self { clients, think })
+    }
+}
+
+/// Always the same pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deterministic {
+    /// The pause; not negative.
+    pub mean: Span,
+}
+
+impl Pause for Deterministic {
+    const INFO: GeneratorInfo = GeneratorInfo {
+        name: "deterministic",
+        summary: "constant pauses",
+        parameters: &[("rate=60/s", "arrivals per second; or mean=TIME, the pause")],
+        origin: "the D of Kendall's notation",
+    };
+
+    type Draw = Self;
+
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
+        let mean = args.mean_or_rate()?;
+        Ok(Self { mean })
+    }
+
+    fn mean(&self) -> Span {
+        self.mean
+    }
+
+    fn ready(&self) -> Self {
+        *self
+    }
+}
+
+impl Pausing for Deterministic {
+    #[inline]
+    fn next(&mut self, _: &mut Generator) -> Span {
+        self.mean
+    }
+}
+
+/// A Poisson process: pauses are exponential, with a squared coefficient of variation of 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Poisson {
+    /// Mean pause; positive.
+    pub mean: Span,
+}
+
+impl Pause for Poisson {
+    const INFO: GeneratorInfo = GeneratorInfo {
+        name: "poisson",
+        summary: "exponential pauses",
+        parameters: &[("rate=60/s", "arrivals per second; or mean=TIME, the pause")],
+        origin: "worthington94 section 5; jacobson91 section 6; liu05 section 4.2",
+    };
+
+    type Draw = Self;
+
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
+        let mean = args.mean_or_rate()?;
+        Ok(Self { mean })
+    }
+
+    fn mean(&self) -> Span {
+        self.mean
+    }
+
+    fn ready(&self) -> Self {
+        *self
+    }
+}
+
+impl Pausing for Poisson {
+    #[inline]
+    fn next(&mut self, generator: &mut Generator) -> Span {
+        exponential(generator, self.mean)
+    }
+}
+
+/// Pauses uniform between two times, inclusive, in whole nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Uniform {
+    /// The shortest; not negative.
+    pub from: Span,
+    /// The longest; not below the shortest.
+    pub to: Span,
+}
+
+impl Pause for Uniform {
+    const INFO: GeneratorInfo = GeneratorInfo {
+        name: "uniform",
+        summary: "pauses uniform between two times",
+        parameters: &[
+            ("to=22ms", "the longest pause"),
+            ("from=0ms", "the shortest; 0 by default"),
+        ],
+        origin: "worthington94 figure 2 and worthington96 section 6, 0 to 22 ms: as their traces \
+                 show, the pause after each completion, closed(clients=1, \
+                 think=uniform(to=22ms))",
+    };
+
+    type Draw = Self;
+
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
+        let (from, to) = (args.time_or_none("from")?, args.time("to")?);
+        if from > to {
+            let expected = format!("at most {to}, which is {}", args.field("to"));
+            return Err(InputError::new(
+                args.field("from"),
+                &from.to_string(),
+                expected,
+            ));
+        }
+        Ok(Self { from, to })
+    }
+
+    fn mean(&self) -> Span {
+        Span::from_ns((self.from + self.to).as_ns() / 2)
+    }
+
+    fn ready(&self) -> Self {
+        *self
+    }
+}
+
+impl Pausing for Uniform {
+    #[inline]
+    fn next(&mut self, generator: &mut Generator) -> Span {
+        let lengths = (self.to - self.from).as_ns() as u64 + 1;
+        self.from + Span::from_ns(below(generator, lengths) as i64)
     }
 }

@@ -97,7 +97,7 @@ impl Document<'_> {
             .map_or(Ok(stream), |error| Err(self.at(offset, error)))
     }
 
-    /// The text under `key`, parsed by `read`, if present.
+    /// Returns the text under `key`, parsed by `read`, if present.
     fn value<T>(
         &self,
         table: &DeTable<'_>,

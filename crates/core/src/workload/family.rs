@@ -10,7 +10,7 @@ pub struct GeneratorInfo {
     pub summary: &'static str,
     /// Its parameters as they are written, such as `rate=60/s`, and what each means.
     pub parameters: &'static [(&'static str, &'static str)],
-    /// Where it is used or published.
+    /// Use or publication.
     pub origin: &'static str,
 }
 
@@ -41,7 +41,7 @@ macro_rules! family {
             pub const INFOS: &'static [$crate::workload::GeneratorInfo] =
                 &[$(<$member as $member_trait>::INFO),+];
 
-            /// Parses the member that `call` names, if any.
+            /// Parses the member that `call` names; `None` if there is none.
             pub(in crate::workload) fn read(
                 call: &$crate::text::Call<'_>,
                 args: &mut $crate::workload::Args<'_>,

@@ -6,14 +6,7 @@
 mod hot;
 mod local;
 mod sequential;
-mod uniform;
 mod zipf;
-
-pub use hot::Hot;
-pub use local::Local;
-pub use sequential::Sequential;
-pub use uniform::Uniform;
-pub use zipf::Zipf;
 
 use super::family::{GeneratorInfo, family};
 use super::sizes::Bounds;
@@ -22,6 +15,11 @@ use crate::random::{Generator, Share, WeightedChoice, below};
 use crate::request::Op;
 use crate::text::{Call, InputError, percent};
 
+pub use hot::Hot;
+pub use local::Local;
+pub use sequential::Sequential;
+pub use zipf::Zipf;
+
 pub(super) trait Placement: Sized {
     const INFO: GeneratorInfo;
 
@@ -29,7 +27,7 @@ pub(super) trait Placement: Sized {
 
     fn read(args: &mut Args<'_>) -> Result<Self, InputError>;
 
-    /// A requirement that the room does not meet, if any.
+    /// Returns a requirement that the room does not meet.
     fn error(&self, room: Room) -> Option<InputError>;
 
     /// Creates its sampler for this room.
@@ -48,7 +46,7 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// The room of a disk, for requests of these sizes.
+    /// Creates the room of a disk, for requests of these sizes.
     pub(super) fn new(disk: Disk, bounds: Bounds) -> Self {
         Self {
             units: disk.sectors.0 / bounds.unit.0,
@@ -65,19 +63,19 @@ pub(super) struct Unplaced {
     /// Its direction, which a place that continues another request may change.
     pub(super) op: Op,
     /// The stream's previous request.
-    pub(super) last: Option<Placed>,
+    pub(super) last: Option<PlacedRequest>,
 }
 
 /// A request that has been placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Placed {
+pub(super) struct PlacedRequest {
     pub(super) start: u64,
     /// One past the last unit.
     pub(super) end: u64,
     pub(super) op: Op,
 }
 
-/// A random start such that a request of `size` lies within `[from, to)`.
+/// Returns a random start such that a request of `size` lies within `[from, to)`.
 #[inline]
 fn within(generator: &mut Generator, from: u64, to: u64, size: u64) -> u64 {
     from + below(generator, to - from - size + 1)
@@ -99,8 +97,8 @@ pub struct PlaceMix {
 }
 
 impl PlaceMix {
-    /// One rule for all requests.
-    pub fn of(places: Places) -> Self {
+    /// Creates one rule for all requests.
+    pub fn single(places: Places) -> Self {
         Self {
             parts: vec![Share {
                 share: 1.0,
@@ -116,7 +114,7 @@ impl PlaceMix {
             .iter()
             .map(|word| {
                 let call = Call::read(word, field)?;
-                let mut args = Args::of(&call, disk);
+                let mut args = Args::new(&call, disk);
                 let share = args.maybe_share("share")?;
                 let places = Places::read(&call, &mut args);
                 let places = places.unwrap_or_else(|| Err(unknown(field, call.name)))?;
@@ -145,7 +143,7 @@ impl PlaceMix {
         })
     }
 
-    /// The unmet requirement of the first rule that does not fit.
+    /// Returns the unmet requirement of the first rule that does not fit.
     pub(super) fn error(&self, room: Room) -> Option<InputError> {
         let mut errors = self.parts.iter().map(|part| part.of.error(room));
         errors.find_map(|error| error)
@@ -168,4 +166,47 @@ const ROUNDING: f64 = 1e-9;
 fn unknown(field: &str, found: &str) -> InputError {
     let known: Vec<&str> = Places::INFOS.iter().map(|info| info.name).collect();
     InputError::unknown(field, found, "places", &known)
+}
+
+/// All places on the disk equally likely.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Uniform;
+
+impl Placement for Uniform {
+    const INFO: GeneratorInfo = GeneratorInfo {
+        name: "uniform",
+        summary: "all places equally likely",
+        parameters: &[],
+        origin: "worthington94 section 5; jacobson91 section 6; liu05 section 4.2",
+    };
+
+    type Draw = UniformDraw;
+
+    fn read(_: &mut Args<'_>) -> Result<Self, InputError> {
+        Ok(Self)
+    }
+
+    fn error(&self, _: Room) -> Option<InputError> {
+        None
+    }
+
+    fn ready(&self, room: Room) -> UniformDraw {
+        UniformDraw { units: room.units }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(in crate::workload) struct UniformDraw {
+    units: u64,
+}
+
+impl UniformDraw {
+    #[inline]
+    pub(in crate::workload) fn next(
+        &mut self,
+        generator: &mut Generator,
+        request: &Unplaced,
+    ) -> u64 {
+        within(generator, 0, self.units, request.size)
+    }
 }

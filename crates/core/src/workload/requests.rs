@@ -1,6 +1,6 @@
 //! The requests of a stream, without their times.
 
-use super::places::{PlaceDraw, Placed, Room, Unplaced};
+use super::places::{PlaceDraw, PlacedRequest, Room, Unplaced};
 use super::sizes::SizeDraw;
 use super::{Disk, Stream};
 use crate::random::{Chance, Generator, Purpose, WeightedChoice, below, generator};
@@ -27,7 +27,7 @@ struct StreamRequests {
     reads: Chance,
     size: SizeDraw,
     places: WeightedChoice<PlaceDraw>,
-    last: Option<Placed>,
+    last: Option<PlacedRequest>,
     /// Sectors per unit, and units of the disk.
     unit: u64,
     units: u64,
@@ -60,7 +60,7 @@ impl Requests {
         }
     }
 
-    /// The next request; there always is one.
+    /// Returns the next request; there always is one.
     #[inline]
     pub fn next_request(&mut self) -> Request {
         if let Some(request) = self.batch.get(self.next) {
@@ -109,7 +109,7 @@ impl StreamRequests {
         for request in batch {
             let is_read = self.reads.hits(&mut generator);
             let start = Lbn(below(&mut generator, self.units) * self.unit);
-            // What else there is of it is the same in every request of the stream.
+            // All other fields are the same in every request of the stream.
             request.id = self.next_id;
             request.op = if is_read { Op::Read } else { Op::Write };
             request.start = start;
@@ -133,7 +133,7 @@ impl StreamRequests {
             let start = places.next(&mut generator, &mut unplaced);
             let Unplaced { size, op, .. } = unplaced;
             let end = start + size;
-            last = Some(Placed { start, end, op });
+            last = Some(PlacedRequest { start, end, op });
             request.id = id;
             request.op = op;
             request.start = Lbn(start * self.unit);

@@ -1,18 +1,16 @@
 //! Sizes of requests.
 
 mod exponential;
-mod fixed;
 mod mixed;
-
-pub use exponential::Exponential;
-pub use fixed::Fixed;
-pub use mixed::Mixed;
 
 use super::family::{GeneratorInfo, family};
 use super::{Args, Disk};
 use crate::random::Generator;
 use crate::text::{Call, InputError};
 use crate::units::SectorCount;
+
+pub use exponential::Exponential;
+pub use mixed::Mixed;
 
 /// A distribution of sizes.
 pub(super) trait Size: Sized {
@@ -48,7 +46,7 @@ impl Sizes {
     /// Parses a size, or a call that names a distribution. `field` is the field in errors.
     pub(super) fn of_text(text: &str, disk: Disk, field: &str) -> Result<Self, InputError> {
         let call = Call::read(text, field)?;
-        let mut args = Args::of(&call, disk);
+        let mut args = Args::new(&call, disk);
         if let Some(read) = Self::read(&call, &mut args) {
             let read = read?;
             args.finish()?;
@@ -63,5 +61,46 @@ impl Sizes {
         let known: Vec<&str> = Self::INFOS.iter().map(|info| info.name).collect();
         let what = "a size such as 8KiB, or a distribution of sizes";
         Err(InputError::unknown(field, call.name, what, &known))
+    }
+}
+
+/// Always the same size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fixed {
+    /// The size; at least one sector.
+    pub sectors: SectorCount,
+}
+
+impl Size for Fixed {
+    const INFO: GeneratorInfo = GeneratorInfo {
+        name: "fixed",
+        summary: "one size; size=8KiB means size=fixed(size=8KiB)",
+        parameters: &[("size=8KiB", "the size")],
+        origin: "worthington94 section 5; jacobson91 section 6 (8 KB)",
+    };
+
+    type Draw = Self;
+
+    fn read(args: &mut Args<'_>) -> Result<Self, InputError> {
+        let sectors = args.size("size", args.context.max_sectors())?;
+        Ok(Self { sectors })
+    }
+
+    fn bounds(&self) -> Bounds {
+        Bounds {
+            unit: self.sectors,
+            max: self.sectors,
+        }
+    }
+
+    fn ready(&self, _: Bounds) -> Self {
+        *self
+    }
+}
+
+impl Fixed {
+    #[inline]
+    pub(super) fn next(&mut self, _: &mut Generator) -> u64 {
+        1
     }
 }

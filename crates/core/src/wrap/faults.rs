@@ -1,29 +1,29 @@
 //! An injector of faults: errors, delays, recalibrations and outages, by seed or by schedule.
 //!
 //! # What it does
-//! Spoils what the device behind it does as a [`FaultPlan`] says:
+//! Injects the faults of a [`FaultPlan`] into the wrapped device:
 //!
 //! * Medium errors: the device serves the request, tries again for some revolutions and gives up
 //!   ([`Status::MediumError`] with the first bad block).
-//! * Recovered errors: the same, but the last attempt succeeds ([`Status::Recovered`]).
+//! * Recovered errors: like medium errors, but the last attempt succeeds ([`Status::Recovered`]).
 //! * Spikes: a request takes longer.
 //! * Recalibration: at regular times the device serves nothing for a while. It finishes the request
-//!   under way first; requests that come meanwhile wait.
-//! * Outages: from one instant to another the device cannot be reached. Whatever is inside when it
-//!   is lost ends there with [`Status::NotReady`], and so does at once whatever comes until it
-//!   returns. The device keeps its state, as if a cable was pulled.
+//!   under way first; requests that arrive meanwhile wait.
+//! * Outages: during a period the device cannot be reached. Requests inside at its start fail with
+//!   [`Status::NotReady`], and requests that arrive during it fail immediately. The device keeps
+//!   its state, as if a cable was pulled.
 //!
-//! The extra time keeps the device busy: its clock stands still until it is over, and with it
-//! everything that waits or is under way inside. Retries count as rotation and the delay of a spike
-//! as owed time of their own request; for all others the time counts as queue time.
+//! The extra time keeps the device busy: its clock pauses, and with it everything that waits or is
+//! under way inside. Retries count as rotation and the delay of a spike as `owed` time of their own
+//! request; for all others the time counts as queue time.
 //!
 //! # Cost
 //! A comparison with each listed range of blocks for each request, and a random number for each
 //! kind of random fault in the plan.
 //!
 //! # When it is bad
-//! * The platter stands still with the clock. Retries are whole revolutions, which does not matter;
-//!   after a spike or a recalibration the platter is where it was before.
+//! * The platter pauses with the clock. Retries are whole revolutions, so this does not matter for
+//!   them; after a spike or a recalibration the platter has the same angle as before.
 //! * Whether the buffer holds a bad block plays no part. A write that the write cache absorbed
 //!   fails at once, where a drive would report a deferred error with a later request.
 //! * Nothing is reallocated: a bad block stays bad.
@@ -35,14 +35,14 @@
 //! use diskarm_core::drive::Drive;
 //! use diskarm_core::sched::Estimate;
 //! use diskarm_core::units::{Lbn, Span};
-//! use diskarm_core::wrap::{Affected, BadBlocks, FaultPlan, Faults, Recalibration};
+//! use diskarm_core::wrap::{AffectedOps, BadBlocks, FaultPlan, Faults, Recalibration};
 //!
 //! fn faulty(drive: Drive) -> Faults<Drive> {
 //!     let plan = FaultPlan {
 //!         medium_errors: vec![BadBlocks {
 //!             first: Lbn(1000),
 //!             end: Lbn(1010),
-//!             affected: Affected::Reads,
+//!             affected: AffectedOps::Reads,
 //!             retries: 16,
 //!         }],
 //!         recalibration: Some(Recalibration {
@@ -56,44 +56,39 @@
 //! }
 //! ```
 
-mod clock;
-mod judge;
 mod plan;
-
-pub use clock::Stopped;
-pub use plan::{Affected, BadBlocks, FaultPlan, Outage, RandomErrors, Recalibration, Spikes};
 
 use std::collections::VecDeque;
 
-use clock::Clock;
-use judge::Judge;
-
-use crate::device::{Children, Completion, Device, Refused, Status};
-use crate::request::Request;
-use crate::sched::Estimate;
+use crate::device::{Children, Completion, Device, Status, SubmitError};
+use crate::random::{Chance, Generator, Purpose, below, generator};
+use crate::request::{Op, Request};
+use crate::sched::{Estimate, Rehearse};
 use crate::units::{Instant, Span};
 
-/// See the module's documentation.
+pub use plan::{AffectedOps, BadBlocks, FaultPlan, Outage, RandomErrors, Recalibration, Spikes};
+
+/// A wrapper that injects faults into a device.
 pub struct Faults<D> {
     device: D,
     judge: Judge,
-    /// Time of a retry.
+    /// Duration of a retry.
     revolution: Span,
     clock: Clock,
     /// Requests inside the device.
     children: Children<Child>,
-    /// How many requests were submitted to it.
+    /// Number of submitted requests.
     submitted: u64,
     /// Requests that have not ended, `retried` included.
     live: usize,
     /// A request that the device has served, during the extra time that it takes.
     retried: Option<Completion>,
-    /// Requests that ended otherwise.
+    /// Completions produced here rather than by the device.
     due: VecDeque<Completion>,
     recalibration: Option<Recalibration>,
-    /// When the next recalibration is due.
+    /// Due instant of the next recalibration.
     recalibrates: Instant,
-    /// The outage under way, if any, and those to come.
+    /// The current outage and future ones.
     outages: VecDeque<Outage>,
     is_lost: bool,
 }
@@ -103,9 +98,9 @@ pub struct Faults<D> {
 struct Child {
     request: Request,
     arrived: Instant,
-    /// How many were submitted before it.
+    /// Number of requests submitted earlier.
     number: u64,
-    /// It has not ended. What has ended may be still under way inside.
+    /// False once the request has ended; it may still be under way inside.
     is_live: bool,
 }
 
@@ -113,7 +108,7 @@ impl<D: Device> Faults<D> {
     /// `device` with the faults of `plan`; a retry takes one `revolution`.
     ///
     /// # Panics
-    /// When the plan contradicts itself; see [`FaultPlan::check`].
+    /// If the plan is inconsistent; see [`FaultPlan::check`].
     pub fn new(device: D, plan: &FaultPlan, revolution: Span) -> Self {
         if let Err(error) = plan.check() {
             panic!("{error}");
@@ -136,8 +131,8 @@ impl<D: Device> Faults<D> {
         }
     }
 
-    /// Stops the device at `at`, between two requests, if a recalibration was due by then. An idle
-    /// device began in time.
+    /// Pauses the device at `at`, between two requests, if a recalibration is due. An idle device
+    /// started it on time.
     #[inline]
     fn recalibrate(&mut self, at: Instant, is_idle: bool) {
         let Some(Recalibration { every, lasts }) = self.recalibration else {
@@ -152,7 +147,7 @@ impl<D: Device> Faults<D> {
         self.clock.stop(at, left.or_zero());
     }
 
-    /// Begins and ends outages by `now`.
+    /// Starts and ends outages by `now`.
     #[inline]
     fn lose_and_return(&mut self, now: Instant) {
         while let Some(&Outage { from, until }) = self.outages.front()
@@ -188,21 +183,21 @@ impl<D: Device> Faults<D> {
         for (id, child) in ended {
             self.end(id);
             self.due.push_back(not_ready(child.request, child.arrived));
-            // What cannot be taken back any more completes without notice.
+            // A request that can no longer be aborted completes unnoticed.
             self.device.abort(self.clock.inside(at), id);
         }
         self.live = 0;
     }
 
-    /// The child's request has ended, whatever the device does with it.
+    /// Marks the child's request as ended, regardless of the device.
     fn end(&mut self, id: u64) {
         if let Some(child) = self.children.get_mut(id) {
             child.is_live = false;
         }
     }
 
-    /// Turns a completion of the device into one of its request, if that has not ended before; if
-    /// it takes extra time, it is `retried` meanwhile.
+    /// Converts a completion of the device into one of its request, unless that has already ended;
+    /// if it takes extra time, it becomes `retried`.
     #[inline]
     fn lift(&mut self, mut completion: Completion) -> Option<Completion> {
         let child = self.children.remove(completion.request.id);
@@ -242,7 +237,7 @@ impl<D: Device> Faults<D> {
 }
 
 impl<D: Device> Device for Faults<D> {
-    forward!(capacity sector_size check parts);
+    forward!(capacity sector_size check components);
 
     #[inline]
     fn has_room(&self) -> bool {
@@ -254,7 +249,7 @@ impl<D: Device> Device for Faults<D> {
         self.is_lost || (self.retried.is_none() && self.device.accepts(request))
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.device.check(&request)?;
         self.lose_and_return(now);
         if self.is_lost {
@@ -338,7 +333,7 @@ impl<D: Device> Device for Faults<D> {
         if !self.device.abort(self.clock.inside(now), child) {
             return false;
         }
-        // The device's clock may stand still: it would complete only later.
+        // The device's clock may be paused: the request would complete later.
         if let Some(Child {
             request, arrived, ..
         }) = self.children.get_mut(child).copied()
@@ -354,7 +349,7 @@ impl<D: Device> Device for Faults<D> {
 
 impl<D: Device + Estimate> Estimate for Faults<D> {
     type Outlook<'a> = D::Outlook<'a>;
-    type Rehearsal = Stopped<D::Rehearsal>;
+    type Rehearsal = PausedRehearsal<D::Rehearsal>;
 
     forward!(shape locate);
 
@@ -364,6 +359,203 @@ impl<D: Device + Estimate> Estimate for Faults<D> {
     }
 
     fn rehearse(&self) -> Self::Rehearsal {
-        Stopped::new(self.device.rehearse(), self.clock)
+        PausedRehearsal::new(self.device.rehearse(), self.clock)
+    }
+}
+
+/// Converts between outside time and the time of the wrapped device, whose clock pauses
+/// occasionally.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Clock {
+    /// Total length of all pauses.
+    lag: Span,
+    /// End of the last pause.
+    resumes: Instant,
+}
+
+impl Clock {
+    /// Returns the device's time at `now`.
+    #[inline]
+    pub fn inside(&self, now: Instant) -> Instant {
+        now.max(self.resumes) - self.lag
+    }
+
+    /// Returns when the device's clock shows `at`, which is not in its past.
+    #[inline]
+    pub fn outside(&self, at: Instant) -> Instant {
+        at + self.lag
+    }
+
+    /// Pauses for `lasts` from `from` on, or after a pause that lasts until then.
+    pub fn stop(&mut self, from: Instant, lasts: Span) {
+        self.resumes = self.resumes.max(from) + lasts;
+        self.lag += lasts;
+    }
+}
+
+/// A copy of a device with a paused clock, on which to try requests.
+#[derive(Clone, Debug)]
+pub struct PausedRehearsal<R> {
+    device: R,
+    clock: Clock,
+}
+
+impl<R> PausedRehearsal<R> {
+    pub(super) fn new(device: R, clock: Clock) -> Self {
+        Self { device, clock }
+    }
+}
+
+impl<R: Rehearse> Estimate for PausedRehearsal<R> {
+    type Outlook<'a> = R::Outlook<'a>;
+    type Rehearsal = PausedRehearsal<R::Rehearsal>;
+
+    forward!(shape locate);
+
+    fn outlook(&self, now: Instant) -> Self::Outlook<'_> {
+        self.device.outlook(self.clock.inside(now))
+    }
+
+    fn rehearse(&self) -> Self::Rehearsal {
+        PausedRehearsal::new(self.device.rehearse(), self.clock)
+    }
+}
+
+impl<R: Rehearse> Rehearse for PausedRehearsal<R> {
+    fn serve(&mut self, now: Instant, request: &Request) -> Instant {
+        let next = self.device.serve(self.clock.inside(now), request);
+        self.clock.outside(next)
+    }
+
+    fn completed_at(&self) -> Instant {
+        self.clock.outside(self.device.completed_at())
+    }
+}
+
+/// Random numbers for one kind of fault; kinds are independent of each other.
+struct Random {
+    generator: Generator,
+    chance: Chance,
+}
+
+impl Random {
+    fn new(seed: u64, kind: usize, share: f64) -> Self {
+        Self {
+            generator: generator(seed, kind, Purpose::Faults),
+            chance: Chance::new(share),
+        }
+    }
+
+    fn hits(&mut self) -> bool {
+        self.chance.hits(&mut self.generator)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        below(&mut self.generator, bound)
+    }
+}
+
+/// Decides the faults of one request after another.
+pub(super) struct Judge {
+    plan: FaultPlan,
+    medium: Random,
+    recovered: Random,
+    spikes: Random,
+}
+
+/// The faults of a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Verdict {
+    pub status: Status,
+    pub retries: u16,
+    pub delay: Span,
+}
+
+impl Judge {
+    pub fn new(plan: &FaultPlan) -> Self {
+        let share = |errors: Option<RandomErrors>| errors.map_or(0.0, |errors| errors.share);
+        Self {
+            medium: Random::new(plan.seed, 0, share(plan.random_medium_errors)),
+            recovered: Random::new(plan.seed, 1, share(plan.random_recovered_errors)),
+            spikes: Random::new(plan.seed, 2, plan.spikes.map_or(0.0, |spikes| spikes.share)),
+            plan: plan.clone(),
+        }
+    }
+
+    pub fn judge(&mut self, completion: &Completion) -> Verdict {
+        let request = &completion.request;
+        let (status, retries) = match request.op {
+            Op::Read | Op::Write => self.errors(request, completion.status),
+            Op::Flush => (completion.status, 0),
+        };
+        let delay = match self.plan.spikes {
+            Some(spikes) if self.spikes.hits() => spikes.delay,
+            _ => Span::ZERO,
+        };
+        Verdict {
+            status,
+            retries,
+            delay,
+        }
+    }
+
+    /// Returns the gravest of several errors, preferring a listed one to a random one. Random
+    /// numbers are always consumed, so they do not depend on the list.
+    fn errors(&mut self, request: &Request, status: Status) -> (Status, u16) {
+        let random_medium = self.random_medium(request);
+        let random_recovered = self.random_recovered();
+        let listed = self.plan.medium_errors.iter();
+        let listed = listed.filter_map(|blocks| Some((blocks.met_by(request)?, blocks.retries)));
+        let listed = listed.min().map(|(bad, retries)| {
+            let offset = (bad - request.start).0 as u16;
+            (Status::MediumError { offset }, retries)
+        });
+        let medium = listed.or(random_medium);
+        medium.unwrap_or_else(|| {
+            let listed = self.plan.recovered_errors.iter();
+            let listed = listed.filter(|blocks| blocks.met_by(request).is_some());
+            let retries = listed.map(|blocks| blocks.retries).max();
+            match (retries.or(random_recovered), status) {
+                (None, _) => (status, 0),
+                (Some(more), Status::Recovered { retries }) => {
+                    let retries = retries.saturating_add(more);
+                    (Status::Recovered { retries }, more)
+                }
+                (Some(retries), _) => (Status::Recovered { retries }, retries),
+            }
+        })
+    }
+
+    fn random_medium(&mut self, request: &Request) -> Option<(Status, u16)> {
+        let errors = self.plan.random_medium_errors?;
+        let offset = self.medium.below(request.sectors.0) as u16;
+        let status = Status::MediumError { offset };
+        self.medium.hits().then_some((status, errors.retries))
+    }
+
+    fn random_recovered(&mut self) -> Option<u16> {
+        let errors = self.plan.random_recovered_errors?;
+        let retries = 1 + self.recovered.below(errors.retries.into()) as u16;
+        self.recovered.hits().then_some(retries)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stopped_clock_shows_no_time_twice_and_leaves_none_out() {
+        let at = Instant::from_ns;
+        let mut clock = Clock::default();
+        clock.stop(at(100), Span::from_ns(50));
+        for (outside, inside) in [(100, 100), (120, 100), (150, 100), (151, 101)] {
+            assert_eq!(clock.inside(at(outside)), at(inside));
+        }
+        assert_eq!(clock.outside(at(101)), at(151));
+        // During a stop another begins: it follows.
+        clock.stop(at(130), Span::from_ns(20));
+        assert_eq!(clock.inside(at(169)), at(100));
+        assert_eq!(clock.outside(at(100)), at(170));
     }
 }

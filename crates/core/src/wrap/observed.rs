@@ -1,15 +1,13 @@
-//! An observer at any level of a tower.
+//! An observer at any level of a device stack.
 //!
 //! # What it does
-//! Calls an [`Observer`] for every request that the device behind it takes and for every
-//! completion, and changes nothing.
+//! Calls an [`Observer`] for every request that the wrapped device accepts and for every completion, and changes nothing.
 //!
 //! # Cost
 //! The observer's own.
 //!
 //! # When it is bad
-//! Ids are those of its level: a wrapper in front that makes requests of its own, such as a host
-//! queue, gives them ids of its own. A device cannot end a run and does not know when it ends, so
+//! Ids are those of its level: a wrapper around it that submits child requests, such as a host queue, assigns its own ids. A device cannot end a run and does not know when it ends, so
 //! [`Observer::is_over`] and [`Observer::all_completed`] are not called.
 //!
 //! # Example
@@ -18,48 +16,48 @@
 //!
 //! use diskarm_core::device::Device;
 //! use diskarm_core::report::Report;
-//! use diskarm_core::wrap::Observed;
+//! use diskarm_core::wrap::ObservedDevice;
 //!
-//! /// The device, and the report of it that can be read once the run is over.
+//! /// The device, and its report, to be read after the run.
 //! fn reported<D: Device>(device: D) -> (impl Device, Arc<Mutex<Report>>) {
 //!     let report = Arc::new(Mutex::new(Report::new(0)));
-//!     (Observed::new(device, report.clone()), report)
+//!     (ObservedDevice::new(device, report.clone()), report)
 //! }
 //! ```
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::device::{Completion, Device, Refused};
+use crate::device::{Completion, Device, SubmitError};
 use crate::engine::Observer;
 use crate::request::Request;
 use crate::sched::Estimate;
 use crate::units::Instant;
 
-/// See the module's documentation.
-pub struct Observed<D, O> {
+/// A wrapper that notifies an observer.
+pub struct ObservedDevice<D, O> {
     device: D,
     observer: O,
 }
 
-impl<D: Device, O: Observer + Send> Observed<D, O> {
-    /// `device`, watched by `observer`.
+impl<D: Device, O: Observer + Send> ObservedDevice<D, O> {
+    /// Creates `device` observed by `observer`.
     pub fn new(device: D, observer: O) -> Self {
         Self { device, observer }
     }
 
-    /// The observer.
+    /// Returns the observer.
     pub fn observer(&self) -> &O {
         &self.observer
     }
 
-    /// The observer, once the device is needed no more.
+    /// Returns the observer and drops the device.
     pub fn into_observer(self) -> O {
         self.observer
     }
 }
 
-impl<D: Device, O: Observer + Send> Device for Observed<D, O> {
-    forward!(capacity sector_size check parts landed);
+impl<D: Device, O: Observer + Send> Device for ObservedDevice<D, O> {
+    forward!(capacity sector_size check components persisted);
 
     #[inline]
     fn has_room(&self) -> bool {
@@ -72,7 +70,7 @@ impl<D: Device, O: Observer + Send> Device for Observed<D, O> {
     }
 
     #[inline]
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.device.submit(now, request)?;
         self.observer.arrived(now, &request);
         Ok(())
@@ -97,7 +95,7 @@ impl<D: Device, O: Observer + Send> Device for Observed<D, O> {
     }
 }
 
-impl<D: Estimate, O: Send + 'static> Estimate for Observed<D, O> {
+impl<D: Estimate, O: Send + 'static> Estimate for ObservedDevice<D, O> {
     type Outlook<'a> = D::Outlook<'a>;
     type Rehearsal = D::Rehearsal;
 

@@ -1,14 +1,13 @@
-//! A recorder: what a trace taken at its level of a tower would hold.
+//! A recorder: takes a trace at its level of a device stack.
 //!
 //! # What it does
-//! Keeps every request that the device behind it takes, in order of arrival, with its completion
-//! once there is one, and changes nothing.
+//! Keeps every request that the wrapped device accepts, in order of arrival, with its completion, and changes nothing.
 //!
 //! # Cost
 //! Memory for each request, and a search in a tree of those outstanding.
 //!
 //! # When it is bad
-//! In long runs, whose records fill the memory: your own [`Observer`] in [`Observed`] can
+//! In long runs, whose records fill the memory: your own [`Observer`] in [`ObservedDevice`] can
 //! write each completion as it comes.
 //!
 //! # Example
@@ -23,37 +22,37 @@
 
 use std::collections::BTreeMap;
 
-use super::Observed;
+use super::ObservedDevice;
 use crate::device::Completion;
 use crate::engine::Observer;
 use crate::request::Request;
 use crate::units::Instant;
 
 /// A device whose requests and completions are kept.
-pub type Recorder<D> = Observed<D, Recording>;
+pub type Recorder<D> = ObservedDevice<D, Recording>;
 
-/// What passed.
+/// The recorded requests.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
-    passed: Vec<Passed>,
-    /// The places in `passed` of requests that have not completed, by their ids.
+    passed: Vec<RecordedRequest>,
+    /// Indices in `passed` of outstanding requests, by id.
     outstanding: BTreeMap<u64, usize>,
 }
 
 /// A request that passed a [`Recorder`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Passed {
-    /// When it was submitted.
+pub struct RecordedRequest {
+    /// Instant of submission.
     pub arrived: Instant,
     /// The request.
     pub request: Request,
-    /// How it ended; `None` while it is outstanding.
+    /// Its completion; `None` while it is outstanding.
     pub completion: Option<Completion>,
 }
 
 impl Recording {
-    /// All requests, in order of arrival.
-    pub fn passed(&self) -> &[Passed] {
+    /// Returns all requests, in order of arrival.
+    pub fn passed(&self) -> &[RecordedRequest] {
         &self.passed
     }
 }
@@ -61,7 +60,7 @@ impl Recording {
 impl Observer for Recording {
     fn arrived(&mut self, now: Instant, request: &Request) {
         self.outstanding.insert(request.id, self.passed.len());
-        self.passed.push(Passed {
+        self.passed.push(RecordedRequest {
             arrived: now,
             request: *request,
             completion: None,

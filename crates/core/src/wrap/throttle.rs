@@ -37,7 +37,7 @@
 
 use std::collections::VecDeque;
 
-use crate::device::{Children, Completion, Device, Refused, Status};
+use crate::device::{Children, Completion, Device, Status, SubmitError};
 use crate::request::Request;
 use crate::sched::{Estimate, Pending};
 use crate::text::InputError;
@@ -50,16 +50,15 @@ pub struct Limits {
     pub requests_per_s: Option<f64>,
     /// Bytes per second, at least 100.
     pub bytes_per_s: Option<f64>,
-    /// How far the flow may run ahead of its rates after a pause.
+    /// Time by which the flow may run ahead of its rates after a pause.
     pub burst: Span,
 }
 
 impl Limits {
-    /// Whether a device can keep them.
+    /// Checks that a device can keep them.
     ///
     /// # Errors
-    /// When there are less than a request in ten years or 100 bytes a second, or the burst is
-    /// negative.
+    /// If there are less than a request in ten years or 100 bytes a second, or the burst is negative.
     pub fn check(&self) -> Result<(), InputError> {
         // Slower ones would leave the range of instants; the largest request of the largest
         // sectors takes 22 years at 100 bytes a second.
@@ -88,19 +87,19 @@ impl Limits {
         Ok(())
     }
 
-    /// The time that `count` things take at `rate`.
+    /// Returns the time that `count` things take at `rate`.
     fn time(rate: Option<f64>, count: u64) -> Span {
         rate.map_or(Span::ZERO, |rate| Span::from_s(count as f64 / rate))
     }
 }
 
-/// See the module's documentation.
+/// A wrapper that limits the rate of requests and bytes.
 pub struct Throttle<D> {
     device: D,
     limits: Limits,
     /// Until when the flow so far pays at the rate of requests and at that of bytes.
     paid: [Instant; 2],
-    /// When the limits allow the next request, until an event says that they do.
+    /// Instant at which the limits allow the next request; `None` once it has passed.
     opens: Option<Instant>,
     held: VecDeque<Pending>,
     /// Requests inside the device.
@@ -118,7 +117,7 @@ impl<D: Device> Throttle<D> {
     /// `device` within `limits`.
     ///
     /// # Panics
-    /// When the limits are not sound; see [`Limits::check`].
+    /// If the limits are not sound; see [`Limits::check`].
     pub fn new(device: D, limits: Limits) -> Self {
         if let Err(error) = limits.check() {
             panic!("{error}");
@@ -134,7 +133,7 @@ impl<D: Device> Throttle<D> {
         }
     }
 
-    /// Whether the limits and the device allow a request now.
+    /// Returns true if the limits and the device allow a request now.
     #[inline]
     fn is_open(&self, request: &Request) -> bool {
         self.opens.is_none() && self.device.has_room() && self.device.accepts(request)
@@ -152,7 +151,12 @@ impl<D: Device> Throttle<D> {
 
     /// Submits a request and takes its tokens.
     #[inline]
-    fn pass(&mut self, now: Instant, request: Request, arrived: Instant) -> Result<(), Refused> {
+    fn pass(
+        &mut self,
+        now: Instant,
+        request: Request,
+        arrived: Instant,
+    ) -> Result<(), SubmitError> {
         let id = self.children.insert(Parent {
             id: request.id,
             arrived,
@@ -177,7 +181,7 @@ impl<D: Device> Throttle<D> {
 }
 
 impl<D: Device> Device for Throttle<D> {
-    forward!(capacity sector_size check parts landed);
+    forward!(capacity sector_size check components persisted);
 
     #[inline]
     fn has_room(&self) -> bool {
@@ -189,7 +193,7 @@ impl<D: Device> Device for Throttle<D> {
         self.held.is_empty() && self.is_open(request)
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.device.check(&request)?;
         if self.accepts(&request) {
             return self.pass(now, request, now);

@@ -21,7 +21,7 @@ struct Brute {
 }
 
 impl Brute {
-    /// Whether an older read that this one continues is pending.
+    /// Returns true if an older read that this one continues is pending.
     fn is_held_back(&self, index: usize) -> bool {
         let own = &self.pending[index].request;
         let is_continued = |older: &Pending| {
@@ -55,7 +55,7 @@ impl Policy<Drive> for Brute {
     }
 
     fn take(&mut self, _: u64) -> Option<Pending> {
-        unreachable!("nobody asks")
+        unreachable!("never called")
     }
 }
 

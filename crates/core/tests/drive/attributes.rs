@@ -34,7 +34,7 @@ pub fn drive(spec: &Spec) -> Drive {
     Drive::new(spec, Angle::ZERO).expect("a sound layout")
 }
 
-/// The drive of `spec`, which takes one command at a time, behind a host's queue.
+/// Returns the drive of `spec`, which accepts one command at a time, below a host queue.
 fn host(spec: &Spec) -> Host<Drive> {
     let mut spec = spec.clone();
     spec.queue.depth = 1;
@@ -85,7 +85,7 @@ fn a_flush_waits_until_the_write_cache_is_on_the_media() {
     let flush = flush_at(1.0);
     check(&flush, 10.1, [8.5, 0.6, 0.0, 0.0, 0.0, 0.0, 0.0]);
     assert_eq!(flush.status, Status::Good);
-    // Nothing is dirty any more.
+    // Nothing is dirty.
     check(&flush_at(20.0), 20.6, [0.0, 0.6, 0.0, 0.0, 0.0, 0.0, 0.0]);
 }
 
@@ -237,7 +237,7 @@ fn an_aborted_ordered_request_lets_the_others_through() {
     }
 }
 
-/// Requests behind an ordered one are not merged with those before it.
+/// Requests after an ordered one are not merged with those before it.
 #[test]
 fn merging_stops_at_an_ordered_request() {
     let mut spec = queued();
@@ -285,7 +285,8 @@ fn an_aborted_ordered_request_leaves_no_gap() {
     assert_eq!(done[2].at, expected);
 }
 
-/// What an aborted ordered request held back begins at the abort, even if the arm was free before.
+/// Requests held back by an aborted ordered request begin at the abort, even if the arm was free
+/// earlier.
 #[test]
 fn nothing_begins_before_the_abort_that_lets_it_through() {
     let spec = tiny(

@@ -59,7 +59,7 @@ pub fn batch(
     (order, now)
 }
 
-/// When the last request of a closed batch in the drive's own queue completes.
+/// Returns when the last request of a closed batch in the drive's own queue completes.
 fn inside(spec: &Spec, requests: &[Request], policy: &str) -> Instant {
     let mut spec = spec.clone();
     spec.queue.depth = 100;

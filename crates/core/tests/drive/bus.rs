@@ -41,7 +41,7 @@ fn a_read_that_does_not_leaves_until_enough_is_there_again() {
 
 #[test]
 fn a_drive_that_never_disconnects_pays_for_no_reselection() {
-    // Two are in at 11.0; the bus continues behind the media, 13.25 and 0.1.
+    // Two are in at 11.0; the bus continues after the media, 13.25 and 0.1.
     let spec = path("never_disconnect = true", "read_watermark = \"50 %\"");
     check_at(&last(&spec, &[(0.0, R, 23, 4)]), 13.35, Outcome::Miss);
     // With all of them: 13.0 + 1.0 + 0.1.

@@ -1,8 +1,8 @@
-//! What a drive does at random: the scatter of its arm, and read-ahead that fails.
+//! The random behaviour of a drive: the scatter of its arm, and failing read-ahead.
 
 use diskarm_core::device::{Completion, Device, Outcome};
 use diskarm_core::drive::Drive;
-use diskarm_core::engine::{self, Open};
+use diskarm_core::engine::{self, OpenLoop};
 use diskarm_core::sched::{Estimate, Outlook, Rehearse};
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Angle, Instant, Span};
@@ -24,7 +24,7 @@ fn served(spec: &Spec, seed: u64, asked: &[Arrival]) -> Vec<Completion> {
         (at, request(id, op, start, n))
     });
     let (mut drive, mut seen) = (made(spec, seed), Seen::default());
-    engine::run(&mut drive, &mut Open::new(arrivals), &mut seen).expect("accepted requests");
+    engine::run(&mut drive, &mut OpenLoop::new(arrivals), &mut seen).expect("accepted requests");
     seen.0
 }
 
@@ -40,7 +40,7 @@ fn to_and_fro(op: diskarm_core::request::Op) -> Vec<Arrival> {
     (0..4000).map(one).collect()
 }
 
-/// Mean and standard deviation of what a movement takes beside the 6 ms, in ms.
+/// Mean and standard deviation of a movement's time in excess of 6 ms, in ms.
 fn late(done: &[Completion]) -> (f64, f64) {
     let late = done.iter().map(|c| c.breakdown.seek.as_ms() - 6.0);
     let n = done.len() as f64;
@@ -76,7 +76,7 @@ fn what_does_not_move_does_not_scatter() {
     assert!(done.iter().all(|c| c.breakdown.settle == Span::ZERO));
 }
 
-/// A deviation of 20 ms beside a seek of 6 ms: no movement takes less than nothing.
+/// A deviation of 20 ms with a seek of 6 ms: no movement has a negative time.
 #[test]
 fn a_movement_takes_no_less_than_nothing() {
     let wild = "[mechanics.seek_scatter]\nform = \"table\"\ncylinders_ms = [[5, 20]]\n";
@@ -108,7 +108,7 @@ fn equal_seeds_give_equal_results_and_others_differ() {
                 (at, request(id, op, start, n))
             });
             let mut unseeded = Drive::new(&spec, Angle::ZERO).expect("a sound layout");
-            engine::run(&mut unseeded, &mut Open::new(arrivals), &mut seen).expect("accepted");
+            engine::run(&mut unseeded, &mut OpenLoop::new(arrivals), &mut seen).expect("accepted");
             seen.0
         });
     }
@@ -172,7 +172,7 @@ fn reads_in_sequence_that_miss_scatter() {
     );
 }
 
-/// A deviation of 20 ms beside an overhead of 6 ms.
+/// A deviation of 20 ms with an overhead of 6 ms.
 #[test]
 fn an_overhead_is_no_less_than_nothing() {
     let done = in_sequence("20");

@@ -2,7 +2,7 @@
 
 use diskarm_core::device::{Breakdown, Completion, Device};
 use diskarm_core::drive::Drive;
-use diskarm_core::engine::{self, Closed, Open};
+use diskarm_core::engine::{self, ClosedLoop, OpenLoop};
 use diskarm_core::geometry::Layout;
 use diskarm_core::host::Host;
 use diskarm_core::mechanics::SeekTimes;
@@ -43,7 +43,7 @@ fn one_by_one(spec: &Spec, count: usize) -> Vec<Completion> {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
     let stream = reads(drive.capacity(), 11).take(count);
     // A pause that is unrelated to the revolution.
-    let mut load = Closed::new(stream, 1, Span::from_ms(3.7));
+    let mut load = ClosedLoop::new(stream, 1, Span::from_ms(3.7));
     let mut seen = Seen::default();
     engine::run(&mut drive, &mut load, &mut seen).expect("accepted requests");
     seen.0
@@ -117,7 +117,7 @@ fn poisson_arrivals_wait_as_pollaczek_and_khinchine_say() {
     let policy = PolicyConfig::default().policy(&drive);
     let mut host = Host::new(drive, policy);
     let mut seen = Seen::default();
-    engine::run(&mut host, &mut Open::new(arrivals), &mut seen).expect("accepted requests");
+    engine::run(&mut host, &mut OpenLoop::new(arrivals), &mut seen).expect("accepted requests");
     let rate = 1.0 / pause.as_ms();
     let load = rate * service(&seen.0, 1);
     let expected = rate * service(&seen.0, 2) / (2.0 * (1.0 - load));

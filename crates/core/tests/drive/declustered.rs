@@ -6,19 +6,19 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use diskarm_core::declustered::{Declustered, DeclusteredConfig, Layout, LayoutKind};
 use diskarm_core::device::Failure;
-use diskarm_core::device::{Completion, Device, Refused, Status};
+use diskarm_core::device::{Completion, Device, Status, SubmitError};
 use diskarm_core::drive::Drive;
 use diskarm_core::request::{Op, Ordering, Request};
 use diskarm_core::sched::PolicyConfig;
-use diskarm_core::tower::BoxedDevice;
+use diskarm_core::stack::BoxedDevice;
 use diskarm_core::units::{Angle, Bytes, Instant, Lbn, SectorCount, Span};
-use diskarm_core::wrap::{Affected, BadBlocks, FaultPlan, Faults};
+use diskarm_core::wrap::{AffectedOps, BadBlocks, FaultPlan, Faults};
 
 use super::attributes::{at_ms, ids, run};
 use super::tiny::{R, W, request, tiny};
 
 fn drive(member: usize) -> Drive {
-    Drive::new(&tiny(""), Angle::of(3 * member as u64 % 10, 10)).expect("a sound layout")
+    Drive::new(&tiny(""), Angle::from_fraction(3 * member as u64 % 10, 10)).expect("a sound layout")
 }
 
 /// Units of ten blocks on drives of 200: secondary copies begin at block 100.
@@ -136,7 +136,7 @@ impl Device for Counting {
         self.0.has_room()
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.1[usize::from(request.op == W)].fetch_add(1, Relaxed);
         self.0.submit(now, request)
     }
@@ -238,7 +238,7 @@ fn a_read_that_fails_is_read_at_the_other_copy() {
                 plan.medium_errors.push(BadBlocks {
                     first: Lbn(18),
                     end: Lbn(19),
-                    affected: Affected::Both,
+                    affected: AffectedOps::Both,
                     retries: 0,
                 });
             }

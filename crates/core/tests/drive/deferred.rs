@@ -27,9 +27,9 @@ fn at(ms: f64) -> Instant {
 }
 
 /// The blocks that get to the media in each millisecond that has some, with its number.
-pub fn landed(spec: &Spec, asked: &[Arrival]) -> Vec<(u64, Vec<u64>)> {
+pub fn persisted(spec: &Spec, asked: &[Arrival]) -> Vec<(u64, Vec<u64>)> {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
-    drive.landed(Instant::START);
+    drive.persisted(Instant::START);
     let mut asked = asked.iter().enumerate().peekable();
     let mut all = Vec::new();
     for ms in 0..200 {
@@ -41,8 +41,8 @@ pub fn landed(spec: &Spec, asked: &[Arrival]) -> Vec<(u64, Vec<u64>)> {
             assert_eq!(drive.submit(at(ms), request), Ok(()));
         }
         while drive.advance(now).is_some() {}
-        let landed = drive.landed(now).expect("a drive tells");
-        let blocks = landed
+        let persisted = drive.persisted(now).expect("a drive reports");
+        let blocks = persisted
             .iter()
             .flat_map(|run| run.first.0..run.first.0 + run.sectors.0);
         all.push((ms, blocks.collect::<Vec<u64>>()));
@@ -53,7 +53,7 @@ pub fn landed(spec: &Spec, asked: &[Arrival]) -> Vec<(u64, Vec<u64>)> {
 
 /// Absorbed at 1.0; the arm is called then. On the media from 9.0 until 13.0, head 0 of cylinder 1.
 const FIRST: Arrival = (0.0, W, 23, 4);
-/// Absorbed at 2.0; on the media behind the first from 18.0 until 22.0, head 0 of cylinder 3.
+/// Absorbed at 2.0; on the media after the first from 18.0 until 22.0, head 0 of cylinder 3.
 const SECOND: Arrival = (0.0, W, 60, 4);
 
 #[test]
@@ -64,7 +64,7 @@ fn scattered_writes_are_absorbed_while_the_arm_is_elsewhere() {
     check(&done[1], 2.0, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
     let times: Vec<_> = (9..13).map(|ms| (ms, vec![ms + 14])).collect();
     let then: Vec<_> = (18..22).map(|ms| (ms, vec![ms + 42])).collect();
-    assert_eq!(landed(&spec, &[FIRST, SECOND]), [times, then].concat());
+    assert_eq!(persisted(&spec, &[FIRST, SECOND]), [times, then].concat());
 }
 
 #[test]
@@ -89,8 +89,8 @@ fn the_policy_chooses_among_what_the_cache_holds() {
     // Cylinders 9, 2 and 8, all there before the first is on the media.
     let asked = [FIRST, (1.0, W, 180, 1), (1.0, W, 40, 1), (1.0, W, 160, 1)];
     let order = |policy: &str| -> Vec<u64> {
-        let landed = landed(&deferring(20, policy), &asked);
-        landed
+        let persisted = persisted(&deferring(20, policy), &asked);
+        persisted
             .into_iter()
             .flat_map(|(_, blocks)| blocks)
             .skip(4)
@@ -107,14 +107,14 @@ fn the_policy_chooses_among_what_the_cache_holds() {
 #[test]
 fn what_touches_is_written_in_one_piece() {
     let asked = [FIRST, (1.0, W, 62, 2), (1.0, W, 60, 2), (1.0, W, 64, 2)];
-    let landed = landed(&deferring(20, "fcfs"), &asked);
-    let blocks: Vec<u64> = landed
+    let persisted = persisted(&deferring(20, "fcfs"), &asked);
+    let blocks: Vec<u64> = persisted
         .iter()
         .flat_map(|(_, blocks)| blocks.clone())
         .skip(4)
         .collect();
     assert_eq!(blocks, [60, 61, 62, 63, 64, 65]);
-    assert_eq!(landed.last(), Some(&(23, vec![65])));
+    assert_eq!(persisted.last(), Some(&(23, vec![65])));
 }
 
 #[test]
@@ -122,13 +122,13 @@ fn an_overwrite_replaces_what_waits() {
     let spec = deferring(20, "fcfs");
     // All of the second once more, and what is just being written once more.
     let asked = [FIRST, SECOND, (3.0, W, 60, 4), (3.0, W, 24, 1)];
-    let landed = landed(&spec, &asked);
+    let persisted = persisted(&spec, &asked);
     assert_eq!(
-        landed[4..8],
+        persisted[4..8],
         [60, 61, 62, 63].map(|block| (block - 42, vec![block; 2]))
     );
     // From 22.0 on, cylinder 1 is reached at 25.0, tenth 0.
-    assert_eq!(landed[8..], [(30, vec![24])]);
+    assert_eq!(persisted[8..], [(30, vec![24])]);
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn commands_that_need_the_arm_go_first_unless_a_write_waits_for_room() {
     };
     // There is room for this one when the first is written.
     assert_eq!(order(&[(2.5, W, 80, 4)]), [23, 60, 80, 100, 140, 180]);
-    // For these there is when the second is, which takes its turn behind a read.
+    // For these there is room once the second is destaged, which takes its turn after a read.
     assert_eq!(order(&[(2.5, W, 80, 5)]), [23, 60, 100, 80, 140, 180]);
 }
 
@@ -176,7 +176,7 @@ fn a_flush_ends_with_the_last_range() {
     }
     while drive.advance(at(5.0)).is_some() {}
     assert_eq!(drive.submit(at(5.0), Request::flush(2)), Ok(()));
-    // A write that comes later waits behind it.
+    // A later write waits for it.
     assert_eq!(drive.submit(at(6.0), request(3, W, 100, 1)), Ok(()));
     let mut done = Vec::new();
     while let Some(event) = drive.next_event() {
@@ -212,7 +212,7 @@ fn reads_that_the_segments_hold_leave_the_arm_to_what_waits() {
     ];
     let reads = (0..60).map(|n| (61.1 + f64::from(n), R, 30, 1));
     let mut with = [&first[..], &writes].concat();
-    let alone = landed(&spec, &with);
+    let alone = persisted(&spec, &with);
     with.extend(reads);
     with.sort_by(|a, b| a.0.total_cmp(&b.0));
     assert!(
@@ -220,7 +220,7 @@ fn reads_that_the_segments_hold_leave_the_arm_to_what_waits() {
             .iter()
             .all(|done| done.outcome != Outcome::Miss)
     );
-    assert_eq!(landed(&spec, &with), alone);
+    assert_eq!(persisted(&spec, &with), alone);
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn a_range_that_continues_another_goes_on_only_if_the_arm_is_still_there() {
                 (90.0, R, 30, 1),
                 last,
             ];
-            landed(&spec, &asked).pop()
+            persisted(&spec, &asked).pop()
         };
         assert_eq!(lands(24), lands(23), "{last:?}");
     }
@@ -322,17 +322,17 @@ fn all_kinds(raw: &[Raw], kinds: &[u8], sectors: u64) -> Vec<(Span, Request)> {
     asked.collect()
 }
 
-/// What a map of blocks says of the writes that have completed and the blocks that have landed.
+/// An oracle: a map of the writes that have completed and the blocks that have persisted.
 #[derive(Default)]
 struct Model {
     /// Writes that have completed, and when.
     written: Vec<(Request, Instant)>,
-    /// How often a block has landed.
-    landed: BTreeMap<u64, usize>,
+    /// Number of times that a block has persisted.
+    persisted: BTreeMap<u64, usize>,
 }
 
 impl Model {
-    /// How many writes of a block had completed by `at`.
+    /// Returns the number of writes of a block completed by `at`.
     fn writes(&self, block: u64, at: Instant) -> usize {
         let holds = |of: &Request| (of.start.0..of.end().0).contains(&block);
         let written = self.written.iter();
@@ -341,7 +341,7 @@ impl Model {
             .count()
     }
 
-    /// Blocks of writes that have completed, and not all of whose writes have landed.
+    /// Blocks of writes that have completed, and not all of whose writes have persisted.
     fn unlanded(&self, sectors: u64) -> u64 {
         let now = self
             .written
@@ -349,10 +349,10 @@ impl Model {
             .map(|(_, at)| *at)
             .max()
             .unwrap_or(Instant::START);
-        let landed = |block: &u64| self.landed.get(block).copied().unwrap_or(0);
+        let persisted = |block: &u64| self.persisted.get(block).copied().unwrap_or(0);
         let blocks = 0..sectors;
         blocks
-            .filter(|block| self.writes(*block, now) > landed(block))
+            .filter(|block| self.writes(*block, now) > persisted(block))
             .count() as u64
     }
 
@@ -364,7 +364,7 @@ impl Model {
             self.written.push((done.request, done.at));
         }
         for block in 0..sectors {
-            let landed = self.landed.get(&block).copied().unwrap_or(0);
+            let persisted = self.persisted.get(&block).copied().unwrap_or(0);
             let durable = match done.request.op {
                 Op::Flush => self.writes(block, done.arrived),
                 Op::Write if done.outcome == Outcome::Miss => {
@@ -374,14 +374,14 @@ impl Model {
                 _ => 0,
             };
             assert!(
-                landed >= durable,
-                "block {block} landed {landed} times of {durable}: {done:?}"
+                persisted >= durable,
+                "block {block} persisted {persisted} times of {durable}: {done:?}"
             );
         }
     }
 }
 
-/// What happens besides requests.
+/// Events other than requests.
 #[derive(Clone, Copy, Default)]
 struct Besides {
     /// Some requests are taken back.
@@ -390,21 +390,21 @@ struct Besides {
     switches: bool,
 }
 
-/// Lets a drive serve everything, and checks it against the model; the completions.
+/// Serves everything on a drive, checks it against the model, and returns the completions.
 fn watched(spec: &Spec, asked: &[(Span, Request)], besides: Besides) -> Vec<Completion> {
     let mut off = spec.clone();
     off.buffer.write_cache = WriteCache::Off;
     let mut less = spec.clone();
     less.buffer.dirty_max.0 /= 4;
     let sectors = spec.geometry.sectors.0;
-    let mut drive = Drive::new(spec, Angle::of(1, 3)).expect("a sound layout");
-    drive.landed(Instant::START);
+    let mut drive = Drive::new(spec, Angle::from_fraction(1, 3)).expect("a sound layout");
+    drive.persisted(Instant::START);
     let (mut model, mut all) = (Model::default(), Vec::new());
     let mut pass = |drive: &mut Drive, now: Instant| {
         let done: Vec<_> = std::iter::from_fn(|| drive.advance(now)).collect();
-        for run in drive.landed(now).expect("a drive tells") {
+        for run in drive.persisted(now).expect("a drive reports") {
             for block in run.first.0..run.first.0 + run.sectors.0 {
-                *model.landed.entry(block).or_default() += 1;
+                *model.persisted.entry(block).or_default() += 1;
             }
         }
         for done in &done {
@@ -442,8 +442,8 @@ fn watched(spec: &Spec, asked: &[(Span, Request)], besides: Besides) -> Vec<Comp
     }
     pass(&mut drive, now + Span::from_s(100.0));
     for block in 0..sectors {
-        let landed = model.landed.get(&block).copied().unwrap_or(0);
-        assert_eq!(landed, model.writes(block, now), "block {block}");
+        let persisted = model.persisted.get(&block).copied().unwrap_or(0);
+        assert_eq!(persisted, model.writes(block, now), "block {block}");
     }
     all
 }
@@ -466,7 +466,8 @@ proptest! {
         prop_assert_eq!(done, watched(&spec, &asked, besides));
     }
 
-    /// Ordered requests begin when all before have completed, and all behind wait for them.
+    /// Ordered requests begin when all earlier ones have completed, and all later ones wait for
+    /// them.
     #[test]
     fn ordered_requests_stay_in_order(
         spec in deferring_drive(), raw in requests(25),
@@ -505,8 +506,8 @@ proptest! {
         spec.queue.policy = "fcfs".parse().expect("a policy");
         let room = spec.geometry.sectors.0 / 2;
         let places: Vec<u64> = places.into_iter().filter(|place| *place < room).collect();
-        let mut drive = Drive::new(&spec, Angle::of(1, 3)).expect("a sound layout");
-        drive.landed(Instant::START);
+        let mut drive = Drive::new(&spec, Angle::from_fraction(1, 3)).expect("a sound layout");
+        drive.persisted(Instant::START);
         let mut now = Instant::START;
         for (id, (place, pause)) in places.iter().zip(pauses).enumerate() {
             now += Span::from_ns(pause);
@@ -515,8 +516,8 @@ proptest! {
         }
         let end = now + Span::from_s(100.0);
         while drive.advance(end).is_some() {}
-        let landed = drive.landed(end).expect("a drive tells");
-        let landed: Vec<u64> = landed.iter().map(|run| run.first.0 / 2).collect();
-        prop_assert_eq!(landed, places);
+        let persisted = drive.persisted(end).expect("a drive reports");
+        let persisted: Vec<u64> = persisted.iter().map(|run| run.first.0 / 2).collect();
+        prop_assert_eq!(persisted, places);
     }
 }

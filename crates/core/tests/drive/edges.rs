@@ -2,21 +2,21 @@
 
 use diskarm_core::device::{Completion, Device};
 use diskarm_core::drive::Drive;
-use diskarm_core::engine::{self, Open};
+use diskarm_core::engine::{self, OpenLoop};
 use diskarm_core::host::Host;
-use diskarm_core::tower::{self, BoxedDevice};
+use diskarm_core::stack::{self, BoxedDevice};
 use diskarm_core::units::{Angle, Instant, Span};
 use diskarm_core::wrap::{Limits, Throttle};
 
 use super::policies::known;
 use super::tiny::{R, Seen, check, request, tiny};
 
-/// The cylinders are 4, then 2, which waits behind the arm, and 3, which arrives too late for the
-/// stroke on which the second is served.
+/// The cylinders are 4, then 2, which waits on the far side of the arm, and 3, which arrives too
+/// late for the stroke on which the second is served.
 const ASKED: [(f64, u64); 3] = [(0.0, 80), (1.0, 40), (16.0, 60)];
 
-fn arrivals() -> Open<impl Iterator<Item = (Instant, diskarm_core::request::Request)>> {
-    Open::new((0..).zip(ASKED).map(|(id, (at, start))| {
+fn arrivals() -> OpenLoop<impl Iterator<Item = (Instant, diskarm_core::request::Request)>> {
+    OpenLoop::new((0..).zip(ASKED).map(|(id, (at, start))| {
         let at = Instant::START + Span::from_ms(at);
         (at, request(id, R, start, 1))
     }))
@@ -79,7 +79,7 @@ fn strokes_pass_through_wrappers_and_boxes() {
     let throttle = |inside| Throttle::new(inside, Limits::default());
     let device = BoxedDevice::new(drive).wrapped(throttle);
     let config = "scan(by=lbn, to=edge)".parse().expect("a policy");
-    let policy = tower::policy(&config, &device).expect("a device that knows positions");
+    let policy = stack::policy(&config, &device).expect("a device that knows positions");
     let mut host = Host::new(device, policy);
     let mut seen = Seen::default();
     engine::run(&mut host, &mut arrivals(), &mut seen).expect("accepted requests");
@@ -91,7 +91,7 @@ fn strokes_need_a_device_that_knows_its_cylinders() {
     let drive = Drive::new(&tiny(""), Angle::ZERO).expect("a sound layout");
     let device = BoxedDevice::opaque(drive);
     let config = "scan(to=edge)".parse().expect("a policy");
-    assert!(tower::policy(&config, &device).is_err());
+    assert!(stack::policy(&config, &device).is_err());
 }
 
 /// The drive takes three commands and serves them in order of arrival: on cylinders 4, 5 and 6,

@@ -8,15 +8,15 @@ use diskarm_core::device::{Completion, Device, RedundancyWork, Status, Work};
 use diskarm_core::drive::Drive;
 use diskarm_core::request::Request;
 use diskarm_core::sched::PolicyConfig;
-use diskarm_core::tower::BoxedDevice;
+use diskarm_core::stack::BoxedDevice;
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
-use diskarm_core::wrap::{Affected, BadBlocks, FaultPlan, Faults};
+use diskarm_core::wrap::{AffectedOps, BadBlocks, FaultPlan, Faults};
 
 use super::attributes::{at_ms, ids, run};
 use super::tiny::{R, W, request, tiny};
 
 fn drive(number: usize) -> Drive {
-    Drive::new(&tiny(""), Angle::of(3 * number as u64 % 10, 10)).expect("a sound layout")
+    Drive::new(&tiny(""), Angle::from_fraction(3 * number as u64 % 10, 10)).expect("a sound layout")
 }
 
 fn chain(failures: &[(usize, f64)], rebuild_share: Option<f64>) -> DeclusteredConfig {
@@ -60,7 +60,7 @@ impl Alone {
 }
 
 fn redundancy(array: &Declustered) -> RedundancyWork {
-    let parts = array.parts(Instant::START).into_iter();
+    let parts = array.components(Instant::START).into_iter();
     let mut works = parts.filter_map(|part| match part.work {
         Work::Redundancy(work) => Some(work),
         _ => None,
@@ -94,7 +94,7 @@ fn a_rebuild_of_a_chain_reads_both_neighbours() {
         assert_eq!(redundancy(&array).rebuilt_fraction, Some(1.0));
         // Disk 2 has done nothing.
         let disks = array
-            .parts(Instant::START)
+            .components(Instant::START)
             .into_iter()
             .filter_map(|part| match part.work {
                 Work::Disk(work) => Some((work.reads, work.writes)),
@@ -138,7 +138,7 @@ fn an_idle_disk_that_fails_keeps_its_figures() {
     let mut array = array(&[(1, 100.0), (3, 200.0)], None);
     let done = run(&mut array, &[(0.0, request(0, R, 10, 1))]);
     let busy = done[0].response().as_ns() as f64 / 1e8;
-    let works = array.parts(Instant::START).into_iter();
+    let works = array.components(Instant::START).into_iter();
     let works = works.filter_map(|part| match part.work {
         Work::Disk(work) => Some((work.reads, work.reading_fraction, work.waiting_mean_count)),
         _ => None,
@@ -169,7 +169,7 @@ fn a_failed_read_tries_no_disk_that_has_failed() {
     let bad = BadBlocks {
         first: Lbn(0),
         end: Lbn(10),
-        affected: Affected::Reads,
+        affected: AffectedOps::Reads,
         retries: 3,
     };
     let read = |failures: &[(usize, f64)]| -> Vec<Completion> {

@@ -8,16 +8,16 @@ use diskarm_core::mirror::{
     Mirror, MirrorConfig, ReadDispatch, RebuildConfig, Routing, WriteCompletion,
 };
 use diskarm_core::request::Request;
-use diskarm_core::tower::BoxedDevice;
+use diskarm_core::stack::BoxedDevice;
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
-use diskarm_core::wrap::{Affected, BadBlocks, FaultPlan, Faults};
+use diskarm_core::wrap::{AffectedOps, BadBlocks, FaultPlan, Faults};
 
 use super::attributes::{at_ms, run};
 use super::tiny::{R, W, request, tiny};
 
 /// The two members and a spare that turns as the first does.
 fn drive(number: usize) -> Drive {
-    let origin = [Angle::ZERO, Angle::of(1, 2), Angle::ZERO][number];
+    let origin = [Angle::ZERO, Angle::from_fraction(1, 2), Angle::ZERO][number];
     Drive::new(&tiny(""), origin).expect("a sound layout")
 }
 
@@ -62,7 +62,7 @@ fn times(done: &[Completion]) -> Vec<(u64, f64)> {
 }
 
 fn redundancy(pair: &Mirror) -> RedundancyWork {
-    let parts = pair.parts(Instant::START).into_iter();
+    let parts = pair.components(Instant::START).into_iter();
     let mut works = parts.filter_map(|part| match part.work {
         Work::Redundancy(work) => Some(work),
         _ => None,
@@ -206,7 +206,7 @@ fn a_spare_that_has_everything_takes_the_place() {
     assert_eq!(redundancy(&pair).lost, None);
     assert_eq!(redundancy(&pair).failed, 2);
     let disks = pair
-        .parts(Instant::START)
+        .components(Instant::START)
         .into_iter()
         .filter_map(|part| match part.work {
             Work::Disk(work) => Some((part.name, work.reads, work.writes)),
@@ -259,7 +259,7 @@ fn a_rebuild_of_a_pair_stops_at_a_block_that_it_cannot_read() {
     let bad = BadBlocks {
         first: Lbn(70),
         end: Lbn(71),
-        affected: Affected::Reads,
+        affected: AffectedOps::Reads,
         retries: 1,
     };
     let plan = FaultPlan {

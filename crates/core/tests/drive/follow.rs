@@ -26,7 +26,7 @@ fn read(core: &mut Core, ms: f64, start: u64) -> Outcome {
 fn core() -> Core {
     let spec = tiny(BUFFER);
     let layout = Arc::new(Layout::new(&spec.geometry).expect("a sound layout"));
-    Core::of(&spec, layout)
+    Core::with_layout(&spec, layout)
 }
 
 #[test]

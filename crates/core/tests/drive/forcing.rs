@@ -57,7 +57,7 @@ impl Spy {
         }
     }
 
-    /// Whether serving `request` first leaves all promises kept.
+    /// Returns true if serving `request` first breaks no promise.
     fn fits(&self, now: Instant, drive: &Drive, request: &Request) -> bool {
         let mut rehearsal = drive.rehearse();
         let mut at = rehearsal.serve(now, request);
@@ -126,7 +126,7 @@ impl Policy<Drive> for Spy {
             assert_eq!(
                 Some(&chosen),
                 min,
-                "nobody is too old: shortest positioning time"
+                "no request is too old: shortest positioning time"
             );
         } else {
             self.check(now, drive, &chosen.request);
@@ -136,7 +136,7 @@ impl Policy<Drive> for Spy {
     }
 
     fn take(&mut self, _: u64) -> Option<Pending> {
-        unreachable!("nobody asks")
+        unreachable!("never called")
     }
 }
 

@@ -23,7 +23,7 @@ fn key(track: Track) -> (u32, u32) {
 struct Case {
     mechanism: Mechanism,
     wanted: BlockSet,
-    /// How much of it each track has.
+    /// Number of its blocks on each track.
     left: BTreeMap<(u32, u32), u64>,
     gap: Gap,
     limits: SearchLimits,
@@ -46,14 +46,15 @@ impl Case {
         Track { cylinder, head }
     }
 
-    /// When the head must leave a track to be in time.
+    /// Returns when the head must leave a track to be in time.
     fn leaves(&self, track: Track) -> Instant {
         let way =
             self.moved(self.gap.op, track, self.gap.to, self.limits.leaving) + self.limits.turn;
         self.gap.until.shifted(-way)
     }
 
-    /// How much a read gains that is over by `late` after it must be, if it can be done at all.
+    /// Returns the gain of a read that may end up to `late` after its deadline; `None` if it is
+    /// impossible.
     fn gain(&self, first: Lbn, sectors: SectorCount, late: Span) -> Option<u64> {
         let extent = self.mechanism.layout.extent(first);
         let track = Track::of(&extent);
@@ -80,7 +81,7 @@ impl Case {
         fits.then(|| self.wanted.count_in(first, first + sectors))
     }
 
-    /// What a read is worth that gains this much. All cylinders are one group.
+    /// Returns the value of a read with this gain. All cylinders are one group.
     fn worth(&self, first: Lbn, sectors: SectorCount, gain: u64) -> u64 {
         let left = self.left[&key(Track::of(&self.mechanism.layout.extent(first)))];
         let (end, all) = (first.0 + sectors.0, self.wanted.sectors().0);

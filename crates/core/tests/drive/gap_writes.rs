@@ -10,7 +10,7 @@ use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
-use super::deferred::landed;
+use super::deferred::persisted;
 use super::tiny::{Arrival, R, W, request, served, tiny, tiny_with};
 
 const SECTIONS: &str = "[bus]\nwrite_sector = \"0.25 ms\"\n[queue]\ndepth = 20\n\
@@ -22,12 +22,12 @@ const FIRST: Arrival = (0.0, W, 23, 4);
 /// From 13.0 on, cylinder 5 is reached at 18.0; its block begins at tenth 0, 20.0.
 const READ: Arrival = (3.0, R, 100, 1);
 
-/// What lands behind the first write and before the last one: its millisecond and its blocks.
+/// Returns the runs persisted between the first write and the last one: millisecond and blocks.
 #[track_caller]
 fn check(spec: &Spec, write: (u64, u64), expected: &[(u64, u64)]) {
     let asked = [FIRST, (0.0, W, write.0, write.1), READ];
-    let landed = landed(spec, &asked);
-    let behind: Vec<(u64, u64)> = landed[4..]
+    let persisted = persisted(spec, &asked);
+    let behind: Vec<(u64, u64)> = persisted[4..]
         .iter()
         .flat_map(|(ms, blocks)| blocks.iter().map(|block| (*ms, *block)))
         .collect();
@@ -92,18 +92,18 @@ fn exact(room: u64) -> Spec {
 
 const SECTOR: Span = Span::from_ns(1 << 18);
 
-/// What a drive did.
+/// The activity of a drive.
 struct Done {
     reads: Vec<Completion>,
-    /// When blocks landed, and which.
-    landed: Vec<(Instant, Lbn)>,
-    /// What had been destaged when the last read completed.
+    /// Persisted blocks with their instants.
+    persisted: Vec<(Instant, Lbn)>,
+    /// Destaged blocks when the last read completed.
     destaged: BufferWork,
 }
 
-/// What the only part of a drive, its buffer, has destaged.
+/// Returns the statistics of a drive's only component, its buffer.
 fn destaged(drive: &Drive) -> BufferWork {
-    let parts = drive.parts(Instant::START);
+    let parts = drive.components(Instant::START);
     let [part] = &parts[..] else {
         panic!("{parts:?}");
     };
@@ -113,15 +113,15 @@ fn destaged(drive: &Drive) -> BufferWork {
     work
 }
 
-/// Lets a drive serve writes, one after the other, and then reads, six at a time.
+/// Serves writes, one after the other, and then reads, six at a time.
 fn run(spec: &Spec, writes: &[Request], reads: &[Request]) -> Done {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
-    drive.landed(Instant::START);
+    drive.persisted(Instant::START);
     let mut waiting: VecDeque<Request> = [writes, reads].concat().into();
     let (mut outstanding, mut now) = (0, Instant::START);
     let mut done = Done {
         reads: Vec::new(),
-        landed: Vec::new(),
+        persisted: Vec::new(),
         destaged: BufferWork::default(),
     };
     while done.reads.len() < reads.len() {
@@ -152,8 +152,8 @@ fn run(spec: &Spec, writes: &[Request], reads: &[Request]) -> Done {
         done.add_landed(&mut drive, now);
     }
     done.destaged = destaged(&drive);
-    while destaged(&drive).destaged.0 > done.landed.len() as u64
-        || done.landed.len() < writes.iter().map(|of| of.sectors.0 as usize).sum()
+    while destaged(&drive).destaged.0 > done.persisted.len() as u64
+        || done.persisted.len() < writes.iter().map(|of| of.sectors.0 as usize).sum()
     {
         now += SECTOR;
         assert!(drive.advance(now).is_none());
@@ -164,9 +164,9 @@ fn run(spec: &Spec, writes: &[Request], reads: &[Request]) -> Done {
 
 impl Done {
     fn add_landed(&mut self, drive: &mut Drive, now: Instant) {
-        for run in drive.landed(now).expect("a drive tells") {
+        for run in drive.persisted(now).expect("a drive reports") {
             let blocks = run.first.0..run.first.0 + run.sectors.0;
-            self.landed.extend(blocks.map(|block| (now, Lbn(block))));
+            self.persisted.extend(blocks.map(|block| (now, Lbn(block))));
         }
     }
 }
@@ -189,7 +189,8 @@ fn requests(
     asked.collect()
 }
 
-/// The oracles: the same drive without, for the reads; and what the head is over, for the writes.
+/// The oracles: the same drive without gap writes, for the reads; and the sectors under the head,
+/// for the writes.
 #[test]
 fn reads_complete_as_without_and_each_block_lands_once_under_the_head() {
     for (seed, policy) in [(1, "fcfs"), (2, "sptf"), (3, "look")] {
@@ -207,8 +208,8 @@ fn reads_complete_as_without_and_each_block_lands_once_under_the_head() {
         }
         let layout = Drive::new(&spec, Angle::ZERO).expect("a sound layout");
         for done in [&with, &without] {
-            let mut blocks: Vec<Lbn> = done.landed.iter().map(|(_, block)| *block).collect();
-            for (at, block) in &done.landed {
+            let mut blocks: Vec<Lbn> = done.persisted.iter().map(|(_, block)| *block).collect();
+            for (at, block) in &done.persisted {
                 let extent = layout.layout().extent(*block);
                 let over = Angle::from_raw(at.as_ns() << 40);
                 assert_eq!(

@@ -79,7 +79,7 @@ fn the_head_of_a_partial_hit_goes_at_once() {
 
 #[test]
 fn a_block_on_its_way_may_count_as_a_hit() {
-    // Read-ahead is within block 26 at 12.4: 26 and 27 are in at 14.0, on the bus 0.25 behind.
+    // Read-ahead is within block 26 at 12.4: 26 and 27 are in at 14.0, on the bus 0.25 later.
     let ahead = "read_ahead = \"until-full\"\nread_ahead_stops_mid_sector = true\n";
     let asked = [(0.0, R, 20, 4), (12.4, R, 26, 2)];
     let spec = cached(&format!("{ahead}arriving_hits = true\n"));

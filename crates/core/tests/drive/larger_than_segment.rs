@@ -31,7 +31,7 @@ fn a_large_read_on_a_fast_bus_never_waits() {
 #[test]
 fn a_read_that_leaves_the_bus_stalls_the_media_too() {
     // Segment and watermark of 2, nothing for the reselection: both are in at 11.0 and have
-    // left at 11.5 and 12.0. The third, wanted at 11, is read at 21, the fourth behind it, until
+    // left at 11.5 and 12.0. The third, wanted at 11, is read at 21, then the fourth, until
     // 23.0; the bus comes back for both: 24.0.
     let buffer = "[buffer]\nsegment = \"2 sectors\"\nread_watermark = \"50 %\"\n";
     let spec = tiny(&format!("{buffer}[bus]\nread_sector = \"0.5 ms\"\n"));

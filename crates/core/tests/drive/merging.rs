@@ -3,9 +3,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use diskarm_core::device::{Completion, Device, Refused};
+use diskarm_core::device::{Completion, Device, SubmitError};
 use diskarm_core::drive::Drive;
-use diskarm_core::engine::{self, Open};
+use diskarm_core::engine::{self, OpenLoop};
 use diskarm_core::extent::Extent;
 use diskarm_core::host::Host;
 use diskarm_core::request::Request;
@@ -41,7 +41,7 @@ impl Device for Recorded {
         self.drive.abort(now, id)
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.commands.lock().unwrap().push(request);
         self.drive.submit(now, request)
     }
@@ -139,7 +139,7 @@ impl Device for Brute {
         unreachable!("nothing is aborted here")
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         let arrived = now;
         if self.waiting.is_empty() && self.drive.has_room() {
             self.policy.note_bypass(&request, &self.drive);
@@ -198,12 +198,12 @@ fn arrivals(spec: &Spec, raw: &[Raw], one_way: bool) -> Vec<(Instant, Request)> 
 fn made(spec: &Spec, depth: u32) -> Drive {
     let mut spec = spec.clone();
     spec.queue.depth = depth;
-    Drive::new(&spec, Angle::of(2, 7)).expect("a sound layout")
+    Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a sound layout")
 }
 
 fn run(device: &mut impl Device, arrivals: &[(Instant, Request)]) -> Vec<Completion> {
     let mut seen = Seen::default();
-    let mut load = Open::new(arrivals.iter().copied());
+    let mut load = OpenLoop::new(arrivals.iter().copied());
     engine::run(device, &mut load, &mut seen).expect("accepted requests");
     seen.0
 }

@@ -7,9 +7,9 @@ use diskarm_core::host::Host;
 use diskarm_core::mirror::{Mirror, MirrorConfig, ReadDispatch, Routing, WriteCompletion};
 use diskarm_core::request::{Ordering, Request};
 use diskarm_core::sched::{Pending, PolicyConfig};
-use diskarm_core::tower::BoxedDevice;
+use diskarm_core::stack::BoxedDevice;
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
-use diskarm_core::wrap::{Affected, BadBlocks, FaultPlan, Faults};
+use diskarm_core::wrap::{AffectedOps, BadBlocks, FaultPlan, Faults};
 
 use super::attributes::{at_ms, ids, run};
 use super::tiny::{R, W, request, tiny};
@@ -18,7 +18,7 @@ const TINY_BLOCKS: u64 = 200;
 
 fn drives() -> [Drive; 2] {
     let drive = |origin| Drive::new(&tiny(""), origin).expect("a sound layout");
-    [drive(Angle::ZERO), drive(Angle::of(1, 2))]
+    [drive(Angle::ZERO), drive(Angle::from_fraction(1, 2))]
 }
 
 fn pair(mirroring: &MirrorConfig) -> Mirror {
@@ -165,7 +165,7 @@ fn a_read_in_reserve_is_served_as_a_whole() {
     let done = run(&mut pair, &requests);
     assert_eq!(ids(&done), [0, 1]);
     let reads = pair
-        .parts(Instant::START)
+        .components(Instant::START)
         .into_iter()
         .map(|part| match part.work {
             Work::Disk(work) => work.reads,
@@ -195,7 +195,7 @@ fn spoilt(first: &[u64], second: &[u64]) -> [BoxedDevice; 2] {
         let blocks = bad.iter().map(|&block| BadBlocks {
             first: Lbn(block),
             end: Lbn(block + 1),
-            affected: Affected::Reads,
+            affected: AffectedOps::Reads,
             retries: 1,
         });
         let medium_errors = blocks.collect();

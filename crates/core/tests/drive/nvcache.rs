@@ -8,7 +8,7 @@ use diskarm_core::mirror::{
 };
 use diskarm_core::nvcache::{CacheBacking, NvCache, NvCacheConfig};
 use diskarm_core::request::{Op, Request};
-use diskarm_core::tower::BoxedDevice;
+use diskarm_core::stack::BoxedDevice;
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 
 use super::attributes::{at_ms, run};
@@ -52,7 +52,7 @@ fn in_front_of_pair(
         rebuild,
         ..MirrorConfig::default()
     };
-    let members = [Angle::ZERO, Angle::of(1, 2)].map(drive);
+    let members = [Angle::ZERO, Angle::from_fraction(1, 2)].map(drive);
     let spare = rebuild.map(|_| drive(Angle::ZERO));
     let pair = Mirror::with_spare(members, spare, &mirroring).expect("a drive knows all");
     NvCache::new(CacheBacking::Pair(Box::new(pair)), caching)
@@ -71,7 +71,7 @@ fn times(done: &[Completion]) -> Vec<(u64, f64)> {
 
 fn work(cache: &NvCache) -> CacheWork {
     match cache
-        .parts(Instant::START)
+        .components(Instant::START)
         .into_iter()
         .next()
         .map(|part| part.work)
@@ -215,7 +215,7 @@ fn disks_write_batches_by_turns_while_the_other_reads() {
     );
     let to_us = |span: Span| (span.as_ms() * 1e3).round();
     let batches: Vec<(u64, Option<f64>)> = cache
-        .parts(Instant::START)
+        .components(Instant::START)
         .into_iter()
         .filter_map(|part| match part.work {
             Work::Disk(disk) => Some((disk.batches, disk.batch_mean.map(to_us))),
@@ -234,7 +234,7 @@ fn the_disk_that_is_left_writes_each_batch() {
     assert!((0..20).all(|block| !cache.holds(Lbn(block))));
     // From 1 on, block 4 until 10 and block 7 until 13.
     let disks = cache
-        .parts(Instant::START)
+        .components(Instant::START)
         .into_iter()
         .filter_map(|part| match part.work {
             Work::Disk(disk) => Some((
@@ -264,7 +264,7 @@ fn a_rebuild_does_not_wait_for_a_full_batch() {
         run(&mut cache, &[(0.0, request(0, W, 3, 1))]);
         assert!(!cache.holds(Lbn(3)));
         let works = cache
-            .parts(Instant::START)
+            .components(Instant::START)
             .into_iter()
             .filter_map(|part| match part.work {
                 Work::Redundancy(work) => work.rebuilt_fraction,
@@ -297,7 +297,7 @@ fn ad_cp_leaves_no_disk_idle() {
     let requests = [(0.0, request(0, W, 3, 1)), (0.0, request(1, W, 6, 1))];
     run(&mut cache, &requests);
     assert!((0..20).all(|block| !cache.holds(Lbn(block))));
-    for part in cache.parts(Instant::START) {
+    for part in cache.components(Instant::START) {
         if let Work::Disk(disk) = part.work {
             assert_eq!((disk.writes, disk.batches), (2, 0));
         }
@@ -307,7 +307,7 @@ fn ad_cp_leaves_no_disk_idle() {
 /// The cache changes only when writes complete.
 #[test]
 fn reads_are_those_of_the_pair_without_a_cache() {
-    let members = || [Angle::ZERO, Angle::of(1, 2)].map(drive);
+    let members = || [Angle::ZERO, Angle::from_fraction(1, 2)].map(drive);
     let mirroring = MirrorConfig {
         reads: ReadDispatch::Shared,
         policy: "sptf-cp(t=0.5)".parse().expect("a policy"),

@@ -84,8 +84,8 @@ fn what_is_in_the_buffer_is_not_read() {
     check_at(&last(&drops, &writes), 40.0, Outcome::Miss);
 }
 
-/// When a read of block 60 completes behind `writes`, all absorbed: when they are on the media, a
-/// seek of 3 ms and the wait for tenths 8 and 9.
+/// Returns when a read of block 60 completes after `writes`, all absorbed: when they are on the
+/// media, a seek of 3 ms and the wait for tenths 8 and 9.
 fn read_behind(writes: &[(f64, u64, u64)]) -> f64 {
     let mut asked: Vec<_> = writes
         .iter()
@@ -128,23 +128,23 @@ fn a_stream_that_the_write_cache_joins_needs_no_reads() {
 fn what_lands_is_what_was_written() {
     let mut drive = Drive::new(&cached(), Angle::ZERO).expect("a sound layout");
     let at = |ms: f64| Instant::from_ns((ms * 1e6) as u64);
-    let landed = |drive: &mut Drive, ms: f64| -> Vec<u64> {
+    let persisted = |drive: &mut Drive, ms: f64| -> Vec<u64> {
         while drive.advance(at(ms)).is_some() {}
-        let runs = drive.landed(at(ms)).expect("a drive tells");
+        let runs = drive.persisted(at(ms)).expect("a drive reports");
         let blocks = runs
             .iter()
             .flat_map(|run| run.first.0..run.first.0 + run.sectors.0);
         blocks.collect()
     };
-    assert!(landed(&mut drive, 0.0).is_empty());
+    assert!(persisted(&mut drive, 0.0).is_empty());
     assert_eq!(drive.submit(at(0.0), request(0, W, 22, 1)), Ok(()));
-    assert!(landed(&mut drive, 1.0).is_empty());
+    assert!(persisted(&mut drive, 1.0).is_empty());
     assert_eq!(drive.submit(at(1.0), request(1, W, 23, 2)), Ok(()));
     // One run, from 18.0 until 22.0; the first physical sector of it until 20.0.
-    assert!(landed(&mut drive, 19.9).is_empty());
-    assert_eq!(landed(&mut drive, 20.1), [22, 23]);
-    assert_eq!(landed(&mut drive, 22.1), [24]);
-    assert!(landed(&mut drive, 100.0).is_empty());
+    assert!(persisted(&mut drive, 19.9).is_empty());
+    assert_eq!(persisted(&mut drive, 20.1), [22, 23]);
+    assert_eq!(persisted(&mut drive, 22.1), [24]);
+    assert!(persisted(&mut drive, 100.0).is_empty());
 }
 
 #[test]

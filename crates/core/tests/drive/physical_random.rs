@@ -1,6 +1,6 @@
 //! Random drives whose media hold larger sectors than the host sees.
 
-use diskarm_core::device::{Completion, Device, Landed};
+use diskarm_core::device::{Completion, Device, Persisted};
 use diskarm_core::drive::Drive;
 use diskarm_core::request::Request;
 use diskarm_core::spec::Spec;
@@ -10,8 +10,8 @@ use proptest::prelude::*;
 use super::random::{Raw, cases, chancy_drive, fitted, requests};
 use super::tiny::request;
 
-/// The same drive twice, with sectors of `1 << bits` times the size and with physical ones of that
-/// many. Tracks of a power of two of sectors make the times of both equal to the bit.
+/// Returns two versions of a drive: with sectors of `1 << bits` times the size, and with physical
+/// ones of that many. Tracks of a power of two of sectors make the times of both equal to the bit.
 fn twins(spec: &Spec, bits: u32) -> [Spec; 2] {
     let of = 1 << bits;
     let mut native = spec.clone();
@@ -66,27 +66,28 @@ fn twins(spec: &Spec, bits: u32) -> [Spec; 2] {
     [native, emulated]
 }
 
-/// What a drive did.
+/// The activity of a drive.
 #[derive(Default)]
 struct Done {
     completions: Vec<Completion>,
     /// Blocks on the media, in order.
-    landed: Vec<u64>,
+    persisted: Vec<u64>,
 }
 
 impl Done {
     fn advance(&mut self, drive: &mut Drive, now: Instant) {
         self.completions
             .extend(std::iter::from_fn(|| drive.advance(now)));
-        let blocks = |run: Landed| run.first.0..run.first.0 + run.sectors.0;
-        let landed = drive.landed(now).expect("a drive tells");
-        self.landed.extend(landed.into_iter().flat_map(blocks));
+        let blocks = |run: Persisted| run.first.0..run.first.0 + run.sectors.0;
+        let persisted = drive.persisted(now).expect("a drive reports");
+        self.persisted
+            .extend(persisted.into_iter().flat_map(blocks));
     }
 }
 
 /// Serves requests that come at given times.
 fn serve(spec: &Spec, asked: &[(Instant, Request)]) -> Done {
-    let mut drive = Drive::new(spec, Angle::of(1, 4)).expect("a sound layout");
+    let mut drive = Drive::new(spec, Angle::from_fraction(1, 4)).expect("a sound layout");
     let mut done = Done::default();
     let mut now = Instant::START;
     done.advance(&mut drive, now);
@@ -144,11 +145,11 @@ proptest! {
             prop_assert_eq!((a.at, a.breakdown, a.outcome), (b.at, b.breakdown, b.outcome));
         }
         let blocks = |at: &u64| at << bits..(at + 1) << bits;
-        let native: Vec<u64> = native.landed.iter().flat_map(blocks).collect();
-        prop_assert_eq!(native, emulated.landed);
+        let native: Vec<u64> = native.persisted.iter().flat_map(blocks).collect();
+        prop_assert_eq!(native, emulated.persisted);
     }
 
-    /// The oracle is what a write means: in the end every block has landed as often as it was
+    /// The oracle is the meaning of a write: finally every block has persisted as often as it was
     /// written, and no other.
     #[test]
     fn what_was_written_lands(
@@ -165,7 +166,7 @@ proptest! {
             .flat_map(|(_, asked)| asked.start.0..asked.end().0)
             .collect();
         written.sort_unstable();
-        done.landed.sort_unstable();
-        prop_assert_eq!(done.landed, written);
+        done.persisted.sort_unstable();
+        prop_assert_eq!(done.persisted, written);
     }
 }

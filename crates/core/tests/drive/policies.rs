@@ -2,7 +2,7 @@
 
 use diskarm_core::device::{Completion, Device, Outcome};
 use diskarm_core::drive::Drive;
-use diskarm_core::engine::{self, Open};
+use diskarm_core::engine::{self, OpenLoop};
 use diskarm_core::host::Host;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::sched::{Estimate, Outlook, Pending, Policy, PolicyConfig, Rehearse};
@@ -87,7 +87,7 @@ pub fn through(
 ) -> Vec<Completion> {
     let mut spec = spec.clone();
     spec.queue.depth = 1;
-    let drive = Drive::new(&spec, Angle::of(2, 7)).expect("a sound layout");
+    let drive = Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a sound layout");
     let asked = fitted(raw, spec.geometry.sectors.0);
     let mut now = Instant::START;
     let arrivals = (0..).zip(asked).map(|(id, (pause, op, start, n))| {
@@ -98,7 +98,7 @@ pub fn through(
     let mut seen = Seen::default();
     let policy = policy(&drive);
     let mut host = Host::new(drive, policy);
-    engine::run(&mut host, &mut Open::new(arrivals), &mut seen).expect("accepted requests");
+    engine::run(&mut host, &mut OpenLoop::new(arrivals), &mut seen).expect("accepted requests");
     seen.0
 }
 
@@ -107,7 +107,7 @@ struct Estimated {
     positioning: Span,
     seek: Span,
     is_buffered: bool,
-    /// When a rehearsal completes the request.
+    /// Returns when a rehearsal completes the request.
     done: Instant,
 }
 

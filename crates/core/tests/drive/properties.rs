@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use diskarm_core::device::{Breakdown, Completion, Device};
 use diskarm_core::drive::Drive;
-use diskarm_core::engine::{self, Closed, Load};
+use diskarm_core::engine::{self, ClosedLoop, Load};
 use diskarm_core::geometry::Layout;
 use diskarm_core::host::Host;
 use diskarm_core::request::Request;
@@ -18,7 +18,7 @@ use super::tiny::{Seen, request};
 
 fn made(spec: &Spec) -> Drive {
     let layout = Arc::new(Layout::new(&spec.geometry).expect("a sound layout"));
-    Drive::with_layout(spec, layout, Angle::of(1, 3))
+    Drive::with_layout(spec, layout, Angle::from_fraction(1, 3))
 }
 
 /// Arrivals at absolute instants.
@@ -126,7 +126,7 @@ proptest! {
         let asked = fitted(&raw, spec.geometry.sectors.0);
         let stream = asked.iter().enumerate()
             .map(|(id, &(_, op, start, n))| request(id as u64, op, start, n));
-        let mut load = Closed::new(stream, clients, Span::from_ns(think));
+        let mut load = ClosedLoop::new(stream, clients, Span::from_ns(think));
         let choice: PolicyConfig = INFOS[policy].name.parse().expect("a policy");
         let drive = made(&spec);
         let policy = choice.policy(&drive);

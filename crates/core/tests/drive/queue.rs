@@ -1,6 +1,6 @@
 //! The on-board queue, and when the arm may move on.
 
-use diskarm_core::device::{Device, Outcome, Refused};
+use diskarm_core::device::{Device, Outcome, SubmitError};
 use diskarm_core::drive::Drive;
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Angle, Instant};
@@ -96,10 +96,16 @@ fn a_full_queue_refuses() {
     assert_eq!(drive.submit(at, request(0, R, 0, 1)), Ok(()));
     assert_eq!(drive.submit(at, request(1, W, 0, 1)), Ok(()));
     assert!(!drive.has_room());
-    assert_eq!(drive.submit(at, request(2, R, 0, 1)), Err(Refused::Full));
-    assert_eq!(drive.submit(at, request(2, R, 0, 0)), Err(Refused::Empty));
+    assert_eq!(
+        drive.submit(at, request(2, R, 0, 1)),
+        Err(SubmitError::Full)
+    );
+    assert_eq!(
+        drive.submit(at, request(2, R, 0, 0)),
+        Err(SubmitError::Empty)
+    );
     let refused = drive.submit(at, request(2, R, 199, 2));
-    assert!(matches!(refused, Err(Refused::BeyondEnd { .. })));
+    assert!(matches!(refused, Err(SubmitError::BeyondEnd { .. })));
     let overflow = drive.submit(at, request(2, R, u64::MAX, 2));
-    assert!(matches!(overflow, Err(Refused::BeyondEnd { .. })));
+    assert!(matches!(overflow, Err(SubmitError::BeyondEnd { .. })));
 }

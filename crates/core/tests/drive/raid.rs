@@ -8,9 +8,9 @@ use diskarm_core::mirror::{Mirror, MirrorConfig};
 use diskarm_core::raid::{Level, Raid, RaidConfig};
 use diskarm_core::request::{Op, Ordering, Request};
 use diskarm_core::sched::PolicyConfig;
-use diskarm_core::tower::BoxedDevice;
+use diskarm_core::stack::BoxedDevice;
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
-use diskarm_core::wrap::{Affected, BadBlocks, FaultPlan, Faults};
+use diskarm_core::wrap::{AffectedOps, BadBlocks, FaultPlan, Faults};
 
 use super::attributes::{at_ms, ids, run};
 use super::tiny::{R, W, request, tiny};
@@ -18,7 +18,7 @@ use super::tiny::{R, W, request, tiny};
 const FIVE: Level = Level::Five;
 
 fn drive(member: usize) -> Drive {
-    Drive::new(&tiny(""), Angle::of(3 * member as u64 % 10, 10)).expect("a sound layout")
+    Drive::new(&tiny(""), Angle::from_fraction(3 * member as u64 % 10, 10)).expect("a sound layout")
 }
 
 fn striping(level: Level, unit: u64) -> RaidConfig {
@@ -270,7 +270,7 @@ fn members_report_their_work() {
     ];
     let done = run(&mut array, &requests);
     let works: Vec<(String, DiskWork)> = array
-        .parts(Instant::START)
+        .components(Instant::START)
         .into_iter()
         .filter_map(|part| match part.work {
             Work::Disk(work) => Some((part.name, work)),
@@ -305,7 +305,7 @@ fn an_idle_member_that_fails_keeps_its_figures() {
     let mut array = Raid::new(members.collect(), &failing).expect("a drive knows all");
     let done = run(&mut array, &[(0.0, request(0, R, 10, 1))]);
     let busy = done[0].response().as_ns() as f64 / 1e8;
-    let works = array.parts(at_ms(150.0)).into_iter();
+    let works = array.components(at_ms(150.0)).into_iter();
     let works = works.filter_map(|part| match part.work {
         Work::Disk(work) => Some((work.reads, work.reading_fraction, work.waiting_mean_count)),
         _ => None,
@@ -365,7 +365,7 @@ fn faulty(member: usize, bad: &[(usize, u64)]) -> BoxedDevice {
     let blocks = own.map(|&(_, place)| BadBlocks {
         first: Lbn(place),
         end: Lbn(place + 1),
-        affected: Affected::Reads,
+        affected: AffectedOps::Reads,
         retries: 1,
     });
     let plan = FaultPlan {
@@ -509,7 +509,7 @@ fn a_second_failure_loses_what_is_not_rebuilt() {
         assert_eq!(done[1].status, Status::NotReady);
         assert_eq!(done[1].response(), Span::ZERO);
         let lost = array
-            .parts(Instant::START)
+            .components(Instant::START)
             .into_iter()
             .find_map(|part| match part.work {
                 Work::Redundancy(work) => Some(work),

@@ -2,8 +2,8 @@
 
 use diskarm_core::request::Op;
 use diskarm_core::spec::{
-    Buffer, Delivered, Geometry, GrownDefects, Key, Kind, ReadAhead, SeekCurve, Sparing, Spec,
-    TrackOrder, Value, WriteCache, Zone,
+    Buffer, DeliveredBlocks, Geometry, GrownDefects, Key, KeyKind, ReadAhead, SeekCurve, Sparing,
+    Spec, TrackOrder, Value, WriteCache, Zone,
 };
 use diskarm_core::units::{SectorCount, Span};
 use proptest::collection::vec;
@@ -97,16 +97,16 @@ fn curve() -> impl Strategy<Value = SeekCurve> {
 /// A value of a key, for a small drive.
 fn value(key: &Key) -> BoxedStrategy<Value> {
     match key.kind {
-        Kind::Flag => any::<bool>().prop_map(Value::Flag).boxed(),
-        Kind::Word(words) => select(words).prop_map(Value::Word).boxed(),
-        Kind::Count { .. } => (1..6u64).prop_map(Value::Count).boxed(),
-        Kind::Size { min } => (min..40).prop_map(Value::Count).boxed(),
-        Kind::Fraction => (0..=4u32)
+        KeyKind::Flag => any::<bool>().prop_map(Value::Flag).boxed(),
+        KeyKind::Word(words) => select(words).prop_map(Value::Word).boxed(),
+        KeyKind::Count { .. } => (1..6u64).prop_map(Value::Count).boxed(),
+        KeyKind::Size { min } => (min..40).prop_map(Value::Count).boxed(),
+        KeyKind::Fraction => (0..=4u32)
             .prop_map(|n| Value::Number(f64::from(n) / 4.0))
             .boxed(),
-        Kind::Time { signed: false } => us(1..1500).prop_map(Value::Time).boxed(),
-        Kind::Time { signed: true } => us(-700..700).prop_map(Value::Time).boxed(),
-        Kind::Policy => select(vec!["fcfs", "clook", "sptf"])
+        KeyKind::Time { signed: false } => us(1..1500).prop_map(Value::Time).boxed(),
+        KeyKind::Time { signed: true } => us(-700..700).prop_map(Value::Time).boxed(),
+        KeyKind::Policy => select(vec!["fcfs", "clook", "sptf"])
             .prop_map(|policy| Value::Policy(policy.parse().expect("a policy")))
             .boxed(),
         kind => panic!("no random value of {kind:?}"),
@@ -116,7 +116,10 @@ fn value(key: &Key) -> BoxedStrategy<Value> {
 /// The keys that can have any value, or one that [`repair`] makes sound.
 fn keys() -> Vec<&'static Key> {
     let structure = |key: &Key| {
-        let single = matches!(key.kind, Kind::Text | Kind::Rotation | Kind::SeekCurve);
+        let single = matches!(
+            key.kind,
+            KeyKind::Text | KeyKind::Rotation | KeyKind::SeekCurve
+        );
         single || key.path.starts_with("source.") || key.path.starts_with("geometry.")
     };
     let mut keys = Key::all();
@@ -128,7 +131,7 @@ fn keys() -> Vec<&'static Key> {
     keys
 }
 
-/// Lets no key of the buffer forbid another.
+/// Makes the keys of the buffer consistent.
 fn repair(buffer: &mut Buffer) {
     buffer.dedicated_write_segment &= buffer.segments > 1;
     buffer.read_ahead_max = buffer.read_ahead_max.min(buffer.segment);
@@ -146,7 +149,7 @@ fn repair(buffer: &mut Buffer) {
     if !buffer.destage_in_gaps {
         buffer.destage_conservatism = Span::ZERO;
     }
-    buffer.read_whole_track &= buffer.delivered == Delivered::Kept;
+    buffer.read_whole_track &= buffer.delivered == DeliveredBlocks::Kept;
     assert_eq!(buffer.contradiction(), None);
 }
 
@@ -217,7 +220,7 @@ pub struct Raw {
     /// Since the previous request.
     pub pause: Span,
     pub op: Op,
-    /// Begins where the previous one ended.
+    /// Starts where the previous one ended.
     pub continues: bool,
     pub place: u64,
     pub sectors: u64,

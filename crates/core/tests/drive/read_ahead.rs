@@ -1,4 +1,4 @@
-//! What the drive reads ahead on its own, and what stops it.
+//! Read-ahead, and the events that stop it.
 
 use diskarm_core::device::Outcome;
 use diskarm_core::spec::Spec;
@@ -144,7 +144,7 @@ fn required_read_ahead_may_lie_behind() {
 
 #[test]
 fn an_absorbed_write_may_stop_read_ahead_at_once() {
-    // The write's overhead is over at 15.1; block 28 is in at 15.0.
+    // The write's overhead ends at 15.1; block 28 is in at 15.0.
     let cache = "read_ahead = \"until-full\"\nwrite_cache = \"always\"\n\
                  read_ahead_stops_mid_sector = true\n";
     let hit = "[overheads]\nwrite_hit_after_read = \"0.5 ms\"\n";

@@ -19,7 +19,7 @@ hold_read = true
 #[test]
 fn a_read_takes_overhead_seek_rotation_transfer_and_the_last_sector_on_the_bus() {
     // 0.5 overhead, 2 seek; tenth 9 comes at 9.0; four sectors until 13.0. The bus is back at
-    // 10.25, a sector behind the media: 13.25. Completion 0.1.
+    // 10.25, a sector after the media: 13.25. Completion 0.1.
     let c = last(&tiny(PATH), &[(0.0, R, 23, 4)]);
     check(&c, 13.35, [0.0, 0.6, 2.0, 0.0, 6.5, 4.0, 0.25]);
 }
@@ -167,7 +167,7 @@ fn a_zero_latency_read_takes_the_sector_that_just_begins() {
 
 #[test]
 fn in_step_with_the_media_the_last_sector_of_a_zero_latency_read_is_the_last_to_pass() {
-    // Sector 6, the seventh, passes last, until 13.0; with it in, the three behind it follow.
+    // Sector 6, the seventh, passes last, until 13.0; with it in, the next three follow.
     let bus = "[bus]\nread_sector = \"0.25 ms\"\nhold_read = true\n";
     let spec = tiny(&format!("[buffer]\nread_on_arrival = true\n{bus}"));
     let c = last(&spec, &[(0.5, R, 20, 10)]);

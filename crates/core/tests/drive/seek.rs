@@ -4,7 +4,7 @@
 use std::cell::Cell;
 
 use diskarm_core::drive::Drive;
-use diskarm_core::engine::{self, Open};
+use diskarm_core::engine::{self, OpenLoop};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::sched::{Estimate, Pending, Policy, PolicyConfig, Rehearse};
 use diskarm_core::spec::Spec;
@@ -20,7 +20,7 @@ const NAMES: [&str; 9] = [
     "sstf", "scan", "look", "cscan", "clook", "vscan", "cvscan", "wscan", "cscan-la",
 ];
 
-/// How a policy decides, in the papers' terms.
+/// The decision of a policy, in the papers' terms.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Sstf,
@@ -420,7 +420,7 @@ proptest! {
     fn each_rule_matches_its_slow_version(
         spec in drive(), events in events(), way in ways(), by in measures(),
     ) {
-        let drive = Drive::new(&spec, Angle::of(2, 7)).expect("a sound layout");
+        let drive = Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a sound layout");
         let written = way.written() + &by.written();
         let found = order(&drive, &events, known(&written)(&drive));
         let expected = order(&drive, &events, Box::new(Brute::new(way, by)));
@@ -485,7 +485,7 @@ proptest! {
             let mut spec = spec.clone();
             spec.queue.depth = depth;
             spec.queue.policy = format!("{name}({}", by.written()).parse().expect("a policy");
-            let drive = Drive::new(&spec, Angle::of(2, 7)).expect("a sound layout");
+            let drive = Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a sound layout");
             let mut now = Instant::START;
             let asked = fitted(&raw, spec.geometry.sectors.0);
             let arrivals = (0..).zip(asked).map(|(id, (pause, op, start, n))| {
@@ -496,7 +496,7 @@ proptest! {
                 &Drive::new(&spec, Angle::ZERO).expect("a sound layout"),
             ));
             let mut seen = Seen::default();
-            engine::run(&mut host, &mut Open::new(arrivals), &mut seen).expect("accepted");
+            engine::run(&mut host, &mut OpenLoop::new(arrivals), &mut seen).expect("accepted");
             let mut ids: Vec<u64> = seen.0.iter().map(|c| c.request.id).collect();
             ids.sort();
             prop_assert!(ids.into_iter().eq(0..raw.len() as u64), "{}", name);

@@ -1,4 +1,4 @@
-//! Requests that continue the one before, and absorbed writes elsewhere.
+//! Requests that continue the previous one, and absorbed writes elsewhere.
 
 use diskarm_core::device::Outcome;
 use diskarm_core::spec::Spec;
@@ -12,7 +12,7 @@ fn a_miss_that_continues_a_read_may_take_longer() {
     let spec = tiny(longer);
     let c = last(&spec, &[(0.0, R, 0, 2), (50.0, R, 2, 1)]);
     check(&c, 53.0, [0.0, 1.5, 0.0, 0.0, 0.5, 1.0, 0.0]);
-    // Behind a gap, and behind a write, it does not.
+    // After a gap, and after a write, it does not.
     let c = last(&spec, &[(0.0, R, 0, 2), (50.0, R, 3, 1)]);
     check(&c, 54.0, [0.0, 0.0, 0.0, 0.0, 3.0, 1.0, 0.0]);
     let c = last(&spec, &[(0.0, W, 0, 2), (50.0, R, 2, 1)]);
@@ -40,7 +40,7 @@ fn a_write_that_continues_one_may_wait_for_other_numbers_of_sectors() {
     // Both of two are in at 52.5.
     let c = last(&spec, &[(0.0, W, 0, 4), (50.5, W, 4, 2)]);
     check(&c, 56.0, [0.0, 0.0, 0.0, 0.0, 1.5, 2.0, 2.0]);
-    // Behind a gap, and behind a read, the first is enough; it is in at 51.5.
+    // After a gap, and after a read, the first is enough; it is in at 51.5.
     let c = last(&spec, &[(0.0, W, 0, 4), (50.5, W, 5, 4)]);
     check(&c, 59.0, [0.0, 0.0, 0.0, 0.0, 3.5, 4.0, 1.0]);
     let c = last(&spec, &[(0.0, R, 0, 4), (50.5, W, 4, 4)]);

@@ -1,4 +1,4 @@
-//! What a request takes to settle before its first block without a seek.
+//! The settle time of a request without a seek.
 
 use diskarm_core::device::Outcome;
 use diskarm_core::spec::Spec;
@@ -55,7 +55,7 @@ fn a_transfer_that_goes_on_pays_only_the_head_switch() {
     }
 }
 
-/// The same for read-ahead behind block 8: it has block 10 at 13.0.
+/// Read-ahead after block 8 settles likewise: it has block 10 at 13.0.
 #[test]
 fn read_ahead_pays_only_the_head_switch() {
     let spec = settling(

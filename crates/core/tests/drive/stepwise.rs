@@ -16,7 +16,7 @@ pub struct Stepwise<'a> {
     cylinder: u32,
     head: u32,
     last: Op,
-    /// One past the last block of the request before.
+    /// One past the last block of the previous request.
     last_end: u64,
     /// The head came so close to a sector's beginning that rounding decides on a revolution.
     pub close: bool,
@@ -62,7 +62,7 @@ impl<'a> Stepwise<'a> {
         ms(below.1)
     }
 
-    /// What a request takes to settle before its first block, if that is on this cylinder.
+    /// Returns the settle time of a request whose first block is on this cylinder.
     fn settled(&self, block: u64) -> f64 {
         let extent = self.layout.extent(Lbn(block));
         let m = &self.spec.mechanics;
@@ -80,7 +80,7 @@ impl<'a> Stepwise<'a> {
         self.last == op && self.last_end == start
     }
 
-    /// When the head, free at `now`, is over the track of `block`.
+    /// Returns when the head, free at `now`, reaches the track of `block`.
     fn moved(&mut self, op: Op, block: u64, now: f64) -> f64 {
         let extent = self.layout.extent(Lbn(block));
         let m = &self.spec.mechanics;
@@ -113,7 +113,7 @@ impl<'a> Stepwise<'a> {
         now + time
     }
 
-    /// When `block` begins to pass at or after `now`, and how long it takes.
+    /// Returns when `block` begins to pass at or after `now`, and its duration.
     fn passes(&mut self, block: u64, now: f64) -> (f64, f64) {
         let extent = self.layout.extent(Lbn(block));
         let (start, width) = (
@@ -176,7 +176,7 @@ impl<'a> Stepwise<'a> {
             let (begin, takes) = self.passes(start + k, head);
             head = begin + takes;
             there.push(head);
-            // What has left by now, as far as what is there allows.
+            // Sectors that have left by now, limited by those that have arrived.
             while sent.len() < there.len() && there.len() as u64 >= mark {
                 let connected = there[mark as usize - 1].max(called + leave)
                     + reselect

@@ -6,9 +6,9 @@ use diskarm_core::units::{Angle, Instant};
 
 use super::tiny::{R, request, tiny};
 
-/// Which of two reads goes first when both have waited this long: 0 is the oldest and far away, 1
-/// is near. On the tiny drive at 100 ms, the heads reach block 8 after 8 ms; block 150 is seven
-/// cylinders away, at tenth 4, which is reached after a seek of 8 ms and a wait of 6 ms.
+/// Returns which of two reads is served first when both have waited this long: 0 is the oldest and
+/// far away, 1 is near. On the tiny drive at 100 ms, the heads reach block 8 after 8 ms; block 150
+/// is seven cylinders away, at tenth 4, which is reached after a seek of 8 ms and a wait of 6 ms.
 fn first(policy: &str, waited_ns: u64) -> u64 {
     let drive = Drive::new(&tiny(""), Angle::ZERO).expect("a sound layout");
     let config = PolicyConfig::parse(policy, "policy").expect("a policy");

@@ -2,7 +2,7 @@
 
 use diskarm_core::device::Completion;
 use diskarm_core::drive::Drive;
-use diskarm_core::engine::{self, Open};
+use diskarm_core::engine::{self, OpenLoop};
 use diskarm_core::host::Host;
 use diskarm_core::request::Request;
 use diskarm_core::sched::{INFOS, PolicyConfig};
@@ -40,7 +40,7 @@ pub fn policies() -> Vec<String> {
         .collect()
 }
 
-/// Where the policy serves.
+/// The block that the policy serves.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     Host,
@@ -70,8 +70,8 @@ fn through(
             ..spec.queue
         },
     };
-    let mut drive = Drive::new(&spec, Angle::of(2, 7)).expect("a sound layout");
-    let mut load = Open::new(arrivals.into_iter());
+    let mut drive = Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a sound layout");
+    let mut load = OpenLoop::new(arrivals.into_iter());
     let run = match place {
         Place::Drive => engine::run(&mut drive, &mut load, &mut seen),
         Place::Host | Place::Merging(_) => {

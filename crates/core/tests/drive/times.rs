@@ -3,7 +3,7 @@
 
 use diskarm_core::device::Completion;
 use diskarm_core::drive::Drive;
-use diskarm_core::engine::{self, Open};
+use diskarm_core::engine::{self, OpenLoop};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::sched::{Estimate, INFOS, Outlook, Pending, Policy, PolicyConfig, Rehearse};
 use diskarm_core::spec::{PreSeek, Spec};
@@ -39,7 +39,7 @@ const SAME: [(&str, &str, bool); 20] = [
     ("limited(wait=0 s, policy=mq-deadline)", "fcfs", true),
 ];
 
-/// The same requests, no two in the same microsecond.
+/// Spreads the requests so that no two are in the same microsecond.
 fn apart(raw: &[Raw]) -> Vec<Raw> {
     let mut raw = raw.to_vec();
     raw.iter_mut().for_each(|r| r.pause += Span::from_us(16.0));
@@ -59,7 +59,7 @@ fn inside(spec: &Spec, raw: &[Raw], policy: &str) -> Vec<Completion> {
     let mut spec = spec.clone();
     spec.queue.depth = 100;
     spec.queue.policy = policy.parse().expect("a policy");
-    let mut drive = Drive::new(&spec, Angle::of(2, 7)).expect("a sound layout");
+    let mut drive = Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a sound layout");
     let mut now = Instant::START;
     let asked = fitted(raw, spec.geometry.sectors.0);
     let arrivals = (0..).zip(asked).map(|(id, (pause, op, start, n))| {
@@ -67,7 +67,7 @@ fn inside(spec: &Spec, raw: &[Raw], policy: &str) -> Vec<Completion> {
         (now, request(id, op, start, n))
     });
     let mut seen = Seen::default();
-    engine::run(&mut drive, &mut Open::new(arrivals), &mut seen).expect("accepted requests");
+    engine::run(&mut drive, &mut OpenLoop::new(arrivals), &mut seen).expect("accepted requests");
     seen.0
 }
 
@@ -92,7 +92,7 @@ impl<F: FnMut(&[Pending], Instant, &Drive) -> usize + Send> Policy<Drive> for Br
     }
 
     fn take(&mut self, _: u64) -> Option<Pending> {
-        unreachable!("nobody takes")
+        unreachable!("never called")
     }
 
     fn next(&mut self, now: Instant, drive: &Drive) -> Option<Pending> {
@@ -416,7 +416,7 @@ impl Policy<Drive> for BruteGroups {
     }
 
     fn take(&mut self, _: u64) -> Option<Pending> {
-        unreachable!("nobody takes")
+        unreachable!("never called")
     }
 
     fn next(&mut self, now: Instant, drive: &Drive) -> Option<Pending> {
@@ -469,7 +469,7 @@ impl Policy<Drive> for BruteLeaky {
     }
 
     fn take(&mut self, _: u64) -> Option<Pending> {
-        unreachable!("nobody takes")
+        unreachable!("never called")
     }
 
     fn next(&mut self, now: Instant, drive: &Drive) -> Option<Pending> {
@@ -531,9 +531,10 @@ fn mq_deadline_follows_its_rules() {
         (0.6, R, 60),
         (0.7, R, 50),
     ];
-    // 100 begins a batch while nothing else waits, and 120 ends it. Of the next, 150 is ahead;
-    // behind it nothing is, so that the batch ends and reads have been chosen once over a write;
-    // 40 is the oldest and 50 next to it; then they have been chosen twice and the write goes.
+    // 100 begins a batch while nothing else waits, and 120 ends it. Among the next, 150 is ahead;
+    // after it there is nothing, so that the batch ends and reads have been chosen once over a
+    // write; 40 is the oldest and 50 next to it; then they have been chosen twice and the write
+    // goes.
     let expected = [100, 120, 150, 40, 50, 10, 60, 20];
     assert_eq!(order("mq-deadline(batch=2)", &asked), expected);
     // With reads that expire at once every batch begins with the oldest.

@@ -129,7 +129,7 @@ const BOUNDS: &[(&str, Op, Bound)] = &[
     ),
 ];
 
-/// Whether the far request kept the bound.
+/// Returns true if the far request kept the bound.
 fn keeps(served: &[Completion], bound: Bound) -> bool {
     let before = &served[..far(served)];
     let later = before.iter().filter(|c| c.request.id > FAR);

@@ -8,7 +8,7 @@
 
 use diskarm_core::device::{Completion, Outcome};
 use diskarm_core::drive::Drive;
-use diskarm_core::engine::{self, Observer, Open};
+use diskarm_core::engine::{self, Observer, OpenLoop};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::spec::{self, Spec};
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
@@ -65,7 +65,7 @@ pub fn served(spec: &Spec, asked: &[Arrival]) -> Vec<Completion> {
         )
     });
     let mut seen = Seen::default();
-    engine::run(&mut drive, &mut Open::new(arrivals), &mut seen).expect("accepted requests");
+    engine::run(&mut drive, &mut OpenLoop::new(arrivals), &mut seen).expect("accepted requests");
     seen.0
 }
 

@@ -12,7 +12,7 @@ fn whole(buffer: &str) -> Spec {
 }
 
 /// Blocks 24 and 25, from 10.0 until 12.0; the track is blocks 20 to 29, and ends at 16.0. The
-/// revolution is over at 20.0.
+/// revolution ends at 20.0.
 const FIRST: Arrival = (0.3, R, 24, 2);
 
 #[test]
@@ -34,7 +34,7 @@ fn a_revolution_after_the_read_all_of_the_track_is_there() {
     );
 }
 
-/// Of eight blocks six are taken by block 24 and those behind it.
+/// Block 24 and the following ones take six of eight blocks.
 #[test]
 fn a_segment_has_room_for_a_part_of_the_beginning() {
     let spec = whole("segment = \"8 sectors\"\n");

@@ -10,8 +10,8 @@ use diskarm_core::request::Request;
 use diskarm_core::sched::{Estimate, PolicyConfig};
 use diskarm_core::units::{Lbn, Span};
 use diskarm_core::wrap::{
-    Affected, BadBlocks, FaultPlan, Faults, Limits, Observed, Outage, RandomErrors, Recalibration,
-    Recorder, Recording, Spikes, Throttle,
+    AffectedOps, BadBlocks, FaultPlan, Faults, Limits, ObservedDevice, Outage, RandomErrors,
+    Recalibration, Recorder, Recording, Spikes, Throttle,
 };
 
 use super::attributes::{at_ms, drive, ids, queued, run};
@@ -22,7 +22,7 @@ fn flushes(at_ms: &[f64]) -> Vec<(f64, Request)> {
     numbered.map(|(&at, id)| (at, Request::flush(id))).collect()
 }
 
-/// When each completed, in ms, and its queue wait, to the microsecond.
+/// Returns each completion in ms, and its queue wait, to the microsecond.
 fn times(done: &[Completion]) -> Vec<(f64, f64)> {
     let rounded = |ms: f64| (ms * 1e3).round() / 1e3;
     let times = |completion: &Completion| {
@@ -131,7 +131,7 @@ fn a_held_request_can_be_aborted() {
     assert_eq!(times(&done), [(0.0, 0.0), (0.0, 0.0), (10.0, 10.0)]);
 }
 
-fn bad(first: u64, end: u64, affected: Affected, retries: u16) -> Vec<BadBlocks> {
+fn bad(first: u64, end: u64, affected: AffectedOps, retries: u16) -> Vec<BadBlocks> {
     let (first, end) = (Lbn(first), Lbn(end));
     vec![BadBlocks {
         first,
@@ -145,7 +145,7 @@ fn bad(first: u64, end: u64, affected: Affected, retries: u16) -> Vec<BadBlocks>
 #[test]
 fn retries_take_revolutions_and_the_next_request_waits() {
     let plan = FaultPlan {
-        recovered_errors: bad(23, 24, Affected::Both, 2),
+        recovered_errors: bad(23, 24, AffectedOps::Both, 2),
         ..FaultPlan::default()
     };
     let requests = [(0.0, request(0, R, 23, 1)), (12.0, request(1, R, 24, 1))];
@@ -159,7 +159,7 @@ fn retries_take_revolutions_and_the_next_request_waits() {
 #[test]
 fn a_medium_error_names_its_block() {
     let plan = || FaultPlan {
-        medium_errors: bad(23, 200, Affected::Reads, 1),
+        medium_errors: bad(23, 200, AffectedOps::Reads, 1),
         ..FaultPlan::default()
     };
     // Blocks 20 to 24 pass from 6 to 11 ms.
@@ -235,7 +235,7 @@ fn a_lost_device_ends_all_that_is_inside_and_all_that_comes() {
     assert_eq!(statuses, [lost, lost, lost, Status::Good]);
 }
 
-/// The read ends at 10 ms although nobody waits for it any more.
+/// The read ends at 10 ms although no client waits for it.
 #[test]
 fn a_device_that_returns_finishes_what_was_under_way() {
     let requests = [(0.0, request(0, R, 23, 1)), (9.0, Request::flush(1))];
@@ -243,7 +243,7 @@ fn a_device_that_returns_finishes_what_was_under_way() {
     assert_eq!(times(&done), [(5.0, 5.0), (10.0, 1.0)]);
 }
 
-/// The limit lets the next request pass at 50 ms. Until 2 ms the device answers for itself.
+/// The limit allows the next request at 50 ms. Until 2 ms the device itself is busy.
 #[test]
 fn a_device_that_returns_has_no_more_room_than_it_had() {
     let throttled = throttled(drive(&queued()), 20.0, 0.0);
@@ -296,7 +296,7 @@ fn random_errors_depend_on_the_seed_alone_and_come_as_often_as_asked_for() {
 fn recorders_and_observers_see_what_passes_at_their_level() {
     let report = Arc::new(Mutex::new(Report::new(0)));
     let inside = Recorder::new(
-        Observed::new(drive(&queued()), report.clone()),
+        ObservedDevice::new(drive(&queued()), report.clone()),
         Default::default(),
     );
     let mut outside = Recorder::new(behind("fcfs", inside), Recording::default());

@@ -46,7 +46,7 @@ fn dirty_data_are_flushed_before_another_request_is_served() {
     // A write that does not append waits too: 13.0, data 13.05 until 13.3.
     let c = last(&spec, &[DIRTY, (2.0, W, 60, 1)]);
     check(&c, 13.4, [10.6, 0.55, 0.0, 0.0, 0.0, 0.0, 0.25]);
-    // Flushed already, nobody waits.
+    // Flushed already, no command waits.
     let c = last(&spec, &[DIRTY, (14.0, W, 60, 1)]);
     check(&c, 14.8, [0.0, 0.55, 0.0, 0.0, 0.0, 0.0, 0.25]);
 }

@@ -55,7 +55,7 @@ fn the_head_waits_for_the_first_sector() {
 #[test]
 fn a_sector_that_comes_too_late_waits_a_revolution() {
     // Sectors come at 4, 8, 12, 16 and are wanted at 9, 10, 11, 12: the third is written at 21,
-    // the fourth behind it.
+    // then the fourth.
     let spec = tiny("[bus]\nwrite_sector = \"4 ms\"\n");
     let c = last(&spec, &[(0.0, W, 23, 4)]);
     check(&c, 23.0, [0.0, 0.0, 2.0, 0.0, 5.0, 14.0, 2.0]);
@@ -136,7 +136,7 @@ fn a_write_behind_a_non_sequential_write_may_disconnect_twice() {
     // A sequential one does not: data from 50.95 until 51.2, block 24 at tenth 0, 60 until 61.
     let c = last(&spec, &[(0.0, W, 23, 1), (50.0, W, 24, 1)]);
     check(&c, 61.3, [0.0, 1.2, 0.0, 0.0, 8.8, 1.0, 0.3]);
-    // Nor one behind a read: 50.5, cylinder 2 at 52.5.
+    // Nor one after a read: 50.5, cylinder 2 at 52.5.
     let c = last(&spec, &[(0.0, R, 23, 1), (50.0, W, 43, 1)]);
     check(&c, 56.3, [0.0, 0.8, 2.0, 0.0, 2.5, 1.0, 0.0]);
 }

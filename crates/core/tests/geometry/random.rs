@@ -159,7 +159,7 @@ fn add_zone(g: &mut Geometry, raw: &RawZone) {
     g.zones[at].reserved_sectors = SectorCount(raw.reserved.min(max));
 }
 
-/// Adds the random defects of a zone, as far as there are places and spares.
+/// Adds the random defects of a zone, limited by its places and spares.
 fn add_defects(g: &mut Geometry, zone: usize, picks: &[(usize, usize)], places: &Reference) {
     let unit = unit(g, zone);
     let at_end = g.sparing == Sparing::SectorsPerDisk;

@@ -31,7 +31,7 @@ pub struct Reference {
     pub sectors: Vec<Sector>,
     /// Index into `sectors`, by block, reallocations included.
     pub blocks: Vec<usize>,
-    /// The same without reallocations, and up to all that is mapped.
+    /// The layout without reallocations, up to the mapped capacity.
     pub mapped: Vec<usize>,
 }
 
@@ -206,7 +206,7 @@ pub fn assert_same(g: &Geometry, layout: &Layout, reference: &Reference) {
     }
 }
 
-/// Whether block `b` and the one after it are neighbours on a track.
+/// Returns true if blocks `b` and `b + 1` are neighbours on a track.
 fn adjoin(reference: &Reference, b: u64) -> bool {
     let at = |b: u64| reference.blocks.get(b as usize).copied();
     match (at(b), at(b + 1)) {

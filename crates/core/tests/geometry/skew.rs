@@ -9,7 +9,7 @@ use super::{geometry, zone};
 /// Asserts an angle to within 2^-40 of a revolution: a thousandth of a nanosecond at 5400 rpm is
 /// about 2^-43, and rounding adds up over the tracks.
 fn assert_angle(extent: Extent, numerator: u64, denominator: u64) {
-    let off = (extent.start - Angle::of(numerator, denominator)).as_raw() as i64;
+    let off = (extent.start - Angle::from_fraction(numerator, denominator)).as_raw() as i64;
     assert!(
         off.unsigned_abs() < 1 << 24,
         "{numerator}/{denominator}: {extent:?}"
@@ -36,7 +36,7 @@ fn the_first_block_of_the_c2490a_is_at_sector_90() {
         (Cylinder(1), Head(4), 0)
     );
     assert_eq!(first.sectors, SectorCount(108));
-    assert_eq!(first.sector_angle, Angle::of(1, 108));
+    assert_eq!(first.sector_angle, Angle::from_fraction(1, 108));
     assert_angle(first, 90, 108);
     // Block 100 is on the same track, 90 + 100 = 108 + 82; eight blocks are left there.
     assert_angle(layout.extent(Lbn(100)), 82, 108);

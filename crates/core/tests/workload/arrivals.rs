@@ -78,7 +78,7 @@ fn erlang() {
         hold(&format!("erlang {k}"), &found, moment(2), moment(4));
         hold_uncorrelated("erlang", &found, 1.0 / k);
     }
-    // Of two stages: P(x > t) = e^-2t (1 + 2t).
+    // Two stages: P(x > t) = e^-2t (1 + 2t).
     let found = pauses("erlang(k=2, mean=20ms)", 20.0);
     assert_share(
         "erlang",

@@ -12,7 +12,7 @@ fn jumps(requests: &[Request]) -> impl ExactSizeIterator<Item = f64> {
     pairs.map(|pair| pair[1].start.0 as f64 - pair[0].start.0 as f64)
 }
 
-/// Whether each request begins where its predecessor ended.
+/// Returns true if each request begins where its predecessor ended.
 fn follows(requests: &[Request]) -> impl ExactSizeIterator<Item = bool> {
     requests
         .windows(2)
@@ -272,7 +272,7 @@ fn zipf_of_more_extents_than_its_table_lists() {
     }
 }
 
-/// What worthington96 section 6 says of its validation workload, generated and as traced on the
+/// The validation workload of worthington96 section 6, generated and as traced on the
 /// HP C2247. The bounds are those of the trace's 9,999 requests.
 #[test]
 fn the_validation_workload_of_the_papers_is_reproduced() {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use diskarm_core::spec::{Key, Kind, SeekCurve, Spec, TwoPiece, Value, Zone, milliseconds};
+use diskarm_core::spec::{Key, KeyKind, SeekCurve, Spec, TwoPiece, Value, Zone, milliseconds};
 use diskarm_core::units::Span;
 
 use crate::text::write;
@@ -91,7 +91,7 @@ fn written(key: &Key, value: &Value) -> String {
             write::written(key.name(), &crate::text::Value::Text(text.clone()), false)
         }
         // In percent where that is the same number.
-        (Kind::Fraction, Value::Number(part)) => {
+        (KeyKind::Fraction, Value::Number(part)) => {
             let percent = (part * 1e6).round() / 1e4;
             if percent / 100.0 == *part {
                 key.toml(value)
@@ -99,7 +99,7 @@ fn written(key: &Key, value: &Value) -> String {
                 number(*part)
             }
         }
-        (Kind::Count { .. }, Value::Number(number)) => self::number(*number),
+        (KeyKind::Count { .. }, Value::Number(number)) => self::number(*number),
         _ => key.toml(value),
     }
 }

@@ -102,7 +102,7 @@ impl<D: Backing> Unit<D> {
     pub fn power_cycle(&mut self, now: Instant, mut device: D) {
         self.now = now;
         if self.is_followed {
-            device.landed(now);
+            device.persisted(now);
         }
         let geometry = self.device.spec().map(|spec| &spec.geometry);
         if let Some(geometry) = geometry

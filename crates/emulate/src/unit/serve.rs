@@ -46,7 +46,7 @@ impl<D: Backing> Unit<D> {
         completed.extend(std::iter::from_fn(|| self.device.advance(at)));
         self.inside -= completed.len();
         if self.is_followed {
-            self.hear_landings();
+            self.collect_persisted();
         }
         for completion in completed.drain(..) {
             self.disturbance.ended(completion.at);
@@ -72,13 +72,17 @@ impl<D: Backing> Unit<D> {
     pub fn follow(&mut self, now: Instant) {
         self.catch_up(now);
         if self.is_followed {
-            self.hear_landings();
+            self.collect_persisted();
         }
     }
 
-    fn hear_landings(&mut self) {
-        if let Some(landed) = self.device.landed(self.now).filter(|all| !all.is_empty()) {
-            self.state.store.landed(&landed);
+    fn collect_persisted(&mut self) {
+        if let Some(persisted) = self
+            .device
+            .persisted(self.now)
+            .filter(|all| !all.is_empty())
+        {
+            self.state.store.persisted(&persisted);
         }
     }
 

@@ -4,7 +4,7 @@ use diskarm_core::device::Device;
 use diskarm_core::drive::Drive;
 use diskarm_core::sched::Estimate;
 use diskarm_core::units::{Angle, Instant, Lbn, Span};
-use diskarm_core::wrap::{Affected, BadBlocks, FaultPlan, Faults, Outage};
+use diskarm_core::wrap::{AffectedOps, BadBlocks, FaultPlan, Faults, Outage};
 use diskarm_emulate::{Attribute, Response, Status, Task, Unit};
 use diskarm_wire::command::{Blocks, Caching, Size, Values};
 use diskarm_wire::sense::{Code, Key};
@@ -21,7 +21,10 @@ fn unit() -> Unit<Box<dyn Device>> {
         retries: 3,
     };
     let plan = FaultPlan {
-        medium_errors: vec![bad(1005, Affected::Reads), bad(2007, Affected::Writes)],
+        medium_errors: vec![
+            bad(1005, AffectedOps::Reads),
+            bad(2007, AffectedOps::Writes),
+        ],
         outages: vec![Outage {
             from: Instant::START + Span::from_s(100.0),
             until: Instant::START + Span::from_s(200.0),

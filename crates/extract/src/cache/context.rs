@@ -159,7 +159,7 @@ impl<'a, 'd> Context<'a, 'd> {
 
     /// Returns a model of the drive with this specification.
     pub fn model(&self, spec: &Spec) -> Core {
-        Core::on(spec, self.mechanism.clone())
+        Core::with_mechanism(spec, self.mechanism.clone())
     }
 
     /// Splits the known times in another way.

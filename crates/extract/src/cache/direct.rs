@@ -32,7 +32,7 @@
 //! minus twice the root of `k/n²`; if none did, it is less than `3/n`. Cost: about 1200 reads,
 //! mostly hits.
 
-use diskarm_core::spec::{Delivered, ReadAhead, WriteCache};
+use diskarm_core::spec::{DeliveredBlocks, ReadAhead, WriteCache};
 use diskarm_core::units::{Lbn, SectorCount, Span};
 
 use super::context::{Context, LONG, Replay};
@@ -62,9 +62,9 @@ pub(super) fn measure_read_ahead(context: &mut Context<'_, '_>) -> Result<(), Er
     let buffer = &mut context.believed.buffer;
     buffer.caching = kept || plain || on_run;
     buffer.delivered = if kept || !buffer.caching {
-        Delivered::Kept
+        DeliveredBlocks::Kept
     } else {
-        Delivered::Dropped
+        DeliveredBlocks::Dropped
     };
     buffer.read_ahead = ReadAhead::None;
     buffer.read_ahead_on_run = on_run;
@@ -176,7 +176,7 @@ pub(super) fn measure_segments(context: &mut Context<'_, '_>) -> Result<(), Erro
         return Ok(());
     }
     let others = context.largest_passing(MAX_SEGMENTS, 2, reads_between)?;
-    let kept = context.believed.buffer.delivered == Delivered::Kept;
+    let kept = context.believed.buffer.delivered == DeliveredBlocks::Kept;
     let mut size = 0;
     if kept {
         size = context.largest_passing(MAX_BLOCKS, 64, |context, size| {
@@ -202,7 +202,7 @@ pub(super) fn measure_written(context: &mut Context<'_, '_>) -> Result<(), Error
     if absorbs {
         buffer.write_cache = WriteCache::Always;
     }
-    let is_known = buffer.delivered == Delivered::Kept && buffer.segment > SectorCount(2);
+    let is_known = buffer.delivered == DeliveredBlocks::Kept && buffer.segment > SectorCount(2);
     if hits && !is_known {
         let size = context.largest_passing(MAX_BLOCKS, 64, written)?;
         set_segment_size(context, size);
@@ -229,7 +229,7 @@ fn reads_between(context: &mut Context<'_, '_>, count: u64) -> TestVector {
     let at = tracks[0] + SectorCount(1);
     let mut vector = load(context, TestVector::new(first), at, 1);
     let mut wanted = at;
-    if context.believed.buffer.delivered == Delivered::Dropped {
+    if context.believed.buffer.delivered == DeliveredBlocks::Dropped {
         vector = vector.rest(context.read_ahead_time(at, 8));
         wanted = at + SectorCount(1);
     }

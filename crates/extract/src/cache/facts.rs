@@ -1,6 +1,6 @@
 //! The measured keys of the specification, and their results.
 
-use diskarm_core::spec::{Buffer, Delivered, Key, ReadAhead, Spec, Value, WriteCache};
+use diskarm_core::spec::{Buffer, DeliveredBlocks, Key, ReadAhead, Spec, Value, WriteCache};
 use serde::{Deserialize, Serialize};
 
 /// A key of the specification that is measured.
@@ -86,7 +86,7 @@ fn no_read_ahead(buffer: &Buffer) -> Option<&'static str> {
 }
 
 fn dropped(buffer: &Buffer) -> Option<&'static str> {
-    let is_dropped = buffer.delivered == Delivered::Dropped;
+    let is_dropped = buffer.delivered == DeliveredBlocks::Dropped;
     uncached(buffer).or(is_dropped.then_some("blocks before those delivered never stay"))
 }
 

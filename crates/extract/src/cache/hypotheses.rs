@@ -1,7 +1,7 @@
 //! Hypotheses about the buffer: the current best specification with some keys changed.
 
 use diskarm_core::spec::{
-    Buffer, Delivered, Key, Kind, ReadAhead, Spec, Value, WatermarkOf, WriteCache,
+    Buffer, DeliveredBlocks, Key, KeyKind, ReadAhead, Spec, Value, WatermarkOf, WriteCache,
 };
 use diskarm_core::units::{SectorCount, Span};
 
@@ -180,17 +180,17 @@ const RATES_US: [f64; 12] = [
 fn values(key: &Key, spec: &Spec, small: bool) -> Vec<Value> {
     let now = key.get(spec);
     let values = match (key.kind, &now) {
-        (Kind::Flag, Some(Value::Flag(flag))) => vec![Value::Flag(!flag)],
-        (Kind::Word(words), _) => words.iter().map(|word| Value::Word(word)).collect(),
-        (Kind::Count { .. } | Kind::Size { .. }, Some(Value::Count(count))) => {
+        (KeyKind::Flag, Some(Value::Flag(flag))) => vec![Value::Flag(!flag)],
+        (KeyKind::Word(words), _) => words.iter().map(|word| Value::Word(word)).collect(),
+        (KeyKind::Count { .. } | KeyKind::Size { .. }, Some(Value::Count(count))) => {
             let min = match key.kind {
-                Kind::Size { min } | Kind::Count { min, .. } => min,
+                KeyKind::Size { min } | KeyKind::Count { min, .. } => min,
                 _ => 0,
             };
             counts(*count, min, small).map(Value::Count).collect()
         }
-        (Kind::Size { .. }, None) => [1, 2, 8].map(Value::Count).to_vec(),
-        (Kind::Fraction, Some(Value::Number(now))) => {
+        (KeyKind::Size { .. }, None) => [1, 2, 8].map(Value::Count).to_vec(),
+        (KeyKind::Fraction, Some(Value::Number(now))) => {
             let steps: &[f64] = if small {
                 &[0.125, 0.0625, 0.03, 0.01]
             } else {
@@ -201,7 +201,7 @@ fn values(key: &Key, spec: &Spec, small: bool) -> Vec<Value> {
             let quarters = [0.0, 0.25, 0.5, 0.75, 1.0].into_iter();
             quarters.chain(within).map(Value::Number).collect()
         }
-        (Kind::Time { .. }, Some(Value::Time(now))) => {
+        (KeyKind::Time { .. }, Some(Value::Time(now))) => {
             let steps = [1280.0, 640.0, 320.0, 160.0, 80.0, 40.0, 20.0, 10.0, 5.0];
             let steps = &steps[..if small { 9 } else { 4 }];
             let both = steps.iter().flat_map(|us| [-us, *us]);
@@ -262,7 +262,7 @@ fn repair(buffer: &mut Buffer) {
     if buffer.read_ahead == ReadAhead::None {
         buffer.read_ahead_failures = 0.0;
     }
-    buffer.read_whole_track &= buffer.delivered == Delivered::Kept;
+    buffer.read_whole_track &= buffer.delivered == DeliveredBlocks::Kept;
 }
 
 /// Likely watermarks.

@@ -167,7 +167,7 @@ impl Leads<'_, '_> {
 #[cfg(test)]
 mod tests {
     use diskarm_core::geometry::Layout;
-    use diskarm_core::spec::{self, Delivered, ReadAhead, Spec, WriteCache};
+    use diskarm_core::spec::{self, DeliveredBlocks, ReadAhead, Spec, WriteCache};
     use diskarm_core::units::Instant;
 
     use super::*;
@@ -310,7 +310,7 @@ mod tests {
             given.buffer.read_ahead = scheme;
             given.buffer.read_ahead_max = SectorCount(400);
             given.buffer.segment = SectorCount(512);
-            given.buffer.delivered = Delivered::Kept;
+            given.buffer.delivered = DeliveredBlocks::Kept;
             given.buffer.arriving_hits = true;
             for (turns, seed) in [0.0, 0.4, 0.7, 1.2, 1.7, 2.5, 3.3].into_iter().zip(1..) {
                 let delay = Span::from_ns((turns * period) as i64);

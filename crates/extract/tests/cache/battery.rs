@@ -92,7 +92,7 @@ pub fn differs(steps: &[Step], drives: [&Core; 2]) -> Option<usize> {
 /// How many of `count` sequences two drives do not answer alike.
 pub fn differing(given: &Spec, found: &Spec, writes: bool, (count, seed): (u32, u64)) -> u32 {
     let layout = Arc::new(Layout::new(&given.geometry).unwrap());
-    let drives = [given, found].map(|spec| Core::of(spec, layout.clone()));
+    let drives = [given, found].map(|spec| Core::with_layout(spec, layout.clone()));
     let mut random = Random::new(seed);
     (0..count)
         .filter(|_| {

@@ -1,7 +1,7 @@
 //! Buffers that nobody built, on small drives.
 
 use diskarm_core::spec::{
-    Buffer, Delivered, Key, Kind, ReadAhead, Spec, Value, WriteCache, WriteLeaves,
+    Buffer, DeliveredBlocks, Key, KeyKind, ReadAhead, Spec, Value, WriteCache, WriteLeaves,
 };
 use diskarm_core::units::{SectorCount, Span};
 
@@ -11,17 +11,17 @@ use crate::{SEQUENCES, catalogued, found, judged};
 /// Two drives of which the layouts are small, and one with a single zone.
 const DRIVES: [&str; 3] = ["hp-c2247", "seagate-st41601n", "dec-rz26"];
 
-fn value(kind: Kind, random: &mut Random) -> Value {
+fn value(kind: KeyKind, random: &mut Random) -> Value {
     match kind {
-        Kind::Flag => Value::Flag(random.below(2) == 0),
-        Kind::Word(words) => Value::Word(words[random.below(words.len() as u64) as usize]),
-        Kind::Count { .. } => {
+        KeyKind::Flag => Value::Flag(random.below(2) == 0),
+        KeyKind::Word(words) => Value::Word(words[random.below(words.len() as u64) as usize]),
+        KeyKind::Count { .. } => {
             let max = [32, 6, 6, 6][random.below(4) as usize];
             Value::Count(1 + random.below(max))
         }
-        Kind::Size { .. } => Value::Count(1 + random.below(600)),
+        KeyKind::Size { .. } => Value::Count(1 + random.below(600)),
         // Buffer ratios of mode page 2 are multiples of 1/256; a few of them.
-        Kind::Fraction => Value::Number(random.below(5) as f64 / 4.0),
+        KeyKind::Fraction => Value::Number(random.below(5) as f64 / 4.0),
         kind => panic!("no buffer has a {kind:?}"),
     }
 }
@@ -48,7 +48,7 @@ fn repair(buffer: &mut Buffer, random: &mut Random) {
     if buffer.read_ahead == ReadAhead::None {
         buffer.read_ahead_failures = 0.0;
     }
-    buffer.read_whole_track &= buffer.delivered == Delivered::Kept;
+    buffer.read_whole_track &= buffer.delivered == DeliveredBlocks::Kept;
     assert_eq!(buffer.contradiction(), None);
 }
 
@@ -59,7 +59,7 @@ fn variant(name: &str, seed: u64) -> Spec {
     for key in Key::all() {
         let kind = match key.path {
             // Caches that defer writes are not among what is looked for.
-            "buffer.write_cache" => Kind::Word(&["off", "streams", "always"]),
+            "buffer.write_cache" => KeyKind::Word(&["off", "streams", "always"]),
             "buffer.dirty_max" | "buffer.destage_in_gaps" | "buffer.destage_conservatism" => {
                 continue;
             }
@@ -78,7 +78,7 @@ fn variant(name: &str, seed: u64) -> Spec {
 /// known, on which other facts build.
 fn serves_reads(buffer: &Buffer) -> bool {
     let ahead = buffer.read_ahead != ReadAhead::None && !buffer.read_ahead_on_run;
-    buffer.caching && (buffer.delivered == Delivered::Kept || ahead)
+    buffer.caching && (buffer.delivered == DeliveredBlocks::Kept || ahead)
 }
 
 /// Another mechanism and other overheads, too.
@@ -87,7 +87,7 @@ fn shaken(mut spec: Spec, seed: u64) -> Spec {
     let mut factor = || 0.6 + random.below(1000) as f64 / 1250.0;
     spec.mechanics.period_ns = (spec.mechanics.period_ns * factor()).round();
     for key in Key::all() {
-        let is_time = matches!(key.kind, Kind::Time { .. });
+        let is_time = matches!(key.kind, KeyKind::Time { .. });
         let in_section = ["mechanics.", "overheads.", "bus."]
             .iter()
             .any(|section| key.path.starts_with(section));

@@ -85,9 +85,9 @@ fn a_drive_that_ignores_force_unit_access_is_measured_all_the_same() {
         buffered += usize::from(found.rereads == Rereads::FromBuffer);
     }
     // Those whose buffer keeps what a read delivered.
-    let kept = DRIVES
-        .iter()
-        .filter(|name| catalogued(name).buffer.delivered == diskarm_core::spec::Delivered::Kept);
+    let kept = DRIVES.iter().filter(|name| {
+        catalogued(name).buffer.delivered == diskarm_core::spec::DeliveredBlocks::Kept
+    });
     assert_eq!(buffered, kept.count());
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::validate::{Measured, Validation, Variant};
 use diskarm_core::predict::Continuity;
 use diskarm_core::spec::Spec;
-use diskarm_core::stats::{Sorted, demerit};
+use diskarm_core::stats::{SortedSpans, demerit};
 use diskarm_core::units::{Angle, Span};
 
 use crate::calibrate::candidate::Candidate;
@@ -111,14 +111,14 @@ fn replay(spec: &Spec, candidate: &Candidate, rows: &[Measured]) -> Span {
     let replayed = validation
         .replay(variant)
         .expect("a drive that has served these requests");
-    let replayed: Sorted = replayed.responses.into_iter().collect();
+    let replayed: SortedSpans = replayed.responses.into_iter().collect();
     demerit(&validation.measured(), &replayed).expect("as many responses as rows")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use diskarm_core::engine::Step;
+    use diskarm_core::engine::ReplayStep;
     use diskarm_core::geometry::Layout;
     use diskarm_core::request::{Op, Request};
     use diskarm_core::spec;
@@ -134,7 +134,7 @@ mod tests {
         let sectors = layout.sectors().0;
         // Multiples of an odd number are spread over the disk.
         let row = |id: u64| Measured {
-            step: Step {
+            step: ReplayStep {
                 request: Request::new(
                     id,
                     if id.is_multiple_of(3) {
@@ -191,7 +191,7 @@ mod tests {
     fn the_last_fifth_is_held_back_of_traces_that_are_long_enough() {
         let request = Request::new(0, Op::Read, Lbn(0), SectorCount(1));
         let row = Measured {
-            step: Step {
+            step: ReplayStep {
                 request,
                 think: Span::ZERO,
             },

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use diskarm_core::spec::{Key, Kind, SeekCurve, Spec, Value, Vary};
+use diskarm_core::spec::{Key, KeyKind, SeekCurve, Spec, Value, Variation};
 use diskarm_core::units::Span;
 use diskarm_drives::text::Edit;
 
@@ -42,7 +42,7 @@ impl Parameter {
 
     /// Sets it within its bounds, if the specification has it.
     pub fn set(&self, spec: &mut Spec, ms: f64) {
-        let signed = matches!(self.key.kind, Kind::Time { signed: true });
+        let signed = matches!(self.key.kind, KeyKind::Time { signed: true });
         let ms = if signed { ms } else { ms.max(0.0) };
         if self.get(spec).is_some() {
             self.key.set(spec, Value::Time(Span::from_ms(ms)));
@@ -53,7 +53,7 @@ impl Parameter {
 /// All keys that may vary, in the order in which they are fitted and written.
 pub static VARIED: LazyLock<Vec<&'static Key>> = LazyLock::new(|| {
     let mut keys = Key::all();
-    keys.retain(|key| key.vary != Vary::Fixed);
+    keys.retain(|key| key.vary != Variation::Fixed);
     keys.sort_by_key(|key| key.rank);
     keys
 });
@@ -61,7 +61,7 @@ pub static VARIED: LazyLock<Vec<&'static Key>> = LazyLock::new(|| {
 /// The numbers among them.
 pub static PARAMETERS: LazyLock<Vec<Parameter>> = LazyLock::new(|| {
     let number = |key: &&'static Key| match key.vary {
-        Vary::Number { prior_ms } => Some(Parameter { key, prior_ms }),
+        Variation::Number { prior_ms } => Some(Parameter { key, prior_ms }),
         _ => None,
     };
     VARIED.iter().filter_map(number).collect()

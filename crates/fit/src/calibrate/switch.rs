@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::{
-    Buffer, Delivered, Key, Kind, ReadAhead, Spec, Value, Vary, WatermarkOf, WriteStart,
+    Buffer, DeliveredBlocks, Key, KeyKind, ReadAhead, Spec, Value, Variation, WatermarkOf,
+    WriteStart,
 };
 use diskarm_core::units::SectorCount;
 
@@ -93,9 +94,9 @@ fn as_given(given: &Spec, add: &mut Add<'_>) {
 
 /// Keys that can change alone.
 fn switches(spec: &Spec, add: &mut Add<'_>) {
-    for key in VARIED.iter().filter(|key| key.vary == Vary::Switch) {
+    for key in VARIED.iter().filter(|key| key.vary == Variation::Switch) {
         let others: Vec<Value> = match (key.kind, key.get(spec)) {
-            (Kind::Word(words), _) => words.iter().copied().map(Value::Word).collect(),
+            (KeyKind::Word(words), _) => words.iter().copied().map(Value::Word).collect(),
             (_, Some(Value::Flag(flag))) => vec![Value::Flag(!flag)],
             _ => Vec::new(),
         };
@@ -221,9 +222,9 @@ fn reading(spec: &Spec, add: &mut Add<'_>) {
                 }
                 let b = &mut s.buffer;
                 b.delivered = if kept {
-                    Delivered::Kept
+                    DeliveredBlocks::Kept
                 } else {
-                    Delivered::Dropped
+                    DeliveredBlocks::Dropped
                 };
                 b.read_ahead_on_hit = on_hit;
                 b.arriving_hits = arriving;

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use diskarm_core::device::{Completion, Outcome, check};
 use diskarm_core::drive::Core;
-use diskarm_core::engine::Rejected;
+use diskarm_core::engine::RejectedRequest;
 use diskarm_core::geometry::Layout;
 use diskarm_core::predict::{Continuity, Observation, Predictor};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::spec::Spec;
-use diskarm_core::stats::{Moments, Sorted};
+use diskarm_core::stats::{Moments, SortedSpans};
 use diskarm_core::units::{Instant, SectorCount, Span};
 
 use super::replay::Measured;
@@ -92,11 +92,11 @@ impl Locked {
         layout: Arc<Layout>,
         rows: &[Measured],
         continuity: Continuity,
-    ) -> Result<Self, Rejected> {
+    ) -> Result<Self, RejectedRequest> {
         let sectors = layout.sectors();
         for row in rows {
             let request = row.step.request;
-            check(&request, sectors).map_err(|why| Rejected { request, why })?;
+            check(&request, sectors).map_err(|why| RejectedRequest { request, why })?;
         }
         let mut means = RunningMeans::default();
         let mut followed = Vec::with_capacity(rows.len());
@@ -204,7 +204,7 @@ impl Accuracy {
     fn of(errors: impl Iterator<Item = Span> + Clone, count: u64, period_ns: f64) -> Self {
         let sizes = errors.map(|error| Span::from_ns(error.as_ns().abs()));
         let small = sizes.clone().filter(|&size| size <= SMALL).count();
-        let same: Sorted = sizes
+        let same: SortedSpans = sizes
             .filter(|size| 2.0 * (size.as_ns() as f64) < period_ns)
             .collect();
         let same = same.as_slice();
@@ -285,7 +285,7 @@ impl LockedFigures {
 fn concentration(rows: &[Followed], period_ns: f64) -> Option<f64> {
     let on_media = rows
         .iter()
-        .filter(|row| Core::tells_the_angle(&row.predicted));
+        .filter(|row| Core::reveals_angle(&row.predicted));
     let (mut count, mut cosines, mut sines) = (0u64, 0.0, 0.0);
     for row in on_media {
         let (sine, cosine) = (TAU * row.error().as_ns() as f64 / period_ns).sin_cos();

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use diskarm_core::device::{Completion, Outcome};
 use diskarm_core::drive::Drive;
-use diskarm_core::engine::{self, Observer, Rejected, Replay, Step};
+use diskarm_core::engine::{self, Observer, RejectedRequest, Replay, ReplayStep};
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::Mechanism;
 use diskarm_core::request::Request;
 use diskarm_core::spec::Spec;
-use diskarm_core::stats::Sorted;
+use diskarm_core::stats::SortedSpans;
 use diskarm_core::units::{Angle, Instant, Span};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -24,7 +24,7 @@ pub const PHASE_SEEDS: [u64; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured {
     /// The request, and the pause after its completion.
-    pub step: Step,
+    pub step: ReplayStep,
     /// From issue to completion; not negative.
     pub response: Span,
 }
@@ -82,7 +82,7 @@ impl<'a> Validation<'a> {
     /// [`PHASE_SEEDS`].
     pub fn variants() -> impl Iterator<Item = Variant> {
         let angles = (0..ANGLES).map(|i| Variant::From {
-            angle: Angle::of(i, ANGLES),
+            angle: Angle::from_fraction(i, ANGLES),
             seed: i,
         });
         angles.chain(PHASE_SEEDS.map(|seed| Variant::Phases { seed }))
@@ -94,7 +94,7 @@ impl<'a> Validation<'a> {
     }
 
     /// The measured response times.
-    pub fn measured(&self) -> Sorted {
+    pub fn measured(&self) -> SortedSpans {
         self.rows.iter().map(|row| row.response).collect()
     }
 
@@ -102,18 +102,18 @@ impl<'a> Validation<'a> {
     ///
     /// # Errors
     /// If the drive refuses a request.
-    pub fn replay(&self, variant: Variant) -> Result<Replayed, Rejected> {
+    pub fn replay(&self, variant: Variant) -> Result<Replayed, RejectedRequest> {
         let steps = self.rows.iter().map(|row| row.step);
         match variant {
             Variant::From { angle, seed } => self.run(steps, angle, seed),
             Variant::Phases { seed } => {
                 let mut generator = Pcg64Mcg::seed_from_u64(seed);
                 let period = self.spec.mechanics.period_ns.round() as u128;
-                let longer = move |step: Step| {
+                let longer = move |step: ReplayStep| {
                     // The high half of a product: uniform in `[0, period)`.
                     let part = (u128::from(generator.next_u64()) * period) >> 64;
                     let think = step.think + Span::from_ns(part as i64);
-                    Step { think, ..step }
+                    ReplayStep { think, ..step }
                 };
                 self.run(steps.map(longer), Angle::ZERO, seed)
             }
@@ -122,10 +122,10 @@ impl<'a> Validation<'a> {
 
     fn run(
         &self,
-        steps: impl Iterator<Item = Step>,
+        steps: impl Iterator<Item = ReplayStep>,
         origin: Angle,
         seed: u64,
-    ) -> Result<Replayed, Rejected> {
+    ) -> Result<Replayed, RejectedRequest> {
         let drive = Drive::with_mechanism(self.spec, self.mechanism.at_angle(origin));
         let mut drive = drive.seeded(seed);
         let mut seen = Replayed {

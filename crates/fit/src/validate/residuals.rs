@@ -6,7 +6,7 @@ use super::replay::{Measured, Replayed};
 use diskarm_core::device::Outcome;
 use diskarm_core::geometry::Layout;
 use diskarm_core::request::Op;
-use diskarm_core::stats::{Moments, Sorted, demerit};
+use diskarm_core::stats::{Moments, SortedSpans, demerit};
 use diskarm_core::units::{Lbn, SectorCount, Span};
 
 /// Requests that begin within this many blocks of the end of the previous one are near. The local
@@ -204,8 +204,8 @@ impl Residual {
     /// `None` for a class without requests.
     fn of(pairs: &[Pair], class: impl Fn(&Pair) -> bool) -> Option<Self> {
         let kept = || pairs.iter().filter(|pair| class(pair));
-        let measured: Sorted = kept().map(|pair| pair.measured).collect();
-        let simulated: Sorted = kept().map(|pair| pair.simulated).collect();
+        let measured: SortedSpans = kept().map(|pair| pair.measured).collect();
+        let simulated: SortedSpans = kept().map(|pair| pair.simulated).collect();
         Some(Self {
             count: measured.as_slice().len() as u64,
             measured_mean: mean(kept().map(|pair| pair.measured))?,

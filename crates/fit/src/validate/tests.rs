@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use diskarm_core::engine::Step;
+use diskarm_core::engine::ReplayStep;
 use diskarm_core::geometry::Layout;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::spec::{self, Spec};
@@ -54,7 +54,7 @@ impl Bench {
 fn row(id: u64, op: Op, start: u64, response: Span, think: Span) -> Measured {
     let request = Request::new(id, op, Lbn(start), SectorCount(1 + id % 3));
     Measured {
-        step: Step { request, think },
+        step: ReplayStep { request, think },
         response,
     }
 }
@@ -147,7 +147,7 @@ fn the_initial_angle_is_forgotten_at_the_first_media_access() {
         });
         replayed.unwrap_or_else(|error| panic!("{error}")).responses
     };
-    let (a, b) = (replay(Angle::ZERO), replay(Angle::of(5, 16)));
+    let (a, b) = (replay(Angle::ZERO), replay(Angle::from_fraction(5, 16)));
     assert_ne!(a[0], b[0]);
     for (a, b) in a.iter().zip(&b).skip(1) {
         // Instants round to the nanosecond.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use diskarm_core::spec::{Key, Kind, Value, milliseconds};
+use diskarm_core::spec::{Key, KeyKind, Value, milliseconds};
 use diskarm_core::units::Span;
 use diskarm_extract::{Comparison, Difference, SeekDifference};
 use serde::Serialize;
@@ -185,7 +185,7 @@ impl ValueRow {
                 _ => false,
             },
             is_determined: true,
-            is_part: is_overhead(key.path) && matches!(key.kind, Kind::Time { .. }),
+            is_part: is_overhead(key.path) && matches!(key.kind, KeyKind::Time { .. }),
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use diskarm_core::report::{Alike, Replications, Report, Served};
-use diskarm_core::stats::ResponseFigures;
+use diskarm_core::report::{ReplicatedTotals, Replications, Report, RequestTotals};
+use diskarm_core::stats::ResponseStats;
 use diskarm_core::units::Span;
 use diskarm_simulate::Origin;
 use serde::{Serialize, Serializer};
@@ -89,8 +89,8 @@ impl Table {
 #[derive(Serialize)]
 pub struct RequestClass {
     pub requests: u64,
-    pub response_ms: Metrics<ResponseFigures>,
-    pub service_ms: Metrics<Served>,
+    pub response_ms: Metrics<ResponseStats>,
+    pub service_ms: Metrics<RequestTotals>,
 }
 
 /// Metrics of one table; in JSON by their keys.
@@ -102,7 +102,7 @@ pub struct Metrics<T: 'static> {
 
 impl RequestClass {
     /// The figures of one run or of several together.
-    pub fn of(runs: &Alike) -> Self {
+    pub fn of(runs: &ReplicatedTotals) -> Self {
         let all = runs.all();
         Self {
             requests: all.requests_count(),
@@ -117,7 +117,11 @@ impl RequestClass {
     /// A line in the table of kinds.
     pub fn line(&self, label: &str, t: &mut Table) {
         let r = self.response_ms.of;
-        let service = self.service_ms.of.as_ref().and_then(Served::mean_service);
+        let service = self
+            .service_ms
+            .of
+            .as_ref()
+            .and_then(RequestTotals::mean_service);
         let numbers = [
             r.map(|r| r.mean_ms),
             r.map(|r| r.p95_ms),
@@ -128,8 +132,8 @@ impl RequestClass {
     }
 }
 
-impl Metrics<ResponseFigures> {
-    pub fn response(of: Option<ResponseFigures>) -> Self {
+impl Metrics<ResponseStats> {
+    pub fn response(of: Option<ResponseStats>) -> Self {
         let table = RESPONSE;
         Self { table, of }
     }
@@ -219,7 +223,7 @@ pub const LOAD_HEADINGS: [&str; 5] = ["requests", "mean, ms", "95 %, ms", "busy,
 pub fn load_line(
     label: &str,
     requests: u64,
-    responses: Option<ResponseFigures>,
+    responses: Option<ResponseStats>,
     [utilisation, waiting]: [Option<f64>; 2],
     t: &mut Table,
 ) {

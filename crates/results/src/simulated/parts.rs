@@ -1,7 +1,7 @@
 //! The figures of the parts of a device: disks of a pair or an array, caches, buffers of drives,
 //! and what failures of disks did.
 
-use diskarm_core::device::{Part, Work};
+use diskarm_core::device::{ComponentReport, Work};
 use diskarm_simulate::Run;
 use diskarm_simulate::devices::{CellFormat, PartKind, PartMetric, part_kinds};
 use serde::ser::SerializeMap;
@@ -27,12 +27,16 @@ impl PartMetrics {
             .map(|number| {
                 let parts = runs.iter().filter_map(|run| run.parts.get(number));
                 let role = role(&first[number], first);
-                Self::of(&first[number], role, &parts.collect::<Vec<&Part>>())
+                Self::of(
+                    &first[number],
+                    role,
+                    &parts.collect::<Vec<&ComponentReport>>(),
+                )
             })
             .collect()
     }
 
-    fn of(first: &Part, role: &'static str, runs: &[&Part]) -> Self {
+    fn of(first: &ComponentReport, role: &'static str, runs: &[&ComponentReport]) -> Self {
         let name = first.work.kind();
         let kind = part_kinds().iter().find(|kind| kind.name == name);
         let kind = kind.unwrap_or_else(|| panic!("no metrics of a part of kind {name}"));
@@ -84,7 +88,7 @@ impl Serialize for PartMetrics {
 
 /// What a disk is among all `parts`: one that has failed, or is within a member that has; or the
 /// spare of a rebuild, which is its array's last member.
-fn role(disk: &Part, parts: &[Part]) -> &'static str {
+fn role(disk: &ComponentReport, parts: &[ComponentReport]) -> &'static str {
     let Work::Disk(_) = disk.work else {
         return "";
     };
@@ -106,7 +110,7 @@ fn role(disk: &Part, parts: &[Part]) -> &'static str {
 }
 
 /// Which member of `array` a part is, or is within.
-fn member(part: &Part, array: &Part) -> Option<usize> {
+fn member(part: &ComponentReport, array: &ComponentReport) -> Option<usize> {
     let place = match array.name.as_str() {
         "" => &part.name,
         name => part.name.strip_prefix(name)?.strip_prefix('.')?,

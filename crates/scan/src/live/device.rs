@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use diskarm_core::device::{
-    Breakdown, Completion, Device, Outcome, Refused, Status, check as checked,
+    Breakdown, Completion, Device, Outcome, Status, SubmitError, check as checked,
 };
 use diskarm_core::request::Request;
 use diskarm_core::units::{Bytes, Instant, SectorCount, Span};
@@ -172,11 +172,11 @@ impl Device for Live {
 
     /// # Panics
     /// If the request is not a read.
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         assert!(request.op.is_read(), "{request:?} is not a read");
         checked(&request, self.size.sectors)?;
         if !self.has_room() {
-            return Err(Refused::Full);
+            return Err(SubmitError::Full);
         }
         self.latest = self.latest.max(now);
         let id = self.inbox.next_id();

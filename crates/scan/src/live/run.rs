@@ -1,7 +1,7 @@
 //! Runs a load, or a scan during a foreground, in real time.
 
 use diskarm_core::device::{Completion, Device};
-use diskarm_core::engine::{Load, Observer, Rejected};
+use diskarm_core::engine::{Load, Observer, RejectedRequest};
 use diskarm_core::freeblock::{BlockSet, Delivery};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::text::InputError;
@@ -29,7 +29,7 @@ pub fn run(
     inbox: &Inbox,
     load: &mut impl Load,
     observer: &mut impl Observer,
-) -> Result<(), Rejected> {
+) -> Result<(), RejectedRequest> {
     let mut latest = inbox.now();
     while !inbox.is_stopped() && inbox.lost().is_none() && !observer.is_over() {
         let now = inbox.now();
@@ -46,7 +46,7 @@ pub fn run(
             latest = latest.max(at);
             device
                 .submit(latest, request)
-                .map_err(|why| Rejected { request, why })?;
+                .map_err(|why| RejectedRequest { request, why })?;
             observer.arrived(latest, &request);
         } else {
             inbox.wait([event, arrival].into_iter().flatten().min());
@@ -135,7 +135,7 @@ impl Scan<'_> {
         let mut load = ReadOnly(self.requests.load(disk, self.seed));
         let model = Model::new(self.model)?;
         let mut external = ExternalScheduler::new(live, model, self.policy, depth).learning_lag();
-        let refused = |Rejected { request, why }| panic!("{request:?}: {why}");
+        let refused = |RejectedRequest { request, why }| panic!("{request:?}: {why}");
         let mut warm_up = ScanObserver::new(None, WARM_UP.into());
         run(&mut external, &inbox, &mut WarmUp::new(), &mut warm_up).unwrap_or_else(refused);
         if let Some(background) = background {

@@ -9,8 +9,8 @@ use diskarm_core::mirror::{Mirror, MirrorConfig};
 use diskarm_core::raid::{Level, Raid, RaidConfig};
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::spec::Spec;
+use diskarm_core::stack::BoxedDevice;
 use diskarm_core::text::InputError;
-use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::{Angle, Bytes, SectorCount, Span};
 use diskarm_core::workload::{self, Workload};
 use diskarm_scan::{

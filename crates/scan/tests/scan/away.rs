@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use diskarm_core::device::{Completion, Device, Refused};
+use diskarm_core::device::{Completion, Device, SubmitError};
 use diskarm_core::drive::Drive;
 use diskarm_core::engine::{self, Load, Streams};
 use diskarm_core::request::{Op, Request};
@@ -80,7 +80,7 @@ impl Device for Away {
         self.going.is_none() && self.drive.has_room()
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.carry(now);
         self.commands += 1;
         let way = self.late();

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use diskarm_core::device::{Completion, Device, Outcome, Refused};
-use diskarm_core::drive::{Drive, InGaps};
+use diskarm_core::device::{Completion, Device, Outcome, SubmitError};
+use diskarm_core::drive::{Drive, GapReader};
 use diskarm_core::freeblock::{BlockSet, Tasks};
 use diskarm_core::geometry::Layout;
 use diskarm_core::host::Host;
@@ -11,7 +11,7 @@ use diskarm_core::request::{Op, Priority, Request};
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Angle, Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_core::wrap::{
-    Affected, BadBlocks, FaultPlan, Faults, Outage, RandomErrors, Recalibration,
+    AffectedOps, BadBlocks, FaultPlan, Faults, Outage, RandomErrors, Recalibration,
 };
 use diskarm_scan::{BackgroundSettings, ExternalScheduler, Model};
 use proptest::prelude::*;
@@ -166,7 +166,7 @@ impl Device for Swapping {
         self.drive.has_room()
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.drive.submit(now, request)
     }
 
@@ -374,7 +374,7 @@ proptest! {
             if free {
                 let end = Lbn(first + length);
                 medium_errors.push(BadBlocks {
-                    first: Lbn(first), end, affected: Affected::Reads, retries: 3,
+                    first: Lbn(first), end, affected: AffectedOps::Reads, retries: 3,
                 });
             }
         }
@@ -445,10 +445,10 @@ fn reads_in_the_firmware_delay_no_command() {
             Layout::new(&spec.geometry).expect("a sound layout"),
         ));
         tasks.add(BlockSet::all(spec.geometry.sectors), Priority::Normal);
-        let gaps = InGaps::new(tasks, Span::ZERO, move |delivered| {
+        let gaps = GapReader::new(tasks, Span::ZERO, move |delivered| {
             shared.lock().expect("nobody panicked").take(delivered);
         });
-        let mut drive = new(&spec).reading_in_gaps(gaps);
+        let mut drive = new(&spec).with_gap_reader(gaps);
         let beside = serve(&mut drive, CLOSED, 1, 2_000, None);
         for (without, with) in plain.iter().zip(&beside) {
             assert_eq!(without.request, with.request);

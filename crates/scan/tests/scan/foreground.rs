@@ -1,6 +1,6 @@
 //! Without background reads.
 
-use diskarm_core::device::{Breakdown, Completion, Device, Outcome, Refused, Status};
+use diskarm_core::device::{Breakdown, Completion, Device, Outcome, Status, SubmitError};
 use diskarm_core::drive::Drive;
 use diskarm_core::host::Host;
 use diskarm_core::request::Request;
@@ -71,7 +71,7 @@ fn a_drive_that_is_as_the_model_is_followed() {
         drive_of("hp-97560"),
     ] {
         for (spec, depth) in [(spec.clone(), 1), (queueing(spec), 2)] {
-            let drive = || Drive::new(&spec, Angle::of(2, 7)).expect("a sound layout");
+            let drive = || Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a sound layout");
             let model = Model::new(&spec).expect("a sound layout");
             let mut external = ExternalScheduler::new(drive(), model, &policy("sptf"), depth);
             serve(&mut external, CLOSED, 1, 10_000, None);
@@ -79,7 +79,8 @@ fn a_drive_that_is_as_the_model_is_followed() {
             assert!(seen.predicted > 9_900, "{seen:?}");
             let share = seen.right as f64 / seen.predicted as f64;
             assert!(share > 0.998, "{}: {seen:?}", spec.name);
-            let model = Model::with_origin(&spec, Angle::of(2, 7)).expect("a sound layout");
+            let model =
+                Model::with_origin(&spec, Angle::from_fraction(2, 7)).expect("a sound layout");
             let mut external = ExternalScheduler::new(drive(), model, &policy("sptf"), depth);
             serve(&mut external, CLOSED, 1, 3_000, None);
             let seen = external.observations();
@@ -203,7 +204,7 @@ impl Device for Disordered {
         self.inside.len() < 4
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.dice = self
             .dice
             .wrapping_mul(6_364_136_223_846_793_005)

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use diskarm_core::device::Completion;
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Angle, Instant, Lbn, Span};
-use diskarm_core::wrap::{Affected, BadBlocks, FaultPlan, Faults, Outage};
+use diskarm_core::wrap::{AffectedOps, BadBlocks, FaultPlan, Faults, Outage};
 use diskarm_scan::{BackgroundSettings, ExternalScheduler, Model, OnPrediction, Prediction};
 
 use crate::bench::{
@@ -76,7 +76,7 @@ fn commands_that_are_not_relied_on_are_marked() {
         medium_errors: vec![BadBlocks {
             first: Lbn(1_000),
             end: Lbn(1_200),
-            affected: Affected::Reads,
+            affected: AffectedOps::Reads,
             retries: 3,
         }],
         outages: vec![Outage {

@@ -1,7 +1,7 @@
 //! Foregrounds that are recorded.
 
 use diskarm_core::device::Completion;
-use diskarm_core::engine::{self, Open};
+use diskarm_core::engine::{self, OpenLoop};
 use diskarm_core::host::Host;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::spec::Spec;
@@ -42,7 +42,7 @@ fn plain(spec: &Spec, order: &str, requests: &[(Instant, Request)]) -> Vec<Compl
         max: usize::MAX,
         got: None,
     };
-    let mut load = Open::new(requests.iter().copied());
+    let mut load = OpenLoop::new(requests.iter().copied());
     engine::run(&mut Host::new(drive, order), &mut load, &mut seen).expect("accepted requests");
     seen.all
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use diskarm_core::text::{Args, Call, InputError, quantity};
 use diskarm_core::units::{Lbn, Span};
-use diskarm_core::wrap::{Affected, BadBlocks};
+use diskarm_core::wrap::{AffectedOps, BadBlocks};
 
 use crate::power::{
     AFFECTED, InjectedFault, PowerCut, Trigger, TriggerEvent, TriggerSide, affected_name,
@@ -54,7 +54,7 @@ const ALL: Lbn = InjectedFault::ALL;
 impl ExportCommand {
     pub fn parse(line: &str) -> Result<Self, InputError> {
         let call = Call::read(line, "command")?;
-        let mut args = Args::of(&call, ());
+        let mut args = Args::new(&call, ());
         let text = |value: &str| Some(value.to_owned());
         let export = args.maybe("export", "the name of an export", text)?;
         let command = match call.name {
@@ -67,7 +67,7 @@ impl ExportCommand {
                 args.count("first", 0..=ALL.0 - 1)?;
                 let (first, end) = range(&mut args)?;
                 let affected = args.maybe("affects", "reads, writes or both", affected)?;
-                let affected = affected.unwrap_or(Affected::Reads);
+                let affected = affected.unwrap_or(AffectedOps::Reads);
                 let left = args.maybe_count("times", 1..=u64::MAX)?;
                 let blocks = BadBlocks {
                     first,
@@ -173,7 +173,7 @@ fn range(args: &mut Args<'_, ()>) -> Result<(Lbn, Lbn), InputError> {
     Ok((Lbn(first), end))
 }
 
-fn affected(text: &str) -> Option<Affected> {
+fn affected(text: &str) -> Option<AffectedOps> {
     let mut all = AFFECTED.iter();
     let named = all.find(|(_, name)| *name == text);
     named.map(|(affected, _)| *affected)

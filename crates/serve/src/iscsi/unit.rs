@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use diskarm_core::device::{Completion, Device, Landed, Part, Refused, Status};
+use diskarm_core::device::{Completion, ComponentReport, Device, Persisted, Status, SubmitError};
 use diskarm_core::engine::Observer;
 use diskarm_core::geometry::Layout;
 use diskarm_core::request::{Op, Request};
@@ -89,7 +89,7 @@ impl Device for Disk {
         self.device().has_room()
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.device_mut().submit(now, request)?;
         if let Some(tap) = &mut self.tap {
             tap.arrived(now, &request);
@@ -119,12 +119,12 @@ impl Device for Disk {
         self.device_mut().abort(now, id)
     }
 
-    fn parts(&self, now: Instant) -> Vec<Part> {
-        self.device().parts(now)
+    fn components(&self, now: Instant) -> Vec<ComponentReport> {
+        self.device().components(now)
     }
 
-    fn landed(&mut self, now: Instant) -> Option<Vec<Landed>> {
-        self.device_mut().landed(now)
+    fn persisted(&mut self, now: Instant) -> Option<Vec<Persisted>> {
+        self.device_mut().persisted(now)
     }
 }
 
@@ -204,7 +204,7 @@ impl Device for InstantDevice {
         true
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.check(&request)?;
         let done = Completion::unserved(request, now, now, Status::Good);
         self.done.push_back(done);
@@ -384,7 +384,7 @@ impl diskarm_emulate::Store for UnitStore {
         self.lock().left_over(at, before);
     }
 
-    fn landed(&mut self, landed: &[Landed]) {
-        self.lock().data.mark_persisted(landed);
+    fn persisted(&mut self, persisted: &[Persisted]) {
+        self.lock().data.mark_persisted(persisted);
     }
 }

@@ -107,7 +107,7 @@ impl NbdExport {
         if let Some(timeline) = &mut self.timeline
             && self.data.can_lose_writes()
         {
-            let report = timeline.model_mut().landed(Instant::START);
+            let report = timeline.model_mut().persisted(Instant::START);
             assert!(report.is_some(), "the device does not report persistence");
         }
     }
@@ -118,7 +118,7 @@ impl NbdExport {
             && self.data.can_lose_writes()
         {
             let (device, at) = timeline.advance_to(now);
-            let persisted = device.landed(at).unwrap_or_default();
+            let persisted = device.persisted(at).unwrap_or_default();
             self.data.mark_persisted(&persisted);
         }
     }

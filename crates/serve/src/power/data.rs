@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 
-use diskarm_core::device::Landed;
+use diskarm_core::device::Persisted;
 use diskarm_core::units::{Bytes, SectorCount};
 
 use super::cache::{Cache, Losses, PendingWrite, PowerCut, WriteId};
@@ -57,7 +57,7 @@ pub trait DataPath: Store {
     fn mark_submitted(&mut self, _write: WriteId) {}
 
     /// The device reports that these blocks have reached the media.
-    fn mark_persisted(&mut self, _persisted: &[Landed]) {}
+    fn mark_persisted(&mut self, _persisted: &[Persisted]) {}
 
     /// The device has acknowledged the write.
     fn mark_acknowledged(&mut self, _write: WriteId) {}
@@ -208,7 +208,7 @@ impl DataPath for VolatileStore {
         self.cache.mark_submitted(write);
     }
 
-    fn mark_persisted(&mut self, persisted: &[Landed]) {
+    fn mark_persisted(&mut self, persisted: &[Persisted]) {
         for run in persisted {
             self.cache.mark_persisted(run.first.0, run.sectors.0);
         }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant as HostInstant};
 
 use diskarm_core::request::Request;
 use diskarm_core::units::{Lbn, Span};
-use diskarm_core::wrap::{Affected, BadBlocks};
+use diskarm_core::wrap::{AffectedOps, BadBlocks};
 use serde::{Serialize, Serializer};
 
 use super::cache::{Losses, PowerCut};
@@ -175,13 +175,13 @@ impl InjectedFault {
 }
 
 /// Names of the transfers that fail.
-pub const AFFECTED: [(Affected, &str); 3] = [
-    (Affected::Reads, "reads"),
-    (Affected::Writes, "writes"),
-    (Affected::Both, "both"),
+pub const AFFECTED: [(AffectedOps, &str); 3] = [
+    (AffectedOps::Reads, "reads"),
+    (AffectedOps::Writes, "writes"),
+    (AffectedOps::Both, "both"),
 ];
 
-pub fn affected_name(affected: Affected) -> &'static str {
+pub fn affected_name(affected: AffectedOps) -> &'static str {
     let mut all = AFFECTED.iter();
     let named = all.find(|(other, _)| *other == affected);
     named.map_or("both", |(_, name)| name)
@@ -329,7 +329,7 @@ mod tests {
         let blocks = BadBlocks {
             first: Lbn(first),
             end: Lbn(end),
-            affected: Affected::Reads,
+            affected: AffectedOps::Reads,
             retries: 0,
         };
         InjectedFault { blocks, left }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use diskarm_core::device::{Completion, Device, Landed, Refused};
+use diskarm_core::device::{Completion, Device, Persisted, SubmitError};
 use diskarm_core::request::Request;
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount};
 use diskarm_emulate::{Attribute, Status, Store as _, Task, Unit};
@@ -38,7 +38,7 @@ impl Device for Gated {
         self.drive.has_room() && !self.is_shut.load(Ordering::Relaxed)
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.drive.submit(now, request)
     }
 
@@ -54,8 +54,8 @@ impl Device for Gated {
         self.drive.abort(now, id)
     }
 
-    fn landed(&mut self, now: Instant) -> Option<Vec<Landed>> {
-        self.drive.landed(now)
+    fn persisted(&mut self, now: Instant) -> Option<Vec<Persisted>> {
+        self.drive.persisted(now)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use diskarm_core::device::{Device, Landed, Status};
+use diskarm_core::device::{Device, Persisted, Status};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_drives::text::Edit;
@@ -82,7 +82,7 @@ impl Bench {
         let make = Rc::clone(make);
         let store = Box::new(SparseStore::empty(SECTORS * SECTOR));
         let mut device = make();
-        assert_eq!(device.landed(Instant::START), Some(vec![]));
+        assert_eq!(device.persisted(Instant::START), Some(vec![]));
         Self {
             make,
             device,
@@ -156,9 +156,9 @@ impl Bench {
             while let Some(completion) = self.device.advance(at) {
                 ended.push(completion);
             }
-            let landed = self.device.landed(at).expect("a drive reports");
-            self.data.mark_persisted(&landed);
-            self.model.landed(&landed);
+            let persisted = self.device.persisted(at).expect("a drive reports");
+            self.data.mark_persisted(&persisted);
+            self.model.persisted(&persisted);
             for completion in ended {
                 assert_eq!(completion.status, Status::Good);
                 self.ended(&completion.request);
@@ -210,7 +210,7 @@ impl Bench {
         assert_eq!(self.data.version_count(), 0);
         self.under.clear();
         self.device = (self.make)();
-        assert_eq!(self.device.landed(self.now), Some(vec![]));
+        assert_eq!(self.device.persisted(self.now), Some(vec![]));
         let mut all = vec![0; (SECTORS * SECTOR) as usize];
         self.data.read(0, &mut all).expect("memory");
         let sectors = all.chunks_exact(SECTOR as usize);
@@ -377,7 +377,7 @@ fn a_drive_keeps_no_more_than_its_buffer_holds() {
                 .expect("memory");
             data.mark_submitted(write);
             if is_timed {
-                data.mark_persisted(&[Landed {
+                data.mark_persisted(&[Persisted {
                     first: Lbn(n * 4),
                     sectors: SectorCount(4),
                 }]);
@@ -408,7 +408,7 @@ fn a_trim_takes_effect_after_the_writes_before_it() {
         data.mark_submitted(write);
         data.mark_acknowledged(write);
     };
-    let landed = [Landed {
+    let persisted = [Persisted {
         first: Lbn(0),
         sectors: SectorCount(1),
     }];
@@ -416,7 +416,7 @@ fn a_trim_takes_effect_after_the_writes_before_it() {
     data.trim(0, SECTOR).expect("memory");
     write(&mut data, 2);
     // The first write lands, and the trim with it.
-    data.mark_persisted(&landed);
+    data.mark_persisted(&persisted);
     data.cut(&PowerCut::default()).expect("memory");
     assert_eq!(byte(&mut data), 0);
     write(&mut data, 3);
@@ -424,7 +424,7 @@ fn a_trim_takes_effect_after_the_writes_before_it() {
     data.cut(&PowerCut::default()).expect("memory");
     assert_eq!(byte(&mut data), 0);
     write(&mut data, 4);
-    data.mark_persisted(&landed);
+    data.mark_persisted(&persisted);
     write(&mut data, 5);
     data.cut(&PowerCut::default()).expect("memory");
     assert_eq!(byte(&mut data), 4);

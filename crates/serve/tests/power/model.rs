@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use diskarm_core::device::Landed;
+use diskarm_core::device::Persisted;
 
 /// A write of sectors that are filled with one byte each.
 pub struct ModelWrite {
@@ -10,7 +10,7 @@ pub struct ModelWrite {
     pub sectors: u64,
     pub fill: u8,
     /// The sectors that are on the media.
-    pub landed: Vec<bool>,
+    pub persisted: Vec<bool>,
     pub is_acknowledged: bool,
     /// No power cut can undo it.
     pub is_safe: bool,
@@ -21,12 +21,12 @@ impl ModelWrite {
         (self.first..self.first + self.sectors).contains(&sector)
     }
 
-    fn has_landed(&self, sector: u64) -> bool {
-        self.landed[(sector - self.first) as usize]
+    fn is_persisted(&self, sector: u64) -> bool {
+        self.persisted[(sector - self.first) as usize]
     }
 
     pub fn is_on_media(&self) -> bool {
-        self.landed.iter().all(|landed| *landed)
+        self.persisted.iter().all(|persisted| *persisted)
     }
 }
 
@@ -44,7 +44,7 @@ impl Model {
             first,
             sectors,
             fill,
-            landed: vec![false; sectors as usize],
+            persisted: vec![false; sectors as usize],
             is_acknowledged: false,
             is_safe: false,
         });
@@ -52,13 +52,13 @@ impl Model {
     }
 
     /// Blocks get to the media, each of the first write for which it has not.
-    pub fn landed(&mut self, landed: &[Landed]) {
-        for run in landed {
+    pub fn persisted(&mut self, persisted: &[Persisted]) {
+        for run in persisted {
             for sector in run.first.0..run.first.0 + run.sectors.0 {
                 let is_next =
-                    |write: &&mut ModelWrite| write.holds(sector) && !write.has_landed(sector);
+                    |write: &&mut ModelWrite| write.holds(sector) && !write.is_persisted(sector);
                 if let Some(write) = self.writes.iter_mut().find(is_next) {
-                    write.landed[(sector - write.first) as usize] = true;
+                    write.persisted[(sector - write.first) as usize] = true;
                 }
             }
         }
@@ -93,6 +93,6 @@ impl Model {
 
     /// Like [`Self::after_plain`], but writes survive sector by sector.
     pub fn after_torn(&self, sector: u64) -> u8 {
-        self.after(sector, |write| write.has_landed(sector) || write.is_safe)
+        self.after(sector, |write| write.is_persisted(sector) || write.is_safe)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use diskarm_core::device::{Completion, Device, Landed, Refused};
+use diskarm_core::device::{Completion, Device, Persisted, SubmitError};
 use diskarm_core::request::Request;
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
 use diskarm_emulate::{Attribute, Status, Store as _, Task, Unit};
@@ -26,7 +26,7 @@ const ONES: u8 = 0xff;
 /// A device that also reports to the test what has reached the media.
 struct ReportingDevice {
     device: Box<dyn Device>,
-    landed: Arc<Mutex<Vec<Landed>>>,
+    persisted: Arc<Mutex<Vec<Persisted>>>,
 }
 
 impl Device for ReportingDevice {
@@ -42,7 +42,7 @@ impl Device for ReportingDevice {
         self.device.has_room()
     }
 
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.device.submit(now, request)
     }
 
@@ -58,10 +58,10 @@ impl Device for ReportingDevice {
         self.device.abort(now, id)
     }
 
-    fn landed(&mut self, now: Instant) -> Option<Vec<Landed>> {
-        let landed = self.device.landed(now)?;
-        self.landed.lock().expect("sound").extend(&landed);
-        Some(landed)
+    fn persisted(&mut self, now: Instant) -> Option<Vec<Persisted>> {
+        let persisted = self.device.persisted(now)?;
+        self.persisted.lock().expect("sound").extend(&persisted);
+        Some(persisted)
     }
 }
 
@@ -78,7 +78,7 @@ struct Bench {
     make: Make,
     unit: Unit<Disk>,
     blocks: UnitStore,
-    landed: Arc<Mutex<Vec<Landed>>>,
+    persisted: Arc<Mutex<Vec<Persisted>>>,
     model: Model,
     under: BTreeMap<u64, Under>,
     now: Instant,
@@ -90,16 +90,16 @@ struct Bench {
 
 impl Bench {
     fn new(make: &Make, seed: u64) -> Self {
-        let landed = Arc::default();
+        let persisted = Arc::default();
         let store = Box::new(SparseStore::empty(SECTORS * SECTOR));
         let data = VolatileStore::new(store, Bytes(SECTOR), SectorCount(1 << 20), true);
         let blocks = UnitStore::new(Box::new(data), SECTOR, SECTORS * SECTOR);
-        let disk = disk(make, &landed);
+        let disk = disk(make, &persisted);
         Self {
             make: make.clone(),
             unit: Unit::with_store(disk, Box::new(blocks.clone())),
             blocks,
-            landed,
+            persisted,
             model: Model::default(),
             under: BTreeMap::new(),
             now: Instant::START,
@@ -242,8 +242,8 @@ impl Bench {
             let event = self.unit.next_event().filter(|event| *event <= until);
             let response = self.unit.advance(event.unwrap_or(until));
             self.unit.follow(event.unwrap_or(until));
-            let landed = std::mem::take(&mut *self.landed.lock().expect("sound"));
-            self.model.landed(&landed);
+            let persisted = std::mem::take(&mut *self.persisted.lock().expect("sound"));
+            self.model.persisted(&persisted);
             if let Some(response) = response {
                 self.ended(response.id, response.status);
             } else if event.is_none() {
@@ -291,9 +291,9 @@ impl Bench {
     fn cut(&mut self, cut: &PowerCut) -> Vec<u8> {
         self.unit.follow(self.now);
         self.blocks.cut(cut).expect("memory");
-        self.landed.lock().expect("sound").clear();
+        self.persisted.lock().expect("sound").clear();
         self.under.clear();
-        let disk = disk(&self.make, &self.landed);
+        let disk = disk(&self.make, &self.persisted);
         self.unit.power_cycle(self.now, disk);
         let mut all = vec![0; (SECTORS * SECTOR) as usize];
         self.blocks.read(Lbn(0), &mut all).expect("memory");
@@ -307,10 +307,10 @@ impl Bench {
     }
 }
 
-fn disk(make: &Make, landed: &Arc<Mutex<Vec<Landed>>>) -> Disk {
+fn disk(make: &Make, persisted: &Arc<Mutex<Vec<Persisted>>>) -> Disk {
     let device = ReportingDevice {
         device: make(),
-        landed: Arc::clone(landed),
+        persisted: Arc::clone(persisted),
     };
     Disk::from_device(Box::new(device), SectorCount(SECTORS))
 }

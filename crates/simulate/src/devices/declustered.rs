@@ -5,8 +5,8 @@ use diskarm_core::declustered::{
 };
 use diskarm_core::request::Request;
 use diskarm_core::sched::{Knowledge, PolicyConfig};
+use diskarm_core::stack::BoxedDevice;
 use diskarm_core::text::InputError;
-use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::SectorCount;
 
 use super::members::{failures, rebuild, stripe};

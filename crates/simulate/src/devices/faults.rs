@@ -1,11 +1,11 @@
 //! An injector of faults in a stack of devices.
 
 use diskarm_core::sched::Knowledge;
+use diskarm_core::stack::BoxedDevice;
 use diskarm_core::text::{InputError, quantity};
-use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::{Instant, Lbn, Span};
 use diskarm_core::wrap::{
-    Affected, BadBlocks, FaultPlan, Faults, Outage, RandomErrors, Recalibration, Spikes,
+    AffectedOps, BadBlocks, FaultPlan, Faults, Outage, RandomErrors, Recalibration, Spikes,
 };
 
 use crate::device::{Below, Config, DRIVE, DeviceInfo, Entry, Parameters};
@@ -163,9 +163,9 @@ fn error(text: &str) -> Option<Errors> {
         return Some(Errors::Random(RandomErrors { share, retries }));
     }
     let (range, affected) = match what.trim().split_once(' ') {
-        None => (what.trim(), Affected::Both),
-        Some((range, "reads")) => (range, Affected::Reads),
-        Some((range, "writes")) => (range, Affected::Writes),
+        None => (what.trim(), AffectedOps::Both),
+        Some((range, "reads")) => (range, AffectedOps::Reads),
+        Some((range, "writes")) => (range, AffectedOps::Writes),
         Some(_) => return None,
     };
     let (first, end) = range.split_once("..")?;

@@ -2,8 +2,8 @@
 
 use diskarm_core::host::Host;
 use diskarm_core::sched::{Knowledge, PolicyConfig};
+use diskarm_core::stack::{self, BoxedDevice};
 use diskarm_core::text::InputError;
-use diskarm_core::tower::{self, BoxedDevice};
 use diskarm_core::units::SectorCount;
 
 use crate::device::{Below, Config, DRIVE, DeviceInfo, Entry, Parameters};
@@ -50,7 +50,7 @@ fn read(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
 impl Config for Queue {
     fn build(&self, below: &Below<'_>, _: u64) -> Result<BoxedDevice, InputError> {
         let inner = below.device()?;
-        let policy = tower::policy(&self.policy, &inner);
+        let policy = stack::policy(&self.policy, &inner);
         let policy = policy.map_err(|unknown| below.refused(&unknown))?;
         let host = Host::new(inner, policy);
         Ok(BoxedDevice::opaque(match self.merge {

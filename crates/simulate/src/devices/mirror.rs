@@ -5,8 +5,8 @@ use diskarm_core::mirror::{
     Mirror, MirrorConfig, ReadDispatch, RebuildConfig, Routing, WriteCompletion,
 };
 use diskarm_core::sched::{Knowledge, PolicyConfig};
+use diskarm_core::stack::BoxedDevice;
 use diskarm_core::text::{Args, Call, InputError, nearest, quantity};
-use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::{Lbn, SectorCount};
 
 use super::members::{failures, rebuild};
@@ -200,7 +200,7 @@ fn transposed(args: &mut Parameters<'_>) -> Result<Option<SectorCount>, InputErr
 
 fn routing(text: &str, field: &str, context: Context<'_>) -> Result<Routing, InputError> {
     let call = Call::read(text, field)?;
-    let mut args = Args::of(&call, ());
+    let mut args = Args::new(&call, ());
     let routing = match call.name {
         "uniform" => Routing::Uniform,
         "cyclic" => Routing::Cyclic,

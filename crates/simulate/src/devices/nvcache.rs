@@ -6,8 +6,8 @@ use diskarm_core::mirror::{
 };
 use diskarm_core::nvcache::{CacheBacking, NvCache, NvCacheConfig};
 use diskarm_core::sched::{Knowledge, PolicyConfig};
+use diskarm_core::stack::BoxedDevice;
 use diskarm_core::text::{Args, Call, InputError, nearest, quantity};
-use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::{Instant, SectorCount};
 
 use super::members::{failures, rebuild};
@@ -183,7 +183,7 @@ fn usual_policy(scheme: DestageScheme) -> Result<PolicyConfig, InputError> {
 /// A scheme of destaging; `None` for none.
 fn destaging(text: &str, field: &str) -> Result<Option<DestageConfig>, InputError> {
     let call = Call::read(text, field)?;
-    let mut args = Args::of(&call, ());
+    let mut args = Args::new(&call, ());
     let scheme = match call.name {
         "at-once" => {
             args.finish()?;

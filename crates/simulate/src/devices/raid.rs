@@ -4,8 +4,8 @@ use diskarm_core::mirror::MirrorConfig;
 use diskarm_core::raid::{Level, Raid, RaidConfig};
 use diskarm_core::request::Request;
 use diskarm_core::sched::{Knowledge, PolicyConfig};
+use diskarm_core::stack::BoxedDevice;
 use diskarm_core::text::InputError;
-use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::SectorCount;
 
 use super::members::{self, failures, rebuild};

@@ -1,8 +1,8 @@
 //! A throttle in a stack of devices.
 
 use diskarm_core::sched::Knowledge;
+use diskarm_core::stack::BoxedDevice;
 use diskarm_core::text::{InputError, quantity};
-use diskarm_core::tower::BoxedDevice;
 use diskarm_core::units::Bytes;
 use diskarm_core::wrap::{Limits, Throttle};
 

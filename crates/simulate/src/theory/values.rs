@@ -1,6 +1,6 @@
 //! The values of a comparison of theory and simulation.
 
-use diskarm_core::stats::student::t95_factor;
+use diskarm_core::stats::t95_factor;
 use diskarm_core::units::{SectorCount, Span};
 use serde::Serialize;
 

@@ -106,7 +106,7 @@ pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures
         within[0] += u64::from(takes < revolution);
         within[1] += u64::from(takes < revolution * 2);
         for (number, sum) in (0..).zip(&mut at_angles) {
-            let on = Angle::of(2 * number + 1, 2 * ANGLES as u64);
+            let on = Angle::from_fraction(2 * number + 1, 2 * ANGLES as u64);
             let start = outlook.angle(request.op) + on;
             *sum += outlook.positioning(&request, &Extent { start, ..place });
         }

@@ -10,7 +10,7 @@ use diskarm_core::drive::Drive;
 use diskarm_core::extent::Extent;
 use diskarm_core::request::Request;
 use diskarm_core::sched::{Estimate, Knowledge, Outlook, Pending, Policy};
-use diskarm_core::tower::{BoxedDevice, Unknown};
+use diskarm_core::stack::{BoxedDevice, InsufficientKnowledge};
 use diskarm_core::units::{Instant, Span};
 use diskarm_simulate::{MakePolicy, Simulation};
 
@@ -115,7 +115,10 @@ impl MakePolicy for Watched<'_> {
         Box::new(self.watching(self.policy.policy(drive)))
     }
 
-    fn boxed(&self, device: &BoxedDevice) -> Result<Box<dyn Policy<BoxedDevice>>, Unknown> {
+    fn boxed(
+        &self,
+        device: &BoxedDevice,
+    ) -> Result<Box<dyn Policy<BoxedDevice>>, InsufficientKnowledge> {
         let policy = self.policy.boxed(device)?;
         device.check_knowledge("with cell.measure = \"choices\"", Knowledge::Times)?;
         Ok(Box::new(self.watching(policy)))

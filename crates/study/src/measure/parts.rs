@@ -1,6 +1,6 @@
 //! Response times, and the metrics of the parts of the device: disks, caches and others.
 
-use diskarm_core::device::{Part, Work};
+use diskarm_core::device::{ComponentReport, Work};
 use diskarm_core::report::Report;
 use diskarm_simulate::Simulation;
 use diskarm_simulate::devices::{PartMetric, part_kinds};
@@ -21,7 +21,7 @@ pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures
     responses::measured(simulation, stop, |run| figures(&run.report, &run.parts))
 }
 
-fn figures(report: &Report, parts: &[Part]) -> Vec<(Column, Option<f64>)> {
+fn figures(report: &Report, parts: &[ComponentReport]) -> Vec<(Column, Option<f64>)> {
     let mut figures = responses::figures(report);
     for kind in part_kinds() {
         let metrics = kind.metrics.iter();
@@ -34,7 +34,7 @@ fn figures(report: &Report, parts: &[Part]) -> Vec<(Column, Option<f64>)> {
 }
 
 /// Returns the column of `metric`, if it has one, with the mean over the parts that have it.
-fn mean(metric: &PartMetric, parts: &[Part]) -> Option<(Column, Option<f64>)> {
+fn mean(metric: &PartMetric, parts: &[ComponentReport]) -> Option<(Column, Option<f64>)> {
     let (name, title) = metric.column?;
     let values = parts.iter().filter_map(|part| (metric.value)(&part.work));
     let values: Vec<f64> = values.collect();
@@ -43,7 +43,7 @@ fn mean(metric: &PartMetric, parts: &[Part]) -> Option<(Column, Option<f64>)> {
     Some((Column::measured(name, title), mean))
 }
 
-fn busiest_disk(parts: &[Part]) -> (Column, Option<f64>) {
+fn busiest_disk(parts: &[ComponentReport]) -> (Column, Option<f64>) {
     let busy = parts.iter().filter_map(|part| match &part.work {
         Work::Disk(disk) => Some(disk.reading_fraction + disk.writing_fraction),
         _ => None,

@@ -1,6 +1,6 @@
 //! Response times and their parts: the measure of nearly every study.
 
-use diskarm_core::report::{Report, Served};
+use diskarm_core::report::{Report, RequestTotals};
 use diskarm_core::request::Op;
 use diskarm_results::metrics::{LOAD, Metric, RESPONSE, SERVICE};
 use diskarm_simulate::{Run, Simulation};
@@ -67,7 +67,7 @@ pub(super) fn figures(report: &Report) -> Vec<(Column, Option<f64>)> {
     figures
 }
 
-fn responses(served: &Served) -> Vec<(Column, Option<f64>)> {
+fn responses(served: &RequestTotals) -> Vec<(Column, Option<f64>)> {
     columns(RESPONSE, served.responses().figures().as_ref())
 }
 

@@ -1,13 +1,17 @@
-//! A walk over the spanned TOML tree: the place of a value, and its path.
+//! A walk over the spanned TOML tree, and the readers of the kinds of fields: each converts a value
+//! into a checked quantity, or reports what it expected.
 
 use std::borrow::Cow;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::sched::PolicyConfig;
 use crate::spec::Key;
-use crate::text::{InputError, line_of, nearest};
+use crate::spec::geometry::MAX_CYLINDERS;
+use crate::text::{InputError, line_of, nearest, quantity};
+use crate::units::{Bytes, SectorCount, Span};
 
 /// The text and the name of a file, for errors that point into it.
 #[derive(Clone, Copy)]
@@ -17,12 +21,12 @@ pub(super) struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// The error at a byte offset.
+    /// Returns the error at a byte offset.
     pub(super) fn at(self, offset: usize, error: InputError) -> InputError {
         error.in_file(self.file, line_of(self.text, offset))
     }
 
-    /// The line around a byte offset.
+    /// Returns the line around a byte offset.
     pub(super) fn line_at(self, offset: usize) -> &'a str {
         let (before, after) = self
             .text
@@ -35,7 +39,7 @@ impl<'a> Text<'a> {
         self.text.get(start..end).unwrap_or_default().trim()
     }
 
-    /// The text of a value, shortened to fit on the line of an error.
+    /// Returns the text of a value, shortened to fit on the line of an error.
     fn quote(self, span: Range<usize>) -> String {
         const LONGEST: usize = 60;
         let whole = self.text.get(span).unwrap_or_default();
@@ -67,7 +71,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The error that something else was expected here.
+    /// Returns the error that something else was expected here.
     pub(super) fn error(&self, expected: impl Into<String>) -> InputError {
         let error = match self.node {
             None => InputError::missing(&self.path, expected),
@@ -77,28 +81,28 @@ impl<'a> Value<'a> {
         self.text.at(self.span.start, error)
     }
 
-    /// Whether there is no value here.
+    /// Returns true if the value is absent.
     pub(super) fn is_absent(&self) -> bool {
         self.node.is_none()
     }
 
-    /// The string here, if it is one.
+    /// Returns the value if it is a string.
     pub(super) fn string(&self) -> Option<&'a str> {
         self.node?.as_str()
     }
 
-    /// The boolean here, if it is one.
+    /// Returns the value if it is a boolean.
     pub(super) fn boolean(&self) -> Option<bool> {
         self.node?.as_bool()
     }
 
-    /// The integer here, if it is one and not negative.
+    /// Returns the value if it is an integer and not negative.
     pub(super) fn integer(&self) -> Option<u64> {
         let written = self.node?.as_integer()?;
         u64::from_str_radix(written.as_str(), written.radix()).ok()
     }
 
-    /// The number here, whole or not, if it is one and finite.
+    /// Returns the value if it is a finite number.
     pub(super) fn number(&self) -> Option<f64> {
         let number = match self.node? {
             DeValue::Float(written) => written.as_str().parse::<f64>().ok()?,
@@ -107,7 +111,7 @@ impl<'a> Value<'a> {
         number.is_finite().then_some(number)
     }
 
-    /// The elements of the array here, if it is one.
+    /// Returns the elements if the value is an array.
     pub(super) fn elements(&self) -> Option<Vec<Value<'a>>> {
         let array = self.node?.as_array()?;
         let name = |index| format!("{}[{index}]", self.path);
@@ -120,7 +124,8 @@ impl<'a> Value<'a> {
         )
     }
 
-    /// The table here. If there is none, an empty one, so that errors name its missing keys.
+    /// Returns the table here. If there is none, an empty one, so that errors name its missing
+    /// keys.
     pub(super) fn table(&self) -> Result<Table<'a>, InputError> {
         let entries = match self.node {
             None => None,
@@ -145,7 +150,7 @@ pub(super) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// The table of the whole file.
+    /// Creates the table of the whole file.
     pub(super) fn root(text: Text<'a>, entries: &'a DeTable<'a>) -> Self {
         Self {
             text,
@@ -155,7 +160,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The value of a key, if any.
+    /// Returns the value of a key.
     pub(super) fn value(&self, key: &str) -> Value<'a> {
         let path = self.path_of(key);
         match self.entries.and_then(|entries| entries.get(key)) {
@@ -169,7 +174,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The value at the end of a dotted path.
+    /// Returns the value at the end of a dotted path.
     pub(super) fn at(&self, path: &str) -> Result<Value<'a>, InputError> {
         match path.split_once('.') {
             Some((key, rest)) => self.value(key).table()?.at(rest),
@@ -206,7 +211,7 @@ impl<'a> Table<'a> {
         unknown.map_or(Ok(()), |key| Err(self.unknown(key, known)))
     }
 
-    /// The error that a key is not one of the `known` ones.
+    /// Returns the error that a key is not one of the `known` ones.
     fn unknown(&self, key: &Spanned<Cow<'_, str>>, known: &[&str]) -> InputError {
         let written: &str = key.get_ref();
         let mut all = Key::all().into_iter();
@@ -229,5 +234,190 @@ impl<'a> Table<'a> {
         } else {
             format!("{}.{key}", self.path)
         }
+    }
+}
+
+pub(super) fn text(value: &Value<'_>) -> Result<String, InputError> {
+    match value.string().map(str::trim) {
+        Some(text) if !text.is_empty() => Ok(text.to_owned()),
+        _ => Err(value.error("text in quotes")),
+    }
+}
+
+pub(super) fn flag(value: &Value<'_>) -> Result<bool, InputError> {
+    value.boolean().ok_or_else(|| value.error("true or false"))
+}
+
+/// Returns one of a list of words.
+pub(super) fn word(value: &Value<'_>, words: &[&'static str]) -> Result<&'static str, InputError> {
+    let found = words.iter().find(|word| value.string() == Some(word));
+    found.copied().ok_or_else(|| {
+        let known: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
+        value.error(format!("one of {}", known.join(", ")))
+    })
+}
+
+pub(super) fn policy(value: &Value<'_>) -> Result<PolicyConfig, InputError> {
+    let expected = "a policy, such as \"sptf\"";
+    let text = value.string().ok_or_else(|| value.error(expected))?;
+    text.parse().map_err(|error: InputError| {
+        let InputError {
+            field, expected, ..
+        } = error;
+        value.error(match field.as_str() {
+            "policy" => expected,
+            _ => format!("of {field} {expected}"),
+        })
+    })
+}
+
+/// Returns a whole number within bounds, inclusive.
+pub(super) fn count(value: &Value<'_>, range: RangeInclusive<u64>) -> Result<u64, InputError> {
+    match value.integer() {
+        Some(number) if range.contains(&number) => Ok(number),
+        _ => Err(value.error(format!(
+            "a whole number from {} to {}",
+            range.start(),
+            range.end()
+        ))),
+    }
+}
+
+/// Returns the same, in 32 bits.
+pub(super) fn count_u32(value: &Value<'_>, range: RangeInclusive<u32>) -> Result<u32, InputError> {
+    let wide = u64::from(*range.start())..=u64::from(*range.end());
+    count(value, wide).map(|number| number as u32)
+}
+
+/// Returns a finite number that is not negative.
+pub(super) fn number(value: &Value<'_>) -> Result<f64, InputError> {
+    match value.number() {
+        Some(number) if number >= 0.0 => Ok(number),
+        _ => Err(value.error("a number, zero or more")),
+    }
+}
+
+/// The maximum of a single time, in milliseconds; the tables of seek times may contain
+/// twice this.
+const LONGEST_MS: f64 = 1e3;
+
+/// Returns a time from zero to a second.
+pub(super) fn time(value: &Value<'_>) -> Result<Span, InputError> {
+    time_in(value, 0.0, "a time from 0 s to 1 s")
+}
+
+/// Returns a time that may be negative.
+pub(super) fn signed_time(value: &Value<'_>) -> Result<Span, InputError> {
+    time_in(value, -LONGEST_MS, "a time from -1 s to 1 s")
+}
+
+fn time_in(value: &Value<'_>, least_ms: f64, range: &str) -> Result<Span, InputError> {
+    match value.string().and_then(quantity::nanoseconds) {
+        Some(ns) if (least_ms..=LONGEST_MS).contains(&(ns / 1e6)) => {
+            Ok(Span::from_ns(ns.round() as i64))
+        }
+        Some(_) => Err(value.error(range)),
+        None => Err(value.error("a time with its unit (ns, us, ms, s), such as \"0.89 ms\"")),
+    }
+}
+
+/// Returns a time written as a bare number of milliseconds, in a list whose key names the unit.
+pub(super) fn bare_ms(value: &Value<'_>) -> Result<Span, InputError> {
+    match value.number() {
+        Some(ms) if (0.0..=LONGEST_MS).contains(&ms) => Ok(Span::from_ms(ms)),
+        _ => Err(value.error("a number of milliseconds from 0 to 1000")),
+    }
+}
+
+/// Returns the time of a revolution, in nanoseconds, from a microsecond to ten seconds.
+pub(super) fn period_ns(value: &Value<'_>) -> Result<f64, InputError> {
+    match value.string().and_then(quantity::period_ns) {
+        Some(ns) if (1e3..=1e10).contains(&ns) => Ok(ns),
+        Some(_) => Err(value.error("6 rpm to 60000000 rpm, or 1 us to 10 s")),
+        None => {
+            Err(value
+                .error("a speed or a period with its unit, such as \"5400 rpm\" or \"11.115 ms\""))
+        }
+    }
+}
+
+/// The maximum size: far above any buffer, and far from the end of the 64-bit range.
+const MAX_SECTORS: u64 = 1_000_000_000_000;
+
+/// Returns a size in whole sectors of `sector` bytes.
+pub(super) fn size(value: &Value<'_>, sector: Bytes) -> Result<SectorCount, InputError> {
+    let size = value
+        .string()
+        .and_then(|text| quantity::sectors(text, sector));
+    match size {
+        Some(size) if size.0 <= MAX_SECTORS => Ok(size),
+        Some(_) => Err(value.error(format!("a size of at most {MAX_SECTORS} sectors"))),
+        None => Err(value.error(format!(
+            "a size in whole sectors of {} B with its unit (sectors, B, KiB, MiB, GiB), \
+             such as \"128 sectors\"",
+            sector.0
+        ))),
+    }
+}
+
+/// Returns a size of at least one sector.
+pub(super) fn some_size(value: &Value<'_>, sector: Bytes) -> Result<SectorCount, InputError> {
+    match size(value, sector)? {
+        SectorCount(0) => Err(value.error("a size of at least one sector")),
+        size => Ok(size),
+    }
+}
+
+/// Returns a fraction from 0 to 1, as a percentage or a bare number.
+pub(super) fn fraction(value: &Value<'_>) -> Result<f64, InputError> {
+    let written = value.string().and_then(quantity::fraction);
+    match written.or_else(|| value.number()) {
+        Some(fraction) if (0.0..=1.0).contains(&fraction) => Ok(fraction),
+        _ => Err(value.error("a fraction from 0 to 1, such as \"75 %\" or 0.75")),
+    }
+}
+
+/// Returns a distance of at least one cylinder.
+pub(super) fn distance(value: &Value<'_>) -> Result<u32, InputError> {
+    let max = u64::from(MAX_CYLINDERS);
+    match value.string().and_then(quantity::cylinders) {
+        Some(distance) if (1..=max).contains(&distance) => Ok(distance as u32),
+        Some(_) => Err(value.error(format!("a distance from 1 to {max} cylinders"))),
+        None => Err(value.error("a distance with its unit, such as \"300 cylinders\"")),
+    }
+}
+
+/// Milliseconds per `unit`, zero or more.
+pub(super) fn rate_ms(value: &Value<'_>, unit: &str) -> Result<f64, InputError> {
+    let rate = value
+        .string()
+        .and_then(|text| quantity::rate_ms(text, unit));
+    match rate {
+        Some(rate) if (0.0..=LONGEST_MS).contains(&rate) => Ok(rate),
+        Some(_) => Err(value.error(format!("0 to 1000 {unit}"))),
+        None => Err(value.error(format!("a number with its unit, such as \"0.4 {unit}\""))),
+    }
+}
+
+/// Returns a list, each element read by `read`.
+pub(super) fn list<'a, T>(
+    value: &Value<'a>,
+    expected: &str,
+    read: impl Fn(&Value<'a>) -> Result<T, InputError>,
+) -> Result<Vec<T>, InputError> {
+    let elements = value.elements().ok_or_else(|| value.error(expected))?;
+    elements.iter().map(read).collect()
+}
+
+/// Returns a list of two, each read by its own reader.
+pub(super) fn pair<'a, A, B>(
+    value: &Value<'a>,
+    expected: &str,
+    first: impl FnOnce(&Value<'a>) -> Result<A, InputError>,
+    second: impl FnOnce(&Value<'a>) -> Result<B, InputError>,
+) -> Result<(A, B), InputError> {
+    match value.elements().as_deref() {
+        Some([a, b]) => Ok((first(a)?, second(b)?)),
+        _ => Err(value.error(expected)),
     }
 }

@@ -6,7 +6,7 @@ use crate::text::percent;
 /// Anywhere within one of a few zones of equal width, all equally likely.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hot {
-    /// Where each zone begins, as a share of the disk from 0 to 1.
+    /// Start of each zone, as a share of the disk from 0 to 1.
     pub at_share: Vec<f64>,
     /// Width of each, as a share of the disk from 0 to 1.
     pub width_share: f64,
@@ -61,7 +61,7 @@ impl Placement for Hot {
 }
 
 impl Hot {
-    /// The units of each zone, half-open.
+    /// Returns the units of each zone, half-open.
     fn zones(&self, room: Room) -> Vec<(u64, u64)> {
         let unit = |share: f64| ((share * room.units as f64).round() as u64).min(room.units);
         let zone = |at: &f64| (unit(*at), unit(at + self.width_share));

@@ -1,7 +1,8 @@
 //! Placement where another request ended.
 
 use super::{
-    Args, Generator, GeneratorInfo, InputError, Placed, Placement, Room, Unplaced, below, within,
+    Args, Generator, GeneratorInfo, InputError, PlacedRequest, Placement, Room, Unplaced, below,
+    within,
 };
 
 /// Each request begins where another ended, and has its direction: where the stream's last request
@@ -57,8 +58,8 @@ impl Placement for Sequential {
 #[derive(Clone, Debug)]
 pub(in crate::workload) struct SequentialDraw {
     units: u64,
-    /// Where each run is; empty to continue the stream.
-    runs: Vec<Option<Placed>>,
+    /// Position of each run; empty to continue the stream.
+    runs: Vec<Option<PlacedRequest>>,
 }
 
 impl SequentialDraw {
@@ -73,7 +74,7 @@ impl SequentialDraw {
         }
         let run = below(generator, self.runs.len() as u64) as usize;
         let start = after(self.runs[run], self.units, generator, request);
-        self.runs[run] = Some(Placed {
+        self.runs[run] = Some(PlacedRequest {
             start,
             end: start + request.size,
             op: request.op,
@@ -82,16 +83,16 @@ impl SequentialDraw {
     }
 }
 
-/// The end of `before` if the request fits there, or anywhere.
+/// Returns the end of `before` if the request fits there, or anywhere.
 #[inline]
 fn after(
-    before: Option<Placed>,
+    before: Option<PlacedRequest>,
     units: u64,
     generator: &mut Generator,
     request: &mut Unplaced,
 ) -> u64 {
     match before {
-        Some(Placed { end, op, .. }) if end + request.size <= units => {
+        Some(PlacedRequest { end, op, .. }) if end + request.size <= units => {
             request.op = op;
             end
         }

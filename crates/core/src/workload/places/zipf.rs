@@ -83,7 +83,7 @@ impl Placement for Zipf {
     }
 }
 
-/// The step from one extent to the next in popularity, for this many extents.
+/// Returns the step from one extent to the next in popularity, for this many extents.
 fn scatter(extents: u64) -> u64 {
     let golden = (extents as f64 * 0.618_033_988_749_894_9) as u64;
     let mut steps = golden.max(1)..;
@@ -119,7 +119,7 @@ impl ZipfDraw {
         within(generator, from, from + self.extent, request.size)
     }
 
-    /// The number of the extent of this rank from 0 on.
+    /// Returns the number of the extent of this rank from 0 on.
     fn number(&self, rank: u64) -> u64 {
         match rank.checked_mul(self.step) {
             Some(product) => product % self.extents,
@@ -145,7 +145,7 @@ struct Tail {
 }
 
 impl Tail {
-    /// Of the ranks from `listed + 1` to `extents`.
+    /// Creates the tail of the ranks from `listed + 1` to `extents`.
     fn new(listed: u64, extents: u64, exponent: f64) -> Self {
         let begin = listed as f64 + 0.5;
         // In the logarithm of the rank.
@@ -167,7 +167,7 @@ impl Tail {
         }
     }
 
-    /// One of its ranks, counted from 0.
+    /// Returns one of its ranks, counted from 0.
     fn rank(&self, generator: &mut Generator) -> u64 {
         let grown = unit(generator) * self.growth;
         let log = if self.power == 0.0 {

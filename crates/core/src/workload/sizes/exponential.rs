@@ -9,7 +9,7 @@ use crate::units::SectorCount;
 /// 1) (1 - q)`, whose mean `1 / (1 - q)` is exactly the requested one. With a mean of `m` units the
 /// variance is `m (m - 1)` square units.
 ///
-/// A size above 16 times the mean, one in nine million, is cut to that, so that there is a largest
+/// A size above 16 times the mean, one in nine million, is cut to that, which bounds the
 /// size for which a zone of the disk must have room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exponential {

@@ -1,13 +1,13 @@
-//! What goes wrong, as plain data.
+//! The plan of faults, as plain data.
 
 use crate::request::{Op, Request};
 use crate::text::InputError;
 use crate::units::{Instant, Lbn, Span};
 
-/// What [`Faults`](super::Faults) injects. The default is nothing.
+/// The faults that [`Faults`](super::Faults) injects; none by default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FaultPlan {
-    /// What all that is random depends on.
+    /// Seed of all random faults.
     pub seed: u64,
     /// Blocks that fail after all retries.
     pub medium_errors: Vec<BadBlocks>,
@@ -20,9 +20,9 @@ pub struct FaultPlan {
     pub random_recovered_errors: Option<RandomErrors>,
     /// Requests that take longer.
     pub spikes: Option<Spikes>,
-    /// When the device adjusts itself.
+    /// Recalibrations of the device.
     pub recalibration: Option<Recalibration>,
-    /// When the device cannot be reached, in order of time.
+    /// Periods in which the device cannot be reached, in order of time.
     pub outages: Vec<Outage>,
 }
 
@@ -33,15 +33,15 @@ pub struct BadBlocks {
     pub first: Lbn,
     /// One past the last.
     pub end: Lbn,
-    /// Which transfers fail.
-    pub affected: Affected,
+    /// The transfers that fail.
+    pub affected: AffectedOps,
     /// Attempts after the first, one revolution each.
     pub retries: u16,
 }
 
-/// Which transfers a bad block affects.
+/// The transfers that a bad block affects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Affected {
+pub enum AffectedOps {
     /// Reads only.
     Reads,
     /// Writes only.
@@ -51,21 +51,21 @@ pub enum Affected {
     Both,
 }
 
-/// Errors that come at random.
+/// Random errors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RandomErrors {
-    /// Of reads and writes, from 0 to 1.
+    /// Fraction of reads and writes, from 0 to 1.
     pub share: f64,
     /// Attempts after the first, one revolution each.
     pub retries: u16,
 }
 
-/// Delays that come at random.
+/// Random delays.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spikes {
-    /// Of requests, from 0 to 1.
+    /// Fraction of requests, from 0 to 1.
     pub share: f64,
-    /// How much longer they take.
+    /// Extra time.
     pub delay: Span,
 }
 
@@ -73,27 +73,27 @@ pub struct Spikes {
 /// the request under way has completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recalibration {
-    /// From one to the next.
+    /// Time from one to the next.
     pub every: Span,
-    /// How long the device serves nothing.
+    /// Duration without service.
     pub lasts: Span,
 }
 
 /// A time in which the device cannot be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
-    /// When it is lost.
+    /// Start.
     pub from: Instant,
-    /// When it returns.
+    /// End.
     pub until: Instant,
 }
 
 impl BadBlocks {
-    /// The first bad block that a request meets.
+    /// Returns the first bad block that a request touches.
     pub fn met_by(&self, request: &Request) -> Option<Lbn> {
         let is_affected = match request.op {
-            Op::Read => self.affected != Affected::Writes,
-            Op::Write => self.affected != Affected::Reads,
+            Op::Read => self.affected != AffectedOps::Writes,
+            Op::Write => self.affected != AffectedOps::Reads,
             Op::Flush => false,
         };
         let first = self.first.max(request.start);
@@ -102,10 +102,10 @@ impl BadBlocks {
 }
 
 impl FaultPlan {
-    /// Whether it makes sense.
+    /// Checks its consistency.
     ///
     /// # Errors
-    /// The first thing in it that does not.
+    /// The first inconsistent value.
     pub fn check(&self) -> Result<(), InputError> {
         for (field, blocks) in [
             ("medium_errors", &self.medium_errors),
@@ -180,7 +180,7 @@ mod tests {
         vec![BadBlocks {
             first: Lbn(first),
             end: Lbn(end),
-            affected: Affected::Reads,
+            affected: AffectedOps::Reads,
             retries: 0,
         }]
     }

@@ -5,7 +5,7 @@ use crate::validate::Sizes;
 use crate::validate::tests::DRIVE;
 use diskarm_core::device::{Breakdown, Outcome, Status};
 use diskarm_core::drive::Drive;
-use diskarm_core::engine::{self, Observer, Replay, Step};
+use diskarm_core::engine::{self, Observer, Replay, ReplayStep};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::spec;
 use diskarm_core::units::{Angle, Lbn, SectorCount};
@@ -37,7 +37,7 @@ fn followed_drive(buffer: &str) -> (Spec, Arc<Layout>) {
 
 /// Reads and writes, a third of them starting where the previous one ended, with pauses up to 30
 /// ms.
-fn stream(length: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Step>> {
+fn stream(length: std::ops::Range<usize>) -> impl Strategy<Value = Vec<ReplayStep>> {
     let raw = (any::<bool>(), 0..3u8, 0..990u64, 1..9u64, 0..30_000_000i64);
     proptest::collection::vec(raw, length).prop_map(|raw| {
         let mut end = 0;
@@ -45,7 +45,7 @@ fn stream(length: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Step>> {
             let start = if how == 0 && end < 990 { end } else { place };
             end = start + sectors;
             let op = if is_read { Op::Read } else { Op::Write };
-            Step {
+            ReplayStep {
                 request: request(id as u64, op, start, sectors),
                 think: Span::from_ns(pause),
             }
@@ -71,10 +71,10 @@ impl Observer for Responses {
 
 /// Measurements of a simulated real drive, whose platter starts at another angle and rotates
 /// 0.03 % more slowly.
-fn measured(spec: &Spec, layout: &Arc<Layout>, steps: &[Step]) -> Vec<Measured> {
+fn measured(spec: &Spec, layout: &Arc<Layout>, steps: &[ReplayStep]) -> Vec<Measured> {
     let mut real = spec.clone();
     real.mechanics.period_ns *= 1.0003;
-    let mut drive = Drive::with_layout(&real, Arc::clone(layout), Angle::of(3, 7));
+    let mut drive = Drive::with_layout(&real, Arc::clone(layout), Angle::from_fraction(3, 7));
     let mut seen = Responses::default();
     let mut load = Replay::new(steps.iter().copied(), Instant::START);
     engine::run(&mut drive, &mut load, &mut seen).unwrap_or_else(|error| panic!("{error}"));
@@ -263,7 +263,7 @@ fn the_trivial_predictor_takes_the_mean_of_what_is_most_alike() {
         (Op::Write, 2, 7.0, 7.0),
     ];
     let rows = asked.map(|(op, sectors, response_ms, _)| Measured {
-        step: Step {
+        step: ReplayStep {
             request: request(0, op, 100, sectors),
             think: Span::ZERO,
         },
@@ -279,7 +279,7 @@ fn the_trivial_predictor_takes_the_mean_of_what_is_most_alike() {
 fn a_request_beyond_the_disk_is_refused() {
     let (spec, layout) = followed_drive("");
     let beyond = request(0, Op::Read, 999, 2);
-    let step = Step {
+    let step = ReplayStep {
         request: beyond,
         think: Span::ZERO,
     };

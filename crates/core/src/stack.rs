@@ -1,32 +1,31 @@
-//! Devices whose types are known only when the program runs.
+//! Devices whose types are known only at run time.
 //!
-//! The type of a host queue in front of a drive is `Host<Drive>`, and the compiler builds each
-//! policy for it. A tower of devices that somebody wrote in a study or on a command line has no
-//! such type: it is a [`BoxedDevice`], in front of which policies reach positions through an
-//! object. Some devices know no positions. [`policy`] refuses one that needs them.
+//! The type of a host queue above a drive is `Host<Drive>`, and the compiler builds each policy for
+//! it. A device stack written in a study or on a command line has no such static type: it is a
+//! [`BoxedDevice`], and policies above it query positions through a trait object. Some devices do
+//! not know positions; for those, [`policy`] rejects policies that need them.
 
 use std::fmt;
 
-use crate::device::{Completion, Device, Landed, Part, Refused};
+use crate::device::{Completion, ComponentReport, Device, Persisted, SubmitError};
 use crate::drive::View;
 use crate::extent::Extent;
 use crate::request::Request;
 use crate::sched::{Estimate, Knowledge, Policy, PolicyConfig, Rehearse, Shape};
 use crate::units::{Bytes, Instant, SectorCount, Span};
 
-/// Any device. In front of it stand policies that need no more than its
-/// [`knowledge`](Self::knowledge).
-pub struct BoxedDevice(Kind);
+/// Any device. Policies above it may use no more than its [`knowledge`](Self::knowledge).
+pub struct BoxedDevice(Inner);
 
-enum Kind {
+enum Inner {
     Positioned(Box<dyn Positioned>),
-    /// It knows block numbers alone.
+    /// It knows only block numbers.
     Opaque(Box<dyn Device>),
 }
 
-/// A device that knows positions: a drive, or a wrapper that passes on what the drive in it knows.
+/// A device that knows positions: a drive, or a wrapper that forwards queries to its drive.
 pub trait Positioned: Device + Positions {
-    /// As [`Estimate::rehearse`].
+    /// See [`Estimate::rehearse`].
     fn rehearse(&self) -> BoxedRehearsal;
 }
 
@@ -40,15 +39,15 @@ where
     }
 }
 
-/// [`Estimate`] where the type is not known, except for rehearsals.
+/// An object-safe [`Estimate`] without rehearsals.
 pub trait Positions: Send + 'static {
-    /// As [`Estimate::shape`].
+    /// See [`Estimate::shape`].
     fn shape(&self) -> Shape;
 
-    /// As [`Estimate::locate`].
+    /// See [`Estimate::locate`].
     fn locate(&self, request: &Request) -> Extent;
 
-    /// As [`Estimate::outlook`].
+    /// See [`Estimate::outlook`].
     fn outlook(&self, now: Instant) -> View<'_>;
 }
 
@@ -67,70 +66,70 @@ impl<E: for<'a> Estimate<Outlook<'a> = View<'a>>> Positions for E {
 }
 
 impl BoxedDevice {
-    /// Holds `device`, which knows positions.
+    /// Boxes `device`, which knows positions.
     pub fn new(device: impl Positioned) -> Self {
-        Self(Kind::Positioned(Box::new(device)))
+        Self(Inner::Positioned(Box::new(device)))
     }
 
-    /// Holds `device`, which knows block numbers alone. A host queue is one: it has an order of its
-    /// own, so the time that a request would take from here does not tell when it is served.
+    /// Boxes `device`, which knows only block numbers. A host queue is one: it has its own order,
+    /// so the service time of a request does not determine when it is served.
     pub fn opaque(device: impl Device + 'static) -> Self {
-        Self(Kind::Opaque(Box::new(device)))
+        Self(Inner::Opaque(Box::new(device)))
     }
 
-    /// Holds what `wrap` makes of it, which knows what it knows.
+    /// Wraps the device; the result has the same knowledge.
     pub fn wrapped<W: Positioned>(self, wrap: impl FnOnce(Self) -> W) -> Self {
         match self.0 {
-            Kind::Positioned(_) => Self::new(wrap(self)),
-            Kind::Opaque(_) => Self::opaque(wrap(self)),
+            Inner::Positioned(_) => Self::new(wrap(self)),
+            Inner::Opaque(_) => Self::opaque(wrap(self)),
         }
     }
 
-    /// How much policies can learn from it.
+    /// Returns the knowledge that policies can obtain from it.
     pub fn knowledge(&self) -> Knowledge {
         match self.0 {
-            Kind::Positioned(_) => Knowledge::TimesAndBuffer,
-            Kind::Opaque(_) => Knowledge::Blocks,
+            Inner::Positioned(_) => Knowledge::TimesAndBuffer,
+            Inner::Opaque(_) => Knowledge::Blocks,
         }
     }
 
-    /// Whether it knows what `policy` needs to know.
+    /// Checks that it has the knowledge that `policy` needs.
     ///
     /// # Errors
-    /// When it does not.
+    /// If it does not.
     pub fn check_knowledge(
         &self,
         policy: impl fmt::Display,
         needs: Knowledge,
-    ) -> Result<(), Unknown> {
+    ) -> Result<(), InsufficientKnowledge> {
         if needs <= self.knowledge() {
             return Ok(());
         }
         let policy = policy.to_string();
-        Err(Unknown { policy, needs })
+        Err(InsufficientKnowledge { policy, needs })
     }
 
     #[inline]
     fn device(&self) -> &dyn Device {
         match &self.0 {
-            Kind::Positioned(device) => &**device,
-            Kind::Opaque(device) => &**device,
+            Inner::Positioned(device) => &**device,
+            Inner::Opaque(device) => &**device,
         }
     }
 
     #[inline]
     fn device_mut(&mut self) -> &mut dyn Device {
         match &mut self.0 {
-            Kind::Positioned(device) => &mut **device,
-            Kind::Opaque(device) => &mut **device,
+            Inner::Positioned(device) => &mut **device,
+            Inner::Opaque(device) => &mut **device,
         }
     }
 
     #[inline]
     fn positions(&self) -> &dyn Positioned {
         match &self.0 {
-            Kind::Positioned(device) => &**device,
-            Kind::Opaque(_) => panic!("a policy asks for positions that the device does not know"),
+            Inner::Positioned(device) => &**device,
+            Inner::Opaque(_) => panic!("a policy asks for positions that the device does not know"),
         }
     }
 }
@@ -145,7 +144,7 @@ impl Device for BoxedDevice {
     }
 
     #[inline]
-    fn check(&self, request: &Request) -> Result<(), Refused> {
+    fn check(&self, request: &Request) -> Result<(), SubmitError> {
         self.device().check(request)
     }
 
@@ -160,7 +159,7 @@ impl Device for BoxedDevice {
     }
 
     #[inline]
-    fn submit(&mut self, now: Instant, request: Request) -> Result<(), Refused> {
+    fn submit(&mut self, now: Instant, request: Request) -> Result<(), SubmitError> {
         self.device_mut().submit(now, request)
     }
 
@@ -178,30 +177,28 @@ impl Device for BoxedDevice {
         self.device_mut().abort(now, id)
     }
 
-    fn parts(&self, now: Instant) -> Vec<Part> {
-        self.device().parts(now)
+    fn components(&self, now: Instant) -> Vec<ComponentReport> {
+        self.device().components(now)
     }
 
-    fn landed(&mut self, now: Instant) -> Option<Vec<Landed>> {
-        self.device_mut().landed(now)
+    fn persisted(&mut self, now: Instant) -> Option<Vec<Persisted>> {
+        self.device_mut().persisted(now)
     }
 }
 
-/// Asks what it holds.
+/// Forwards to the boxed device.
 ///
 /// # Panics
-/// For all but the number of blocks, where it knows no positions: policies that ask for more are
-/// not put in front of it.
+/// For everything except the number of blocks, if the device knows no positions: policies that need them are rejected by [`policy`].
 impl Estimate for BoxedDevice {
     type Outlook<'a> = View<'a>;
     type Rehearsal = BoxedRehearsal;
 
-    /// Of a device that knows no positions only the number of blocks is known, and the rest is
-    /// zero.
+    /// For a device without positions, only the number of blocks is known, and the rest is zero.
     fn shape(&self) -> Shape {
         match &self.0 {
-            Kind::Positioned(device) => device.shape(),
-            Kind::Opaque(device) => Shape {
+            Inner::Positioned(device) => device.shape(),
+            Inner::Opaque(device) => Shape {
                 sectors: device.capacity(),
                 cylinders: 0,
                 revolution: Span::ZERO,
@@ -226,7 +223,7 @@ impl Estimate for BoxedDevice {
 /// Any [`Rehearse`].
 pub struct BoxedRehearsal(Box<dyn Trial>);
 
-/// [`Rehearse`] where the type is not known.
+/// An object-safe [`Rehearse`].
 trait Trial: Positions {
     fn serve(&mut self, now: Instant, request: &Request) -> Instant;
 
@@ -286,32 +283,32 @@ impl Rehearse for BoxedRehearsal {
     }
 }
 
-/// A policy needs to know more than the device in front of which it would stand can tell.
+/// The error that a policy needs more knowledge than the device has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unknown {
+pub struct InsufficientKnowledge {
     /// The policy, as written.
     pub policy: String,
-    /// What it needs to know.
+    /// The knowledge that it needs.
     pub needs: Knowledge,
 }
 
-impl fmt::Display for Unknown {
+impl fmt::Display for InsufficientKnowledge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { policy, needs } = self;
         write!(f, "policy {policy} needs {}", needs.description())
     }
 }
 
-impl std::error::Error for Unknown {}
+impl std::error::Error for InsufficientKnowledge {}
 
-/// The policy for `device`, with nothing pending.
+/// Creates a policy for `device`, with nothing pending.
 ///
 /// # Errors
-/// When it needs to know more than the device does.
+/// If it needs more knowledge than the device has.
 pub fn policy(
     config: &PolicyConfig,
     device: &BoxedDevice,
-) -> Result<Box<dyn Policy<BoxedDevice>>, Unknown> {
+) -> Result<Box<dyn Policy<BoxedDevice>>, InsufficientKnowledge> {
     device.check_knowledge(config, config.knowledge())?;
     Ok(config.policy(device))
 }

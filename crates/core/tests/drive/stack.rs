@@ -2,11 +2,11 @@
 
 use diskarm_core::device::{Completion, Device};
 use diskarm_core::drive::Drive;
-use diskarm_core::engine::{self, Open};
+use diskarm_core::engine::{self, OpenLoop};
 use diskarm_core::host::Host;
 use diskarm_core::sched::{Knowledge, PolicyConfig};
 use diskarm_core::spec::{Queue, Spec};
-use diskarm_core::tower::{BoxedDevice, Unknown, policy};
+use diskarm_core::stack::{BoxedDevice, InsufficientKnowledge, policy};
 use diskarm_core::units::{Angle, Instant, Span};
 use proptest::prelude::*;
 
@@ -22,10 +22,13 @@ fn one_at_a_time(spec: &Spec) -> Drive {
         },
         ..spec.clone()
     };
-    Drive::new(&spec, Angle::of(2, 7)).expect("a sound layout")
+    Drive::new(&spec, Angle::from_fraction(2, 7)).expect("a sound layout")
 }
 
-fn queue(device: BoxedDevice, config: &PolicyConfig) -> Result<Host<BoxedDevice>, Unknown> {
+fn queue(
+    device: BoxedDevice,
+    config: &PolicyConfig,
+) -> Result<Host<BoxedDevice>, InsufficientKnowledge> {
     let policy = policy(config, &device)?;
     Ok(Host::new(device, policy))
 }
@@ -38,7 +41,8 @@ fn served(device: &mut impl Device, raw: &[Raw]) -> Vec<Completion> {
         arrivals.push((now, request(arrivals.len() as u64, op, start, n)));
     }
     let mut seen = Seen::default();
-    engine::run(device, &mut Open::new(arrivals.into_iter()), &mut seen).expect("valid requests");
+    engine::run(device, &mut OpenLoop::new(arrivals.into_iter()), &mut seen)
+        .expect("valid requests");
     seen.0
 }
 

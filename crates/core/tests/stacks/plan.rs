@@ -1,4 +1,4 @@
-//! Random towers of wrappers, queues, arrays and drives.
+//! Random stacks of wrappers, queues, arrays and drives.
 
 use diskarm_core::array::SideBySide;
 use diskarm_core::declustered::{Declustered, DeclusteredConfig, Layout, LayoutKind};
@@ -13,11 +13,11 @@ use diskarm_core::nvcache::{CacheBacking, NvCache, NvCacheConfig};
 use diskarm_core::raid::{Level as RaidLevel, Raid, RaidConfig};
 use diskarm_core::sched::{INFOS, PolicyConfig};
 use diskarm_core::spec::{self, PreSeek, ReadAhead, Spec, WriteCache};
-use diskarm_core::tower::{self, BoxedDevice};
+use diskarm_core::stack::{self, BoxedDevice};
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use diskarm_core::wrap::{
-    Affected, BadBlocks, FaultPlan, Faults, Limits, Observed, Outage, RandomErrors, Recalibration,
-    Recording, Spikes, Throttle,
+    AffectedOps, BadBlocks, FaultPlan, Faults, Limits, ObservedDevice, Outage, RandomErrors,
+    Recalibration, Recording, Spikes, Throttle,
 };
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -42,7 +42,7 @@ write_sector = "0.05 ms"
 const BLOCKS: u64 = 200;
 const REVOLUTION: Span = Span::from_ns(10_000_000);
 
-/// Random numbers for one tower.
+/// Random numbers for one stack.
 pub struct Dice(Pcg64Mcg);
 
 impl Dice {
@@ -67,9 +67,9 @@ impl Dice {
     }
 }
 
-/// The plan of a tower. The same plan always builds the same device.
+/// The plan of a stack. The same plan always builds the same device.
 #[derive(Clone, Debug)]
-pub struct Tower {
+pub struct Stack {
     pub spec: Spec,
     /// The devices in front of each drive, starting at the drive.
     pub levels: Vec<Level>,
@@ -101,7 +101,7 @@ pub fn policy(dice: &mut Dice) -> PolicyConfig {
 
 pub fn random_spec(dice: &mut Dice) -> Spec {
     let text = format!("{MECHANISM}{OVERHEADS}");
-    let mut spec = spec::parse(&text, "tower.toml").expect("a sound specification");
+    let mut spec = spec::parse(&text, "stack.toml").expect("a sound specification");
     spec.buffer.caching = !dice.one_in(4);
     if spec.buffer.caching {
         let caches = [
@@ -144,7 +144,7 @@ fn random_faults(dice: &mut Dice) -> FaultPlan {
             blocks.push(BadBlocks {
                 first: Lbn(first),
                 end: Lbn(first + 1 + dice.below(20)),
-                affected: dice.of(&[Affected::Reads, Affected::Writes, Affected::Both]),
+                affected: dice.of(&[AffectedOps::Reads, AffectedOps::Writes, AffectedOps::Both]),
                 retries: 1 + dice.below(3) as u16,
             });
         }
@@ -318,9 +318,9 @@ fn queue(dice: &mut Dice) -> Level {
     Level::Queue(policy(dice), merge)
 }
 
-impl Tower {
+impl Stack {
     pub fn random(dice: &mut Dice) -> Self {
-        let mut tower = Self {
+        let mut stack = Self {
             spec: random_spec(dice),
             levels: random_levels(dice),
             mirroring: None,
@@ -332,18 +332,18 @@ impl Tower {
         };
         // Without a queue of the host a full drive refuses requests.
         if !dice.one_in(4) {
-            tower.levels.push(queue(dice));
+            stack.levels.push(queue(dice));
         }
-        tower.mirroring = dice.one_in(2).then(|| random_mirroring(dice));
+        stack.mirroring = dice.one_in(2).then(|| random_mirroring(dice));
         let destages = |mirroring: &MirrorConfig| mirroring.destaging.is_some();
         // Only a cache knows when writes must not wait for a full batch.
-        if tower.mirroring.as_ref().is_some_and(destages) || dice.one_in(4) {
-            tower.caching = Some(random_caching(dice));
+        if stack.mirroring.as_ref().is_some_and(destages) || dice.one_in(4) {
+            stack.caching = Some(random_caching(dice));
         }
-        tower.array = dice.one_in(3).then(|| random_array(dice));
-        let is_declustered = tower.array.is_none() && dice.one_in(3);
-        tower.declustering = is_declustered.then(|| random_declustering(dice));
-        tower
+        stack.array = dice.one_in(3).then(|| random_array(dice));
+        let is_declustered = stack.array.is_none() && dice.one_in(3);
+        stack.declustering = is_declustered.then(|| random_declustering(dice));
+        stack
     }
 
     /// A drive with its levels, a pair, or an array of either.
@@ -452,7 +452,8 @@ impl Tower {
 
     /// A drive with its levels, which does not do the same as its twin.
     fn member(&self, index: u64) -> BoxedDevice {
-        let drive = Drive::new(&self.spec, Angle::of(3 * index, 10)).expect("a sound layout");
+        let drive =
+            Drive::new(&self.spec, Angle::from_fraction(3 * index, 10)).expect("a sound layout");
         let mut levels = self.levels.clone();
         for level in &mut levels {
             if let Level::Faults(plan) = level {
@@ -473,8 +474,8 @@ impl Tower {
         let device = if self.disks == 1 {
             self.disk()
         } else {
-            let tower = self.clone();
-            BoxedDevice::opaque(SideBySide::new(self.disks, move || tower.disk()))
+            let stack = self.clone();
+            BoxedDevice::opaque(SideBySide::new(self.disks, move || stack.disk()))
         };
         behind(device, &self.above)
     }
@@ -504,9 +505,11 @@ fn behind(mut device: BoxedDevice, levels: &[Level]) -> BoxedDevice {
         device = match level {
             Level::Faults(plan) => device.wrapped(|inner| Faults::new(inner, plan, REVOLUTION)),
             Level::Throttle(limits) => device.wrapped(|inner| Throttle::new(inner, *limits)),
-            Level::Observed => device.wrapped(|inner| Observed::new(inner, Recording::default())),
+            Level::Observed => {
+                device.wrapped(|inner| ObservedDevice::new(inner, Recording::default()))
+            }
             Level::Queue(config, merge) => {
-                let policy = tower::policy(config, &device);
+                let policy = stack::policy(config, &device);
                 let policy = policy.unwrap_or_else(|_| PolicyConfig::default().policy(&device));
                 let host = Host::new(device, policy);
                 BoxedDevice::opaque(match merge {

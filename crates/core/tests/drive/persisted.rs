@@ -1,8 +1,8 @@
-//! When the blocks of a write reach the media.
+//! The instants at which the blocks of a write reach the media.
 
 use std::collections::BTreeMap;
 
-use diskarm_core::device::{Completion, Device, Landed, Outcome};
+use diskarm_core::device::{Completion, Device, Outcome, Persisted};
 use diskarm_core::drive::Drive;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::spec::Spec;
@@ -17,18 +17,18 @@ fn at(ms: f64) -> Instant {
 }
 
 /// The blocks on the media at each of `times` in ms, where they were not at the time before.
-fn landed(spec: &Spec, (ms, op, start, sectors): Arrival, times: &[f64]) -> Vec<Vec<u64>> {
+fn persisted(spec: &Spec, (ms, op, start, sectors): Arrival, times: &[f64]) -> Vec<Vec<u64>> {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
-    assert_eq!(drive.landed(Instant::START), Some(vec![]));
+    assert_eq!(drive.persisted(Instant::START), Some(vec![]));
     let request = request(0, op, start, sectors);
     assert_eq!(drive.submit(at(ms), request), Ok(()));
-    let blocks = |run: &Landed| run.first.0..run.first.0 + run.sectors.0;
-    let mut landed = |ms: &f64| {
+    let blocks = |run: &Persisted| run.first.0..run.first.0 + run.sectors.0;
+    let mut persisted = |ms: &f64| {
         while drive.advance(at(*ms)).is_some() {}
-        let landed = drive.landed(at(*ms)).expect("a drive tells");
-        landed.iter().flat_map(blocks).collect()
+        let persisted = drive.persisted(at(*ms)).expect("a drive reports");
+        persisted.iter().flat_map(blocks).collect()
     };
-    times.iter().map(&mut landed).collect()
+    times.iter().map(&mut persisted).collect()
 }
 
 #[test]
@@ -38,16 +38,16 @@ fn an_absorbed_write_lands_sector_by_sector_after_it_has_completed() {
         "[bus]\nwrite_sector = \"0.25 ms\"\n\
          [buffer]\ncaching = true\nwrite_cache = \"always\"\n",
     );
-    let found = landed(&spec, (0.0, W, 23, 4), &[9.9, 10.1, 12.1, 20.0]);
+    let found = persisted(&spec, (0.0, W, 23, 4), &[9.9, 10.1, 12.1, 20.0]);
     assert_eq!(found, [vec![], vec![23], vec![24, 25], vec![26]]);
 }
 
 #[test]
 fn a_zero_latency_write_lands_from_where_the_head_does() {
-    // In place in the middle of the seventh sector: the three behind it from 3.0 on, the seven from
+    // In place in the middle of the seventh sector: the three after it from 3.0 on, the seven from
     // 6.0.
     let spec = tiny("[buffer]\nwrite_on_arrival = true\n[bus]\nwrite_sector = \"0.1 ms\"\n");
-    let found = landed(&spec, (0.5, W, 20, 10), &[3.9, 4.1, 6.9, 7.1, 13.1]);
+    let found = persisted(&spec, (0.5, W, 20, 10), &[3.9, 4.1, 6.9, 7.1, 13.1]);
     let rest = (21..27).collect();
     assert_eq!(found, [vec![], vec![27], vec![28, 29], vec![20], rest]);
 }
@@ -64,8 +64,8 @@ impl Watched {
         let seen = self.done.len();
         self.done
             .extend(std::iter::from_fn(|| self.drive.advance(now)));
-        let landed = self.drive.landed(now).expect("a drive tells");
-        for run in landed {
+        let persisted = self.drive.persisted(now).expect("a drive reports");
+        for run in persisted {
             for block in run.first.0..run.first.0 + run.sectors.0 {
                 *self.counts.entry(block).or_default() += 1;
             }
@@ -75,7 +75,7 @@ impl Watched {
         }
     }
 
-    /// How many of the writes that have completed, with this many, hold `block`.
+    /// Returns the number of completed writes that contain `block`.
     fn written(&self, block: u64, of: impl Fn(&Completion) -> bool) -> u64 {
         let holds = |done: &&Completion| {
             let request = &done.request;
@@ -85,7 +85,7 @@ impl Watched {
         writes.filter(holds).count() as u64
     }
 
-    /// What a completion promises is on the media.
+    /// The blocks that a completion guarantees to be on the media.
     fn check(&self, completion: &Completion) {
         let request = &completion.request;
         match (request.op, completion.outcome) {
@@ -110,14 +110,14 @@ proptest! {
 
     /// The oracle is what a completion means: data of a write that was not absorbed are on the
     /// media, and after a flush those of all that completed before it; and in the end every block
-    /// has landed as often as it was written.
+    /// has persisted as often as it was written.
     #[test]
     fn what_must_be_on_the_media_is(
         spec in chancy_drive(), raw in requests(20), flushes in any::<u32>(),
     ) {
         let mut spec = spec;
         spec.queue.depth = 40;
-        let drive = Drive::new(&spec, Angle::of(1, 3)).expect("a sound layout");
+        let drive = Drive::new(&spec, Angle::from_fraction(1, 3)).expect("a sound layout");
         let mut watched = Watched { drive, counts: BTreeMap::new(), done: Vec::new() };
         let mut now = Instant::START;
         watched.advance(now);

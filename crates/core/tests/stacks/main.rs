@@ -1,7 +1,7 @@
-//! Random towers of wrappers, queues and drives under random requests and faults, each made from
+//! Random stacks of wrappers, queues and drives under random requests and faults, each made from
 //! one seed.
 //!
-//! In any tower, every request must complete exactly once with a status, its parts must add up to
+//! In any stack, every request must complete exactly once with a status, its parts must add up to
 //! its response, completions must come in order of time, and ordered requests and flushes must keep
 //! their guarantees. A failure prints the command that runs its seed again.
 
@@ -10,33 +10,33 @@ mod plan;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use diskarm_core::device::{Completion, Device, Outcome, Refused, Status};
+use diskarm_core::device::{Completion, Device, Outcome, Status, SubmitError};
 use diskarm_core::request::{Op, Ordering, Priority, Request};
-use diskarm_core::tower::BoxedDevice;
+use diskarm_core::stack::BoxedDevice;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 use diskarm_core::wrap::{FaultPlan, Limits};
 
-use plan::{Dice, Level, Tower};
+use plan::{Dice, Level, Stack};
 
-/// Towers that each run of the test builds.
+/// Stacks that each run of the test builds.
 const SEEDS: u64 = 10_000;
 
 const SECTOR: Span = Span::from_ns(1_000_000);
 /// The clock of a drive is off by no more for each request.
 const ROUNDING: Span = Span::from_ns(1_000);
 
-/// An action on a tower, and its time.
+/// An action on a stack, and its time.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Submit(Request),
     Abort(u64),
 }
 
-fn random_steps(dice: &mut Dice, tower: &Tower) -> Vec<(Instant, Step)> {
+fn random_steps(dice: &mut Dice, stack: &Stack) -> Vec<(Instant, Step)> {
     let count = 1 + dice.below(24);
     let pause = dice.of(&[1, 1_000, 10_000, 60_000]);
     let has_aborts = dice.one_in(3);
-    let blocks = tower.blocks();
+    let blocks = stack.blocks();
     let (mut at, mut end) = (Instant::START, 0);
     let mut steps = Vec::new();
     for id in 0..count {
@@ -59,7 +59,7 @@ fn random_steps(dice: &mut Dice, tower: &Tower) -> Vec<(Instant, Step)> {
         } else {
             dice.below(blocks)
         };
-        let max = if tower.is_array() { 48 } else { 16 };
+        let max = if stack.is_array() { 48 } else { 16 };
         let sectors = (1 + dice.below(max)).min(blocks - start);
         end = (start + sectors) % blocks;
         let mut request = match op {
@@ -71,10 +71,10 @@ fn random_steps(dice: &mut Dice, tower: &Tower) -> Vec<(Instant, Step)> {
             request.ordering = dice.of(&[Ordering::Ordered, Ordering::HeadOfQueue]);
         }
         request.priority = dice.of(&[Priority::High, Priority::Normal, Priority::Low]);
-        request.unit = dice.below(tower.disks.into()) as u16;
+        request.unit = dice.below(stack.disks.into()) as u16;
         steps.push((at, Step::Submit(request)));
         if has_aborts && dice.one_in(3) {
-            // Of one that may be waiting, under way, done, or never submitted.
+            // The id of a request that may be waiting, under way, complete, or never submitted.
             steps.push((
                 at + dice.us(20_000),
                 Step::Abort(1_000 + dice.below(id + 2)),
@@ -85,7 +85,7 @@ fn random_steps(dice: &mut Dice, tower: &Tower) -> Vec<(Instant, Step)> {
     steps
 }
 
-/// What happens to a tower, and its invariants.
+/// A run of a stack, and its invariants.
 struct Run {
     device: BoxedDevice,
     /// Requests that were submitted, in order, and when.
@@ -95,7 +95,7 @@ struct Run {
     aborted: Vec<u64>,
     now: Instant,
     events: usize,
-    /// The most that the tower has without requests.
+    /// The most that the stack has without requests.
     own_events: usize,
 }
 
@@ -153,7 +153,7 @@ impl Run {
                 // A throttle holds what it has no room for.
                 match self.device.submit(at, request) {
                     Ok(()) => self.submitted.push((at, request)),
-                    Err(why) => assert_eq!((has_room, why), (false, Refused::Full)),
+                    Err(why) => assert_eq!((has_room, why), (false, SubmitError::Full)),
                 }
             }
             Step::Abort(id) => {
@@ -184,7 +184,7 @@ impl Run {
             .collect()
     }
 
-    /// The same of one disk.
+    /// The invariants of one disk.
     fn of_disk(&self, unit: u16) -> Vec<Completion> {
         let mut own = self.of_all();
         own.retain(|done| done.request.unit == unit);
@@ -192,8 +192,8 @@ impl Run {
     }
 }
 
-/// No request overtakes an ordered one, and that one overtakes none, except for those at the head of
-/// the queue.
+/// No request overtakes an ordered one, and that one overtakes none, except for those at the head
+/// of the queue.
 fn check_order(requests: &[Completion]) {
     let is_head = |done: &Completion| done.request.ordering == Ordering::HeadOfQueue;
     let requests: Vec<_> = requests.iter().filter(|done| !is_head(done)).collect();
@@ -232,7 +232,7 @@ fn check_flushes(requests: &[Completion]) {
     }
 }
 
-/// With a drive that nobody asks for anything else, the second of two flushes has nothing to do.
+/// Without other requests, the second of two flushes has nothing to do.
 fn check_flushed(run: &mut Run, disks: u16) {
     for unit in 0..disks {
         let mut flush = |id| {
@@ -255,20 +255,20 @@ fn check_flushed(run: &mut Run, disks: u16) {
     }
 }
 
-/// Runs `steps` on `tower`.
-fn serve(dice: &mut Dice, tower: &Tower, steps: &[(Instant, Step)]) -> Run {
+/// Runs `steps` on `stack`.
+fn serve(dice: &mut Dice, stack: &Stack, steps: &[(Instant, Step)]) -> Run {
     let mut run = Run {
-        device: tower.build(),
+        device: stack.build(),
         submitted: Vec::new(),
         done: BTreeMap::new(),
         aborted: Vec::new(),
         now: Instant::START,
         events: 0,
-        own_events: tower.own_events(),
+        own_events: stack.own_events(),
     };
     let leaps = dice.one_in(3);
     for &(at, step) in steps {
-        // At one instant completions come first, or what the tower is asked for.
+        // At one instant completions come first, or what the stack is asked for.
         let before = run
             .now
             .max(at.shifted(-Span::from_ns(dice.below(2) as i64)));
@@ -283,17 +283,17 @@ fn serve(dice: &mut Dice, tower: &Tower, steps: &[(Instant, Step)]) -> Run {
     run
 }
 
-/// Runs the tower of `seed`; the completions of its requests.
+/// Runs the stack of `seed`; the completions of its requests.
 fn run(seed: u64) -> Vec<Completion> {
     let dice = &mut Dice::new(seed);
-    let tower = Tower::random(dice);
-    let steps = random_steps(dice, &tower);
-    let mut run = serve(dice, &tower, &steps);
-    let has_faults = tower.has_faults();
-    for unit in 0..tower.disks {
+    let stack = Stack::random(dice);
+    let steps = random_steps(dice, &stack);
+    let mut run = serve(dice, &stack, &steps);
+    let has_faults = stack.has_faults();
+    for unit in 0..stack.disks {
         let requests = run.of_disk(unit);
         // Members of an array take parts of a write at the same time.
-        if !tower.has_late_copies() && !tower.is_array() {
+        if !stack.has_late_copies() && !stack.is_array() {
             check_flushes(&requests);
         }
         if !has_faults {
@@ -307,17 +307,17 @@ fn run(seed: u64) -> Vec<Completion> {
             }
         }
     }
-    if !has_faults && run.aborted.is_empty() && tower.has_common_queue() {
+    if !has_faults && run.aborted.is_empty() && stack.has_common_queue() {
         check_order(&run.of_all());
     }
     // A rebuild may begin with the first flush, and writes then.
-    if !has_faults && tower.own_events() == 0 {
-        check_flushed(&mut run, tower.disks);
+    if !has_faults && stack.own_events() == 0 {
+        check_flushed(&mut run, stack.disks);
     }
     run.done.into_values().collect()
 }
 
-/// What the towers must have met, or the test shows nothing.
+/// Situations that must have occurred for the test to be meaningful.
 #[derive(Debug, Default)]
 struct Met {
     recovered: u64,
@@ -343,8 +343,8 @@ impl Met {
 }
 
 #[test]
-fn every_tower_keeps_its_promises() {
-    let one = std::env::var("DISKARM_TOWER_SEED").ok();
+fn every_stack_keeps_its_promises() {
+    let one = std::env::var("DISKARM_STACK_SEED").ok();
     let one: Option<u64> = one.map(|seed| seed.parse().expect("a whole number as the seed"));
     let seeds = one.map_or(0..SEEDS, |seed| seed..seed + 1);
     let mut met = Met::default();
@@ -352,7 +352,7 @@ fn every_tower_keeps_its_promises() {
         match catch_unwind(AssertUnwindSafe(|| run(seed))) {
             Ok(done) => done.iter().for_each(|done| met.note(done)),
             Err(panic) => {
-                eprintln!("DISKARM_TOWER_SEED={seed} cargo test -p diskarm-core --test towers");
+                eprintln!("DISKARM_STACK_SEED={seed} cargo test -p diskarm-core --test stacks");
                 resume_unwind(panic);
             }
         }
@@ -377,7 +377,7 @@ fn every_tower_keeps_its_promises() {
     assert!(is_enough || one.is_some(), "{met:?}");
 }
 
-/// Without faults and limits, a tower with wrappers does what it does without them.
+/// Without faults and limits, a stack with wrappers does what it does without them.
 #[test]
 fn wrappers_with_nothing_to_do_change_nothing() {
     let idle = || {
@@ -387,10 +387,10 @@ fn wrappers_with_nothing_to_do_change_nothing() {
     for seed in 0..SEEDS / 4 {
         let dice = &mut Dice::new(seed);
         let (spec, policy) = (plan::random_spec(dice), plan::policy(dice));
-        let tower = |disks, wrappers: fn() -> [Level; 3], is_wrapped: bool| {
+        let stack = |disks, wrappers: fn() -> [Level; 3], is_wrapped: bool| {
             let wrappers = || wrappers().into_iter().filter(|_| is_wrapped);
             let queue = Level::Queue(policy.clone(), None);
-            Tower {
+            Stack {
                 spec: spec.clone(),
                 levels: wrappers().chain([queue]).chain(wrappers()).collect(),
                 mirroring: None,
@@ -402,7 +402,7 @@ fn wrappers_with_nothing_to_do_change_nothing() {
             }
         };
         let disks = dice.of(&[1, 2]);
-        let [plain, wrapped] = [false, true].map(|is_wrapped| tower(disks, idle, is_wrapped));
+        let [plain, wrapped] = [false, true].map(|is_wrapped| stack(disks, idle, is_wrapped));
         let steps = random_steps(dice, &plain);
         let expected = serve(&mut Dice::new(seed), &plain, &steps).done;
         let found = serve(&mut Dice::new(seed), &wrapped, &steps).done;

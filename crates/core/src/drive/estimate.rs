@@ -1,0 +1,287 @@
+//! The times that requests would take, for policies and predictions: estimates from the state of a
+//! drive, and a copy of the drive on which to try requests.
+
+use super::core::{Command, Core};
+use crate::extent::Extent;
+use crate::mechanics::Position;
+use crate::request::{Op, Request};
+use crate::sched::{Estimate, Outlook, Rehearse, Shape};
+use crate::units::{Angle, Cylinder, Instant, Lbn, SectorCount, Span};
+
+/// The state of a drive as seen by a command that is chosen at some instant.
+pub struct View<'a> {
+    core: &'a Core,
+    /// Position of the head if the arm is called for a read.
+    read_from: Position,
+    /// Position of the head if the arm is called for a write. Read-ahead may have moved to another
+    /// cylinder in between.
+    write_from: Position,
+    /// Maximum distance in cylinders between the position for reads and one for writes.
+    apart: u32,
+    /// Start of the bus transfer of a write's data.
+    write_data: Instant,
+    /// Position and data of a write that is absorbed on another cylinder, and in another zone, if
+    /// such a write takes longer. Its times are measured from the same instant as other writes'.
+    moved: Option<[(Position, Instant); 2]>,
+    /// All writes are served from the same position, and none reads first.
+    is_plain: bool,
+    /// Instant at which the drive begins to process the command.
+    begin: Instant,
+}
+
+impl Estimate for Core {
+    type Outlook<'a> = View<'a>;
+    type Rehearsal = Rehearsal;
+
+    fn shape(&self) -> Shape {
+        let layout = &self.mechanism.layout;
+        Shape {
+            sectors: layout.sectors(),
+            cylinders: layout.cylinders(),
+            revolution: self.mechanism.rotation.period(),
+        }
+    }
+
+    #[inline]
+    fn locate(&self, request: &Request) -> Extent {
+        let layout = &self.mechanism.layout;
+        layout.extent(layout.physical().first(request.start))
+    }
+
+    /// Commands that wait in the drive have already been processed: their overhead has passed.
+    fn outlook(&self, now: Instant) -> View<'_> {
+        self.view(Instant::START, now)
+    }
+
+    fn rehearse(&self) -> Rehearsal {
+        Rehearsal::inside(self)
+    }
+}
+
+impl Core {
+    /// Returns the state seen by a command that arrived at `arrived` and is chosen at `now`,
+    /// assuming that it is not in the buffer and does not continue the previous one.
+    pub fn view(&self, arrived: Instant, now: Instant) -> View<'_> {
+        let request = Request::new(0, Op::Write, Lbn(u64::MAX), SectorCount(1));
+        let command = Command {
+            request,
+            arrived,
+            open: now,
+        };
+        let write = self.write_setup(&command, Span::ZERO);
+        let read = command.processed(self.costs.read_miss.after(self.last.op));
+        let called = |at| self.arm.if_called(&self.mechanism, at, &self.rules);
+        let read_from = called(read.max(self.flushed(now)));
+        let write_from = called(if self.from_cache {
+            now
+        } else {
+            write.arm_called
+        });
+        let moved = self.costs.write_hit_moves.map(|moves| {
+            moves.map(|extra| {
+                let write = self.write_setup(&command, extra);
+                (called(write.arm_called), write.data)
+            })
+        });
+        let away = |from: Position| read_from.cylinder.distance(from.cylinder);
+        let farthest = moved.iter().flatten().map(|(from, _)| away(*from)).max();
+        View {
+            core: self,
+            read_from,
+            write_from,
+            apart: away(write_from).max(farthest.unwrap_or(0)),
+            write_data: write.data,
+            is_plain: !self.from_cache && moved.is_none() && self.writes_blocks(),
+            moved,
+            begin: command.begin(),
+        }
+    }
+}
+
+impl View<'_> {
+    /// Returns the position of the head for a request at `place`, and the earliest start of the
+    /// transfer.
+    pub fn called(&self, request: &Request, place: &Extent) -> (Position, Instant) {
+        let (from, ready, _) = self.start(request, place);
+        (from, ready)
+    }
+
+    /// Returns the position of the head for a request, when its data are available, and its extra
+    /// time: the head may be called later than for other requests of its kind, or the request may
+    /// have to read first.
+    #[inline]
+    fn start(&self, request: &Request, place: &Extent) -> (Position, Instant, Span) {
+        if request.op.is_read() {
+            return (self.read_from, Instant::START, Span::ZERO);
+        }
+        if !self.is_plain {
+            return self.start_write(request, place);
+        }
+        let ready = self
+            .core
+            .write_ready(request.sectors, false, self.write_data);
+        (self.write_from, ready, Span::ZERO)
+    }
+
+    /// [`View::start`] for the writes that need more than the common case: from the cache, absorbed with an extra time on another cylinder, or of part of a physical sector.
+    #[inline(never)]
+    fn start_write(&self, request: &Request, place: &Extent) -> (Position, Instant, Span) {
+        let reading = self.core.reads_before(request, self.begin);
+        if self.core.from_cache {
+            return (self.write_from, Instant::START, reading);
+        }
+        let (mut from, mut data) = (self.write_from, self.write_data);
+        if let Some(moved) = &self.moved
+            && self.core.absorbs(request, self.begin)
+            && let Some(far) = self.core.costs.moves(from.cylinder, place.cylinder)
+        {
+            (from, data) = moved[usize::from(far)];
+        }
+        let ready = self.core.write_ready(request.sectors, false, data);
+        (from, ready, from.since - self.write_from.since + reading)
+    }
+}
+
+impl Outlook for View<'_> {
+    #[inline]
+    fn cylinder(&self) -> Cylinder {
+        self.read_from.cylinder
+    }
+
+    #[inline]
+    fn angle(&self, op: Op) -> Angle {
+        let from = if op.is_read() {
+            self.read_from
+        } else {
+            self.write_from
+        };
+        self.core.mechanism.rotation.angle(from.since)
+    }
+
+    #[inline]
+    fn positioning(&self, request: &Request, place: &Extent) -> Span {
+        let (from, ready, late) = self.start(request, place);
+        let mechanism = &self.core.mechanism;
+        late + mechanism.positioning(from, request.op, place, ready)
+    }
+
+    fn access(&self, request: &Request, place: &Extent) -> Span {
+        let (from, ready, late) = self.start(request, place);
+        let mechanism = &self.core.mechanism;
+        let physical = mechanism.layout.physical();
+        let op = request.op;
+        let (start, end) = (physical.first(request.start), physical.end(request.end()));
+        let (_, mut piece) = mechanism.piece_of(from, op, (start, end), place, ready);
+        while piece.end_lbn() < end {
+            let rest = (piece.end_lbn(), end);
+            (_, piece) = mechanism.next_piece(piece.position_after(), op, rest, ready);
+        }
+        late + (piece.end() - from.since)
+    }
+
+    fn seek(&self, request: &Request, place: &Extent) -> Span {
+        let (from, ..) = self.start(request, place);
+        let way = (from.cylinder, place.cylinder);
+        let head_changes = from.head != place.head;
+        self.core
+            .mechanism
+            .seek
+            .total(request.op, way, head_changes)
+    }
+
+    fn is_buffered(&self, request: &Request) -> bool {
+        request.op.is_read() && self.core.is_buffered(request, self.begin)
+    }
+
+    #[inline]
+    fn min_seek(&self, distance: u32) -> Span {
+        let nearer = distance.saturating_sub(self.apart);
+        self.core.mechanism.seek.min(nearer)
+    }
+}
+
+impl Core {
+    /// Returns a copy on which to try requests that come one at a time from outside; the drive may
+    /// not begin with one before `open`.
+    pub fn rehearse_outside(&self, open: Instant) -> Rehearsal {
+        Rehearsal::outside(self, open)
+    }
+}
+
+/// A copy of a drive's mechanism, buffer and host path.
+#[derive(Clone, Debug)]
+pub struct Rehearsal {
+    core: Core,
+    /// True if requests wait in the drive's own queue, where their commands are processed
+    /// meanwhile; false if they arrive one at a time from outside.
+    is_inside: bool,
+    /// Instant at which the next request may begin.
+    open: Instant,
+    /// Completion of the last request.
+    over: Instant,
+}
+
+impl Rehearsal {
+    /// For a scheduler in the drive.
+    pub(super) fn inside(core: &Core) -> Self {
+        Self {
+            core: core.without_fate(),
+            is_inside: true,
+            open: Instant::START,
+            over: Instant::START,
+        }
+    }
+
+    /// For a scheduler that submits a request when the drive has completed the previous one. The
+    /// drive may not begin before `open`: a write that it completed early keeps it busy longer.
+    pub(super) fn outside(core: &Core, open: Instant) -> Self {
+        Self {
+            core: core.without_fate(),
+            is_inside: false,
+            open,
+            over: Instant::START,
+        }
+    }
+}
+
+impl Estimate for Rehearsal {
+    type Outlook<'a> = View<'a>;
+    type Rehearsal = Self;
+
+    fn shape(&self) -> Shape {
+        self.core.shape()
+    }
+
+    #[inline]
+    fn locate(&self, request: &Request) -> Extent {
+        self.core.locate(request)
+    }
+
+    #[inline]
+    fn outlook(&self, now: Instant) -> View<'_> {
+        let arrived = if self.is_inside { Instant::START } else { now };
+        self.core.view(arrived, now)
+    }
+
+    fn rehearse(&self) -> Self {
+        self.clone()
+    }
+}
+
+impl Rehearse for Rehearsal {
+    fn serve(&mut self, now: Instant, request: &Request) -> Instant {
+        let arrived = if self.is_inside { Instant::START } else { now };
+        let served = self.core.serve(&Command {
+            request: *request,
+            arrived,
+            open: now.max(self.open),
+        });
+        self.open = served.open;
+        self.over = served.completion.at;
+        if self.is_inside { self.open } else { self.over }
+    }
+
+    fn completed_at(&self) -> Instant {
+        self.over
+    }
+}
