@@ -71,7 +71,7 @@ pub fn compare(
 ) -> Result<Comparison, Error> {
     let done = &AtomicU64::new(0);
     let simulator = &Simulator::new(model, parameters, Counter { done, on_each });
-    let theory = &Theory::new(&simulator.model, parameters)?;
+    let theory = &Theory::new(&simulator.system.drive, parameters)?;
     let largest = mg1::largest_rate(&theory.any.total);
     let default = LOADS.map(|load| Span::from_ms(1.0 / (load * largest)));
     let pauses = match &parameters.pauses[..] {
@@ -82,7 +82,7 @@ pub fn compare(
     let alone = simulator.closed("fcfs", 1)?;
     let mut groups = vec![
         distances(theory, &alone),
-        service(theory, &alone, &simulator.model),
+        service(theory, &alone, &simulator.system.drive),
     ];
     groups.push(in_order(theory, simulator, &rates)?);
     if (0.0..1.0).contains(&parameters.read_share) && parameters.read_share > 0.0 {
@@ -404,8 +404,8 @@ fn reads(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Result<G
 /// Reads that go to either disk by their address.
 fn by_address(simulator: &Simulator<'_>, rates: &[Rate]) -> Result<Group, Error> {
     let reads = Reads {
-        spec: &simulator.model.spec,
-        mechanism: &simulator.model.mechanism,
+        spec: &simulator.system.drive.spec,
+        mechanism: &simulator.system.drive.mechanism,
         sectors: simulator.sectors(),
     };
     let percent = |divided: &Divided| 100.0 * divided.share;

@@ -1,6 +1,8 @@
-//! How to reproduce a study: its command, version, inputs and file.
+//! Instructions to reproduce a study: its command, version, inputs and file.
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use diskarm_results::html::Html;
 
 use crate::cell::{Cell, CellInput};
 use crate::error::StudyError;
@@ -8,7 +10,6 @@ use crate::file::Study;
 use crate::job::{Job, Shared, cell_error};
 use crate::results::Results;
 use crate::studies;
-use diskarm_results::html::Html;
 
 /// The inputs of a study that are not in its file, by name.
 #[derive(Debug, Default)]
@@ -23,7 +24,7 @@ pub struct Inputs {
 
 impl Inputs {
     /// # Errors
-    /// When a drive or a trace can no longer be read.
+    /// If a drive or a trace can no longer be read.
     pub fn of(study: &Study, results: &Results<'_>) -> Result<Self, StudyError> {
         let (mut inputs, mut shared) = (Self::default(), Shared::default());
         let mut seen = BTreeSet::new();
@@ -72,7 +73,7 @@ impl Inputs {
             row("Command", code(&command(study))),
             row(
                 "Version",
-                code(&format!("diskarm {}", crate::version::VERSION_AND_BUILD)),
+                code(&format!("diskarm {}", crate::error::VERSION_AND_BUILD)),
             ),
             row("Drives' specifications", digests(&self.drives)),
         ];
