@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use diskarm_core::device::{Completion as Ended, SubmitError};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Instant, Lbn, SectorCount};
-use diskarm_simulate::{Model, OUTCOMES, outcome, queued};
+use diskarm_simulate::{OUTCOMES, System, outcome};
 use pyo3::prelude::*;
 
 use crate::drive::Drive;
@@ -33,7 +33,7 @@ use crate::requests::microseconds;
 pub struct Device {
     /// Never locked, as every method has the only reference: it makes the device shareable.
     device: Mutex<Box<dyn diskarm_core::device::Device>>,
-    model: Arc<Model>,
+    system: Arc<System>,
     policy: GivenPolicy,
     now: Instant,
     next_id: u64,
@@ -56,19 +56,21 @@ impl Device {
         seed: i128,
     ) -> PyResult<Self> {
         let seed = whole(py, "seed", seed)?;
-        let model = match (drive.cast::<Drive>(), drive.extract::<PathBuf>()) {
-            (Ok(drive), _) => Arc::clone(&drive.get().model),
-            (_, Ok(path)) => Drive::find(py, &path.to_string_lossy())?.model,
+        let system = match (drive.cast::<Drive>(), drive.extract::<PathBuf>()) {
+            (Ok(drive), _) => Arc::clone(&drive.get().system),
+            (_, Ok(path)) => Drive::find(py, &path.to_string_lossy())?.system,
             _ => return Err(wrong_type("drive", drive, "a name, a path or a Drive")),
         };
         let policy = match policy {
             Some(policy) => GivenPolicy::of(policy)?,
             None => GivenPolicy::named(py, FCFS)?,
         };
-        let device = queued(&model, policy.maker(), seed).map_err(|error| raised(py, &error))?;
+        let device = system
+            .queued(policy.maker(), seed)
+            .map_err(|error| raised(py, &error))?;
         Ok(Self {
             device: Mutex::new(device),
-            model,
+            system,
             policy,
             now: Instant::START,
             next_id: 0,
@@ -160,13 +162,13 @@ impl Device {
     /// The size of a sector in bytes.
     #[getter]
     fn sector_bytes(&self) -> u32 {
-        self.model.spec.geometry.sector_bytes
+        self.system.drive.spec.geometry.sector_bytes
     }
 
     fn __repr__(&self) -> String {
         format!(
             "<Device {:?}, {}: {} outstanding at {} us>",
-            self.model.name,
+            self.system.name,
             self.policy.name(),
             self.outstanding,
             self.now_us()

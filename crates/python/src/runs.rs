@@ -9,7 +9,7 @@ use diskarm_core::stats::ResponseSummary;
 use diskarm_core::units::{SectorCount, Span};
 use diskarm_results::Simulated;
 use diskarm_simulate::{
-    Error, Generated, Input, Issue, Model, Run, Simulation, Sink, parallel, size,
+    Error, Generated, Input, Issue, Run, Simulation, Sink, System, parallel, size,
 };
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -85,7 +85,7 @@ pub fn simulate<'py>(
 
 /// The parsed fields.
 struct Meant {
-    model: Arc<Model>,
+    system: Arc<System>,
     input: Input,
     /// The workload, as the user wrote it.
     workload: String,
@@ -108,9 +108,9 @@ struct Outcome {
 
 impl Meant {
     fn of(py: Python<'_>, drive: &Drive, options: Options) -> PyResult<Self> {
-        let model = Arc::clone(&drive.model);
+        let system = Arc::clone(&drive.system);
         let merge = options.merge.as_deref();
-        let merge = merge.map(|text| size("merge", text, model.disk()));
+        let merge = merge.map(|text| size("merge", text, system.disk()));
         let merge = merge.transpose().map_err(|error| raised(py, &error))?;
         let think = time(py, "think_ms", options.think_ms, 0.0)?;
         let window = options.window_ms;
@@ -127,7 +127,7 @@ impl Meant {
         let mut workload = String::new();
         let input = match (options.workload, options.trace) {
             (Some(written), None) => {
-                let meant = written.meant(&model);
+                let meant = written.meant(&system);
                 workload = written.text;
                 Input::Generated(Generated {
                     workload: meant.map_err(|error| raised(py, &error))?,
@@ -157,7 +157,7 @@ impl Meant {
             }
         };
         Ok(Self {
-            model,
+            system,
             input,
             workload,
             merge,
@@ -176,7 +176,7 @@ impl Meant {
             warm_up: self.warm_up,
             window: self.window,
             max_waiting: self.max_waiting,
-            ..Simulation::new(&self.model, policy.maker(), &self.input)
+            ..Simulation::new(&self.system, policy.maker(), &self.input)
         };
         let look = |_| match stop.load(Ordering::Relaxed) || policy.has_failed() {
             true => ControlFlow::Break(()),
@@ -192,7 +192,7 @@ impl Meant {
             vec![simulation.run(&look, sink)?]
         };
         let simulated = Simulated {
-            model: &self.model,
+            system: &self.system,
             policy: &policy.name(),
             merge: self.merge,
             input: &self.input,

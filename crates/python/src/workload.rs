@@ -1,7 +1,7 @@
 //! A workload, as an expression or in TOML.
 
 use diskarm_core::workload::Workload as Meant;
-use diskarm_simulate::{Error, Model};
+use diskarm_simulate::{Error, System};
 use pyo3::prelude::*;
 
 /// The fields of `diskarm.Workload`.
@@ -13,15 +13,15 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// The workload, parsed for `model`.
-    pub fn meant(&self, model: &Model) -> Result<Meant, Error> {
+    /// The workload, parsed for `system`.
+    pub fn meant(&self, system: &System) -> Result<Meant, Error> {
         if !self.is_toml {
-            return model.workload(&self.text);
+            return system.workload(&self.text);
         }
         Ok(Meant::parse_toml(
             &self.text,
             "workload.toml",
-            model.disk(),
+            system.disk(),
         )?)
     }
 }

@@ -63,7 +63,7 @@ fn redundancy(array: &Declustered) -> RedundancyWork {
     let parts = array.components(Instant::START).into_iter();
     let mut works = parts.filter_map(|part| match part.work {
         Work::Redundancy(work) => Some(work),
-        Work::Disk(_) | Work::Cache(_) | Work::Buffer(_) => None,
+        _ => None,
     });
     works.next().expect("failures")
 }
@@ -141,7 +141,7 @@ fn an_idle_disk_that_fails_keeps_its_figures() {
     let works = array.components(Instant::START).into_iter();
     let works = works.filter_map(|part| match part.work {
         Work::Disk(work) => Some((work.reads, work.reading_fraction, work.waiting_mean_count)),
-        Work::Cache(_) | Work::Buffer(_) | Work::Redundancy(_) => None,
+        _ => None,
     });
     let works: Vec<_> = works.collect();
     let unused = (0, 0.0, 0.0);

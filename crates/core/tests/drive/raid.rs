@@ -274,7 +274,7 @@ fn members_report_their_work() {
         .into_iter()
         .filter_map(|part| match part.work {
             Work::Disk(work) => Some((part.name, work)),
-            Work::Cache(_) | Work::Buffer(_) | Work::Redundancy(_) => None,
+            _ => None,
         })
         .collect();
     let [(first, one), (second, other)] = &works[..] else {
@@ -308,7 +308,7 @@ fn an_idle_member_that_fails_keeps_its_figures() {
     let works = array.components(at_ms(150.0)).into_iter();
     let works = works.filter_map(|part| match part.work {
         Work::Disk(work) => Some((work.reads, work.reading_fraction, work.waiting_mean_count)),
-        Work::Cache(_) | Work::Buffer(_) | Work::Redundancy(_) => None,
+        _ => None,
     });
     let works: Vec<_> = works.collect();
     assert_eq!(works, [(0, 0.0, 0.0), (1, busy, 0.0), (0, 0.0, 0.0)]);
