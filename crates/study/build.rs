@@ -27,9 +27,10 @@ fn main() {
     for folder in SOURCES {
         println!("cargo:rerun-if-changed={folder}");
         let mut files = Vec::new();
-        match Path::new(folder).is_file() {
-            true => files.push(PathBuf::from(folder)),
-            false => collect(Path::new(folder), &mut files),
+        if Path::new(folder).is_file() {
+            files.push(PathBuf::from(folder))
+        } else {
+            collect(Path::new(folder), &mut files)
         }
         files.sort();
         for file in files {
@@ -46,13 +47,14 @@ fn main() {
     println!("cargo:rustc-env=DISKARM_SOURCES={digits}");
 }
 
-/// Every file below `folder`, if there is such a folder.
+/// Collects every file below `folder`, if it exists.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
-        match path.is_dir() {
-            true => collect(&path, files),
-            false => files.push(path),
+        if path.is_dir() {
+            collect(&path, files)
+        } else {
+            files.push(path)
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use diskarm_core::text::quantity;
 use diskarm_core::units::{Bytes, Span};
-use diskarm_simulate::measured::Rows;
+use diskarm_simulate::measured::RowRange;
 use diskarm_trace::adapt::{Factor, parse_instant};
 use libfuzzer_sys::fuzz_target;
 
@@ -48,8 +48,8 @@ fuzz_target!(|text: &str| {
     if let Some(factor) = Factor::parse(text) {
         assert_eq!(Factor::parse(&factor.to_string()), Some(factor));
     }
-    match Rows::parse(text) {
-        Ok(rows) => assert_eq!(Rows::parse(&rows.to_string()), Ok(rows)),
+    match RowRange::parse(text) {
+        Ok(rows) => assert_eq!(RowRange::parse(&rows.to_string()), Ok(rows)),
         Err(expected) => assert_eq!(expected.lines().count(), 1),
     }
 });

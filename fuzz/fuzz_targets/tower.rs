@@ -1,8 +1,8 @@
-//! Any text is a device tower or an error of one line; a tower reads back as it is printed.
+//! Any text is a stack of devices or an error of one line; a stack reads back as it is printed.
 
 #![no_main]
 
-use diskarm_simulate::Model;
+use diskarm_simulate::System;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -10,11 +10,11 @@ fuzz_target!(|text: &str| {
     if text.contains(".toml") {
         return;
     }
-    match Model::assemble(text) {
-        Ok(model) => {
-            let Some(tower) = &model.tower else { return };
-            let again = Model::assemble(&tower.to_string()).expect("a tower");
-            let printed = again.tower.expect("devices").to_string();
+    match System::parse(text) {
+        Ok(system) => {
+            let Some(tower) = &system.stack else { return };
+            let again = System::parse(&tower.to_string()).expect("a tower");
+            let printed = again.stack.expect("devices").to_string();
             assert_eq!(printed, tower.to_string());
         }
         Err(error) => assert_eq!(error.to_string().lines().count(), 1, "{error}"),

@@ -7,7 +7,7 @@ use diskarm_core::text::{InputError, quantity};
 use diskarm_core::units::Span;
 use diskarm_drives::CATALOGUE;
 use diskarm_drives::text::Edit;
-use diskarm_simulate::{Error, Model, devices};
+use diskarm_simulate::{Error, Model, System, devices};
 
 /// Changes to a drive's specification.
 #[derive(clap::Args)]
@@ -27,7 +27,12 @@ impl Changes {
     /// # Errors
     /// An unknown key, or a value that is wrong or does not fit the others.
     pub fn apply(&self, model: Model) -> Result<Model, Error> {
-        model.changed(&self.edits()?, "--set")
+        model.with_edits(&self.edits()?, "--set")
+    }
+
+    /// Applies the changes to the drive of `system`.
+    pub fn apply_to_system(&self, system: System) -> Result<System, Error> {
+        system.with_edits(&self.edits()?, "--set")
     }
 
     /// Returns the changes as edits of a specification.

@@ -5,7 +5,7 @@ use diskarm_results::calibrated;
 use diskarm_results::output_file::Files;
 use diskarm_simulate::Model;
 use diskarm_simulate::fitted::{FitNames, fit_model};
-use diskarm_simulate::measured::{self, Rows, Taken};
+use diskarm_simulate::measured::{self, MeasuredTrace, RowRange};
 
 use crate::args::{self, Changes};
 use crate::error::Error;
@@ -40,9 +40,9 @@ pub struct Args {
 
     /// Fit only to these rows: half-open, from 0 (the first row below the header); 0..5000 is the
     /// first 5000 rows, and either end may be omitted
-    #[arg(long, value_name = "A..B", value_parser = Rows::parse)]
+    #[arg(long, value_name = "A..B", value_parser = RowRange::parse)]
     #[arg(allow_hyphen_values = true)]
-    rows: Option<Rows>,
+    rows: Option<RowRange>,
 
     #[command(flatten)]
     reading: Reading,
@@ -79,7 +79,7 @@ pub fn run(args: Args) -> Result<(), Error> {
     };
     let taken = measured::read(&args.trace, &args.reading.to_library(), names.rows, &drive)?;
     output::print_warnings(&taken.notes);
-    let Taken { rows, notes, .. } = taken;
+    let MeasuredTrace { rows, notes, .. } = taken;
     let mut progress: Option<Progress> = None;
     let show = |stage: Stage| {
         progress

@@ -5,7 +5,7 @@ use diskarm_core::text;
 use diskarm_plot::rounded;
 use diskarm_results::prose;
 use diskarm_results::simulated::SimulationMetrics;
-use diskarm_simulate::{Choices, Model, Run, doubts, most_doubts, speedup};
+use diskarm_simulate::{ChoiceCounter, Run, System, combined_doubts, doubts, speedup};
 use serde::Serialize;
 
 use crate::error::Error;
@@ -44,7 +44,7 @@ const USAGE: &str = "diskarm compare [OPTIONS] --drive <NAME|FILE,...> --policie
 /// Runs the workload on each drive under each policy, and prints the results side by side.
 pub fn run(args: Args) -> Result<(), Error> {
     let settings = &args.settings;
-    let drives = text::list(&settings.drive).into_iter().map(Model::assemble);
+    let drives = text::list(&settings.drive).into_iter().map(System::parse);
     let drives = drives.collect::<Result<Vec<_>, _>>()?;
     let mut files = settings.files(&drives);
     let policies = text::list(&args.policies).into_iter();
@@ -79,7 +79,7 @@ pub fn run(args: Args) -> Result<(), Error> {
         let name = format!("{of_drive}policy {}", one.policy);
         (name, doubts(&outcome.simulated.runs))
     });
-    output::print_warnings(&most_doubts(&named.collect::<Vec<_>>()));
+    output::print_warnings(&combined_doubts(&named.collect::<Vec<_>>()));
     if let Some(target) = drawing {
         let drive = (!several).then_some(&*contenders[0].drive);
         target.write(&draw(drive, &labels, &outcomes))?;
@@ -119,12 +119,12 @@ pub fn run(args: Args) -> Result<(), Error> {
 /// Combines each drive, changed by `settings`, with each policy.
 fn contenders(
     settings: &Settings,
-    drives: Vec<Model>,
+    drives: Vec<System>,
     policies: &[PolicyConfig],
 ) -> Result<Vec<Contender>, Error> {
     let mut contenders = Vec::new();
     for drive in drives {
-        let drive = settings.changes.apply(drive)?;
+        let drive = settings.changes.apply_to_system(drive)?;
         for policy in policies {
             contenders.push(Contender {
                 drive: drive.name.clone(),
@@ -180,7 +180,7 @@ impl Contender {
     }
 
     fn simulate(&self, settings: &Settings) -> Result<Outcome, Error> {
-        let choices = Choices::new(&self.placed.host);
+        let choices = ChoiceCounter::new(&self.placed.host);
         let cell = Cell {
             host: &choices,
             ..self.cell(settings)?
@@ -199,7 +199,7 @@ impl Contender {
             return None;
         }
         let waited = rows.iter().any(|row| row.metrics.waiting_max() > 1);
-        let why = match self.placed.model.spec.queue.depth {
+        let why = match self.placed.model.drive.spec.queue.depth {
             _ if !waited => "two requests never waited at the same time".to_owned(),
             1 => "it takes requests as they arrive, and orders them itself".to_owned(),
             depth => format!(

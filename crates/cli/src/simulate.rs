@@ -15,8 +15,8 @@ use diskarm_results::output_file::Files;
 use diskarm_results::prose;
 use diskarm_results::simulated::{self, Inputs, OptionArrivals, SimulationMetrics, WorkloadSource};
 use diskarm_simulate::{
-    Choices, Generated, Input, Issue, MakePolicy, Model, Run, Simulation, Sink, Traced, doubts,
-    keep_on,
+    ChoiceCounter, Generated, Input, Issue, MakePolicy, Run, Simulation, Sink, System, Traced,
+    doubts, never_stop,
 };
 
 use crate::error::Error;
@@ -31,17 +31,17 @@ pub use args::Args;
 /// Runs the simulation and prints its results.
 pub fn run(args: Args) -> Result<(), Error> {
     let settings = &args.settings;
-    let model = Model::assemble(&settings.drive)?;
+    let model = System::parse(&settings.drive)?;
     let mut files = settings.files([&model]);
-    let model = settings.changes.apply(model)?;
+    let model = settings.changes.apply_to_system(model)?;
     let policy = diskarm_simulate::policy("--policy", &args.policy)?;
     let placed = PlacedPolicy::new(settings.queue, &model, &policy)?;
     let merge = merge(settings, &model)?;
     let mut results = Results::default();
     let rows = results.output_file(&mut files, "--per-request", args.per_request.as_deref())?;
     let drawing = results.output_file(&mut files, "--plot", settings.plot.as_deref())?;
-    let depth = model.spec.queue.depth;
-    let choices = Choices::new(&placed.host);
+    let depth = model.drive.spec.queue.depth;
+    let choices = ChoiceCounter::new(&placed.host);
     // Only counted when the drive's own queue may leave the host policy nothing to choose.
     let orders_itself = settings.queue == Queue::Host && depth > 1;
     let host: &dyn MakePolicy = if orders_itself {
@@ -93,7 +93,7 @@ pub struct Cell<'a> {
     pub settings: &'a Settings,
     /// The name of the drive in results.
     pub name: &'a str,
-    pub model: &'a Model,
+    pub model: &'a System,
     pub policy: &'a PolicyConfig,
     /// The policy of the host's queue: `policy`, unless that orders the drive's own queue.
     pub host: &'a dyn MakePolicy,
@@ -142,7 +142,7 @@ pub fn notes(notes: &[String]) -> String {
 /// A policy in one of two queues.
 pub struct PlacedPolicy {
     /// The drive: as given, or with the policy in its own queue.
-    pub model: Model,
+    pub model: System,
     /// The policy of the host's queue.
     pub host: PolicyConfig,
 }
@@ -150,14 +150,14 @@ pub struct PlacedPolicy {
 impl PlacedPolicy {
     /// # Errors
     /// If the drive has no queue of its own.
-    pub fn new(queue: Queue, model: &Model, policy: &PolicyConfig) -> Result<Self, Error> {
+    pub fn new(queue: Queue, model: &System, policy: &PolicyConfig) -> Result<Self, Error> {
         if queue == Queue::Host {
             return Ok(Self {
                 model: model.clone(),
                 host: policy.clone(),
             });
         }
-        if model.spec.queue.depth == 1 {
+        if model.drive.spec.queue.depth == 1 {
             return Err(Error::Usage(format!(
                 "`--queue drive` needs a drive with a queue of its own: {} takes one command at a \
                  time (--set queue.depth=32 gives it a queue)",
@@ -179,7 +179,7 @@ impl PlacedPolicy {
 ///
 /// # Errors
 /// If that is not a valid size of a command.
-pub fn merge(settings: &Settings, model: &Model) -> Result<Option<SectorCount>, Error> {
+pub fn merge(settings: &Settings, model: &System) -> Result<Option<SectorCount>, Error> {
     let read = |text: &String| diskarm_simulate::size("--merge", text, model.disk());
     Ok(settings.merge.as_ref().map(read).transpose()?)
 }
@@ -206,7 +206,7 @@ pub fn simulate(cell: Cell<'_>) -> Result<Simulated, Error> {
     let runs = match settings.replications {
         Some(count) => {
             let progress = cell.progress(Some(count));
-            simulation.replications(&keep_on, |done| progress.set(done))?
+            simulation.replications(&never_stop, |done| progress.set(done))?
         }
         None => vec![run_once(cell, simulation)?],
     };
@@ -219,7 +219,7 @@ pub fn simulate(cell: Cell<'_>) -> Result<Simulated, Error> {
 
 impl Settings {
     /// Returns the input files that the settings and `models` name.
-    pub fn files<'m>(&self, models: impl IntoIterator<Item = &'m Model>) -> Files {
+    pub fn files<'m>(&self, models: impl IntoIterator<Item = &'m System>) -> Files {
         let mut files = Files::default();
         for model in models {
             files = files.reading("--drive", model.drive_name());
@@ -315,7 +315,7 @@ pub const SIZE: &str = "8 KiB";
 ///
 /// # Errors
 /// If the workload is invalid or does not fit on the drive.
-fn generated(settings: &Settings, model: &Model) -> Result<(Generated, WorkloadSource), Error> {
+fn generated(settings: &Settings, model: &System) -> Result<(Generated, WorkloadSource), Error> {
     let (workload, given) = match &settings.workload {
         Some(text) => (model.workload(text)?, WorkloadSource::new(text)),
         None => from_options(settings, model.disk())?,

@@ -6,7 +6,7 @@ use diskarm_results::compared;
 use diskarm_results::output_file::Files;
 use diskarm_results::predicted;
 use diskarm_simulate::Model;
-use diskarm_simulate::measured::Rows;
+use diskarm_simulate::measured::RowRange;
 use diskarm_simulate::replays::{self, Comparison, Predictions};
 use serde::Serialize;
 
@@ -45,9 +45,9 @@ pub struct Args {
 
     /// Use only these rows of each trace: half-open, from 0 (the first row below the header);
     /// 0..5000 is the first 5000 rows, and either end may be omitted
-    #[arg(long, value_name = "A..B", value_parser = Rows::parse)]
+    #[arg(long, value_name = "A..B", value_parser = RowRange::parse)]
     #[arg(allow_hyphen_values = true)]
-    rows: Option<Rows>,
+    rows: Option<RowRange>,
 
     /// Predict each response from the earlier measurements, before seeing it
     ///
@@ -59,7 +59,7 @@ pub struct Args {
     /// shown next to a trivial predictor: the mean response of earlier requests of the same type
     /// and size.
     ///
-    /// Rows before --rows are history: the predictors learn from them, but they are not judged. So
+    /// RowRange before --rows are history: the predictors learn from them, but they are not judged. So
     /// --rows 5000.. judges the later rows, with the first 5000 as history.
     ///
     /// This needs a trace whose clock is unbroken, so that responses and pauses add up to the
@@ -164,7 +164,7 @@ fn draw(drive: &Model, compared: &Comparison) -> String {
 fn run_locked(
     drive: &Model,
     args: &Args,
-    rows: Rows,
+    rows: RowRange,
     plot: Option<Target>,
     results: &Results,
 ) -> Result<(), Error> {

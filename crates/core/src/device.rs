@@ -395,6 +395,39 @@ pub enum Work {
     Buffer(BufferWork),
     /// The failures of an array's disks, their effect, and the progress of the rebuild.
     Redundancy(RedundancyWork),
+    /// Any other device that reports values of its own.
+    Named(NamedWork),
+}
+
+/// Values that a device reports under names of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedWork {
+    /// The name of the device.
+    pub kind: &'static str,
+    /// The values and their names; `None` if a value does not exist.
+    pub values: Vec<(&'static str, Option<f64>)>,
+}
+
+impl Work {
+    /// Returns the name of the kind of part.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Disk(_) => "disk",
+            Self::Cache(_) => "cache",
+            Self::Buffer(_) => "buffer",
+            Self::Redundancy(_) => "redundancy",
+            Self::Named(work) => work.kind,
+        }
+    }
+
+    /// Returns the value called `name`, which a part of kind [`Work::Named`] reports.
+    pub fn named(&self, name: &str) -> Option<f64> {
+        let Self::Named(work) = self else {
+            return None;
+        };
+        let mut values = work.values.iter();
+        values.find(|(key, _)| *key == name)?.1
+    }
 }
 
 impl ComponentReport {

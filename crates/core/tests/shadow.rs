@@ -268,7 +268,7 @@ impl Run {
         let parts = self.cache.components(Instant::START).into_iter();
         let mut works = parts.filter_map(|part| match part.work {
             Work::Redundancy(work) => Some(work),
-            Work::Disk(_) | Work::Cache(_) | Work::Buffer(_) => None,
+            _ => None,
         });
         works.next()
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use diskarm_core::device::{Completion as Ended, SubmitError};
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Instant, Lbn, SectorCount};
-use diskarm_simulate::{Model, OUTCOMES, outcome, queued};
+use diskarm_simulate::{OUTCOMES, System, outcome};
 use pyo3::prelude::*;
 
 use crate::drive::Drive;
@@ -34,7 +34,7 @@ pub struct Device {
     /// Never locked, because every method has an exclusive reference; the mutex only makes the type
     /// `Sync`.
     device: Mutex<Box<dyn diskarm_core::device::Device>>,
-    model: Arc<Model>,
+    system: Arc<System>,
     policy: GivenPolicy,
     now: Instant,
     next_id: u64,
@@ -57,19 +57,21 @@ impl Device {
         seed: i128,
     ) -> PyResult<Self> {
         let seed = whole(py, "seed", seed)?;
-        let model = match (drive.cast::<Drive>(), drive.extract::<PathBuf>()) {
-            (Ok(drive), _) => Arc::clone(&drive.get().model),
-            (_, Ok(path)) => Drive::find(py, &path.to_string_lossy())?.model,
+        let system = match (drive.cast::<Drive>(), drive.extract::<PathBuf>()) {
+            (Ok(drive), _) => Arc::clone(&drive.get().system),
+            (_, Ok(path)) => Drive::find(py, &path.to_string_lossy())?.system,
             _ => return Err(wrong_type("drive", drive, "a name, a path or a Drive")),
         };
         let policy = match policy {
             Some(policy) => GivenPolicy::of(policy)?,
             None => GivenPolicy::from_name(py, FCFS)?,
         };
-        let device = queued(&model, policy.maker(), seed).map_err(|error| py_error(py, &error))?;
+        let device = system
+            .queued(policy.maker(), seed)
+            .map_err(|error| py_error(py, &error))?;
         Ok(Self {
             device: Mutex::new(device),
-            model,
+            system,
             policy,
             now: Instant::START,
             next_id: 0,
@@ -161,13 +163,13 @@ impl Device {
     /// The size of a sector in bytes.
     #[getter]
     fn sector_bytes(&self) -> u32 {
-        self.model.spec.geometry.sector_bytes
+        self.system.drive.spec.geometry.sector_bytes
     }
 
     fn __repr__(&self) -> String {
         format!(
             "<Device {:?}, {}: {} outstanding at {} us>",
-            self.model.name,
+            self.system.name,
             self.policy.name(),
             self.outstanding,
             self.now_us()

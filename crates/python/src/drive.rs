@@ -6,7 +6,7 @@ use std::sync::Arc;
 use diskarm_core::text::quantity;
 use diskarm_core::units::Span;
 use diskarm_drives::text::{Datasheet, Edit, Sectors, Value, figure, rewrite};
-use diskarm_simulate::Model;
+use diskarm_simulate::{Model, System};
 use pyo3::prelude::*;
 
 use crate::convert::python;
@@ -16,28 +16,25 @@ use crate::error::{py_error, wrong, wrong_type};
 /// a drive with devices in front of it, such as throttle(rate=100/s, drive=hp-c2247).
 #[pyclass(frozen, module = "diskarm")]
 pub struct Drive {
-    pub model: Arc<Model>,
+    pub system: Arc<System>,
 }
 
 impl Drive {
-    pub fn of(model: Model) -> Self {
-        let model = Arc::new(model);
-        Self { model }
+    pub fn from_system(system: System) -> Self {
+        let system = Arc::new(system);
+        Self { system }
     }
 
-    /// The drive, or the devices in front of one, called by `name`.
+    /// Finds the drive, or the stack of devices, called `name`.
     pub fn find(py: Python<'_>, name: &str) -> PyResult<Self> {
-        let found = Model::assemble(name).map_err(|error| py_error(py, &error.calling("drive")))?;
-        Ok(Self::of(found))
+        let found = System::parse(name).map_err(|error| py_error(py, &error.calling("drive")))?;
+        Ok(Self::from_system(found))
     }
 
-    /// Returns its model, which must not have devices in front of it.
-    pub fn alone(&self, py: Python<'_>) -> PyResult<Arc<Model>> {
-        let alone = self
-            .model
-            .alone("drive")
-            .map_err(|error| py_error(py, &error));
-        alone.map(|_| Arc::clone(&self.model))
+    /// Returns its model; it must not have devices in front of it.
+    pub fn single_drive(&self, py: Python<'_>) -> PyResult<Model> {
+        let drive = self.system.single_drive("drive");
+        drive.cloned().map_err(|error| py_error(py, &error))
     }
 }
 
@@ -54,7 +51,7 @@ impl Drive {
     #[pyo3(signature = (text, name="drive.toml"))]
     fn from_toml(py: Python<'_>, text: String, name: &str) -> PyResult<Self> {
         let read = Model::read(text, name).map_err(|error| py_error(py, &error))?;
-        Ok(Self::of(read))
+        Ok(Self::from_system(read.into()))
     }
 
     /// A drive by the figures of its data sheet, as `diskarm drives new` makes it: sizes such as
@@ -123,7 +120,7 @@ impl Drive {
         let made = sheet.specification();
         let (text, _) = made.map_err(|error| py_error(py, &error.into()))?;
         let read = Model::read(text, name).map_err(|error| py_error(py, &error))?;
-        Ok(Self::of(read))
+        Ok(Self::from_system(read.into()))
     }
 
     /// The drive with values of its specification set by their dotted keys, {"buffer.segments": 4};
@@ -136,7 +133,6 @@ impl Drive {
         changes: BTreeMap<String, Bound<'_, PyAny>>,
         name: Option<String>,
     ) -> PyResult<Self> {
-        let model = &self.model;
         let edits = changes.into_iter().map(|(key, given)| {
             let set: Set = given.extract().map_err(|_| {
                 wrong_type(
@@ -152,49 +148,46 @@ impl Drive {
             })
         });
         let edits = edits.collect::<PyResult<Vec<Edit>>>()?;
-        let text = rewrite(&model.text, &edits)
+        let text = rewrite(&self.system.drive.text, &edits)
             .map_err(|error| wrong(py, "changes", &error.to_string(), "keys of a specification"))?;
-        let name = name.unwrap_or_else(|| format!("{}, edited", model.name));
-        let read = Model::read(text, &name)
-            .and_then(|drive| match &model.tower {
-                Some(tower) => drive.with_tower(tower),
-                None => Ok(drive),
-            })
+        let name = name.unwrap_or_else(|| format!("{}, edited", self.system.name));
+        let edited = Model::read(text, &name)
+            .and_then(|drive| self.system.with_drive(drive))
             .map_err(|error| py_error(py, &error))?;
-        Ok(Self::of(Model { name, ..read }))
+        Ok(Self::from_system(System { name, ..edited }))
     }
 
     /// The name by which the drive was requested.
     #[getter]
     fn name(&self) -> &str {
-        &self.model.name
+        &self.system.name
     }
 
     /// Its specification, in TOML.
     #[getter]
     fn toml(&self) -> &str {
-        &self.model.text
+        &self.system.drive.text
     }
 
     /// Its number of sectors.
     #[getter]
     fn sectors(&self) -> u64 {
-        self.model.disk().sectors.0
+        self.system.disk().sectors.0
     }
 
     /// The size of a sector in bytes.
     #[getter]
     fn sector_bytes(&self) -> u32 {
-        self.model.spec.geometry.sector_bytes
+        self.system.drive.spec.geometry.sector_bytes
     }
 
     /// Its whole specification, as printed by diskarm drives show --json.
     fn describe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        python(py, &diskarm_results::drive(&self.model))
+        python(py, &diskarm_results::drive(&self.system.drive))
     }
 
     fn __repr__(&self) -> String {
-        format!("Drive({:?})", self.model.name)
+        format!("Drive({:?})", self.system.name)
     }
 }
 

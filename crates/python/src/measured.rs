@@ -3,7 +3,7 @@
 use diskarm_results::{calibrated, compared, predicted, value};
 use diskarm_simulate::Error;
 use diskarm_simulate::fitted::{FitNames, fit_model};
-use diskarm_simulate::measured::{self, Rows, Taken};
+use diskarm_simulate::measured::{self, MeasuredTrace, RowRange};
 use diskarm_simulate::replays;
 use pyo3::prelude::*;
 
@@ -24,7 +24,7 @@ pub fn validate<'py>(
     rows: &str,
     locked: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let model = drive.alone(py)?;
+    let model = drive.single_drive(py)?;
     let reading = reading.parse(py)?;
     let rows = range(py, rows)?;
     let judge = move || -> Result<_, Error> {
@@ -50,7 +50,7 @@ pub fn calibrate<'py>(
     rows: &str,
     name: String,
 ) -> PyResult<(Drive, Bound<'py, PyAny>, Vec<String>)> {
-    let model = drive.alone(py)?;
+    let model = drive.single_drive(py)?;
     let reading = reading.parse(py)?;
     let rows = range(py, rows)?;
     let fit = move || -> Result<_, Error> {
@@ -60,7 +60,7 @@ pub fn calibrate<'py>(
             output: &name,
             rows,
         };
-        let Taken { rows, notes, .. } = measured::read(&file, &reading, rows, &model)?;
+        let MeasuredTrace { rows, notes, .. } = measured::read(&file, &reading, rows, &model)?;
         let (fitted, fitted_model) = fit_model(&model, &rows, names, |_| {})?;
         let results = value(&calibrated::json(names, rows.len(), &fitted, &notes));
         let warnings = calibrated::warnings(&fitted, rows.len(), &file);
@@ -68,10 +68,14 @@ pub fn calibrate<'py>(
     };
     let fitted = wait::abandonable(py, fit)?;
     let (fitted_model, results, warnings) = fitted.map_err(|error| py_error(py, &error))?;
-    Ok((Drive::of(fitted_model), python(py, &results)?, warnings))
+    Ok((
+        Drive::from_system(fitted_model.into()),
+        python(py, &results)?,
+        warnings,
+    ))
 }
 
-fn range(py: Python<'_>, rows: &str) -> PyResult<Rows> {
+fn range(py: Python<'_>, rows: &str) -> PyResult<RowRange> {
     let expected = |error: String| wrong(py, "rows", rows, error.trim_start_matches("expected "));
-    Rows::parse(rows).map_err(expected)
+    RowRange::parse(rows).map_err(expected)
 }

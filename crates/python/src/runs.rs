@@ -9,7 +9,7 @@ use diskarm_core::stats::ResponseSummary;
 use diskarm_core::units::{SectorCount, Span};
 use diskarm_results::Simulated;
 use diskarm_simulate::{
-    Error, Generated, Input, Issue, Model, Run, Simulation, Sink, parallel, size,
+    Error, Generated, Input, Issue, Run, Simulation, Sink, System, parallel, size,
 };
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -85,7 +85,7 @@ pub fn simulate<'py>(
 
 /// The validated arguments of a run.
 struct Arguments {
-    model: Arc<Model>,
+    system: Arc<System>,
     input: Input,
     /// The workload, as the user wrote it.
     workload: String,
@@ -108,10 +108,10 @@ struct Outcome {
 
 impl Arguments {
     fn of(py: Python<'_>, drive: &Drive, options: Options) -> PyResult<Self> {
-        let model = Arc::clone(&drive.model);
+        let system = Arc::clone(&drive.system);
         let merge = options.merge.as_deref();
         let merge = merge
-            .map(|text| size("merge", text, model.disk()))
+            .map(|text| size("merge", text, system.disk()))
             .transpose()
             .map_err(|error| py_error(py, &error))?;
         let think = time(py, "think_ms", options.think_ms, 0.0)?;
@@ -129,7 +129,7 @@ impl Arguments {
         let mut workload = String::new();
         let input = match (options.workload, options.trace) {
             (Some(written), None) => {
-                let meant = written.parse(&model);
+                let meant = written.parse(&system);
                 workload = written.text;
                 Input::Generated(Generated {
                     workload: meant.map_err(|error| py_error(py, &error))?,
@@ -159,7 +159,7 @@ impl Arguments {
             }
         };
         Ok(Self {
-            model,
+            system,
             input,
             workload,
             merge,
@@ -178,7 +178,7 @@ impl Arguments {
             warm_up: self.warm_up,
             window: self.window,
             max_waiting: self.max_waiting,
-            ..Simulation::new(&self.model, policy.maker(), &self.input)
+            ..Simulation::new(&self.system, policy.maker(), &self.input)
         };
         let look = |_| {
             if stop.load(Ordering::Relaxed) || policy.has_failed() {
@@ -197,7 +197,7 @@ impl Arguments {
             vec![simulation.run(&look, sink)?]
         };
         let simulated = Simulated {
-            model: &self.model,
+            system: &self.system,
             policy: &policy.name(),
             merge: self.merge,
             input: &self.input,

@@ -1,7 +1,7 @@
 //! A workload, as an expression or in TOML.
 
 use diskarm_core::workload::Workload as Parsed;
-use diskarm_simulate::{Error, Model};
+use diskarm_simulate::{Error, System};
 use pyo3::prelude::*;
 
 /// The fields of `diskarm.Workload`.
@@ -13,15 +13,15 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// Parses the workload for `model`.
-    pub fn parse(&self, model: &Model) -> Result<Parsed, Error> {
+    /// Parses the workload for `system`.
+    pub fn parse(&self, system: &System) -> Result<Parsed, Error> {
         if !self.is_toml {
-            return model.workload(&self.text);
+            return system.workload(&self.text);
         }
         Ok(Parsed::parse_toml(
             &self.text,
             "workload.toml",
-            model.disk(),
+            system.disk(),
         )?)
     }
 }

@@ -24,7 +24,7 @@ use std::time::Duration;
 use diskarm_core::sched::INFOS;
 use diskarm_core::units::SectorCount;
 use diskarm_simulate::devices::infos;
-use diskarm_simulate::{Input, Model, Run};
+use diskarm_simulate::{Input, Model, Run, System};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ use crate::simulated::{Inputs, SimulationMetrics, Workload, WorkloadSource};
 
 #[derive(Clone, Copy)]
 pub struct Simulated<'a> {
-    pub model: &'a Model,
+    pub system: &'a System,
     /// The policy, as the user wrote it.
     pub policy: &'a str,
     /// The largest merged command, if any are merged.
@@ -55,7 +55,7 @@ pub fn simulated(simulated: Simulated<'_>, runs: &[Run], wall: Duration) -> Valu
         (Input::Generated(generated), _) => {
             let (given, sector) = (
                 WorkloadSource::new(simulated.workload),
-                simulated.model.disk().sector,
+                simulated.system.disk().sector,
             );
             let workload = Workload::of_generated(generated, &given, sector, warm_up);
             (workload, Some(generated.seed))
@@ -63,7 +63,7 @@ pub fn simulated(simulated: Simulated<'_>, runs: &[Run], wall: Duration) -> Valu
         (Input::Traced(_), None) => panic!("a trace that was not replayed"),
     };
     let inputs = Inputs {
-        drive: simulated.model.name.clone(),
+        drive: simulated.system.name.clone(),
         policy: simulated.policy.to_owned(),
         is_in_drive: false,
         merge: simulated.merge,

@@ -1,10 +1,10 @@
 //! The metrics of a run: one list for JSON, for the tables that people read, and for the columns of
 //! studies.
 
-use diskarm_core::device::{Breakdown, BufferWork, CacheWork, DiskWork, RedundancyWork};
+use diskarm_core::device::Breakdown;
 use diskarm_core::report::{Report, RequestTotals};
 use diskarm_core::stats::ResponseStats;
-use diskarm_core::units::{Instant, Span};
+use diskarm_core::units::Span;
 
 /// A number that describes a `T`.
 pub struct Metric<T> {
@@ -21,10 +21,6 @@ pub struct Metric<T> {
 type Response = Metric<ResponseStats>;
 type Service = Metric<RequestTotals>;
 type Load = Metric<Report>;
-type Disk = Metric<DiskWork>;
-type Cache = Metric<CacheWork>;
-type Buffer = Metric<BufferWork>;
-type Redundancy = Metric<RedundancyWork>;
 
 /// Response times of a class of requests.
 pub const RESPONSE: &[Response] = &[
@@ -102,93 +98,6 @@ pub const LOAD: &[Load] = &[
     Load::new("", |r| Some(r.recovered_count() as f64))
         .column("recovered", "Requests that succeeded after retries"),
 ];
-
-/// Work of a disk that is part of a device; in studies the mean over all disks.
-pub const DISK: &[Disk] = &[
-    Disk::new("reads", |d| Some(d.reads as f64)),
-    Disk::new("writes", |d| Some(d.writes as f64)),
-    Disk::new("reading", |d| Some(d.reading_fraction))
-        .column("disk_reading", "Share of time a disk spends on reads"),
-    Disk::new("writing", |d| Some(d.writing_fraction))
-        .column("disk_writing", "Share of time a disk spends on writes"),
-    Disk::new("in_batches", |d| Some(d.in_batches_fraction)).column(
-        "disk_in_batches",
-        "Share of time a disk spends on batches of writes",
-    ),
-    Disk::new("batches", |d| Some(d.batches as f64)),
-    Disk::new("batch_ms_mean", |d| d.batch_mean.map(Span::as_ms))
-        .column("batch_ms_mean", "Mean length of a batch of writes, ms"),
-    Disk::new("between_batches_ms_mean", |d| {
-        d.between_batches_mean.map(Span::as_ms)
-    })
-    .column(
-        "between_batches_ms_mean",
-        "Mean time between batches of writes, ms",
-    ),
-    Disk::new("waiting_mean", |d| Some(d.waiting_mean_count)).column(
-        "disk_waiting_mean",
-        "Mean number of requests waiting for a disk",
-    ),
-    Disk::new("waiting_max", |d| Some(d.waiting_max as f64)),
-    Disk::new("writes_waiting_mean", |d| Some(d.writes_waiting_mean_count)).column(
-        "disk_writes_waiting_mean",
-        "Mean number of writes waiting for a disk",
-    ),
-];
-
-/// Work of a non-volatile write cache; in studies the mean over all caches.
-pub const CACHE: &[Cache] = &[
-    Cache::new("absorbed", |c| Some(c.absorbed as f64)),
-    Cache::new("waited", |c| Some(c.waited as f64))
-        .column("cache_waited", "Writes that waited for room in the cache"),
-    Cache::new("hits", |c| Some(c.hits as f64)).column("cache_hits", "Reads served from the cache"),
-    Cache::new("overwritten_blocks", |c| Some(c.overwritten as f64)).column(
-        "cache_overwritten_blocks",
-        "Blocks overwritten before they were destaged",
-    ),
-    Cache::new("destages", |c| Some(c.destages as f64)).column("cache_destages", "Destages"),
-    Cache::new("failed", |c| Some(c.failed as f64)),
-    Cache::new("dirty_mean", |c| Some(c.dirty_mean_count))
-        .column("cache_dirty_mean", "Mean number of blocks in the cache"),
-    Cache::new("dirty_max", |c| Some(c.dirty_max as f64))
-        .column("cache_dirty_max", "Largest number of blocks in the cache"),
-];
-
-/// Work of the buffer of a drive with a deferred write cache.
-pub const BUFFER: &[Buffer] = &[
-    Buffer::new("destaged_blocks", |b| Some(b.destaged.0 as f64)),
-    Buffer::new("destaged_in_gaps_blocks", |b| Some(b.in_gaps.0 as f64)),
-    Buffer::new("writes_in_gaps", |b| Some(b.writes_in_gaps as f64)),
-];
-
-/// Failures of disks of an array, and its rebuild; in studies the mean over all arrays.
-pub const REDUNDANCY: &[Redundancy] = &[
-    Redundancy::new("failed_disks", |r| Some(r.failed as f64)),
-    Redundancy::new("failed_at_s", |r| r.failed_at.map(since_start_s)),
-    Redundancy::new("rebuilt", |r| r.rebuilt_fraction)
-        .column("rebuilt", "Share of the failed disk that the spare has"),
-    Redundancy::new("rebuild_s", |r| r.rebuild_time.map(Span::as_s))
-        .column("rebuild_s", "Time to rebuild, s"),
-    Redundancy::new("rebuild_projected_s", |r| {
-        r.rebuild_projected.map(Span::as_s)
-    })
-    .column("rebuild_projected_s", "Time to rebuild under load, s"),
-    Redundancy::new("rebuild_stopped_at_block", |r| {
-        r.stopped.map(|block| block.0 as f64)
-    }),
-    Redundancy::new("lost_blocks", |r| {
-        Some(r.lost.map_or(0.0, |lost| lost.blocks.0 as f64))
-    })
-    .column("lost_blocks", "Blocks lost"),
-    Redundancy::new("lost_from_block", |r| {
-        r.lost.map(|lost| lost.first.0 as f64)
-    }),
-    Redundancy::new("lost_at_s", |r| r.lost.map(|lost| since_start_s(lost.at))),
-];
-
-fn since_start_s(at: Instant) -> f64 {
-    (at - Instant::START).as_s()
-}
 
 impl<T> Metric<T> {
     const fn new(key: &'static str, of: fn(&T) -> Option<f64>) -> Self {

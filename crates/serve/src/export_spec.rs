@@ -6,7 +6,7 @@ use diskarm_core::text::{Args, Call, InputError, quantity};
 use diskarm_core::units::{Angle, Bytes, Instant, SectorCount, Span};
 use diskarm_drives::text::Edit;
 use diskarm_emulate::Single;
-use diskarm_simulate::{Error, Model, changed_name, queued};
+use diskarm_simulate::{Error, System, changed_name};
 
 use crate::export::{DeviceFactory, Export, Facts, PowerConfig, Timing};
 use crate::iscsi::Disk;
@@ -86,9 +86,9 @@ impl ExportSpec {
         })
     }
 
-    /// The model of the drive with its changes, or of the device stack.
-    pub fn model(&self) -> Result<Model, Error> {
-        Model::assemble(&self.drive)?.changed(&self.changes, "--set")
+    /// Returns the drive with its changes, or the device stack.
+    pub fn system(&self) -> Result<System, Error> {
+        System::parse(&self.drive)?.with_edits(&self.changes, "--set")
     }
 
     /// Builds the export; `seed` seeds the device's random behaviour.
@@ -96,47 +96,47 @@ impl ExportSpec {
     /// # Errors
     /// If a part is invalid, or the file cannot be opened.
     pub fn build(&self, pace: Pace, seed: u64) -> Result<Export, Error> {
-        self.build_over(pace, move |model, policy, _| queued(model, policy, seed))
+        self.build_over(pace, move |system, policy, _| system.queued(policy, seed))
     }
 
     /// Like [`Self::build`], for a logical unit: a whole drive without a queue in front of it
     /// reports its own specification and layout.
     pub fn build_unit(&self, pace: Pace, seed: u64) -> Result<Export<Disk>, Error> {
         let is_fcfs = self.policy == DEFAULT_POLICY;
-        self.build_over(pace, move |model, policy, sectors| {
-            let is_whole = model.tower.is_none() && sectors == model.sectors;
+        self.build_over(pace, move |system, policy, sectors| {
+            let is_whole = system.stack.is_none() && sectors == system.sectors;
             if is_whole && is_fcfs {
-                let drive = Single::new(&model.spec, Angle::ZERO, seed)?;
+                let drive = Single::new(&system.drive.spec, Angle::ZERO, seed)?;
                 return Ok(Disk::from_drive(drive));
             }
-            Ok(Disk::from_device(queued(model, policy, seed)?, sectors))
+            Ok(Disk::from_device(system.queued(policy, seed)?, sectors))
         })
     }
 
     fn build_over<D: Device>(
         &self,
         pace: Pace,
-        device: impl Fn(&Model, &PolicyConfig, SectorCount) -> Result<D, Error> + Send + 'static,
+        device: impl Fn(&System, &PolicyConfig, SectorCount) -> Result<D, Error> + Send + 'static,
     ) -> Result<Export<D>, Error> {
         if let (Some(bound), None) = (self.bound, pace.speed) {
             let found = format!("{} us", bound.as_ms() * 1e3);
             let expected = "no --instant, with which nothing is late";
             return Err(Error::argument("max-lateness", found, expected));
         }
-        let model = self.model()?;
+        let system = self.system()?;
         let policy = diskarm_simulate::policy("policy", &self.policy)?;
-        let sector = model.disk().sector;
+        let sector = system.disk().sector;
         if !sector.0.is_power_of_two() || !(512..=1 << 16).contains(&sector.0) {
             let found = format!("{} with sectors of {} bytes", self.drive, sector.0);
             let expected = "sectors of 512 bytes to 64 KiB, a power of two";
             return Err(Error::argument("drive", found, expected));
         }
-        let sectors = self.sectors(&model)?;
+        let sectors = self.sectors(&system)?;
         let facts = Facts {
             name: self.name.clone(),
-            description: model.name.clone(),
+            description: system.name.clone(),
             sector,
-            physical: Bytes(sector.0 * model.spec.geometry.physical_sector.0),
+            physical: Bytes(sector.0 * system.drive.spec.geometry.physical_sector.0),
             sectors,
             is_read_only: self.is_read_only,
             is_timed: pace.speed.is_some(),
@@ -144,16 +144,16 @@ impl ExportSpec {
         let timing = match pace.speed {
             None => None,
             Some(speed) => Some(Timing {
-                device: device(&model, &policy, sectors)?,
+                device: device(&system, &policy, sectors)?,
                 speed,
                 spins: pace.spins,
             }),
         };
-        let buffer = &model.spec.buffer;
+        let buffer = &system.drive.spec.buffer;
         let segments = buffer.segment.0 * u64::from(buffer.segments);
         let capacity = SectorCount(segments + buffer.dirty_max.0);
         let make = move || {
-            let device = device(&model, &policy, sectors);
+            let device = device(&system, &policy, sectors);
             device.unwrap_or_else(|error| panic!("it was built before: {error}"))
         };
         let power = match &timing {
@@ -181,8 +181,8 @@ impl ExportSpec {
     }
 
     /// The number of sectors: as specified, or that of the file, or that of the drive.
-    fn sectors(&self, model: &Model) -> Result<SectorCount, Error> {
-        let disk = model.disk();
+    fn sectors(&self, system: &System) -> Result<SectorCount, Error> {
+        let disk = system.disk();
         let (sectors, bytes) = (disk.sectors.0, disk.sector.0);
         let is_sound = |size: &SectorCount| (1..=sectors).contains(&size.0);
         if let Some(text) = &self.size {
@@ -262,8 +262,8 @@ mod tests {
         assert!(export.facts.is_read_only && export.facts.is_timed);
         // The default size is the drive's.
         let whole = built("x(drive=hp-c2247)").expect("an export").facts;
-        let model = Model::find("hp-c2247").expect("a drive");
-        assert_eq!(whole.sectors, model.sectors);
+        let system = System::parse("hp-c2247").expect("a drive");
+        assert_eq!(whole.sectors, system.sectors);
     }
 
     #[test]

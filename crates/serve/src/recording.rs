@@ -17,7 +17,7 @@ use diskarm_core::engine::Observer;
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::Instant;
 use diskarm_core::wrap::{ObservedDevice, RecordedRequest};
-use diskarm_simulate::{Blocks, recorded};
+use diskarm_simulate::{BlockConverter, to_record};
 use diskarm_trace::{Location, TraceError, Writer};
 
 use crate::statistics::RecordingSummary;
@@ -143,7 +143,7 @@ impl Recorder {
         output: File,
         name: &str,
         format: &str,
-        blocks: Blocks,
+        blocks: BlockConverter,
     ) -> Result<(Self, Tap), TraceError> {
         let writer = Writer::new(io::BufWriter::new(output), name, format)?;
         let recorded = RecordingSummary {
@@ -181,7 +181,7 @@ impl Recorder {
 fn write(
     from: &Receiver<Event>,
     mut writer: Writer<io::BufWriter<File>>,
-    blocks: Blocks,
+    blocks: BlockConverter,
     mut recorded: RecordingSummary,
 ) -> Result<RecordingSummary, TraceError> {
     let mut forced = 0_u64;
@@ -194,7 +194,7 @@ fn write(
                 continue;
             }
         };
-        match self::recorded(blocks, &passed, Location::Row(row)) {
+        match to_record(blocks, &passed, Location::Row(row)) {
             Some(record) => {
                 first = first.or(record.arrival);
                 forced += u64::from(record.op == Op::Write && passed.request.force_unit_access);

@@ -15,7 +15,9 @@ use diskarm_serve::iscsi::{Iscsi, target_name};
 use diskarm_serve::nbd::Nbd;
 use diskarm_serve::store::StoreSpec;
 use diskarm_serve::{Address, ExportSpec, Listener, Pace, Recorder, Server, Speed, Tappable};
-use diskarm_simulate::{Blocks, Input, Model, Simulation, Sink, Traced, keep_on, policy, queued};
+use diskarm_simulate::{
+    BlockConverter, Input, Simulation, Sink, System, Traced, never_stop, policy,
+};
 use diskarm_transport::iscsi::Session;
 use diskarm_transport::{Data, Transport as _};
 use diskarm_wire::command::{Blocks as Range, Caching, Command as Scsi, Size};
@@ -23,6 +25,12 @@ use diskarm_wire::nbd::option::{OptionHeader, code};
 use diskarm_wire::nbd::reply::Simple;
 use diskarm_wire::nbd::{Command, Greeting, Headers, Request};
 use tempfile::TempDir;
+
+/// Returns the conversion between the blocks of a trace and those of a drive.
+fn blocks(drive: &str) -> BlockConverter {
+    let system = System::parse(drive).expect("a drive");
+    BlockConverter::new(system.disk(), drive).expect("blocks")
+}
 
 const DRIVE: &str = "hp-c2247";
 
@@ -51,7 +59,7 @@ impl Trace {
     /// Starts to record the requests of `device`.
     fn record(&self, format: &str, device: Box<dyn Device>) -> (Recorder, Box<dyn Device>) {
         let file = File::create(&self.path).expect("a file");
-        let blocks = Blocks::of(&Model::find(self.drive).expect("a drive")).expect("blocks");
+        let blocks = blocks(self.drive);
         let begun = Recorder::start(file, self.name(), format, blocks);
         let (recorder, tap) = begun.expect("a format");
         (recorder, device.with_tap(tap))
@@ -64,14 +72,16 @@ impl Trace {
 
 /// The results of a simulation of the trace at `path`, in order of arrival.
 fn replayed(path: &str, format: &str, drive: &str, by: &str) -> Vec<Row> {
-    let model = Model::find(drive).expect("a drive");
+    let model = System::parse(drive).expect("a drive");
     let policy = policy("policy", by).expect("a policy");
     let mut traced = Traced::new(vec![path.to_owned()]);
     traced.reading.format = Some(format.to_owned());
     let input = Input::Traced(traced);
     let mut all = Completions(Vec::new());
     let simulation = Simulation::new(&model, &policy, &input);
-    simulation.run(&keep_on, Some(&mut all)).expect("a replay");
+    simulation
+        .run(&never_stop, Some(&mut all))
+        .expect("a replay");
     all.0.sort_by_key(|completion| completion.request.id);
     all.0.iter().map(row).collect()
 }
@@ -250,7 +260,7 @@ fn a_recorded_session_over_iscsi_is_replayed_to_the_served_times() {
             .expect("an export");
         let mut timing = export.timing.take().expect("a drive");
         let file = File::create(&trace.path).expect("a file");
-        let blocks = Blocks::of(&Model::find(DRIVE).expect("a drive")).expect("blocks");
+        let blocks = blocks(DRIVE);
         let begun = Recorder::start(file, trace.name(), "msr", blocks);
         let (recorder, tap) = begun.expect("a format");
         timing.device = timing.device.with_tap(tap);
@@ -329,13 +339,13 @@ fn initiate(url: &str) {
 /// not depend on when it runs.
 #[test]
 fn every_format_holds_a_recording() {
-    let model = Model::find(DRIVE).expect("a drive");
+    let model = System::parse(DRIVE).expect("a drive");
     let by = policy("policy", "fcfs").expect("a policy");
     for (entry, _) in diskarm_trace::writable() {
         let format = entry.info.name;
         let trace = Trace::new(format, DRIVE);
         let seen = Arc::new(Mutex::new(Recording::default()));
-        let device = queued(&model, &by, 1).expect("a device");
+        let device = model.queued(&by, 1).expect("a device");
         let watched = Box::new(ObservedDevice::new(device, Arc::clone(&seen)));
         let (recorder, mut device) = trace.record(format, watched);
         let mut random = Random(2);
@@ -379,13 +389,12 @@ fn every_format_holds_a_recording() {
 /// Files of some formats cannot say that time began before the first request.
 #[test]
 fn a_late_first_request_is_noted_where_the_format_loses_it() {
-    let model = Model::find(DRIVE).expect("a drive");
+    let model = System::parse(DRIVE).expect("a drive");
     let by = policy("policy", "fcfs").expect("a policy");
     for (entry, _) in diskarm_trace::writable() {
         let format = entry.info.name;
         let trace = Trace::new(&format!("late-{format}"), DRIVE);
-        let (recorder, mut device) =
-            trace.record(format, queued(&model, &by, 1).expect("a device"));
+        let (recorder, mut device) = trace.record(format, model.queued(&by, 1).expect("a device"));
         let late = Instant::from_ns(5_000_000);
         let request = Asked::new(0, Op::Read, Lbn(100), SectorCount(8));
         device.submit(late, request).expect("an idle drive");

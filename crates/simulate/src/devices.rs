@@ -1,25 +1,23 @@
-//! The table of devices that can stand in front of a drive.
+//! The table of devices that can be put in front of a drive.
 //!
-//! A device is a file with an [`Entry`], and a row in [`TABLE`].
+//! A device is a file with an [`Entry`], and a row of [`TABLE`]. If it reports metrics of its own,
+//! the file also has a [`PartKind`], which is a row of [`PART_KINDS`].
 
 mod declustered;
-mod failures;
 mod faults;
 mod host;
+mod members;
 mod mirror;
 mod nvcache;
 mod raid;
 mod throttle;
 
-use std::fmt;
+use diskarm_core::text::{InputError, nearest};
 
-use diskarm_core::sched::Knowledge;
-use diskarm_core::stack::BoxedDevice;
-use diskarm_core::text::{Args, InputError, nearest};
-use diskarm_core::units::SectorCount;
-
-use crate::model::Model;
-use crate::tower::Behind;
+pub use crate::device::DeviceInfo;
+use crate::device::Entry;
+use crate::parts::BUFFER;
+pub use crate::parts::{CellFormat, PartKind, PartMetric};
 
 const TABLE: &[Entry] = &[
     host::ENTRY,
@@ -33,100 +31,20 @@ const TABLE: &[Entry] = &[
     declustered::ENTRY,
 ];
 
-/// A row of the table.
-pub(crate) struct Entry {
-    pub info: DeviceInfo,
-    /// Reads all parameters except the device behind it. The drive at the bottom is passed in, with
-    /// the number of blocks that the device behind this one has.
-    pub read: Read,
+/// The kinds of parts that report metrics, in the order of tables and studies.
+const PART_KINDS: &[PartKind] = &[members::DISK, nvcache::CACHE, BUFFER, members::REDUNDANCY];
+
+/// Returns the kinds of parts that report metrics, in the order of tables and studies.
+pub fn part_kinds() -> &'static [PartKind] {
+    PART_KINDS
 }
 
-/// Reads the parameters of one device.
-type Read = fn(&mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError>;
-
-/// A device with its parameters, to be put in front of another.
-pub(crate) trait Front: fmt::Debug + Send + Sync {
-    /// Puts it in front of the devices that it takes from `behind`; `seed` is for what it does at
-    /// random.
-    ///
-    /// # Errors
-    /// A device that needs to know more than the one behind it provides.
-    fn build(&self, behind: &Behind<'_>, seed: u64) -> Result<BoxedDevice, InputError>;
-
-    /// How many devices it takes from `behind`, of which each may be of another model.
-    fn members(&self) -> usize {
-        1
-    }
-
-    /// Whether it only makes what is behind it behave differently, so that a drive with it in front
-    /// is still one drive.
-    fn is_behaviour(&self) -> bool {
-        false
-    }
-
-    /// Its blocks, if the device behind it has this many.
-    fn capacity(&self, behind: SectorCount) -> SectorCount {
-        behind
-    }
-}
-
-/// The description of a device in the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeviceInfo {
-    /// Its name in `--drive` and in studies.
-    pub name: &'static str,
-    /// One line for lists.
-    pub summary: &'static str,
-    /// Its parameters as the user writes them, such as `rate=100/s`, and their meanings.
-    pub parameters: &'static [(&'static str, &'static str)],
-    /// What it must know about the device behind it.
-    pub needs: Knowledge,
-    /// What policies in front of it can learn; `None` if that is the same as from the device behind
-    /// it.
-    pub provides: Option<Knowledge>,
-    /// An example of a tower with it.
-    pub example: &'static str,
-}
-
-impl DeviceInfo {
-    /// Whether the devices behind it may be of several models.
-    pub(crate) fn takes_several(&self) -> bool {
-        self.parameters.contains(&DRIVES)
-    }
-
-    /// The knowledge that it provides, as text for lists.
-    pub const fn provided(&self) -> &'static str {
-        match self.provides {
-            Some(knowledge) => knowledge.name(),
-            None => "what the device behind it provides",
-        }
-    }
-}
-
-/// A parameter as the user writes it, and its meaning.
-pub(crate) type Parameter = (&'static str, &'static str);
-
-/// The parameter that every device has.
-pub(crate) const DRIVE: Parameter = (
-    "drive=NAME",
-    "the drive or device behind it: a drive in the catalogue, a .toml file, or a device with its \
-     parameters",
-);
-
-/// The same of a device that has several devices behind it.
-pub(crate) const DRIVES: Parameter = (
-    "drive=NAME",
-    "the drive or device behind it: a drive in the catalogue, a .toml file, or a device with its \
-     parameters; may be given several times, up to once for each disk, for drives of equal size, \
-     which are assigned to the disks in rotation",
-);
-
-/// The description of each device, in the order of the table.
+/// Returns the description of each device, in the order of the table.
 pub fn infos() -> impl ExactSizeIterator<Item = &'static DeviceInfo> {
     TABLE.iter().map(|entry| &entry.info)
 }
 
-/// The entry called `name`.
+/// Finds the entry called `name`.
 ///
 /// # Errors
 /// If there is none; the error uses `field` as the name of the field.
@@ -146,17 +64,18 @@ mod tests {
     use diskarm_core::device::Device;
 
     use super::*;
+    use crate::system::System;
 
     #[test]
     fn every_example_can_be_built() {
         for info in infos() {
-            let model = Model::assemble(info.example);
-            let model = model.unwrap_or_else(|error| panic!("{}: {error}", info.name));
-            assert_eq!(model.name, info.example);
+            let system = System::parse(info.example);
+            let system = system.unwrap_or_else(|error| panic!("{}: {error}", info.name));
+            assert_eq!(system.name, info.example);
             assert!(info.example.starts_with(&format!("{}(", info.name)));
-            let tower = model.tower.as_ref().expect("a tower");
-            let built = tower.build(&model, 0).expect("built before");
-            assert_eq!(built.capacity(), model.disk().sectors, "{}", info.name);
+            let stack = system.stack.as_ref().expect("a stack");
+            let built = stack.build(&system.drive, 0).expect("built before");
+            assert_eq!(built.capacity(), system.disk().sectors, "{}", info.name);
         }
     }
 
@@ -167,7 +86,7 @@ mod tests {
                 let (key, _) = written.split_once('=').expect("key=value");
                 let text = info.example.replacen('(', &format!("({key}=, "), 1);
                 // An empty value is invalid, or there are two values, but the key is known.
-                let error = Model::assemble(&text).expect_err("no value").to_string();
+                let error = System::parse(&text).expect_err("no value").to_string();
                 assert!(error.contains(&format!("{}.{key}: ", info.name)), "{error}");
             }
         }

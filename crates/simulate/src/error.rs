@@ -1,4 +1,4 @@
-//! Why a simulation cannot run: bad input, described in one line.
+//! Errors of a simulation: bad input, described in one line.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -36,7 +36,7 @@ impl Error {
         Self::Input(InputError::new(argument, &found.into(), expected))
     }
 
-    /// The same error, with the caller's name for the argument.
+    /// Returns the error with the caller's name for the argument.
     pub fn calling(self, name: &str) -> Self {
         match self {
             Self::Input(error) => Self::Input(error.named(name)),

@@ -6,7 +6,7 @@ use diskarm_drives::text::{Edit, Value, rewrite};
 use diskarm_fit::calibrate::{Calibration, Progress, Unfit, calibrate, edits};
 use diskarm_fit::validate::Measured;
 
-use crate::measured::Rows;
+use crate::measured::RowRange;
 use crate::{Error, Model};
 
 /// The names in a calibration: the drive, the trace, the output and the rows.
@@ -19,7 +19,7 @@ pub struct FitNames<'a> {
     /// The name or the file of the fitted drive.
     pub output: &'a str,
     /// The rows to which it is fitted.
-    pub rows: Rows,
+    pub rows: RowRange,
 }
 
 /// Fits `drive` to `rows` of a trace; `progress` is called after each stage.

@@ -1,11 +1,11 @@
-//! The source of a simulation's requests.
+//! The requests of a simulation: generated, or read from traces.
 
-use diskarm_core::units::Span;
+use diskarm_core::units::{Instant, SectorCount, Span};
 use diskarm_core::workload::{Arrivals, Workload, replication_seeds};
+use diskarm_trace::adapt::{DeviceFilter, Disks, Factor, Fit, Fitted, Notes, Paced, Window};
+use diskarm_trace::{ArrivalEvent, OnError, Options, Reader, Record, TraceError};
 
-use crate::adapt::{Fitting, TraceSelection};
 use crate::error::Error;
-use crate::reading::Reading;
 
 /// Default number of requests of a run.
 pub const REQUESTS: u64 = 100_000;
@@ -36,7 +36,7 @@ pub struct Generated {
 }
 
 impl Generated {
-    /// One run of `workload`, with seed 1.
+    /// Generates the requests of `workload` for one run, with seed 1.
     pub fn new(workload: Workload) -> Self {
         Self {
             workload,
@@ -46,18 +46,18 @@ impl Generated {
         }
     }
 
-    /// The number of requests in a run.
+    /// Returns the number of requests in a run.
     pub fn requests_count(&self) -> u64 {
         self.requests.unwrap_or(REQUESTS)
     }
 
-    /// The seeds of its runs.
+    /// Returns the seeds of its runs.
     pub fn seeds(&self) -> Vec<u64> {
         let count = self.replications.unwrap_or(1);
         replication_seeds(self.seed).take(count as usize).collect()
     }
 
-    /// Whether requests arrive regardless of completions and can thus saturate the drive.
+    /// Returns true if requests arrive regardless of completions and can thus saturate the drive.
     pub fn is_open(&self) -> bool {
         let mut streams = self.workload.streams.iter();
         streams.any(|stream| matches!(stream.arrivals, Arrivals::Open(_)))
@@ -99,20 +99,20 @@ impl Generated {
 pub struct Traced {
     /// The traces; several are merged.
     pub files: Vec<String>,
-    /// How they are read.
+    /// The options for reading them.
     pub reading: Reading,
-    /// Which requests are used, and when they arrive.
+    /// The selection of requests, and their pace.
     pub selection: TraceSelection,
-    /// How their blocks are mapped to the drive.
+    /// The mapping of their blocks to the drive.
     pub fitting: Fitting,
-    /// When they are issued.
+    /// The times at which they are issued.
     pub issue: Issue,
-    /// The seed of what is random in the devices of a tower.
+    /// The seed of everything random in a stack of devices.
     pub seed: u64,
 }
 
 impl Traced {
-    /// The requests of `files`, unchanged, at their arrivals, with seed 1.
+    /// Replays the requests of `files`, unchanged, at their arrivals, with seed 1.
     pub fn new(files: Vec<String>) -> Self {
         Self {
             files,
@@ -125,7 +125,7 @@ impl Traced {
     }
 }
 
-/// When the requests of a trace are issued.
+/// The times at which the requests of a trace are issued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Issue {
     /// At their arrivals; as [`Self::Pauses`] if the trace has none.
@@ -136,9 +136,214 @@ pub enum Issue {
     Pauses,
     /// A fixed number at a time, regardless of the trace's times.
     Outstanding {
-        /// The number of clients. Each issues its next request when the last one is complete.
+        /// The number of clients. Each issues its next request when its previous one is complete.
         clients: u32,
         /// The pause before a client issues its next request.
         think: Span,
     },
+}
+
+/// The name that stands for standard input.
+pub const STANDARD_INPUT: &str = "-";
+
+/// Options for reading a trace.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// Its format, if it is not to be detected from the content.
+    pub format: Option<String>,
+    /// The reaction to an invalid row.
+    pub on_error: OnError,
+    /// The event that counts as the arrival in a trace of Linux's block layer.
+    pub arrival: ArrivalEvent,
+}
+
+impl Reading {
+    /// Opens the trace in `file`.
+    ///
+    /// # Errors
+    /// An error before the first record.
+    pub fn open(&self, file: &str) -> Result<Reader, TraceError> {
+        let options = Options {
+            format: self.format.as_deref(),
+            on_error: self.on_error,
+            arrival: self.arrival,
+        };
+        if file == STANDARD_INPUT {
+            return diskarm_trace::read_with(std::io::stdin(), "standard input", &options);
+        }
+        diskarm_trace::open_with(file, &options)
+    }
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        let Options {
+            on_error, arrival, ..
+        } = Options::default();
+        Self {
+            format: None,
+            on_error,
+            arrival,
+        }
+    }
+}
+
+/// A selection of the requests of a trace, and their pace.
+#[derive(Clone, Debug, Default)]
+pub struct TraceSelection {
+    /// The devices to keep; if empty, all of them.
+    pub devices: Vec<u32>,
+    /// Keeps requests that arrive at or after this time, which becomes time 0.
+    pub from: Option<Instant>,
+    /// Keeps requests that arrive before this time.
+    pub until: Option<Instant>,
+    /// Divides the times between requests.
+    pub faster: Option<Factor>,
+}
+
+impl TraceSelection {
+    /// Keeps the requests of the selected devices.
+    pub fn devices(&self, trace: impl Notes + 'static) -> Box<dyn Notes> {
+        if self.devices.is_empty() {
+            return Box::new(trace);
+        }
+        Box::new(DeviceFilter::new(trace, self.devices.iter().copied()))
+    }
+
+    /// Keeps the requests of the selected period.
+    pub fn window(&self, trace: Box<dyn Notes>) -> Box<dyn Notes> {
+        if self.from.is_none() && self.until.is_none() {
+            return trace;
+        }
+        let from = self.from.unwrap_or(Instant::START);
+        let until = self.until.unwrap_or(Instant::NEVER);
+        Box::new(Window::new(trace, from, until))
+    }
+
+    /// Scales the times between requests.
+    pub fn pace(&self, trace: Box<dyn Notes>) -> Box<dyn Notes> {
+        match self.faster {
+            Some(factor) => Box::new(Paced::new(trace, factor)),
+            None => trace,
+        }
+    }
+}
+
+/// The mapping of blocks if the traced disk and the target disk differ in size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fitting {
+    /// A request beyond the end ends the run.
+    #[default]
+    Refuse,
+    /// Blocks keep their relative position on the disk. The traced disk ends at the last block in
+    /// the trace, which is read twice.
+    Scale,
+    /// Blocks beyond the end wrap around to block 0.
+    Fold,
+    /// Blocks beyond the end continue at block 0 of the next of this many disks.
+    Spread(u32),
+}
+
+impl Fitting {
+    /// Maps the requests of `read`, which come from `file`, to disks with `room`.
+    ///
+    /// # Errors
+    /// The errors of `read`; for [`Self::Scale`] also an invalid record, and a file that can be
+    /// read only once.
+    pub fn fit(
+        self,
+        room: SectorCount,
+        file: &str,
+        read: impl Fn() -> Result<Box<dyn Notes>, TraceError>,
+    ) -> Result<Box<dyn Notes>, Error> {
+        let fit = match self {
+            Self::Refuse => Fit::Refuse,
+            Self::Fold => Fit::Fold,
+            Self::Spread(disks) => Fit::Spread(disks),
+            Self::Scale => Fit::Scale(traced_size(file, &read)?),
+        };
+        Ok(Box::new(Fitted::new(read()?, room, fit)))
+    }
+
+    /// Returns the number of disks over which each device is spread.
+    pub fn disks_per_device(self) -> u32 {
+        match self {
+            Self::Spread(disks) => disks,
+            _ => 1,
+        }
+    }
+}
+
+/// Returns the minimum number of blocks of the traced disk. Refuses too many devices at once,
+/// before the rest of the trace is read.
+fn traced_size(
+    file: &str,
+    read: impl Fn() -> Result<Box<dyn Notes>, TraceError>,
+) -> Result<SectorCount, Error> {
+    if file == STANDARD_INPUT {
+        let expected = "a trace in a file, which is read twice";
+        return Err(Error::argument("fit", "scale", expected));
+    }
+    let mut end = 1;
+    let mut disks = Disks::new(read()?);
+    while let Some(record) = disks.next() {
+        let record = record?;
+        check_disk(&record, disks.name(), disks.devices())?;
+        end = end.max(record.end().0);
+    }
+    Ok(SectorCount(end))
+}
+
+/// More disks than this are refused: the trace has something else in the device column.
+pub const MAX_DISKS: u16 = 4096;
+
+/// Checks the number of the disk of `record`; `devices` are those of all disks so far.
+///
+/// # Errors
+/// If it is one disk too many.
+#[inline]
+pub(crate) fn check_disk(record: &Record, name: &str, devices: &[u32]) -> Result<(), Error> {
+    if record.device < u32::from(MAX_DISKS) {
+        Ok(())
+    } else {
+        Err(too_many(record, name, devices))
+    }
+}
+
+/// Returns the error that the last of `devices` is one too many.
+#[cold]
+fn too_many(record: &Record, name: &str, devices: &[u32]) -> Error {
+    let expected = format!("at most {MAX_DISKS} devices, or `device` to choose");
+    let found = devices.last().map_or_else(String::new, u32::to_string);
+    TraceError::value(name, record.location, "device", &found, &expected).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the end of a trace of this many devices, 10 blocks each, followed by an invalid row.
+    fn end_of(devices: u32) -> Result<SectorCount, String> {
+        let rows = (0..devices).map(|n| format!("{n}.0 {n} 0 10 1\n"));
+        let text: String = rows.chain(["x\n".to_owned()]).collect();
+        let read = || -> Result<Box<dyn Notes>, TraceError> {
+            let input = std::io::Cursor::new(text.clone());
+            Ok(Box::new(diskarm_trace::read(
+                input,
+                "many",
+                Some("disksim"),
+            )?))
+        };
+        traced_size("many", read).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_first_pass_ends_at_the_device_that_is_one_too_many() {
+        // As many as there may be: it continues to the invalid row.
+        let error = end_of(4096).unwrap_err();
+        assert!(error.starts_with("many:4097: found 1 field"), "{error}");
+        let error = end_of(4097).unwrap_err();
+        let expected = "many:4097: device: found \"4096\", expected at most 4096 devices";
+        assert!(error.starts_with(expected), "{error}");
+    }
 }

@@ -1,27 +1,28 @@
-//! The rows of a measured trace: requests, responses and pauses.
+//! The rows of a measured trace, and their replays for a validation.
 
 use std::ops::Range;
 
-use diskarm_core::engine::ReplayStep;
+use diskarm_core::engine::{RejectedRequest, ReplayStep};
+use diskarm_core::spec::Spec;
 use diskarm_core::units::{Instant, Span};
-use diskarm_fit::validate::Measured;
+use diskarm_fit::validate::{Measured, Replayed, Validation, Variant};
 use diskarm_trace::{Reader, Record, TraceError};
 
-use crate::blocks::Blocks;
-use crate::doubts;
 use crate::error::Error;
+use crate::input::Reading;
 use crate::model::Model;
-use crate::reading::Reading;
+use crate::parallel;
+use crate::trace_rows::BlockConverter;
 
 /// A half-open range of rows, counted from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rows {
+pub struct RowRange {
     from: usize,
     /// `None`: up to the last row of the trace.
     end: Option<usize>,
 }
 
-impl Rows {
+impl RowRange {
     /// Parses `A..B`; a bound left out is the start or end of the trace.
     ///
     /// # Errors
@@ -42,18 +43,18 @@ impl Rows {
     }
 }
 
-impl std::fmt::Display for Rows {
+impl std::fmt::Display for RowRange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let end = self.end.map(|end| end.to_string());
         write!(f, "{}..{}", self.from, end.unwrap_or_default())
     }
 }
 
-/// Rows that were read from a trace.
-pub struct Taken {
+/// RowRange that were read from a trace.
+pub struct MeasuredTrace {
     /// The rows, with the preceding ones if requested.
     pub rows: Vec<Measured>,
-    /// Which of them were requested.
+    /// The range of `rows` that was requested.
     pub range: Range<usize>,
     /// Doubts about them, one line each.
     pub notes: Vec<String>,
@@ -63,34 +64,39 @@ pub struct Taken {
 ///
 /// # Errors
 /// An invalid trace; rows that it does not have; a trace without responses or
-/// pauses; a request beyond the end of the drive; a drive whose sectors are no blocks.
-pub fn read(file: &str, reading: &Reading, rows: Rows, model: &Model) -> Result<Taken, Error> {
-    read_from(rows.from, file, reading, rows, model)
+/// pauses; a request beyond the end of the drive; a drive whose sectors are not blocks of a trace.
+pub fn read(
+    file: &str,
+    options: &Reading,
+    rows: RowRange,
+    model: &Model,
+) -> Result<MeasuredTrace, Error> {
+    read_from(rows.from, file, options, rows, model)
 }
 
 /// Reads `rows` of the trace in `file` and all rows before them.
 ///
 /// # Errors
-/// The same as [`read`].
+/// The errors of [`read`].
 pub fn read_with_history(
     file: &str,
-    reading: &Reading,
-    rows: Rows,
+    options: &Reading,
+    rows: RowRange,
     model: &Model,
-) -> Result<Taken, Error> {
-    read_from(0, file, reading, rows, model)
+) -> Result<MeasuredTrace, Error> {
+    read_from(0, file, options, rows, model)
 }
 
 /// Reads from the row `first`, no later than the first of `rows`, to the last of `rows`.
 fn read_from(
     first: usize,
     file: &str,
-    reading: &Reading,
-    rows: Rows,
+    options: &Reading,
+    rows: RowRange,
     model: &Model,
-) -> Result<Taken, Error> {
-    let blocks = Blocks::of(model)?;
-    let mut trace = reading.open(file)?;
+) -> Result<MeasuredTrace, Error> {
+    let blocks = BlockConverter::new(model.disk(), &model.name)?;
+    let mut trace = options.open(file)?;
     let mut taken: Vec<Measured> = Vec::new();
     let mut completed = None;
     let mut index = 0;
@@ -124,8 +130,8 @@ fn read_from(
     }
     let notes = trace.notes().into_iter();
     let notes = notes.chain((widened > 0).then(|| blocks.widened(widened)));
-    let notes = notes.chain(doubts::of(&taken, &model.spec));
-    Ok(Taken {
+    let notes = notes.chain(response_doubts(&taken, &model.spec));
+    Ok(MeasuredTrace {
         range: rows.from - first..taken.len(),
         notes: notes
             .map(|note| format!("{}: {note}", trace.name()))
@@ -134,16 +140,20 @@ fn read_from(
     })
 }
 
-fn measured(record: &Record, id: u64, trace: &Reader, blocks: Blocks) -> Result<Measured, Error> {
+fn measured(
+    record: &Record,
+    id: u64,
+    trace: &Reader,
+    blocks: BlockConverter,
+) -> Result<Measured, Error> {
     let known = record.think.is_some() || record.arrival.is_some();
     let Some(response) = record.response.filter(|_| known) else {
         let format = trace.format();
-        let why = match format.carries.contains("no responses") {
-            true => "which the format NAME does not carry",
-            false => {
-                "which the format NAME can carry, but not for this request: in a trace of events \
-                 its completion is missing"
-            }
+        let why = if format.carries.contains("no responses") {
+            "which the format NAME does not carry"
+        } else {
+            "which the format NAME can carry, but not for this request: in a trace of events its \
+             completion is missing"
         };
         let why = why.replace("NAME", format.name);
         let expected = format!("measured responses, and pauses or arrivals, {why}");
@@ -158,7 +168,7 @@ fn measured(record: &Record, id: u64, trace: &Reader, blocks: Blocks) -> Result<
     })
 }
 
-/// The pause between a completion at `end` and the arrival of the next request, `record`.
+/// Returns the pause between a completion at `end` and the arrival of the next request, `record`.
 fn pause(record: &Record, end: Instant, file: &str) -> Result<Span, Error> {
     let pause = record.arrival.map(|arrival| arrival.after(end));
     pause.filter(|&pause| pause >= Span::ZERO).ok_or_else(|| {
@@ -175,20 +185,163 @@ fn pause(record: &Record, end: Instant, file: &str) -> Result<Span, Error> {
     })
 }
 
+/// Returns doubts about the responses of `rows` on a drive of `spec`, one line each.
+///
+/// * More than half of them are shorter than the bus takes for their data alone: the unit is likely
+///   to be wrong. Fewer are accepted: the bus rate of a specification is not exact, and a
+///   measurement may begin late. A drive without a bus rate gives no cause for doubt.
+/// * Some are 0, which no drive delivers. That is not an error: a clock with coarse steps rounds
+///   short responses down to 0, and the other rows remain valid.
+fn response_doubts(rows: &[Measured], spec: &Spec) -> Vec<String> {
+    let count = rows.len();
+    let mut doubts = Vec::new();
+    let short = rows.iter().filter(|row| row.response < bus_time(row, spec));
+    let short = short.count();
+    if short > count / 2 {
+        let sum: Span = rows.iter().map(|row| row.response).sum();
+        doubts.push(format!(
+            "{short} of {count} responses are shorter than the bus transfer of their data alone, \
+             and their mean is {:.3} ms: are these milliseconds?",
+            sum.as_ms() / count as f64
+        ));
+    }
+    let none = rows.iter().filter(|row| row.response == Span::ZERO);
+    let none = none.count();
+    if none > 0 {
+        doubts.push(format!(
+            "{none} of {count} responses are 0, which no drive delivers: is the clock too coarse?"
+        ));
+    }
+    doubts
+}
+
+/// Returns the time that the bus takes for the data of a request.
+fn bus_time(row: &Measured, spec: &Spec) -> Span {
+    let request = &row.step.request;
+    let sector = if request.op.is_read() {
+        spec.bus.read_sector
+    } else {
+        spec.bus.write_sector
+    };
+    sector * request.sectors.0
+}
+
+/// Runs all replays of a validation in the order of [`Validation::variants`], on every processor;
+/// `progress` is called with the number done.
+///
+/// # Errors
+/// The first refusal, in that order.
+pub fn replays(
+    validation: &Validation<'_>,
+    progress: impl Fn(u64) + Sync,
+) -> Result<Vec<Replayed>, RejectedRequest> {
+    let variants: Vec<Variant> = Validation::variants().collect();
+    let replay = |number: usize| validation.replay(variants[number]);
+    let replays = parallel::map(variants.len(), replay, progress);
+    replays.into_iter().collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use diskarm_core::request::{Op, Request};
+    use diskarm_core::units::{Lbn, SectorCount};
+    use diskarm_fit::validate::Figures;
+
     use super::*;
 
     #[test]
     fn rows_are_half_open_and_may_lack_an_end() {
-        let rows = |from, end| Ok(Rows { from, end });
-        assert_eq!(Rows::parse("2..5"), rows(2, Some(5)));
-        assert_eq!(Rows::parse("2.."), rows(2, None));
-        assert_eq!(Rows::parse("..5"), rows(0, Some(5)));
+        let rows = |from, end| Ok(RowRange { from, end });
+        assert_eq!(RowRange::parse("2..5"), rows(2, Some(5)));
+        assert_eq!(RowRange::parse("2.."), rows(2, None));
+        assert_eq!(RowRange::parse("..5"), rows(0, Some(5)));
         for wrong in [
             "", "5", "5..5", "6..5", "a..5", "-1..5", "1..5..9", "..0", "1...5",
         ] {
-            assert!(Rows::parse(wrong).is_err(), "{wrong}");
+            assert!(RowRange::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    fn measured_row(op: Op, response_us: i64) -> Measured {
+        let request = Request::new(0, op, Lbn(0), SectorCount(10));
+        let think = Span::ZERO;
+        Measured {
+            step: ReplayStep { request, think },
+            response: Span::from_ns(1000 * response_us),
+        }
+    }
+
+    /// The bus of the HP C2247 takes 1.701 ms for ten sectors read, 1.8686 ms for ten written.
+    #[test]
+    fn more_than_half_of_the_responses_are_shorter_than_their_bus_transfer() {
+        let spec = Model::find("hp-c2247").expect("a drive").spec;
+        let (read, write) = (Op::Read, Op::Write);
+        let possible = [measured_row(read, 1701), measured_row(write, 1869)];
+        let short = [measured_row(read, 1700), measured_row(write, 1868)];
+        assert_eq!(response_doubts(&possible, &spec), [""; 0]);
+        assert_eq!(
+            response_doubts(&[possible, short].concat(), &spec),
+            [""; 0],
+            "half"
+        );
+        let more = [&possible[..], &short, &[measured_row(write, 1701)]].concat();
+        let doubt = "3 of 5 responses are shorter than the bus transfer of their data alone, and \
+                     their mean is 1.768 ms: are these milliseconds?";
+        assert_eq!(response_doubts(&more, &spec), [doubt]);
+        let mut unknown = spec;
+        (unknown.bus.read_sector, unknown.bus.write_sector) = (Span::ZERO, Span::ZERO);
+        assert_eq!(response_doubts(&more, &unknown), [""; 0]);
+    }
+
+    #[test]
+    fn a_response_of_0_is_doubtful() {
+        let spec = Model::find("hp-c2247").expect("a drive").spec;
+        let rows = [
+            measured_row(Op::Read, 0),
+            measured_row(Op::Read, 9000),
+            measured_row(Op::Read, 9000),
+        ];
+        let doubt = "1 of 3 responses are 0, which no drive delivers: is the clock too coarse?";
+        assert_eq!(response_doubts(&rows, &spec), [doubt]);
+        assert_eq!(response_doubts(&rows[1..], &spec), [""; 0]);
+    }
+
+    #[test]
+    fn the_number_of_threads_changes_no_bit() {
+        let drive = Model::find("hp-c2247").unwrap_or_else(|e| panic!("{e}"));
+        let row = |id: u64| Measured {
+            step: ReplayStep {
+                request: Request::new(
+                    id,
+                    if id.is_multiple_of(3) {
+                        Op::Write
+                    } else {
+                        Op::Read
+                    },
+                    Lbn(id * 7_919 * 131 % 2_000_000),
+                    SectorCount(1 + id % 40),
+                ),
+                think: Span::from_us((id * 1_237 % 30_001) as f64),
+            },
+            response: Span::from_ms(15.0),
+        };
+        let rows = (0..500).map(row).collect();
+        let validation = Validation::new(&drive.spec, drive.layout().clone(), rows);
+        let variants: Vec<Variant> = Validation::variants().collect();
+        let replay = |number: usize| {
+            let replayed = validation.replay(variants[number]);
+            replayed.unwrap_or_else(|e| panic!("{e}"))
+        };
+        let replays = |threads| parallel::map_on(threads, variants.len(), replay, |_| {});
+        let one = replays(1);
+        assert_ne!(one[0], one[16]);
+        for threads in [2, 5, 100] {
+            let many = replays(threads);
+            assert_eq!(one, many, "{threads} threads");
+            assert_eq!(
+                Figures::of(&validation, &one),
+                Figures::of(&validation, &many)
+            );
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Results of a simulation.
 
-use diskarm_core::device::ComponentReport;
+use diskarm_core::device::{ComponentReport, RedundancyWork, Work};
 use diskarm_core::report::{Report, RequestTotals, Window};
 use diskarm_core::stats::t95_factor;
-use diskarm_core::units::Span;
+use diskarm_core::units::{Instant, Span};
 
 use crate::input::Issue;
-use crate::trace_rows::Origin;
+use crate::trace_rows::{Origin, TraceFile};
 
 /// The results of a run.
 #[derive(Debug)]
@@ -19,27 +19,28 @@ pub struct Run {
     pub streams: Vec<RequestTotals>,
     /// Time windows, if requested.
     pub windows: Option<Vec<Window>>,
-    /// What each disk of a trace holds, and its results, if there are several.
+    /// The traced device of each disk, and its results, if there are several disks.
     pub disks: Vec<(Origin, Report)>,
-    /// The parts of a device that has several: disks of a pair, caches. Disks are as they were when
-    /// the last request was completed; caches, failures and rebuilds as they were at the end of all
-    /// that the device did by itself afterwards.
+    /// The parts of the device that report metrics of their own: disks of a pair, caches. Disks are
+    /// as they were when the last request was completed; caches, failures and rebuilds as they were
+    /// when the device had become idle.
     pub parts: Vec<ComponentReport>,
     /// Doubts about the drive or a trace, failures of disks after the last request, and losses of
     /// data; one line each.
     pub doubts: Vec<String>,
     /// Requested changes to the trace, one line each.
     pub changes: Vec<String>,
-    /// How a trace was replayed.
-    pub replayed: Option<Replayed>,
-    /// Whether requests of an open load arrived faster than the drive served them.
+    /// The replay of a trace.
+    pub replayed: Option<ReplayInfo>,
+    /// True if requests of an open load arrived faster than the drive served them.
     pub is_saturated: bool,
-    /// Whether a [`Progress`](crate::Progress) stopped it early; the report then covers its first
+    /// True if a [`Progress`](crate::Progress) stopped it early; the report then covers its first
     /// part.
     pub is_stopped: bool,
 }
 
-/// The doubts about the runs of one simulation. They may differ in what failures of disks did.
+/// Returns the doubts about the runs of one simulation. They may differ in the effects of disk
+/// failures.
 pub fn doubts(runs: &[Run]) -> Vec<String> {
     let named = runs.iter().map(|run| {
         let seed = run
@@ -47,27 +48,28 @@ pub fn doubts(runs: &[Run]) -> Vec<String> {
             .map_or_else(String::new, |seed| format!("seed {seed}"));
         (seed, run.doubts.clone())
     });
-    most_doubts(&named.collect::<Vec<_>>())
+    combined_doubts(&named.collect::<Vec<_>>())
 }
 
-/// The most doubts of any of these, which have names; those that others do not share say whose they
-/// are.
-pub fn most_doubts(named: &[(String, Vec<String>)]) -> Vec<String> {
-    // The first of those that have as many.
+/// Returns the doubts of the one of these, which have names, with the maximum number of doubts;
+/// those that others do not share are reported with its name.
+pub fn combined_doubts(named: &[(String, Vec<String>)]) -> Vec<String> {
+    // The first one with the maximum.
     let found = named.iter().rev().max_by_key(|(_, doubts)| doubts.len());
     let doubts = found.iter().flat_map(|(name, doubts)| {
         doubts.iter().map(move |doubt| {
             let is_shared = named.iter().all(|(_, doubts)| doubts.contains(doubt));
-            match is_shared {
-                true => doubt.clone(),
-                false => format!("with {name}, {doubt}"),
+            if is_shared {
+                doubt.clone()
+            } else {
+                format!("with {name}, {doubt}")
             }
         })
     });
     doubts.collect()
 }
 
-/// What the figures of these runs of one simulation do not show, one line each.
+/// Returns remarks on what the metrics of these runs of one simulation cannot show, one line each.
 pub fn remarks(runs: &[Run]) -> Vec<String> {
     let replayed = runs.first().and_then(|run| run.replayed.as_ref());
     let is_single = replayed.is_some_and(|replayed| match replayed.issue {
@@ -81,24 +83,62 @@ pub fn remarks(runs: &[Run]) -> Vec<String> {
     is_single.then(|| single.to_owned()).into_iter().collect()
 }
 
-/// How a trace was replayed.
+/// The replay of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Replayed {
+pub struct ReplayInfo {
     /// The traces.
-    pub files: Vec<TracedFile>,
-    /// What each disk held.
+    pub files: Vec<TraceFile>,
+    /// The traced device of each disk.
     pub origins: Vec<Origin>,
-    /// When requests were issued: [`Issue::Traced`] only where the trace has arrivals.
+    /// The times at which requests were issued: [`Issue::Traced`] only if the trace has arrivals.
     pub issue: Issue,
 }
 
-/// A trace that was replayed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TracedFile {
-    /// The name that the user gave.
-    pub file: String,
-    /// The name of its format.
-    pub format: &'static str,
+/// Returns doubts about failures of the `parts` of a device: those after the `last` completion,
+/// and those that lose data. `failed` requests failed.
+pub(crate) fn failure_doubts(parts: &[ComponentReport], last: Instant, failed: u64) -> Vec<String> {
+    let doubts = parts.iter().flat_map(|part| match &part.work {
+        Work::Redundancy(work) => redundancy_doubts(&part.name, work, last, failed),
+        _ => Vec::new(),
+    });
+    doubts.collect()
+}
+
+fn redundancy_doubts(name: &str, work: &RedundancyWork, last: Instant, failed: u64) -> Vec<String> {
+    let dot = if name.is_empty() { "" } else { "." };
+    let late = work.failures.iter().filter(|failure| failure.at > last);
+    let late = late.map(|failure| {
+        format!(
+            "disk {name}{dot}{} fails at {:.3} s, after the last request was completed at {:.3} s",
+            failure.member,
+            seconds(failure.at),
+            seconds(last)
+        )
+    });
+    let lost = work.lost.map(|lost| {
+        let part = match name {
+            "" => String::new(),
+            name => format!(" of part {name}"),
+        };
+        let (at, first) = (seconds(lost.at), lost.first.0);
+        let blocks = counted(lost.blocks.0, "block");
+        let failed = match failed {
+            0 => "no request failed".to_owned(),
+            failed => counted(failed, "request") + " failed",
+        };
+        format!("data were lost at {at:.3} s: {blocks}{part} from block {first} on; {failed}")
+    });
+    late.chain(lost).collect()
+}
+
+fn counted(count: u64, what: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{s}")
+}
+
+/// Returns the time since the beginning of a run.
+fn seconds(at: Instant) -> f64 {
+    (at - Instant::START).as_s()
 }
 
 /// The mean response of one simulation over that of another, which is faster if it is above 1.
@@ -157,14 +197,10 @@ pub fn speedup(fast: &[Run], slow: &[Run]) -> Option<Speedup> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use diskarm_core::device::{DataLoss, Failure};
+    use diskarm_core::units::{Lbn, SectorCount};
 
-    #[test]
-    fn an_interval_around_one_shows_no_difference() {
-        let open = |times, half_width| Speedup { times, half_width }.is_inconclusive();
-        assert!(open(1.02, Some(0.03)) && open(0.98, Some(0.03)) && open(1.0, None));
-        assert!(!open(1.04, Some(0.03)) && !open(1.02, None));
-    }
+    use super::*;
 
     #[test]
     fn doubts_that_not_all_share_say_whose_they_are() {
@@ -173,7 +209,7 @@ mod tests {
                 let doubts = doubts.iter().map(|&doubt| doubt.to_owned());
                 ((*name).to_owned(), doubts.collect())
             });
-            most_doubts(&named.collect::<Vec<_>>())
+            combined_doubts(&named.collect::<Vec<_>>())
         };
         assert_eq!(found(&[]), [""; 0]);
         assert_eq!(found(&[("", &["a", "b"])]), ["a", "b"]);
@@ -184,5 +220,50 @@ mod tests {
             ("seed 3", &["a", "c"]),
         ]);
         assert_eq!(some, ["a", "with seed 2, b"]);
+    }
+
+    /// In a run whose last request was completed at 12.3 s. A failure at the same instant is not
+    /// late.
+    #[test]
+    fn failures_that_come_too_late_and_lost_data_are_doubtful() {
+        let ms = |ms: u64| Instant::from_ns(ms * 1_000_000);
+        let doubts = |name: &str, failures: &[(usize, u64)], lost: Option<DataLoss>, failed| {
+            let failures = failures
+                .iter()
+                .map(|&(member, at)| Failure { member, at: ms(at) });
+            let work = Work::Redundancy(RedundancyWork {
+                failures: failures.collect(),
+                lost,
+                ..RedundancyWork::default()
+            });
+            let name = name.to_owned();
+            failure_doubts(&[ComponentReport { name, work }], ms(12_300), failed)
+        };
+        assert_eq!(doubts("", &[(2, 0), (0, 12_300)], None, 3), [""; 0]);
+        let late = "disk 0 fails at 60.000 s, after the last request was completed at 12.300 s";
+        assert_eq!(doubts("", &[(2, 0), (0, 60_000)], None, 3), [late]);
+        let lost = |blocks| DataLoss {
+            at: ms(60_000),
+            first: Lbn(2_048),
+            blocks: SectorCount(blocks),
+        };
+        let expected = [
+            late.replace("disk 0", "disk 3.0"),
+            "data were lost at 60.000 s: 7 blocks of part 3 from block 2048 on; no request failed"
+                .to_owned(),
+        ];
+        assert_eq!(
+            doubts("3", &[(1, 0), (0, 60_000)], Some(lost(7)), 0),
+            expected
+        );
+        let one = "data were lost at 60.000 s: 1 block from block 2048 on; 1 request failed";
+        assert_eq!(doubts("", &[], Some(lost(1)), 1), [one]);
+    }
+
+    #[test]
+    fn an_interval_around_one_shows_no_difference() {
+        let open = |times, half_width| Speedup { times, half_width }.is_inconclusive();
+        assert!(open(1.02, Some(0.03)) && open(0.98, Some(0.03)) && open(1.0, None));
+        assert!(!open(1.04, Some(0.03)) && !open(1.02, None));
     }
 }

@@ -10,118 +10,28 @@ use diskarm_core::engine::{
 };
 use diskarm_core::host::Host;
 use diskarm_core::report::{Disks, Report, RequestTotals, Windows};
-use diskarm_core::sched::{Policy, PolicyConfig};
-use diskarm_core::stack::{self, BoxedDevice, InsufficientKnowledge};
+use diskarm_core::stack::BoxedDevice;
 use diskarm_core::units::{Instant, SectorCount, Span};
 use diskarm_core::workload::{Arrivals, Thinking, Times};
 
-use crate::backlog::Backlog;
-use crate::doubts;
 use crate::error::Error;
-use crate::input::{Generated, Input, Issue, Traced};
-use crate::model::Model;
+use crate::input::{Generated, Input, Issue, MAX_DISKS, Traced};
+use crate::observer::{Backlog, EarlyEnd, Extras, Progress, ProgressCalls, RunObserver, Sink};
 use crate::parallel;
-use crate::progress::{Progress, ProgressCalls};
-use crate::rows::Sink;
-use crate::run::{Replayed, Run};
-use crate::tower::{Disk, Tower, disk_seeds};
-use crate::trace_rows::{MAX_DISKS, Row, TraceRows};
-use crate::watched::{End, Extras, Watched};
+use crate::policies::MakePolicy;
+use crate::run::{ReplayInfo, Run, failure_doubts};
+use crate::stack::DeviceStack;
+use crate::system::System;
+use crate::trace_rows::{TraceRequest, TraceRows};
 
 /// The largest number of windows of a run.
 const MAX_WINDOWS: usize = 100_000;
 
-/// Makes the policy of a host queue; each drive has its own queue.
-pub trait MakePolicy: Sync {
-    /// A policy for `drive`, with nothing pending.
-    fn policy(&self, drive: &Drive) -> Box<dyn Policy<Drive>>;
-
-    /// A policy for `device`, which is a tower, with nothing pending.
-    ///
-    /// # Errors
-    /// If the policy needs to know more than the device provides.
-    fn boxed(
-        &self,
-        device: &BoxedDevice,
-    ) -> Result<Box<dyn Policy<BoxedDevice>>, InsufficientKnowledge>;
-}
-
-impl MakePolicy for PolicyConfig {
-    fn policy(&self, drive: &Drive) -> Box<dyn Policy<Drive>> {
-        self.policy(drive)
-    }
-
-    fn boxed(
-        &self,
-        device: &BoxedDevice,
-    ) -> Result<Box<dyn Policy<BoxedDevice>>, InsufficientKnowledge> {
-        stack::policy(self, device)
-    }
-}
-
-/// Parses the policy in `argument`.
-///
-/// # Errors
-/// If the policy is invalid.
-pub fn policy(argument: &'static str, text: &str) -> Result<PolicyConfig, Error> {
-    PolicyConfig::parse(text, argument).map_err(|error| error.in_argument(argument).into())
-}
-
-/// The drive of `model`, or its tower, behind a host's queue in the order of `policy`; `seed` is
-/// for what it does at random.
-///
-/// # Errors
-/// If the policy needs to know more than the tower provides.
-pub fn queued(model: &Model, policy: &dyn MakePolicy, seed: u64) -> Result<Box<dyn Device>, Error> {
-    Ok(match &model.tower {
-        None => Box::new(host(model, policy, seed)),
-        Some(tower) => Box::new(host_of(model, tower, policy, seed)?),
-    })
-}
-
-/// The tower of `model` with what `disk` makes in place of each of its drives.
-///
-/// # Errors
-/// If there is no tower, it has drives of several models or with faults, which such a disk has not,
-/// or a device of it needs to know more than such a disk provides.
-pub fn over_disks(model: &Model, seed: u64, disk: &Disk<'_>) -> Result<BoxedDevice, Error> {
-    let tower = model.tower.as_ref();
-    let tower = tower.filter(|tower| tower.others().is_empty() && !tower.changes_drives());
-    let Some(tower) = tower else {
-        let expected = "an array of drives of one model, without faults in front of each";
-        return Err(Error::argument("drive", model.name.as_str(), expected));
-    };
-    Ok(tower.build_over(model, seed, disk)?)
-}
-
-/// The drive of `model` behind its host's queue.
-fn host(model: &Model, policy: &dyn MakePolicy, seed: u64) -> Host<Drive> {
-    let drive = model.drive().seeded(seed);
-    let policy = policy.policy(&drive);
-    Host::new(drive, policy)
-}
-
-/// The tower in front of the drive of `model`, behind its host's queue.
-///
-/// # Errors
-/// If the policy needs to know more than the tower provides.
-fn host_of(
-    model: &Model,
-    tower: &Tower,
-    policy: &dyn MakePolicy,
-    seed: u64,
-) -> Result<Host<BoxedDevice>, Error> {
-    let device = tower.build(model, seed)?;
-    let refused = |unknown: InsufficientKnowledge| tower.refused(&unknown);
-    let policy = policy.boxed(&device).map_err(refused)?;
-    Ok(Host::new(device, policy))
-}
-
-/// A drive behind a host's queue, and its requests.
+/// A system behind a host's queue, and its requests.
 #[derive(Clone, Copy)]
 pub struct Simulation<'a> {
-    /// The drive.
-    pub model: &'a Model,
+    /// The drive, or the devices in front of it.
+    pub system: &'a System,
     /// The order of service in the host's queue.
     pub policy: &'a dyn MakePolicy,
     /// The requests.
@@ -130,7 +40,7 @@ pub struct Simulation<'a> {
     pub merge: Option<SectorCount>,
     /// The number of completions to leave out of the report, together with the time up to them.
     pub warm_up: u64,
-    /// The length of the time windows to report, if any.
+    /// The length of the time windows to report.
     pub window: Option<Span>,
     /// The largest number of requests that may wait under an open load. At the first
     /// completion with more (all that are outstanding, at all drives together, but one) the run
@@ -139,11 +49,11 @@ pub struct Simulation<'a> {
 }
 
 impl<'a> Simulation<'a> {
-    /// Serves `input` on `model` in the order of `policy`, with no merging, no warm-up,
+    /// Serves `input` on `system` in the order of `policy`, with no merging, no warm-up,
     /// no windows and no early end.
-    pub fn new(model: &'a Model, policy: &'a dyn MakePolicy, input: &'a Input) -> Self {
+    pub fn new(system: &'a System, policy: &'a dyn MakePolicy, input: &'a Input) -> Self {
         Self {
-            model,
+            system,
             policy,
             input,
             merge: None,
@@ -176,7 +86,7 @@ impl<'a> Simulation<'a> {
     /// done. A trace runs once.
     ///
     /// # Errors
-    /// The same as [`Self::run`].
+    /// The errors of [`Self::run`].
     pub fn replications(
         &self,
         progress: Progress<'_>,
@@ -192,7 +102,7 @@ impl<'a> Simulation<'a> {
         runs.into_iter().collect()
     }
 
-    /// One run, with the requests generated from `seed`.
+    /// Runs once, with the requests generated from `seed`.
     fn replication<'w>(
         &self,
         generated: &Generated,
@@ -200,17 +110,17 @@ impl<'a> Simulation<'a> {
         progress: Progress<'w>,
         sink: Option<&'w mut dyn Sink>,
     ) -> Result<Run, Error> {
-        match &self.model.tower {
-            None => self.draw(&mut self.host(seed), generated, seed, progress, sink),
-            Some(tower) => {
-                let mut host = self.host_of(tower, seed)?;
-                self.draw(&mut host, generated, seed, progress, sink)
+        match &self.system.stack {
+            None => self.run_generated(&mut self.host(seed), generated, seed, progress, sink),
+            Some(stack) => {
+                let mut host = self.stack_host(stack, seed)?;
+                self.run_generated(&mut host, generated, seed, progress, sink)
             }
         }
     }
 
-    /// The same on `device`.
-    fn draw<'w>(
+    /// Runs the requests generated from `seed` on `device`.
+    fn run_generated<'w>(
         &self,
         device: &mut impl Device,
         generated: &Generated,
@@ -219,7 +129,7 @@ impl<'a> Simulation<'a> {
         sink: Option<&'w mut dyn Sink>,
     ) -> Result<Run, Error> {
         let (workload, total) = (&generated.workload, generated.requests_count());
-        let disk = self.model.disk();
+        let disk = self.system.disk();
         let only = match &workload.streams[..] {
             [only] => Some((only.requests(disk, seed), &only.arrivals)),
             _ => None,
@@ -227,22 +137,22 @@ impl<'a> Simulation<'a> {
         // A separate load type for a single stream avoids the choice among several, a sixth of
         // the time per request.
         let is_open = generated.is_open();
-        let watched = self.watched(progress, sink, workload.streams.len(), is_open);
+        let observer = self.observer(progress, sink, workload.streams.len(), is_open);
         let served = match only {
             Some((requests, Arrivals::Open(pauses))) => {
                 let times = Times::new(pauses, seed, 0);
                 let mut load = ArrivalStream::new(times, requests, total);
-                self.serve(device, &mut load, watched)?
+                self.serve(device, &mut load, observer)?
             }
             Some((requests, Arrivals::Closed(clients))) => {
                 let thinking = Thinking::new(&clients.think, seed, 0);
                 let requests = requests.take(total as usize);
                 let mut load = ClosedLoop::with_think_times(requests, clients.clients, thinking);
-                self.serve(device, &mut load, watched)?
+                self.serve(device, &mut load, observer)?
             }
             None => {
                 let mut load = Streams::new(workload, disk, seed, total);
-                self.serve(device, &mut load, watched)?
+                self.serve(device, &mut load, observer)?
             }
         };
         Ok(Run {
@@ -252,8 +162,8 @@ impl<'a> Simulation<'a> {
         })
     }
 
-    /// Keeps a fixed number outstanding if requested; otherwise uses the arrivals of
-    /// the trace if it has them; otherwise issues one request at a time, with the measured pauses.
+    /// Replays a trace: keeps a fixed number outstanding if requested, uses the arrivals of the
+    /// trace if it has them, and otherwise issues one request at a time, with the measured pauses.
     fn replay<'w>(
         &self,
         traced: &Traced,
@@ -262,19 +172,19 @@ impl<'a> Simulation<'a> {
     ) -> Result<Run, Error> {
         let mut seeds = disk_seeds(traced.seed);
         let mut seed = move || seeds.next().unwrap_or_default();
-        let Some(tower) = &self.model.tower else {
+        let Some(stack) = &self.system.stack else {
             return self.replay_on(|| self.host(seed()), traced, progress, sink);
         };
-        // Reports here, as an error, what cannot be built.
-        self.host_of(tower, 0)?;
+        // Reports as an error if the stack cannot be built.
+        self.stack_host(stack, 0)?;
         let next = || {
-            let host = self.host_of(tower, seed());
+            let host = self.stack_host(stack, seed());
             host.unwrap_or_else(|error| panic!("built before: {error}"))
         };
         self.replay_on(next, traced, progress, sink)
     }
 
-    /// The same on disks created by `make`.
+    /// Replays a trace on disks created by `make`.
     fn replay_on<'w, D: Device>(
         &self,
         make: impl FnMut() -> D + Send,
@@ -282,25 +192,25 @@ impl<'a> Simulation<'a> {
         progress: Progress<'w>,
         sink: Option<&'w mut dyn Sink>,
     ) -> Result<Run, Error> {
-        let mut rows = TraceRows::open(traced, self.model)?;
+        let mut rows = TraceRows::open(traced, self.system)?;
         let mut disks = SideBySide::new(MAX_DISKS, make);
         let issue = match traced.issue {
             Issue::Traced if !rows.has_arrivals() => Issue::Pauses,
             asked => asked,
         };
         let is_open = issue == Issue::Traced;
-        let watched = self.watched(progress, sink, 1, is_open);
+        let observer = self.observer(progress, sink, 1, is_open);
         let requests = rows.by_ref();
         let served = match issue {
             Issue::Outstanding { clients, think } => {
                 let requests = requests.map(|row| row.request);
                 let mut load = ClosedLoop::new(requests, clients as usize, think);
-                self.serve(&mut disks, &mut load, watched)
+                self.serve(&mut disks, &mut load, observer)
             }
             Issue::Traced => {
-                let arrival = |row: &Row| row.arrival.unwrap_or(Instant::START);
+                let arrival = |row: &TraceRequest| row.arrival.unwrap_or(Instant::START);
                 let arrivals = requests.map(|row| (arrival(&row), row.request));
-                self.serve(&mut disks, &mut OpenLoop::new(arrivals), watched)
+                self.serve(&mut disks, &mut OpenLoop::new(arrivals), observer)
             }
             Issue::Pauses => {
                 let steps = requests.map(|row| ReplayStep {
@@ -308,11 +218,11 @@ impl<'a> Simulation<'a> {
                     think: row.think.unwrap_or_default(),
                 });
                 let mut load = Replay::new(steps, Instant::START);
-                self.serve(&mut disks, &mut load, watched)
+                self.serve(&mut disks, &mut load, observer)
             }
         };
         rows.finish()?;
-        let Ended { run, reports, end } = served?;
+        let Outcome { run, reports, end } = served?;
         let all = rows.requests_count();
         if end.is_none() && self.warm_up >= all {
             let expected = format!("less than the {all} requests of `trace`");
@@ -328,8 +238,8 @@ impl<'a> Simulation<'a> {
             disks: disks.collect(),
             doubts: [run.doubts, rows.doubts()].concat(),
             changes: rows.changes(),
-            seed: self.model.is_random().then_some(traced.seed),
-            replayed: Some(Replayed {
+            seed: self.system.is_random().then_some(traced.seed),
+            replayed: Some(ReplayInfo {
                 files: rows.files(),
                 origins,
                 issue,
@@ -338,45 +248,47 @@ impl<'a> Simulation<'a> {
         })
     }
 
-    /// The drive behind its host's queue, for a run with this seed.
+    /// Returns the drive behind its host's queue, for a run with this seed.
     fn host(&self, seed: u64) -> Host<Drive> {
-        let host = host(self.model, self.policy, seed);
+        let host = self.system.drive_host(self.policy, seed);
         match self.merge {
             Some(max) => host.merging(max),
             None => host,
         }
     }
 
-    /// The tower behind its host's queue, for a run with this seed.
+    /// Returns the stack behind its host's queue, for a run with this seed.
     ///
     /// # Errors
-    /// If the policy needs to know more than the tower provides.
-    fn host_of(&self, tower: &Tower, seed: u64) -> Result<Host<BoxedDevice>, Error> {
-        let host = host_of(self.model, tower, self.policy, seed)?;
+    /// If the policy needs to know more than the stack provides.
+    fn stack_host(&self, stack: &DeviceStack, seed: u64) -> Result<Host<BoxedDevice>, Error> {
+        let host = self.system.stack_host(stack, self.policy, seed)?;
         Ok(match self.merge {
             Some(max) => host.merging(max),
             None => host,
         })
     }
 
-    /// Doubts about the drives, one line each.
+    /// Returns doubts about the drives, one line each.
     fn doubts(&self) -> Vec<String> {
-        let models = iter::once(self.model).chain(self.model.others());
-        let doubts = models.flat_map(|model| {
+        let others = self.system.others().iter();
+        let others = others.map(|model| (&model.name, model));
+        let models = iter::once((&self.system.name, &self.system.drive)).chain(others);
+        let doubts = models.flat_map(|(name, model)| {
             let doubts = model.spec.mechanics.doubts().into_iter();
-            doubts.map(|doubt| format!("{}: {doubt}", model.name))
+            doubts.map(move |doubt| format!("{name}: {doubt}"))
         });
         doubts.collect()
     }
 
-    /// The observer of a run with this many streams.
-    fn watched<'w>(
+    /// Returns the observer of a run with this many streams.
+    fn observer<'w>(
         &self,
         progress: Progress<'w>,
         sink: Option<&'w mut dyn Sink>,
         streams: usize,
         is_open: bool,
-    ) -> Watched<'w> {
+    ) -> RunObserver<'w> {
         let of_streams = if streams > 1 { streams } else { 0 };
         let extras = Extras {
             streams: vec![RequestTotals::default(); of_streams],
@@ -384,7 +296,7 @@ impl<'a> Simulation<'a> {
             disks: None,
             rows: sink,
         };
-        Watched {
+        RunObserver {
             report: Report::new(self.warm_up),
             backlog: Backlog::default(),
             extras: extras.is_requested().then(|| Box::new(extras)),
@@ -404,13 +316,13 @@ impl<'a> Simulation<'a> {
         &self,
         device: &mut impl Device,
         load: &mut impl Load,
-        mut watched: Watched<'_>,
-    ) -> Result<Ended, Error> {
-        engine::run(device, load, &mut watched)?;
-        let parts = watched.parts(device);
-        let failed = watched.report.failed_count();
-        let failures = doubts::of_failures(&parts, watched.backlog.end(), failed);
-        let extras = watched.extras.map(|extras| *extras).unwrap_or_default();
+        mut observer: RunObserver<'_>,
+    ) -> Result<Outcome, Error> {
+        engine::run(device, load, &mut observer)?;
+        let parts = observer.parts(device);
+        let failed = observer.report.failed_count();
+        let failures = failure_doubts(&parts, observer.backlog.end(), failed);
+        let extras = observer.extras.map(|extras| *extras).unwrap_or_default();
         let windows = extras.windows.map(|windows| {
             let expected = format!("windows of which {MAX_WINDOWS} reach over the run");
             let found = self.window.map_or_else(String::new, |w| w.to_string());
@@ -419,9 +331,10 @@ impl<'a> Simulation<'a> {
         });
         let run = Run {
             seed: None,
-            is_saturated: watched.end == Some(End::Saturated) || watched.backlog.is_growing(),
-            is_stopped: watched.end == Some(End::Stopped),
-            report: watched.report,
+            is_saturated: observer.end == Some(EarlyEnd::Saturated)
+                || observer.backlog.is_growing(),
+            is_stopped: observer.end == Some(EarlyEnd::Stopped),
+            report: observer.report,
             streams: extras.streams,
             windows: windows.transpose()?,
             disks: Vec::new(),
@@ -430,19 +343,25 @@ impl<'a> Simulation<'a> {
             changes: Vec::new(),
             replayed: None,
         };
-        Ok(Ended {
+        Ok(Outcome {
             run,
             reports: extras.disks.map(Disks::finish).unwrap_or_default(),
-            end: watched.end,
+            end: observer.end,
         })
     }
 }
 
-/// The result of a run on devices side by side.
-struct Ended {
+/// The outcome of a run on devices side by side.
+struct Outcome {
     run: Run,
     /// The report of each device.
     reports: Vec<Report>,
-    /// Why it ended early, if it did.
-    end: Option<End>,
+    /// The reason why it ended early, if it did.
+    end: Option<EarlyEnd>,
+}
+
+/// Returns the seeds of the stacks of disks side by side: neighbours must not generate the same
+/// numbers as the stacks of another run.
+fn disk_seeds(seed: u64) -> impl Iterator<Item = u64> + Send {
+    (0..).map(move |disk: u64| seed ^ disk.wrapping_mul(0xa076_1d64_78bd_642f))
 }

@@ -1,67 +1,64 @@
-//! The rows of traces as requests to disks side by side.
+//! The rows of traces as requests to disks side by side, and requests as rows of traces.
 
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
+use diskarm_core::workload::Disk;
+use diskarm_core::wrap::{RecordedRequest, Recording};
 use diskarm_trace::adapt::{ClosedLoop, Disks, Merged, Notes};
 use diskarm_trace::{Location, Reader, Record, TraceError};
 
-use crate::blocks::Blocks;
 use crate::error::Error;
-use crate::input::{Issue, Traced};
-use crate::model::Model;
-use crate::run::TracedFile;
+use crate::input::{Fitting, Issue, Traced, check_disk};
+use crate::system::System;
 
-/// Streams traces, each device on its own disk. It ends at the first invalid row, which
-/// [`Self::finish`] reports.
+/// An iterator over the requests of traces, with a disk for each device. It ends at the first
+/// invalid row, which [`Self::finish`] reports.
 pub struct TraceRows {
     trace: Disks<Box<dyn Notes>>,
     files: Vec<String>,
     /// The number of disks over which each device is spread.
-    disks_a_device: u32,
-    blocks: Blocks,
+    disks_per_device: u32,
+    blocks: BlockConverter,
     /// The record read last.
     record: Record,
     /// Read to determine the kind of trace; not yet returned.
-    first: Option<Row>,
+    first: Option<TraceRequest>,
     next_id: u64,
-    /// How many were widened to whole sectors.
+    /// The number of requests widened to whole sectors.
     widened: u64,
     failure: Option<Error>,
 }
 
-/// A row of a trace as a request.
+/// A request, and its times in the trace.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct TraceRequest {
     pub request: Request,
     pub arrival: Option<Instant>,
     pub think: Option<Span>,
 }
 
-/// What a disk holds.
+/// The traced device whose requests a disk serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The trace, by its position on the command line, from 0.
     pub trace: u32,
     /// The number of the device in the trace.
     pub device: u32,
-    /// Which disk, if the device is spread over several.
+    /// The number of the disk, if the device is spread over several.
     pub part: u32,
 }
 
-/// More disks than this are refused: the trace has something else in the device column.
-pub const MAX_DISKS: u16 = 4096;
-
 impl TraceRows {
-    /// Opens the traces of `traced` for replay on drives like `model`.
+    /// Opens the traces of `traced` for replay on disks like `system`.
     ///
     /// # Errors
     /// An error in the traces up to the first row for a drive; no such row.
-    pub fn open(traced: &Traced, model: &Model) -> Result<Self, Error> {
-        let blocks = Blocks::of(model)?;
+    pub fn open(traced: &Traced, system: &System) -> Result<Self, Error> {
+        let blocks = BlockConverter::new(system.disk(), &system.name)?;
         let mut rows = Self {
-            trace: Disks::new(changed(traced, blocks.room())?),
+            trace: Disks::new(read_changed(traced, blocks.room())?),
             files: traced.files.clone(),
-            disks_a_device: traced.fitting.disks_a_device(),
+            disks_per_device: traced.fitting.disks_per_device(),
             blocks,
             record: Record::new(Location::Line(0), Op::Read, Lbn(0), SectorCount(0)),
             first: None,
@@ -88,38 +85,38 @@ impl TraceRows {
         })
     }
 
-    /// Whether its rows have arrival times.
+    /// Returns true if its rows have arrival times.
     pub fn has_arrivals(&self) -> bool {
         self.first.is_some_and(|row| row.arrival.is_some())
     }
 
-    /// The files and their formats.
-    pub fn files(&self) -> Vec<TracedFile> {
+    /// Returns the files and their formats.
+    pub fn files(&self) -> Vec<TraceFile> {
         let files = self.files.iter().cloned().zip(self.trace.readers());
-        let file = |(file, reader): (String, &Reader)| TracedFile {
+        let file = |(file, reader): (String, &Reader)| TraceFile {
             file,
             format: reader.format().name,
         };
         files.map(file).collect()
     }
 
-    /// The number of requests returned so far.
+    /// Returns the number of requests so far.
     pub fn requests_count(&self) -> u64 {
         self.next_id
     }
 
-    /// What each disk holds, for the disks seen so far.
+    /// Returns the origin of each disk so far.
     pub fn origins(&self) -> Vec<Origin> {
         let traces = self.files.len() as u32;
         let origin = |number: &u32| Origin {
             trace: number % traces,
-            device: number / traces / self.disks_a_device,
-            part: number / traces % self.disks_a_device,
+            device: number / traces / self.disks_per_device,
+            part: number / traces % self.disks_per_device,
         };
         self.trace.devices().iter().map(origin).collect()
     }
 
-    /// Doubts about the traces, one line each.
+    /// Returns doubts about the traces, one line each.
     pub fn doubts(&self) -> Vec<String> {
         let readers = self.trace.readers().into_iter();
         let notes = readers.flat_map(|reader| {
@@ -130,9 +127,9 @@ impl TraceRows {
         notes.chain(widened).collect()
     }
 
-    /// Requested changes, one line each.
+    /// Returns the requested changes, one line each.
     pub fn changes(&self) -> Vec<String> {
-        // Without the note on the disks, which have their own figures.
+        // Without the note on the disks, which have metrics of their own.
         self.trace.inner().changes()
     }
 
@@ -144,16 +141,16 @@ impl TraceRows {
         self.failure.take().map_or(Ok(()), Err)
     }
 
-    /// The row of the record read last.
+    /// Converts the record read last.
     #[inline]
-    fn row(&mut self) -> Result<Row, Error> {
+    fn request(&mut self) -> Result<TraceRequest, Error> {
         let (record, name) = (&self.record, self.trace.name());
         check_disk(record, name, self.trace.devices())?;
         let mut request = self.blocks.request(record, self.next_id, name)?;
         self.next_id += 1;
         self.widened += u64::from(self.blocks.widens(record));
         request.unit = record.device as u16;
-        Ok(Row {
+        Ok(TraceRequest {
             request,
             arrival: record.arrival,
             think: record.think,
@@ -161,28 +158,8 @@ impl TraceRows {
     }
 }
 
-/// Checks the number of the disk of `record`; `devices` are those of all disks so far.
-///
-/// # Errors
-/// If it is one disk too many.
-#[inline]
-pub(crate) fn check_disk(record: &Record, name: &str, devices: &[u32]) -> Result<(), Error> {
-    match record.device < u32::from(MAX_DISKS) {
-        true => Ok(()),
-        false => Err(too_many(record, name, devices)),
-    }
-}
-
-/// The last of `devices` is one too many.
-#[cold]
-fn too_many(record: &Record, name: &str, devices: &[u32]) -> Error {
-    let expected = format!("at most {MAX_DISKS} devices, or `device` to choose");
-    let found = devices.last().map_or_else(String::new, u32::to_string);
-    TraceError::value(name, record.location, "device", &found, &expected).into()
-}
-
-/// The requests of `traced` with all requested changes, on disks with `room` blocks.
-fn changed(traced: &Traced, room: SectorCount) -> Result<Box<dyn Notes>, Error> {
+/// Reads the requests of `traced` with all requested changes, for disks with `room` blocks.
+fn read_changed(traced: &Traced, room: SectorCount) -> Result<Box<dyn Notes>, Error> {
     let fitted = |file: &String| {
         let taken = || -> Result<Box<dyn Notes>, TraceError> {
             Ok(traced.selection.devices(traced.reading.open(file)?))
@@ -203,10 +180,10 @@ fn changed(traced: &Traced, room: SectorCount) -> Result<Box<dyn Notes>, Error> 
 }
 
 impl Iterator for TraceRows {
-    type Item = Row;
+    type Item = TraceRequest;
 
     #[inline]
-    fn next(&mut self) -> Option<Row> {
+    fn next(&mut self) -> Option<TraceRequest> {
         if let Some(first) = self.first.take() {
             return Some(first);
         }
@@ -214,7 +191,192 @@ impl Iterator for TraceRows {
             return None;
         }
         let read = self.trace.read(&mut self.record)?.map_err(Error::from);
-        let row = read.and_then(|()| self.row());
+        let row = read.and_then(|()| self.request());
         row.map_err(|error| self.failure = Some(error)).ok()
     }
+}
+
+/// A trace that was replayed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceFile {
+    /// The name that the user gave.
+    pub file: String,
+    /// The name of its format.
+    pub format: &'static str,
+}
+
+/// Size of a trace's block.
+const BLOCK_BYTES: u32 = 512;
+
+/// Converts between the blocks of traces and the sectors of a drive.
+#[derive(Clone, Copy)]
+pub struct BlockConverter {
+    /// The number of blocks that fit on the drive.
+    count: u64,
+    /// The drive's sectors per block, if sectors are no larger, or else one.
+    sectors_per_block: u64,
+    /// BlockConverter per sector of the drive, if sectors are larger, or else one.
+    blocks_per_sector: u64,
+}
+
+impl BlockConverter {
+    /// Returns the conversion for `disk`; errors call it `name`.
+    ///
+    /// # Errors
+    /// If neither of a block and a sector of the disk is a whole number of the other.
+    pub fn new(disk: Disk, name: &str) -> Result<Self, Error> {
+        let sector_bytes = disk.sector.0 as u32;
+        let is_divisor = BLOCK_BYTES.is_multiple_of(sector_bytes);
+        if !is_divisor && !sector_bytes.is_multiple_of(BLOCK_BYTES) {
+            let expected = format!(
+                "a drive whose sectors divide a trace's blocks of {BLOCK_BYTES} bytes or are \
+                 multiples of them; its have {sector_bytes}"
+            );
+            return Err(Error::argument("drive", name, expected));
+        }
+        let sectors_per_block = u64::from(BLOCK_BYTES / sector_bytes).max(1);
+        let blocks_per_sector = u64::from(sector_bytes / BLOCK_BYTES).max(1);
+        Ok(Self {
+            count: disk.sectors.0 * blocks_per_sector / sectors_per_block,
+            sectors_per_block,
+            blocks_per_sector,
+        })
+    }
+
+    /// Returns the number of blocks that fit on the drive.
+    pub fn room(self) -> SectorCount {
+        SectorCount(self.count)
+    }
+
+    /// Returns the blocks that a request touches: the first, and their number.
+    pub fn touched(self, request: &Request) -> (Lbn, SectorCount) {
+        let first = request.start.0 * self.blocks_per_sector / self.sectors_per_block;
+        let end = (request.end().0 * self.blocks_per_sector).div_ceil(self.sectors_per_block);
+        (Lbn(first), SectorCount(end - first))
+    }
+
+    /// Returns true if the drive can only serve a larger request than `record`, which does not
+    /// begin and end with sectors.
+    #[inline]
+    pub fn widens(self, record: &Record) -> bool {
+        let of = self.blocks_per_sector;
+        of > 1 && !(record.start.0.is_multiple_of(of) && record.sectors.0.is_multiple_of(of))
+    }
+
+    /// Returns the remark on `count` such records.
+    pub fn widened(self, count: u64) -> String {
+        let bytes = u64::from(BLOCK_BYTES) * self.blocks_per_sector;
+        let requests = if count == 1 { "request" } else { "requests" };
+        format!("{count} {requests} widened to whole sectors of {bytes} bytes")
+    }
+
+    /// Converts `record`, a row of `file`, to a request `id` for whole sectors.
+    ///
+    /// # Errors
+    /// If the request extends beyond the end of the drive.
+    #[inline(always)]
+    pub fn request(self, record: &Record, id: u64, file: &str) -> Result<Request, Error> {
+        if record.end().0 > self.count {
+            return Err(self.beyond_the_end(record, file));
+        }
+        // Avoids two divisions that almost no drive needs.
+        let (first, end) = match self.blocks_per_sector {
+            1 => (record.start.0, record.end().0),
+            of => (record.start.0 / of, record.end().0.div_ceil(of)),
+        };
+        let sectors = SectorCount((end - first) * self.sectors_per_block);
+        let first = Lbn(first * self.sectors_per_block);
+        Ok(Request::new(id, record.op, first, sectors))
+    }
+
+    #[cold]
+    fn beyond_the_end(self, record: &Record, file: &str) -> Error {
+        let found = format!("{} sectors from {}", record.sectors.0, record.start.0);
+        let expected = format!("at most {} blocks", self.count);
+        TraceError::value(file, record.location, "lbn", &found, &expected).into()
+    }
+}
+
+/// The requests of a trace for a single device, in order of their arrivals.
+#[derive(Clone, Debug)]
+pub struct Arrivals {
+    /// The requests.
+    pub requests: Vec<(Instant, Request)>,
+    /// Doubts about the trace, one line each.
+    pub doubts: Vec<String>,
+    /// Requested changes, one line each.
+    pub changes: Vec<String>,
+}
+
+impl Arrivals {
+    /// Reads `traced` for a device like `system`.
+    ///
+    /// # Errors
+    /// An invalid trace; one without arrivals or of several devices; requests that are not to be
+    /// issued at their arrivals, or are spread over several disks.
+    pub fn read(traced: &Traced, system: &System) -> Result<Self, Error> {
+        let name = traced.files.join(", ");
+        if let Issue::Outstanding { clients, .. } = traced.issue {
+            let expected = "none, as requests are issued at their arrivals";
+            return Err(Error::argument(
+                "outstanding",
+                clients.to_string(),
+                expected,
+            ));
+        }
+        if let Fitting::Spread(disks) = traced.fitting {
+            let expected = "refuse, scale or fold, as the requests are those of one device";
+            return Err(Error::argument("fit", format!("spread {disks}"), expected));
+        }
+        let mut rows = TraceRows::open(traced, system)?;
+        let requests = rows.by_ref().map(|row| Some((row.arrival?, row.request)));
+        let requests: Option<Vec<_>> = requests.collect();
+        rows.finish()?;
+        let Some(requests) = requests else {
+            let expected = "a trace with the time of each arrival";
+            return Err(Error::argument("trace", name, expected));
+        };
+        if rows.origins().len() > 1 {
+            let expected = "a trace of one device, or `device` to choose";
+            return Err(Error::argument("trace", name, expected));
+        }
+        Ok(Self {
+            doubts: rows.doubts(),
+            changes: rows.changes(),
+            requests,
+        })
+    }
+}
+
+/// Returns the reads and writes of a recording that succeeded, in order of arrival, with their
+/// responses. Traces have no flushes and no failures.
+///
+/// # Errors
+/// If the sectors of `system`, whose requests were recorded, are not blocks of a trace.
+pub fn records(recording: &Recording, system: &System) -> Result<Vec<Record>, Error> {
+    let blocks = BlockConverter::new(system.disk(), &system.name)?;
+    let passed = recording.passed().iter().zip(1..);
+    let records = passed.filter_map(|(passed, row)| to_record(blocks, passed, Location::Row(row)));
+    Ok(records.collect())
+}
+
+/// Converts a request to a row of a trace, if it is a read or a write that succeeded.
+pub fn to_record(
+    blocks: BlockConverter,
+    passed: &RecordedRequest,
+    location: Location,
+) -> Option<Record> {
+    let completion = passed.completion?;
+    let request = &passed.request;
+    if request.op == Op::Flush || !completion.status.is_success() {
+        return None;
+    }
+    let (start, sectors) = blocks.touched(request);
+    Some(Record {
+        arrival: Some(passed.arrived),
+        device: request.unit.into(),
+        response: Some(completion.response()),
+        service: Some(completion.service()),
+        ..Record::new(location, request.op, start, sectors)
+    })
 }

@@ -1,20 +1,20 @@
-//! Declustered mirroring in a tower.
+//! Declustered mirroring in a stack of devices.
 
 use diskarm_core::device::Work;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::Span;
-use diskarm_simulate::{Error, Generated, Input, Model, Run, Simulation, keep_on};
+use diskarm_simulate::{Error, Generated, Input, Run, Simulation, System, never_stop};
 
 const LOAD: &str = "poisson(rate=200/s) uniform size=8KiB reads=67%";
 
 fn simulated(drive: &str, workload: &str) -> Result<Run, Error> {
-    let model = Model::assemble(drive)?;
+    let system = System::parse(drive)?;
     let generated = Generated {
         requests: Some(4_000),
-        ..Generated::new(model.workload(workload)?)
+        ..Generated::new(system.workload(workload)?)
     };
     let input = Input::Generated(generated);
-    Simulation::new(&model, &PolicyConfig::default(), &input).run(&keep_on, None)
+    Simulation::new(&system, &PolicyConfig::default(), &input).run(&never_stop, None)
 }
 
 fn run(parameters: &str, workload: &str) -> Run {
@@ -30,7 +30,7 @@ fn mean_ms(run: &Run) -> f64 {
 /// Half of the disks, in whole units of 64 KiB on each half of a disk.
 #[test]
 fn the_blocks_are_those_of_one_copy() {
-    let sectors = |drive: &str| Model::assemble(drive).expect("a tower").disk().sectors.0;
+    let sectors = |drive: &str| System::parse(drive).expect("a stack").disk().sectors.0;
     let one = sectors("hp-c2247");
     let array = sectors("declustered(layout=chained, disks=7, drive=hp-c2247)");
     assert_eq!(array, one / 2 / 128 * 128 * 7);
@@ -140,7 +140,7 @@ fn a_chain_without_failures_seeks_over_half_of_its_disks() {
     );
 }
 
-/// Whether each array is refused in one line that begins as expected.
+/// Checks that each array is refused in one line that begins as expected.
 fn check_refusals(cases: &[(&str, &str)]) {
     for (parameters, expected) in cases {
         let drive = format!("declustered({parameters}, drive=hp-c2247)");

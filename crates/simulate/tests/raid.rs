@@ -1,20 +1,20 @@
-//! Disk arrays in a tower.
+//! Disk arrays in a stack of devices.
 
 use diskarm_core::device::Work;
 use diskarm_core::sched::PolicyConfig;
-use diskarm_simulate::{Error, Generated, Input, Model, Run, Simulation, keep_on};
+use diskarm_simulate::{Error, Generated, Input, Run, Simulation, System, never_stop};
 
 const DRIVE: &str = "drive=hp-c2247";
 const LOAD: &str = "poisson(rate=200/s) uniform size=8KiB reads=67%";
 
 fn simulated(drive: &str, workload: &str) -> Result<Run, Error> {
-    let model = Model::assemble(drive)?;
+    let system = System::parse(drive)?;
     let generated = Generated {
         requests: Some(5_000),
-        ..Generated::new(model.workload(workload)?)
+        ..Generated::new(system.workload(workload)?)
     };
     let input = Input::Generated(generated);
-    Simulation::new(&model, &PolicyConfig::default(), &input).run(&keep_on, None)
+    Simulation::new(&system, &PolicyConfig::default(), &input).run(&never_stop, None)
 }
 
 fn run(drive: &str, workload: &str) -> Run {
@@ -27,7 +27,7 @@ fn mean_ms(run: &Run) -> f64 {
 }
 
 fn sectors(drive: &str) -> u64 {
-    Model::assemble(drive).expect("a tower").disk().sectors.0
+    System::parse(drive).expect("a stack").disk().sectors.0
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn an_array_may_have_hundreds_of_disks() {
     }
 }
 
-/// Whether each tower is refused in one line that begins as expected.
+/// Checks that each stack is refused in one line that begins as expected.
 fn check_refusals(cases: &[(&str, &str)]) {
     for (tower, expected) in cases {
         let error = simulated(tower, LOAD).map(|run| run.seed);
@@ -197,8 +197,8 @@ fn wrong_stripes_are_refused_in_one_line() {
     ]);
 }
 
-/// The partner of a failed disk reads twice as much, and nobody else. About 5,000 / 8 reads go to
-/// each disk.
+/// The partner of a failed disk reads twice as much, and no other disk does. About 5,000 / 8 reads
+/// go to each disk.
 #[test]
 fn the_partner_of_a_failed_disk_does_its_work() {
     let reads = "poisson(rate=50/s) uniform size=8KiB reads=100%";
@@ -327,7 +327,7 @@ fn there_are_no_more_drives_than_disks() {
         ),
     ] {
         let enough = array.replace("DRIVES", &drives(disks));
-        assert!(Model::assemble(&enough).is_ok(), "{enough}");
+        assert!(System::parse(&enough).is_ok(), "{enough}");
         let name = array.split('(').next().unwrap_or_default();
         let found = disks + 1;
         let expected = format!(

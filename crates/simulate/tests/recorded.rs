@@ -9,7 +9,7 @@ use diskarm_core::request::{Op, Request};
 use diskarm_core::sched::{Estimate, PolicyConfig};
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 use diskarm_core::wrap::{AffectedOps, BadBlocks, FaultPlan, Faults, Recorder, Recording};
-use diskarm_simulate::{Model, records};
+use diskarm_simulate::{System, records};
 use diskarm_trace::Writer;
 
 /// An observer that does nothing.
@@ -21,9 +21,9 @@ impl Observer for Nobody {
     fn completed(&mut self, _: &Completion) {}
 }
 
-/// A recording of `requests`, one every 30 ms, to the drive of `model`, on which block 900 is bad.
-fn recorded(model: &Model, requests: &[Request]) -> Recording {
-    let drive = model.drive();
+/// A recording of `requests`, one every 30 ms, to the drive of `system`, on which block 900 is bad.
+fn recorded(system: &System, requests: &[Request]) -> Recording {
+    let drive = system.drive.drive();
     let plan = FaultPlan {
         medium_errors: vec![BadBlocks {
             first: Lbn(900),
@@ -46,19 +46,19 @@ fn recorded(model: &Model, requests: &[Request]) -> Recording {
 
 #[test]
 fn a_recording_is_written_and_read_as_a_trace() {
-    let model = Model::find("hp-c2247").expect("a drive in the catalogue");
+    let system = System::parse("hp-c2247").expect("a drive in the catalogue");
     let requests = [
         Request::new(0, Op::Read, Lbn(1_000), SectorCount(16)),
         Request::flush(1),
         Request::new(2, Op::Read, Lbn(890), SectorCount(16)),
         Request::new(3, Op::Write, Lbn(890), SectorCount(16)),
     ];
-    let recording = recorded(&model, &requests);
+    let recording = recorded(&system, &requests);
     let failed = recording.passed()[2].completion.expect("it ended");
     assert_eq!(failed.status, Status::MediumError { offset: 10 });
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes, "memory", "msr").expect("a writable format");
-    for record in records(&recording, &model).expect("sectors of 512 bytes") {
+    for record in records(&recording, &system).expect("sectors of 512 bytes") {
         writer.write(&record).expect("a complete record");
     }
     writer.finish().expect("memory");

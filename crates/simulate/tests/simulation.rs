@@ -10,17 +10,17 @@ use diskarm_core::spec::SeekCurve;
 use diskarm_core::units::{Lbn, Span};
 use diskarm_core::workload::replication_seeds;
 use diskarm_simulate::{
-    Error, Generated, Input, Issue, Model, Run, Simulation, Sink, Traced, keep_on,
+    Error, Generated, Input, Issue, Model, Run, Simulation, Sink, System, Traced, never_stop,
 };
 
 const OPEN: &str = "poisson(rate=60/s) uniform size=8KiB reads=67%";
 
-fn model() -> Model {
-    Model::find("hp-c2247").expect("a drive in the catalogue")
+fn system() -> System {
+    System::parse("hp-c2247").expect("a drive in the catalogue")
 }
 
-fn generated(model: &Model, workload: &str, requests: u64) -> Generated {
-    let workload = model.workload(workload).expect("a sound workload");
+fn generated(system: &System, workload: &str, requests: u64) -> Generated {
+    let workload = system.workload(workload).expect("a sound workload");
     Generated {
         requests: Some(requests),
         ..Generated::new(workload)
@@ -63,14 +63,14 @@ impl Sink for Kept {
 
 #[test]
 fn looks_come_at_the_first_completion_and_at_least_every_1024() {
-    let (model, sptf) = (model(), policy("sptf"));
-    let input = Input::Generated(generated(&model, OPEN, 20_000));
+    let (system, sptf) = (system(), policy("sptf"));
+    let input = Input::Generated(generated(&system, OPEN, 20_000));
     let seen = Mutex::new(Vec::new());
     let look = |done| {
         seen.lock().expect("no panic").push(done);
         ControlFlow::Continue(())
     };
-    let simulation = Simulation::new(&model, &sptf, &input);
+    let simulation = Simulation::new(&system, &sptf, &input);
     let run = simulation.run(&look, None).expect("a sound run");
     assert!(!run.is_stopped);
     assert_eq!(run.report.requests_count(), 20_000);
@@ -87,16 +87,16 @@ fn looks_come_at_the_first_completion_and_at_least_every_1024() {
 /// A stopped run is identical to the first part of the whole run.
 #[test]
 fn a_run_that_is_stopped_is_the_first_part_of_the_whole() {
-    let (model, sptf) = (model(), policy("sptf"));
+    let (system, sptf) = (system(), policy("sptf"));
     for workload in [
         OPEN,
         "closed(clients=20) uniform",
         "poisson(rate=20/s) + closed(clients=2)",
     ] {
-        let input = Input::Generated(generated(&model, workload, 5_000));
-        let simulation = Simulation::new(&model, &sptf, &input);
+        let input = Input::Generated(generated(&system, workload, 5_000));
+        let simulation = Simulation::new(&system, &sptf, &input);
         let (mut whole, mut part) = (Kept::default(), Kept::default());
-        let run = simulation.run(&keep_on, Some(&mut whole));
+        let run = simulation.run(&never_stop, Some(&mut whole));
         assert!(!run.expect("a sound run").is_stopped);
         let look = |done| match done < 1_000 {
             true => ControlFlow::Continue(()),
@@ -112,16 +112,16 @@ fn a_run_that_is_stopped_is_the_first_part_of_the_whole() {
 
 #[test]
 fn a_replication_is_the_run_with_its_seed() {
-    let (model, sptf) = (model(), policy("sptf"));
+    let (system, sptf) = (system(), policy("sptf"));
     let several = Generated {
         seed: 7,
         replications: Some(4),
-        ..generated(&model, OPEN, 2_000)
+        ..generated(&system, OPEN, 2_000)
     };
     let input = Input::Generated(several.clone());
     let finished = AtomicU64::new(0);
-    let runs = Simulation::new(&model, &sptf, &input)
-        .replications(&keep_on, |done| {
+    let runs = Simulation::new(&system, &sptf, &input)
+        .replications(&never_stop, |done| {
             finished.fetch_max(done, Ordering::Relaxed);
         })
         .expect("sound runs");
@@ -133,7 +133,7 @@ fn a_replication_is_the_run_with_its_seed() {
             replications: None,
             ..several.clone()
         });
-        let alone = Simulation::new(&model, &sptf, &input).run(&keep_on, None);
+        let alone = Simulation::new(&system, &sptf, &input).run(&never_stop, None);
         assert_eq!(figures(run), figures(&alone.expect("a sound run")));
     }
     assert_ne!(figures(&runs[0]), figures(&runs[1]));
@@ -144,13 +144,13 @@ fn a_replication_is_the_run_with_its_seed() {
 /// four standard deviations, which a Poisson process exceeds once in 16,000 times.
 #[test]
 fn a_run_whose_queue_grows_beyond_the_most_ends_as_saturated() {
-    let (model, fcfs) = (model(), policy("fcfs"));
-    let input = Input::Generated(generated(&model, "poisson(rate=600/s) uniform", 1_000_000));
+    let (system, fcfs) = (system(), policy("fcfs"));
+    let input = Input::Generated(generated(&system, "poisson(rate=600/s) uniform", 1_000_000));
     let simulation = Simulation {
         max_waiting: Some(2_000),
-        ..Simulation::new(&model, &fcfs, &input)
+        ..Simulation::new(&system, &fcfs, &input)
     };
-    let run = simulation.run(&keep_on, None).expect("a sound run");
+    let run = simulation.run(&never_stop, None).expect("a sound run");
     assert!(run.is_saturated && !run.is_stopped);
     let report = &run.report;
     let waiting = report.waiting_max_count();
@@ -163,30 +163,30 @@ fn a_run_whose_queue_grows_beyond_the_most_ends_as_saturated() {
     );
     // The same rate with a bound that is not reached, and clients that wait for their requests.
     for (workload, max) in [("poisson(rate=20/s)", 500), ("closed(clients=50)", 10)] {
-        let input = Input::Generated(generated(&model, workload, 3_000));
+        let input = Input::Generated(generated(&system, workload, 3_000));
         let simulation = Simulation {
             max_waiting: Some(max),
-            ..Simulation::new(&model, &fcfs, &input)
+            ..Simulation::new(&system, &fcfs, &input)
         };
-        let run = simulation.run(&keep_on, None).expect("a sound run");
+        let run = simulation.run(&never_stop, None).expect("a sound run");
         assert!(!run.is_saturated, "{workload}");
         assert_eq!(run.report.requests_count(), 3_000);
     }
 }
 
 /// A client that waits for each request before it sends the next never meets a queue: what a drive
-/// still owes for the request before is no waiting for another client's.
+/// still has to do for the previous request does not count as waiting for another client's.
 #[test]
 fn one_client_never_waits_in_a_queue() {
     let fcfs = policy("fcfs");
     for entry in diskarm_drives::CATALOGUE {
-        let model = Model::find(entry.name).expect("a drive in the catalogue");
+        let system = System::parse(entry.name).expect("a drive in the catalogue");
         for places in ["uniform", "sequential"] {
             let workload = format!("closed(clients=1) {places} size=8KiB reads=67%");
-            let input = Input::Generated(generated(&model, &workload, 3_000));
+            let input = Input::Generated(generated(&system, &workload, 3_000));
             let mut done = Kept::default();
-            Simulation::new(&model, &fcfs, &input)
-                .run(&keep_on, Some(&mut done))
+            Simulation::new(&system, &fcfs, &input)
+                .run(&never_stop, Some(&mut done))
                 .expect("a sound run");
             assert_eq!(done.0.len(), 3_000);
             for (.., c) in done.0 {
@@ -197,29 +197,29 @@ fn one_client_never_waits_in_a_queue() {
 }
 
 /// A drive whose arm scatters.
-fn scattering() -> Model {
-    let mut model = model();
+fn scattering() -> System {
+    let mut system = system();
     let deviation = SeekCurve::Table(vec![(1, Span::from_ms(0.2))]);
-    model.spec.mechanics.seek_scatter = Some(deviation);
-    model
+    system.drive.spec.mechanics.seek_scatter = Some(deviation);
+    system
 }
 
 #[test]
 fn equal_seeds_of_a_random_drive_give_equal_runs() {
-    let (model, sptf) = (scattering(), policy("sptf"));
-    let run = |model: &Model, seed| {
+    let (system, sptf) = (scattering(), policy("sptf"));
+    let run = |system: &System, seed| {
         let input = Input::Generated(Generated {
             seed,
-            ..generated(model, OPEN, 1_000)
+            ..generated(system, OPEN, 1_000)
         });
         let mut done = Kept::default();
-        let simulation = Simulation::new(model, &sptf, &input);
-        let run = simulation.run(&keep_on, Some(&mut done)).expect("sound");
+        let simulation = Simulation::new(system, &sptf, &input);
+        let run = simulation.run(&never_stop, Some(&mut done)).expect("sound");
         assert_eq!(run.seed, Some(seed));
         done.0
     };
-    assert_eq!(run(&model, 1), run(&model, 1));
-    assert_ne!(run(&model, 1), run(&model, 2));
+    assert_eq!(run(&system, 1), run(&system, 1));
+    assert_ne!(run(&system, 1), run(&system, 2));
 }
 
 /// The requests of a replay do not depend on its seed; the drive may. A plain drive has none to
@@ -228,21 +228,21 @@ fn equal_seeds_of_a_random_drive_give_equal_runs() {
 fn the_seed_of_a_replay_is_recorded_if_the_drive_is_random() {
     let fcfs = policy("fcfs");
     let file = file_of("random.spc", &trace(200));
-    let replay = |model: &Model, seed| {
+    let replay = |system: &System, seed| {
         let input = Input::Traced(Traced {
             seed,
             ..Traced::new(vec![file.clone()])
         });
         let mut done = Kept::default();
-        let simulation = Simulation::new(model, &fcfs, &input);
-        let run = simulation.run(&keep_on, Some(&mut done)).expect("sound");
+        let simulation = Simulation::new(system, &fcfs, &input);
+        let run = simulation.run(&never_stop, Some(&mut done)).expect("sound");
         (run.seed, done.0)
     };
     let random = scattering();
     assert_eq!(replay(&random, 5).0, Some(5));
     assert_eq!(replay(&random, 5), replay(&random, 5));
     assert_ne!(replay(&random, 5).1, replay(&random, 6).1);
-    let plain = model();
+    let plain = system();
     assert_eq!(replay(&plain, 5), (None, replay(&plain, 6).1));
     std::fs::remove_file(&file).expect("its file");
 }
@@ -256,17 +256,19 @@ fn trace(requests: u64) -> String {
 /// The oracle is the row of each request: it must get whole sectors that hold all of its blocks.
 #[test]
 fn blocks_of_a_trace_are_in_larger_sectors() {
-    let mut model = model();
-    model.spec.geometry.sector_bytes = 4096;
+    let mut system = system();
+    system.drive.spec.geometry.sector_bytes = 4096;
     // Blocks 16 to 24, 7 to 9, 8 to 11, and the last of the drive.
-    let last = model.spec.geometry.sectors.0 * 8 - 1;
+    let last = system.drive.spec.geometry.sectors.0 * 8 - 1;
     let rows = format!("0,16,4096,R,0.0\n0,7,1024,R,1.0\n0,8,1536,W,2.0\n0,{last},512,R,3.0\n");
     let file = file_of("large.spc", &rows);
     let input = Input::Traced(Traced::new(vec![file.clone()]));
     let fcfs = policy("fcfs");
     let mut served = Served::default();
-    let simulation = Simulation::new(&model, &fcfs, &input);
-    let run = simulation.run(&keep_on, Some(&mut served)).expect("sound");
+    let simulation = Simulation::new(&system, &fcfs, &input);
+    let run = simulation
+        .run(&never_stop, Some(&mut served))
+        .expect("sound");
     let end = last / 8;
     assert_eq!(served.0, [(2, 1), (0, 2), (1, 1), (end, 1)]);
     let note = "3 requests widened to whole sectors of 4096 bytes";
@@ -277,7 +279,9 @@ fn blocks_of_a_trace_are_in_larger_sectors() {
     );
     let beyond = format!("0,{},512,R,0.0\n", last + 1);
     std::fs::write(&file, beyond).expect("a temporary file");
-    let error = simulation.run(&keep_on, None).expect_err("beyond the end");
+    let error = simulation
+        .run(&never_stop, None)
+        .expect_err("beyond the end");
     let expected = format!("expected at most {} blocks", last + 1);
     assert!(error.to_string().contains(&expected), "{error}");
     std::fs::remove_file(&file).expect("its file");
@@ -296,13 +300,13 @@ impl Sink for Served {
 
 #[test]
 fn a_trace_is_replayed_and_cut_off_like_any_other_load() {
-    let (model, fcfs) = (model(), policy("fcfs"));
+    let (system, fcfs) = (system(), policy("fcfs"));
     let file = file_of("two.spc", &trace(3_000));
     let traced = Traced::new(vec![file.clone()]);
     let input = Input::Traced(traced.clone());
-    let simulation = Simulation::new(&model, &fcfs, &input);
+    let simulation = Simulation::new(&system, &fcfs, &input);
     let mut rows = Kept::default();
-    let run = simulation.run(&keep_on, Some(&mut rows)).expect("sound");
+    let run = simulation.run(&never_stop, Some(&mut rows)).expect("sound");
     assert_eq!((run.seed, run.disks.len()), (None, 2));
     assert!(run.is_saturated && !run.is_stopped);
     assert_eq!(rows.0.len(), 3_000);
@@ -311,7 +315,7 @@ fn a_trace_is_replayed_and_cut_off_like_any_other_load() {
     assert!(
         rows.0
             .iter()
-            .all(|(_, lbn, _)| lbn.0 < model.layout().sectors().0)
+            .all(|(_, lbn, _)| lbn.0 < system.drive.layout().sectors().0)
     );
     let replayed = run.replayed.expect("a trace was replayed");
     assert_eq!(replayed.issue, Issue::Traced);
@@ -325,7 +329,7 @@ fn a_trace_is_replayed_and_cut_off_like_any_other_load() {
         warm_up: 2_900,
         ..simulation
     };
-    let run = cut.run(&keep_on, None).expect("sound");
+    let run = cut.run(&never_stop, None).expect("sound");
     assert!(run.is_saturated);
     assert_eq!(run.report.requests_count(), 0);
     let cut = Simulation {
@@ -347,7 +351,7 @@ fn a_trace_is_replayed_and_cut_off_like_any_other_load() {
         warm_up: 0,
         ..cut
     };
-    let run = simulation.run(&keep_on, None).expect("sound");
+    let run = simulation.run(&never_stop, None).expect("sound");
     assert!(!run.is_saturated);
     assert_eq!(run.report.requests_count(), 3_000);
     let _ = std::fs::remove_file(file);
@@ -366,11 +370,12 @@ fn errors_tell_file_line_and_field() {
     let calling = error.calling("NAME").to_string();
     assert!(calling.starts_with("NAME: found \"hp-c2274\""), "{calling}");
 
-    let model = model();
-    let wrong = model.text.replace("surfaces = 13", "surfaces = 0");
-    assert_ne!(wrong, model.text);
+    let system = system();
+    let wrong = system.drive.text.replace("surfaces = 13", "surfaces = 0");
+    assert_ne!(wrong, system.drive.text);
     let error = Model::read(wrong, "mine.toml").expect_err("no surfaces");
-    let line = 1 + model
+    let line = 1 + system
+        .drive
         .text
         .lines()
         .take_while(|l| !l.starts_with("surfaces"))
@@ -382,15 +387,15 @@ fn errors_tell_file_line_and_field() {
     );
     assert_eq!(place(&error), expected);
 
-    let error = model.workload("poison(rate=60/s)").expect_err("misspelt");
+    let error = system.workload("poison(rate=60/s)").expect_err("misspelt");
     assert_eq!(place(&error), (None, None, some("arrivals")));
-    let error = model.workload("/absent/x.toml").expect_err("absent");
+    let error = system.workload("/absent/x.toml").expect_err("absent");
     assert_eq!(place(&error), (some("/absent/x.toml"), None, None));
 
     let file = file_of("broken.spc", "0,1,512,r,0.1\n0,x,512,r,0.2\n");
     let input = Input::Traced(Traced::new(vec![file.clone()]));
     let fcfs = policy("fcfs");
-    let run = Simulation::new(&model, &fcfs, &input).run(&keep_on, None);
+    let run = Simulation::new(&system, &fcfs, &input).run(&never_stop, None);
     let error = run.expect_err("no block");
     assert_eq!(place(&error), (Some(file.clone()), Some(2), some("lba")));
     let _ = std::fs::remove_file(file);
@@ -399,17 +404,17 @@ fn errors_tell_file_line_and_field() {
 /// A trace in which no request succeeds has a report, even with a warm-up.
 #[test]
 fn a_trace_that_fails_is_reported() {
-    let model = Model::assemble("faults(outage=\"0s to 1000s\", drive=hp-c2247)");
-    let model = model.expect("a tower");
+    let system = System::parse("faults(outage=\"0s to 1000s\", drive=hp-c2247)");
+    let system = system.expect("a stack");
     let file = file_of("failing.spc", &trace(100));
     let input = Input::Traced(Traced::new(vec![file.clone()]));
     let fcfs = policy("fcfs");
     let run = |warm_up| {
         let simulation = Simulation {
             warm_up,
-            ..Simulation::new(&model, &fcfs, &input)
+            ..Simulation::new(&system, &fcfs, &input)
         };
-        let run = simulation.run(&keep_on, None);
+        let run = simulation.run(&never_stop, None);
         run.map(|run| run.report.failed_count())
     };
     assert_eq!(run(0).expect("a report"), 100);
@@ -423,22 +428,22 @@ fn a_trace_that_fails_is_reported() {
     let _ = std::fs::remove_file(file);
 }
 
-/// The HP C2247's short seeks fall from 4.65 to 4.52 ms, which says nothing.
+/// The HP C2247's short seeks fall from 4.65 to 4.52 ms, which raises no doubt.
 #[test]
 fn a_seek_curve_that_falls_far_is_doubtful() {
-    let mut model = model();
-    let workload = generated(&model, OPEN, 10);
+    let mut system = system();
+    let workload = generated(&system, OPEN, 10);
     let input = Input::Generated(workload);
-    let doubts = |model: &Model| {
-        let run = Simulation::new(model, &policy("fcfs"), &input).run(&keep_on, None);
+    let doubts = |system: &System| {
+        let run = Simulation::new(system, &policy("fcfs"), &input).run(&never_stop, None);
         run.expect("a sound run").doubts
     };
-    assert_eq!(doubts(&model), [""; 0]);
+    assert_eq!(doubts(&system), [""; 0]);
     let points = [(1, 20.0), (5, 10.0), (9, 9.9), (20, 1.0)];
     let points = points.map(|(d, ms)| (d, Span::from_ms(ms)));
-    model.spec.mechanics.seek = SeekCurve::Table(points.to_vec());
+    system.drive.spec.mechanics.seek = SeekCurve::Table(points.to_vec());
     assert_eq!(
-        doubts(&model),
+        doubts(&system),
         ["hp-c2247: mechanics.seek: a seek over 9 cylinders takes 9.9 ms, one over 1 20 ms"]
     );
 }

@@ -5,20 +5,22 @@ use diskarm_core::report::Report;
 use diskarm_core::request::Op;
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::Span;
-use diskarm_simulate::{Error, Generated, Input, Model, Run, Simulation, Traced, keep_on};
+use diskarm_simulate::{
+    Error, Generated, Input, Model, Run, Simulation, System, Traced, never_stop,
+};
 
 const OPEN: &str = "poisson(rate=60/s) uniform size=8KiB reads=67%";
 const CLOSED: &str = "closed(clients=16) uniform size=8KiB reads=67%";
 
 fn simulated(drive: &str, policy: &str, workload: &str) -> Result<Run, Error> {
-    let model = Model::assemble(drive)?;
+    let system = System::parse(drive)?;
     let generated = Generated {
         requests: Some(5_000),
-        ..Generated::new(model.workload(workload)?)
+        ..Generated::new(system.workload(workload)?)
     };
     let input = Input::Generated(generated);
     let policy: PolicyConfig = policy.parse()?;
-    Simulation::new(&model, &policy, &input).run(&keep_on, None)
+    Simulation::new(&system, &policy, &input).run(&never_stop, None)
 }
 
 fn run(drive: &str, policy: &str, workload: &str) -> Run {
@@ -135,7 +137,7 @@ fn errors_and_outages_are_counted() {
     let reads = plain.report.of(Op::Read).requests_count();
     let served = failing.of(Op::Read).requests_count();
     assert_eq!(failing.failed_count(), reads - served);
-    let sectors = Model::find("hp-c2247").expect("a drive").disk().sectors;
+    let sectors = System::parse("hp-c2247").expect("a drive").disk().sectors;
     let expected = 1e6 / sectors.0 as f64;
     let share = failing.failed_count() as f64 / reads as f64;
     assert!(
@@ -153,8 +155,8 @@ fn errors_and_outages_are_counted() {
 #[test]
 fn failed_requests_are_in_no_figure_of_streams_and_windows() {
     let drive = "faults(outage=\"0s to 1000s\", drive=hp-c2247)";
-    let model = Model::assemble(drive).expect("a tower");
-    let workload = model.workload("poisson(rate=30/s) uniform size=8KiB");
+    let system = System::parse(drive).expect("a stack");
+    let workload = system.workload("poisson(rate=30/s) uniform size=8KiB");
     let mut workload = workload.expect("a workload");
     workload.streams.push(workload.streams[0].clone());
     let input = Input::Generated(Generated {
@@ -164,9 +166,9 @@ fn failed_requests_are_in_no_figure_of_streams_and_windows() {
     let fcfs = PolicyConfig::default();
     let simulation = Simulation {
         window: Some(Span::from_s(1.0)),
-        ..Simulation::new(&model, &fcfs, &input)
+        ..Simulation::new(&system, &fcfs, &input)
     };
-    let run = simulation.run(&keep_on, None).expect("sound");
+    let run = simulation.run(&never_stop, None).expect("sound");
     assert_eq!(run.report.failed_count(), 1_000);
     assert_eq!(run.streams.len(), 2);
     assert!(
@@ -237,7 +239,7 @@ fn policies_learn_no_positions_through_a_queue() {
     run(tower, "look", OPEN);
 }
 
-/// Whether each tower is refused in one line that begins as expected.
+/// Checks that each stack is refused in one line that begins as expected.
 fn check_refusals(cases: &[(&str, &str)]) {
     for (tower, expected) in cases {
         let found = refusal(tower, "fcfs");
@@ -255,11 +257,11 @@ fn wrong_towers_are_refused_in_one_line() {
         ),
         (
             "host",
-            "drive: host.drive: found nothing, expected the drive or device behind it, such as",
+            "drive: host.drive: found nothing, expected the drive or device below it, such as",
         ),
         (
             "host()",
-            "drive: host.drive: found nothing, expected the drive or device behind it, such as",
+            "drive: host.drive: found nothing, expected the drive or device below it, such as",
         ),
         (
             "host(drive=hp-c2247",
@@ -348,20 +350,20 @@ fn wrong_parameters_are_refused_in_one_line() {
 fn what_wants_a_drive_alone_refuses_a_tower() {
     let expected = "drive: found \"host(drive=hp-c2247)\", expected a drive in the catalogue or \
                     a .toml file, without devices in front of it";
-    let error = Model::find("host(drive=hp-c2247)").expect_err("a tower");
+    let error = Model::find("host(drive=hp-c2247)").expect_err("a stack");
     assert_eq!(error.to_string(), expected);
-    let tower = Model::assemble("host(drive=hp-c2247)").expect("a tower");
-    let error = tower.alone("drive").expect_err("a tower");
+    let tower = System::parse("host(drive=hp-c2247)").expect("a stack");
+    let error = tower.single_drive("drive").expect_err("a stack");
     assert_eq!(error.to_string(), expected);
-    let plain = Model::assemble("hp-c2247").expect("a drive");
-    assert!(plain.tower.is_none() && plain.alone("drive").is_ok());
+    let plain = System::parse("hp-c2247").expect("a drive");
+    assert!(plain.stack.is_none() && plain.single_drive("drive").is_ok());
 }
 
 /// Two disks that receive the same requests at the same times, with two seeds.
 #[test]
 fn each_disk_and_each_seed_of_a_replay_has_its_own_faults() {
-    let model = Model::assemble("faults(medium=\"10% after 0 retries\", drive=hp-c2247)");
-    let (model, fcfs) = (model.expect("a tower"), PolicyConfig::default());
+    let system = System::parse("faults(medium=\"10% after 0 retries\", drive=hp-c2247)");
+    let (system, fcfs) = (system.expect("a stack"), PolicyConfig::default());
     let rows = (0..500).map(|n| {
         let (block, second) = (n * 7_919 % 2_000_000, n / 10);
         format!("0,{block},4096,R,{second}.{n:04}\n1,{block},4096,R,{second}.{n:04}\n")
@@ -374,7 +376,7 @@ fn each_disk_and_each_seed_of_a_replay_has_its_own_faults() {
             seed,
             ..Traced::new(vec![file.display().to_string()])
         });
-        let run = Simulation::new(&model, &fcfs, &input).run(&keep_on, None);
+        let run = Simulation::new(&system, &fcfs, &input).run(&never_stop, None);
         let run = run.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(run.seed, Some(seed));
         let of_disks = run.disks.iter().map(|(_, report)| format!("{report:?}"));
@@ -413,7 +415,7 @@ fn a_pair_depends_on_its_seed_alone_and_each_option_matters() {
         "mirror(failed=1@2s, rebuild=100%, drive=hp-c2247)",
         "mirror(queue=shared, policy=satf, drive=mirror(queue=shared, drive=hp-c2247))",
     ];
-    // The policy in front of positions that a pair does not tell.
+    // The policy in front needs positions, which a pair does not provide.
     let (nested, plain) = towers.split_last().expect("several");
     let found = refusal(nested, "fcfs");
     assert!(found.contains("which mirror does not provide"), "{found}");
@@ -604,7 +606,7 @@ fn disks_report_what_they_have_done() {
 }
 
 /// All reads of a pair go to its first disk, or all to its second: then the pair is as one of two
-/// disks of that model.
+/// disks of that system.
 #[test]
 fn the_disks_of_an_array_are_of_several_models_by_turns() {
     let reads = "poisson(rate=20/s) uniform size=8KiB reads=100%";
@@ -637,7 +639,7 @@ fn drives_of_several_models_have_one_size() {
         ),
         (
             "mirror(drive=hp-c2247, drive=host(drive=hp-c2247))",
-            "drive: mirror.drive: found \"host(drive=hp-c2247)\", expected drives alone, as there \
+            "drive: mirror.drive: found \"host(drive=hp-c2247)\", expected only drives, as there \
              are several",
         ),
         (

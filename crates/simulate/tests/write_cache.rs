@@ -6,31 +6,31 @@ use diskarm_core::sched::PolicyConfig;
 use diskarm_core::spec::WriteCache;
 use diskarm_core::units::SectorCount;
 use diskarm_drives::text::Edit;
-use diskarm_simulate::{Generated, Input, Model, Simulation, keep_on};
+use diskarm_simulate::{Generated, Input, Simulation, System, never_stop};
 
 const REQUESTS: u64 = 6_000;
 
 /// Requests per second of this many clients that write 4 KiB at random, to a drive whose queue is
 /// that deep and whose cache has room for `room` such writes, if any.
 fn throughput(policy: &str, clients: u32, room: u64) -> f64 {
-    let mut model = Model::find("sata-4tb-7200").expect("a drive in the catalogue");
-    model.spec.queue.depth = clients;
-    model.spec.queue.policy = policy.parse().expect("a policy");
-    let buffer = &mut model.spec.buffer;
+    let mut system = System::parse("sata-4tb-7200").expect("a drive in the catalogue");
+    system.drive.spec.queue.depth = clients;
+    system.drive.spec.queue.policy = policy.parse().expect("a policy");
+    let buffer = &mut system.drive.spec.buffer;
     buffer.write_cache = match room {
         0 => WriteCache::Off,
         _ => WriteCache::Deferred,
     };
     buffer.dirty_max = SectorCount(room * 8);
     let workload = format!("closed(clients={clients}) uniform size=4KiB reads=0%");
-    let workload = model.workload(&workload).expect("a sound workload");
+    let workload = system.workload(&workload).expect("a sound workload");
     let input = Input::Generated(Generated {
         requests: Some(REQUESTS),
         ..Generated::new(workload)
     });
     let fcfs: PolicyConfig = "fcfs".parse().expect("a policy");
-    let simulation = Simulation::new(&model, &fcfs, &input);
-    let run = simulation.run(&keep_on, None).expect("a sound run");
+    let simulation = Simulation::new(&system, &fcfs, &input);
+    let run = simulation.run(&never_stop, None).expect("a sound run");
     run.report.throughput_per_s().expect("a throughput")
 }
 
@@ -56,23 +56,23 @@ fn random_writes_are_served_as_fast_as_from_a_queue_of_as_many() {
 /// The mean response times in ms of reads and of writes, by a foreground as in lumb01, on the Atlas
 /// 10K, whose cache defers 1 MiB of writes and perhaps destages in gaps.
 fn responses_ms(in_gaps: bool, seed: u64) -> [f64; 2] {
-    let mut model = Model::find("quantum-atlas-10k").expect("a drive in the catalogue");
-    model.spec.queue.depth = 10;
-    model.spec.queue.policy = "sptf-sw(n=40%)".parse().expect("a policy");
-    let buffer = &mut model.spec.buffer;
+    let mut system = System::parse("quantum-atlas-10k").expect("a drive in the catalogue");
+    system.drive.spec.queue.depth = 10;
+    system.drive.spec.queue.policy = "sptf-sw(n=40%)".parse().expect("a policy");
+    let buffer = &mut system.drive.spec.buffer;
     buffer.write_cache = WriteCache::Deferred;
     buffer.dirty_max = SectorCount(2_048);
     buffer.destage_in_gaps = in_gaps;
     let workload = "closed(clients=10) uniform size=exponential(mean=8KiB, unit=4KiB) reads=66.7%";
-    let workload = model.workload(workload).expect("a sound workload");
+    let workload = system.workload(workload).expect("a sound workload");
     let input = Input::Generated(Generated {
         requests: Some(REQUESTS),
         seed,
         ..Generated::new(workload)
     });
     let fcfs: PolicyConfig = "fcfs".parse().expect("a policy");
-    let simulation = Simulation::new(&model, &fcfs, &input);
-    let run = simulation.run(&keep_on, None).expect("a sound run");
+    let simulation = Simulation::new(&system, &fcfs, &input);
+    let run = simulation.run(&never_stop, None).expect("a sound run");
     let mean = |op| run.report.of(op).responses().moments().mean();
     [Op::Read, Op::Write].map(|op| mean(op).expect("both").as_ms())
 }
@@ -101,15 +101,15 @@ fn the_buffers_report_what_they_have_destaged() {
                 format!("buffer.destage_in_gaps={in_gaps}"),
             ];
             let edits = edits.map(|text| Edit::parse(&text, "set").expect("an edit"));
-            let model = Model::assemble(name).expect("sound drives");
-            let model = model.changed(&edits, "set").expect("sound values");
+            let system = System::parse(name).expect("sound drives");
+            let system = system.with_edits(&edits, "set").expect("sound values");
             let workload = "closed(clients=8) uniform size=4KiB reads=67%";
             let input = Input::Generated(Generated {
                 requests: Some(1_200),
-                ..Generated::new(model.workload(workload).expect("a sound workload"))
+                ..Generated::new(system.workload(workload).expect("a sound workload"))
             });
             let fcfs: PolicyConfig = "fcfs".parse().expect("a policy");
-            let run = Simulation::new(&model, &fcfs, &input).run(&keep_on, None);
+            let run = Simulation::new(&system, &fcfs, &input).run(&never_stop, None);
             let run = run.expect("a sound run");
             let buffers = run.parts.iter().filter_map(|part| match part.work {
                 Work::Buffer(work) => Some((part.name.as_str(), work)),

@@ -1,4 +1,4 @@
-//! What a single cell simulates, with its placeholders replaced.
+//! The inputs of a single cell, with their placeholders replaced.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,10 +8,10 @@ use serde::Serialize;
 use toml::Spanned;
 
 use crate::axis::{Axis, Point, describe, names};
-use crate::location::{Location, StudyText};
+use crate::expression::Scalar;
+use crate::expression::{Location, StudyText};
+use crate::expression::{Names, fill};
 use crate::measure::Measure;
-use crate::scalar::Scalar;
-use crate::template::{Names, fill};
 
 /// The keys of `[cell]`, as written in the file.
 pub(crate) type Keys = BTreeMap<String, Spanned<toml::Value>>;
@@ -41,7 +41,7 @@ pub(crate) const KEYS: &[&str] = &[
     "spec",
 ];
 
-/// What a cell simulates: everything that its results depend on, except the seed.
+/// The inputs of a cell: everything that its results depend on, except the seed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Inputs {
     /// A name in the catalogue, or the path of a `.toml` file.
@@ -58,7 +58,7 @@ pub struct Inputs {
     pub max_waiting: Option<u64>,
     /// The measure.
     pub measure: Measure,
-    /// How the measure `scan` scans, by keys named after the flags of `diskarm scan`.
+    /// The options of the measure `scan`, by keys named after the flags of `diskarm scan`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub scan: BTreeMap<String, String>,
     /// The sizes that the measure `predictions` judges: `5..9` in sectors.
@@ -87,7 +87,7 @@ pub enum CellInput {
     },
 }
 
-/// How many runs a cell has.
+/// The number of runs of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Replications {
     /// The first seed.
@@ -106,15 +106,15 @@ pub struct Replications {
 pub struct Cell {
     /// The index of its value on each axis.
     pub point: Point,
-    /// What it simulates.
+    /// Its inputs.
     pub inputs: Inputs,
-    /// How many runs it has.
+    /// The number of its runs.
     pub replications: Replications,
 }
 
 impl Cell {
-    /// Whether runs with other seeds may differ: with generated requests, or of a scan, whose drive
-    /// may do things at random. Nothing else about a trace is random.
+    /// Returns true if runs with other seeds may differ: with generated requests, or of a scan,
+    /// whose drive may do things at random. Nothing else about a trace is random.
     pub(crate) fn is_random(&self) -> bool {
         let is_generated = matches!(self.inputs.source, CellInput::Generated { .. });
         is_generated || self.inputs.measure == Measure::Scan
@@ -337,7 +337,7 @@ impl Filled<'_> {
         })
     }
 
-    /// Which sizes are judged.
+    /// The sizes that are judged.
     fn sizes(&self, measure: Measure) -> Result<Option<String>, InputError> {
         let sizes = self.scalar("sizes")?.map(|sizes| sizes.to_string());
         match sizes {

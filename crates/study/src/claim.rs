@@ -1,46 +1,30 @@
-//! The claims of a study, as checks that anybody can repeat: one file per check.
+//! The claims of a study, as checks that readers can repeat: one file per family of checks.
 
-mod birth_death;
-mod bounds;
-mod crossing;
-mod endless;
-mod equal_queue;
-mod equivalent;
-mod exists;
-mod gain;
-mod interval;
-mod keys;
+mod check;
 mod known;
-mod least;
-mod left_out;
 mod line;
-mod load;
-mod order;
-mod power;
+mod model;
 mod ratio;
-mod saturates;
-mod search;
-mod spread;
-mod subject;
 mod sustains;
 mod tally;
 #[cfg(test)]
 mod tests;
 mod value;
 
-use std::fmt;
 use std::sync::Arc;
 
 use diskarm_core::text::InputError;
 use serde::{Deserialize, Serialize};
 
-use crate::axis::{Axis, Point};
-use crate::location::Location;
+use crate::axis::Axis;
+use crate::expression::Location;
+use crate::expression::Scalar;
 use crate::metric::Column;
 use crate::results::Results;
-use crate::scalar::Scalar;
-use keys::Keys;
+use check::{Check, Finding, Keys};
 use known::RawKnown;
+
+pub use check::{CheckInfo, Number, Verdict};
 pub use known::{Cause, Evidence, Known};
 
 /// A claim, usually of a paper, and its check.
@@ -48,27 +32,27 @@ pub use known::{Cause, Evidence, Known};
 pub struct Claim {
     /// The claim, in a sentence.
     pub says: String,
-    /// Where the claim is made.
+    /// The place of the claim in the paper.
     pub source: String,
     /// The paper's own number or wording.
     pub theirs: String,
-    /// Whose the bounds are.
+    /// The origin of the bounds.
     pub bounds: BoundsOf,
-    /// The lower bound of its check, if it has one.
+    /// The lower bound of its check.
     pub at_least: Option<f64>,
     /// The upper bound.
     pub at_most: Option<f64>,
-    /// Whether it only repeats an input of the model, which the model may not change.
+    /// True if it only repeats an input of the model, which the model may not change.
     pub model_check: bool,
-    /// Why it fails, if that was investigated.
+    /// The reason why it fails, if that was investigated.
     pub known: Option<Known>,
-    /// Why it may not be measured, if that is so.
+    /// The reason why it may not be measured.
     pub not_measured: Option<String>,
     #[serde(skip)]
     check: Arc<dyn Check>,
 }
 
-/// Whose bounds a claim is checked with.
+/// The origin of the bounds of a claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BoundsOf {
@@ -79,115 +63,32 @@ pub enum BoundsOf {
     Ours,
 }
 
-/// The check of a claim.
-trait Check: fmt::Debug + Send + Sync {
-    /// Judges the claim by the results of the study.
-    fn judge(&self, results: &Results<'_>) -> Found;
-
-    /// Whether its numbers are ratios of metrics, and not metrics themselves.
-    fn is_of_ratios(&self) -> bool {
-        false
-    }
-}
-
-/// What a check finds.
-struct Found {
-    verdict: Verdict,
-    ours: String,
-    numbers: Vec<Number>,
-    /// Whether the short form leaves its cells out.
-    is_left_out: bool,
-}
-
-/// The description of a check, and its reader.
-pub struct CheckInfo {
-    /// Its name, the value of `check`.
-    pub name: &'static str,
-    /// When a claim holds, in one line.
-    pub holds: &'static str,
-    /// Its other keys, each with its default, and their meanings.
-    pub keys: &'static [(&'static str, &'static str)],
-    read: fn(&mut Keys<'_>) -> Result<Arc<dyn Check>, InputError>,
-}
-
 /// All checks.
 pub const CHECKS: &[CheckInfo] = &[
-    birth_death::INFO,
-    crossing::INFO,
-    equal_queue::INFO,
-    equivalent::INFO,
-    exists::INFO,
-    gain::INFO,
-    interval::INFO,
-    least::INFO,
-    order::INFO,
-    power::INFO,
-    ratio::INFO,
-    saturates::INFO,
-    spread::INFO,
-    sustains::INFO,
-    value::INFO,
+    model::BIRTH_DEATH,
+    ratio::EQUIVALENT,
+    value::EXISTS,
+    ratio::GAIN,
+    ratio::ORDER,
+    model::POWER,
+    ratio::RATIO,
+    sustains::SATURATES,
+    value::SPREAD,
+    sustains::SUSTAINS,
+    value::VALUE,
 ];
-
-/// Whether a claim holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// It holds in every cell that it covers.
-    Holds,
-    /// A confidence interval contains a bound.
-    Unsure,
-    /// It fails in some cell by more than the interval.
-    Fails,
-    /// None of its cells has the metric.
-    NotMeasured,
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Holds => "holds",
-            Self::Unsure => "unsure",
-            Self::Fails => "fails",
-            Self::NotMeasured => "not measured",
-        })
-    }
-}
 
 /// The verdict on a claim.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judged {
-    /// Whether it holds.
+    /// The verdict.
     pub verdict: Verdict,
     /// The numbers measured here.
     pub ours: String,
-    /// Whether the study explains why it fails or is not measured; `false` if it does neither.
+    /// True if the study explains why it fails or is not measured.
     pub explained: bool,
     /// The numbers measured here, one by one.
     pub numbers: Vec<Number>,
-}
-
-/// A number that a claim is about.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Number {
-    /// The cell or line that it belongs to.
-    pub at: String,
-    /// The lower end of its 95 % interval, or of the range of a load.
-    pub low: f64,
-    /// The upper end; infinite, and `null` in JSON, if the cell is saturated.
-    pub high: f64,
-    /// Whether the claim holds there.
-    pub verdict: Verdict,
-    #[serde(skip)]
-    point: Point,
-}
-
-impl CheckInfo {
-    /// The names of its keys, without their defaults.
-    fn key_names(&self) -> Vec<&'static str> {
-        let names = self.keys.iter().map(|(written, _)| written.split(' '));
-        names.filter_map(|mut words| words.next()).collect()
-    }
 }
 
 /// A claim and its verdict; one object in JSON.
@@ -201,15 +102,9 @@ pub struct JudgedClaim<'s> {
     pub judged: Judged,
 }
 
-impl Number {
-    /// Whether its cell is saturated, or the cell that it is a multiple of.
-    fn is_saturated(&self) -> bool {
-        self.low == f64::INFINITY || (self.low, self.high) == (0.0, 0.0)
-    }
-}
-
 impl JudgedClaim<'_> {
-    /// Why it does not hold, as far as the study says: the cause, its evidence and the reason.
+    /// Returns the reason why it does not hold, as far as the study gives one: the cause, its
+    /// evidence and an explanation.
     pub fn reason(&self) -> Option<String> {
         let known = self.claim.known.as_ref();
         let known = known.map(|known| format!("{}: {}", known.kind(), known.why));
@@ -225,14 +120,14 @@ impl JudgedClaim<'_> {
 }
 
 impl JudgedClaim<'_> {
-    /// Whether its numbers are ratios of metrics, and not metrics themselves.
+    /// Returns true if its numbers are ratios of metrics, and not metrics themselves.
     pub fn is_of_ratios(&self) -> bool {
         self.judged.verdict != Verdict::NotMeasured && self.claim.check.is_of_ratios()
     }
 }
 
 impl Claim {
-    /// What to say behind its source: whether the bounds are ours, and whether it is a model check.
+    /// Returns remarks to follow its source: on the origin of the bounds, and on a model check.
     pub fn remarks(&self) -> String {
         let bounds = (self.bounds == BoundsOf::Ours).then_some("; bounds ours");
         let kind = self.model_check.then_some("; a model check");
@@ -255,6 +150,29 @@ impl Claim {
             ours: found.ours,
             explained,
             numbers: found.numbers,
+        }
+    }
+
+    /// Returns the claim for a short form without its cells.
+    pub(crate) fn left_out(&self) -> Self {
+        Self {
+            check: Arc::new(LeftOut),
+            ..self.clone()
+        }
+    }
+}
+
+/// The check of a claim whose cells the short form of a study leaves out.
+#[derive(Debug)]
+struct LeftOut;
+
+impl Check for LeftOut {
+    fn judge(&self, _: &Results<'_>) -> Finding {
+        Finding {
+            verdict: Verdict::NotMeasured,
+            ours: "left out of the short form".to_owned(),
+            numbers: Vec::new(),
+            is_left_out: true,
         }
     }
 }

@@ -1,13 +1,12 @@
-//! Errors of studies; each displays as one line.
+//! Errors of a study, and the version of the program that ran it.
 
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use diskarm_core::text::InputError;
 use diskarm_results::output_file::OutputError;
 
-/// Why a study cannot be read, run or reported. Displays as one line.
+/// An error that prevents a study from being read, run or reported. Displays as one line.
 #[derive(Debug)]
 pub enum StudyError {
     /// The study file is wrong, or an output would replace an input.
@@ -16,7 +15,7 @@ pub enum StudyError {
     Cell {
         /// The study and the cell: `fig3.toml: policy = SSTF, rate = 40`.
         place: String,
-        /// What is wrong, in one line.
+        /// The problem, in one line.
         why: String,
     },
     /// It was stopped.
@@ -25,7 +24,7 @@ pub enum StudyError {
     Busy(PathBuf),
     /// The results folder was written by another version of the program.
     OtherVersion {
-        /// The file in it that says so.
+        /// The file in it that contains the version.
         path: PathBuf,
         /// The version that wrote it.
         found: String,
@@ -36,7 +35,7 @@ pub enum StudyError {
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The problem.
         why: String,
     },
     /// A file or folder cannot be read or written.
@@ -86,7 +85,7 @@ impl fmt::Display for StudyError {
                 "{}:1: version: found {found:?}, expected {:?}, the version that runs (choose \
                  another folder with --output, or remove this one)",
                 path.display(),
-                crate::version::VERSION
+                crate::error::VERSION
             ),
             Self::Store { path, line, why } => write!(f, "{}:{line}: {why}", path.display()),
             Self::Io {
@@ -122,3 +121,17 @@ impl From<InputError> for StudyError {
         Self::File(error)
     }
 }
+
+/// The version of the program.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A digest of the sources that runs depend on: builds of one version may differ.
+pub const BUILD: &str = env!("DISKARM_SOURCES");
+
+/// The version and the build.
+pub const VERSION_AND_BUILD: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    " (sources ",
+    env!("DISKARM_SOURCES"),
+    ")"
+);

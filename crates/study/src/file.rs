@@ -6,24 +6,22 @@ use diskarm_core::text::InputError;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::axis::places;
 use crate::axis::{Axis, AxisValue, Point, names, points};
 use crate::cell::{Cell, KEYS, Keys, Reader};
 use crate::claim::{Claim, JudgedClaim, RawClaim};
-use crate::density::{Density, RawDensity};
+use crate::expression::{self, Scalar, StudyText};
+use crate::figure::{Density, RawDensity};
 use crate::figure::{Figure, RawFigure, RawTable, Table};
-use crate::location::StudyText;
-use crate::map::{Map, RawMap};
+use crate::figure::{Map, RawMap};
 use crate::measure::Measure;
 use crate::metric::Column;
 use crate::results::Results;
-use crate::scalar::Scalar;
-use crate::select::places;
-use crate::template;
 
-/// Which form of a study is requested.
+/// The requested form of a study.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StudyOptions {
-    /// Whether it is the short form that `[quick]` describes.
+    /// True if it is the short form that `[quick]` describes.
     pub quick: bool,
     /// The traces of an axis whose values come from the command line.
     pub traces: Vec<String>,
@@ -40,30 +38,30 @@ pub struct Study {
     pub options: StudyOptions,
     /// Its title.
     pub title: String,
-    /// Where it comes from: paper, section, figure.
+    /// Its origin: paper, section, figure.
     pub source: String,
-    /// What is simulated, and where it departs from its source.
+    /// A description of the experiment, and of departures from its source.
     pub about: String,
     /// For the short form, how it differs from the full study:
     /// `requests 1000 instead of 5000`.
     pub differs: Vec<String>,
-    /// Whether the values of an axis are traces from the command line.
+    /// True if the values of an axis are traces from the command line.
     pub takes_traces: bool,
-    /// What it varies; the last axis varies fastest.
+    /// Its axes; the last axis varies fastest.
     pub axes: Vec<Axis>,
     /// Its cells, in the order of their points.
     pub cells: Vec<Cell>,
-    /// What is measured.
+    /// The measure.
     pub columns: Vec<Column>,
-    /// What it draws.
+    /// Its line charts.
     pub figures: Vec<Figure>,
-    /// What it draws as densities.
+    /// Its charts of densities.
     pub densities: Vec<Density>,
-    /// What it draws as maps.
+    /// Its maps.
     pub maps: Vec<Map>,
-    /// What it tabulates.
+    /// Its tables.
     pub tables: Vec<Table>,
-    /// What it claims.
+    /// Its claims.
     pub claims: Vec<Claim>,
 }
 
@@ -211,13 +209,13 @@ impl Study {
         judged.collect()
     }
 
-    /// Whether no cell can have a second run, so that there are no intervals.
+    /// Returns true if no cell can have a second run, so that there are no intervals.
     pub fn has_single_runs(&self) -> bool {
         self.cells.iter().all(|cell| cell.replications.max == 1)
     }
 }
 
-/// Whether `name` is that of something inside a folder: not empty, `..` or a path.
+/// Returns true if `name` is that of something inside a folder: not empty, `..` or a path.
 fn is_folder_name(name: &str) -> bool {
     let mut parts = std::path::Path::new(name).components();
     let first = parts.next();
@@ -226,7 +224,7 @@ fn is_folder_name(name: &str) -> bool {
     is_whole && parts.next().is_none() && matches!(first, Some(std::path::Component::Normal(_)))
 }
 
-/// What a study simulates, in its full or its short form.
+/// The experiment of a study, in its full or its short form.
 struct Form<'a> {
     axes: Vec<Axis>,
     cells: Vec<Cell>,
@@ -257,7 +255,7 @@ impl<'a> Form<'a> {
         &self,
         kind: &str,
         raws: Vec<Spanned<R>>,
-        read: impl Fn(R, &[Axis], &[Column], &crate::location::Location) -> Result<T, InputError>,
+        read: impl Fn(R, &[Axis], &[Column], &crate::expression::Location) -> Result<T, InputError>,
     ) -> Vec<Result<T, InputError>> {
         let parts = raws.into_iter().enumerate().map(|(number, raw)| {
             let at = self.text.at(&raw.span(), format!("{kind}[{number}]"));
@@ -364,7 +362,7 @@ fn shorten(
         };
         for (name, values) in kept {
             let at = at.part(&name);
-            let number = crate::select::axis_of(&name, axes, &at)?;
+            let number = crate::axis::axis_of(&name, axes, &at)?;
             let axis = &mut axes[number];
             let places = places(&values, axis, &at)?;
             let all = std::mem::take(&mut axis.values).into_iter().enumerate();
@@ -420,9 +418,9 @@ fn check_names(
             return Err(at.unknown(key, "a known key", KEYS));
         }
         for string in strings(value.get_ref()) {
-            let found = template::placeholders(string);
+            let found = expression::placeholders(string);
             let found = found.ok_or_else(|| at.error(format!("{string:?}"), "pairs of { and }"))?;
-            for name in found.into_iter().flat_map(template::names) {
+            for name in found.into_iter().flat_map(expression::names) {
                 let owner = owners.get(name).ok_or_else(|| {
                     let known: Vec<&str> = owners.keys().copied().collect();
                     at.unknown(name, "an axis or a field of one", &known)

@@ -12,47 +12,48 @@ use diskarm_core::sched::PolicyConfig;
 use diskarm_core::units::{SectorCount, Span};
 use diskarm_drives::text::{Edit, Value};
 use diskarm_results::output_file::Files;
-use diskarm_simulate::{Fitting, Generated, Input, Issue, Model, Simulation, Traced};
+use diskarm_simulate::{Fitting, Generated, Input, Issue, Simulation, System, Traced};
 use diskarm_trace::adapt::{Factor, parse_instant};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::cell::{CellInput, Inputs};
 use crate::error::StudyError;
-use crate::measure::{Figures, Measure, Scanning, Stop};
+use crate::measure::{Measure, Scanning};
+use crate::metric::{Figures, Stop};
 
 /// A cell prepared to run.
 pub(crate) struct Job {
     inputs: Inputs,
-    model: Arc<Model>,
+    system: Arc<System>,
     policy: PolicyConfig,
     input: Input,
     scanning: Scanning,
     sizes: Range<SectorCount>,
-    /// The digest of its trace, if any.
+    /// The digest of its trace.
     trace: Option<Arc<str>>,
 }
 
 /// A drive's name, and the values to set in its specification.
-type ModelKey = (String, Vec<(String, String)>);
+type SystemKey = (String, Vec<(String, String)>);
 
 /// Drives and digests of traces that several cells share.
 #[derive(Default)]
 pub(crate) struct Shared {
-    models: BTreeMap<ModelKey, Arc<Model>>,
+    systems: BTreeMap<SystemKey, Arc<System>>,
     traces: BTreeMap<String, Arc<str>>,
 }
 
 impl Job {
     /// # Errors
-    /// What is wrong with the cell, in a line.
+    /// A problem of the cell, in one line.
     pub(crate) fn new(inputs: &Inputs, shared: &mut Shared) -> Result<Self, String> {
-        let model = shared.model(inputs)?;
+        let system = shared.system(inputs)?;
         let policy = PolicyConfig::parse(&inputs.policy, "cell.policy");
         let policy = policy.map_err(|error| error.in_argument("cell.policy").to_string())?;
         let (input, trace) = match &inputs.source {
             CellInput::Generated { workload, requests } => {
-                let workload = model.workload(workload);
+                let workload = system.workload(workload);
                 let workload = workload.map_err(|error| error.calling("cell.workload"));
                 let workload = workload.map_err(|error| error.to_string())?;
                 let generated = Generated {
@@ -68,9 +69,9 @@ impl Job {
         };
         Ok(Self {
             inputs: inputs.clone(),
-            scanning: Scanning::new(&inputs.scan, &model)?,
+            scanning: Scanning::new(&inputs.scan, &system)?,
             sizes: sizes(inputs.sizes.as_deref())?,
-            model,
+            system,
             policy,
             input,
             trace,
@@ -79,7 +80,7 @@ impl Job {
 
     /// Adds the files that it reads.
     pub(crate) fn reading(&self, files: Files) -> Files {
-        let files = files.reading("cell.drive", self.model.drive_name());
+        let files = files.reading("cell.drive", self.system.drive_name());
         match &self.inputs.source {
             CellInput::Generated { workload, .. } => files.reading("cell.workload", workload),
             CellInput::Traced { trace, .. } => files.reading_trace("cell.trace", trace),
@@ -89,15 +90,15 @@ impl Job {
     /// The digest of the specifications of its drives, including the values that the study sets.
     pub(crate) fn specification_digest(&self) -> String {
         let mut hasher = Sha256::new();
-        hasher.update(self.model.text.as_bytes());
-        let others = self.model.others().iter();
+        hasher.update(self.system.drive.text.as_bytes());
+        let others = self.system.others().iter();
         for other in others.chain(&self.scanning.believed) {
             hasher.update(other.text.as_bytes());
         }
         hex(&hasher.finalize())
     }
 
-    /// The digest of its trace, if any.
+    /// The digest of its trace.
     pub(crate) fn trace_digest(&self) -> Option<&str> {
         self.trace.as_deref()
     }
@@ -105,7 +106,7 @@ impl Job {
     /// Measures one run, with the requests of `seed`.
     ///
     /// # Errors
-    /// What is wrong with it, in a line.
+    /// A problem of the cell, in one line.
     pub(crate) fn measure(&self, seed: u64, stop: Stop<'_>) -> Result<Figures, String> {
         let mut input = self.input.clone();
         match &mut input {
@@ -115,7 +116,7 @@ impl Job {
         let simulation = Simulation {
             warm_up: self.inputs.warm_up,
             max_waiting: self.inputs.max_waiting,
-            ..Simulation::new(&self.model, &self.policy, &input)
+            ..Simulation::new(&self.system, &self.policy, &input)
         };
         let Self {
             policy,
@@ -136,7 +137,7 @@ impl Job {
             /// Those of drives of other models.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             others: Vec<&'a str>,
-            /// What stands in front of the drive.
+            /// The devices in front of the drive.
             #[serde(skip_serializing_if = "Option::is_none")]
             tower: Option<String>,
             policy: String,
@@ -182,14 +183,14 @@ impl Job {
             (Input::Traced(_), CellInput::Generated { .. }) => unreachable!("made of its source"),
         };
         let identity = Identity {
-            specification: &self.model.text,
+            specification: &self.system.drive.text,
             others: self
-                .model
+                .system
                 .others()
                 .iter()
                 .map(|other| &*other.text)
                 .collect(),
-            tower: self.model.tower.as_ref().map(|tower| tower.to_string()),
+            tower: self.system.stack.as_ref().map(|stack| stack.to_string()),
             policy: self.policy.to_string(),
             requests,
             warm_up: *warm_up,
@@ -202,29 +203,29 @@ impl Job {
         };
         let text = serde_json::to_string(&identity).expect("plain data");
         let digest = hex(&Sha256::digest(text.as_bytes()));
-        format!("{}-{}", crate::version::BUILD, &digest[..32])
+        format!("{}-{}", crate::error::BUILD, &digest[..32])
     }
 }
 
 impl Shared {
-    fn model(&mut self, inputs: &Inputs) -> Result<Arc<Model>, String> {
+    fn system(&mut self, inputs: &Inputs) -> Result<Arc<System>, String> {
         let spec: Vec<_> = inputs
             .spec
             .iter()
             .map(|(k, v)| (k.clone(), v.clone()))
             .collect();
         let key = (inputs.drive.clone(), spec);
-        if let Some(model) = self.models.get(&key) {
+        if let Some(model) = self.systems.get(&key) {
             return Ok(model.clone());
         }
-        let base = Model::assemble(&inputs.drive).map_err(|error| error.calling("cell.drive"));
+        let base = System::parse(&inputs.drive).map_err(|error| error.calling("cell.drive"));
         let base = base.map_err(|error| error.to_string())?;
         let model = match &key.1[..] {
             [] => base,
             spec => edited(&base, spec)?,
         };
         let model = Arc::new(model);
-        self.models.insert(key, model.clone());
+        self.systems.insert(key, model.clone());
         Ok(model)
     }
 
@@ -239,7 +240,7 @@ impl Shared {
 }
 
 /// `base` with values set in its specification.
-fn edited(base: &Model, spec: &[(String, String)]) -> Result<Model, String> {
+fn edited(base: &System, spec: &[(String, String)]) -> Result<System, String> {
     let edits = spec.iter().map(|(key, value)| Edit {
         key: key.clone().into(),
         value: Value::Toml(value.clone()),

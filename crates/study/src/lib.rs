@@ -7,9 +7,8 @@
 //! The modules form layers; a module imports only those before it:
 //!
 //! ```text
-//! version < scalar < error < location < template < axis < metric < select < measure < cell <
-//! results < claim < verdicts < figure < density < map < file < studies < job < folder < store <
-//! runner < output < report
+//! error < expression < axis < metric < measure < cell < results < claim < verdicts < figure < file
+//! < studies < job < output < store < runner < report
 //! ```
 
 #![warn(missing_docs)]
@@ -17,36 +16,27 @@
 pub mod axis;
 pub mod cell;
 pub mod claim;
-pub mod density;
 pub mod error;
+pub mod expression;
 pub mod figure;
 pub mod file;
-pub mod folder;
 mod job;
-mod location;
-pub mod map;
 pub mod measure;
 pub mod metric;
 mod output;
 pub mod report;
 pub mod results;
 pub mod runner;
-pub mod scalar;
-pub mod select;
 pub mod store;
 pub mod studies;
-mod template;
 pub mod verdicts;
-mod version;
 
 pub use claim::{BoundsOf, Cause, Claim, Evidence, Judged, JudgedClaim, Known, Number, Verdict};
-pub use error::StudyError;
+pub use error::{BUILD, StudyError, VERSION, VERSION_AND_BUILD};
 pub use file::{Study, StudyOptions};
-pub use folder::{Files, Folder};
+pub use output::{Files, Folder};
 pub use report::Report;
 pub use results::{Estimate, Results};
 pub use runner::{Runner, compute};
 pub use store::{Store, StoredRun};
 pub use verdicts::Count;
-
-pub use version::{BUILD, VERSION, VERSION_AND_BUILD};

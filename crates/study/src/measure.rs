@@ -1,16 +1,14 @@
 //! The measures: what a run of a cell measures. One file per measure.
 
 mod access;
-mod alone;
 mod choices;
 mod drain;
 mod parts;
 mod predictions;
 mod responses;
 mod scan;
-mod scanning;
 
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 
 use diskarm_core::sched::PolicyConfig;
 use diskarm_core::text::InputError;
@@ -18,28 +16,16 @@ use diskarm_core::units::SectorCount;
 use diskarm_simulate::Simulation;
 use serde::{Serialize, Serializer};
 
-use crate::location::Location;
-use crate::metric::Column;
-pub(crate) use scanning::Scanning;
-
-/// The description of a measure.
-#[derive(Clone, Copy, Debug)]
-pub struct MeasureInfo {
-    /// Its name, the value of `measure`.
-    pub name: &'static str,
-    /// What it measures, in one line.
-    pub summary: &'static str,
-    /// Its columns: names that end in their units, and titles in figures. `until_ci95` applies to
-    /// the first.
-    pub columns: fn() -> Vec<Column>,
-}
+use crate::expression::Location;
+use crate::metric::{Figures, MeasureInfo, Stop};
+pub(crate) use scan::Scanning;
 
 /// A measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// Response times and their parts.
     Responses,
-    /// The same, and the disks and caches of the device.
+    /// Response times, and the disks and caches of the device.
     Parts,
     /// The time to reach blocks.
     Access,
@@ -86,7 +72,7 @@ impl Measure {
     /// at `scanning`, and only [`Self::Predictions`] at `sizes`.
     ///
     /// # Errors
-    /// Why the cell cannot be simulated, in a line.
+    /// The reason why the cell cannot be simulated, in one line.
     pub(crate) fn run(
         self,
         simulation: &Simulation<'_>,
@@ -119,17 +105,4 @@ impl Serialize for Measure {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.info().name)
     }
-}
-
-/// Called now and then during a run; says whether to continue.
-pub(crate) type Stop<'a> = &'a (dyn Fn() -> ControlFlow<()> + Sync);
-
-/// The outcome of a run.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Figures {
-    /// A number for each column of the measure; `None` where it does not exist.
-    Measured(Vec<Option<f64>>),
-    /// Requests arrived faster than they were served.
-    Saturated,
-    Stopped,
 }

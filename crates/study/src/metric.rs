@@ -1,9 +1,11 @@
-//! Metrics: the columns of the results.
+//! Metrics: the columns of the results, and the interface of a measure, which fills them.
+
+use std::ops::ControlFlow;
 
 use diskarm_core::text::InputError;
 
-use crate::location::Location;
-use crate::template::{self, names};
+use crate::expression::Location;
+use crate::expression::{self, names};
 
 /// A column of the results.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +41,7 @@ impl Column {
         }
     }
 
-    /// The same column as that of a bin about `middle`.
+    /// Returns the column as that of a bin about `middle`.
     pub(crate) fn of_bin(self, middle: f64) -> Self {
         Self {
             middle: Some(middle),
@@ -103,7 +105,7 @@ impl Column {
             false => number(name),
         };
         // Undefined where a field is not a number in this cell.
-        let factor = template::product(expression, number).unwrap_or(f64::NAN);
+        let factor = expression::product(expression, number).unwrap_or(f64::NAN);
         Some((*of, factor))
     }
 }
@@ -119,4 +121,29 @@ impl Metric {
 
 fn known(columns: &[Column]) -> Vec<&str> {
     columns.iter().map(|column| column.name.as_str()).collect()
+}
+
+/// The description of a measure.
+#[derive(Clone, Copy, Debug)]
+pub struct MeasureInfo {
+    /// Its name, the value of `measure`.
+    pub name: &'static str,
+    /// A description, in one line.
+    pub summary: &'static str,
+    /// Its columns: names that end in their units, and titles in figures. `until_ci95` applies to
+    /// the first.
+    pub columns: fn() -> Vec<Column>,
+}
+
+/// Called now and then during a run; returns whether to continue.
+pub(crate) type Stop<'a> = &'a (dyn Fn() -> ControlFlow<()> + Sync);
+
+/// The outcome of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Figures {
+    /// A number for each column of the measure; `None` where it does not exist.
+    Measured(Vec<Option<f64>>),
+    /// Requests arrived faster than they were served.
+    Saturated,
+    Stopped,
 }

@@ -1,26 +1,101 @@
-//! Results as files: CSV with a row for each cell and metric, and everything as JSON.
+//! The output folder of a study, and its results as CSV and JSON.
+
+pub use diskarm_results::output_file::Files;
 
 use std::fmt::Write;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use diskarm_results::output_file::{OutputFile, unnumbered};
 use serde::{Deserialize, Serialize};
 
 use crate::cell::{Inputs, Replications};
 use crate::claim::JudgedClaim;
-use crate::error::StudyError;
+use crate::error::{BUILD, StudyError, VERSION};
+use crate::expression::Scalar;
 use crate::file::Study;
-use crate::folder::Folder;
 use crate::metric::Metric;
 use crate::results::{Estimate, Results};
-use crate::scalar::Scalar;
-use crate::version::{BUILD, VERSION};
+
+/// The files of every study in its folder.
+const NAMES: [&str; 5] = [LOCK, RUNS, "results.csv", "results.json", "report.html"];
+
+pub(crate) const LOCK: &str = "lock";
+
+pub(crate) const RUNS: &str = "runs.jsonl";
+
+pub(crate) const FIGURES: &str = "figures";
+
+/// The folder of a study's results. No input of the study is overwritten there.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    path: PathBuf,
+    /// The flag or argument that names it.
+    field: &'static str,
+    inputs: Files,
+}
+
+impl Folder {
+    /// The folder at `path`, which `field` names, for a study that reads `inputs`.
+    ///
+    /// # Errors
+    /// If one of its files is such an input, under whatever name. Figures are examined when they
+    /// are written.
+    pub fn new(path: &Path, field: &'static str, inputs: Files) -> Result<Self, StudyError> {
+        let mut files = inputs.clone();
+        for name in NAMES {
+            files.output(field, path.join(name))?;
+        }
+        let path = path.to_owned();
+        Ok(Self {
+            path,
+            field,
+            inputs,
+        })
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The place of the file called `name`.
+    ///
+    /// # Errors
+    /// If the study reads it.
+    pub(crate) fn place(&self, name: impl AsRef<Path>) -> Result<OutputFile, StudyError> {
+        let mut files = self.inputs.clone();
+        Ok(files.output(self.field, self.path.join(name))?)
+    }
+
+    /// Writes a file completely or not at all.
+    ///
+    /// # Errors
+    /// If the study reads it, or it cannot be written; it is then unchanged.
+    pub(crate) fn write(&self, name: impl AsRef<Path>, bytes: &[u8]) -> Result<(), StudyError> {
+        Ok(self.place(name)?.write(bytes)?)
+    }
+
+    /// Removes what killed processes have left of any file, as no other process writes here:
+    /// `NAME.NUMBER.part`, and `NAME.part` of earlier versions.
+    pub(crate) fn remove_leftovers(&self) {
+        let name_of = |left: &str| unnumbered(left).unwrap_or(left).to_owned();
+        let is_file = |left: &str| NAMES.contains(&&*name_of(left));
+        let is_figure = |left: &str| {
+            let name = name_of(left);
+            name.ends_with(".svg") || name.ends_with(".png")
+        };
+        self.inputs.remove_leftovers(&self.path, is_file);
+        let figures = self.path.join(FIGURES);
+        self.inputs.remove_leftovers(&figures, is_figure);
+    }
+}
 
 impl Study {
     /// Writes `results.csv` and `results.json` into `folder`, each completely or not at all.
     ///
     /// # Errors
-    /// When one cannot be written, or is an input of the study.
+    /// If one cannot be written, or is an input of the study.
     pub fn write(&self, results: &Results<'_>, folder: &Folder) -> Result<(), StudyError> {
         folder.write("results.csv", self.csv(results).as_bytes())?;
         folder.write("results.json", self.json(results).as_bytes())

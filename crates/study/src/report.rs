@@ -1,28 +1,24 @@
 //! The report of a study: one page that opens anywhere, and its figures as files.
 
-mod again;
+mod charts;
 mod claims;
-mod densities;
-mod drawing;
-mod figures;
-mod maps;
-mod planes;
+mod reproduction;
 mod tables;
 
 use std::fs;
 
-pub use drawing::Drawing;
+pub use charts::Drawing;
 
 use crate::axis::{Point, describe};
 use crate::error::StudyError;
 use crate::file::Study;
-use crate::folder::{FIGURES, Folder};
+use crate::output::{FIGURES, Folder};
 use crate::results::Results;
 use crate::verdicts::counted;
-use again::Inputs;
+use charts::Names;
 use claims::Claims;
 use diskarm_results::html::{self, Html, Section, page};
-use drawing::Names;
+use reproduction::Inputs;
 
 /// A report: an HTML page that needs no other file and no network, and the drawings in it. The same
 /// results give the same bytes.
@@ -38,14 +34,14 @@ impl Report {
     /// The report of a study and its results.
     ///
     /// # Errors
-    /// When a drive's specification or a trace, whose digests it shows, can no longer be read.
+    /// If a drive's specification or a trace, whose digests it shows, can no longer be read.
     pub fn of(study: &Study, results: &Results<'_>) -> Result<Self, StudyError> {
         let inputs = Inputs::of(study, results)?;
         let claims = Claims::of(study, results);
         let mut names = Names::default();
-        let mut drawings = figures::all(study, results, &mut names);
-        drawings.extend(densities::all(study, results, &mut names));
-        drawings.extend(maps::all(study, results, &mut names));
+        let mut drawings = charts::figures(study, results, &mut names);
+        drawings.extend(charts::densities(study, results, &mut names));
+        drawings.extend(charts::maps(study, results, &mut names));
         let mut sections: Vec<Section> = Vec::new();
         if !drawings.is_empty() {
             let figures = drawings.iter().map(figure).collect();
@@ -73,7 +69,7 @@ impl Report {
     /// not at all.
     ///
     /// # Errors
-    /// When one cannot be written, or is an input of the study.
+    /// If one cannot be written, or is an input of the study.
     pub fn write(&self, folder: &Folder) -> Result<(), StudyError> {
         if !self.drawings.is_empty() {
             let figures = folder.path().join(FIGURES);

@@ -57,7 +57,7 @@ impl Estimate {
         })
     }
 
-    /// Whether half the width of its interval is at most `share` of the mean.
+    /// Returns true if half the width of its interval is at most `share` of the mean.
     pub(crate) fn is_narrow(&self, share: f64) -> bool {
         self.half_width
             .is_some_and(|half| half <= share * self.mean)
@@ -78,7 +78,7 @@ impl Estimate {
 pub struct Outcome {
     /// The seeds of its replications.
     pub seeds: Vec<u64>,
-    /// Whether requests arrived faster than they were served in one of them: then it has no
+    /// True if requests arrived faster than they were served in one of them: then it has no
     /// metrics.
     pub is_saturated: bool,
     /// An estimate for each column of the study.
@@ -88,9 +88,9 @@ pub struct Outcome {
 /// The results of a study.
 #[derive(Clone, Debug)]
 pub struct Results<'s> {
-    /// What the study varies.
+    /// The axes of the study.
     pub axes: &'s [Axis],
-    /// What it measures.
+    /// Its columns.
     pub columns: &'s [Column],
     /// Its cells.
     pub cells: &'s [Cell],
@@ -125,7 +125,7 @@ impl<'s> Results<'s> {
             .reduce(|all, one| (all.0 + 1, all.1.max(one.1)))
     }
 
-    /// The same as text, for summaries.
+    /// Formats them as text, for summaries.
     pub fn wide_text(&self) -> Option<String> {
         self.wide().map(|(count, widest)| {
             let percent = 100.0 * widest;
@@ -176,7 +176,7 @@ impl<'s> Results<'s> {
 }
 
 impl Outcome {
-    /// The estimate of a metric, if any.
+    /// Returns the estimate of a metric.
     pub fn estimate(&self, metric: Metric) -> Option<&Estimate> {
         self.figures[metric.0].as_ref()
     }
@@ -200,9 +200,10 @@ fn figures(
             None => {
                 let values: Vec<f64> = runs.iter().filter_map(|run| run[place]).collect();
                 let is_whole = values.len() == runs.len();
-                let estimate = match column.name.ends_with("_max") {
-                    true => Estimate::largest(values),
-                    false => Estimate::of(values),
+                let estimate = if column.name.ends_with("_max") {
+                    Estimate::largest(values)
+                } else {
+                    Estimate::of(values)
                 };
                 // Runs are paired with those of other cells by index.
                 estimate.map(|estimate| match is_whole {

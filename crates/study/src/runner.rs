@@ -14,7 +14,7 @@ use crate::cell::Cell;
 use crate::error::StudyError;
 use crate::file::Study;
 use crate::job::{Job, Shared, cell_error};
-use crate::measure::Figures;
+use crate::metric::Figures;
 use crate::results::{Estimate, Replicated, Results};
 use crate::store::{Store, StoredRun, StoredRuns};
 
@@ -57,10 +57,10 @@ impl<'s> Runner<'s> {
     /// result is `None`, and a later run resumes from there.
     ///
     /// # Errors
-    /// When a cell cannot be simulated, or a run cannot be stored.
+    /// If a cell cannot be simulated, or a run cannot be stored.
     ///
     /// # Panics
-    /// When the system cannot start threads.
+    /// If the system cannot start threads.
     pub fn run(
         &self,
         store: &mut Store,
@@ -115,7 +115,7 @@ impl<'s> Runner<'s> {
     /// The results, if `store` has every run; its runs are then in the order of the cells.
     ///
     /// # Errors
-    /// When the store cannot be written.
+    /// If the store cannot be written.
     pub fn stored(&self, store: &mut Store) -> Result<Option<Results<'s>>, StudyError> {
         let cells = (0..self.jobs.len()).map(|place| self.known(place, store.known()));
         match cells.collect::<Result<Option<Vec<FinishedCell>>, _>>()? {
@@ -163,7 +163,7 @@ impl<'s> Runner<'s> {
         Ok(Results::new(axes, columns, own, cells.collect()))
     }
 
-    /// Runs the cell at `place`, unless the study is over.
+    /// Runs the cell at `place`, unless the study has ended.
     fn work(
         &self,
         place: usize,
@@ -205,7 +205,7 @@ impl<'s> Runner<'s> {
 /// stopped them.
 ///
 /// # Errors
-/// When the cell cannot be simulated.
+/// If the cell cannot be simulated.
 ///
 /// # Panics
 /// If there is no such cell.
@@ -277,7 +277,7 @@ fn replicated(
     }))
 }
 
-/// What a worker sends.
+/// A message from a worker.
 enum Message {
     Run(StoredRun),
     Cell(usize, FinishedCell),
@@ -292,7 +292,7 @@ fn place(study: &Study, cell: &Cell) -> String {
     }
 }
 
-/// Whether the interval of the first metric is as narrow as requested.
+/// Returns true if the interval of the first metric is as narrow as requested.
 fn is_narrow(runs: &[Vec<Option<f64>>], until_ci95: Option<f64>) -> bool {
     let Some(share) = until_ci95 else { return true };
     let values = runs.iter().filter_map(|run| run[0]).collect();

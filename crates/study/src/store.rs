@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::error::StudyError;
-use crate::folder::{Folder, LOCK, RUNS};
+use crate::output::{Folder, LOCK, RUNS};
 use crate::verdicts::counted;
 
 /// A finished run.
@@ -56,7 +56,7 @@ impl Store {
     /// processes have left there.
     ///
     /// # Errors
-    /// When the folder is in use, was written by another version, cannot be written, or holds
+    /// If the folder is in use, was written by another version, cannot be written, or holds
     /// something else.
     pub fn open(folder: &Folder) -> Result<Self, StudyError> {
         let held = locked(folder.path())?;
@@ -64,7 +64,7 @@ impl Store {
         let path = folder.path().join(RUNS);
         let cannot_write = |e| StudyError::cannot_write(&path, e);
         let mut file = opened(&path)?;
-        // The runs may be on another disk, behind a link.
+        // The runs may be on another disk, if the file is a link.
         let place = folder.place(RUNS)?.following_links();
         let bytes = fs::read(&path).map_err(|e| StudyError::cannot_read(&path, e))?;
         // Whatever follows the last line end is an incomplete line, even if it is the first line.
@@ -119,7 +119,7 @@ impl Store {
     /// Stores a run.
     ///
     /// # Errors
-    /// When it cannot be written, for example to a full disk; earlier runs stay.
+    /// If it cannot be written, for example to a full disk; earlier runs stay.
     pub fn keep(&mut self, run: &StoredRun) -> Result<(), StudyError> {
         let end = self.file.stream_position();
         let written = end.and_then(|end| {
@@ -136,7 +136,7 @@ impl Store {
     /// `keys`, then all others of this build.
     ///
     /// # Errors
-    /// When the file cannot be written; the store is then unchanged.
+    /// If the file cannot be written; the store is then unchanged.
     pub(crate) fn put_in_order(&mut self, keys: &[String]) -> Result<(), StudyError> {
         let mut left = self.known.clone();
         let mut text = head();
@@ -195,11 +195,11 @@ fn cut(file: &mut File, end: u64) -> io::Result<u64> {
 }
 
 fn head() -> String {
-    let version = crate::version::VERSION.to_owned();
+    let version = crate::error::VERSION.to_owned();
     serde_json::to_string(&Head { version }).expect("plain data") + "\n"
 }
 
-/// What stands between a run and its checksum.
+/// The separator between a run and its checksum.
 const CHECKSUM: &str = ",\"sha256\":\"";
 
 /// The line of a run: a JSON object whose last field is the checksum of the object without it.
@@ -228,13 +228,13 @@ fn run_of(line: &str) -> Option<StoredRun> {
     (checksum(&run) == sum).then(|| serde_json::from_str(&run).ok())?
 }
 
-/// Whether a line is that of another build, from before lines had a checksum.
+/// Returns true if a line is that of another build, from before lines had a checksum.
 fn is_of_earlier_build(line: &str) -> bool {
-    let own = |run: &StoredRun| run.key.starts_with(&format!("{}-", crate::version::BUILD));
+    let own = |run: &StoredRun| run.key.starts_with(&format!("{}-", crate::error::BUILD));
     !line.contains(CHECKSUM) && serde_json::from_str(line).is_ok_and(|run| !own(&run))
 }
 
-/// What a store holds.
+/// The contents of a store.
 #[derive(Default)]
 struct Contents {
     /// The runs of this build.
@@ -253,7 +253,7 @@ fn read(text: &str, path: &Path) -> Result<Contents, StudyError> {
             line,
             why: format!("found something else ({error}), expected the runs of a study"),
         })?;
-        if head.version != crate::version::VERSION {
+        if head.version != crate::error::VERSION {
             return Err(StudyError::OtherVersion {
                 path: path.to_owned(),
                 found: head.version,
@@ -263,14 +263,15 @@ fn read(text: &str, path: &Path) -> Result<Contents, StudyError> {
     let mut contents = Contents::default();
     for (number, line) in lines {
         let Some(run) = run_of(line) else {
-            match is_of_earlier_build(line) {
-                true => contents.foreign += 1,
-                false => contents.damaged.push(number),
+            if is_of_earlier_build(line) {
+                contents.foreign += 1
+            } else {
+                contents.damaged.push(number)
             }
             continue;
         };
         match run.key.split_once('-') {
-            Some((crate::version::BUILD, _)) => {
+            Some((crate::error::BUILD, _)) => {
                 contents.known.insert(run.key, run.figures);
             }
             _ => contents.foreign += 1,
@@ -282,7 +283,7 @@ fn read(text: &str, path: &Path) -> Result<Contents, StudyError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::folder::Files;
+    use crate::output::Files;
 
     fn folder(name: &str) -> PathBuf {
         let folder =
@@ -296,7 +297,7 @@ mod tests {
     }
 
     fn key_of(name: &str) -> String {
-        format!("{}-{name}", crate::version::BUILD)
+        format!("{}-{name}", crate::error::BUILD)
     }
 
     fn run(key: &str, figure: f64) -> StoredRun {

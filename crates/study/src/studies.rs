@@ -105,24 +105,24 @@ impl Entry {
     /// Reads it; errors name the file in `studies/`.
     ///
     /// # Errors
-    /// Where the options do not fit it: a missing short form or missing traces.
+    /// If the options do not fit it: a missing short form or missing traces.
     pub fn read(&self, options: StudyOptions) -> Result<Study, InputError> {
         let file = format!("{}.toml", self.name);
         Study::read(self.name, self.text, &file, options)
     }
 
-    /// Whether it runs on traces given on the command line.
+    /// Returns true if it runs on traces given on the command line.
     pub fn takes_traces(&self) -> bool {
         self.text.contains("\"--trace\"")
     }
 
-    /// Whether it repeats an experiment of a paper; those of the project itself name a page of the
-    /// documentation as their source.
+    /// Returns true if it repeats an experiment of a paper; those of the project itself name a page
+    /// of the documentation as their source.
     pub fn is_of_paper(&self) -> bool {
         !self.text.contains("\nsource = \"docs/")
     }
 
-    /// Whether it has a short form.
+    /// Returns true if it has a short form.
     pub fn has_short_form(&self) -> bool {
         self.text.contains("\n[quick")
     }

@@ -22,12 +22,12 @@ pub enum Shown {
 }
 
 impl Shown {
-    /// Whether it needs an explanation that the study does not give.
+    /// Returns true if it needs an explanation that the study does not give.
     pub fn is_unexplained(self) -> bool {
         matches!(self, Self::Fails | Self::NotMeasured)
     }
 
-    /// How the verdict on a claim is shown.
+    /// The presentation of the verdict on a claim.
     pub fn of(claim: &JudgedClaim<'_>) -> Self {
         match claim.judged.verdict {
             Verdict::Holds => Self::Holds,
@@ -40,13 +40,13 @@ impl Shown {
     }
 }
 
-/// How many claims have which verdict, and how many model checks.
+/// The numbers of claims and of model checks with each verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Count {
-    /// Of claims that are no model checks.
+    /// The numbers of claims that are not model checks.
     #[serde(flatten)]
     pub claims: Verdicts,
-    /// Of model checks, whatever their verdict: they say nothing about a paper.
+    /// The number of model checks: their verdicts do not concern a paper.
     pub model_checks: Verdicts,
 }
 
@@ -72,9 +72,10 @@ impl Count {
     pub fn of(claims: &[JudgedClaim<'_>]) -> Self {
         let mut count = Self::default();
         for claim in claims {
-            let kind = match claim.claim.model_check {
-                true => &mut count.model_checks,
-                false => &mut count.claims,
+            let kind = if claim.claim.model_check {
+                &mut count.model_checks
+            } else {
+                &mut count.claims
             };
             *kind.place(Shown::of(claim)) += 1;
         }

@@ -208,7 +208,7 @@ fn a_scan_that_seeks_nothing_costs_nothing() {
     }
 }
 
-/// What is read is what the bandwidth says, and with a model that is the drive nothing is lost.
+/// The bandwidth accounts for everything that is read, and with an exact model nothing is lost.
 #[test]
 fn a_scan_reads_in_gaps_only() {
     let cell = "policy = \"sptf\"\nrequests = 300\n\

@@ -1,6 +1,6 @@
 //! Reading study files, and errors in them.
 
-use diskarm_study::scalar::Scalar;
+use diskarm_study::expression::Scalar;
 use diskarm_study::{Study, StudyOptions};
 
 const VALID: &str = r#"title = "T"
@@ -513,9 +513,10 @@ at_most = 1
 fn the_shipped_studies_are_valid() {
     for entry in diskarm_study::studies::STUDIES {
         for quick in [false, entry.has_short_form()] {
-            let traces = match entry.takes_traces() {
-                true => vec!["a.spc".to_owned()],
-                false => Vec::new(),
+            let traces = if entry.takes_traces() {
+                vec!["a.spc".to_owned()]
+            } else {
+                Vec::new()
             };
             let options = StudyOptions { quick, traces };
             let study = entry.read(options);

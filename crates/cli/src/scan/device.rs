@@ -127,7 +127,6 @@ fn model(args: &Args) -> Result<Option<Model>, Error> {
         return Ok(None);
     };
     let model = Model::find(name).map_err(|error| error.calling("--model"))?;
-    model.alone("--model")?;
     Ok(Some(args.changes.apply(model)?))
 }
 

@@ -7,7 +7,7 @@ use diskarm_results::output_file::Files;
 use diskarm_results::scanned::{ScanNames, ScanResults, Unreadable};
 use diskarm_scan::live::Size;
 use diskarm_scan::{OnPrediction, OnProgress, Requests, Scan, ScanRecord, ScanReport as Ran};
-use diskarm_simulate::{Arrivals, Model, Traced, over_disks, policy, queued};
+use diskarm_simulate::{Arrivals, Model, System, Traced, policy};
 
 use super::args::Args;
 use super::predictions::Predictions;
@@ -23,9 +23,14 @@ const FOREGROUND: &str =
 pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
     let drive = drive(args, name)?;
     let believed = args.model.as_ref();
-    let believed = believed.map(|name| Model::instead_of(&drive, name, "--model"));
+    let believed =
+        believed.map(|name| Model::substitute(drive.drive.disk(), &drive.name, name, "--model"));
     let believed = believed.transpose()?;
-    let model = believed.as_ref().unwrap_or(&drive);
+    let own = Model {
+        name: drive.name.clone(),
+        ..drive.drive.clone()
+    };
+    let model = believed.as_ref().unwrap_or(&own);
     let workload = args.workload.as_deref().unwrap_or(FOREGROUND);
     let generated = drive.workload(workload)?;
     let recorded = args
@@ -40,7 +45,7 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
     let progress = Progress::with_share();
     let on_progress = |share| progress.set_share(share);
     let scan = Scan {
-        spec: &drive.spec,
+        spec: &drive.drive.spec,
         model: &model.spec,
         requests,
         policy: &policy("policy", &args.policy)?,
@@ -89,7 +94,7 @@ pub fn run_scan(args: &Args, name: &str) -> Result<(), Error> {
 }
 
 /// Reads the requests of the foreground's trace, with warnings about them.
-fn recorded(args: &Args, trace: &str, drive: &Model) -> Result<Arrivals, Error> {
+fn recorded(args: &Args, trace: &str, drive: &System) -> Result<Arrivals, Error> {
     let traced = Traced {
         reading: args.reading.to_library(),
         selection: args.part.to_library()?,
@@ -113,7 +118,7 @@ fn print(args: &Args, scanned: &ScanResults) -> Result<(), Error> {
 fn run_disks(
     args: &Args,
     scan: &Scan<'_>,
-    drive: &Model,
+    drive: &System,
     names: ScanNames<'_>,
     progress: &Progress,
 ) -> Result<(), Error> {
@@ -128,10 +133,10 @@ fn run_disks(
         ));
     }
     let ran = if args.rebuild {
-        drive.alone("URL")?;
+        drive.single_drive("URL")?;
         scan.rebuild()?
     } else {
-        scan.run_array(|disk| over_disks(drive, scan.seed, disk))?
+        scan.run_array(|disk| drive.over_disks(scan.seed, disk))?
     };
     progress.clear();
     print(args, &ScanResults::of(scan, &ran, names, Vec::new()))?;
@@ -142,13 +147,13 @@ fn run_disks(
 }
 
 /// Returns the drive, which may have faults, or the array.
-fn drive(args: &Args, name: &str) -> Result<Model, Error> {
-    let found = Model::assemble(name).map_err(|error| error.calling("URL"))?;
-    let drive = args.changes.apply(found)?;
+fn drive(args: &Args, name: &str) -> Result<System, Error> {
+    let found = System::parse(name).map_err(|error| error.calling("URL"))?;
+    let drive = args.changes.apply_to_system(found)?;
     if args.in_firmware && drive.is_one_drive() {
-        drive.alone("URL")?;
+        drive.single_drive("URL")?;
     }
-    if args.depth > drive.spec.queue.depth as usize {
+    if args.depth > drive.drive.spec.queue.depth as usize {
         return Err(Error::Usage(format!(
             "`--depth {}` needs a drive with a queue: {} takes one command at a time (--set \
              queue.depth=2 gives it a queue)",
@@ -162,7 +167,7 @@ fn drive(args: &Args, name: &str) -> Result<Model, Error> {
 fn run_recorded(
     args: &Args,
     scan: &Scan<'_>,
-    drive: &Model,
+    drive: &System,
     outputs: Outputs,
 ) -> Result<(ScanRecord, Ran), Error> {
     let geometry = &scan.spec.geometry;
@@ -187,9 +192,9 @@ fn run_recorded(
             ScanEvent::Failed(first, sectors)
         });
     };
-    let ran = if drive.tower.is_some() {
+    let ran = if drive.stack.is_some() {
         let fcfs = PolicyConfig::default();
-        scan.run_in_front_of(|| queued(drive, &fcfs, scan.seed), left, sink)
+        scan.run_in_front_of(|| drive.queued(&fcfs, scan.seed), left, sink)
     } else {
         scan.run_for(left, sink)
             .map_err(diskarm_simulate::Error::from)

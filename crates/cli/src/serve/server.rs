@@ -14,7 +14,7 @@ use diskarm_serve::{
     Address, DEFAULT_MAX_CONNECTIONS, DEFAULT_POLICY, Export, ExportSpec, ExportStatistics,
     Listener, Pace, Protocol, Recorder, Server, Speed, Stopper, Tappable,
 };
-use diskarm_simulate::{Blocks, Model};
+use diskarm_simulate::{BlockConverter, System};
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -398,8 +398,8 @@ fn start_recording<D: Tappable + 'static>(
                 .to_owned(),
         ));
     };
-    let model = setting.model()?;
-    let blocks = Blocks::of(&model)?;
+    let model = setting.system()?;
+    let blocks = BlockConverter::new(model.disk(), &model.name)?;
     let part = files.output("--record", path)?.create()?;
     let file = part.file().try_clone();
     let file = file.map_err(|source| part.failed(source))?;
@@ -415,10 +415,10 @@ fn start_recording<D: Tappable + 'static>(
 fn inputs(settings: &[ExportSpec]) -> Result<Files, Error> {
     let mut files = Files::default();
     for setting in settings {
-        let model = Model::assemble(&setting.drive)?;
+        let model = System::parse(&setting.drive)?;
         files = files.reading("--drive", model.drive_name());
         for other in model.others() {
-            files = files.reading("--drive", other.drive_name());
+            files = files.reading("--drive", &other.name);
         }
         if let Some(path) = setting.store.path() {
             files = files.reading_file("--store", path);

@@ -95,7 +95,7 @@ fn libiscsi_reads_what_targets_are() {
     let capacity = client(LIBISCSI, &["iscsi-readcapacity16", &server.uri]);
     let capacity = capacity.expect("installed");
     let model = diskarm_simulate::Model::find("hp-c2247").expect("a drive");
-    let last = model.sectors.0 - 1;
+    let last = model.disk().sectors.0 - 1;
     let last = format!("RETURNED LOGICAL BLOCK ADDRESS:{last}\n");
     assert!(capacity.contains(&last), "{capacity}");
     assert!(

@@ -104,7 +104,7 @@ pub(crate) fn reported_loss(array: &impl Device) -> Option<DataLoss> {
     let mut parts = array.components(Instant::START).into_iter();
     parts.find_map(|part| match part.work {
         Work::Redundancy(work) => work.lost,
-        Work::Disk(_) | Work::Cache(_) | Work::Buffer(_) => None,
+        _ => None,
     })
 }
 

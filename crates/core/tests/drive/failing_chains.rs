@@ -63,7 +63,7 @@ fn redundancy(array: &Declustered) -> RedundancyWork {
     let parts = array.components(Instant::START).into_iter();
     let mut works = parts.filter_map(|part| match part.work {
         Work::Redundancy(work) => Some(work),
-        Work::Disk(_) | Work::Cache(_) | Work::Buffer(_) => None,
+        _ => None,
     });
     works.next().expect("failures")
 }
@@ -143,7 +143,7 @@ fn an_idle_disk_that_fails_keeps_its_figures() {
         .into_iter()
         .filter_map(|part| match part.work {
             Work::Disk(work) => Some((work.reads, work.reading_fraction, work.waiting_mean_count)),
-            Work::Cache(_) | Work::Buffer(_) | Work::Redundancy(_) => None,
+            _ => None,
         })
         .collect();
     let unused = (0, 0.0, 0.0);

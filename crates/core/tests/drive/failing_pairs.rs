@@ -65,7 +65,7 @@ fn redundancy(pair: &Mirror) -> RedundancyWork {
     let parts = pair.components(Instant::START).into_iter();
     let mut works = parts.filter_map(|part| match part.work {
         Work::Redundancy(work) => Some(work),
-        Work::Disk(_) | Work::Cache(_) | Work::Buffer(_) => None,
+        _ => None,
     });
     works.next().expect("failures")
 }

@@ -219,7 +219,7 @@ fn disks_write_batches_by_turns_while_the_other_reads() {
         .into_iter()
         .filter_map(|part| match part.work {
             Work::Disk(disk) => Some((disk.batches, disk.batch_mean.map(to_us))),
-            Work::Cache(_) | Work::Buffer(_) | Work::Redundancy(_) => None,
+            _ => None,
         })
         .collect();
     assert_eq!(batches, [(1, Some(7e3)), (1, Some(12e3))]);
@@ -241,7 +241,7 @@ fn the_disk_that_is_left_writes_each_batch() {
                 disk.writes,
                 disk.batch_mean.map(|mean| mean.as_ms().round()),
             )),
-            Work::Cache(_) | Work::Buffer(_) | Work::Redundancy(_) => None,
+            _ => None,
         });
     assert_eq!(disks.collect::<Vec<_>>(), [(0, None), (2, Some(12.0))]);
 }
@@ -268,7 +268,7 @@ fn a_rebuild_does_not_wait_for_a_full_batch() {
             .into_iter()
             .filter_map(|part| match part.work {
                 Work::Redundancy(work) => work.rebuilt_fraction,
-                Work::Disk(_) | Work::Cache(_) | Work::Buffer(_) => None,
+                _ => None,
             });
         assert_eq!(works.collect::<Vec<_>>(), [1.0]);
     }

@@ -57,8 +57,9 @@ impl Table {
     }
 
     /// Cells in columns, right-aligned.
-    pub fn cells<const N: usize>(&mut self, label: &str, cells: [&str; N]) {
-        let cells: String = cells.iter().map(|cell| format!("{cell:>12}")).collect();
+    pub fn cells(&mut self, label: &str, cells: impl IntoIterator<Item: AsRef<str>>) {
+        let cells = cells.into_iter();
+        let cells: String = cells.map(|cell| format!("{:>12}", cell.as_ref())).collect();
         self.line(label, &cells);
     }
 

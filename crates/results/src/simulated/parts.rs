@@ -3,18 +3,18 @@
 
 use diskarm_core::device::{ComponentReport, Work};
 use diskarm_simulate::Run;
+use diskarm_simulate::devices::{CellFormat, PartKind, PartMetric, part_kinds};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::columns::{Table, decimals};
-use crate::metrics::{BUFFER, CACHE, DISK, Metric, REDUNDANCY};
 
 /// A part in one run, or in several the mean of each figure.
 pub struct PartMetrics {
     /// Its place; empty for the only one.
     part: String,
     kind: &'static str,
-    /// The role of a disk in the table: failed or spare.
+    /// What a disk is beside the others, in the table.
     role: &'static str,
     figures: Vec<(&'static str, Option<f64>)>,
 }
@@ -37,42 +37,20 @@ impl PartMetrics {
     }
 
     fn of(first: &ComponentReport, role: &'static str, runs: &[&ComponentReport]) -> Self {
-        let (kind, figures) = match &first.work {
-            Work::Disk(_) => (
-                "disk",
-                means(DISK, runs, |part| match &part.work {
-                    Work::Disk(work) => Some(work),
-                    _ => None,
-                }),
-            ),
-            Work::Cache(_) => (
-                "cache",
-                means(CACHE, runs, |part| match &part.work {
-                    Work::Cache(work) => Some(work),
-                    _ => None,
-                }),
-            ),
-            Work::Buffer(_) => (
-                "buffer",
-                means(BUFFER, runs, |part| match &part.work {
-                    Work::Buffer(work) => Some(work),
-                    _ => None,
-                }),
-            ),
-            Work::Redundancy(_) => (
-                "redundancy",
-                means(REDUNDANCY, runs, |part| match &part.work {
-                    Work::Redundancy(work) => Some(work),
-                    _ => None,
-                }),
-            ),
+        let name = first.work.kind();
+        let kind = part_kinds().iter().find(|kind| kind.name == name);
+        let kind = kind.unwrap_or_else(|| panic!("no metrics of a part of kind {name}"));
+        let mean = |metric: &PartMetric| {
+            let values = runs.iter().filter_map(|part| (metric.value)(&part.work));
+            let values: Vec<f64> = values.collect();
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            (metric.key, (!values.is_empty()).then_some(mean))
         };
-        let part = first.name.clone();
         Self {
-            part,
-            kind,
+            part: first.name.clone(),
+            kind: name,
             role,
-            figures,
+            figures: kind.metrics.iter().map(mean).collect(),
         }
     }
 
@@ -81,17 +59,18 @@ impl PartMetrics {
         found.and_then(|(_, value)| *value)
     }
 
-    fn line<const N: usize>(&self, columns: [(&str, CellFormat); N], t: &mut Table) {
-        let cells = columns.map(|(key, shown)| {
-            let value = self.figure(key);
-            match shown {
+    fn line(&self, kind: &PartKind, t: &mut Table) {
+        let cells = kind.metrics.iter().filter_map(|metric| {
+            let (_, format) = metric.cell?;
+            let value = self.figure(metric.key);
+            Some(match format {
                 CellFormat::Count => value.map_or("-".to_owned(), |count| format!("{count:.0}")),
                 CellFormat::Percent => decimals(value.map(|share| share * 100.0)),
-                CellFormat::Number => decimals(value),
-            }
+                CellFormat::Decimals => decimals(value),
+            })
         });
         let name = format!("{} {} {}", self.kind, self.part, self.role);
-        t.cells(name.trim_end(), cells.each_ref().map(String::as_str));
+        t.cells(name.trim_end(), cells);
     }
 }
 
@@ -107,8 +86,8 @@ impl Serialize for PartMetrics {
     }
 }
 
-/// Returns the role of a disk: failed, alone or with its member, or the spare of a rebuild, which is
-/// the last member of its array.
+/// What a disk is among all `parts`: one that has failed, or is within a member that has; or the
+/// spare of a rebuild, which is its array's last member.
 fn role(disk: &ComponentReport, parts: &[ComponentReport]) -> &'static str {
     let Work::Disk(_) = disk.work else {
         return "";
@@ -130,7 +109,7 @@ fn role(disk: &ComponentReport, parts: &[ComponentReport]) -> &'static str {
     role
 }
 
-/// Returns the number of the member of `array` that is or contains a part.
+/// Which member of `array` a part is, or is within.
 fn member(part: &ComponentReport, array: &ComponentReport) -> Option<usize> {
     let place = match array.name.as_str() {
         "" => &part.name,
@@ -139,29 +118,7 @@ fn member(part: &ComponentReport, array: &ComponentReport) -> Option<usize> {
     place.split('.').next()?.parse().ok()
 }
 
-/// The format of a metric in the table.
-#[derive(Clone, Copy)]
-enum CellFormat {
-    Count,
-    Percent,
-    Number,
-}
-
-/// The mean of each metric over the runs that have it.
-fn means<'p, T: 'static>(
-    metrics: &'static [Metric<T>],
-    runs: &[&'p ComponentReport],
-    of: impl Fn(&'p ComponentReport) -> Option<&'p T>,
-) -> Vec<(&'static str, Option<f64>)> {
-    let mean = |metric: &Metric<T>| {
-        let values = runs.iter().filter_map(|part| of(part).and_then(metric.of));
-        let values: Vec<f64> = values.collect();
-        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-    };
-    metrics.iter().map(|m| (m.key, mean(m))).collect()
-}
-
-/// Adds the failures of an array, and the progress of its rebuild.
+/// What failures did to an array, and how far its rebuild is.
 fn redundancy(part: &PartMetrics, t: &mut Table) {
     // Blocks are counted in the part, which may be one of several.
     let (failed, of) = match part.part.as_str() {
@@ -184,7 +141,7 @@ fn redundancy(part: &PartMetrics, t: &mut Table) {
     line("  first failure at", some("failed_at_s"), 3, "s");
     let rebuilt = part.figure("rebuilt").map(|share| 100.0 * share);
     line("  rebuilt", rebuilt, 1, "% of the disk that failed first");
-    let unit = "s; it continues after the last request";
+    let unit = "s; it goes on after the last request";
     line("  rebuild took", part.figure("rebuild_s"), 3, unit);
     let projected = part.figure("rebuild_projected_s");
     let unit = "s if all of it were under this load";
@@ -200,61 +157,32 @@ fn redundancy(part: &PartMetrics, t: &mut Table) {
     line("  first block lost", part.figure("lost_from_block"), 0, &of);
 }
 
-/// A line for each part.
+/// Writes a line for each part, grouped by kinds.
 pub fn lines(parts: &[PartMetrics], t: &mut Table) {
-    let of = |kind| move |part: &&PartMetrics| part.kind == kind;
-    if parts.iter().any(|part| part.kind == "disk") {
-        t.cells(
-            "",
-            ["reads", "writes", "reading, %", "writing, %", "waiting"],
-        );
-    }
-    for disk in parts.iter().filter(of("disk")) {
-        let columns = [
-            ("reads", CellFormat::Count),
-            ("writes", CellFormat::Count),
-            ("reading", CellFormat::Percent),
-            ("writing", CellFormat::Percent),
-            ("waiting_mean", CellFormat::Number),
-        ];
-        disk.line(columns, t);
-    }
-    if parts.iter().any(|part| part.kind == "cache") {
-        t.cells(
-            "",
-            ["absorbed", "waited", "hits", "destages", "dirty, mean"],
-        );
-    }
-    for cache in parts.iter().filter(of("cache")) {
-        let columns = [
-            ("absorbed", CellFormat::Count),
-            ("waited", CellFormat::Count),
-            ("hits", CellFormat::Count),
-            ("destages", CellFormat::Count),
-            ("dirty_mean", CellFormat::Number),
-        ];
-        cache.line(columns, t);
-        if let Some(failed) = cache.figure("failed").filter(|failed| *failed > 0.0) {
-            t.row(
-                "",
-                Some(failed),
-                0,
-                "destages failed: what they held is lost",
-            );
+    for kind in part_kinds() {
+        let parts: Vec<_> = parts.iter().filter(|part| part.kind == kind.name).collect();
+        let heads = kind.metrics.iter().filter_map(|metric| metric.cell);
+        let heads: Vec<&str> = heads.map(|(head, _)| head).collect();
+        if !(parts.is_empty() || heads.is_empty()) {
+            t.cells("", heads);
+            for part in &parts {
+                part.line(kind, t);
+                if kind.name == "cache" {
+                    lost_destages(part, t);
+                }
+            }
+        }
+        if kind.name == "redundancy" {
+            for part in parts {
+                redundancy(part, t);
+            }
         }
     }
-    if parts.iter().any(|part| part.kind == "buffer") {
-        t.cells("", ["destaged", "in gaps", "gap writes"]);
-    }
-    for buffer in parts.iter().filter(of("buffer")) {
-        let columns = [
-            ("destaged_blocks", CellFormat::Count),
-            ("destaged_in_gaps_blocks", CellFormat::Count),
-            ("writes_in_gaps", CellFormat::Count),
-        ];
-        buffer.line(columns, t);
-    }
-    for part in parts.iter().filter(of("redundancy")) {
-        redundancy(part, t);
+}
+
+fn lost_destages(cache: &PartMetrics, t: &mut Table) {
+    if let Some(failed) = cache.figure("failed").filter(|failed| *failed > 0.0) {
+        let label = "destages failed: what they held is lost";
+        t.row("", Some(failed), 0, label);
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use diskarm_core::units::{Bytes, SectorCount, Span};
-use diskarm_simulate::{Generated, Issue, Origin, Replayed};
+use diskarm_simulate::{Generated, Issue, Origin, ReplayInfo};
 use serde::Serialize;
 
 use crate::prose::milliseconds;
@@ -150,7 +150,7 @@ impl Workload {
     }
 
     /// The description of a replay.
-    pub fn of_trace(replayed: &Replayed, warmup: u64) -> Self {
+    pub fn of_trace(replayed: &ReplayInfo, warmup: u64) -> Self {
         let files = replayed.files.iter().map(|traced| File {
             file: traced.file.clone(),
             format: traced.format,

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use diskarm_serve::{Recorder, Tap, Tappable as _};
-use diskarm_simulate::{Blocks, Model};
+use diskarm_simulate::{BlockConverter, System};
 use diskarm_wire::nbd::Command;
 
 use super::client::{Running, name_of};
@@ -16,7 +16,8 @@ const DRIVE: &str = "hp-c2247";
 fn record(name: &str) -> (PathBuf, Recorder, Tap) {
     let path = name_of(name);
     let file = File::create(&path).expect("a file");
-    let blocks = Blocks::of(&Model::find(DRIVE).expect("a drive")).expect("blocks");
+    let blocks =
+        BlockConverter::new(System::parse(DRIVE).expect("a drive").disk(), DRIVE).expect("blocks");
     let name = path.to_str().expect("UTF-8");
     let (recorder, tap) = Recorder::start(file, name, "spc", blocks).expect("a format");
     (path, recorder, tap)

@@ -1,4 +1,4 @@
-//! Declustered mirroring in a tower.
+//! Declustered mirroring in a stack of devices.
 
 use diskarm_core::declustered::{
     Declustered, DeclusteredConfig, Layout, LayoutError, LayoutKind, MAX_DISKS,
@@ -6,13 +6,11 @@ use diskarm_core::declustered::{
 use diskarm_core::request::Request;
 use diskarm_core::sched::{Knowledge, PolicyConfig};
 use diskarm_core::stack::BoxedDevice;
-use diskarm_core::text::{Args, InputError, quantity};
+use diskarm_core::text::InputError;
 use diskarm_core::units::SectorCount;
 
-use super::failures::{failures, rebuild};
-use super::{DRIVES, DeviceInfo, Entry, Front};
-use crate::model::Model;
-use crate::tower::Behind;
+use super::members::{failures, rebuild, stripe};
+use crate::device::{Below, Config, DRIVES, DeviceInfo, Entry, Parameters};
 
 pub(super) const ENTRY: Entry = Entry {
     info: DeviceInfo {
@@ -63,29 +61,28 @@ pub(super) const ENTRY: Entry = Entry {
 };
 
 const LAYOUTS: &[&str] = &["basic", "interleaved", "chained", "group-rotate"];
-/// The usual stripe unit, in bytes.
-const STRIPE_BYTES: u64 = 64 << 10;
 
 #[derive(Debug)]
 struct Array(DeclusteredConfig);
 
-fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
+fn read(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     let disks = args.count("disks", 2..=MAX_DISKS as u64)? as usize;
     let layout = layout(args, disks)?;
     let failures = failures(disks, args)?;
     let rebuild_share = rebuild(&failures, args)?;
     let policy = args.maybe_read("policy", PolicyConfig::parse)?;
+    let max = (args.context.disk().sectors.0 / 2).min(Request::MAX_SECTORS.0);
     Ok(Box::new(Array(DeclusteredConfig {
         layout,
         failures,
         rebuild_share,
-        unit: stripe(args)?,
+        unit: stripe(args, max)?,
         policy: policy.unwrap_or_default(),
         seed: 0,
     })))
 }
 
-fn layout(args: &mut Args<'_, &Model>, disks: usize) -> Result<Layout, InputError> {
+fn layout(args: &mut Parameters<'_>, disks: usize) -> Result<Layout, InputError> {
     let given = args.maybe_count("cluster", 1..=MAX_DISKS as u64)?;
     let expected = format!("one of {}", LAYOUTS.join(", "));
     let name = args.need("layout", &expected, |text| {
@@ -113,7 +110,7 @@ fn layout(args: &mut Args<'_, &Model>, disks: usize) -> Result<Layout, InputErro
 }
 
 /// The error with the parameter that does not fit.
-fn misfit(error: LayoutError, kind: LayoutKind, args: &Args<'_, &Model>) -> InputError {
+fn misfit(error: LayoutError, kind: LayoutKind, args: &Parameters<'_>) -> InputError {
     let (key, found, expected) = match error {
         LayoutError::Disks(disks) => ("disks", disks, format!("2 to {MAX_DISKS}")),
         LayoutError::Pairs(disks) => {
@@ -138,31 +135,16 @@ fn misfit(error: LayoutError, kind: LayoutKind, args: &Args<'_, &Model>) -> Inpu
     InputError::shown(args.field(key), found, expected)
 }
 
-fn stripe(args: &mut Args<'_, &Model>) -> Result<SectorCount, InputError> {
-    let disk = args.context.disk();
-    let max = (disk.sectors.0 / 2).min(Request::MAX_SECTORS.0);
-    let expected = format!(
-        "1 to {max} sectors of {} bytes, with a unit, such as \"64 KiB\"",
-        disk.sector.0
-    );
-    let unit = args.maybe("stripe", &expected, |text| {
-        let size = quantity::sectors(text, disk.sector);
-        size.filter(|size| (1..=max).contains(&size.0))
-    })?;
-    let usual = (STRIPE_BYTES / disk.sector.0).clamp(1, max.max(1));
-    Ok(unit.unwrap_or(SectorCount(usual)))
-}
-
-impl Front for Array {
-    fn build(&self, behind: &Behind<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
-        let members = (0..self.members() as u64).map(|index| behind.member(index));
+impl Config for Array {
+    fn build(&self, below: &Below<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
+        let members = (0..self.members() as u64).map(|index| below.member(index));
         let members = members.collect::<Result<Vec<_>, _>>()?;
         let declustering = DeclusteredConfig {
             seed,
             ..self.0.clone()
         };
         let array = Declustered::new(members, declustering);
-        let array = array.map_err(|unknown| behind.refused(&unknown))?;
+        let array = array.map_err(|unknown| below.refused(&unknown))?;
         Ok(BoxedDevice::opaque(array))
     }
 
@@ -170,7 +152,7 @@ impl Front for Array {
         self.0.layout.disks() + usize::from(self.0.rebuild_share.is_some())
     }
 
-    fn capacity(&self, behind: SectorCount) -> SectorCount {
-        self.0.capacity(behind)
+    fn capacity(&self, sectors: SectorCount) -> SectorCount {
+        self.0.capacity(sectors)
     }
 }

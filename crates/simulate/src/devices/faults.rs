@@ -1,16 +1,14 @@
-//! An injector of faults in a tower.
+//! An injector of faults in a stack of devices.
 
 use diskarm_core::sched::Knowledge;
 use diskarm_core::stack::BoxedDevice;
-use diskarm_core::text::{Args, InputError, quantity};
+use diskarm_core::text::{InputError, quantity};
 use diskarm_core::units::{Instant, Lbn, Span};
 use diskarm_core::wrap::{
     AffectedOps, BadBlocks, FaultPlan, Faults, Outage, RandomErrors, Recalibration, Spikes,
 };
 
-use super::{DRIVE, DeviceInfo, Entry, Front};
-use crate::model::Model;
-use crate::tower::Behind;
+use crate::device::{Below, Config, DRIVE, DeviceInfo, Entry, Parameters};
 
 pub(super) const ENTRY: Entry = Entry {
     info: DeviceInfo {
@@ -75,7 +73,7 @@ enum Errors {
     Random(RandomErrors),
 }
 
-fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
+fn read(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     let (medium_errors, random_medium_errors) = errors(args, "medium", 0)?;
     let (recovered_errors, random_recovered_errors) = errors(args, "recovered", 1)?;
     let mut outages = args.several("outage", OUTAGE, outage)?;
@@ -93,17 +91,17 @@ fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
     // Outages may overlap; everything else was checked when it was read.
     plan.check()
         .map_err(|error| error.named(&args.field("outage")))?;
-    let revolution = Span::from_ns(args.context.spec.mechanics.period_ns as i64);
+    let revolution = Span::from_ns(args.context.drive.spec.mechanics.period_ns as i64);
     Ok(Box::new(Planned { plan, revolution }))
 }
 
-impl Front for Planned {
-    fn build(&self, behind: &Behind<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
+impl Config for Planned {
+    fn build(&self, below: &Below<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
         let plan = FaultPlan {
             seed: self.plan.seed.wrapping_add(seed),
             ..self.plan.clone()
         };
-        Ok(behind
+        Ok(below
             .device()?
             .wrapped(|inner| Faults::new(inner, &plan, self.revolution)))
     }
@@ -115,7 +113,7 @@ impl Front for Planned {
 
 /// The errors listed under `key`, with at least `min_retries` each.
 fn errors(
-    args: &mut Args<'_, &Model>,
+    args: &mut Parameters<'_>,
     key: &'static str,
     min_retries: u16,
 ) -> Result<(Vec<BadBlocks>, Option<RandomErrors>), InputError> {

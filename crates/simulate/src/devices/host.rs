@@ -1,14 +1,13 @@
-//! A host queue inside a tower.
+//! A host queue inside a stack of devices.
 
 use diskarm_core::host::Host;
 use diskarm_core::sched::{Knowledge, PolicyConfig};
 use diskarm_core::stack::{self, BoxedDevice};
-use diskarm_core::text::{Args, InputError};
+use diskarm_core::text::InputError;
 use diskarm_core::units::SectorCount;
 
-use super::{DRIVE, DeviceInfo, Entry, Front};
-use crate::model::{Model, largest};
-use crate::tower::Behind;
+use crate::device::{Below, Config, DRIVE, DeviceInfo, Entry, Parameters};
+use crate::model::command_size;
 
 pub(super) const ENTRY: Entry = Entry {
     info: DeviceInfo {
@@ -40,19 +39,19 @@ struct Queue {
     merge: Option<SectorCount>,
 }
 
-fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
+fn read(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     let disk = args.context.disk();
     let policy = args.maybe_read("policy", PolicyConfig::parse)?;
-    let merge = args.maybe_read("merge", |text, field| largest(field, text, disk))?;
+    let merge = args.maybe_read("merge", |text, field| command_size(field, text, disk))?;
     let policy = policy.unwrap_or_default();
     Ok(Box::new(Queue { policy, merge }))
 }
 
-impl Front for Queue {
-    fn build(&self, behind: &Behind<'_>, _: u64) -> Result<BoxedDevice, InputError> {
-        let inner = behind.device()?;
+impl Config for Queue {
+    fn build(&self, below: &Below<'_>, _: u64) -> Result<BoxedDevice, InputError> {
+        let inner = below.device()?;
         let policy = stack::policy(&self.policy, &inner);
-        let policy = policy.map_err(|unknown| behind.refused(&unknown))?;
+        let policy = policy.map_err(|unknown| below.refused(&unknown))?;
         let host = Host::new(inner, policy);
         Ok(BoxedDevice::opaque(match self.merge {
             Some(max) => host.merging(max),

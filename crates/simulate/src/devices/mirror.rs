@@ -1,4 +1,4 @@
-//! A mirrored pair in a tower.
+//! A mirrored pair in a stack of devices.
 
 use diskarm_core::device::Failure;
 use diskarm_core::mirror::{
@@ -9,10 +9,9 @@ use diskarm_core::stack::BoxedDevice;
 use diskarm_core::text::{Args, Call, InputError, nearest, quantity};
 use diskarm_core::units::{Lbn, SectorCount};
 
-use super::failures::{failures, rebuild};
-use super::{DRIVES, DeviceInfo, Entry, Front, Parameter};
+use super::members::{failures, rebuild};
+use crate::device::{Below, Config, Context, DRIVES, DeviceInfo, Entry, Parameter, Parameters};
 use crate::model::Model;
-use crate::tower::Behind;
 
 pub(super) const ENTRY: Entry = Entry {
     info: DeviceInfo {
@@ -96,20 +95,20 @@ const ROUTINGS: &[&str] = &[
 ];
 /// The size of the parts that keep their order, in bytes: several tracks.
 const UNIT_BYTES: u64 = 1 << 20;
-/// What a rebuild reads and writes at once, in bytes.
+/// The size of a step of a rebuild, in bytes.
 const REBUILT_BYTES: u64 = 64 << 10;
 
 #[derive(Debug)]
 struct Mirrored(MirrorConfig);
 
-fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
+fn read(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     let step = rebuilt_at_once(args.context);
     Ok(Box::new(Mirrored(mirroring(2, step, args)?)))
 }
 
-/// What a rebuild of a pair reads and writes at once.
-pub(super) fn rebuilt_at_once(model: &Model) -> SectorCount {
-    let disk = model.disk();
+/// Returns the size of a step of a rebuild.
+pub(super) fn rebuilt_at_once(context: Context<'_>) -> SectorCount {
+    let disk = context.disk();
     SectorCount((REBUILT_BYTES / disk.sector.0).clamp(1, disk.sectors.0))
 }
 
@@ -118,9 +117,9 @@ pub(super) fn rebuilt_at_once(model: &Model) -> SectorCount {
 pub(super) fn mirroring(
     disks: usize,
     step: SectorCount,
-    args: &mut Args<'_, &Model>,
+    args: &mut Parameters<'_>,
 ) -> Result<MirrorConfig, InputError> {
-    let model = args.context;
+    let context = args.context;
     let policy = args.maybe_read("policy", PolicyConfig::parse)?;
     let policy = policy.unwrap_or_default();
     let is_shared = args.maybe("queue", "independent or shared", |text| match text {
@@ -128,7 +127,7 @@ pub(super) fn mirroring(
         "shared" => Some(true),
         _ => None,
     })?;
-    let routing = args.maybe_read("routing", |text, field| routing(text, field, model))?;
+    let routing = args.maybe_read("routing", |text, field| routing(text, field, context))?;
     let reads = match (is_shared.unwrap_or(false), routing) {
         (false, routing) => ReadDispatch::Routed(routing.unwrap_or_default()),
         (true, None) => ReadDispatch::Shared,
@@ -171,7 +170,7 @@ pub(super) fn mirroring(
 }
 
 /// The unit of a transposed layout.
-fn transposed(args: &mut Args<'_, &Model>) -> Result<Option<SectorCount>, InputError> {
+fn transposed(args: &mut Parameters<'_>) -> Result<Option<SectorCount>, InputError> {
     let disk = args.context.disk();
     let expected = format!(
         "1 to {} sectors of {} bytes, with a unit, such as \"1 MiB\"",
@@ -199,7 +198,7 @@ fn transposed(args: &mut Args<'_, &Model>) -> Result<Option<SectorCount>, InputE
     }
 }
 
-fn routing(text: &str, field: &str, model: &Model) -> Result<Routing, InputError> {
+fn routing(text: &str, field: &str, context: Context<'_>) -> Result<Routing, InputError> {
     let call = Call::read(text, field)?;
     let mut args = Args::new(&call, ());
     let routing = match call.name {
@@ -212,8 +211,10 @@ fn routing(text: &str, field: &str, model: &Model) -> Result<Routing, InputError
         "mins" => Routing::MinService,
         "affinity" => Routing::Affinity {
             pivot: args
-                .maybe("pivot", expected_pivot(model), |text| pivot(text, model))?
-                .unwrap_or(Lbn(model.disk().sectors.0 / 2)),
+                .maybe("pivot", expected_pivot(context), |text| {
+                    pivot(text, context)
+                })?
+                .unwrap_or(Lbn(context.disk().sectors.0 / 2)),
             relaxed: args.maybe_count("relaxed", 0..=1_000_000)?,
         },
         other => {
@@ -228,32 +229,28 @@ fn routing(text: &str, field: &str, model: &Model) -> Result<Routing, InputError
 }
 
 /// The first block of the second device's part.
-fn pivot(text: &str, model: &Model) -> Option<Lbn> {
-    let sectors = model.disk().sectors.0;
+fn pivot(text: &str, context: Context<'_>) -> Option<Lbn> {
+    let sectors = context.disk().sectors.0;
     let share = match text {
         "capacities" => return Some(Lbn(sectors / 2)),
-        "cylinders" => return is_drive(model).then(|| middle_cylinder(model)),
+        "cylinders" => return context.is_drive().then(|| middle_cylinder(context.drive)),
         share => quantity::fraction(share)?,
     };
     let is_inside = share > 0.0 && share < 1.0;
     is_inside.then_some(Lbn((sectors as f64 * share) as u64))
 }
 
-/// Whether what is behind is a drive, and not an array of several.
-fn is_drive(model: &Model) -> bool {
-    model.disk().sectors == model.layout().sectors()
-}
-
-fn expected_pivot(model: &Model) -> &'static str {
-    match is_drive(model) {
-        true => PIVOT,
-        false => PIVOT_OF_ARRAY,
+fn expected_pivot(context: Context<'_>) -> &'static str {
+    if context.is_drive() {
+        PIVOT
+    } else {
+        PIVOT_OF_ARRAY
     }
 }
 
-/// The first block behind the first half of the cylinders.
-fn middle_cylinder(model: &Model) -> Lbn {
-    let layout = model.layout();
+/// Returns the first block after the first half of the cylinders.
+fn middle_cylinder(drive: &Model) -> Lbn {
+    let layout = drive.layout();
     let half = layout.cylinders() / 2;
     let (mut first, mut end) = (0, layout.sectors().0);
     while first < end {
@@ -267,9 +264,9 @@ fn middle_cylinder(model: &Model) -> Lbn {
     Lbn(first)
 }
 
-impl Front for Mirrored {
-    fn build(&self, behind: &Behind<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
-        pair(&self.0, behind, 0, 1, seed)
+impl Config for Mirrored {
+    fn build(&self, below: &Below<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
+        pair(&self.0, below, 0, 1, seed)
     }
 
     fn members(&self) -> usize {
@@ -277,11 +274,11 @@ impl Front for Mirrored {
     }
 }
 
-/// Pair `index` of `pairs` pairs: its disks are consecutive, and its spare is behind
-/// all disks of pairs.
+/// Pair `index` of `pairs` pairs: its disks are consecutive, and its spare is behind Builds pair
+/// `index` of `pairs` pairs: its disks are consecutive, and its spare follows all disks of
 pub(super) fn pair(
     mirroring: &MirrorConfig,
-    behind: &Behind<'_>,
+    below: &Below<'_>,
     index: u64,
     pairs: u64,
     seed: u64,
@@ -301,9 +298,9 @@ pub(super) fn pair(
         seed,
         ..mirroring.clone()
     };
-    let members = [behind.member(2 * index)?, behind.member(2 * index + 1)?];
-    let spare = mirroring.rebuild.map(|_| behind.member(2 * pairs + index));
+    let members = [below.member(2 * index)?, below.member(2 * index + 1)?];
+    let spare = mirroring.rebuild.map(|_| below.member(2 * pairs + index));
     let pair = Mirror::with_spare(members, spare.transpose()?, &mirroring);
-    let pair = pair.map_err(|unknown| behind.refused(&unknown))?;
+    let pair = pair.map_err(|unknown| below.refused(&unknown))?;
     Ok(BoxedDevice::opaque(pair))
 }

@@ -1,5 +1,6 @@
-//! A non-volatile write cache in a tower.
+//! A non-volatile write cache in a stack of devices.
 
+use diskarm_core::device::{CacheWork, Work};
 use diskarm_core::mirror::{
     BatchOrder, DestageConfig, DestageScheme, Mirror, MirrorConfig, ReadDispatch, RebuildConfig,
 };
@@ -9,11 +10,11 @@ use diskarm_core::stack::BoxedDevice;
 use diskarm_core::text::{Args, Call, InputError, nearest, quantity};
 use diskarm_core::units::{Instant, SectorCount};
 
-use super::failures::{failures, rebuild};
+use super::members::{failures, rebuild};
 use super::mirror::rebuilt_at_once;
-use super::{DRIVE, DeviceInfo, Entry, Front};
-use crate::model::{Model, largest};
-use crate::tower::Behind;
+use crate::device::{Below, Config, DRIVE, DeviceInfo, Entry, Parameters};
+use crate::model::command_size;
+use crate::parts::{CellFormat, PartKind, PartMetric};
 
 pub(super) const ENTRY: Entry = Entry {
     info: DeviceInfo {
@@ -68,6 +69,41 @@ pub(super) const ENTRY: Entry = Entry {
     read,
 };
 
+/// A non-volatile write cache. In studies the mean over all caches.
+pub(super) const CACHE: PartKind = PartKind {
+    name: "cache",
+    metrics: &[
+        PartMetric::new("absorbed", |w| Some(cache(w)?.absorbed as f64))
+            .cell("absorbed", CellFormat::Count),
+        PartMetric::new("waited", |w| Some(cache(w)?.waited as f64))
+            .cell("waited", CellFormat::Count)
+            .column("cache_waited", "Writes that waited for room in the cache"),
+        PartMetric::new("hits", |w| Some(cache(w)?.hits as f64))
+            .cell("hits", CellFormat::Count)
+            .column("cache_hits", "ReadDispatch served from the cache"),
+        PartMetric::new("overwritten_blocks", |w| Some(cache(w)?.overwritten as f64)).column(
+            "cache_overwritten_blocks",
+            "Blocks overwritten before they were destaged",
+        ),
+        PartMetric::new("destages", |w| Some(cache(w)?.destages as f64))
+            .cell("destages", CellFormat::Count)
+            .column("cache_destages", "Destages"),
+        PartMetric::new("failed", |w| Some(cache(w)?.failed as f64)),
+        PartMetric::new("dirty_mean", |w| Some(cache(w)?.dirty_mean_count))
+            .cell("dirty, mean", CellFormat::Decimals)
+            .column("cache_dirty_mean", "Mean number of blocks in the cache"),
+        PartMetric::new("dirty_max", |w| Some(cache(w)?.dirty_max as f64))
+            .column("cache_dirty_max", "Largest number of blocks in the cache"),
+    ],
+};
+
+fn cache(work: &Work) -> Option<&CacheWork> {
+    match work {
+        Work::Cache(work) => Some(work),
+        _ => None,
+    }
+}
+
 const DESTAGES: &[&str] = &["at-once", "adu", "ad-cp"];
 const ORDERS: &str = "ascending, satf, access-at-start or optimal";
 /// TW and TR, unless they are given.
@@ -80,11 +116,11 @@ const BYTES: u64 = 8 << 20;
 #[derive(Debug)]
 struct Cache {
     caching: NvCacheConfig,
-    /// The pair behind it; `None` if it stands in front of any device.
+    /// The pair below it; `None` if any other device is below it.
     pair: Option<MirrorConfig>,
 }
 
-fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
+fn read(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     let disk = args.context.disk();
     let destaging = args.maybe_read("destage", destaging)?.flatten();
     let policy = args.maybe_read("policy", PolicyConfig::parse)?;
@@ -125,7 +161,7 @@ fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
         size.filter(|size| (min..=max).contains(&size.0))
     })?;
     let usual = SectorCount((BYTES / disk.sector.0).clamp(min.min(max), max));
-    let merge = args.maybe_read("merge", |text, field| largest(field, text, disk))?;
+    let merge = args.maybe_read("merge", |text, field| command_size(field, text, disk))?;
     let battery = args.maybe_time("battery_fails")?;
     let caching = NvCacheConfig {
         size: size.unwrap_or(usual),
@@ -193,19 +229,19 @@ fn destaging(text: &str, field: &str) -> Result<Option<DestageConfig>, InputErro
     }))
 }
 
-impl Front for Cache {
-    fn build(&self, behind: &Behind<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
+impl Config for Cache {
+    fn build(&self, below: &Below<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
         let stored = match &self.pair {
-            None => CacheBacking::Device(behind.device()?),
+            None => CacheBacking::Device(below.device()?),
             Some(mirroring) => {
-                let members = [behind.member(0)?, behind.member(1)?];
+                let members = [below.member(0)?, below.member(1)?];
                 let mirroring = MirrorConfig {
                     seed,
                     ..mirroring.clone()
                 };
-                let spare = mirroring.rebuild.map(|_| behind.member(2));
+                let spare = mirroring.rebuild.map(|_| below.member(2));
                 let pair = Mirror::with_spare(members, spare.transpose()?, &mirroring);
-                CacheBacking::Pair(Box::new(pair.map_err(|unknown| behind.refused(&unknown))?))
+                CacheBacking::Pair(Box::new(pair.map_err(|unknown| below.refused(&unknown))?))
             }
         };
         Ok(BoxedDevice::opaque(NvCache::new(stored, self.caching)))

@@ -1,18 +1,16 @@
-//! Disk arrays in a tower: stripes over what is behind them.
+//! Disk arrays in a stack of devices: stripes over the devices below.
 
 use diskarm_core::mirror::MirrorConfig;
 use diskarm_core::raid::{Level, Raid, RaidConfig};
 use diskarm_core::request::Request;
 use diskarm_core::sched::{Knowledge, PolicyConfig};
 use diskarm_core::stack::BoxedDevice;
-use diskarm_core::text::{Args, InputError, quantity};
+use diskarm_core::text::InputError;
 use diskarm_core::units::SectorCount;
 
-use super::failures::{failures, rebuild};
+use super::members::{self, failures, rebuild};
 use super::mirror::{self, COMPLETE, LAYOUT, QUEUE, ROUTING, UNIT};
-use super::{DRIVES, DeviceInfo, Entry, Front, Parameter};
-use crate::model::Model;
-use crate::tower::Behind;
+use crate::device::{Below, Config, DRIVES, DeviceInfo, Entry, Parameter, Parameters};
 
 pub(super) const ZERO: Entry = Entry {
     info: DeviceInfo {
@@ -104,10 +102,8 @@ const POLICY: Parameter = (
      its parameters",
 );
 
-/// The most disks of an array.
+/// The maximum number of disks of an array.
 const MAX_DISKS: u64 = 1_000;
-/// The usual stripe unit, in bytes.
-const STRIPE_BYTES: u64 = 64 << 10;
 
 /// Stripes over disks, or over pairs of them.
 #[derive(Debug)]
@@ -117,7 +113,7 @@ struct Array {
     pairs: Option<MirrorConfig>,
 }
 
-fn read_zero(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
+fn read_zero(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     let level = Level::Zero;
     Ok(Box::new(Array {
         members: disks(level, args)?,
@@ -126,7 +122,7 @@ fn read_zero(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> 
     }))
 }
 
-fn read_ten(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
+fn read_ten(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     let pairs = args.count("pairs", 1..=MAX_DISKS / 2)? as usize;
     let unit = stripe(args)?;
     // The policy is that of the pairs, which take all that comes.
@@ -144,7 +140,7 @@ fn read_ten(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
     }))
 }
 
-fn read_five(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
+fn read_five(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     let members = disks(Level::Five, args)?;
     let failures = failures(members, args)?;
     let rebuild = rebuild(&failures, args)?;
@@ -160,12 +156,12 @@ fn read_five(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> 
 }
 
 /// The number of disks.
-fn disks(level: Level, args: &mut Args<'_, &Model>) -> Result<usize, InputError> {
+fn disks(level: Level, args: &mut Parameters<'_>) -> Result<usize, InputError> {
     let min = level.min_members() as u64;
     Ok(args.count("disks", min..=MAX_DISKS)? as usize)
 }
 
-fn striping(level: Level, args: &mut Args<'_, &Model>) -> Result<RaidConfig, InputError> {
+fn striping(level: Level, args: &mut Parameters<'_>) -> Result<RaidConfig, InputError> {
     let policy = args.maybe_read("policy", PolicyConfig::parse)?;
     Ok(RaidConfig {
         level,
@@ -176,35 +172,25 @@ fn striping(level: Level, args: &mut Args<'_, &Model>) -> Result<RaidConfig, Inp
     })
 }
 
-fn stripe(args: &mut Args<'_, &Model>) -> Result<SectorCount, InputError> {
-    let disk = args.context.disk();
-    let max = disk.sectors.min(Request::MAX_SECTORS).0;
-    let expected = format!(
-        "1 to {max} sectors of {} bytes, with a unit, such as \"64 KiB\"",
-        disk.sector.0
-    );
-    let unit = args.maybe("stripe", &expected, |text| {
-        let size = quantity::sectors(text, disk.sector);
-        size.filter(|size| (1..=max).contains(&size.0))
-    })?;
-    let usual = (STRIPE_BYTES / disk.sector.0).clamp(1, max);
-    Ok(unit.unwrap_or(SectorCount(usual)))
+fn stripe(args: &mut Parameters<'_>) -> Result<SectorCount, InputError> {
+    let max = args.context.disk().sectors.min(Request::MAX_SECTORS).0;
+    members::stripe(args, max)
 }
 
-impl Front for Array {
-    fn build(&self, behind: &Behind<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
+impl Config for Array {
+    fn build(&self, below: &Below<'_>, seed: u64) -> Result<BoxedDevice, InputError> {
         let spares = u64::from(self.striping.rebuild_share.is_some());
         let members = (0..self.members as u64 + spares).map(|index| match &self.pairs {
-            None => behind.member(index),
+            None => below.member(index),
             Some(mirroring) => {
                 // Odd, and different from the factors of places, disks, members and streams.
                 let seed = seed ^ index.wrapping_mul(0x8ebc_6af0_9c88_c6e3);
-                mirror::pair(mirroring, behind, index, self.members as u64, seed)
+                mirror::pair(mirroring, below, index, self.members as u64, seed)
             }
         });
         let members = members.collect::<Result<Vec<_>, _>>()?;
         let array = Raid::new(members, &self.striping);
-        let array = array.map_err(|unknown| behind.refused(&unknown))?;
+        let array = array.map_err(|unknown| below.refused(&unknown))?;
         Ok(BoxedDevice::opaque(array))
     }
 
@@ -216,8 +202,8 @@ impl Front for Array {
         }
     }
 
-    fn capacity(&self, behind: SectorCount) -> SectorCount {
+    fn capacity(&self, sectors: SectorCount) -> SectorCount {
         let data = self.striping.level.data_members(self.members);
-        SectorCount(behind.0 * data as u64)
+        SectorCount(sectors.0 * data as u64)
     }
 }

@@ -1,14 +1,12 @@
-//! A throttle in a tower.
+//! A throttle in a stack of devices.
 
 use diskarm_core::sched::Knowledge;
 use diskarm_core::stack::BoxedDevice;
-use diskarm_core::text::{Args, InputError, quantity};
+use diskarm_core::text::{InputError, quantity};
 use diskarm_core::units::Bytes;
 use diskarm_core::wrap::{Limits, Throttle};
 
-use super::{DRIVE, DeviceInfo, Entry, Front};
-use crate::model::Model;
-use crate::tower::Behind;
+use crate::device::{Below, Config, DRIVE, DeviceInfo, Entry, Parameters};
 
 pub(super) const ENTRY: Entry = Entry {
     info: DeviceInfo {
@@ -45,7 +43,7 @@ const BYTES: &str = "at least 100 bytes per second, in whole B, KiB, MiB, GiB or
 #[derive(Debug)]
 struct Limited(Limits);
 
-fn read(args: &mut Args<'_, &Model>) -> Result<Box<dyn Front>, InputError> {
+fn read(args: &mut Parameters<'_>) -> Result<Box<dyn Config>, InputError> {
     let sector = args.context.disk().sector;
     let limits = Limits {
         requests_per_s: args.maybe("rate", RATE, requests_per_s)?,
@@ -79,9 +77,9 @@ fn bytes_per_s(text: &str, sector: Bytes) -> Option<f64> {
     (bytes >= 100).then_some(bytes as f64)
 }
 
-impl Front for Limited {
-    fn build(&self, behind: &Behind<'_>, _: u64) -> Result<BoxedDevice, InputError> {
-        Ok(behind
+impl Config for Limited {
+    fn build(&self, below: &Below<'_>, _: u64) -> Result<BoxedDevice, InputError> {
+        Ok(below
             .device()?
             .wrapped(|inner| Throttle::new(inner, self.0)))
     }

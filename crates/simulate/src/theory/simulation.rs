@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::values::{Parameters, RUNS, SimulatedMean};
-use crate::{Error, Generated, Input, Model, Run, Simulation, Sink, keep_on, parallel};
+use crate::{Error, Generated, Input, Model, Run, Simulation, Sink, System, never_stop, parallel};
 use diskarm_core::device::Completion;
 use diskarm_core::geometry::Layout;
 use diskarm_core::mechanics::Mechanism;
@@ -34,7 +34,7 @@ impl Counter<'_> {
 /// Simulates requests on one drive.
 pub struct Simulator<'a> {
     /// The drive without what the theory leaves out.
-    pub model: Model,
+    pub system: System,
     parameters: &'a Parameters,
     counter: Counter<'a>,
     /// From 0 to 1.
@@ -79,7 +79,7 @@ impl<'a> Simulator<'a> {
         };
         let read_share = parameters.read_share;
         Self {
-            model,
+            system: model.into(),
             parameters,
             counter,
             read_share,
@@ -88,9 +88,9 @@ impl<'a> Simulator<'a> {
 
     /// Returns a simulator of a mirrored pair of the drive, with these parameters of `mirror`.
     pub fn pair(&self, mirror: &str, read_share: f64) -> Result<Self, Error> {
-        let text = format!("mirror({mirror}, drive={})", self.model.name);
+        let text = format!("mirror({mirror}, drive={})", self.system.drive.name);
         Ok(Self {
-            model: self.model.clone().with_devices(&text)?,
+            system: System::with_devices(self.system.drive.clone(), &text)?,
             read_share,
             ..*self
         })
@@ -135,13 +135,13 @@ impl<'a> Simulator<'a> {
                 seed,
                 ..generated.clone()
             });
-            let mut distance = SeekDistance::new(&self.model);
+            let mut distance = SeekDistance::new(&self.system.drive);
             let run = Simulation {
                 warm_up: self.parameters.requests / 10,
                 max_waiting: Some(MAX_WAITING),
-                ..Simulation::new(&self.model, &policy, &input)
+                ..Simulation::new(&self.system, &policy, &input)
             };
-            Ok((run.run(&keep_on, Some(&mut distance))?, distance))
+            Ok((run.run(&never_stop, Some(&mut distance))?, distance))
         };
         let runs = parallel::map(seeds.len(), run, |_| self.counter.one_more());
         Ok(Runs(runs.into_iter().collect::<Result<_, Error>>()?))

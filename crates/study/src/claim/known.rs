@@ -1,13 +1,12 @@
-//! Why a claim is known to fail: a cause, its evidence, and where our figures may lie.
+//! Known reasons for the failure of a claim: a cause, its evidence, and the bounds of our numbers.
 
 use diskarm_core::text::InputError;
 use serde::{Deserialize, Serialize};
 
-use super::bounds::Bounds;
-use super::{Number, Verdict};
+use super::check::{Bounds, Number, Verdict};
+use crate::axis::Selection;
 use crate::axis::{Axis, Point};
-use crate::location::Location;
-use crate::select::Selection;
+use crate::expression::Location;
 
 /// The cause of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -21,11 +20,11 @@ pub enum Cause {
     /// The source disagrees with itself, or with its successor.
     #[serde(rename = "the paper's own")]
     Paper,
-    /// The source speaks of a trace that is not public.
+    /// The source uses a trace that is not public.
     #[serde(rename = "other trace")]
     Trace,
     /// The model is not right yet, or the cause has not been found.
-    #[serde(rename = "ours to mend")]
+    #[serde(rename = "model-defect")]
     Model,
 }
 
@@ -46,29 +45,30 @@ impl Cause {
             Self::Workload => "other workload",
             Self::Paper => "the paper's own",
             Self::Trace => "other trace",
-            Self::Model => "ours to mend",
+            Self::Model => "model-defect",
         }
     }
 }
 
-/// How well a cause is founded.
+/// The evidence for a cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Evidence {
     /// An experiment shows it; there is a command that repeats the experiment.
     Tested,
-    /// Nobody has tested it.
+    /// It has not been tested.
     Conjecture,
 }
 
-/// Why a claim fails. It excuses no figure outside its bounds, and none of another trace.
+/// A known reason for the failure of a claim. It applies only to numbers within its bounds and of
+/// its
 #[derive(Clone, Debug, Serialize)]
 pub struct Known {
     /// The reason, in a few sentences.
     pub why: String,
     /// The kind of cause.
     pub cause: Cause,
-    /// Whether the cause was tested.
+    /// True if the cause was tested.
     pub evidence: Evidence,
     /// The command that shows it; present if it was tested.
     pub command: Option<String>,
@@ -77,7 +77,7 @@ pub struct Known {
     pub at_least: Option<f64>,
     /// The largest figure that it explains, in the same unit.
     pub at_most: Option<f64>,
-    /// Whether it explains saturated cells, and ratios to them.
+    /// True if it explains saturated cells, and ratios to them.
     pub saturated: bool,
     /// The file names of the traces that it is about; empty if the study needs none.
     pub traces: Vec<String>,
@@ -87,14 +87,14 @@ pub struct Known {
 }
 
 impl Known {
-    /// Whether it explains all `failures`, each of which fails its check.
+    /// Returns true if it explains all `failures`, each of which fails its check.
     pub(super) fn explains(&self, axes: &[Axis], numbers: &[Number]) -> bool {
         let is_failure = |number: &&Number| number.verdict == Verdict::Fails;
         let mut failures = numbers.iter().filter(is_failure);
         failures.all(|failure| self.covers(axes, failure))
     }
 
-    /// Whether it is about the cell of this number, and the number is where it says.
+    /// Returns true if it is about the cell of this number, and the number is where it says.
     fn covers(&self, axes: &[Axis], number: &Number) -> bool {
         let is_here = self.cells.as_ref().is_some_and(|c| c.has(&number.point));
         if !(is_here && self.is_of_its_trace(axes, &number.point)) {
@@ -229,8 +229,8 @@ impl RawKnown {
 mod tests {
     use super::*;
     use crate::axis::AxisValue;
-    use crate::location::StudyText;
-    use crate::scalar::Scalar;
+    use crate::expression::Scalar;
+    use crate::expression::StudyText;
 
     fn traces(names: &[&str]) -> Vec<Axis> {
         let values = names.iter().map(|name| Scalar::Text((*name).to_owned()));
@@ -250,7 +250,7 @@ mod tests {
         raw.read(axes, &StudyText { file, text }.at(&(0..0), "known"))
     }
 
-    /// What is known of one trace does not excuse the same figure of another.
+    /// The reason for one trace does not excuse the same number of another.
     #[test]
     fn a_reason_is_about_its_own_trace() {
         let text = "why = \"w\"\ncause = \"other trace\"\nevidence = \"conjecture\"\n\

@@ -1,12 +1,13 @@
-//! A metric along an axis of numbers.
+//! A metric along an axis of numbers, and searches for a load on it.
 
-use super::endless::is_endless;
-use super::load::Load;
-use super::tally::Place;
+use diskarm_core::text::InputError;
+
+use super::check::{Bounds, Finding, Keys, is_endless};
+use super::tally::{Load, Place, Tally};
+use crate::axis::Selection;
 use crate::axis::{Axis, Point, describe_except, points};
 use crate::metric::Metric;
 use crate::results::{Estimate, Results};
-use crate::select::Selection;
 
 /// The cells along an axis, in ascending order of its numbers.
 pub(super) struct Line {
@@ -17,8 +18,8 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// The estimates along it, with the numbers of the axis; `None` for a saturated cell if the
-    /// metric grows without bound. Other cells without the metric are left out.
+    /// Returns the estimates along it, with the numbers of the axis; `None` for a saturated cell if
+    /// the metric grows without bound. Other cells without the metric are left out.
     pub(super) fn estimates<'r>(
         &self,
         results: &'r Results<'_>,
@@ -34,7 +35,7 @@ impl Line {
             .collect()
     }
 
-    /// The counterpart of this line on `side`.
+    /// Returns the counterpart of this line on `side`.
     pub(super) fn moved(&self, side: &Selection) -> Option<Self> {
         let steps = self
             .steps
@@ -46,7 +47,7 @@ impl Line {
         })
     }
 
-    /// Its position on the other axes.
+    /// Returns its position on the other axes.
     pub(super) fn place(&self, axes: &[Axis], along: usize) -> Place {
         Place {
             point: self.point.clone(),
@@ -55,7 +56,7 @@ impl Line {
     }
 }
 
-/// The lines along the axis `along` through the cells in all of the selections `chosen`.
+/// Returns the lines along the axis `along` through the cells in all of the selections `chosen`.
 pub(super) fn lines(axes: &[Axis], along: usize, chosen: &[&Selection]) -> Vec<Line> {
     let numbers = axes[along].numbers().unwrap_or_default();
     let mut lines: Vec<Line> = Vec::new();
@@ -97,10 +98,10 @@ impl Reached {
     }
 }
 
-/// What `find` finds along a line in the means, with the interval over what it finds in each
-/// replication. If a replication has only a range, the result is a range: from the lower end of the
-/// interval over the lower ends to the upper end of the interval over the upper ends. `find` gets
-/// `None` for a saturated load.
+/// Searches the means along a line with `find`, and each replication for the interval. If a
+/// replication has only a range, the result is a range: from the lower end of the interval over the
+/// lower ends to the upper end of the interval over the upper ends. `find` gets `None` for a
+/// saturated load.
 pub(super) fn along(
     estimates: &[(f64, Option<&Estimate>)],
     find: impl Fn(&[(f64, Option<f64>)]) -> Option<Reached>,
@@ -144,7 +145,8 @@ pub(super) fn along(
     Some(between(mean, interval(low), interval(high)))
 }
 
-/// The ends of the 95 % interval over `numbers`; if one number is infinite, so are both ends.
+/// Returns the ends of the 95 % interval over `numbers`; if one number is infinite, so are both
+/// ends.
 fn interval(numbers: Vec<f64>) -> [f64; 2] {
     if let Some(endless) = numbers.iter().find(|number| number.is_infinite()) {
         return [*endless; 2];
@@ -158,13 +160,64 @@ fn interval(numbers: Vec<f64>) -> [f64; 2] {
     }
 }
 
-/// From the minimum of `mean` and `low` to the maximum of `mean` and `high`.
+/// Returns the range from the minimum of `mean` and `low` to the maximum of `mean` and `high`.
 fn between(mean: Reached, low: [f64; 2], high: [f64; 2]) -> Load {
     let (from, to) = mean.ends();
     let low = low.into_iter().fold(from, f64::min);
     let high = high.into_iter().fold(to, f64::max);
-    match low == high {
-        true => Load::At(Estimate::exact(low)),
-        false => Load::Within(low, high),
+    if low == high {
+        Load::At(Estimate::exact(low))
+    } else {
+        Load::Within(low, high)
+    }
+}
+
+/// A search for a load along an axis, on one side or on two.
+#[derive(Debug)]
+pub(super) struct Search {
+    along: usize,
+    of: Selection,
+    /// If present, the ratio of the two loads is checked, otherwise the load itself.
+    to: Option<Selection>,
+    cells: Selection,
+    bounds: Bounds,
+}
+
+impl Search {
+    pub(super) fn read(keys: &mut Keys<'_>) -> Result<Self, InputError> {
+        Ok(Self {
+            along: keys.along("along")?,
+            of: keys.side("of")?,
+            to: keys.side_if_any("to")?,
+            cells: keys.selection("where")?,
+            bounds: keys.bounds()?,
+        })
+    }
+
+    /// Returns true if the load itself is checked, not a ratio of two.
+    pub(super) fn is_alone(&self) -> bool {
+        self.to.is_none()
+    }
+
+    /// Checks the load that `find` returns for each line against the bounds.
+    pub(super) fn judge(
+        &self,
+        results: &Results<'_>,
+        find: impl Fn(&Line) -> Option<Load>,
+    ) -> Finding {
+        let axes = results.axes;
+        let mut tally = Tally::new(&self.bounds);
+        for line in lines(axes, self.along, &[&self.of, &self.cells]) {
+            let load = find(&line);
+            let found = match &self.to {
+                None => load,
+                Some(to) => {
+                    let base = line.moved(to).and_then(|line| find(&line));
+                    load.zip(base).map(|(top, base)| top.over(&base))
+                }
+            };
+            tally.hold_load(found, line.place(axes, self.along));
+        }
+        tally.judged()
     }
 }

@@ -1,72 +1,97 @@
-//! One side's metric as a multiple of another's.
+//! Checks that compare one side's metric with another's: `ratio`, `equivalent`, `order`, `gain`.
 
 use std::sync::Arc;
 
 use diskarm_core::text::InputError;
 
-use super::endless::is_endless;
-use super::keys::Keys;
-use super::subject::{AT_LEAST, AT_MOST, Key, METRIC, Subject, TIE, WHERE};
-use super::tally::{Place, Tally};
-use super::{Check, CheckInfo, Found};
-use crate::axis::{Point, describe_except, points};
+use super::check::{
+    AT_LEAST, AT_MOST, Bounds, Check, CheckInfo, Finding, Key, Keys, METRIC, Subject, TIE, WHERE,
+    is_endless,
+};
+use super::tally::{Place, Tally, farthest, interval_ends, quotient};
+use crate::axis::Selection;
+use crate::axis::{Point, describe, describe_except, points};
 use crate::metric::Metric;
 use crate::results::{Estimate, Results};
-use crate::select::Selection;
 
-pub(super) const INFO: CheckInfo = CheckInfo {
+pub(super) const RATIO: CheckInfo = CheckInfo {
     name: "ratio",
     holds: "the metric of `of` over that of `to` lies within the bounds",
-    keys: &[METRIC, OF, TO, WHERE, AT_LEAST, AT_MOST, TIE, MEAN_OVER],
+    keys: &[
+        METRIC,
+        OF,
+        TO,
+        WHERE,
+        AT_LEAST,
+        AT_MOST,
+        TIE,
+        MEAN_OVER,
+        EQUAL,
+        ALONG_LOADS,
+    ],
     read: |keys| {
         let subject = Subject::read(keys)?;
-        Ok(Arc::new(Ratio::of(subject, keys)?))
+        let mut ratio = Ratio::new(subject, keys)?;
+        let (equal, along) = (keys.metric_if_any("equal")?, keys.along_if_any("along")?);
+        if equal.is_some() && along.is_none() {
+            return Err(keys.missing("along", "an axis, as `equal` needs one"));
+        }
+        ratio.equal = equal.zip(along);
+        Ok(Arc::new(ratio))
     },
 };
 
-pub(super) const OF: Key = ("of = {}", "the cells to compare");
-pub(super) const TO: Key = (
+const OF: Key = ("of = {}", "the cells to compare");
+const TO: Key = (
     "to = {}",
     "the cells to compare with; one value of each axis that it names",
 );
-pub(super) const MEAN_OVER: Key = (
+const MEAN_OVER: Key = (
     "mean_over",
     "an axis: the geometric mean of the ratios over it is checked, instead of each ratio",
 );
 
+const EQUAL: Key = (
+    "equal",
+    "a metric such as queue_mean: `to` is interpolated linearly along `along` where it has the \
+     same value of this metric as `of`; cells of `of` beyond all values of `to` are left out",
+);
+const ALONG_LOADS: Key = ("along", "with `equal`, an axis of numbers");
+
 #[derive(Debug)]
-pub(super) struct Ratio {
+struct Ratio {
     subject: Subject,
     /// Any number of cells, each compared with its counterpart in `to`.
     of: Selection,
     to: Selection,
     /// Check the geometric means of the ratios over this axis instead of each ratio.
     mean_over: Option<usize>,
+    /// Compare at equal values of this metric, along this axis, instead of in the same cells.
+    equal: Option<(Metric, usize)>,
 }
 
 impl Ratio {
-    /// A check of `subject` with the keys [`OF`], [`TO`] and [`MEAN_OVER`].
-    pub(super) fn of(subject: Subject, keys: &mut Keys<'_>) -> Result<Self, InputError> {
+    /// Reads a check of `subject` with the keys [`OF`], [`TO`] and [`MEAN_OVER`].
+    fn new(subject: Subject, keys: &mut Keys<'_>) -> Result<Self, InputError> {
         Ok(Self {
             subject,
             of: keys.chosen("of")?,
             to: keys.side("to")?,
             mean_over: keys.axis_if_any("mean_over")?,
+            equal: None,
         })
     }
 }
 
 impl Check for Ratio {
-    fn judge(&self, results: &Results<'_>) -> Found {
+    fn judge(&self, results: &Results<'_>) -> Finding {
         let axes = results.axes;
         let mut tally = Tally::new(&self.subject.bounds);
-        let all = ratios(
-            results,
-            self.subject.metric,
-            &self.of,
-            &self.to,
-            &self.subject.cells,
-        );
+        let metric = self.subject.metric;
+        let all = match self.equal {
+            None => ratios(results, metric, &self.of, &self.to, &self.subject.cells),
+            Some((equal, along)) => self.equal_ratios(results, equal, along),
+        };
         let Some(axis) = self.mean_over else {
             for (point, ratio) in all {
                 tally.hold(ratio, Place::cell(axes, &point));
@@ -92,9 +117,9 @@ impl Check for Ratio {
     }
 }
 
-/// The ratios of `of` to `to` in `cells`, matched on the axes that neither names. If the metric
-/// grows without bound in saturation, the ratio is infinite where only `of` is saturated, and 0
-/// where only `to` is. `None` where a metric is missing, or both are 0.
+/// Returns the ratios of `of` to `to` in `cells`, matched on the axes that neither names. If the
+/// metric grows without bound in saturation, the ratio is infinite where only `of` is saturated,
+/// and 0 where only `to` is. `None` where a metric is missing, or both are 0.
 pub(super) fn ratios(
     results: &Results<'_>,
     metric: Metric,
@@ -127,46 +152,10 @@ pub(super) fn ratios(
     ratios
 }
 
-/// The quotient, replication by replication, as those of one seed have the same requests. If they
-/// cannot be paired, its interval covers all quotients of the two intervals.
-pub(super) fn quotient(top: &Estimate, base: &Estimate) -> Estimate {
-    let mean = top.mean / base.mean;
-    let pairs = top.runs.iter().zip(&base.runs);
-    let runs: Vec<f64> = pairs.map(|(top, base)| top / base).collect();
-    let paired = Estimate::of(runs.clone()).and_then(|paired| paired.half_width);
-    // A mean of 0 of numbers that are never negative has no uncertainty.
-    let is_known = mean.is_finite() && (top.half_width.is_some() || base.half_width.is_some());
-    let ends = || {
-        let (top, base) = (ends(top), ends(base));
-        match base.0 > 0.0 {
-            true => farthest(mean, (top.0 / base.1, top.1 / base.0)),
-            // The base may be 0.
-            false => f64::INFINITY,
-        }
-    };
-    let paired = paired.filter(|half| half.is_finite());
-    Estimate {
-        mean,
-        half_width: paired.or_else(|| is_known.then(ends)),
-        runs,
-    }
-}
-
-/// The ends of its interval; the mean if there is none.
-fn ends(estimate: &Estimate) -> (f64, f64) {
-    let half = estimate.half_width.unwrap_or(0.0);
-    (estimate.mean - half, estimate.mean + half)
-}
-
-/// The distance of the farther end from `mean`.
-fn farthest(mean: f64, (low, high): (f64, f64)) -> f64 {
-    (mean - low).max(high - mean)
-}
-
 /// A point, and the ratios along one axis through it.
 type Group = (Point, Vec<Option<Estimate>>);
 
-/// The ratios grouped by all axes except `over`.
+/// Groups ratios by all axes except `over`.
 fn groups(all: Vec<(Point, Option<Estimate>)>, over: usize) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for (point, ratio) in all {
@@ -180,9 +169,9 @@ fn groups(all: Vec<(Point, Option<Estimate>)>, over: usize) -> Vec<Group> {
     groups
 }
 
-/// The geometric mean of ratios, replication by replication. The mean of the reciprocals is its
-/// reciprocal, so that it does not matter which side is the base. `None` without any ratios, and
-/// where one is infinite and another is 0.
+/// Returns the geometric mean of ratios, replication by replication. The mean of the reciprocals is
+/// its reciprocal, so that it does not matter which side is the base. `None` without any ratios,
+/// and where one is infinite and another is 0.
 fn mean(all: &[&Estimate]) -> Option<Estimate> {
     let of_all = |value: &dyn Fn(&Estimate) -> f64| {
         let logarithms = all.iter().map(|estimate| value(estimate).ln());
@@ -197,8 +186,8 @@ fn mean(all: &[&Estimate]) -> Option<Estimate> {
     let paired = Estimate::of(runs.collect()).and_then(|mean| mean.half_width);
     let is_known = mean.is_finite() && all.iter().any(|estimate| estimate.half_width.is_some());
     let unpaired = || {
-        let low = of_all(&|estimate| ends(estimate).0.max(0.0));
-        farthest(mean, (low, of_all(&|estimate| ends(estimate).1)))
+        let low = of_all(&|estimate| interval_ends(estimate).0.max(0.0));
+        farthest(mean, (low, of_all(&|estimate| interval_ends(estimate).1)))
     };
     let paired = paired.filter(|half| half.is_finite());
     Some(Estimate {
@@ -206,4 +195,250 @@ fn mean(all: &[&Estimate]) -> Option<Estimate> {
         half_width: paired.or_else(|| is_known.then(unpaired)),
         runs: Vec::new(),
     })
+}
+
+/// The value that must be equal, and the metric, in one cell.
+type EqualStep<'r> = (&'r Estimate, &'r Estimate);
+
+impl Ratio {
+    /// Returns the ratios to `to` where it has an equal value of the metric `equal`.
+    fn equal_ratios(
+        &self,
+        results: &Results<'_>,
+        equal: Metric,
+        along: usize,
+    ) -> Vec<(Point, Option<Estimate>)> {
+        let step = |point: &Point| {
+            let cell = results.at(point);
+            cell.estimate(equal).zip(cell.estimate(self.subject.metric))
+        };
+        let points = self.subject.points(results.axes).into_iter();
+        let points = points.filter(|point| self.of.has(point));
+        let ratios = points.map(|point| {
+            let other = self.to.counterpart(&point);
+            let loads = 0..results.axes[along].values.len();
+            let base = loads.filter_map(|load| {
+                let mut point = other.clone()?;
+                point[along] = load;
+                step(&point)
+            });
+            let base: Vec<EqualStep<'_>> = base.collect();
+            let ratio = step(&point).and_then(|of| ratio_at_equal(of, &base));
+            (point, ratio)
+        });
+        ratios.collect()
+    }
+}
+
+/// Returns the ratio of a step to `base`, interpolated where the first values are equal.
+fn ratio_at_equal(of: EqualStep<'_>, base: &[EqualStep<'_>]) -> Option<Estimate> {
+    let (equal, metric) = of;
+    let ratio = |value: &dyn Fn(&Estimate) -> Option<f64>| {
+        let steps = base.iter().map(|(x, y)| Some((value(x)?, value(y)?)));
+        let steps: Vec<(f64, f64)> = steps.collect::<Option<_>>()?;
+        Some(value(metric)? / interpolated(steps, value(equal)?)?)
+    };
+    let mean = ratio(&|estimate| Some(estimate.mean))?;
+    // Replications have the same requests at one load only, but each has all its own loads.
+    let runs = (0..metric.runs.len())
+        .map_while(|number| ratio(&|estimate| estimate.runs.get(number).copied()));
+    let runs: Vec<f64> = runs.collect();
+    let half_width = if runs.len() == metric.runs.len() {
+        Estimate::of(runs.clone()).and_then(|all| all.half_width)
+    } else {
+        // Some replication is beyond the ends of `to`.
+        Some(f64::INFINITY)
+    };
+    Some(Estimate {
+        mean,
+        half_width,
+        runs,
+    })
+}
+
+/// Returns the metric where the other metric is `x`, by linear interpolation; `None` beyond the
+/// steps.
+fn interpolated(mut steps: Vec<(f64, f64)>, x: f64) -> Option<f64> {
+    steps.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let pair = steps
+        .windows(2)
+        .find(|pair| pair[0].0 <= x && x <= pair[1].0)?;
+    let [(low, at_low), (high, at_high)] = [pair[0], pair[1]];
+    Some(if high > low {
+        at_low + (x - low) / (high - low) * (at_high - at_low)
+    } else {
+        at_low
+    })
+}
+
+pub(super) const EQUIVALENT: CheckInfo = CheckInfo {
+    name: "equivalent",
+    holds: "the metric of `of` and that of `to` differ by at most a share, whichever is the base",
+    keys: &[
+        METRIC,
+        OF,
+        TO,
+        WHERE,
+        (
+            "within",
+            "the share: with `\"25 %\"` the ratio is between 0.8 and 1.25",
+        ),
+        MEAN_OVER,
+    ],
+    read: |keys| {
+        let within = keys.share("within")?.filter(|share| *share > 0.0);
+        let within = within.ok_or_else(|| keys.missing("within", "a percentage above 0"))?;
+        let subject = Subject {
+            metric: keys.metric()?,
+            cells: keys.selection("where")?,
+            bounds: Bounds {
+                at_least: Some(1.0 / (1.0 + within)),
+                at_most: Some(1.0 + within),
+                tie: 0.0,
+            },
+        };
+        Ok(Arc::new(Ratio::new(subject, keys)?))
+    },
+};
+
+pub(super) const ORDER: CheckInfo = CheckInfo {
+    name: "order",
+    holds: "the metric ascends from side to side",
+    keys: &[
+        METRIC,
+        (
+            "ascending = []",
+            "two sides or more, the smallest first; each names one value of each of its axes",
+        ),
+        WHERE,
+        (
+            "slack = \"0 %\"",
+            "a decrease of up to this share is accepted",
+        ),
+        TIE,
+    ],
+    read: |keys| {
+        Ok(Arc::new(Order {
+            metric: keys.metric()?,
+            ascending: keys.sides("ascending")?,
+            cells: keys.selection("where")?,
+            slack: keys.share("slack")?.unwrap_or(0.0),
+            tie: keys.tie()?,
+        }))
+    },
+};
+
+#[derive(Debug)]
+struct Order {
+    metric: Metric,
+    ascending: Vec<Selection>,
+    cells: Selection,
+    /// The share by which a side may be above the next.
+    slack: f64,
+    tie: f64,
+}
+
+impl Check for Order {
+    /// The numbers are the ratios of each side to the next: at most 1 plus the slack.
+    fn judge(&self, results: &Results<'_>) -> Finding {
+        let axes = results.axes;
+        let bounds = Bounds {
+            tie: self.tie,
+            ..Bounds::up_to(1.0 + self.slack)
+        };
+        let mut tally = Tally::new(&bounds);
+        for pair in self.ascending.windows(2) {
+            for (point, ratio) in ratios(results, self.metric, &pair[0], &pair[1], &self.cells) {
+                let text = format!("{} to {}", describe(axes, &point), pair[1].label(axes));
+                tally.hold(ratio, Place { point, text });
+            }
+        }
+        tally.judged()
+    }
+
+    fn is_of_ratios(&self) -> bool {
+        true
+    }
+}
+
+pub(super) const GAIN: CheckInfo = CheckInfo {
+    name: "gain",
+    holds: "the ratio of two sides over the same ratio elsewhere lies within the bounds",
+    keys: &[
+        ("metric", "the metric to compare"),
+        ("of", "the numerator: one value of each axis that it names"),
+        ("to", "the denominator, in the same form"),
+        ("than", "the reference: the same ratio is taken there"),
+        WHERE,
+        AT_LEAST,
+        AT_MOST,
+        TIE,
+    ],
+    read: |keys| {
+        Ok(Arc::new(Gain {
+            subject: Subject::read(keys)?,
+            of: keys.side("of")?,
+            to: keys.side("to")?,
+            than: keys.side("than")?,
+        }))
+    },
+};
+
+#[derive(Debug)]
+struct Gain {
+    subject: Subject,
+    of: Selection,
+    to: Selection,
+    /// The side of the reference ratio, with which those in `cells` are compared.
+    than: Selection,
+}
+
+impl Check for Gain {
+    /// The numbers are ratios of the two sides over the same ratio at the counterpart in `than`:
+    /// below 1 where `of` is smaller in relation to `to` than it is there.
+    fn judge(&self, results: &Results<'_>) -> Finding {
+        let axes = results.axes;
+        let all = ratios(
+            results,
+            self.subject.metric,
+            &self.of,
+            &self.to,
+            &Selection::default(),
+        );
+        let mut tally = Tally::new(&self.subject.bounds);
+        for (point, ratio) in all
+            .iter()
+            .filter(|(point, _)| self.subject.cells.has(point))
+        {
+            let base = self.than.counterpart(point);
+            let base = all
+                .iter()
+                .find(|(other, _)| Some(other) == base.as_ref())
+                .and_then(|(_, base)| base.as_ref());
+            // A saturated side has no gain.
+            let is_known = |ratio: &&Estimate| ratio.mean.is_finite() && ratio.mean > 0.0;
+            let sides = ratio.as_ref().filter(is_known).zip(base.filter(is_known));
+            let gain = sides.map(|(ratio, base)| quotient(ratio, base));
+            tally.hold(gain, Place::cell(axes, point));
+        }
+        tally.judged()
+    }
+
+    fn is_of_ratios(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_metric_is_interpolated_between_queues() {
+        let steps = vec![(4.0, 30.0), (0.0, 10.0), (1.0, 14.0)];
+        assert_eq!(interpolated(steps.clone(), 0.5), Some(12.0));
+        assert_eq!(interpolated(steps.clone(), 2.5), Some(22.0));
+        assert_eq!(interpolated(steps.clone(), 4.0), Some(30.0));
+        assert_eq!(interpolated(steps, 4.5), None);
+    }
 }

@@ -5,14 +5,16 @@
 //! drive estimates each request of the last stream, where it is and as if it began at certain
 //! angles of its track, and serves none of them.
 
+use diskarm_core::device::Device;
+use diskarm_core::drive::Drive;
 use diskarm_core::extent::Extent;
+use diskarm_core::request::Request;
 use diskarm_core::sched::{Estimate, Outlook};
-use diskarm_core::units::{Angle, Span};
-use diskarm_simulate::Simulation;
+use diskarm_core::units::{Angle, Instant, Span};
+use diskarm_core::workload::Requests;
+use diskarm_simulate::{Generated, Input, Simulation, System};
 
-use super::alone::{Placed, generated};
-use super::{Figures, MeasureInfo, Stop};
-use crate::metric::Column;
+use crate::metric::{Column, Figures, MeasureInfo, Stop};
 
 /// The column of the angle with this number, this many 48ths of a revolution after the head.
 macro_rules! at_angle {
@@ -76,8 +78,8 @@ const ANGLES: usize = 24;
 
 pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures, String> {
     let generated = generated(simulation)?;
-    let disk = simulation.model.disk();
-    let Placed { drive, now, rest } = Placed::after(1, simulation.model, generated)?;
+    let disk = simulation.system.disk();
+    let Placed { drive, now, rest } = Placed::after(1, simulation.system, generated)?;
     let targets = match generated
         .workload
         .requests(disk, generated.seed)
@@ -121,4 +123,55 @@ pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures
         share(within[1] as f64),
     ];
     Ok(Figures::Measured([&means[..], &at_angles].concat()))
+}
+
+/// A drive that has just served the first request of a workload's first stream, or the first few.
+pub(super) struct Placed {
+    pub(super) drive: Drive,
+    /// The time when it finished them.
+    pub(super) now: Instant,
+    /// The further requests of the first stream.
+    pub(super) rest: Requests,
+}
+
+impl Placed {
+    /// After the first `served` requests of the first stream, one at a time.
+    pub(super) fn after(
+        served: u64,
+        system: &System,
+        generated: &Generated,
+    ) -> Result<Self, String> {
+        let first = &generated.workload.streams[0];
+        let model = system
+            .single_drive("cell.drive")
+            .map_err(|error| error.to_string())?;
+        let mut drive = model.drive();
+        let mut rest = first.requests(model.disk(), generated.seed);
+        let mut now = Instant::START;
+        for _ in 0..served {
+            now = serve(&mut drive, now, rest.next_request())?;
+        }
+        Ok(Self { drive, now, rest })
+    }
+}
+
+/// The generated requests of a simulation; these measures take no traces.
+pub(super) fn generated<'a>(simulation: &Simulation<'a>) -> Result<&'a Generated, String> {
+    match simulation.input {
+        Input::Generated(generated) => Ok(generated),
+        Input::Traced(_) => Err("cell.trace: found a trace, expected a workload".to_owned()),
+    }
+}
+
+/// Serves a request on an idle drive; returns when it is finished.
+pub(super) fn serve(drive: &mut Drive, now: Instant, request: Request) -> Result<Instant, String> {
+    drive
+        .submit(now, request)
+        .map_err(|error| error.to_string())?;
+    let mut at = now;
+    while let Some(event) = drive.next_event() {
+        at = event;
+        while drive.advance(at).is_some() {}
+    }
+    Ok(at)
 }

@@ -14,8 +14,7 @@ use diskarm_core::stack::{BoxedDevice, InsufficientKnowledge};
 use diskarm_core::units::{Instant, Span};
 use diskarm_simulate::{MakePolicy, Simulation};
 
-use super::{Figures, MeasureInfo, Stop};
-use crate::metric::Column;
+use crate::metric::{Column, Figures, MeasureInfo, Stop};
 
 pub(super) const INFO: MeasureInfo = MeasureInfo {
     name: "choices",

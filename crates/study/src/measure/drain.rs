@@ -7,9 +7,8 @@
 use diskarm_core::sched::Pending;
 use diskarm_simulate::Simulation;
 
-use super::alone::{Placed, generated, serve};
-use super::{Figures, MeasureInfo, Stop};
-use crate::metric::Column;
+use super::access::{Placed, generated, serve};
+use crate::metric::{Column, Figures, MeasureInfo, Stop};
 
 pub(super) const INFO: MeasureInfo = MeasureInfo {
     name: "drain",
@@ -39,7 +38,7 @@ pub(super) fn run(simulation: &Simulation<'_>, stop: Stop<'_>) -> Result<Figures
         mut drive,
         now: begin,
         rest,
-    } = Placed::after(warm_up, simulation.model, generated)?;
+    } = Placed::after(warm_up, simulation.system, generated)?;
     let mut policy = simulation.policy.policy(&drive);
     let count = generated.requests_count() - warm_up;
     for request in rest.take(count as usize) {

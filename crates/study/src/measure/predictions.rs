@@ -7,12 +7,11 @@
 use std::ops::Range;
 
 use diskarm_core::units::{SectorCount, Span};
-use diskarm_simulate::measured::Rows;
+use diskarm_simulate::measured::RowRange;
 use diskarm_simulate::replays::predict;
 use diskarm_simulate::{Input, Simulation};
 
-use super::{Figures, MeasureInfo, Stop};
-use crate::metric::Column;
+use crate::metric::{Column, Figures, MeasureInfo, Stop};
 
 /// The width of a bin.
 const BIN: Span = Span::from_ns(20_000);
@@ -59,8 +58,8 @@ pub(super) fn run(
     sizes: &Range<SectorCount>,
     stop: Stop<'_>,
 ) -> Result<Figures, String> {
-    let (model, warm_up) = (simulation.model, simulation.warm_up as usize);
-    let model = model.alone("cell.drive");
+    let (system, warm_up) = (simulation.system, simulation.warm_up as usize);
+    let model = system.single_drive("cell.drive");
     let model = model.map_err(|error| error.to_string())?;
     let Input::Traced(traced) = simulation.input else {
         return Err("cell.workload: found a workload, expected a measured trace".to_owned());
@@ -68,7 +67,12 @@ pub(super) fn run(
     if stop().is_break() {
         return Ok(Figures::Stopped);
     }
-    let judged = predict(model, &traced.files[0], &traced.reading, Rows::default());
+    let judged = predict(
+        model,
+        &traced.files[0],
+        &traced.reading,
+        RowRange::default(),
+    );
     let locked = judged.map_err(|error| error.to_string())?.locked;
     let rows = locked.rows().iter().skip(warm_up);
     let rows = rows.filter(|row| sizes.contains(&row.predicted.request.sectors));

@@ -5,8 +5,7 @@ use diskarm_core::request::Op;
 use diskarm_results::metrics::{LOAD, Metric, RESPONSE, SERVICE};
 use diskarm_simulate::{Run, Simulation};
 
-use super::{Figures, MeasureInfo, Stop};
-use crate::metric::Column;
+use crate::metric::{Column, Figures, MeasureInfo, Stop};
 
 pub(super) const INFO: MeasureInfo = MeasureInfo {
     name: "responses",

@@ -3,19 +3,25 @@
 //!
 //! A run ends when all blocks have been read, or with its last request.
 
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
 use diskarm_core::freeblock::BlockSet;
 use diskarm_core::sched::PolicyConfig;
+use diskarm_core::text::quantity;
+use diskarm_core::units::Span;
 use diskarm_results::scanned::{ScanNames, ScanResults};
-use diskarm_scan::{OnPrediction, OnProgress, Requests, Scan, SchedulerLocation};
-use diskarm_simulate::{Arrivals, Error, Input, Simulation, over_disks, queued};
+use diskarm_scan::{
+    BackgroundSettings, OnPrediction, OnProgress, Requests, Scan, SchedulerLocation,
+};
+use diskarm_simulate::{Arrivals, Error, Input, Model, Simulation, System};
 
-use super::{Figures, MeasureInfo, Scanning, Stop};
-use crate::metric::Column;
+use crate::metric::{Column, Figures, MeasureInfo, Stop};
 
-/// A column: its name, its title in figures, and its value.
-type Row = (&'static str, &'static str, fn(&ScanResults) -> Option<f64>);
+/// A column: its name, its title in charts, and its value.
+type ScanColumn = (&'static str, &'static str, fn(&ScanResults) -> Option<f64>);
 
-const ROWS: &[Row] = &[
+const COLUMNS: &[ScanColumn] = &[
     (
         "free_80_to_20_mb_per_s",
         "Free bandwidth while 80 to 20 % is wanted, MB/s",
@@ -137,7 +143,7 @@ pub(super) const INFO: MeasureInfo = MeasureInfo {
     name: "scan",
     summary: "a scan of the drive in the gaps of its requests, and what it costs them",
     columns: || {
-        let columns = ROWS
+        let columns = COLUMNS
             .iter()
             .map(|(name, title, _)| Column::measured(name, title));
         columns.collect()
@@ -156,13 +162,14 @@ pub(super) fn run(
             simulation.warm_up
         ));
     }
-    let drive = simulation.model;
+    let drive = simulation.system;
     let is_inside_one = scanning.location == SchedulerLocation::InFirmware && drive.is_one_drive();
     if scanning.rebuild || is_inside_one {
-        let alone = drive.alone("cell.drive");
+        let alone = drive.single_drive("cell.drive");
         alone.map_err(|error| error.to_string())?;
     }
-    let model = scanning.believed.as_ref().unwrap_or(drive);
+    let believed = scanning.believed.as_ref();
+    let model = believed.unwrap_or(&drive.drive);
     let (recorded, seed, max_requests);
     let requests = match simulation.input {
         Input::Generated(generated) => {
@@ -176,7 +183,7 @@ pub(super) fn run(
         }
     };
     let scan = Scan {
-        spec: &drive.spec,
+        spec: &drive.drive.spec,
         model: &model.spec,
         requests,
         policy,
@@ -194,23 +201,141 @@ pub(super) fn run(
     let ran = if scanning.rebuild {
         scan.rebuild().map_err(Error::from)
     } else if !drive.is_one_drive() {
-        scan.run_array(|disk| over_disks(drive, scan.seed, disk))
-    } else if drive.tower.is_some() {
+        scan.run_array(|disk| drive.over_disks(scan.seed, disk))
+    } else if drive.stack.is_some() {
         let all = BlockSet::all(drive.sectors);
-        scan.run_in_front_of(|| queued(drive, &fcfs, scan.seed), all, |_| {})
+        scan.run_in_front_of(|| drive.queued(&fcfs, scan.seed), all, |_| {})
     } else {
         scan.run().map_err(Error::from)
     };
     let ran = ran.map_err(|error| error.to_string())?;
     let names = ScanNames {
         drive: &drive.name,
-        model: &model.name,
+        model: believed.map_or(&drive.name, |model| &model.name),
         workload: None,
         trace: None,
         trace_changes: &[],
     };
     let scanned = ScanResults::of(&scan, &ran, names, Vec::new());
-    let values = ROWS.iter().map(|(_, _, of)| of(&scanned));
+    let values = COLUMNS.iter().map(|(_, _, of)| of(&scanned));
     let values = values.map(|value| value.filter(|value| value.is_finite()));
     Ok(Figures::Measured(values.collect()))
+}
+
+pub(crate) struct Scanning {
+    /// The drive that the scheduler believes in, if it is another.
+    pub believed: Option<Model>,
+    pub location: SchedulerLocation,
+    pub settings: BackgroundSettings,
+    /// True if a pair is rebuilt with what is read.
+    pub rebuild: bool,
+}
+
+/// The keys of the table, each a flag of `diskarm scan`.
+const KEYS: &[&str] = &[
+    "model",
+    "inside",
+    "depth",
+    "conservatism",
+    "max_slowdown",
+    "any_track",
+    "idle",
+    "rebuild",
+];
+
+impl Scanning {
+    /// As the table says, with `drive`. A key whose value is `none` is as good as absent.
+    ///
+    /// # Errors
+    /// A problem of the cell, in one line.
+    pub fn new(table: &BTreeMap<String, String>, drive: &System) -> Result<Self, String> {
+        if let Some(stray) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
+            return Err(wrong(
+                stray,
+                "a value",
+                &format!("one of {}", KEYS.join(", ")),
+            ));
+        }
+        let table = ScanTable(table);
+        let location = table.location(drive)?;
+        let settings = BackgroundSettings {
+            conservatism: table
+                .time("conservatism")?
+                .unwrap_or(location.conservatism()),
+            one_per_track: !table.flag("any_track")?,
+            idle: table.time("idle")?,
+            max_slowdown: table.take("max_slowdown", "a percentage such as \"2 %\"", |text| {
+                quantity::fraction(text).filter(|share| *share > 0.0)
+            })?,
+        };
+        let rebuild = table.flag("rebuild")?;
+        if rebuild && location == SchedulerLocation::InFirmware {
+            return Err(wrong("rebuild", "true", "false, as it scans inside"));
+        }
+        Ok(Self {
+            rebuild,
+            believed: table.model(drive)?,
+            location,
+            settings,
+        })
+    }
+}
+
+struct ScanTable<'a>(&'a BTreeMap<String, String>);
+
+impl ScanTable<'_> {
+    /// The value of `key`, if it is there.
+    fn take<T>(
+        &self,
+        key: &str,
+        expected: &str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, String> {
+        match self.0.get(key).filter(|text| *text != "none") {
+            None => Ok(None),
+            Some(text) => match read(text) {
+                Some(value) => Ok(Some(value)),
+                None => Err(wrong(key, text, expected)),
+            },
+        }
+    }
+
+    fn time(&self, key: &str) -> Result<Option<Span>, String> {
+        let time = |text: &str| quantity::span(text).filter(|span| *span >= Span::ZERO);
+        self.take(key, "a time such as \"0.3 ms\"", time)
+    }
+
+    fn flag(&self, key: &str) -> Result<bool, String> {
+        let flag = self.take(key, "true or false", |text| text.parse().ok());
+        Ok(flag?.unwrap_or(false))
+    }
+
+    fn location(&self, drive: &System) -> Result<SchedulerLocation, String> {
+        let depth = |text: &str| text.parse().ok().filter(|depth| (1..=2).contains(depth));
+        let depth: Option<usize> = self.take("depth", "1 or 2", depth)?;
+        match (self.flag("inside")?, depth) {
+            (true, None) => Ok(SchedulerLocation::InFirmware),
+            (true, Some(depth)) => Err(wrong("depth", depth, "none, as it scans inside")),
+            (false, depth) => {
+                let (depth, max) = (depth.unwrap_or(1), drive.drive.spec.queue.depth);
+                if depth > max as usize {
+                    let expected = format!("at most {max}, the depth of the drive's queue");
+                    return Err(wrong("depth", depth, &expected));
+                }
+                Ok(SchedulerLocation::Outside(depth))
+            }
+        }
+    }
+
+    fn model(&self, drive: &System) -> Result<Option<Model>, String> {
+        let Some(name) = self.take("model", "", |text| Some(text.to_owned()))? else {
+            return Ok(None);
+        };
+        let model = Model::substitute(drive.drive.disk(), &drive.name, &name, "cell.scan.model");
+        model.map(Some).map_err(|error| error.to_string())
+    }
+}
+
+fn wrong(key: &str, found: impl Display, expected: &str) -> String {
+    format!("cell.scan.{key}: found {found}, expected {expected}")
 }

@@ -1,10 +1,11 @@
-//! The claims of a study with their verdicts.
+//! The claims of a report.
+
+use diskarm_results::html::Html;
 
 use crate::claim::JudgedClaim;
 use crate::file::Study;
 use crate::results::Results;
 use crate::verdicts::{Count, Shown};
-use diskarm_results::html::Html;
 
 /// The claims of a study, judged.
 pub struct Claims<'s>(Vec<JudgedClaim<'s>>);
@@ -91,9 +92,10 @@ fn listed(place: usize, judged_claim: &JudgedClaim<'_>) -> Html {
         Html::from([Html::element("dt", name), Html::element("dd", words)])
     };
     let theirs = format!("{} ({}{})", claim.theirs, claim.source, claim.remarks());
-    let ours = match judged_claim.is_of_ratios() {
-        true => "Ours, as a ratio",
-        false => "Ours",
+    let ours = if judged_claim.is_of_ratios() {
+        "Ours, as a ratio"
+    } else {
+        "Ours"
     };
     let reason = judged_claim.reason();
     let known = reason.map(|reason| row("Why", &reason)).unwrap_or_default();

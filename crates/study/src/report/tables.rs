@@ -1,12 +1,12 @@
-//! Tables of a study.
+//! The tables of a report, and the planes of cells that tables and charts show.
 
-use super::planes::Plane;
-use crate::axis::{Axis, Point};
+use diskarm_plot::rounded;
+use diskarm_results::html::{self, Html};
+
+use crate::axis::{Axis, Point, Selection, points};
 use crate::file::Study;
 use crate::metric::Metric;
 use crate::results::Results;
-use diskarm_plot::rounded;
-use diskarm_results::html::{self, Html};
 
 /// All tables: one for each metric and each combination of values of the axes that a table does not
 /// name.
@@ -90,4 +90,84 @@ pub fn grid(rows: &Heads<'_>, columns: &Heads<'_>, cell: impl Fn(usize, usize) -
         Html::element("tbody", lines.collect::<Html>()),
     ]);
     html::wide(Html::element("table", table))
+}
+
+/// Some cells of a study that lie in one plane, or along one axis.
+pub struct Plane<const N: usize> {
+    /// The values that they share: `Drive: HP C2247, ...`; empty without other axes.
+    pub label: String,
+    /// The labels of the values that they share.
+    pub words: Vec<String>,
+    /// The indices of the selected values along each axis.
+    pub along: [Vec<usize>; N],
+    /// A point in the plane.
+    origin: Point,
+    axes: [usize; N],
+}
+
+impl<const N: usize> Plane<N> {
+    /// All planes along `axes` with a cell in `cells`, in the order of the study.
+    pub fn all(study_axes: &[Axis], axes: [usize; N], cells: &Selection) -> Vec<Self> {
+        let chosen: Vec<Point> = points(study_axes)
+            .into_iter()
+            .filter(|point| cells.has(point))
+            .collect();
+        let mut planes: Vec<Self> = Vec::new();
+        for point in chosen {
+            let mut origin = point.clone();
+            axes.iter().for_each(|axis| origin[*axis] = 0);
+            let plane = match planes.iter_mut().find(|plane| plane.origin == origin) {
+                Some(plane) => plane,
+                None => {
+                    planes.push(Self::at(origin, study_axes, axes));
+                    planes.last_mut().expect("it was just put there")
+                }
+            };
+            for (places, axis) in plane.along.iter_mut().zip(axes) {
+                if !places.contains(&point[axis]) {
+                    places.push(point[axis]);
+                }
+            }
+        }
+        planes
+    }
+
+    fn at(origin: Point, study_axes: &[Axis], axes: [usize; N]) -> Self {
+        let shared = study_axes.iter().zip(&origin).enumerate();
+        let shared =
+            shared.filter(|(number, (axis, _))| !axes.contains(number) && axis.values.len() > 1);
+        let shared: Vec<(&str, &str)> = shared
+            .map(|(_, (axis, place))| (axis.title.as_str(), axis.values[*place].label.as_str()))
+            .collect();
+        let label = shared
+            .iter()
+            .map(|(title, value)| format!("{title}: {value}"));
+        Self {
+            label: label.collect::<Vec<String>>().join("; "),
+            words: shared
+                .iter()
+                .map(|(_, value)| (*value).to_owned())
+                .collect(),
+            along: [const { Vec::new() }; N],
+            origin,
+            axes,
+        }
+    }
+
+    /// The cell at these indices along the axes.
+    pub fn point(&self, places: [usize; N]) -> Point {
+        let mut point = self.origin.clone();
+        for (axis, place) in self.axes.into_iter().zip(places) {
+            point[axis] = place;
+        }
+        point
+    }
+
+    /// A title with what the cells share.
+    pub fn titled(&self, title: &str) -> String {
+        match self.label.as_str() {
+            "" => title.to_owned(),
+            label => format!("{title} ({label})"),
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! What a known reason explains.
+//! Numbers that a known reason explains.
 
 use super::*;
 

@@ -75,7 +75,7 @@ const CAUSES: [&str; 5] = [
     "other workload",
     "the paper's own",
     "other trace",
-    "ours to mend",
+    "model-defect",
 ];
 
 /// The claims of the paper itself.

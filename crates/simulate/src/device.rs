@@ -1,0 +1,251 @@
+//! The interface between the table of devices and the stacks that are built of them.
+
+use std::fmt;
+
+use diskarm_core::mechanics::Mechanism;
+use diskarm_core::mirror::starting_angle;
+use diskarm_core::sched::Knowledge;
+use diskarm_core::stack::{BoxedDevice, InsufficientKnowledge};
+use diskarm_core::text::{Args, InputError};
+use diskarm_core::units::{Angle, Bytes, SectorCount};
+use diskarm_core::workload::Disk;
+
+use crate::model::Model;
+
+/// An entry of the table.
+pub(crate) struct Entry {
+    pub info: DeviceInfo,
+    /// Reads all parameters except the device below.
+    pub read: ReadParameters,
+}
+
+/// Reads the parameters of one device.
+pub(crate) type ReadParameters = fn(&mut Parameters<'_>) -> Result<Box<dyn Config>, InputError>;
+
+/// The parameters of a device as written, and what they may depend on.
+pub(crate) type Parameters<'a> = Args<'a, Context<'a>>;
+
+/// The values that the parameters of a device may depend on.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    /// The drive at the bottom of the stack.
+    pub drive: &'a Model,
+    /// The blocks of the device below this one.
+    pub sectors: SectorCount,
+}
+
+impl Context<'_> {
+    /// Returns the number and size of the blocks of the device below.
+    pub fn disk(&self) -> Disk {
+        Disk {
+            sectors: self.sectors,
+            sector: Bytes(u64::from(self.drive.spec.geometry.sector_bytes)),
+        }
+    }
+
+    /// Returns true if the device below is a drive and not an array of several.
+    pub fn is_drive(&self) -> bool {
+        self.sectors == self.drive.layout().sectors()
+    }
+}
+
+/// A device with its parameters, ready to be put in front of others.
+pub(crate) trait Config: fmt::Debug + Send + Sync {
+    /// Puts it in front of the devices that it takes from `below`; `seed` is for its random
+    /// behaviour.
+    ///
+    /// # Errors
+    /// A device that needs to know more than the one below it provides.
+    fn build(&self, below: &Below<'_>, seed: u64) -> Result<BoxedDevice, InputError>;
+
+    /// Returns the number of devices that it takes from `below`, each of which may be of another
+    /// model.
+    fn members(&self) -> usize {
+        1
+    }
+
+    /// Returns true if it only changes how the device below behaves, so that a drive with it in
+    /// front is still one drive.
+    fn is_behaviour(&self) -> bool {
+        false
+    }
+
+    /// Returns the number of its blocks, if the device below has `sectors`.
+    fn capacity(&self, sectors: SectorCount) -> SectorCount {
+        sectors
+    }
+}
+
+/// The description of a device in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceInfo {
+    /// Its name in `--drive` and in studies.
+    pub name: &'static str,
+    /// One line for lists.
+    pub summary: &'static str,
+    /// Its parameters as the user writes them, such as `rate=100/s`, and their meanings.
+    pub parameters: &'static [(&'static str, &'static str)],
+    /// The knowledge that it needs about the device below it.
+    pub needs: Knowledge,
+    /// The knowledge that it provides to policies in front of it; `None` if that is what the device
+    /// below
+    pub provides: Option<Knowledge>,
+    /// An example of a stack with it.
+    pub example: &'static str,
+}
+
+impl DeviceInfo {
+    /// Returns true if the devices below it may be of several models.
+    pub(crate) fn takes_several(&self) -> bool {
+        self.parameters.contains(&DRIVES)
+    }
+
+    /// Returns the knowledge that it provides, as text for lists.
+    pub const fn provided(&self) -> &'static str {
+        match self.provides {
+            Some(knowledge) => knowledge.name(),
+            None => "what the device below it provides",
+        }
+    }
+}
+
+/// A parameter as the user writes it, and its meaning.
+pub(crate) type Parameter = (&'static str, &'static str);
+
+/// The parameter that every device has.
+pub(crate) const DRIVE: Parameter = (
+    "drive=NAME",
+    "the drive or device below it: a drive in the catalogue, a .toml file, or a device with its \
+     parameters",
+);
+
+/// Like [`DRIVE`], but for a device that has several devices below it.
+pub(crate) const DRIVES: Parameter = (
+    "drive=NAME",
+    "the drive or device below it: a drive in the catalogue, a .toml file, or a device with its \
+     parameters; may be given several times, up to once for each disk, for drives of equal size, \
+     which are assigned to the disks in rotation",
+);
+
+/// A device of a stack.
+#[derive(Debug)]
+pub(crate) struct Level {
+    pub info: &'static DeviceInfo,
+    pub config: Box<dyn Config>,
+}
+
+/// Makes the device that stands in place of a drive of this mechanism with this seed. It provides
+/// block numbers only, as it has a queue of its own.
+pub type MakeDisk<'a> = dyn Fn(Mechanism, u64) -> BoxedDevice + 'a;
+
+/// The devices below a level of a stack, and the drive.
+#[derive(Clone, Copy)]
+pub(crate) struct Below<'a> {
+    /// From the lowest to the highest.
+    pub levels: &'a [Level],
+    pub drive: &'a Model,
+    /// Drives of other models.
+    pub others: &'a [Model],
+    pub seed: u64,
+    /// The starting angle of the drive's platter.
+    pub origin: Angle,
+    /// Makes the replacements of the drives, if they are replaced.
+    pub disk: Option<&'a MakeDisk<'a>>,
+}
+
+impl Below<'_> {
+    /// Builds it.
+    ///
+    /// # Errors
+    /// A device that needs to know more than the one below it provides.
+    pub fn device(&self) -> Result<BoxedDevice, InputError> {
+        let Some((level, levels)) = self.levels.split_last() else {
+            if let Some(disk) = self.disk {
+                return Ok(disk(self.drive.mechanism.at_angle(self.origin), self.seed));
+            }
+            let drive = self.drive.drive_starting_at(self.origin);
+            return Ok(BoxedDevice::new(drive.seeded(self.seed)));
+        };
+        let below = Below { levels, ..*self };
+        level.check_needs(below.knowledge(), levels)?;
+        let seed = level_seed(self.seed, levels.len());
+        let built = level.config.build(&below, seed)?;
+        let known = self.knowledge();
+        assert_eq!(built.knowledge(), known, "of {}", level.info.name);
+        Ok(built)
+    }
+
+    /// Builds the member `index` of several, with a seed and a starting angle of its own.
+    ///
+    /// # Errors
+    /// A device that needs to know more than the one below it provides.
+    pub fn member(&self, index: u64) -> Result<BoxedDevice, InputError> {
+        // Odd, and different from the factors of levels, disks and streams.
+        let seed = self.seed ^ (index + 1).wrapping_mul(0xe703_7ed1_a0b4_28db);
+        let member = Below {
+            drive: self.drive_of(index),
+            seed,
+            origin: starting_angle(seed),
+            ..*self
+        };
+        member.device()
+    }
+
+    /// Returns the model of the member `index`: if the members are drives, models take turns.
+    fn drive_of(&self, index: u64) -> &Model {
+        let turn = index as usize % (self.others.len() + 1);
+        let other = turn.checked_sub(1).filter(|_| self.levels.is_empty());
+        other.map_or(self.drive, |other| &self.others[other])
+    }
+
+    /// Returns what policies in front of it can learn.
+    fn knowledge(&self) -> Knowledge {
+        let mut provided = self.levels.iter().rev().map(|level| level.info.provides);
+        let hidden = provided.find_map(|provides| provides);
+        hidden.unwrap_or(match self.disk {
+            Some(_) => Knowledge::Blocks,
+            None => Knowledge::TimesAndBuffer,
+        })
+    }
+
+    /// Returns the error for a policy in front of it that needs to know more than it provides.
+    pub fn refused(&self, unknown: &InsufficientKnowledge) -> InputError {
+        not_provided(&unknown.to_string(), self.levels)
+    }
+}
+
+impl Level {
+    /// Checks that it needs to know no more than is `known` about the levels `below` it.
+    ///
+    /// # Errors
+    /// If it needs to know more.
+    fn check_needs(&self, known: Knowledge, below: &[Self]) -> Result<(), InputError> {
+        let DeviceInfo { name, needs, .. } = *self.info;
+        // A device that holds a policy checks the policy's needs when it is built.
+        if needs == Knowledge::Inner || needs <= known {
+            return Ok(());
+        }
+        let needs = needs.description();
+        Err(not_provided(&format!("device {name} needs {needs}"), below))
+    }
+}
+
+/// Returns the seed of the device at `level`, counted from the bottom: devices of the same name
+/// must not generate the same numbers.
+fn level_seed(seed: u64, level: usize) -> u64 {
+    // Odd, and different from the factor of streams.
+    seed ^ (level as u64).wrapping_mul(0xd1b5_4a32_d192_ed03)
+}
+
+/// Returns the error for a need that `levels` do not meet.
+fn not_provided(need: &str, levels: &[Level]) -> InputError {
+    let name = hiding_device(levels);
+    InputError::message(format!("{need}, which {name} does not provide"))
+}
+
+/// Returns the name of the outermost device that hides what is below it.
+pub(crate) fn hiding_device(levels: &[Level]) -> &'static str {
+    let mut outermost_first = levels.iter().rev();
+    let hides = outermost_first.find(|level| level.info.provides.is_some());
+    hides.map_or("the drive", |level| level.info.name)
+}

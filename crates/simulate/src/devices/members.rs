@@ -1,0 +1,196 @@
+//! Parameters that pairs and arrays share (failures of members, their rebuild, the stripe unit),
+//! and the metrics of their disks.
+
+use diskarm_core::device::Failure;
+use diskarm_core::device::{DiskWork, RedundancyWork, Work};
+use diskarm_core::text::{InputError, quantity};
+use diskarm_core::units::{Instant, SectorCount, Span};
+
+use crate::device::Parameters;
+use crate::parts::{CellFormat, PartKind, PartMetric};
+
+/// The latest failure: more than a rebuild takes with a thousandth of the time.
+const MAX_HOURS: f64 = 10_000.0;
+/// The minimum share of the time for a rebuild, which then pauses 999 times as long as a step
+/// takes.
+const MIN_SHARE: f64 = 0.001;
+const REBUILD: &str = "a share of the time from 0.1 % to 100 %, such as \"50 %\"";
+
+/// Reads the disks that fail, as `failed=3` or `failed=3@60s`, each at most once.
+pub(super) fn failures(
+    members: usize,
+    args: &mut Parameters<'_>,
+) -> Result<Vec<Failure>, InputError> {
+    let last = members - 1;
+    let expected = format!("a disk from 0 to {last}, such as \"{last}\" or \"{last}@60s\"");
+    let given = args.several("failed", &expected, |text| {
+        let (member, at) = match text.split_once('@') {
+            Some((member, at)) => (member.trim(), Some(at.trim().to_owned())),
+            None => (text, None),
+        };
+        let member = member.parse().ok().filter(|member| *member < members)?;
+        Some((member, at))
+    })?;
+    let failures = given.into_iter().map(|(member, at)| match at {
+        None => Ok(Failure {
+            member,
+            at: Instant::START,
+        }),
+        Some(text) => {
+            let at = instant(&text).ok_or_else(|| {
+                let found = format!("{member}@{text}");
+                let expected = format!(
+                    "a time from 0 s to {MAX_HOURS} h behind \"@\", such as \"{member}@60s\""
+                );
+                InputError::new(args.field("failed"), &found, expected)
+            })?;
+            Ok(Failure { member, at })
+        }
+    });
+    let failures: Vec<Failure> = failures.collect::<Result<_, InputError>>()?;
+    let mut members: Vec<usize> = failures.iter().map(|failure| failure.member).collect();
+    members.sort_unstable();
+    match members.windows(2).find(|two| two[0] == two[1]) {
+        None => Ok(failures),
+        Some(twice) => {
+            let found = format_args!("{} twice", twice[0]);
+            let expected = "each disk at most once";
+            Err(InputError::shown(args.field("failed"), found, expected))
+        }
+    }
+}
+
+/// Parses the time of a failure.
+fn instant(text: &str) -> Option<Instant> {
+    let at_s = quantity::time_s(text)?;
+    let is_sound = (0.0..=MAX_HOURS * 3_600.0).contains(&at_s);
+    is_sound.then(|| Instant::from_ns((at_s * 1e9).round() as u64))
+}
+
+/// Reads the share of the time that a rebuild takes, for which a disk must fail.
+pub(super) fn rebuild(
+    failures: &[Failure],
+    args: &mut Parameters<'_>,
+) -> Result<Option<f64>, InputError> {
+    let rebuild = args.maybe("rebuild", REBUILD, |text| {
+        let share = quantity::fraction(text)?;
+        (MIN_SHARE..=1.0).contains(&share).then_some(share)
+    })?;
+    if rebuild.is_some() && failures.is_empty() {
+        let expected = "a disk that fails, such as \"0\" or \"0@60s\", as there is a rebuild";
+        return Err(InputError::missing(args.field("failed"), expected));
+    }
+    Ok(rebuild)
+}
+
+/// The default stripe unit, in bytes.
+const STRIPE_BYTES: u64 = 64 << 10;
+
+/// Reads the stripe unit of an array, at most `max` sectors.
+pub(super) fn stripe(args: &mut Parameters<'_>, max: u64) -> Result<SectorCount, InputError> {
+    let disk = args.context.disk();
+    let expected = format!(
+        "1 to {max} sectors of {} bytes, with a unit, such as \"64 KiB\"",
+        disk.sector.0
+    );
+    let unit = args.maybe("stripe", &expected, |text| {
+        let size = quantity::sectors(text, disk.sector);
+        size.filter(|size| (1..=max).contains(&size.0))
+    })?;
+    let default = (STRIPE_BYTES / disk.sector.0).clamp(1, max.max(1));
+    Ok(unit.unwrap_or(SectorCount(default)))
+}
+
+/// A disk that is part of a device. In studies the mean over all disks.
+pub(super) const DISK: PartKind = PartKind {
+    name: "disk",
+    metrics: &[
+        PartMetric::new("reads", |w| Some(disk(w)?.reads as f64)).cell("reads", CellFormat::Count),
+        PartMetric::new("writes", |w| Some(disk(w)?.writes as f64))
+            .cell("writes", CellFormat::Count),
+        PartMetric::new("reading", |w| Some(disk(w)?.reading_fraction))
+            .cell("reading, %", CellFormat::Percent)
+            .column("disk_reading", "Share of time a disk spends on reads"),
+        PartMetric::new("writing", |w| Some(disk(w)?.writing_fraction))
+            .cell("writing, %", CellFormat::Percent)
+            .column("disk_writing", "Share of time a disk spends on writes"),
+        PartMetric::new("in_batches", |w| Some(disk(w)?.in_batches_fraction)).column(
+            "disk_in_batches",
+            "Share of time a disk spends on batches of writes",
+        ),
+        PartMetric::new("batches", |w| Some(disk(w)?.batches as f64)),
+        PartMetric::new("batch_ms_mean", |w| disk(w)?.batch_mean.map(Span::as_ms))
+            .column("batch_ms_mean", "Mean length of a batch of writes, ms"),
+        PartMetric::new("between_batches_ms_mean", |w| {
+            disk(w)?.between_batches_mean.map(Span::as_ms)
+        })
+        .column(
+            "between_batches_ms_mean",
+            "Mean time between batches of writes, ms",
+        ),
+        PartMetric::new("waiting_mean", |w| Some(disk(w)?.waiting_mean_count))
+            .cell("waiting", CellFormat::Decimals)
+            .column(
+                "disk_waiting_mean",
+                "Mean number of requests waiting for a disk",
+            ),
+        PartMetric::new("waiting_max", |w| Some(disk(w)?.waiting_max as f64)),
+        PartMetric::new("writes_waiting_mean", |w| {
+            Some(disk(w)?.writes_waiting_mean_count)
+        })
+        .column(
+            "disk_writes_waiting_mean",
+            "Mean number of writes waiting for a disk",
+        ),
+    ],
+};
+
+/// The failures of disks of an array, and its rebuild. In studies the mean over all arrays.
+pub(super) const REDUNDANCY: PartKind = PartKind {
+    name: "redundancy",
+    metrics: &[
+        PartMetric::new("failed_disks", |w| Some(redundancy(w)?.failed as f64)),
+        PartMetric::new("failed_at_s", |w| {
+            redundancy(w)?.failed_at.map(since_start_s)
+        }),
+        PartMetric::new("rebuilt", |w| redundancy(w)?.rebuilt_fraction)
+            .column("rebuilt", "Share of the failed disk that the spare has"),
+        PartMetric::new("rebuild_s", |w| redundancy(w)?.rebuild_time.map(Span::as_s))
+            .column("rebuild_s", "Time to rebuild, s"),
+        PartMetric::new("rebuild_projected_s", |w| {
+            redundancy(w)?.rebuild_projected.map(Span::as_s)
+        })
+        .column("rebuild_projected_s", "Time to rebuild under load, s"),
+        PartMetric::new("rebuild_stopped_at_block", |w| {
+            redundancy(w)?.stopped.map(|block| block.0 as f64)
+        }),
+        PartMetric::new("lost_blocks", |w| {
+            Some(redundancy(w)?.lost.map_or(0.0, |lost| lost.blocks.0 as f64))
+        })
+        .column("lost_blocks", "Blocks lost"),
+        PartMetric::new("lost_from_block", |w| {
+            redundancy(w)?.lost.map(|lost| lost.first.0 as f64)
+        }),
+        PartMetric::new("lost_at_s", |w| {
+            redundancy(w)?.lost.map(|lost| since_start_s(lost.at))
+        }),
+    ],
+};
+
+fn disk(work: &Work) -> Option<&DiskWork> {
+    match work {
+        Work::Disk(work) => Some(work),
+        _ => None,
+    }
+}
+
+fn redundancy(work: &Work) -> Option<&RedundancyWork> {
+    match work {
+        Work::Redundancy(work) => Some(work),
+        _ => None,
+    }
+}
+
+fn since_start_s(at: Instant) -> f64 {
+    (at - Instant::START).as_s()
+}

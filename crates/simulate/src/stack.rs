@@ -1,0 +1,262 @@
+//! Stacks of devices in front of a drive, parsed from text.
+
+use std::fmt;
+
+use diskarm_core::stack::{BoxedDevice, InsufficientKnowledge};
+use diskarm_core::text::{Args, Call, InputError};
+use diskarm_core::units::{Angle, SectorCount};
+
+use crate::device::{Below, Context, Entry, Level, MakeDisk, hiding_device};
+use crate::devices;
+use crate::model::Model;
+
+/// Devices in front of a drive: `throttle(rate=100/s, drive=hp-c2247)`. Displays as the user wrote
+/// it.
+#[derive(Debug)]
+pub struct DeviceStack {
+    text: String,
+    /// The name of the drive at the bottom.
+    drive: String,
+    /// Drives of other models: the disks of the lowest device cycle through that one and these.
+    others: Vec<Model>,
+    /// From the lowest to the highest.
+    levels: Vec<Level>,
+}
+
+const BELOW: &str = "the drive or device below it, such as \"drive=hp-c2247\"";
+
+/// The devices named in a text, outermost first, and the drive at the bottom.
+pub(crate) struct StackExpression<'t> {
+    text: &'t str,
+    calls: Vec<(&'static Entry, Call<'t>)>,
+    pub drive: &'t str,
+    /// Further drives of the innermost device.
+    pub others: Vec<&'t str>,
+}
+
+/// Returns true if `text` is a stack of devices rather than the name of a drive or a file.
+pub(crate) fn is_stack(text: &str) -> bool {
+    let name = text.split_whitespace().next();
+    let is_device = || devices::infos().any(|info| Some(info.name) == name);
+    !text.trim_end().ends_with(".toml") && (text.contains('(') || is_device())
+}
+
+impl<'t> StackExpression<'t> {
+    /// Finds the devices named in `text`, which is a stack.
+    ///
+    /// # Errors
+    /// An unknown device, reported for `field`; a device with none below it.
+    pub fn read(text: &'t str, field: &str) -> Result<Self, InputError> {
+        let (mut drive, mut others, mut calls) = (text, Vec::new(), Vec::new());
+        let mut field = field.to_owned();
+        while is_stack(drive) {
+            let call = Call::read(drive, &field)?;
+            let entry = devices::find(call.name, &field)?;
+            let mut args = Args::new(&call, ());
+            field = args.field("drive");
+            let given = call.given.iter().filter(|(key, _)| *key == "drive");
+            let below: Vec<&str> = given.map(|(_, value)| *value).collect();
+            if below.len() < 2 || !entry.info.takes_several() {
+                args.need("drive", BELOW, |value| (!value.is_empty()).then_some(()))?;
+            } else if let Some(other) = below.iter().find(|name| !is_drive(name)) {
+                let expected = "only drives, as there are several";
+                return Err(InputError::new(field, other, expected));
+            }
+            drive = below.first().copied().unwrap_or_default();
+            others = below.into_iter().skip(1).collect();
+            calls.push((entry, call));
+        }
+        Ok(Self {
+            text,
+            calls,
+            drive,
+            others,
+        })
+    }
+
+    /// Reads the parameters of the devices for a stack in front of `drive`.
+    ///
+    /// # Errors
+    /// An invalid parameter; a device that needs to know more than the one below it provides;
+    /// `others` of another size than the drive, or more than there are disks.
+    pub fn resolve(self, drive: &Model, others: Vec<Model>) -> Result<DeviceStack, InputError> {
+        for other in &others {
+            check_size(drive, other)?;
+        }
+        let mut levels = Vec::new();
+        let mut sectors = drive.layout().sectors();
+        for (entry, call) in self.calls.iter().rev() {
+            let mut args = Args::new(call, Context { drive, sectors });
+            let given = args.several("drive", BELOW, |_| Some(()))?.len();
+            let config = (entry.read)(&mut args)?;
+            args.finish()?;
+            if given > config.members() {
+                let found = format_args!("{given} drives");
+                let expected = format!("at most {}, one for each disk", config.members());
+                return Err(InputError::shown(args.field("drive"), found, expected));
+            }
+            sectors = config.capacity(sectors);
+            levels.push(Level {
+                info: &entry.info,
+                config,
+            });
+        }
+        let stack = DeviceStack {
+            text: self.text.to_owned(),
+            drive: self.drive.to_owned(),
+            others,
+            levels,
+        };
+        // Finds needs that are not met.
+        stack.build(drive, 0)?;
+        Ok(stack)
+    }
+}
+
+impl DeviceStack {
+    /// Returns the name of the drive below all devices.
+    pub(crate) fn drive(&self) -> &str {
+        &self.drive
+    }
+
+    /// Returns the drives of other models below it.
+    pub(crate) fn others(&self) -> &[Model] {
+        &self.others
+    }
+
+    /// Returns true if it is one drive that behaves differently, without an array or a queue in
+    /// front of it.
+    pub(crate) fn is_one_drive(&self) -> bool {
+        self.levels.iter().all(|level| level.config.is_behaviour())
+    }
+
+    /// Returns true if the lowest device changes how each drive behaves.
+    pub(crate) fn changes_drives(&self) -> bool {
+        let lowest = self.levels.first();
+        lowest.is_some_and(|level| level.config.is_behaviour())
+    }
+
+    /// Returns the blocks of the outermost device, in front of a drive of `sectors`.
+    pub(crate) fn capacity(&self, sectors: SectorCount) -> SectorCount {
+        let configs = self.levels.iter().map(|level| &level.config);
+        configs.fold(sectors, |below, config| config.capacity(below))
+    }
+
+    /// Builds the devices in front of `drive` for a run with this seed.
+    ///
+    /// # Errors
+    /// A device that needs to know more than the one below it provides.
+    pub(crate) fn build(&self, drive: &Model, seed: u64) -> Result<BoxedDevice, InputError> {
+        self.below(drive, seed, None).device()
+    }
+
+    /// Like [`Self::build`], but with the device that `disk` makes in place of each drive.
+    ///
+    /// # Errors
+    /// A device that needs to know more than the one below it provides.
+    pub(crate) fn build_over(
+        &self,
+        drive: &Model,
+        seed: u64,
+        disk: &MakeDisk<'_>,
+    ) -> Result<BoxedDevice, InputError> {
+        self.below(drive, seed, Some(disk)).device()
+    }
+
+    fn below<'a>(
+        &'a self,
+        drive: &'a Model,
+        seed: u64,
+        disk: Option<&'a MakeDisk<'a>>,
+    ) -> Below<'a> {
+        Below {
+            levels: &self.levels,
+            drive,
+            others: &self.others,
+            seed,
+            origin: Angle::ZERO,
+            disk,
+        }
+    }
+
+    /// Returns the error for a policy in front of the stack that needs to know more than the stack
+    /// provides. The device that hides it has a queue of its own, or its disks have.
+    pub(crate) fn refused(&self, unknown: &InsufficientKnowledge) -> InputError {
+        let (name, policy) = (hiding_device(&self.levels), &unknown.policy);
+        InputError::message(format!(
+            "{unknown}, which {name} does not provide; put it inside: {name}(policy={policy}, ...)"
+        ))
+    }
+}
+
+/// Returns true if `text` can be the name of a drive.
+fn is_drive(text: &str) -> bool {
+    !text.is_empty() && !is_stack(text)
+}
+
+/// Checks that drives of two models can be disks of one array.
+fn check_size(drive: &Model, other: &Model) -> Result<(), InputError> {
+    let [one, another] = [drive, other].map(Model::disk);
+    if one == another {
+        return Ok(());
+    }
+    let (sectors, bytes) = (another.sectors.0, another.sector.0);
+    let found = format_args!("{:?}, {sectors} sectors of {bytes} bytes", other.name);
+    let (sectors, bytes) = (one.sectors.0, one.sector.0);
+    let expected = format!("{sectors} sectors of {bytes} bytes as {:?} has", drive.name);
+    Err(InputError::shown("drive".to_owned(), found, expected))
+}
+
+impl fmt::Display for DeviceStack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use diskarm_core::sched::Knowledge;
+
+    use super::*;
+    use crate::device::{Config, DeviceInfo};
+    use crate::system::System;
+
+    /// A device that needs positioning times.
+    const TIMED: DeviceInfo = DeviceInfo {
+        name: "timed",
+        summary: "",
+        parameters: &[],
+        needs: Knowledge::Times,
+        provides: None,
+        example: "",
+    };
+
+    #[derive(Debug)]
+    struct Nothing;
+
+    impl Config for Nothing {
+        fn build(&self, below: &Below<'_>, _: u64) -> Result<BoxedDevice, InputError> {
+            below.device()
+        }
+    }
+
+    #[test]
+    fn a_device_is_refused_what_is_hidden_from_it() {
+        let error = |drive| {
+            let mut system = System::parse(drive).expect("a stack");
+            let stack = system.stack.take().expect("a stack");
+            let mut stack = std::sync::Arc::into_inner(stack).expect("one owner");
+            stack.levels.push(Level {
+                info: &TIMED,
+                config: Box::new(Nothing),
+            });
+            stack
+                .build(&system.drive, 0)
+                .err()
+                .map(|error| error.to_string())
+        };
+        assert_eq!(error("throttle(rate=1/s, drive=hp-c2247)"), None);
+        let expected = "device timed needs positioning times, which host does not provide";
+        assert_eq!(error("host(drive=hp-c2247)").as_deref(), Some(expected));
+    }
+}

@@ -1,0 +1,228 @@
+//! The simulated system: a drive, perhaps with a stack of devices in front of it.
+
+use std::sync::Arc;
+
+use diskarm_core::device::Device;
+use diskarm_core::drive::Drive;
+use diskarm_core::host::Host;
+use diskarm_core::stack::{BoxedDevice, InsufficientKnowledge};
+use diskarm_core::units::{Bytes, SectorCount};
+use diskarm_core::workload::{Disk, Workload};
+use diskarm_drives::text::Edit;
+
+use crate::device::MakeDisk;
+use crate::error::Error;
+use crate::model::{Model, changed_name, not_single, workload};
+use crate::policies::MakePolicy;
+use crate::stack::{DeviceStack, StackExpression, is_stack};
+
+/// A drive, or a stack of devices in front of one or several drives.
+#[derive(Clone, Debug)]
+pub struct System {
+    /// The name that the caller used: that of the drive, or the expression of the stack.
+    pub name: String,
+    /// The model of the drive, or of the first disk of an array.
+    pub drive: Model,
+    /// The devices in front of the drive.
+    pub stack: Option<Arc<DeviceStack>>,
+    /// The blocks that requests may address.
+    pub sectors: SectorCount,
+}
+
+impl From<Model> for System {
+    fn from(drive: Model) -> Self {
+        Self {
+            name: drive.name.clone(),
+            sectors: drive.layout().sectors(),
+            drive,
+            stack: None,
+        }
+    }
+}
+
+impl System {
+    /// Parses the name of a drive, as [`Model::find`] accepts it, or a stack of devices such as
+    /// `throttle(rate=100/s, drive=hp-c2247)`.
+    ///
+    /// # Errors
+    /// The errors of [`Model::find`]; an unknown device or parameter; a policy in the stack that
+    /// needs to know more than the device below it provides.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        if !is_stack(text) {
+            return Model::find(text).map(Self::from);
+        }
+        let expression = read_stack(text)?;
+        Self::new(Model::find(expression.drive)?, expression)
+    }
+
+    fn new(drive: Model, expression: StackExpression<'_>) -> Result<Self, Error> {
+        let others = expression.others.iter().map(|name| Model::find(name));
+        let others = others.collect::<Result<Vec<_>, _>>()?;
+        let stack = expression
+            .resolve(&drive, others)
+            .map_err(|error| error.in_argument("drive"))?;
+        Ok(Self {
+            name: stack.to_string(),
+            sectors: stack.capacity(drive.layout().sectors()),
+            stack: Some(Arc::new(stack)),
+            drive,
+        })
+    }
+
+    /// Returns the name of the drive, without the devices in front of it.
+    pub fn drive_name(&self) -> &str {
+        let stack = self.stack.as_ref();
+        stack.map_or(&self.name, |stack| stack.drive())
+    }
+
+    /// Returns the further models of the disks of an array, which cycle through [`Self::drive`]
+    /// and these.
+    pub fn others(&self) -> &[Model] {
+        self.stack.as_ref().map_or(&[], |stack| stack.others())
+    }
+
+    /// Returns true if runs depend on their seeds even if they replay the same requests.
+    pub fn is_random(&self) -> bool {
+        self.stack.is_some() || self.drive.spec.is_random()
+    }
+
+    /// Sets values in the drive's specification. Errors report them under `origin`, which also
+    /// becomes part of the name.
+    ///
+    /// # Errors
+    /// A value that is invalid or does not fit the others; a stack with drives of several models.
+    pub fn with_values(&self, edits: &[Edit], origin: &str) -> Result<Self, Error> {
+        let drive = self.drive.with_values(edits, origin)?;
+        let name = format!("{} with {origin}", self.name);
+        let changed = self.with_drive(drive)?;
+        Ok(Self { name, ..changed })
+    }
+
+    /// Sets values in the drive's specification, if there are any, and names the system after
+    /// them.
+    ///
+    /// # Errors
+    /// The errors of [`Self::with_values`].
+    pub fn with_edits(self, edits: &[Edit], origin: &str) -> Result<Self, Error> {
+        if edits.is_empty() {
+            return Ok(self);
+        }
+        let name = changed_name(&self.name, edits);
+        let mut changed = self.with_values(edits, origin)?;
+        if changed.stack.is_none() {
+            changed.drive.name.clone_from(&name);
+        }
+        Ok(Self { name, ..changed })
+    }
+
+    /// Puts the same devices in front of another `drive`.
+    ///
+    /// # Errors
+    /// If the devices do not fit the drive, or the stack has drives of several models.
+    pub fn with_drive(&self, drive: Model) -> Result<Self, Error> {
+        let Some(stack) = &self.stack else {
+            return Ok(Self::from(drive));
+        };
+        if !stack.others().is_empty() {
+            let expected = "drives of one model, so that its specification can be changed";
+            return Err(Error::argument("drive", stack.to_string(), expected));
+        }
+        Self::with_devices(drive, &stack.to_string())
+    }
+
+    /// Puts the devices of the expression `stack` in front of `drive`, instead of in front of the
+    /// drive that the expression names.
+    ///
+    /// # Errors
+    /// If `stack` is not a stack of devices, or the devices do not fit the drive.
+    pub fn with_devices(drive: Model, stack: &str) -> Result<Self, Error> {
+        Self::new(drive, read_stack(stack)?)
+    }
+
+    /// Returns the drive if there are no devices in front of it.
+    ///
+    /// # Errors
+    /// If there are; the error calls the system `argument`.
+    pub fn single_drive(&self, argument: &'static str) -> Result<&Model, Error> {
+        match self.stack {
+            None => Ok(&self.drive),
+            Some(_) => Err(not_single(argument, &self.name)),
+        }
+    }
+
+    /// Returns true if it is one drive, perhaps one with faults.
+    pub fn is_one_drive(&self) -> bool {
+        let stack = self.stack.as_ref();
+        stack.is_none_or(|stack| stack.is_one_drive())
+    }
+
+    /// Returns the number and size of the blocks that requests may address.
+    pub fn disk(&self) -> Disk {
+        Disk {
+            sectors: self.sectors,
+            sector: Bytes(u64::from(self.drive.spec.geometry.sector_bytes)),
+        }
+    }
+
+    /// Parses `text` as a workload for this system; see [`workload`](crate::workload).
+    ///
+    /// # Errors
+    /// The errors of [`workload`](crate::workload).
+    pub fn workload(&self, text: &str) -> Result<Workload, Error> {
+        workload(text, self.disk())
+    }
+
+    /// Builds the system, with a host's queue in the order of `policy` in front; `seed` is for its
+    /// random behaviour.
+    ///
+    /// # Errors
+    /// If the policy needs to know more than the devices provide.
+    pub fn queued(&self, policy: &dyn MakePolicy, seed: u64) -> Result<Box<dyn Device>, Error> {
+        Ok(match &self.stack {
+            None => Box::new(self.drive_host(policy, seed)),
+            Some(stack) => Box::new(self.stack_host(stack, policy, seed)?),
+        })
+    }
+
+    /// Builds the stack with the device that `disk` makes in place of each of its drives.
+    ///
+    /// # Errors
+    /// If there is no stack, it has drives of several models or with faults, which such a device
+    /// cannot have, or a device of the stack needs to know more than such a device provides.
+    pub fn over_disks(&self, seed: u64, disk: &MakeDisk<'_>) -> Result<BoxedDevice, Error> {
+        let stack = self.stack.as_ref();
+        let stack = stack.filter(|stack| stack.others().is_empty() && !stack.changes_drives());
+        let Some(stack) = stack else {
+            let expected = "an array of drives of one model, without faults in front of each";
+            return Err(Error::argument("drive", self.name.as_str(), expected));
+        };
+        Ok(stack.build_over(&self.drive, seed, disk)?)
+    }
+
+    /// Returns the drive, without the devices in front of it, behind a host's queue.
+    pub(crate) fn drive_host(&self, policy: &dyn MakePolicy, seed: u64) -> Host<Drive> {
+        let drive = self.drive.drive().seeded(seed);
+        let policy = policy.policy(&drive);
+        Host::new(drive, policy)
+    }
+
+    /// Returns `stack`, which is that of the system, behind a host's queue.
+    ///
+    /// # Errors
+    /// If the policy needs to know more than the stack provides.
+    pub(crate) fn stack_host(
+        &self,
+        stack: &DeviceStack,
+        policy: &dyn MakePolicy,
+        seed: u64,
+    ) -> Result<Host<BoxedDevice>, Error> {
+        let device = stack.build(&self.drive, seed)?;
+        let refused = |unknown: InsufficientKnowledge| stack.refused(&unknown);
+        let policy = policy.boxed(&device).map_err(refused)?;
+        Ok(Host::new(device, policy))
+    }
+}
+
+fn read_stack(text: &str) -> Result<StackExpression<'_>, Error> {
+    StackExpression::read(text, "drive").map_err(|error| error.in_argument("drive").into())
+}

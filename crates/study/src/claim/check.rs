@@ -1,0 +1,473 @@
+//! The interface of a check, and what most checks share: keys, a metric in some cells, and bounds.
+
+use std::fmt;
+use std::sync::Arc;
+
+use diskarm_core::text::InputError;
+use serde::Serialize;
+
+use crate::axis::{Axis, Point, points};
+use crate::axis::{Selection, axis_of};
+use crate::expression::Location;
+use crate::expression::Scalar;
+use crate::metric::{Column, Metric};
+use crate::results::{Estimate, Results};
+
+/// The check of a claim.
+pub(super) trait Check: fmt::Debug + Send + Sync {
+    /// Judges the claim by the results of the study.
+    fn judge(&self, results: &Results<'_>) -> Finding;
+
+    /// Returns true if its numbers are ratios of metrics, and not metrics themselves.
+    fn is_of_ratios(&self) -> bool {
+        false
+    }
+}
+
+/// The finding of a check.
+pub(super) struct Finding {
+    pub(super) verdict: Verdict,
+    pub(super) ours: String,
+    pub(super) numbers: Vec<Number>,
+    /// True if the short form leaves its cells out.
+    pub(super) is_left_out: bool,
+}
+
+/// The description of a check, and its reader.
+pub struct CheckInfo {
+    /// Its name, the value of `check`.
+    pub name: &'static str,
+    /// The condition under which a claim holds, in one line.
+    pub holds: &'static str,
+    /// Its other keys, each with its default, and their meanings.
+    pub keys: &'static [(&'static str, &'static str)],
+    pub(super) read: fn(&mut Keys<'_>) -> Result<Arc<dyn Check>, InputError>,
+}
+
+/// The verdict on a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It holds in every cell that it covers.
+    Holds,
+    /// A confidence interval contains a bound.
+    Unsure,
+    /// It fails in some cell by more than the interval.
+    Fails,
+    /// None of its cells has the metric.
+    NotMeasured,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Holds => "holds",
+            Self::Unsure => "unsure",
+            Self::Fails => "fails",
+            Self::NotMeasured => "not measured",
+        })
+    }
+}
+
+/// A number that a claim is about.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Number {
+    /// The cell or line that it belongs to.
+    pub at: String,
+    /// The lower end of its 95 % interval, or of the range of a load.
+    pub low: f64,
+    /// The upper end; infinite, and `null` in JSON, if the cell is saturated.
+    pub high: f64,
+    /// The verdict there.
+    pub verdict: Verdict,
+    #[serde(skip)]
+    pub(super) point: Point,
+}
+
+impl CheckInfo {
+    /// Returns the names of its keys, without their defaults.
+    pub(super) fn key_names(&self) -> Vec<&'static str> {
+        let names = self.keys.iter().map(|(written, _)| written.split(' '));
+        names.filter_map(|mut words| words.next()).collect()
+    }
+}
+
+impl Number {
+    /// Returns true if its cell is saturated, or the cell that it is a multiple of.
+    pub(super) fn is_saturated(&self) -> bool {
+        self.low == f64::INFINITY || (self.low, self.high) == (0.0, 0.0)
+    }
+}
+
+/// From `at_least` to `at_most`, both included; unbounded where one is absent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Bounds {
+    pub(super) at_least: Option<f64>,
+    pub(super) at_most: Option<f64>,
+    /// The share of a bound by which an interval that contains it may reach beyond: a tie.
+    pub(super) tie: f64,
+}
+
+impl Bounds {
+    pub(super) fn up_to(max: f64) -> Self {
+        Self {
+            at_least: None,
+            at_most: Some(max),
+            tie: 0.0,
+        }
+    }
+
+    pub(super) fn hold(&self, number: f64) -> bool {
+        self.at_least.is_none_or(|min| number >= min)
+            && self.at_most.is_none_or(|max| number <= max)
+    }
+
+    /// Judges an estimate; unsure if its interval contains a bound.
+    pub(super) fn verdict(&self, estimate: &Estimate) -> Verdict {
+        let half = estimate.half_width.unwrap_or(0.0);
+        if estimate.mean.is_nan() {
+            // NaN is not within any bounds.
+            return Verdict::Fails;
+        }
+        self.verdict_between(estimate.mean - half, estimate.mean + half)
+    }
+
+    /// Judges a number of which only a range is known.
+    pub(super) fn verdict_between(&self, low: f64, high: f64) -> Verdict {
+        let is_beyond = self.at_least.is_some_and(|min| high < min)
+            || self.at_most.is_some_and(|max| low > max);
+        match (self.hold(low) && self.hold(high), is_beyond) {
+            (true, _) => Verdict::Holds,
+            (false, true) => Verdict::Fails,
+            (false, false) if self.is_tie(low, high) => Verdict::Holds,
+            (false, false) => Verdict::Unsure,
+        }
+    }
+
+    /// Returns true if an interval that contains a bound ends within the tie beyond it.
+    fn is_tie(&self, low: f64, high: f64) -> bool {
+        let reach = |bound: f64| bound.abs() * self.tie;
+        self.tie > 0.0
+            && self.at_least.is_none_or(|min| low >= min - reach(min))
+            && self.at_most.is_none_or(|max| high <= max + reach(max))
+    }
+}
+
+/// The keys of a claim that have not been read yet. A key left at the end is unknown.
+pub(super) struct Keys<'a> {
+    left: toml::Table,
+    axes: &'a [Axis],
+    columns: &'a [Column],
+    at: &'a Location,
+}
+
+impl<'a> Keys<'a> {
+    pub(super) fn new(
+        left: toml::Table,
+        axes: &'a [Axis],
+        columns: &'a [Column],
+        at: &'a Location,
+    ) -> Self {
+        Self {
+            left,
+            axes,
+            columns,
+            at,
+        }
+    }
+
+    /// Checks that no key is left.
+    ///
+    /// # Errors
+    /// If a key is left, which `check` does not know.
+    pub(super) fn finish(self, check: &CheckInfo) -> Result<(), InputError> {
+        let Some(key) = self.left.keys().next() else {
+            return Ok(());
+        };
+        let what = format!("a key of the check {:?}", check.name);
+        Err(self.at.part(key).unknown(key, &what, &check.key_names()))
+    }
+
+    pub(super) fn metric(&mut self) -> Result<Metric, InputError> {
+        let metric = self.metric_if_any("metric")?;
+        metric.ok_or_else(|| self.missing("metric", "a metric"))
+    }
+
+    pub(super) fn metric_if_any(&mut self, key: &str) -> Result<Option<Metric>, InputError> {
+        let name = self.text(key)?;
+        name.map(|name| Metric::find(&name, self.columns, &self.at.part(key)))
+            .transpose()
+    }
+
+    /// Returns the axis that `key` names, whose values are numbers.
+    pub(super) fn along(&mut self, key: &str) -> Result<usize, InputError> {
+        let axis = self.along_if_any(key)?;
+        axis.ok_or_else(|| self.missing(key, "an axis"))
+    }
+
+    pub(super) fn along_if_any(&mut self, key: &str) -> Result<Option<usize>, InputError> {
+        let Some(axis) = self.axis_if_any(key)? else {
+            return Ok(None);
+        };
+        match self.axes[axis].numbers() {
+            Some(_) => Ok(Some(axis)),
+            None => {
+                let found = format!("{:?}", self.axes[axis].name);
+                Err(self.at.part(key).error(found, "an axis of numbers"))
+            }
+        }
+    }
+
+    /// Returns the axis that `key` names.
+    pub(super) fn axis(&mut self, key: &str) -> Result<usize, InputError> {
+        let axis = self.axis_if_any(key)?;
+        axis.ok_or_else(|| self.missing(key, "an axis"))
+    }
+
+    pub(super) fn axis_if_any(&mut self, key: &str) -> Result<Option<usize>, InputError> {
+        let name = self.text(key)?;
+        name.map(|name| axis_of(&name, self.axes, &self.at.part(key)))
+            .transpose()
+    }
+
+    /// Returns the selection at `key`; everything if it is absent.
+    pub(super) fn selection(&mut self, key: &str) -> Result<Selection, InputError> {
+        Ok(self.selection_if_any(key)?.unwrap_or_default())
+    }
+
+    pub(super) fn selection_if_any(&mut self, key: &str) -> Result<Option<Selection>, InputError> {
+        let Some(value) = self.left.remove(key) else {
+            return Ok(None);
+        };
+        let at = self.at.part(key);
+        match value {
+            toml::Value::Table(table) => Selection::read(&table, self.axes, &at).map(Some),
+            other => Err(at.error(other.to_string(), "a table of axes")),
+        }
+    }
+
+    /// Returns the selection at `key`, which is required.
+    pub(super) fn chosen(&mut self, key: &str) -> Result<Selection, InputError> {
+        let chosen = self.selection_if_any(key)?;
+        let chosen = chosen.ok_or_else(|| self.missing(key, "a table of axes"))?;
+        self.named(key, chosen)
+    }
+
+    /// Checks that `selection` names an axis: otherwise everything is compared with itself.
+    fn named(&self, key: &str, selection: Selection) -> Result<Selection, InputError> {
+        if selection.is_everything() {
+            Err(self.at.part(key).error("{}", "a table with an axis"))
+        } else {
+            Ok(selection)
+        }
+    }
+
+    /// Returns the selection at `key`, with one value of each axis that it names.
+    pub(super) fn side(&mut self, key: &str) -> Result<Selection, InputError> {
+        let side = self.side_if_any(key)?;
+        side.ok_or_else(|| self.missing(key, "a table of axes"))
+    }
+
+    pub(super) fn side_if_any(&mut self, key: &str) -> Result<Option<Selection>, InputError> {
+        let side = self.selection_if_any(key)?;
+        if side.as_ref().is_none_or(Selection::is_single) {
+            side.map(|side| self.named(key, side)).transpose()
+        } else {
+            let at = self.at.part(key);
+            Err(at.error("several values", "one value of each axis"))
+        }
+    }
+
+    /// Returns a list of sides.
+    pub(super) fn sides(&mut self, key: &str) -> Result<Vec<Selection>, InputError> {
+        let at = self.at.part(key);
+        let expected = "a list of two or more tables, each with one value of each axis";
+        let wrong = |found: String| at.error(found, expected);
+        let Some(toml::Value::Array(items)) = self.left.remove(key) else {
+            return Err(wrong("no list".to_owned()));
+        };
+        let sides = items.iter().map(|item| match item {
+            toml::Value::Table(table) => {
+                let side = Selection::read(table, self.axes, &at)?;
+                side.is_single()
+                    .then_some(side)
+                    .ok_or_else(|| wrong(item.to_string()))
+            }
+            other => Err(wrong(other.to_string())),
+        });
+        let sides: Vec<Selection> = sides.collect::<Result<_, _>>()?;
+        match sides.len() {
+            0 | 1 => Err(wrong(format!("{} of them", sides.len()))),
+            _ => Ok(sides),
+        }
+    }
+
+    /// Returns true if the value of `key` is a table.
+    pub(super) fn is_table(&self, key: &str) -> bool {
+        self.left.get(key).is_some_and(toml::Value::is_table)
+    }
+
+    pub(super) fn number(&mut self, key: &str) -> Result<Option<f64>, InputError> {
+        let Some(value) = self.left.remove(key) else {
+            return Ok(None);
+        };
+        let number = Scalar::of(&value).and_then(|scalar| scalar.number());
+        let wrong = || self.at.part(key).error(value.to_string(), "a number");
+        number.ok_or_else(wrong).map(Some)
+    }
+
+    /// Returns a percentage; `None` if it is absent.
+    pub(super) fn share(&mut self, key: &str) -> Result<Option<f64>, InputError> {
+        let Some(text) = self.text(key)? else {
+            return Ok(None);
+        };
+        let share = diskarm_core::text::quantity::fraction(&text);
+        let wrong = || {
+            self.at
+                .part(key)
+                .error(format!("{text:?}"), "a percentage: \"2 %\"")
+        };
+        share.ok_or_else(wrong).map(Some)
+    }
+
+    pub(super) fn text(&mut self, key: &str) -> Result<Option<String>, InputError> {
+        match self.left.remove(key) {
+            None => Ok(None),
+            Some(toml::Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(self.at.part(key).error(other.to_string(), "a text")),
+        }
+    }
+
+    /// Returns the share of a bound that counts as equal to it; 0 if it is absent.
+    pub(super) fn tie(&mut self) -> Result<f64, InputError> {
+        Ok(self.share("tie")?.unwrap_or(0.0))
+    }
+
+    /// Returns `at_least` and `at_most`, at least one of them, and `tie`.
+    pub(super) fn bounds(&mut self) -> Result<Bounds, InputError> {
+        let at_least = self.number("at_least")?;
+        let at_most = self.number("at_most")?;
+        let tie = self.tie()?;
+        match (at_least, at_most) {
+            (None, None) => Err(self.missing("at_least", "at_least, at_most or both")),
+            (Some(min), Some(max)) if min > max => {
+                let expected = format!("no more than at_most, {max}");
+                Err(self.at.part("at_least").error(min.to_string(), expected))
+            }
+            _ => Ok(Bounds {
+                at_least,
+                at_most,
+                tie,
+            }),
+        }
+    }
+
+    pub(super) fn missing(&self, key: &str, expected: &str) -> InputError {
+        self.at.part(key).error("nothing", expected)
+    }
+}
+
+/// A key of a check, as it is written with its default, and its meaning.
+pub(super) type Key = (&'static str, &'static str);
+
+pub(super) const METRIC: Key = ("metric", "the metric to check");
+pub(super) const ALONG: Key = ("along", "an axis of numbers");
+pub(super) const WHERE: Key = ("where = {}", "the cells to check; all if omitted");
+pub(super) const AT_LEAST: Key = ("at_least", "the lower bound; it, at_most or both");
+pub(super) const AT_MOST: Key = ("at_most", "the upper bound");
+pub(super) const TIE: Key = (
+    "tie = \"0 %\"",
+    "an interval that contains a bound holds if it reaches at most this share beyond it",
+);
+
+/// The values of [`METRIC`], [`WHERE`], [`AT_LEAST`], [`AT_MOST`] and [`TIE`].
+#[derive(Debug)]
+pub(super) struct Subject {
+    pub(super) metric: Metric,
+    pub(super) cells: Selection,
+    pub(super) bounds: Bounds,
+}
+
+impl Subject {
+    pub(super) fn read(keys: &mut Keys<'_>) -> Result<Self, InputError> {
+        Ok(Self {
+            metric: keys.metric()?,
+            cells: keys.selection("where")?,
+            bounds: keys.bounds()?,
+        })
+    }
+
+    /// Returns the points of its cells.
+    pub(super) fn points(&self, axes: &[Axis]) -> Vec<Point> {
+        let mut points = points(axes);
+        points.retain(|point| self.cells.has(point));
+        points
+    }
+}
+
+/// Prefixes of metrics that grow with the queue: in a saturated cell they exceed those of any
+/// other. Saturation does not determine other metrics, such as shares and parts of service.
+const ENDLESS: &[&str] = &[
+    "response_ms_",
+    "reads_response_ms_",
+    "writes_response_ms_",
+    "queue_",
+    "waiting_",
+];
+
+/// Returns true if `metric`, or the metric that it is a multiple of, grows without bound in
+/// saturation.
+pub(super) fn is_endless(columns: &[Column], metric: Metric) -> bool {
+    let column = &columns[metric.0];
+    match column.multiple(columns, |_| None) {
+        Some((of, _)) => is_endless(columns, Metric(of)),
+        None => ENDLESS.iter().any(|start| column.name.starts_with(start)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_that_contains_a_bound_is_unsure() {
+        let bounds = Bounds {
+            at_least: Some(1.0),
+            at_most: Some(2.0),
+            tie: 0.0,
+        };
+        let verdict = |mean: f64, half: f64| {
+            let half_width = Some(half);
+            bounds.verdict(&Estimate {
+                mean,
+                half_width,
+                runs: Vec::new(),
+            })
+        };
+        assert_eq!(verdict(1.5, 0.5), Verdict::Holds);
+        assert_eq!(verdict(1.5, 0.6), Verdict::Unsure);
+        assert_eq!(verdict(0.9, 0.2), Verdict::Unsure);
+        assert_eq!(verdict(0.9, 0.05), Verdict::Fails);
+        assert_eq!(verdict(2.1, 0.0), Verdict::Fails);
+        assert_eq!(verdict(f64::NAN, 0.0), Verdict::Fails);
+    }
+    /// With a tie of 2 %, an interval that contains 1 may reach up to 1.02, but one that is wholly
+    /// above 1 fails however near it is.
+    #[test]
+    fn a_tie_holds_and_a_difference_does_not() {
+        let bounds = Bounds {
+            tie: 0.02,
+            ..Bounds::up_to(1.0)
+        };
+        assert_eq!(bounds.verdict_between(0.99, 1.02), Verdict::Holds);
+        assert_eq!(bounds.verdict_between(0.99, 1.03), Verdict::Unsure);
+        assert_eq!(bounds.verdict_between(1.001, 1.002), Verdict::Fails);
+        let bounds = Bounds {
+            at_least: Some(2.0),
+            at_most: None,
+            tie: 0.05,
+        };
+        assert_eq!(bounds.verdict_between(1.9, 2.1), Verdict::Holds);
+        assert_eq!(bounds.verdict_between(1.8, 2.1), Verdict::Unsure);
+    }
+}

@@ -1,0 +1,259 @@
+//! Values of a study as written: scalars, their positions in the file, and templates.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Display};
+use std::ops::Range;
+
+use diskarm_core::text::{InputError, line_of};
+use serde::{Deserialize, Serialize};
+
+/// A single value of a study file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Scalar {
+    /// `true` or `false`.
+    Flag(bool),
+    /// A finite number.
+    Number(f64),
+    /// Anything else.
+    Text(String),
+}
+
+impl Scalar {
+    /// A TOML value, if it is a single one.
+    pub(crate) fn of(value: &toml::Value) -> Option<Self> {
+        match value {
+            toml::Value::Boolean(flag) => Some(Self::Flag(*flag)),
+            toml::Value::Integer(number) => Some(Self::Number(*number as f64)),
+            toml::Value::Float(number) if number.is_finite() => Some(Self::Number(*number)),
+            toml::Value::String(text) => Some(Self::Text(text.clone())),
+            _ => None,
+        }
+    }
+
+    /// The number, where it is one.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Scalar {
+    /// Numbers are written in the shortest form that reads back as the same number.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(flag) => flag.fmt(f),
+            Self::Number(number) => number.fmt(f),
+            Self::Text(text) => text.fmt(f),
+        }
+    }
+}
+
+/// The text of a study file.
+#[derive(Clone, Copy)]
+pub(crate) struct StudyText<'a> {
+    /// Its name in errors.
+    pub(crate) file: &'a str,
+    pub(crate) text: &'a str,
+}
+
+impl<'a> StudyText<'a> {
+    /// The location of the field `field`, whose value has these bytes.
+    pub(crate) fn at(self, span: &Range<usize>, field: impl Into<String>) -> Location {
+        Location {
+            file: self.file.to_owned(),
+            line: line_of(self.text, span.start),
+            field: field.into(),
+            keys: self.keys_below(span.start),
+        }
+    }
+
+    /// The keys below a header `[[...]]` that begins at this byte, with their lines; none if there
+    /// is no header.
+    fn keys_below(self, start: usize) -> Vec<(String, u64)> {
+        let is_header = |line: &str| line.trim_start().starts_with('[');
+        let (before, rest) = self.text.split_at(start);
+        let begins_line = before.is_empty() || before.ends_with('\n');
+        if !begins_line || !rest.starts_with("[[") {
+            return Vec::new();
+        }
+        let first = line_of(self.text, start);
+        let lines = (first..).zip(rest.lines()).skip(1);
+        let lines = lines.take_while(|(_, line)| !is_header(line));
+        let keys = lines.filter_map(|(number, line)| {
+            let (key, _) = line.split_once('=')?;
+            Some((key.trim().to_owned(), number))
+        });
+        keys.collect()
+    }
+
+    /// An error of the TOML parser.
+    pub(crate) fn not_toml(self, error: &toml::de::Error) -> InputError {
+        let span = error.span().unwrap_or(0..0);
+        let message = error.message().trim().replace('\n', " ").replace('`', "\"");
+        InputError::message(message).in_file(self.file, line_of(self.text, span.start))
+    }
+}
+
+/// A field of a study file.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Location {
+    pub(crate) file: String,
+    pub(crate) line: u64,
+    pub(crate) field: String,
+    /// The keys within it and their lines, as far as they have lines of their own.
+    keys: Vec<(String, u64)>,
+}
+
+impl Location {
+    /// An error: this field has `found` instead of `expected`.
+    pub(crate) fn error(&self, found: impl Display, expected: impl Into<String>) -> InputError {
+        InputError::shown(&self.field, found, expected).in_file(&self.file, self.line)
+    }
+
+    /// The location of a key within this field.
+    pub(crate) fn part(&self, name: &str) -> Self {
+        let line = self.keys.iter().find(|(key, _)| key == name);
+        Self {
+            file: self.file.clone(),
+            line: line.map_or(self.line, |(_, line)| *line),
+            field: format!("{}.{name}", self.field),
+            keys: Vec::new(),
+        }
+    }
+
+    /// An error: `found` is none of the `known` names. Suggests the nearest, or lists all.
+    pub(crate) fn unknown(&self, found: &str, what: &str, known: &[&str]) -> InputError {
+        InputError::unknown(&self.field, found, what, known).in_file(&self.file, self.line)
+    }
+}
+
+/// The values of placeholders in one cell, by name.
+pub type Names<'a> = BTreeMap<&'a str, &'a Scalar>;
+
+/// The expressions between braces, in order; `None` if a brace has no partner.
+pub fn placeholders(text: &str) -> Option<Vec<&str>> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(open) = rest.find(['{', '}']) {
+        let inside = rest[open..].strip_prefix('{')?;
+        let close = inside.find(['{', '}'])?;
+        if !inside[close..].starts_with('}') {
+            return None;
+        }
+        found.push(&inside[..close]);
+        rest = &inside[close + 1..];
+    }
+    Some(found)
+}
+
+/// The names in an expression: everything except numbers and operators.
+pub fn names(expression: &str) -> impl Iterator<Item = &str> {
+    let parts = expression.split(['*', '/']).map(str::trim);
+    parts.filter(|part| part.parse::<f64>().is_err())
+}
+
+/// `text` with each placeholder replaced.
+///
+/// # Errors
+/// The expectation for an expression without a value.
+pub fn fill(text: &str, known: &Names<'_>) -> Result<Scalar, String> {
+    let mut filled = String::new();
+    let mut rest = text;
+    while let Some((before, inside)) = rest.split_once('{') {
+        let (expression, after) = inside.split_once('}').unwrap_or((inside, ""));
+        let value = evaluate(expression, known)?;
+        if before.is_empty() && filled.is_empty() && after.is_empty() {
+            // A lone placeholder keeps its type: a number stays a number.
+            return Ok(value);
+        }
+        filled += before;
+        filled += &value.to_string();
+        rest = after;
+    }
+    filled += rest;
+    Ok(Scalar::Text(filled))
+}
+
+/// A name, or products and quotients of numbers, from left to right.
+fn evaluate(expression: &str, known: &Names<'_>) -> Result<Scalar, String> {
+    if let Some(value) = known.get(expression.trim()) {
+        return Ok((*value).clone());
+    }
+    product(expression, |name| known.get(name)?.number()).map(Scalar::Number)
+}
+
+/// The value of products and quotients, from left to right, of numbers and of names that have
+/// one.
+///
+/// # Errors
+/// The expectation for a name without a number, or for a result that is not finite.
+pub fn product(expression: &str, number: impl Fn(&str) -> Option<f64>) -> Result<f64, String> {
+    let mut value = 1.0;
+    let mut divides = false;
+    let mut rest = expression;
+    loop {
+        let end = rest.find(['*', '/']).unwrap_or(rest.len());
+        let part = rest[..end].trim();
+        let factor = part.parse::<f64>().ok().or_else(|| number(part));
+        let Some(factor) = factor else {
+            return Err(format!(
+                "numbers in {{{expression}}}, of which {part:?} is none"
+            ));
+        };
+        value = if divides {
+            value / factor
+        } else {
+            value * factor
+        };
+        match rest[end..].chars().next() {
+            Some(operator) => divides = operator == '/',
+            None => break,
+        }
+        rest = &rest[end + 1..];
+    }
+    match value.is_finite() {
+        true => Ok(value),
+        false => Err(format!("a finite number of {{{expression}}}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(text: &str) -> Result<Scalar, String> {
+        let values = [
+            ("rate", Scalar::Number(1.5)),
+            ("base", Scalar::Number(60.0)),
+            ("policy", Scalar::Text("clook(by=lbn)".into())),
+        ];
+        fill(text, &values.iter().map(|(n, v)| (*n, v)).collect())
+    }
+
+    #[test]
+    fn placeholders_are_replaced_by_values_and_products() {
+        let text = |text: &str| Ok(Scalar::Text(text.to_owned()));
+        assert_eq!(
+            filled("poisson(rate={rate*base}/s)"),
+            text("poisson(rate=90/s)")
+        );
+        assert_eq!(filled("{policy} {base/rate/2}"), text("clook(by=lbn) 20"));
+        assert_eq!(filled("{rate}"), Ok(Scalar::Number(1.5)));
+        assert_eq!(filled("plain"), text("plain"));
+        assert!(filled("{nothing}").unwrap_err().contains("nothing"));
+        assert!(filled("{policy*2}").is_err());
+        assert!(filled("{rate/0}").unwrap_err().contains("finite"));
+    }
+
+    #[test]
+    fn braces_need_partners() {
+        assert_eq!(placeholders("a{b}c{d*2}"), Some(vec!["b", "d*2"]));
+        for text in ["a{b", "a}b", "a{b{c}}"] {
+            assert_eq!(placeholders(text), None, "{text}");
+        }
+        assert_eq!(names("a*2 / b").collect::<Vec<_>>(), ["a", "b"]);
+    }
+}
