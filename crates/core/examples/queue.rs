@@ -52,8 +52,8 @@ fn serve_all(device: &mut impl Device, count: u64) -> Report {
         sectors: device.capacity(),
         sector: device.sector_size(),
     };
-    let workload = Workload::parse("closed(clients=64) uniform size=8KiB reads=67%", disk);
-    let workload = workload.expect("a sound workload");
+    let workload = Workload::parse("closed(clients=64) uniform size=8KiB reads=67%", disk)
+        .expect("a sound workload");
     let mut report = Report::new(0);
     let mut load = Streams::new(&workload, disk, 1, count);
     engine::run(device, &mut load, &mut report).expect("valid requests");

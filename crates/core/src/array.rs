@@ -446,8 +446,9 @@ impl<P: Placement> Array<P> {
 
     /// Translates the status of a command to its request, or to the step of the rebuild.
     pub(crate) fn translated(&self, id: u64, member: usize, done: &Completion) -> Status {
-        let bad = done.bad_block();
-        let bad = bad.and_then(|bad| P::block_at(self, member, bad));
+        let bad = done
+            .bad_block()
+            .and_then(|bad| P::block_at(self, member, bad));
         let Some(part) = self.parts.get(id) else {
             return done.status;
         };

@@ -330,8 +330,9 @@ impl Placement for Stripes {
     }
 
     fn status(array: &mut Raid, id: u64, device: usize, done: &Completion) -> Status {
-        let bad = done.bad_block();
-        let bad = bad.and_then(|bad| Self::block_at(array, device, bad));
+        let bad = done
+            .bad_block()
+            .and_then(|bad| Self::block_at(array, device, bad));
         let Some(part) = array.parts.get(id) else {
             return done.status;
         };

@@ -37,7 +37,7 @@ impl fmt::Display for Edit {
             f,
             "{} = {}",
             self.key,
-            write::written(&self.key, &self.value, false)
+            write::to_toml(&self.key, &self.value, false)
         )
     }
 }

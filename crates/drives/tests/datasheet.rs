@@ -475,7 +475,7 @@ fn contradictions_are_named() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// The zones hold the capacity to the sector, whatever the figures.
+    /// The zones hold exactly the capacity, for any values.
     #[test]
     fn zones_hold_the_capacity(
         mb in 100_u64..20_000_000,

@@ -63,7 +63,7 @@ impl Device {
             _ => return Err(wrong_type("drive", drive, "a name, a path or a Drive")),
         };
         let policy = match policy {
-            Some(policy) => GivenPolicy::of(policy)?,
+            Some(policy) => GivenPolicy::from_argument(policy)?,
             None => GivenPolicy::from_name(py, FCFS)?,
         };
         let device = system
@@ -138,7 +138,7 @@ impl Device {
         Ok(self
             .ready
             .drain(..)
-            .map(|ended| Completion::of(&ended))
+            .map(|ended| Completion::new(&ended))
             .collect())
     }
 
@@ -272,7 +272,7 @@ pub struct Completion {
 }
 
 impl Completion {
-    fn of(ended: &Ended) -> Self {
+    fn new(ended: &Ended) -> Self {
         let request = &ended.request;
         let parts = ended
             .breakdown

@@ -54,7 +54,7 @@ impl Drive {
         Ok(Self::from_system(read.into()))
     }
 
-    /// A drive by the figures of its data sheet, as `diskarm drives new` makes it: sizes such as
+    /// A drive from the values of its data sheet, as `diskarm drives new` makes it: sizes such as
     /// "8TB", times such as "8.5ms", transfer rates such as "250MB/s". `seek` is the mean time of a
     /// seek before a read, over all pairs of cylinders, `outer` the sustained rate of the outermost
     /// tracks, `sectors` one of "512n", "512e" and "4Kn". What is None is assumed, and `toml` marks
@@ -92,7 +92,7 @@ impl Drive {
             u32::try_from(number).map_err(|_| wrong(py, field, &number.to_string(), expected))
         };
         let sizes = |word: &str| {
-            let known = Sectors::of(word);
+            let known = Sectors::from_name(word);
             known.ok_or_else(|| wrong(py, "sectors", word, "512n, 512e or 4Kn"))
         };
         let sheet = Datasheet {
@@ -147,7 +147,7 @@ impl Drive {
                 value,
             })
         });
-        let edits = edits.collect::<PyResult<Vec<Edit>>>()?;
+        let edits: Vec<Edit> = edits.collect::<PyResult<_>>()?;
         let text = rewrite(&self.system.drive.text, &edits)
             .map_err(|error| wrong(py, "changes", &error.to_string(), "keys of a specification"))?;
         let name = name.unwrap_or_else(|| format!("{}, edited", self.system.name));

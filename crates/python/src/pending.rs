@@ -29,7 +29,7 @@ pub struct Pending {
 
 impl Pending {
     /// Describes a request at `place`, as the drive of `outlook` would serve it.
-    pub fn at(waiting: &Waiting, place: &Extent, outlook: &impl Outlook) -> Self {
+    pub fn new(waiting: &Waiting, place: &Extent, outlook: &impl Outlook) -> Self {
         let request = &waiting.request;
         Self {
             id: request.id,

@@ -26,7 +26,7 @@ pub enum GivenPolicy {
 
 impl GivenPolicy {
     /// Converts a name with its parameters, or an object with a method `choose`.
-    pub fn of(policy: &Bound<'_, PyAny>) -> PyResult<Self> {
+    pub fn from_argument(policy: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = policy.py();
         if let Ok(text) = policy.cast::<PyString>() {
             return Self::from_name(py, text.to_str()?);
@@ -162,7 +162,7 @@ impl Asking {
             policy.setattr(pyo3::intern!(py, "last_lbn"), self.after_last)?;
             let waiting = self.waiting.iter();
             let waiting = waiting
-                .map(|(waiting, place)| Pending::at(waiting, place, &outlook))
+                .map(|(waiting, place)| Pending::new(waiting, place, &outlook))
                 .map(|pending| Bound::new(py, pending));
             let waiting = PyList::new(py, waiting.collect::<PyResult<Vec<_>>>()?)?;
             let now_us = now.as_ns() as f64 / 1e3;

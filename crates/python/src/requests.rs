@@ -165,7 +165,7 @@ impl Batch {
     }
 }
 
-/// A column of a [`Batch`].
+/// A column of a `Batch`.
 #[pyclass(frozen, module = "diskarm._diskarm")]
 pub struct Column {
     array: ArrayRef,
@@ -233,8 +233,8 @@ impl Column {
 }
 
 fn address<T: ArrowPrimitiveType>(array: &ArrayRef) -> Option<usize> {
-    let array = array.as_any().downcast_ref::<PrimitiveArray<T>>()?;
-    Some(array.values().as_ptr() as usize)
+    let primitive = array.as_any().downcast_ref::<PrimitiveArray<T>>()?;
+    Some(primitive.values().as_ptr() as usize)
 }
 
 fn schema<'py>(py: Python<'py>, of: &DataType) -> PyResult<Capsule<'py>> {

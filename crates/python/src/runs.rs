@@ -56,9 +56,11 @@ pub fn simulate<'py>(
     policies: Vec<Bound<'py, PyAny>>,
     options: Options,
 ) -> PyResult<Vec<Figures<'py>>> {
-    let policies = policies.iter().map(GivenPolicy::of);
-    let policies = policies.collect::<PyResult<Vec<GivenPolicy>>>()?;
-    let arguments = Arguments::of(py, drive, options)?;
+    let policies = policies
+        .iter()
+        .map(GivenPolicy::from_argument)
+        .collect::<PyResult<Vec<GivenPolicy>>>()?;
+    let arguments = Arguments::new(py, drive, options)?;
     let outcomes = wait::stoppable(py, |stop| {
         let one = |number: usize| arguments.simulate(&policies[number], stop);
         match policies.len() {
@@ -107,7 +109,7 @@ struct Outcome {
 }
 
 impl Arguments {
-    fn of(py: Python<'_>, drive: &Drive, options: Options) -> PyResult<Self> {
+    fn new(py: Python<'_>, drive: &Drive, options: Options) -> PyResult<Self> {
         let system = Arc::clone(&drive.system);
         let merge = options.merge.as_deref();
         let merge = merge

@@ -62,7 +62,7 @@ class Drive:
         sectors: str | None = None,
         name: str = "new-drive",
     ) -> Drive:
-        """A drive by the figures of its data sheet, as `diskarm drives new` makes it: sizes such as
+        """A drive from the values of its data sheet, as `diskarm drives new` makes it: sizes such as
         "8TB", times such as "8.5ms", transfer rates such as "250MB/s". `seek` is the mean time of a
         seek before a read, over all pairs of cylinders, `outer` the sustained rate of the outermost
         tracks, `sectors` one of "512n", "512e" and "4Kn". What is None is assumed, and `toml` marks
@@ -285,7 +285,7 @@ class Batch:
 
 @final
 class Column:
-    """One column."""
+    """A column of a `Batch`."""
 
     @property
     def words(self) -> list[str] | None:
@@ -301,7 +301,7 @@ class Column:
 
 @final
 class Study:
-    """A parsed study."""
+    """A study that has been parsed and validated."""
 
     def __new__(
         cls, toml: str, name: str, file: str, quick: bool, traces: Sequence[str]
@@ -348,7 +348,7 @@ class Keeper:
         """Closes it and writes all results of the study; None if a run is missing."""
 
     def close(self) -> None:
-        """Unlocks the folder."""
+        """Unlocks the folder, so that another process can write to it."""
 
 def study_texts() -> list[tuple[str, str]]:
     """The studies that come with the module, as names and texts."""
@@ -373,8 +373,8 @@ def check_trace(trace: Trace) -> None:
 def simulate(
     drive: Drive, policies: Sequence[str | Policy], options: Options
 ) -> list[tuple[dict[str, Any], bool, list[float], Batch | None]]:
-    """Simulates under each policy; returns for each its figures, whether it is saturated, the
-    quantiles of its responses, and its requests if requested.
+    """Simulates each policy; returns its metrics, true if it is saturated, the quantiles of its
+    responses, and its requests if requested.
     """
 
 def distributions(title: str, note: str, curves: Sequence[tuple[str, Sequence[float]]]) -> str:

@@ -14,9 +14,9 @@ use crate::usage;
 
 /// Print a specification made from the values of a data sheet
 ///
-/// Redirect it to a .toml file, which --drive accepts. Values that the data sheet lacks are assumed,
-/// and marked as assumed in the file. --capacity, --rpm, --seek and --outer are needed. Without
-/// options, on a terminal, it asks for each value.
+/// Redirect it to a .toml file, which --drive accepts. Values that the data sheet lacks are
+/// assumed, and marked as assumed in the file. --capacity, --rpm, --seek and --outer are needed.
+/// Without options, on a terminal, it asks for each value.
 #[derive(clap::Args, PartialEq)]
 #[command(after_long_help = prose::wrapped(MORE, 0) + EXAMPLE)]
 pub struct Args {
@@ -156,7 +156,7 @@ fn rate(text: &str) -> Result<f64, String> {
 }
 
 fn sectors(text: &str) -> Result<Sectors, String> {
-    Sectors::of(text.trim()).ok_or_else(|| "expected 512n, 512e or 4Kn".to_owned())
+    Sectors::from_name(text.trim()).ok_or_else(|| "expected 512n, 512e or 4Kn".to_owned())
 }
 
 /// Returns true if no option is given on a terminal.

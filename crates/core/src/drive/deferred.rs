@@ -295,8 +295,10 @@ impl Drive {
     /// arrived come first: they may overlap others and so make room.
     fn begin_first(&mut self, deferred: &mut Deferred, now: Instant) -> Option<Instant> {
         let next = self.next_start(deferred);
-        let come = deferred.arriving.map(|(_, come)| come);
-        let come = come.filter(|come| next.is_none_or(|(at, _)| *come <= at));
+        let come = deferred
+            .arriving
+            .map(|(_, come)| come)
+            .filter(|come| next.is_none_or(|(at, _)| *come <= at));
         if come.is_some() {
             return come.filter(|come| *come <= now);
         }

@@ -149,7 +149,7 @@ impl Core {
         let (from, _) = view.called(&read, &place);
         Some(Gap {
             from,
-            to: Track::of(&place),
+            to: Track::from_extent(&place),
             op: request.op,
             until: arm.since + self.mechanism.positioning(arm, request.op, &place, ready),
         })

@@ -62,7 +62,7 @@ impl<'a> DirtySearch<'a> {
                         start: extent.start,
                         sector_angle: extent.sector_angle,
                     };
-                    let track = Track::of(&extent);
+                    let track = Track::from_extent(&extent);
                     stretches.push(Stretch { range, track, run });
                 }
                 at = at + sectors;

@@ -17,7 +17,7 @@ pub struct Track {
 
 impl Track {
     /// Returns the track of an extent.
-    pub fn of(extent: &Extent) -> Self {
+    pub fn from_extent(extent: &Extent) -> Self {
         Self {
             cylinder: extent.cylinder,
             head: extent.head,

@@ -224,8 +224,9 @@ impl GapPlanner<'_> {
 
     /// Returns a plan of `reads` and the lead that fits after them.
     fn with_lead(&self, reads: Vec<GapTransfer>, target: Option<LeadTarget>) -> GapPlan {
-        let lead = target.and_then(|target| self.lead(reads.last(), target));
-        let lead = lead.filter(|lead| !reads.iter().any(|read| read.overlaps(lead)));
+        let lead = target
+            .and_then(|target| self.lead(reads.last(), target))
+            .filter(|lead| !reads.iter().any(|read| read.overlaps(lead)));
         GapPlan { reads, lead }
     }
 

@@ -130,7 +130,7 @@ impl Tasks {
             sectors,
             gain,
             worth: gain * EVEN,
-            track: Track::of(&extent),
+            track: Track::from_extent(&extent),
             begin: until.shifted(-((width + Span::from_ns(1)) * passing)),
             end: until,
         })

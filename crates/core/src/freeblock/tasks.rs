@@ -224,7 +224,7 @@ impl Tasks {
         let (mut at, end) = (part.first, part.first + part.sectors);
         while at < end {
             let extent = self.layout.extent(at);
-            let number = self.map.number(Track::of(&extent));
+            let number = self.map.number(Track::from_extent(&extent));
             let before = [task.tracks[number], task.stretches[number]];
             let (blocks, stretches) = task.on_track(&self.map, number);
             (task.tracks[number], task.stretches[number]) = (blocks, stretches);

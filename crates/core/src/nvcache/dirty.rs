@@ -48,8 +48,11 @@ impl Dirty {
         let mut at = blocks.start;
         while at < blocks.end {
             let sent = self.sent.range(..=at).next_back().map(|(_, sent)| sent.end);
-            let later = self.later.range(..=at).next_back();
-            let later = later.map(|(_, later)| later.end);
+            let later = self
+                .later
+                .range(..=at)
+                .next_back()
+                .map(|(_, later)| later.end);
             match sent.max(later).filter(|&end| end > at) {
                 Some(end) => at = end,
                 None => return false,

@@ -466,8 +466,9 @@ fn reads_for_parity(layout: &Layout, touched: &Touched, anew: &Range<u64>) -> Ve
         let old = own.start.max(modified.start)..own.end.min(modified.end);
         touched.access(layout.member(row, unit), Op::Read, &joined(others, old))
     });
-    let parity = layout.parity(row);
-    let parity = parity.and_then(|parity| touched.access(parity, Op::Read, &modified));
+    let parity = layout
+        .parity(row)
+        .and_then(|parity| touched.access(parity, Op::Read, &modified));
     data.chain(parity).collect()
 }
 

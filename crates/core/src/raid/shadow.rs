@@ -269,8 +269,10 @@ impl Shadow {
             for member in 0..layout.members() {
                 let is_failed = Some(member) == self.raid.placement.health.failed;
                 let device = Stripes::device_of(&self.raid, member);
-                let stored = self.devices.get(device);
-                let stored = stored.map_or(0, |stored| stored[start as usize]);
+                let stored = self
+                    .devices
+                    .get(device)
+                    .map_or(0, |stored| stored[start as usize]);
                 let is_missing = is_failed && start >= rebuilt;
                 let Some(block) = layout.block(member, Lbn(start)) else {
                     sum ^= stored;

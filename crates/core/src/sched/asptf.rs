@@ -1,24 +1,24 @@
 //! ASPTF, ASATF and ASPCTF: SPTF and SPCTF with a credit for waiting.
 //!
 //! # What it does
-//! Serves the pending request with the least aged positioning time, T_pos - W T_wait, where T_wait
-//! is the time it has waited. ASATF gives W in its original unit, sectors per second. ASPCTF counts
-//! the positioning time of a request whose data are in the buffer, at least their beginning, as zero
-//! before it subtracts the credit.
+//! Serves the pending request with the minimum aged positioning time, T_pos - W T_wait, where
+//! T_wait is the time it has waited. ASATF gives W in its original unit, sectors per second. ASPCTF
+//! counts the positioning time of a request whose data are in the buffer, at least their beginning,
+//! as zero before it subtracts the credit.
 //!
 //! # Origin
-//! worthington94 section 5.3, and for ASPCTF section 6.3. The unit of W is not printed there; we use
-//! milliseconds of positioning per second of waiting, because jacobson91's 30 sectors per second are
-//! said to be approximately ASPTF(6.3) and a sector of the HP 97560 takes 0.21 ms. ASPTF(0) is SPTF,
-//! and ASPCTF(0) is SPCTF. With a large W it is FCFS; requests that arrive at the same instant have
-//! waited equally long, and are ordered by positioning time under any W. Differences are computed
-//! exactly, in integers.
+//! worthington94 section 5.3, and for ASPCTF section 6.3. The unit of W is not printed there; we
+//! use milliseconds of positioning per second of waiting, because jacobson91's 30 sectors per
+//! second are said to be approximately ASPTF(6.3) and a sector of the HP 97560 takes 0.21 ms.
+//! ASPTF(0) is SPTF, and ASPCTF(0) is SPCTF. With a large W it is FCFS; requests that arrive at the
+//! same instant have waited equally long, and are ordered by positioning time under any W.
+//! Differences are computed exactly, in integers.
 //!
-//! ASATF: jacobson91 section 5.3, which serves the greatest merit w T_age - T_A / tau, where T_age is
-//! the wait, T_A the access time and tau the time of one sector. T_A is seek and rotational wait
-//! without the transfer (section 4), so ASATF(w) is ASPTF(W) with W = w tau, to the bit, whatever the
-//! requests' sizes; W is w tau rounded to a nanosecond per second. Where zones differ, tau is the
-//! time of one sector at block 0; on the HP 97560, with one zone, it is 0.21 ms everywhere.
+//! ASATF: jacobson91 section 5.3, which serves the greatest merit w T_age - T_A / tau, where T_age
+//! is the wait, T_A the access time and tau the time of one sector. T_A is seek and rotational wait
+//! without the transfer (section 4), so ASATF(w) is ASPTF(W) with W = w tau, to the bit, whatever
+//! the requests' sizes; W is w tau rounded to a nanosecond per second. Where zones differ, tau is
+//! the time of one sector at block 0; on the HP 97560, with one zone, it is 0.21 ms everywhere.
 //!
 //! # Cost
 //! ASPTF and ASATF as SPTF, but a decision examines more requests: no ring of cylinders can be

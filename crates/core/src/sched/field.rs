@@ -203,7 +203,7 @@ impl Field {
         }
     }
 
-    /// Finds the candidate with the least `cost`; ties go to the earliest arrival. Costs are
+    /// Finds the candidate with the minimum `cost`; ties go to the earliest arrival. Costs are
     /// measured from the same instant as positioning times, and exceed them by at least the
     /// `excess_ns` of [`Field::add`] minus `rebate_ns`.
     #[inline]
@@ -411,7 +411,7 @@ pub(super) trait MinCost: Send + 'static {
     fn cost<O: Outlook>(&self, now: Instant, outlook: &O, candidate: &Candidate) -> Self::Cost;
 }
 
-/// A policy that serves the request of least cost; ties go to the earliest arrival.
+/// A policy that serves the request with the minimum cost; ties go to the earliest arrival.
 pub(super) struct MinCostQueue<L> {
     rule: L,
     shape: Shape,

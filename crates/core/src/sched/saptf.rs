@@ -1,7 +1,7 @@
 //! Shortest adjusted processing time first.
 //!
 //! # What it does
-//! Serves the pending request with the least positioning time multiplied by t^i, where i is the
+//! Serves the pending request with the minimum positioning time multiplied by t^i, where i is the
 //! level of its wait among the pending requests: 0 up to the mean wait, 1 up to one standard
 //! deviation above it, 2 up to two, 3 up to three, 4 beyond.
 //!

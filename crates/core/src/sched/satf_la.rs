@@ -1,7 +1,7 @@
 //! Shortest access time first with look-ahead.
 //!
 //! # What it does
-//! Finds the sequence of i requests with the least sum of access times, where each counts `alpha`
+//! Finds the sequence of i requests with the minimum sum of access times, where each counts `alpha`
 //! times as much as the previous one. By default it serves the first of them and decides again;
 //! with `strict` it serves all of them first.
 //!

@@ -1,4 +1,4 @@
-//! The least seek among the nearly shortest positioning times.
+//! The minimum seek among the nearly shortest positioning times.
 //!
 //! # What it does
 //! It serves the request with the shortest seek among those whose positioning time is at most n

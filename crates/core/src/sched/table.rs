@@ -145,8 +145,8 @@ impl PolicyConfig {
 /// Returns an error that suggests the nearest policy and lists all. Papers write names in capitals.
 fn unknown(field: &str, found: &str) -> InputError {
     let names: Vec<&str> = INFOS.iter().map(|info| info.name).collect();
-    let near = nearest(&found.to_lowercase(), &names);
-    let near = near.map_or_else(String::new, |near| format!("\"{near}\" or "));
+    let near = nearest(&found.to_lowercase(), &names)
+        .map_or_else(String::new, |near| format!("\"{near}\" or "));
     let expected = format!("{near}one of {}", names.join(", "));
     InputError::new(field, found, expected)
 }

@@ -63,7 +63,7 @@ impl Waiting {
         &self.0[..n.min(self.0.len())]
     }
 
-    /// Returns the index of the candidate with the least `cost`; ties go to the first.
+    /// Returns the index of the candidate with the minimum `cost`; ties go to the first.
     pub fn min<K: PartialOrd>(&self, cost: impl FnMut(&Candidate) -> K) -> Option<usize> {
         self.min_of_oldest(self.0.len(), cost)
     }

@@ -1,7 +1,7 @@
 //! Weighted shortest time first.
 //!
 //! # What it does
-//! Serves the pending request with the least access time multiplied by max(0, 1 - w / M), where w
+//! Serves the pending request with the minimum access time multiplied by max(0, 1 - w / M), where w
 //! is the time it has waited and M the longest wait allowed.
 //!
 //! # Origin

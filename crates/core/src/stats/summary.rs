@@ -27,7 +27,7 @@ pub struct ResponseSummary {
     batches: BatchMeans,
 }
 
-/// The figures of a [`ResponseSummary`], as plain numbers for output.
+/// The statistics of a [`ResponseSummary`], as plain numbers for output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ResponseStats {
     /// Number of responses recorded.
@@ -55,7 +55,7 @@ pub struct ResponseStats {
 }
 
 impl ResponseStats {
-    /// Creates the combined figures of independent replications. The confidence interval is
+    /// Creates the combined statistics of independent replications. The confidence interval is
     /// Student's over the means of the non-empty ones, and `None` with fewer than two.
     pub fn from_replications<'s>(runs: impl Iterator<Item = &'s ResponseSummary>) -> Option<Self> {
         let mut all = ResponseSummary::default();
@@ -108,7 +108,7 @@ impl ResponseSummary {
         &self.histogram
     }
 
-    /// Returns all figures; `None` when nothing was recorded.
+    /// Returns all statistics; `None` when nothing was recorded.
     pub fn figures(&self) -> Option<ResponseStats> {
         let quantile_ms = |p| self.histogram.quantile(p).map(Span::as_ms);
         Some(ResponseStats {

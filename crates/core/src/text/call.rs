@@ -36,9 +36,7 @@ impl<'t> Call<'t> {
             let given = Vec::new();
             return Ok(Self { name: text, given });
         };
-        let inside = rest.strip_suffix(')');
-        let inside = inside.filter(|inside| is_balanced(inside));
-        let Some(inside) = inside else {
+        let Some(inside) = rest.strip_suffix(')').filter(|inside| is_balanced(inside)) else {
             return Err(InputError::new(field, text, balanced(text)));
         };
         let name = name.trim();

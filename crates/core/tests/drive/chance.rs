@@ -9,7 +9,7 @@ use diskarm_core::units::{Angle, Instant, Span};
 
 use super::tiny::{Arrival, CompletionLog, R, W, check, request, tiny};
 
-/// Standard errors within which a figure of a sample lies with a probability of 99.99 %.
+/// Standard errors within which a statistic of a sample lies with a probability of 99.99 %.
 const Z: f64 = 3.9;
 
 fn new_drive(spec: &Spec, seed: u64) -> Drive {

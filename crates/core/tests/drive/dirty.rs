@@ -31,7 +31,7 @@ impl DirtyCase {
     /// `late` after its deadline.
     fn times(&self, gap: &Gap, blocks: (Lbn, Lbn), late: Span) -> Option<(Instant, Instant)> {
         let extent = self.mechanism.layout.extent(blocks.0);
-        let track = Track::of(&extent);
+        let track = Track::from_extent(&extent);
         let there = gap.from.since + self.moved(Op::Write, gap.source(), track);
         let position = Position {
             cylinder: track.cylinder,
@@ -120,7 +120,7 @@ impl DirtyCase {
     /// Checks the remaining fields of a write.
     fn check_worth(&self, find: &GapTransfer) -> Result<(), TestCaseError> {
         let blocks = blocks_of(find);
-        let track = Track::of(&self.mechanism.layout.extent(find.first));
+        let track = Track::from_extent(&self.mechanism.layout.extent(find.first));
         prop_assert_eq!((find.track, find.gain), (track, find.sectors.0));
         let range = self
             .ranges

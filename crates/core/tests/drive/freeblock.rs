@@ -58,7 +58,7 @@ impl FreeblockCase {
     /// impossible.
     fn gain(&self, first: Lbn, sectors: SectorCount, late: Span) -> Option<u64> {
         let extent = self.mechanism.layout.extent(first);
-        let track = Track::of(&extent);
+        let track = Track::from_extent(&extent);
         let is_end = track == self.source() || track == self.gap.to;
         let is_allowed = (self.limits.ends || !is_end) && !self.except.contains(&track);
         if sectors > extent.sectors || sectors > self.limits.max || !is_allowed {
@@ -84,7 +84,7 @@ impl FreeblockCase {
 
     /// Returns the value of a read with this gain. All cylinders are one group.
     fn worth(&self, first: Lbn, sectors: SectorCount, gain: u64) -> u64 {
-        let left = self.left[&key(Track::of(&self.mechanism.layout.extent(first)))];
+        let left = self.left[&key(Track::from_extent(&self.mechanism.layout.extent(first)))];
         let (end, all) = (first.0 + sectors.0, self.wanted.sectors().0);
         // Blocks that are wanted where none is wanted before them on their track.
         let stretches = |is_wanted: &dyn Fn(u64) -> bool| {
@@ -127,7 +127,7 @@ impl FreeblockCase {
         prop_assert_eq!(worth, self.worth(find.first, find.sectors, find.gain));
         prop_assert_eq!(
             find.track,
-            Track::of(&self.mechanism.layout.extent(find.first))
+            Track::from_extent(&self.mechanism.layout.extent(find.first))
         );
         prop_assert!(self.wanted.contains(find.first));
         prop_assert!(self.wanted.contains(Lbn(find.first.0 + find.sectors.0 - 1)));
@@ -182,7 +182,7 @@ proptest! {
         let found = tasks.search(&mechanism, &gap, &limits, &except);
         let mut left = BTreeMap::new();
         for at in (0..sectors.0).map(Lbn) {
-            let track = key(Track::of(&mechanism.layout.extent(at)));
+            let track = key(Track::from_extent(&mechanism.layout.extent(at)));
             *left.entry(track).or_insert(0) += u64::from(wanted.contains(at));
         }
         FreeblockCase { mechanism, wanted, left, gap, limits, except }.check(found)?;

@@ -29,7 +29,7 @@ impl<E: Estimate> Policy<E> for BruteSptf {
 
     fn next(&mut self, now: Instant, drive: &E) -> Option<Pending> {
         let outlook = drive.outlook(now);
-        // The first of the least: in order of arrival.
+        // The first of several minima: the earliest arrival.
         let min = (0..self.0.len()).min_by_key(|&i| {
             let request = &self.0[i].request;
             outlook.positioning(request, &drive.locate(request))

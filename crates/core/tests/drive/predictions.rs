@@ -46,7 +46,7 @@ proptest! {
             prop_assert_eq!(predicted.arrived, now);
             prop_assert_eq!(predicted.breakdown.total(), predicted.response());
             prop_assert!(predicted.at >= now, "{:#?}", predicted);
-            // All earlier requests may have been absorbed in no time, and still be owed to the
+            // All earlier requests may have been absorbed in no time, and still be pending for the
             // media.
             let longest = Span::from_ms(LONGEST_MS * (id + 1) as f64);
             prop_assert!(predicted.response() < longest, "{:#?}", predicted);

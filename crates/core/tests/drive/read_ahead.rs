@@ -123,7 +123,7 @@ fn required_read_ahead_comes_first_and_stays() {
     check(&c, 24.0, [2.5, 0.0, 5.0, 0.0, 2.0, 1.0, 0.0]);
 }
 
-/// A read of 38 blocks leaves room for two in its segment of forty. The four that are owed come all
+/// A read of 38 blocks leaves room for two in its segment of forty. The four pending ones come all
 /// the same, and the two oldest blocks give way.
 #[test]
 fn required_read_ahead_may_exceed_the_room() {
@@ -136,7 +136,7 @@ fn required_read_ahead_may_exceed_the_room() {
 
 #[test]
 fn required_read_ahead_may_lie_behind() {
-    // Four sectors were owed; at 25.5 read-ahead is on the next track.
+    // Four sectors were pending; at 25.5 read-ahead is on the next track.
     let spec = ahead("read_ahead = \"until-full\"\nread_ahead_min = \"4 sectors\"");
     let c = last(&spec, &[FIRST, (25.5, R, 103, 1)]);
     assert_eq!(c.outcome, Outcome::Miss);

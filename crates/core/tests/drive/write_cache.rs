@@ -1,4 +1,4 @@
-//! Writes that complete before they are on the media, and the flush owed for them.
+//! Writes that complete before they are on the media, and the flush that must follow.
 
 use diskarm_core::device::Outcome;
 use diskarm_core::spec::Spec;

@@ -34,7 +34,7 @@ enum StackStep {
 
 fn random_steps(dice: &mut Dice, stack: &Stack) -> Vec<(Instant, StackStep)> {
     let count = 1 + dice.below(24);
-    let pause = dice.of(&[1, 1_000, 10_000, 60_000]);
+    let pause = dice.pick(&[1, 1_000, 10_000, 60_000]);
     let has_aborts = dice.one_in(3);
     let blocks = stack.blocks();
     let (mut at, mut end) = (Instant::START, 0);
@@ -45,7 +45,7 @@ fn random_steps(dice: &mut Dice, stack: &Stack) -> Vec<(Instant, StackStep)> {
         } else {
             dice.us(pause)
         };
-        let op = dice.of(&[
+        let op = dice.pick(&[
             Op::Read,
             Op::Read,
             Op::Write,
@@ -68,9 +68,9 @@ fn random_steps(dice: &mut Dice, stack: &Stack) -> Vec<(Instant, StackStep)> {
         };
         request.force_unit_access = dice.one_in(5);
         if dice.one_in(4) {
-            request.ordering = dice.of(&[Ordering::Ordered, Ordering::HeadOfQueue]);
+            request.ordering = dice.pick(&[Ordering::Ordered, Ordering::HeadOfQueue]);
         }
-        request.priority = dice.of(&[Priority::High, Priority::Normal, Priority::Low]);
+        request.priority = dice.pick(&[Priority::High, Priority::Normal, Priority::Low]);
         request.unit = dice.below(stack.disks.into()) as u16;
         steps.push((at, StackStep::Submit(request)));
         if has_aborts && dice.one_in(3) {
@@ -402,7 +402,7 @@ fn wrappers_with_nothing_to_do_change_nothing() {
                 above: wrappers().collect(),
             }
         };
-        let disks = dice.of(&[1, 2]);
+        let disks = dice.pick(&[1, 2]);
         let [plain, wrapped] = [false, true].map(|is_wrapped| stack(disks, idle, is_wrapped));
         let steps = random_steps(dice, &plain);
         let expected = serve(&mut Dice::new(seed), &plain, &steps).done;

@@ -58,7 +58,7 @@ impl Dice {
         self.below(n) == 0
     }
 
-    pub fn of<T: Copy>(&mut self, things: &[T]) -> T {
+    pub fn pick<T: Copy>(&mut self, things: &[T]) -> T {
         things[self.below(things.len() as u64) as usize]
     }
 
@@ -95,7 +95,7 @@ pub enum Level {
 }
 
 pub fn policy(dice: &mut Dice) -> PolicyConfig {
-    let text = dice.of(INFOS).name;
+    let text = dice.pick(INFOS).name;
     text.parse().expect("a policy with its defaults")
 }
 
@@ -110,11 +110,11 @@ pub fn random_spec(dice: &mut Dice) -> Spec {
             WriteCache::Always,
             WriteCache::Deferred,
         ];
-        spec.buffer.write_cache = dice.of(&caches);
+        spec.buffer.write_cache = dice.pick(&caches);
         spec.buffer.dirty_max = SectorCount(1 + dice.below(40));
         spec.buffer.combine_writes = dice.one_in(2);
         let aheads = [ReadAhead::None, ReadAhead::TrackEnd, ReadAhead::UntilFull];
-        spec.buffer.read_ahead = dice.of(&aheads);
+        spec.buffer.read_ahead = dice.pick(&aheads);
         spec.buffer.arriving_hits = dice.one_in(2);
     }
     spec.bus.hold_read = dice.one_in(2);
@@ -125,7 +125,7 @@ pub fn random_spec(dice: &mut Dice) -> Spec {
         PreSeek::CompletionReady,
         PreSeek::MediaDone,
     ];
-    spec.queue.preseek = dice.of(&levels);
+    spec.queue.preseek = dice.pick(&levels);
     spec
 }
 
@@ -135,7 +135,7 @@ fn random_faults(dice: &mut Dice) -> FaultPlan {
         ..FaultPlan::default()
     };
     let errors = |dice: &mut Dice| RandomErrors {
-        share: dice.of(&[0.01, 0.2, 1.0]),
+        share: dice.pick(&[0.01, 0.2, 1.0]),
         retries: 1 + dice.below(3) as u16,
     };
     for blocks in [&mut plan.medium_errors, &mut plan.recovered_errors] {
@@ -144,7 +144,7 @@ fn random_faults(dice: &mut Dice) -> FaultPlan {
             blocks.push(BadBlocks {
                 first: Lbn(first),
                 end: Lbn(first + 1 + dice.below(20)),
-                affected: dice.of(&[AffectedOps::Reads, AffectedOps::Writes, AffectedOps::Both]),
+                affected: dice.pick(&[AffectedOps::Reads, AffectedOps::Writes, AffectedOps::Both]),
                 retries: 1 + dice.below(3) as u16,
             });
         }
@@ -161,7 +161,7 @@ fn random_faults(dice: &mut Dice) -> FaultPlan {
         Recalibration { every, lasts }
     });
     let mut at = Instant::START;
-    for _ in 0..dice.of(&[0, 0, 1, 3]) {
+    for _ in 0..dice.pick(&[0, 0, 1, 3]) {
         let from = at + dice.us(50_000);
         at = from + dice.us(10_000) + Span::from_ns(1);
         plan.outages.push(Outage { from, until: at });
@@ -170,12 +170,12 @@ fn random_faults(dice: &mut Dice) -> FaultPlan {
 }
 
 fn random_levels(dice: &mut Dice) -> Vec<Level> {
-    let count = dice.of(&[0, 1, 2, 3, 4]);
+    let count = dice.pick(&[0, 1, 2, 3, 4]);
     let level = |dice: &mut Dice| match dice.below(4) {
         0 => Level::Faults(random_faults(dice)),
         1 => Level::Throttle(Limits {
-            requests_per_s: dice.one_in(2).then(|| dice.of(&[40.0, 150.0, 3_000.0])),
-            bytes_per_s: dice.one_in(2).then(|| dice.of(&[30e3, 300e3, 4e6])),
+            requests_per_s: dice.one_in(2).then(|| dice.pick(&[40.0, 150.0, 3_000.0])),
+            bytes_per_s: dice.one_in(2).then(|| dice.pick(&[30e3, 300e3, 4e6])),
             burst: dice.us(20_000),
         }),
         2 => Level::Observed,
@@ -199,12 +199,12 @@ fn random_mirroring(dice: &mut Dice) -> MirrorConfig {
         Routing::MinResponse,
         Routing::MinService,
     ];
-    let routing = dice.of(&routings);
+    let routing = dice.pick(&routings);
     let divided = ReadDispatch::Divided {
         pivot: Lbn(dice.below(BLOCKS)),
         relaxed: dice.one_in(2).then(|| dice.below(3)),
     };
-    let reads = dice.of(&[
+    let reads = dice.pick(&[
         ReadDispatch::Shared,
         ReadDispatch::Shared,
         divided,
@@ -218,8 +218,8 @@ fn random_mirroring(dice: &mut Dice) -> MirrorConfig {
     let fails = dice.one_in(3);
     let failures: Vec<Failure> = fails.then(|| random_failure(2, dice)).into_iter().collect();
     let rebuild = (fails && dice.one_in(2)).then(|| RebuildConfig {
-        share_fraction: dice.of(&[0.2, 1.0]),
-        unit: SectorCount(dice.of(&[3, 32, 64])),
+        share_fraction: dice.pick(&[0.2, 1.0]),
+        unit: SectorCount(dice.pick(&[3, 32, 64])),
     });
     MirrorConfig {
         policy: needed.unwrap_or_else(|| policy(dice)),
@@ -227,7 +227,7 @@ fn random_mirroring(dice: &mut Dice) -> MirrorConfig {
         writes: if destages {
             WriteCompletion::Both
         } else {
-            dice.of(&[
+            dice.pick(&[
                 WriteCompletion::Both,
                 WriteCompletion::Both,
                 WriteCompletion::First,
@@ -244,8 +244,8 @@ fn random_mirroring(dice: &mut Dice) -> MirrorConfig {
 fn random_array(dice: &mut Dice) -> (usize, RaidConfig) {
     let members = 3 + dice.below(4) as usize;
     let mut striping = RaidConfig {
-        level: dice.of(&[RaidLevel::Zero, RaidLevel::Five]),
-        unit: SectorCount(dice.of(&[1, 3, 8, 64])),
+        level: dice.pick(&[RaidLevel::Zero, RaidLevel::Five]),
+        unit: SectorCount(dice.pick(&[1, 3, 8, 64])),
         policy: policy(dice),
         failures: Vec::new(),
         rebuild_share: None,
@@ -253,7 +253,7 @@ fn random_array(dice: &mut Dice) -> (usize, RaidConfig) {
     if striping.level == RaidLevel::Five && dice.one_in(3) {
         striping.failures.push(random_failure(members, dice));
         if dice.one_in(2) {
-            striping.rebuild_share = Some(dice.of(&[0.1, 0.5, 1.0]));
+            striping.rebuild_share = Some(dice.pick(&[0.1, 0.5, 1.0]));
         }
     }
     (members, striping)
@@ -263,19 +263,19 @@ fn random_array(dice: &mut Dice) -> (usize, RaidConfig) {
 fn random_failure(members: usize, dice: &mut Dice) -> Failure {
     Failure {
         member: dice.below(members as u64) as usize,
-        at: Instant::from_ns(dice.of(&[0, 0, 1_000_000, 300_000_000])),
+        at: Instant::from_ns(dice.pick(&[0, 0, 1_000_000, 300_000_000])),
     }
 }
 
 fn random_destaging(dice: &mut Dice) -> DestageConfig {
     let reads = 1 + dice.below(4) as usize;
     DestageConfig {
-        scheme: dice.of(&[
+        scheme: dice.pick(&[
             DestageScheme::Alternating,
             DestageScheme::Conditional { reads },
         ]),
         batch: 1 + dice.below(4) as usize,
-        order: dice.of(&[
+        order: dice.pick(&[
             BatchOrder::Ascending,
             BatchOrder::Nearest,
             BatchOrder::AccessAtStart,
@@ -300,14 +300,14 @@ fn random_declustering(dice: &mut Dice) -> DeclusteredConfig {
         (LayoutKind::Chained, 5),
         (LayoutKind::GroupRotate { cluster: 2 }, 4),
     ];
-    let (kind, disks) = dice.of(&kinds);
+    let (kind, disks) = dice.pick(&kinds);
     let fails = dice.one_in(2);
     let failures = fails.then(|| random_failure(disks, dice));
     DeclusteredConfig {
         layout: Layout::new(kind, disks).expect("a layout"),
         failures: failures.into_iter().collect(),
-        rebuild_share: (fails && dice.one_in(2)).then(|| dice.of(&[0.1, 0.5, 1.0])),
-        unit: SectorCount(dice.of(&[7, 8, 64])),
+        rebuild_share: (fails && dice.one_in(2)).then(|| dice.pick(&[0.1, 0.5, 1.0])),
+        unit: SectorCount(dice.pick(&[7, 8, 64])),
         policy: policy(dice),
         seed: dice.below(1 << 40),
     }
@@ -327,7 +327,7 @@ impl Stack {
             caching: None,
             array: None,
             declustering: None,
-            disks: dice.of(&[1, 1, 2, 3]),
+            disks: dice.pick(&[1, 1, 2, 3]),
             above: random_levels(dice),
         };
         // Without a queue of the host a full drive refuses requests.

@@ -60,7 +60,7 @@ impl Sectors {
     ];
 
     /// Returns the format with this name, in upper or lower case.
-    pub fn of(word: &str) -> Option<Self> {
+    pub fn from_name(word: &str) -> Option<Self> {
         let found = Self::WORDS
             .iter()
             .find(|(known, _)| known.eq_ignore_ascii_case(word))?;
@@ -124,7 +124,7 @@ struct Figure<T> {
 }
 
 impl<T> Figure<T> {
-    fn of(given: Option<T>, assumed: T) -> Self {
+    fn new(given: Option<T>, assumed: T) -> Self {
         Self {
             is_given: given.is_some(),
             value: given.unwrap_or(assumed),
@@ -194,12 +194,12 @@ impl Datasheet {
         }
         let seeks = self.seeks()?;
         let settle = self.write_seek.map(|write| ms(write) - seeks.mean_ms);
-        let write_settle_ms = Figure::of(settle, (seeks.mean_ms / 8.0).min(1.0));
+        let write_settle_ms = Figure::new(settle, (seeks.mean_ms / 8.0).min(1.0));
         if write_settle_ms.value < 0.0 {
             let found = format!("{} ms", write_settle_ms.value + seeks.mean_ms);
             return wrong("write_seek", found, "a time not below that of seek");
         }
-        let inner_per_s = Figure::of(self.inner_per_s, self.outer_per_s / 2.0);
+        let inner_per_s = Figure::new(self.inner_per_s, self.outer_per_s / 2.0);
         if inner_per_s.value > self.outer_per_s {
             let found = format!("{} MB/s", inner_per_s.value / 1e6);
             return wrong("inner", found, "a rate up to that of outer");
@@ -211,8 +211,8 @@ impl Datasheet {
         if let Some(queue) = self.queue.filter(|n| !(1..=QUEUE).contains(n)) {
             return wrong("queue", queue.to_string(), &format!("1 to {QUEUE}"));
         }
-        let sectors = Figure::of(self.sectors, Sectors::usual(self.capacity));
-        let cache = Figure::of(self.cache, Bytes(64 << 20));
+        let sectors = Figure::new(self.sectors, Sectors::usual(self.capacity));
+        let cache = Figure::new(self.cache, Bytes(64 << 20));
         let min = SEGMENTS.0 * sectors.value.physical_bytes();
         if cache.value.0 < min {
             return wrong("cache", shown(cache.value), &format!("{min} bytes or more"));
@@ -225,9 +225,9 @@ impl Datasheet {
             write_settle_ms,
             inner_per_s,
             cache,
-            surfaces: Figure::of(self.platters.map(|platters| 2 * platters), 2),
-            queue: Figure::of(self.queue, 32),
-            interface_per_s: Figure::of(self.interface_per_s, 600e6),
+            surfaces: Figure::new(self.platters.map(|platters| 2 * platters), 2),
+            queue: Figure::new(self.queue, 32),
+            interface_per_s: Figure::new(self.interface_per_s, 600e6),
         };
         self.with_platters(figures)
     }
@@ -245,7 +245,7 @@ impl Datasheet {
         if mean_ms <= 0.0 || mean_ms > 100.0 {
             return wrong("seek", self.seek.as_ms(), "0.001 to 100 ms");
         }
-        let single_ms = Figure::of(
+        let single_ms = Figure::new(
             self.track_to_track.map(ms),
             mean_ms.min(1.0).min(mean_ms / 2.0),
         );
@@ -258,7 +258,7 @@ impl Datasheet {
         // At these bounds, a third of the cylinders takes as long as all of them, or as one.
         let shortest = (27.0 * mean_ms - 8.0 * single) / 19.0;
         let longest = (27.0 * mean_ms - 23.0 * single) / 4.0;
-        let full_ms = Figure::of(self.full_stroke.map(ms), (2.0 * mean_ms).min(longest));
+        let full_ms = Figure::new(self.full_stroke.map(ms), (2.0 * mean_ms).min(longest));
         if full_ms.value < rounded(shortest) || full_ms.value > longest {
             let (shortest, longest) = (rounded(shortest), rounded(longest));
             let expected = format!(

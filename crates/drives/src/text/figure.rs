@@ -8,8 +8,9 @@ use diskarm_core::units::Bytes;
 /// # Errors
 /// A noun phrase that describes valid sizes, if `text` is not one.
 pub fn bytes(text: &str) -> Result<Bytes, &'static str> {
-    let bytes = scaled(text).map(|bytes| bytes.round());
-    let bytes = bytes.filter(|bytes| (1.0..1e18).contains(bytes));
+    let bytes = scaled(text)
+        .map(|bytes| bytes.round())
+        .filter(|bytes| (1.0..1e18).contains(bytes));
     let expected = "a size from 1 B to a million TB, such as \"8TB\" or \"64MiB\"";
     bytes.map(|bytes| Bytes(bytes as u64)).ok_or(expected)
 }
@@ -19,8 +20,11 @@ pub fn bytes(text: &str) -> Result<Bytes, &'static str> {
 /// # Errors
 /// A noun phrase that describes valid rates, if `text` is not one.
 pub fn per_s(text: &str) -> Result<f64, &'static str> {
-    let rate = text.trim_end().strip_suffix("/s").and_then(scaled);
-    let rate = rate.filter(|rate| (1e3..1e12).contains(rate));
+    let rate = text
+        .trim_end()
+        .strip_suffix("/s")
+        .and_then(scaled)
+        .filter(|rate| (1e3..1e12).contains(rate));
     rate.ok_or(if text.trim_end().ends_with("b/s") {
         "a rate in bytes, such as \"250MB/s\" (a link of 6Gb/s carries 600MB/s)"
     } else {

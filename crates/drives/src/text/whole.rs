@@ -88,7 +88,7 @@ fn comment(text: &str) -> String {
 fn written(key: &Key, value: &Value) -> String {
     match (key.kind, value) {
         (_, Value::Text(text)) => {
-            write::written(key.name(), &crate::text::Value::Text(text.clone()), false)
+            write::to_toml(key.name(), &crate::text::Value::Text(text.clone()), false)
         }
         // As a percentage where that parses as the same number.
         (KeyKind::Fraction, Value::Number(part)) => {
@@ -122,7 +122,7 @@ fn time(time: Span) -> String {
 fn seek_curve(curve: &SeekCurve) -> String {
     match curve {
         SeekCurve::Table(points) => {
-            let points = write::written("", &crate::text::Value::SeekTable(points.clone()), false);
+            let points = write::to_toml("", &crate::text::Value::SeekTable(points.clone()), false);
             format!("form = \"table\"\ncylinders_ms = {points}\n")
         }
         SeekCurve::TwoPiece(piece) => two_piece(piece),

@@ -13,12 +13,12 @@ const MAX_COLUMNS: usize = 99;
 /// Converts a value of `key` to TOML; with `several_lines`, text becomes a multi-line string even
 /// if it fits on one line.
 pub(super) fn value(key: &str, value: &Value, several_lines: bool) -> toml_edit::Value {
-    let written = written(key, value, several_lines);
+    let written = to_toml(key, value, several_lines);
     written.parse().expect("what is written here is TOML")
 }
 
 /// Formats a value as TOML text.
-pub(super) fn written(key: &str, value: &Value, several_lines: bool) -> String {
+pub(super) fn to_toml(key: &str, value: &Value, several_lines: bool) -> String {
     match value {
         Value::SeekTable(points) => seek_table(points),
         Value::Text(text) => match line(text) {
