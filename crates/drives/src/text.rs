@@ -26,7 +26,7 @@ use toml_edit::{DocumentMut, Item, Table, TableLike, TomlError};
 pub struct Edit {
     /// The keys of `diskarm_core::spec` joined by dots, such as `overheads.read_completion`.
     pub key: Cow<'static, str>,
-    /// The new value.
+    /// Value that the key is set to.
     pub value: Value,
 }
 
@@ -43,8 +43,8 @@ impl fmt::Display for Edit {
 }
 
 impl Edit {
-    /// Parses `key=value`, as somebody types it: a value that is not TOML, such as `8.5 ms`, is a
-    /// text.
+    /// Parses `key=value` from a command line: a value that is not valid TOML, such as `8.5 ms`, is
+    /// taken as text.
     ///
     /// # Errors
     /// Without a key or a value; reported for `field`.
@@ -195,8 +195,8 @@ fn set(table: &mut dyn TableLike, key: &str, value: &Value) -> Option<()> {
     match table.get_mut(key) {
         Some(item) => {
             let old = item.as_value_mut()?;
-            let was = old.to_string();
-            let was = was.trim_start();
+            let text = old.to_string();
+            let was = text.trim_start();
             let several_lines = was.starts_with("\"\"\"") || was.starts_with("'''");
             let mut new = write::value(key, value, several_lines);
             *new.decor_mut() = old.decor().clone();

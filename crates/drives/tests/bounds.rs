@@ -97,18 +97,18 @@ impl Policy<Drive> for Greedy {
     }
 
     fn take(&mut self, _: u64) -> Option<Pending> {
-        unreachable!("nobody asks")
+        unreachable!("not called")
     }
 }
 
 /// Shortest access time over the `n` oldest, or a policy of the table.
 #[derive(Clone, Copy)]
-enum By {
+enum Chooser {
     Greedy(usize),
     Table(&'static str),
 }
 
-impl By {
+impl Chooser {
     fn policy(self, drive: &Drive) -> Box<dyn Policy<Drive>> {
         match self {
             Self::Greedy(n) => Greedy::over(n),
@@ -128,8 +128,9 @@ fn serve(drive: &mut Drive, now: Instant, request: Request) -> Instant {
     at
 }
 
-/// The milliseconds that a policy takes for requests that all wait at once, after `before`.
-fn clump(spec: &Spec, before: Option<Request>, requests: &[Request], by: By) -> f64 {
+/// Returns the milliseconds that a policy needs for requests that all arrive together, after
+/// `before`.
+fn clump(spec: &Spec, before: Option<Request>, requests: &[Request], by: Chooser) -> f64 {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
     let begin = before.map_or(Instant::START, |r| serve(&mut drive, Instant::START, r));
     let mut policy = by.policy(&drive);
@@ -156,13 +157,13 @@ fn greedy_and_optimal(spec: &Spec, n: usize, sectors: u64, is_moved: bool) -> (f
     for _ in 0..100 {
         let before = if is_moved { random.next() } else { None };
         let requests: Vec<Request> = random.by_ref().take(n).collect();
-        greedy += clump(spec, before, &requests, By::Greedy(n)) / 100.0;
-        optimal += clump(spec, before, &requests, By::Table("oat(most=10)")) / 100.0;
+        greedy += clump(spec, before, &requests, Chooser::Greedy(n)) / 100.0;
+        optimal += clump(spec, before, &requests, Chooser::Table("oat(most=10)")) / 100.0;
     }
     (greedy, optimal)
 }
 
-/// When each request completed.
+/// Records the completion time of each request.
 #[derive(Default)]
 struct Completions(Vec<Instant>);
 
@@ -174,13 +175,13 @@ impl Observer for Completions {
     }
 }
 
-/// When each of `count` requests completes, with this many outstanding at a time.
+/// Returns the completion time of each of `count` requests, with a fixed number outstanding.
 fn completions(
     spec: &Spec,
     sectors: u64,
     count: usize,
     outstanding: usize,
-    by: By,
+    by: Chooser,
 ) -> Vec<Instant> {
     let drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
     let policy = by.policy(&drive);
@@ -192,20 +193,20 @@ fn completions(
 }
 
 /// Milliseconds per request until the last completes.
-fn closed(spec: &Spec, sectors: u64, count: usize, outstanding: usize, by: By) -> f64 {
+fn closed(spec: &Spec, sectors: u64, count: usize, outstanding: usize, by: Chooser) -> f64 {
     let all = completions(spec, sectors, count, outstanding, by);
     (all[count - 1] - Instant::START).as_ms() / count as f64
 }
 
 /// Milliseconds per request while this many are outstanding, without the first tenth.
-fn steady(spec: &Spec, sectors: u64, count: usize, outstanding: usize, by: By) -> f64 {
+fn steady(spec: &Spec, sectors: u64, count: usize, outstanding: usize, by: Chooser) -> f64 {
     let all = completions(spec, sectors, count, outstanding, by);
     let (first, last) = (count / 10, count - outstanding);
     (all[last] - all[first]).as_ms() / (last - first) as f64
 }
 
 /// jacobson91 section 4.1: for clumps of 4 to 6 the greedy order is 5 % to 8 % longer than the
-/// optimal one. The paper does not say how long the requests are; 16 sectors, as in its other
+/// optimal one. The paper does not give the size of the requests; 16 sectors, as in its other
 /// experiments, add the same 3.3 ms per request to both sides. Of 100 clumps the mean ratio is
 /// uncertain by about 1 %.
 #[test]
@@ -221,9 +222,9 @@ fn greedy_orders_of_clumps_are_little_longer_than_optimal_ones_on_the_hp_97560()
     }
 }
 
-/// jacobson91 section 4.1, for windows of 6. The paper does not say how many requests waited, nor
-/// whether new ones came: ratios grow with the queue, whatever it is, and its three lie together
-/// at one length for each kind of experiment.
+/// jacobson91 section 4.1, for windows of 6. The paper gives neither the number of waiting
+/// requests, nor whether new ones came: ratios grow with the queue, whatever it is, and its three
+/// lie together at one length for each kind of experiment.
 #[test]
 fn small_windows_are_much_worse_than_the_whole_queue_on_the_hp_97560() {
     const PAPER: [f64; 3] = [1.84, 1.75, 1.73];
@@ -231,11 +232,11 @@ fn small_windows_are_much_worse_than_the_whole_queue_on_the_hp_97560() {
     // Sectors a request, requests, outstanding at a time.
     for (sectors, count, outstanding) in [(16, 1400, 1400), (1, 300, 300), (1, 1500, 85)] {
         let per_request = |by| closed(&spec, sectors, count, outstanding, by);
-        let full = per_request(By::Greedy(usize::MAX));
+        let full = per_request(Chooser::Greedy(usize::MAX));
         let windows = [
-            By::Table("oat-batch(n=6)"),
-            By::Table("oat-window(n=6)"),
-            By::Greedy(6),
+            Chooser::Table("oat-batch(n=6)"),
+            Chooser::Table("oat-window(n=6)"),
+            Chooser::Greedy(6),
         ];
         let ratios = windows.map(|by| per_request(by) / full);
         println!("{sectors} sectors, {count} requests, {outstanding} at a time: {ratios:.2?}");
@@ -282,14 +283,14 @@ fn service_falls_as_the_fifth_root_of_the_queue() {
     ];
     for (name, paper_p, paper_ms) in drives {
         let spec = mechanism(name);
-        let fcfs = steady(&spec, 8, 10_000, 1, By::Greedy(1));
+        let fcfs = steady(&spec, 8, 10_000, 1, Chooser::Greedy(1));
         // One more is being served while m wait.
         let shares: Vec<(f64, f64)> = [1, 2, 5, 10, 20, 50, 100]
             .into_iter()
             .map(|m| {
                 (
                     m as f64,
-                    steady(&spec, 8, 3000, m + 1, By::Greedy(usize::MAX)) / fcfs,
+                    steady(&spec, 8, 3000, m + 1, Chooser::Greedy(usize::MAX)) / fcfs,
                 )
             })
             .collect();
@@ -340,8 +341,8 @@ fn what_one_revolution_reaches_on_the_hp_97560_is_less_than_printed() {
     }
 }
 
-/// How many of 40 waiting requests are served before a forced one, all with the same five
-/// revolutions: a mean of 60.
+/// Returns the number of 40 waiting requests that are served before a forced one, all with the same
+/// five revolutions: a mean over 60 runs.
 fn before_the_forced_one(spec: &Spec, name: &'static str) -> f64 {
     let mut random = Random::on(spec, 16, 11);
     let total: usize = (0..60)
@@ -385,12 +386,12 @@ fn knowing_the_end_fits_more_into_the_gap() {
 fn slack_wins_back_what_forcing_costs() {
     let spec = mechanism("hp-97560");
     let of = |by| steady(&spec, 16, 1500, 20, by);
-    let satf = of(By::Greedy(usize::MAX));
-    let forward = of(By::Table("satfdf(age=300ms)"));
-    let both = of(By::Table("satfdf(age=300ms, splice=both)"));
-    let guided = of(By::Table("satfgdf(age=300ms)"));
-    let urgent = of(By::Table("satfuf(age=300ms)"));
-    let fcfs = of(By::Greedy(1));
+    let satf = of(Chooser::Greedy(usize::MAX));
+    let forward = of(Chooser::Table("satfdf(age=300ms)"));
+    let both = of(Chooser::Table("satfdf(age=300ms, splice=both)"));
+    let guided = of(Chooser::Table("satfgdf(age=300ms)"));
+    let urgent = of(Chooser::Table("satfuf(age=300ms)"));
+    let fcfs = of(Chooser::Greedy(1));
     let all = [satf, both, guided, forward, urgent, fcfs];
     println!("satf, both, guided, forward, urgent, fcfs: {all:.2?}");
     assert!(all.is_sorted());

@@ -1,4 +1,4 @@
-//! Policies: those of the table, by name, and those written in Python.
+//! Scheduling policies: built-in ones by name, and policies written in Python.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,73 +15,73 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
 use crate::convert::python;
-use crate::error::{raised, wrong_type};
+use crate::error::{py_error, wrong_type};
 use crate::pending::Pending;
 
-/// A policy as the caller gave it.
+/// A policy argument.
 pub enum GivenPolicy {
     Named(PolicyConfig),
-    Written(Written),
+    Python(PythonPolicy),
 }
 
 impl GivenPolicy {
-    /// A name with its parameters, or an object with a method `choose`.
+    /// Converts a name with its parameters, or an object with a method `choose`.
     pub fn of(policy: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = policy.py();
         if let Ok(text) = policy.cast::<PyString>() {
-            return Self::named(py, text.to_str()?);
+            return Self::from_name(py, text.to_str()?);
         }
         if !policy.hasattr("choose")? {
             let expected = "a name, or an object with a method choose(now_us, waiting)";
             return Err(wrong_type("policy", policy, expected));
         }
-        Ok(Self::Written(Written {
+        Ok(Self::Python(PythonPolicy {
             name: policy.get_type().name()?.to_string(),
             policy: policy.clone().unbind(),
             trouble: Arc::default(),
         }))
     }
 
-    /// A name with its parameters.
-    pub fn named(py: Python<'_>, text: &str) -> PyResult<Self> {
-        let named = policy("policy", text).map_err(|error| raised(py, &error))?;
+    /// Parses a name with its parameters.
+    pub fn from_name(py: Python<'_>, text: &str) -> PyResult<Self> {
+        let named = policy("policy", text).map_err(|error| py_error(py, &error))?;
         Ok(Self::Named(named))
     }
 
-    /// Its name in results.
+    /// Returns its name in results.
     pub fn name(&self) -> String {
         match self {
             Self::Named(choice) => choice.to_string(),
-            Self::Written(written) => written.name.clone(),
+            Self::Python(written) => written.name.clone(),
         }
     }
 
-    /// Whether an exception was raised, which makes the run's results meaningless.
+    /// Returns true if an exception was raised, which makes the run's results meaningless.
     pub fn has_failed(&self) -> bool {
         match self {
             Self::Named(_) => false,
-            Self::Written(written) => written.trouble.has_come.load(Ordering::Relaxed),
+            Self::Python(written) => written.trouble.has_come.load(Ordering::Relaxed),
         }
     }
 
-    /// The first exception that was raised, if any.
+    /// Returns the first exception that was raised.
     pub fn exception(&self, py: Python<'_>) -> Option<PyErr> {
         match self {
             Self::Named(_) => None,
-            Self::Written(written) => written.trouble.first(py),
+            Self::Python(written) => written.trouble.first(py),
         }
     }
 
     pub fn maker(&self) -> &dyn MakePolicy {
         match self {
             Self::Named(choice) => choice,
-            Self::Written(written) => written,
+            Self::Python(written) => written,
         }
     }
 }
 
 /// A policy in Python.
-pub struct Written {
+pub struct PythonPolicy {
     name: String,
     policy: Py<PyAny>,
     trouble: Arc<Trouble>,
@@ -107,8 +107,8 @@ impl Trouble {
     }
 }
 
-impl Written {
-    /// A deep copy, so that neither drives nor runs share state.
+impl PythonPolicy {
+    /// Returns a deep copy, so that neither drives nor runs share state.
     fn asking(&self) -> Asking {
         let copied = Python::attach(|py| {
             let copy = py.import("copy")?.getattr("deepcopy")?;
@@ -124,7 +124,7 @@ impl Written {
     }
 }
 
-impl MakePolicy for Written {
+impl MakePolicy for PythonPolicy {
     fn policy(&self, _: &Drive) -> Box<dyn Policy<Drive>> {
         Box::new(self.asking())
     }
@@ -151,7 +151,7 @@ struct Asking {
 }
 
 impl Asking {
-    /// The index of the request to serve next.
+    /// Returns the index of the request to serve next.
     fn choose<E: Estimate>(&self, now: Instant, drive: &E) -> PyResult<usize> {
         let Some(policy) = &self.policy else {
             return Ok(0);
@@ -161,8 +161,9 @@ impl Asking {
             let policy = policy.bind(py);
             policy.setattr(pyo3::intern!(py, "last_lbn"), self.after_last)?;
             let waiting = self.waiting.iter();
-            let waiting = waiting.map(|(waiting, place)| Pending::at(waiting, place, &outlook));
-            let waiting = waiting.map(|pending| Bound::new(py, pending));
+            let waiting = waiting
+                .map(|(waiting, place)| Pending::at(waiting, place, &outlook))
+                .map(|pending| Bound::new(py, pending));
             let waiting = PyList::new(py, waiting.collect::<PyResult<Vec<_>>>()?)?;
             let now_us = now.as_ns() as f64 / 1e3;
             let name = pyo3::intern!(py, "choose");
@@ -198,12 +199,13 @@ impl<E: Estimate> Policy<E> for Asking {
             return None;
         }
         // After an exception any order will do until the run is stopped.
-        let index = match self.trouble.has_come.load(Ordering::Relaxed) {
-            true => 0,
-            false => self.choose(now, drive).unwrap_or_else(|exception| {
+        let index = if self.trouble.has_come.load(Ordering::Relaxed) {
+            0
+        } else {
+            self.choose(now, drive).unwrap_or_else(|exception| {
                 self.trouble.keep(exception);
                 0
-            }),
+            })
         };
         Some(self.serve(index))
     }

@@ -1,4 +1,4 @@
-//! Simulations.
+//! Runs simulations.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::convert::python;
 use crate::drive::Drive;
-use crate::error::{raised, wrong};
+use crate::error::{py_error, wrong};
 use crate::policy::GivenPolicy;
 use crate::requests::{Batch, Columns};
 use crate::trace::Trace;
@@ -41,14 +41,14 @@ pub struct Options {
     per_request: bool,
 }
 
-/// Each run holds about 200 KiB until all are done.
+/// Each run needs about 200 KiB until all are done.
 const MAX_REPLICATIONS: u64 = 1_000;
 
-/// Figures, whether they are saturated, the distribution of responses, and requests if requested.
+/// The metrics, true if saturated, the quantiles of responses, and the requests if requested.
 type Figures<'py> = (Bound<'py, PyAny>, bool, Vec<f64>, Option<Batch>);
 
-/// Simulates under each policy; returns for each its figures, whether it is saturated, the
-/// quantiles of its responses, and its requests if requested.
+/// Simulates each policy; returns its metrics, true if it is saturated, the quantiles of its
+/// responses, and its requests if requested.
 #[pyfunction]
 pub fn simulate<'py>(
     py: Python<'py>,
@@ -58,9 +58,9 @@ pub fn simulate<'py>(
 ) -> PyResult<Vec<Figures<'py>>> {
     let policies = policies.iter().map(GivenPolicy::of);
     let policies = policies.collect::<PyResult<Vec<GivenPolicy>>>()?;
-    let meant = Meant::of(py, drive, options)?;
+    let arguments = Arguments::of(py, drive, options)?;
     let outcomes = wait::stoppable(py, |stop| {
-        let one = |number: usize| meant.simulate(&policies[number], stop);
+        let one = |number: usize| arguments.simulate(&policies[number], stop);
         match policies.len() {
             // On this thread: see `wait`.
             1 => vec![one(0)],
@@ -71,7 +71,7 @@ pub fn simulate<'py>(
         return Err(exception);
     }
     let results = outcomes.into_iter().map(|outcome| {
-        let outcome = outcome.map_err(|error| raised(py, &error))?;
+        let outcome = outcome.map_err(|error| py_error(py, &error))?;
         let requests = outcome.requests.map(Columns::batch).transpose()?;
         Ok((
             python(py, &outcome.figures)?,
@@ -83,8 +83,8 @@ pub fn simulate<'py>(
     results.collect()
 }
 
-/// The parsed fields.
-struct Meant {
+/// The validated arguments of a run.
+struct Arguments {
     system: Arc<System>,
     input: Input,
     /// The workload, as the user wrote it.
@@ -106,12 +106,14 @@ struct Outcome {
     requests: Option<Columns>,
 }
 
-impl Meant {
+impl Arguments {
     fn of(py: Python<'_>, drive: &Drive, options: Options) -> PyResult<Self> {
         let system = Arc::clone(&drive.system);
         let merge = options.merge.as_deref();
-        let merge = merge.map(|text| size("merge", text, system.disk()));
-        let merge = merge.transpose().map_err(|error| raised(py, &error))?;
+        let merge = merge
+            .map(|text| size("merge", text, system.disk()))
+            .transpose()
+            .map_err(|error| py_error(py, &error))?;
         let think = time(py, "think_ms", options.think_ms, 0.0)?;
         let window = options.window_ms;
         // The shortest window is a nanosecond.
@@ -127,17 +129,17 @@ impl Meant {
         let mut workload = String::new();
         let input = match (options.workload, options.trace) {
             (Some(written), None) => {
-                let meant = written.meant(&system);
+                let meant = written.parse(&system);
                 workload = written.text;
                 Input::Generated(Generated {
-                    workload: meant.map_err(|error| raised(py, &error))?,
+                    workload: meant.map_err(|error| py_error(py, &error))?,
                     requests: options.requests,
                     seed: options.seed,
                     replications: options.replications.filter(|&count| count > 1),
                 })
             }
             (None, Some(trace)) => {
-                let mut traced = trace.meant(py, options.seed)?;
+                let mut traced = trace.parse(py, options.seed)?;
                 if let Some(count) = options.outstanding {
                     let clients = u32::try_from(count).map_err(|_| {
                         let expected = format!("at most {}", u32::MAX);
@@ -178,9 +180,12 @@ impl Meant {
             max_waiting: self.max_waiting,
             ..Simulation::new(&self.system, policy.maker(), &self.input)
         };
-        let look = |_| match stop.load(Ordering::Relaxed) || policy.has_failed() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        let look = |_| {
+            if stop.load(Ordering::Relaxed) || policy.has_failed() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         };
         let several =
             matches!(&self.input, Input::Generated(generated) if generated.replications.is_some());
@@ -208,7 +213,7 @@ impl Meant {
     }
 }
 
-/// The quantiles 0, 0.001 up to 0.999 of the responses of all runs.
+/// Returns the quantiles 0, 0.001 up to 0.999 of the responses of all runs.
 fn response_ms_quantiles(runs: &[Run]) -> Vec<f64> {
     let mut all = ResponseSummary::default();
     runs.iter()
@@ -217,7 +222,7 @@ fn response_ms_quantiles(runs: &[Run]) -> Vec<f64> {
     quantiles.flatten().map(Span::as_ms).collect()
 }
 
-/// A time in milliseconds, from `least` to an hour.
+/// Checks a time in milliseconds, from `least` to an hour.
 fn time(py: Python<'_>, field: &str, ms: f64, min: f64) -> PyResult<Span> {
     const HOUR_MS: f64 = 3_600_000.0;
     if (min..=HOUR_MS).contains(&ms) {

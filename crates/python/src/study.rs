@@ -1,4 +1,4 @@
-//! Studies.
+//! Runs studies, whole or cell by cell.
 
 use std::ffi::CString;
 use std::ops::ControlFlow;
@@ -19,7 +19,7 @@ use crate::convert::python;
 use crate::error::{failed, wrong, wrong_study};
 use crate::wait;
 
-/// A parsed study.
+/// A study that has been parsed and validated.
 #[pyclass(frozen, module = "diskarm._diskarm")]
 pub struct Study {
     study: Arc<diskarm_study::Study>,
@@ -95,9 +95,10 @@ impl Study {
             let folder = self.folder(&runner, &folder)?;
             let mut store = Store::open(&folder)?;
             let damage = store.damage();
-            let results = runner.run(&mut store, jobs, &mut |_| go_on(stop))?;
-            let results = results.ok_or(StudyError::Stopped)?;
-            let value = written(&self.study, &results, &folder)?;
+            let results = runner
+                .run(&mut store, jobs, &mut |_| go_on(stop))?
+                .ok_or(StudyError::Stopped)?;
+            let value = write_results(&self.study, &results, &folder)?;
             Ok((value, damage))
         })?;
         let (value, damage) = done.map_err(|error| failed(py, &error))?;
@@ -112,14 +113,15 @@ impl Study {
             return Err(wrong(py, "place", &place.to_string(), &expected));
         }
         let stop = |stop: &AtomicBool| compute(&self.study, place, &|| go_on(stop));
-        let runs = wait::stoppable(py, stop)?.map_err(|error| failed(py, &error))?;
-        let runs = runs.unwrap_or_default();
+        let runs = wait::stoppable(py, stop)?
+            .map_err(|error| failed(py, &error))?
+            .unwrap_or_default();
         let lines = runs.iter().map(serde_json::to_string);
         Ok(lines.collect::<Result<_, _>>().unwrap_or_default())
     }
 }
 
-/// A `UserWarning` of this text, if any.
+/// Issues a `UserWarning` with this text; does nothing without one.
 fn warn(py: Python<'_>, text: Option<String>) -> PyResult<()> {
     let text = text.and_then(|text| CString::new(text).ok());
     text.map_or(Ok(()), |text| {
@@ -128,7 +130,7 @@ fn warn(py: Python<'_>, text: Option<String>) -> PyResult<()> {
 }
 
 impl Study {
-    /// The folder at `path` for its results.
+    /// Opens the folder at `path` for its results.
     fn folder(&self, runner: &Runner<'_>, path: &Path) -> Result<Folder, StudyError> {
         let inputs = runner.inputs().reading("name", &self.file);
         Folder::new(path, "folder", inputs)
@@ -136,14 +138,15 @@ impl Study {
 }
 
 fn go_on(stop: &AtomicBool) -> ControlFlow<()> {
-    match stop.load(Ordering::Relaxed) {
-        true => ControlFlow::Break(()),
-        false => ControlFlow::Continue(()),
+    if stop.load(Ordering::Relaxed) {
+        ControlFlow::Break(())
+    } else {
+        ControlFlow::Continue(())
     }
 }
 
 /// Writes all results of a study and returns them as JSON.
-fn written(
+fn write_results(
     study: &diskarm_study::Study,
     results: &Results<'_>,
     folder: &Folder,
@@ -209,14 +212,14 @@ impl Keeper {
         let mut finish = || -> Result<Option<Value>, StudyError> {
             let results = Runner::new(&self.study)?.stored(&mut store)?;
             results
-                .map(|results| written(&self.study, &results, &self.folder))
+                .map(|results| write_results(&self.study, &results, &self.folder))
                 .transpose()
         };
         let done = finish().map_err(|error| failed(py, &error))?;
         done.map(|value| python(py, &value)).transpose()
     }
 
-    /// Unlocks the folder.
+    /// Unlocks the folder, so that another process can write to it.
     fn close(&self) {
         self.held().take();
     }

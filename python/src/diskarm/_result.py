@@ -1,4 +1,4 @@
-"""The results of a simulation; names and numbers are those of `diskarm simulate --json`."""
+"""The results of a simulation, with the names and numbers of `diskarm simulate --json`."""
 
 from __future__ import annotations
 
@@ -154,8 +154,7 @@ class Result:
     recovered: int = field(kw_only=True)
     """The number of reads and writes that succeeded after retries."""
     failed: int = field(kw_only=True)
-    """The number of failed requests. Of the other figures, only utilisation and queue include
-    them."""
+    """The number of failed requests. Only utilisation and queue include them."""
     is_saturated: bool = field(kw_only=True)
     """Requests arrived faster than they were served: the means grow with the length of the run."""
     response_ms_quantiles: Sequence[float] = field(kw_only=True)
@@ -268,7 +267,7 @@ def _workload(result: Result) -> str:
 
 
 def _flat(figures: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested figures side by side, without those of parts of a run."""
+    """Flattens nested metrics, without those of parts of a run."""
     flat: dict[str, Any] = {}
     for name, value in figures.items():
         if isinstance(value, dict):

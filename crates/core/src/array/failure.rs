@@ -10,7 +10,7 @@ use crate::units::{Instant, Lbn, Span};
 pub struct Failures {
     /// Future failures, in their order.
     to_come: VecDeque<Failure>,
-    /// Past failures.
+    /// Failures that have occurred, in order.
     pub been: Vec<Failure>,
     /// The data that they have lost. Nothing is served from then on.
     pub lost: Option<DataLoss>,
@@ -29,7 +29,7 @@ impl Failures {
     /// Takes failures in any order; there is a spare if the rebuild has a share of the time.
     ///
     /// # Panics
-    /// When a member fails twice, or there is a rebuild where none fails.
+    /// If a member fails twice, or there is a rebuild without a failure.
     pub fn new(failures: &[Failure], share: Option<f64>) -> Self {
         assert!(share.is_none() || !failures.is_empty(), "a rebuild");
         let mut members: Vec<usize> = failures.iter().map(|failure| failure.member).collect();
@@ -89,8 +89,12 @@ impl Failures {
 
     /// Returns the action that is due by `now` and before the next `event` of the members.
     pub fn due(&mut self, now: Instant, event: Option<Instant>) -> Option<Due> {
-        let next = event.into_iter().chain(self.pause_end()).min();
-        let next = next.unwrap_or(now).min(now);
+        let next = event
+            .into_iter()
+            .chain(self.pause_end())
+            .min()
+            .unwrap_or(now)
+            .min(now);
         if let Some(failure) = self.fail_by(next) {
             return Some(Due::Failure(failure));
         }
@@ -100,8 +104,8 @@ impl Failures {
             .then_some(Due::Rebuild(pause_end))
     }
 
-    /// Begins the rebuild in `steps` steps, if there is a spare: at once, or with the first request if
-    /// the run has not begun.
+    /// Starts the rebuild in `steps` steps, if there is a spare: at once, or with the first request
+    /// if the run has not begun.
     pub fn begin_rebuild(&mut self, now: Instant, steps: u64) {
         self.rebuild = self.share.map(|share| Rebuild::new(share, steps));
         if now > Instant::START {
@@ -109,7 +113,7 @@ impl Failures {
         }
     }
 
-    /// Begins the rebuild with a request that has arrived, if it has not begun.
+    /// Starts the rebuild with a request that has arrived, if it has not started.
     #[inline]
     pub fn wake(&mut self, now: Instant) {
         if let Some(rebuild) = &mut self.rebuild
@@ -127,12 +131,12 @@ impl Failures {
         }
     }
 
-    /// Returns the progress of the rebuild, if there is one.
+    /// Returns the progress of the rebuild.
     pub fn progress(&self) -> Option<Progress> {
         Some(self.rebuild.as_ref()?.progress)
     }
 
-    /// Reports the failures and the rebuild, if there are any.
+    /// Reports the failures and the rebuild; `None` without any.
     pub fn part(&self) -> Option<ComponentReport> {
         if !self.are_any() {
             return None;
@@ -178,8 +182,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Returns the time from the beginning until everything is rebuilt, at the rate until a request
-    /// last completed; `None` if no step had ended by then.
+    /// Projects the total time of the rebuild, at its rate until the last completion of a request;
+    /// `None` if no step had ended before.
     pub fn projected(&self) -> Option<Span> {
         let (steps, until) = self.under_load;
         let took = (until? - self.began?).as_ns() as f64;
@@ -197,8 +201,8 @@ pub struct Rebuild {
     pub next: Option<Instant>,
     /// The beginning of the current step; `None` before the first.
     begun: Option<Instant>,
-    /// The end of the pause after the last step. Without it each step but the last would have a pause,
-    /// and few steps would seem faster than many.
+    /// The end of the pause after the last step. Without it each step but the last would have a
+    /// pause, and few steps would seem faster than many.
     until: Option<Instant>,
 }
 
@@ -222,7 +226,7 @@ impl Rebuild {
         }
     }
 
-    /// Begins the rebuild, if it has not begun.
+    /// Starts the rebuild, if it has not started.
     #[inline]
     pub fn wake(&mut self, now: Instant) {
         if self.begun.is_none() {
@@ -236,7 +240,7 @@ impl Rebuild {
         self.progress.under_load = (self.progress.steps, self.until);
     }
 
-    /// Begins a step.
+    /// Records that the next step starts at `now`.
     pub fn begin(&mut self, now: Instant) {
         (self.next, self.begun) = (None, Some(now));
     }
@@ -274,8 +278,9 @@ mod tests {
 
     fn failures(members: &[usize]) -> Failures {
         let at = [3, 1, 2].map(Instant::from_ns);
-        let failures = members.iter().zip(at);
-        let failures: Vec<Failure> = failures
+        let failures: Vec<Failure> = members
+            .iter()
+            .zip(at)
             .map(|(&member, at)| Failure { member, at })
             .collect();
         Failures::new(&failures, None)
@@ -299,8 +304,8 @@ mod tests {
         Instant::from_ns(ms * 1_000_000)
     }
 
-    /// Returns the projection for steps of 10 ms that take a quarter of the time, from 7 ms on, when a
-    /// request completes after this many of four steps.
+    /// Returns the projection for steps of 10 ms that take a quarter of the time, from 7 ms on,
+    /// when a request completes after this many of four steps.
     fn projected_ms(steps: u64) -> Option<f64> {
         let mut rebuild = Rebuild::new(0.25, 4);
         rebuild.wake(ms(7));
@@ -314,8 +319,8 @@ mod tests {
         rebuild.progress.projected().map(Span::as_ms)
     }
 
-    /// Each step takes 10 ms, and all but the last are followed by a pause of 30 ms: four take 130 ms,
-    /// and at the rate of those before, 160 ms.
+    /// Each step takes 10 ms, and all but the last are followed by a pause of 30 ms: four take 130
+    /// ms, and at the rate of those before, 160 ms.
     #[test]
     fn a_projection_counts_the_pause_after_the_last_step() {
         assert_eq!(projected_ms(0), None);

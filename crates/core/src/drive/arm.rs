@@ -65,7 +65,7 @@ impl Arm {
         rules: &spec::Buffer,
     ) {
         if let Self::Reading(reading) = self {
-            buffer.fill(reading.segment, reading.reached(now));
+            buffer.fill(reading.segment, reading.read_end(now));
             if rules.delivered == DeliveredBlocks::Dropped {
                 buffer.drop_before(reading.segment, reading.requested);
             } else if rules.read_whole_track {
@@ -131,7 +131,7 @@ pub(super) struct Reading {
     pub segment: SegmentId,
     /// One past the last requested block.
     pub requested: Lbn,
-    /// One past the last block that read-ahead may reach, as far as is known.
+    /// One past the last block that read-ahead may reach, as currently known.
     pub end: Lbn,
     /// The newest located run of blocks. Earlier ones are complete by the next query.
     piece: Piece,
@@ -212,7 +212,7 @@ pub(super) struct LocatedRun {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReadAheadScheme {
     pub scheme: ReadAhead,
-    /// The track preceding that of the last requested block is in the buffer.
+    /// The track before the last requested block's track is in the buffer.
     pub follows_buffered: bool,
 }
 
@@ -283,7 +283,7 @@ impl Reading {
 
     /// Returns one past the last block that was read by `at`, after [`Self::advance`].
     #[inline]
-    pub fn reached(&self, at: Instant) -> Lbn {
+    pub fn read_end(&self, at: Instant) -> Lbn {
         self.piece.first + self.piece.done(at)
     }
 
@@ -317,7 +317,7 @@ impl Reading {
 
     /// Returns true if the pass is reading block `next` at `at`, after [`Self::advance`].
     pub fn is_at(&self, mechanism: &Mechanism, next: Lbn, at: Instant) -> bool {
-        let reached = self.reached(at);
+        let reached = self.read_end(at);
         !self.is_over(at)
             && at >= self.piece.begin
             && mechanism.layout.physical().first(next) == reached

@@ -18,7 +18,7 @@ const READS: usize = 5;
 
 /// Background tasks of a drive.
 ///
-/// When the drive begins a command whose blocks are not in its buffer, it searches for the most
+/// As the drive begins a command whose blocks are not in its buffer, it searches for the most
 /// valuable reads until the first of these blocks passes: on the track of the arm, on the
 /// destination track, or on any other. The data stay in the drive and take no time on the bus.
 ///
@@ -69,7 +69,7 @@ impl GapReader {
     }
 
     /// Returns the most valuable reads in the gap of a command, in order, and when the gap begins.
-    fn chosen(&mut self, core: &Core, command: &Command) -> Option<(Vec<GapTransfer>, Instant)> {
+    fn choose(&mut self, core: &Core, command: &Command) -> Option<(Vec<GapTransfer>, Instant)> {
         if core.defers(&command.request) || self.tasks.is_done() {
             return None;
         }
@@ -124,7 +124,7 @@ impl Drive {
             arrived,
             open: self.open,
         };
-        let Some((found, mut at)) = gaps.chosen(&self.core, &command) else {
+        let Some((found, mut at)) = gaps.choose(&self.core, &command) else {
             return;
         };
         for find in found {

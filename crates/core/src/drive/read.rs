@@ -125,7 +125,7 @@ impl Core {
             Some(pass) => {
                 let is_dropped = self.rules.delivered == DeliveredBlocks::Dropped;
                 let dropped = is_dropped.then_some(pass.requested);
-                let end = pass.reached(begin);
+                let end = pass.read_end(begin);
                 self.buffer
                     .holding_once_filled(start, pass.segment, end, dropped)
             }
@@ -169,7 +169,7 @@ impl Core {
         if !self.pass_may_add(request.start) || request.force_unit_access {
             return false;
         }
-        let end = pass.reached(begin);
+        let end = pass.read_end(begin);
         Arm::Reading(*pass)
             .whole_track(&self.mechanism, begin, &self.rules)
             .map(|first| self.buffer.would_begin(pass.segment, end, first))
@@ -199,7 +199,7 @@ impl Core {
         physical.first(end).max(requested)
     }
 
-    /// Returns true if the track preceding that of the last block is in the buffer or is read by
+    /// Returns true if the track before the last block's track is in the buffer or is read by
     /// the request; false where this does not matter.
     ///
     /// On the RZ26 the read after one that crosses to another track finds all of that track's rest

@@ -16,7 +16,7 @@
 //!
 //! # When it is bad
 //! Writes starve as soon as reads alone keep the drive busy; reads do not, but with `within=sptf`
-//! either can, as under SPTF. Its throughput does not exceed that of FCFS (liu05 section 8.2.1).
+//! either can, as under SPTF. Its throughput does not exceed FCFS's (liu05 section 8.2.1).
 //!
 //! # Example
 //! ```
@@ -32,8 +32,8 @@ use crate::units::{Instant, Span};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hol {
-    /// Classes are those of [`Request::priority`](crate::request::Request::priority), not reads and
-    /// writes.
+    /// True if [`Request::priority`](crate::request::Request::priority) defines the classes, rather
+    /// than reads and writes.
     is_by_priority: bool,
     /// Each class is served by shortest positioning time instead of order of arrival.
     is_within_by_time: bool,

@@ -90,13 +90,13 @@ impl Default for SeekCurve {
 pub struct TwoPiece {
     /// First distance of the straight piece, in cylinders.
     pub knee: u32,
-    /// Milliseconds.
+    /// Constant term of the curved piece, in milliseconds.
     pub short_ms: f64,
     /// Milliseconds per square root of a cylinder.
     pub short_sqrt_ms: f64,
-    /// Milliseconds.
+    /// Constant term of the straight piece, in milliseconds.
     pub long_ms: f64,
-    /// Milliseconds per cylinder.
+    /// Slope of the straight piece, in milliseconds per cylinder.
     pub long_slope_ms: f64,
     /// The time over one cylinder, if it is not on the curve.
     pub single: Option<Span>,
@@ -177,8 +177,8 @@ fn shortest_seek(curve: &SeekCurve, last: u32) -> Span {
     }
 }
 
-/// Returns the shortest time of measured points: that of one of them, or where the line to a point
-/// beyond reach is cut off.
+/// Returns the shortest time of a measured curve: at one of its points, or where the line to a
+/// point beyond the last cylinder is cut off.
 fn shortest_point(points: &[(u32, Span)], last: u32) -> Span {
     let (reached, beyond) = points.split_at(points.partition_point(|(d, _)| *d <= last));
     let cut = match (reached.last(), beyond.first()) {

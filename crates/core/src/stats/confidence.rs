@@ -32,8 +32,8 @@ const MIN_SPANS: u64 = 512;
 /// # When it is bad
 ///
 /// Too narrow while a batch is shorter than about ten times the series' memory, as near saturation,
-/// and meaningless beyond saturation, where there is no stationary mean. Independent replications
-/// are safer there.
+/// and meaningless beyond saturation, where a stationary mean does not exist. Independent
+/// replications are safer there.
 ///
 /// # Example
 ///
@@ -242,14 +242,16 @@ mod tests {
         }
     }
 
-    /// The interval of a mean difference is that of the differences.
+    /// The interval of a mean difference equals the interval of the mean of the differences.
     #[test]
     fn what_two_series_share_cancels_out() {
         let longer = |i: u64| jagged(i) + i * 31 % 17 * 1_000;
         let both = (of((0..5_000).map(longer)), of((0..5_000).map(jagged)));
         let differences = of((0..5_000).map(|i| longer(i) - jagged(i)));
-        let half = both.0.half_width_95_less(1.0, &both.1);
-        let half = half.expect("an interval");
+        let half = both
+            .0
+            .half_width_95_less(1.0, &both.1)
+            .expect("an interval");
         let expected = differences.half_width_95().expect("an interval");
         assert!(
             (half - expected).as_ns().abs() <= 1,

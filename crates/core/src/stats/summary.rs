@@ -6,7 +6,7 @@ use crate::units::{Span, elapsed_ns};
 
 /// Moments, percentiles and confidence interval of a series of response times.
 ///
-/// Recording costs about 35 instructions; memory is that of [`Histogram`] and 1 KiB.
+/// Recording costs about 35 instructions; memory is a [`Histogram`] and 1 KiB.
 ///
 /// ```
 /// use diskarm_core::stats::ResponseSummary;
@@ -30,9 +30,9 @@ pub struct ResponseSummary {
 /// The figures of a [`ResponseSummary`], as plain numbers for output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ResponseStats {
-    /// Number of responses.
+    /// Number of responses recorded.
     pub count: u64,
-    /// Mean.
+    /// Mean of all responses, in milliseconds.
     pub mean_ms: f64,
     /// Half the width of the mean's 95 % confidence interval; `None` below 512 responses.
     pub ci95_ms: Option<f64>,
@@ -89,7 +89,7 @@ impl ResponseSummary {
     }
 
     /// Creates the summary of a series of which two parts were recorded separately. They depend on
-    /// each other, so the confidence interval is that of the whole `series`.
+    /// each other, so the confidence interval comes from the whole `series`.
     pub fn together(a: &Self, b: &Self, series: &BatchMeans) -> Self {
         let mut both = a.clone();
         both.moments.merge(&b.moments);
@@ -98,12 +98,12 @@ impl ResponseSummary {
         both
     }
 
-    /// Count, mean, deviation.
+    /// Returns the count, the mean and the deviation.
     pub const fn moments(&self) -> &Moments {
         &self.moments
     }
 
-    /// Returns any percentile.
+    /// Returns the histogram, for arbitrary percentiles.
     pub const fn histogram(&self) -> &Histogram {
         &self.histogram
     }
@@ -206,7 +206,7 @@ impl Moments {
             return None;
         }
         if self.carries > 0 {
-            // Such squares (10^12 spans of five hours each have none) are those of a queue that
+            // Such squares (10^12 spans of five hours each have none) come from a queue that
             // grows: the spread is as large as the mean, and few digits cancel.
             let squares = self.carries as f64 * 2f64.powi(128) + self.squares as f64;
             let sum = self.sum as f64;

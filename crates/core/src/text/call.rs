@@ -8,7 +8,7 @@ use super::error::InputError;
 /// A name with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call<'t> {
-    /// The name.
+    /// The name before the parentheses.
     pub name: &'t str,
     /// The parameters in order; a key may occur twice.
     pub given: Vec<(&'t str, &'t str)>,
@@ -25,7 +25,7 @@ impl<'t> Call<'t> {
         Self::read_in_order(text, field, &[])
     }
 
-    /// Like [`Self::read`], but the first parameters may be bare values: those of `keys`, in this
+    /// Like [`Self::read`], but the first parameters may be bare values, for the `keys` in this
     /// order.
     pub fn read_in_order(text: &'t str, field: &str, keys: &[&'t str]) -> Result<Self, InputError> {
         let text = text.trim();

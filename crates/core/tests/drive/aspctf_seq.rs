@@ -7,7 +7,7 @@ use diskarm_core::units::{Instant, SectorCount};
 use proptest::prelude::*;
 
 use super::bounds::batch;
-use super::policies::{known, through};
+use super::policies::{policy_maker, through};
 use super::random::{cases, drive, requests};
 use super::tiny::{R, W, request, tiny};
 
@@ -41,15 +41,16 @@ impl Policy<Drive> for Brute {
         let outlook = drive.outlook(now);
         let cost = |index: usize| {
             let Pending { request, arrived } = &self.pending[index];
-            let positioning = match outlook.is_buffered(request) {
-                true => 0,
-                false => outlook.positioning(request, &drive.locate(request)).as_ns(),
+            let positioning = if outlook.is_buffered(request) {
+                0
+            } else {
+                outlook.positioning(request, &drive.locate(request)).as_ns()
             };
             let waited = (now - *arrived).as_ns();
             i128::from(positioning) * 1_000_000_000 - self.credit_ns * i128::from(waited)
         };
         let free = (0..self.pending.len()).filter(|&i| !self.is_held_back(i));
-        // The first of the least: in order of arrival.
+        // The first of several minima: the earliest arrival.
         let best = free.min_by_key(|&index| cost(index))?;
         Some(self.pending.remove(best))
     }
@@ -76,7 +77,7 @@ proptest! {
             gap: SectorCount(gap),
             credit_ns: i128::from(w) * 1_000_000,
         }));
-        let done = through(&spec, &raw, known(&format!("aspctf-seq(w={w}, gap={gap})")));
+        let done = through(&spec, &raw, policy_maker(&format!("aspctf-seq(w={w}, gap={gap})")));
         prop_assert_eq!(&done, &expected);
         let mut served: Vec<u64> = done.iter().map(|c| c.request.id).collect();
         served.sort_unstable();
@@ -97,8 +98,8 @@ proptest! {
                 (raw.sectors, raw.continues) = (1, false);
             }
         }
-        let expected = through(&spec, &raw, known(&format!("aspctf(w={w})")));
-        prop_assert_eq!(through(&spec, &raw, known(&format!("aspctf-seq(w={w})"))), expected);
+        let expected = through(&spec, &raw, policy_maker(&format!("aspctf(w={w})")));
+        prop_assert_eq!(through(&spec, &raw, policy_maker(&format!("aspctf-seq(w={w})"))), expected);
     }
 }
 
@@ -108,7 +109,7 @@ proptest! {
 #[test]
 fn the_continued_read_goes_before_the_nearest() {
     let spec = tiny("");
-    let order = |name: &str, asked: [Request; 3]| batch(&spec, &asked, known(name)).0;
+    let order = |name: &str, asked: [Request; 3]| batch(&spec, &asked, policy_maker(name)).0;
     let asked = |op: Op, sectors: u64| {
         [
             request(25, op, 25, sectors),

@@ -305,12 +305,14 @@ fn an_idle_member_that_fails_keeps_its_figures() {
     let mut array = Raid::new(members.collect(), &failing).expect("a drive knows all");
     let done = run(&mut array, &[(0.0, request(0, R, 10, 1))]);
     let busy = done[0].response().as_ns() as f64 / 1e8;
-    let works = array.components(at_ms(150.0)).into_iter();
-    let works = works.filter_map(|part| match part.work {
-        Work::Disk(work) => Some((work.reads, work.reading_fraction, work.waiting_mean_count)),
-        _ => None,
-    });
-    let works: Vec<_> = works.collect();
+    let works: Vec<_> = array
+        .components(at_ms(150.0))
+        .into_iter()
+        .filter_map(|part| match part.work {
+            Work::Disk(work) => Some((work.reads, work.reading_fraction, work.waiting_mean_count)),
+            _ => None,
+        })
+        .collect();
     assert_eq!(works, [(0, 0.0, 0.0), (1, busy, 0.0), (0, 0.0, 0.0)]);
 }
 
@@ -426,9 +428,9 @@ fn what_a_failing_member_has_to_do_is_done_without_it() {
     );
 }
 
-/// The last number of a part that has ended is used first: of the reads that wait for disk 1 later
-/// ones have smaller numbers. A command in service is read again when it would have ended, behind
-/// those that waited.
+/// The last number of a part that has ended is used first, so later reads that wait for disk 1 have
+/// smaller numbers. A command in service is read again when it would have ended, after those that
+/// waited.
 #[test]
 fn commands_of_a_failing_member_go_to_the_others_in_order_of_arrival() {
     let early = (0..3).map(|id| (0.0, request(id, R, id, 1)));
@@ -473,8 +475,8 @@ fn what_a_member_cannot_read_follows_from_all_others() {
     assert_eq!(done[0].bad_block(), Some(Lbn(62)));
 }
 
-/// The loss of two of five disks of 200 blocks, in units of 30, is counted block by block. Rows that
-/// have been rebuilt are not lost.
+/// The loss of two of five disks of 200 blocks, in units of 30, is counted block by block. Rows
+/// that have been rebuilt are not lost.
 #[test]
 fn a_second_failure_loses_what_is_not_rebuilt() {
     for (share, rows) in [(None, 0), (Some(1.0), 2)] {
