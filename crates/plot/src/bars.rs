@@ -3,8 +3,7 @@
 use plotters::element::Rectangle;
 use plotters::style::{Color, RGBColor};
 
-use crate::frame::{Frame, Layout, Plot, TICKS_ACROSS};
-use crate::legend::{Key, Legend};
+use crate::frame::{Frame, Key, Layout, Legend, Plot, TICKS_ACROSS};
 use crate::mark::{BAR_REFERENCE, LineStyle};
 use crate::page::{Anchor, Area, DrawResult, GREY, Label, TEXT, drawing};
 use crate::ruler::{Axis, Ruler, Tick};

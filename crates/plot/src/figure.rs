@@ -5,12 +5,10 @@ use plotters::style::Color;
 
 use crate::clip::{self, Position};
 use crate::crowd::{self, Placed};
-use crate::frame::{Frame, HEIGHT, Layout, Plot, TICKS_UP, WIDTH};
-use crate::legend::{Key, Legend};
+use crate::frame::{Frame, HEIGHT, Key, Layout, Legend, Plot, TICKS_UP, WIDTH};
 use crate::mark::{LineStyle, arrow};
-use crate::number::rounded;
 use crate::page::{DrawResult, Page, drawing, in_pixels};
-use crate::ruler::{Axis, Ruler};
+use crate::ruler::{Axis, Ruler, rounded};
 
 /// A line figure. Texts are shown as they are, and wrapped if they are long.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,11 +2,9 @@
 
 use plotters::style::RGBColor;
 
-use crate::frame::{Frame, Layout, Plot, filled};
-use crate::legend::{Key, Legend};
-use crate::number::rounded;
+use crate::frame::{Frame, Key, Layout, Legend, Plot, filled};
 use crate::page::{DrawResult, Page, drawing};
-use crate::ruler::Ruler;
+use crate::ruler::{Ruler, rounded};
 
 /// A map of cells, each in the colour of its value's band.
 #[derive(Clone, Debug, PartialEq)]

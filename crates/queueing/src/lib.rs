@@ -1,26 +1,22 @@
-//! Closed forms of a disk's service and response times, to hold beside a simulation, and of the
-//! loads and the reliability of arrays with two copies of all data ([`declustering`]).
+//! Closed forms for the service and response times of a disk, for comparison with simulations, and
+//! for the loads and the reliability of mirrored arrays ([`declustering`]).
 //!
-//! The source is liu05 (A. Liu's thesis on scheduling disks and arrays), by section and equation.
-//! Where the thesis prints a formula that is wrong or approximate, the function says so, and a test
-//! shows it by enumeration.
+//! The source is liu05 (A. Liu's thesis on scheduling disks and arrays), cited by section and
+//! equation. Where a printed formula is wrong or approximate, the documentation of the function
+//! says so, and a test proves it by enumeration.
 //!
-//! Formulas of queues ([`mg1`], [`priority`], [`e2m1`], [`mmc`], [`birth_death`]) hold in any unit
-//! of time: rates are in its inverse. What is computed from a drive ([`service`], [`media`]) is in
-//! milliseconds.
+//! Queueing formulas ([`mg1`], [`exponential`], [`birth_death`]) work in any unit of time, with
+//! rates in its inverse. Times computed from a drive ([`service`], [`media`]) are in milliseconds.
 
 pub mod birth_death;
 pub mod declustering;
 pub mod distance;
-pub mod e2m1;
+pub mod exponential;
 pub mod media;
 pub mod mg1;
 pub mod mirrored;
-pub mod mmc;
 pub mod moments;
 pub mod pivot;
-pub mod priority;
-pub mod rotation;
 pub mod service;
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use diskarm_core::stack::BoxedDevice;
 use diskarm_core::units::{Angle, Bytes, Instant, Lbn, SectorCount, Span};
 
 use crate::queue::{Mean, Random, means};
-use crate::{e2m1, mirrored, mmc};
+use crate::{exponential, mirrored};
 
 /// A server whose services are exponential with a mean of one second.
 struct Server {
@@ -106,15 +106,15 @@ fn mean(reads: ReadDispatch, op: Op, load: f64) -> Mean {
 
 #[test]
 fn a_shared_queue_of_reads_is_m_m_2() {
-    let expected = mmc::response(2, 1.2, 1.0).unwrap();
+    let expected = exponential::mmc_response(2, 1.2, 1.0).unwrap();
     mean(ReadDispatch::Shared, Op::Read, 0.6).assert_near(expected);
 }
 
 #[test]
 fn uniform_routing_is_m_m_1_and_cyclic_routing_e2_m_1() {
     let routed = |routing| mean(ReadDispatch::Routed(routing), Op::Read, 0.6);
-    routed(Routing::Uniform).assert_near(mmc::response(1, 0.6, 1.0).unwrap());
-    routed(Routing::Cyclic).assert_near(e2m1::response(0.6, 1.0).unwrap());
+    routed(Routing::Uniform).assert_near(exponential::mmc_response(1, 0.6, 1.0).unwrap());
+    routed(Routing::Cyclic).assert_near(exponential::e2m1_response(0.6, 1.0).unwrap());
     // All addresses are in front of the pivot, so that one member has all arrivals.
     let pivot = Lbn(1_000);
     let relaxed = None;
@@ -123,7 +123,7 @@ fn uniform_routing_is_m_m_1_and_cyclic_routing_e2_m_1() {
         Op::Read,
         0.3,
     );
-    one.assert_near(mmc::response(1, 0.6, 1.0).unwrap());
+    one.assert_near(exponential::mmc_response(1, 0.6, 1.0).unwrap());
 }
 
 /// Both copies of a write begin together if writes are rare, and the later of two exponential times

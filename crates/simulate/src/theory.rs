@@ -1,7 +1,8 @@
 //! Queueing theory of a drive compared with simulation.
 //!
 //! [`compare`] evaluates the formulas of `diskarm-queueing` and simulates what they describe: the
-//! drive without what they leave out ([`mechanism_alone`](diskarm_queueing::service::mechanism_alone)).
+//! drive without what they leave out
+//! ([`mechanism_alone`](diskarm_queueing::service::mechanism_alone)).
 
 mod simulation;
 mod values;
@@ -14,10 +15,10 @@ use diskarm_core::device::Breakdown;
 use diskarm_core::report::RequestTotals;
 use diskarm_core::request::Op;
 use diskarm_core::units::Span;
+use diskarm_queueing::mg1::{self, Class};
 use diskarm_queueing::mirrored::{READ, WRITE, largest_rate, read_wait, write_wait};
 use diskarm_queueing::pivot::{Divided, Reads};
-use diskarm_queueing::priority::{self, Class};
-use diskarm_queueing::{Distances, Moments, Service, birth_death, e2m1, mg1, mmc};
+use diskarm_queueing::{Distances, Moments, Service, birth_death, exponential};
 
 use crate::{Error, Model, Run};
 use simulation::{Counter, Runs, Simulator};
@@ -230,7 +231,7 @@ fn reads_first(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Re
             rate: share[op] * rate.per_ms(),
             service: theory.each[op].total,
         });
-        let waits = priority::waits(&reads, &writes);
+        let waits = mg1::priority_waits(&reads, &writes);
         let runs = simulator.open("hol", rate.pause)?;
         let of = |op| runs.steady(move |run| response_ms(run.report.of(op)));
         let label = |kind| format!("{kind} at {:.1} requests/s", rate.per_s());
@@ -380,9 +381,9 @@ fn reads(theory: &Theory, simulator: &Simulator<'_>, rates: &[Rate]) -> Result<G
         values.push(value("random_response_ms", way, mean(service)).with_simulation(random));
         let way = "the same (M/M/1)";
         let simple = value("random_exponential_response_ms", way, mean(&exponential));
-        let cyclic = e2m1::response(each, service.first);
+        let cyclic = exponential::e2m1_response(each, service.first);
         let cyclic = value("cyclic_response_ms", "disks in turn (E2/M/1)", cyclic);
-        let shared = mmc::response(2, 2.0 * each, service.first);
+        let shared = exponential::mmc_response(2, 2.0 * each, service.first);
         let shared = value("shared_response_ms", "one queue (M/M/2)", shared);
         values.extend([
             simple.with_simulation(random).approximate(),

@@ -1,12 +1,13 @@
 //! Compressed files, recognised by their first bytes, not by their names.
 
-use std::io::{BufRead, Read, Result};
+use std::error::Error as _;
+use std::io::{BufRead, Error, ErrorKind, Read, Result, copy, sink};
 
 use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
-
-use crate::frames::Frames;
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 /// A stream of bytes.
 pub(crate) type Bytes = Box<dyn Read + Send>;
@@ -67,3 +68,107 @@ pub(crate) fn head(input: &mut Bytes, max: usize) -> Result<Vec<u8>> {
 
 /// More than the longest magic.
 pub(crate) const MAGIC_BYTES: usize = 8;
+
+/// Decompresses all frames of a file and holds each to its checksum and its size, if it has them.
+/// The last window of a frame comes once the frame has ended, so that of a file which is cut off it
+/// is lost.
+pub(crate) struct Frames<R> {
+    input: R,
+    /// Finished before the first frame.
+    frame: FrameDecoder,
+    /// How much of the frame's content was read.
+    read: u64,
+}
+
+impl<R: BufRead> Frames<R> {
+    pub fn new(input: R) -> Self {
+        Frames {
+            input,
+            frame: FrameDecoder::new(),
+            read: 0,
+        }
+    }
+
+    /// Reads the header of the next frame with content. Returns whether there is one.
+    fn next_frame(&mut self) -> Result<bool> {
+        while !self.input.fill_buf()?.is_empty() {
+            match self.frame.reset(&mut self.input) {
+                Ok(()) => {
+                    self.read = 0;
+                    return Ok(true);
+                }
+                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                    length,
+                    ..
+                })) => {
+                    let length = u64::from(length);
+                    if copy(&mut self.input.by_ref().take(length), &mut sink())? < length {
+                        return Err(ends_early());
+                    }
+                }
+                Err(error) => return Err(as_io(error)),
+            }
+        }
+        Ok(false)
+    }
+
+    /// An error unless the frame, all of which is read, has the content that was compressed.
+    fn check(&self) -> Result<()> {
+        let size = self.frame.content_size();
+        let sum = self.frame.get_checksum_from_data();
+        let wrong = if size > 0 && size != self.read {
+            "size"
+        } else if sum.is_some() && sum != self.frame.get_calculated_checksum() {
+            "checksum"
+        } else {
+            return Ok(());
+        };
+        Err(damaged(&format!(
+            "the content of a frame does not match its {wrong}"
+        )))
+    }
+}
+
+impl<R: BufRead> Read for Frames<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        while self.frame.can_collect() == 0 {
+            if self.frame.is_finished() {
+                self.check()?;
+                if !self.next_frame()? {
+                    return Ok(0);
+                }
+            } else {
+                self.frame
+                    .decode_blocks(&mut self.input, BlockDecodingStrategy::UptoBlocks(1))
+                    .map_err(as_io)?;
+            }
+        }
+        let read = self.frame.read(buffer)?;
+        self.read += read as u64;
+        Ok(read)
+    }
+}
+
+fn damaged(what: &str) -> Error {
+    Error::new(ErrorKind::InvalidData, format!("zstd: {what}"))
+}
+
+fn ends_early() -> Error {
+    Error::new(ErrorKind::UnexpectedEof, "zstd: the file ends in a frame")
+}
+
+/// The error of the input if it is one, else that of the data.
+fn as_io(error: FrameDecoderError) -> Error {
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        if let Some(io) = inner.downcast_ref::<Error>() {
+            return match io.raw_os_error() {
+                Some(code) => Error::from_raw_os_error(code),
+                None if io.kind() == ErrorKind::UnexpectedEof => ends_early(),
+                None => Error::new(io.kind(), io.to_string()),
+            };
+        }
+        cause = inner.source();
+    }
+    damaged(&error.to_string())
+}

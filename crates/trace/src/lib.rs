@@ -13,51 +13,41 @@
 //! The modules form layers; a module imports only those before it:
 //!
 //! ```text
-//! digits < plural < time < record < error < frames < compression < source < format < lines <
-//! quick < text < pairing < columns < disabled < formats < order < plausible < skipped < reader <
-//! writer < bins < summary < adapt
+//! digits < time < record < error < compression < source < format < lines < text < pairing <
+//! columns < formats < order < plausible < reader < writer < summary < adapt
 //! ```
 
 #![warn(missing_docs)]
 
 pub mod adapt;
-mod bins;
 #[cfg(feature = "parquet")]
 mod columns;
 mod compression;
 mod digits;
-mod disabled;
 mod error;
 mod format;
 pub mod formats;
-mod frames;
 mod lines;
 mod order;
 mod pairing;
 mod plausible;
-mod plural;
-mod quick;
 mod reader;
 mod record;
-mod skipped;
 mod source;
 mod summary;
 mod text;
 mod time;
 mod writer;
 
-pub use bins::Bins;
-pub use disabled::{DisabledFormat, disabled_formats};
-pub use error::{ErrorKind, TraceError};
+pub use error::{ErrorKind, SkipReason, Skipped, TraceError};
 pub use format::{
-    ArrivalEvent, Format, FormatEntry, FormatInfo, OnError, OpenResult, Options, RowReader,
-    RowWriter, TimeOrigin, TraceMetadata, Unwritable,
+    ArrivalEvent, DisabledFormat, Format, FormatEntry, FormatInfo, OnError, OpenResult, Options,
+    RowReader, RowWriter, TimeOrigin, TraceMetadata, Unwritable, disabled_formats,
 };
 pub use formats::FORMATS;
 pub use reader::{Reader, files, open, open_with, read, read_with};
 pub use record::{Location, Observed, Record, Urgency};
-pub use skipped::{SkipReason, Skipped};
 pub use source::ByteSource;
-pub use summary::{DeviceSummary, Measured, Summary};
+pub use summary::{Bins, DeviceSummary, Measured, Summary};
 pub use time::TimeUnit;
 pub use writer::{Writer, writable};

@@ -6,17 +6,15 @@ use std::path::{Path, PathBuf};
 
 use diskarm_core::units::Instant;
 
-use crate::disabled::{disabled_formats, disabled_message};
-use crate::error::{ErrorKind, Quoted, TraceError};
+use crate::error::{ErrorKind, Quoted, Skipped, TraceError, counted};
 use crate::format::{
     FormatEntry, FormatInfo, OnError, Options, RowReader, TimeOrigin, TraceMetadata,
+    disabled_formats, disabled_message,
 };
 use crate::formats::FORMATS;
 use crate::order::Ordering;
 use crate::plausible::{self, Gaps};
-use crate::plural::counted;
 use crate::record::Record;
-use crate::skipped::Skipped;
 use crate::source::ByteSource;
 
 /// The records of a trace in order of arrival, or in file order if it has no arrivals. Ends after

@@ -1,11 +1,15 @@
 //! Text formats with one record per line.
 
+use diskarm_core::request::Op;
+use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
+
+use crate::digits::Front;
 use crate::error::TraceError;
 use crate::format::{RowReader, TraceMetadata};
-use crate::lines::{Lines, Row};
-use crate::quick::Shape;
-use crate::record::Record;
+use crate::lines::{BLOCK_BYTES, Lines, MAX_SECTORS, Row};
+use crate::record::{Location, Record};
 use crate::source::ByteSource;
+use crate::time::TimeUnit;
 
 /// Parses each line on its own. `P` returns a line's record, or `None` for a line without one.
 pub(crate) struct TextRows<P> {
@@ -62,4 +66,190 @@ where
         metadata.cut = self.lines.cut();
         Ok(None)
     }
+}
+
+/// The columns of a format and the byte between two of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) separator: u8,
+    pub(crate) columns: &'static [Column],
+}
+
+/// What a column means. Numbers are decimal and whole, times may have decimals.
+#[derive(Clone, Copy)]
+pub(crate) enum Column {
+    Device,
+    /// Two fields that together are the name of a device.
+    DeviceName,
+    Block,
+    /// The number of blocks.
+    Blocks,
+    /// The offset in bytes.
+    Offset,
+    /// The length in bytes.
+    Length,
+    /// The direction, with the words for reads and writes.
+    Op(Word, Word),
+    Arrival(TimeUnit),
+    /// The arrival as a whole number, and the number that stands for the start.
+    ArrivalSince(TimeUnit, u64),
+    Response(TimeUnit),
+    /// The response, or nothing.
+    ResponseIfAny(TimeUnit),
+}
+
+/// A word of at most eight letters or digits.
+#[derive(Clone, Copy)]
+pub(crate) struct Word {
+    /// Its bytes, the first in the lowest byte, and the bits that matter.
+    bits: u64,
+    mask: u64,
+    length: usize,
+}
+
+impl Word {
+    pub(crate) const fn new(text: &str) -> Self {
+        Self::with_mask(text, 0xff)
+    }
+
+    /// A word of letters, in upper or lower case.
+    pub(crate) const fn of_any_case(text: &str) -> Self {
+        Self::with_mask(text, !0x20)
+    }
+
+    const fn with_mask(text: &str, byte_mask: u8) -> Self {
+        let text = text.as_bytes();
+        let (mut bits, mut mask, mut at) = (0, 0, text.len());
+        while at > 0 {
+            at -= 1;
+            bits = bits << 8 | (text[at] & byte_mask) as u64;
+            mask = mask << 8 | byte_mask as u64;
+        }
+        Self {
+            bits,
+            mask,
+            length: text.len(),
+        }
+    }
+}
+
+/// Requests that begin further up are unusual. Below, no sum of a first block and a number of
+/// blocks overflows, also in bytes.
+const END: u64 = 1 << 54;
+
+impl Shape {
+    /// The record of the row that `bytes` begin with, and the length of the row with its line end;
+    /// `None` if the row is unusual or if the bytes may end within it.
+    #[inline]
+    pub(crate) fn parse(
+        &self,
+        bytes: &[u8],
+        location: Location,
+        metadata: &TraceMetadata,
+    ) -> Option<(Record, usize)> {
+        let mut front = Front::new(bytes);
+        let mut record = Record::new(location, Op::Read, Lbn(0), SectorCount(0));
+        let (first, others) = self.columns.split_first()?;
+        self.column(first, &mut front, &mut record, metadata)?;
+        for column in others {
+            front.skip(self.separator)?;
+            self.column(column, &mut front, &mut record, metadata)?;
+        }
+        front.skip_line_end()?;
+        Some((record, bytes.len() - front.rest().len()))
+    }
+
+    /// Reads a column into the record.
+    #[inline(always)]
+    fn column(
+        &self,
+        column: &Column,
+        front: &mut Front<'_>,
+        record: &mut Record,
+        metadata: &TraceMetadata,
+    ) -> Option<()> {
+        match *column {
+            Column::Op(read, write) => record.op = op(front, read, write)?,
+            Column::DeviceName => record.device = self.device(front, metadata)?,
+            Column::ResponseIfAny(_) if front.rest().first() == Some(&self.separator) => {}
+            _ => {
+                let (value, _) = front.whole()?;
+                match *column {
+                    Column::Op(..) | Column::DeviceName => {}
+                    Column::Device => record.device = u32::try_from(value).ok()?,
+                    Column::Block => record.start = start(value)?,
+                    Column::Blocks => record.sectors = sectors(value)?,
+                    Column::Offset => record.start = start(blocks(value)?)?,
+                    Column::Length => record.sectors = sectors(blocks(value)?)?,
+                    Column::ArrivalSince(unit, first) => {
+                        let ns = unit.ns_of(value.checked_sub(first)?, 0, 0)?;
+                        record.arrival = Some(Instant::from_ns(ns.unsigned_abs()));
+                    }
+                    Column::Arrival(unit) => {
+                        let ns = time_ns(front, unit, value)?;
+                        record.arrival = Some(Instant::from_ns(ns.unsigned_abs()));
+                    }
+                    Column::Response(unit) | Column::ResponseIfAny(unit) => {
+                        record.response = Some(Span::from_ns(time_ns(front, unit, value)?));
+                    }
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// The number of a device with a known name of two fields. No name is the beginning of
+    /// another one and a separator: each has one separator.
+    #[inline]
+    fn device(&self, front: &mut Front<'_>, metadata: &TraceMetadata) -> Option<u32> {
+        let names = metadata.device_names.iter();
+        let known = names.map(|name| front.after(name.as_bytes(), self.separator));
+        let (number, after) = (0..).zip(known).find(|(_, after)| after.is_some())?;
+        *front = after?;
+        Some(number)
+    }
+}
+
+#[inline]
+fn op(front: &mut Front<'_>, read: Word, write: Word) -> Option<Op> {
+    let bytes = front.word()?;
+    let (op, length) = if bytes & read.mask == read.bits {
+        (Op::Read, read.length)
+    } else if bytes & write.mask == write.bits {
+        (Op::Write, write.length)
+    } else {
+        return None;
+    };
+    front.advance(length);
+    Some(op)
+}
+
+#[inline]
+fn start(block: u64) -> Option<Lbn> {
+    (block < END).then_some(Lbn(block))
+}
+
+#[inline]
+fn sectors(count: u64) -> Option<SectorCount> {
+    (1..=MAX_SECTORS)
+        .contains(&count)
+        .then_some(SectorCount(count))
+}
+
+/// The whole blocks in this many bytes.
+#[inline]
+fn blocks(bytes: u64) -> Option<u64> {
+    bytes
+        .is_multiple_of(BLOCK_BYTES)
+        .then_some(bytes / BLOCK_BYTES)
+}
+
+/// The time of `whole` units and the decimals that follow.
+#[inline]
+fn time_ns(front: &mut Front<'_>, unit: TimeUnit, whole: u64) -> Option<i64> {
+    let (fraction, decimals) = match front.skip(b'.') {
+        Some(()) => front.whole()?,
+        None => (0, 0),
+    };
+    unit.ns_of(whole, fraction, decimals)
 }

@@ -2,11 +2,11 @@
 
 use std::io::Write;
 
-use crate::disabled::{disabled_formats, disabled_message};
-use crate::error::{ErrorKind, Quoted, TraceError};
-use crate::format::{FormatEntry, FormatInfo, RowWriter, Unwritable};
+use crate::error::{ErrorKind, Quoted, TraceError, counted};
+use crate::format::{
+    FormatEntry, FormatInfo, RowWriter, Unwritable, disabled_formats, disabled_message,
+};
 use crate::formats::FORMATS;
-use crate::plural::counted;
 use crate::record::Record;
 
 /// Writes a trace in constant memory.

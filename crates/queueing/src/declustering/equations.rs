@@ -3,8 +3,7 @@
 //!
 //! N is the number of disks, n that of a cluster, c = N / n, and k that of failures.
 
-use super::survival::binomial;
-use super::{Layout, LayoutKind, Load};
+use super::{Layout, LayoutKind, Load, binomial};
 
 fn load(reads: f64, writes: f64) -> Load {
     Load { reads, writes }

@@ -1,11 +1,8 @@
 //! Layouts against brute force, the printed equations and simulations.
 
-mod balance;
-mod load_equations;
-mod survival_equations;
-
 use super::*;
-use crate::queue::Random;
+use crate::declustering::equations::*;
+use crate::queue::{Random, means};
 
 /// Every layout on 2 to `most` disks.
 pub fn all(max: usize) -> Vec<Layout> {
@@ -76,5 +73,428 @@ fn a_set_survives_if_every_block_has_a_copy() {
         found.sort_unstable();
         survived.sort_unstable();
         assert_eq!(found, survived);
+    }
+}
+
+/// The least that the busiest disk can serve of the reads, for any routing: the greatest, over all
+/// sets of disks that are left, of the data whose copies are nowhere else per disk of the set. No
+/// routing is below it, as these disks have to serve those data; and one reaches it, by the
+/// theorem of maximum flow and minimum cut.
+fn least_greatest_load(layout: &Layout, failed: DiskSet) -> f64 {
+    let disks = layout.disks();
+    let bits = |set: DiskSet| set.iter().fold(0_usize, |bits, disk| bits | 1 << disk);
+    let mut within = vec![0; 1 << disks];
+    for place in layout.period() {
+        let left = place.disks().iter().filter(|disk| !failed.contains(*disk));
+        within[bits(left.collect())] += 1;
+    }
+    // Data within a set are the sum of those on exactly its subsets.
+    for disk in 0..disks {
+        for set in (0..1 << disks).filter(|set| set >> disk & 1 == 1) {
+            within[set] += within[set ^ 1 << disk];
+        }
+    }
+    let density = |set: usize| f64::from(within[set]) / f64::from(set.count_ones());
+    let sets = (1..1 << disks).filter(|set| set & bits(failed) == 0);
+    sets.map(density).fold(0.0, f64::max) / layout.rows() as f64
+}
+
+/// Every set of failures of every layout.
+#[test]
+fn no_routing_has_a_smaller_greatest_load() {
+    for layout in all(12) {
+        for failed in layout.survived() {
+            let loads = layout.loads(failed).unwrap();
+            let left: Vec<f64> = loads.iter().flatten().map(|load| load.reads).collect();
+            let greatest = left.iter().copied().fold(0.0, f64::max);
+            let min = least_greatest_load(&layout, failed);
+            assert!((greatest - min).abs() < 1e-9, "{layout:?} {failed:?}");
+            // So loads are equal wherever any routing makes them equal.
+            let equal = layout.disks() as f64 / left.len() as f64;
+            assert!((left.iter().sum::<f64>() / equal - left.len() as f64).abs() < 1e-9);
+            assert_eq!(layout.is_balanced(failed), (min - equal).abs() < 1e-9);
+        }
+    }
+}
+
+/// How many of the sets of `failures` that survive leave equal loads.
+fn balanced(layout: &Layout, failures: usize) -> (usize, usize) {
+    let mut survived = layout.survived();
+    survived.retain(|failed| failed.len() == failures);
+    let balanced = survived
+        .iter()
+        .filter(|failed| layout.is_balanced(**failed));
+    (balanced.count(), survived.len())
+}
+
+/// Section 9.2.3 says that a chain is balanced "only when k = 2^m". It is balanced exactly where
+/// failures are equally far apart, for every k from 2 on that divides N: N / k sets.
+#[test]
+fn a_chain_is_balanced_if_failures_are_equally_far_apart() {
+    for disks in 3..=12 {
+        let chain = layout(LayoutKind::Chained, disks);
+        for failures in 1..=disks / 2 {
+            let expected = match disks % failures {
+                0 => disks / failures,
+                _ => 0,
+            };
+            assert_eq!(balanced(&chain, failures).0, expected, "{disks} {failures}");
+        }
+    }
+    // Three of 12 disks: 4 sets, though 3 is no power of 2; and 4 of 10: none, though 4 is one.
+    let twelve = layout(LayoutKind::Chained, 12);
+    assert_eq!(balanced(&twelve, 3), (4, 112));
+    assert!(twelve.is_balanced([0, 4, 8].into_iter().collect()));
+    assert_eq!(balanced(&layout(LayoutKind::Chained, 10), 4), (0, 25));
+    // The examples of the thesis: disks 0 and 2 leave disk 1 with twice its reads, and four
+    // failures of 8 leave all others with as much.
+    let [_, _, eight, _] = example();
+    let loads = eight.loads([0, 2].into_iter().collect()).unwrap();
+    assert_eq!(loads[1].unwrap().reads, 2.0);
+    assert!((loads[5].unwrap().reads - 6.0 / 5.0).abs() < 1e-12);
+    assert_eq!(balanced(&eight, 2), (4, 20));
+    assert_eq!(balanced(&eight, 4), (2, 2));
+}
+
+/// Table 9.1, "load after one disk failure", for 8 disks in clusters of 4. Interleaved is balanced
+/// in the cluster of the failed disk only: these three serve 4/3 of the reads, the other four 1.
+#[test]
+fn one_failure_is_balanced_as_table_9_1_says_but_for_interleaved() {
+    let is_balanced = example().map(|layout| balanced(&layout, 1) == (8, 8));
+    assert_eq!(is_balanced, [false, false, true, true]);
+    let [_, interleaved, ..] = example();
+    let loads = interleaved.loads(DiskSet::NONE.with(0)).unwrap();
+    let reads: Vec<f64> = loads.iter().flatten().map(|load| load.reads).collect();
+    assert!(
+        reads[..3]
+            .iter()
+            .all(|reads| (reads - 4.0 / 3.0).abs() < 1e-12)
+    );
+    assert!(reads[3..].iter().all(|reads| (reads - 1.0).abs() < 1e-12));
+    // In one cluster of all disks it is, as chained and group rotate are.
+    let one = layout(LayoutKind::Interleaved { cluster: 8 }, 8);
+    assert_eq!(balanced(&one, 1), (8, 8));
+}
+
+fn assert_near(found: Load, expected: Load) {
+    let off = (found.reads - expected.reads).abs();
+    assert!(
+        off.max((found.writes - expected.writes).abs()) < 1e-12,
+        "{found:?}, expected {expected:?}"
+    );
+}
+
+fn failed(disks: &[usize]) -> DiskSet {
+    disks.iter().copied().collect()
+}
+
+/// 9.1, 9.3, 9.5 and 9.8.
+#[test]
+fn without_failures_all_loads_are_as_printed() {
+    for layout in all(12) {
+        for load in layout.loads(DiskSet::NONE).unwrap() {
+            assert_near(load.unwrap(), normal());
+        }
+        assert!(layout.is_balanced(DiskSet::NONE));
+    }
+}
+
+/// 9.2 and 9.4: the partner, or the rest of the cluster, has more to do, and no other disk.
+#[test]
+fn a_failure_in_a_pair_or_cluster_is_as_printed() {
+    for layout in all(12) {
+        let (cluster, more) = match layout.kind() {
+            LayoutKind::Basic => (2, basic_degraded()),
+            LayoutKind::Interleaved { cluster } => (cluster, interleaved_degraded(cluster)),
+            _ => continue,
+        };
+        for down in 0..layout.disks() {
+            let loads = layout.loads(failed(&[down])).unwrap();
+            for (disk, load) in loads.into_iter().enumerate() {
+                match load {
+                    None => assert_eq!(disk, down),
+                    Some(load) if disk / cluster == down / cluster => assert_near(load, more),
+                    Some(load) => assert_near(load, normal()),
+                }
+            }
+        }
+    }
+}
+
+/// 9.3 and 9.4 for any share α of the reads at primary copies, which cancels.
+#[test]
+fn interleaved_loads_do_not_depend_on_the_share_of_primary_copies() {
+    let layout = layout(LayoutKind::Interleaved { cluster: 4 }, 8);
+    for alpha in [0.0, 0.3, 1.0] {
+        let loads = loads_by(&layout, failed(&[1]), |_| alpha).unwrap();
+        assert_near(loads[2].unwrap(), interleaved_degraded(4));
+        assert_near(loads[7].unwrap(), normal());
+    }
+}
+
+/// 9.6 and 9.7, by the part of each disk in the reads of the one before and its own.
+#[test]
+fn chains_share_as_printed() {
+    for disks in 3..=12 {
+        let chain = layout(LayoutKind::Chained, disks);
+        let one = failed(&[0]);
+        for disk in 1..disks {
+            let parts = served(&chain, disk, one);
+            let (before, own) = chained_one_failed(disks, disk);
+            assert!((parts.0 - before).abs() < 1e-12 && (parts.1 - own).abs() < 1e-12);
+        }
+        assert!(chain.is_balanced(one));
+        if disks % 2 == 1 || disks < 4 {
+            continue;
+        }
+        let two = failed(&[0, disks / 2]);
+        for disk in 1..disks / 2 {
+            let parts = served(&chain, disk, two);
+            let (before, own) = chained_two_failed(disks, disk);
+            assert!((parts.0 - before).abs() < 1e-12 && (parts.1 - own).abs() < 1e-12);
+        }
+        assert!(chain.is_balanced(two));
+    }
+}
+
+/// The shares of the reads of the disk before and of its own that `disk` of a chain serves.
+fn served(chain: &Layout, disk: usize, failed: DiskSet) -> (f64, f64) {
+    let before = (disk + chain.disks() - 1) % chain.disks();
+    let share = |primary: usize| {
+        let place = chain.copy_disks(primary as u64);
+        match (failed.contains(primary), failed.contains(place.secondary)) {
+            (true, _) => 0.0,
+            (_, true) => 1.0,
+            _ => chain.primary_share(place, failed),
+        }
+    };
+    (1.0 - share(before), share(disk))
+}
+
+/// 9.9 and 9.10 are half of what two clusters serve, on the scale of 9.8.
+#[test]
+fn group_rotate_serves_twice_what_is_printed() {
+    for cluster in 1..=6 {
+        let layout = layout(LayoutKind::GroupRotate { cluster }, 2 * cluster);
+        for failures in 0..=cluster {
+            let down = (0..failures).collect();
+            let printed = group_rotate_degraded(cluster, failures);
+            for load in layout.loads(down).unwrap().into_iter().flatten() {
+                assert_near(load, printed * 2.0);
+            }
+            assert!(layout.is_balanced(down));
+        }
+    }
+    let [.., rotate] = example();
+    let found = rotate.loads(failed(&[2])).unwrap()[5].unwrap();
+    assert_near(
+        found,
+        Load {
+            reads: 8.0 / 7.0,
+            writes: 2.0,
+        },
+    );
+    assert_eq!(group_rotate_one_failed(4).reads, 4.0 / 7.0);
+}
+
+/// 20 runs of 4,000 requests to random blocks, two thirds of them reads, after two failures.
+#[test]
+fn simulated_requests_agree() {
+    const READS: f64 = 2.0 / 3.0;
+    for layout in example() {
+        // In different clusters, but the same one of group rotate.
+        let down = match layout.kind() {
+            LayoutKind::GroupRotate { .. } => failed(&[1, 3]),
+            _ => failed(&[1, 4]),
+        };
+        let run = |seed| {
+            let mut random = Random::new(seed);
+            let mut accesses = [0.0; 8];
+            for _ in 0..4_000 {
+                let place = layout.copy_disks((random.uniform() * 96_000.0) as u64);
+                let left = |disk: usize| !down.contains(disk);
+                let both = left(place.primary) && left(place.secondary);
+                let is_first = match both {
+                    true => random.uniform() < layout.primary_share(place, down),
+                    false => left(place.primary),
+                };
+                let is_read = random.uniform() < READS;
+                for (disk, is_chosen) in [(place.primary, is_first), (place.secondary, !is_first)] {
+                    if left(disk) && (is_chosen || !is_read) {
+                        accesses[disk] += 8.0 / 4_000.0;
+                    }
+                }
+            }
+            accesses
+        };
+        let found = means((1..=20).map(run));
+        for (load, found) in layout.loads(down).unwrap().into_iter().zip(found) {
+            if let Some(load) = load {
+                found.assert_near(load.accesses(READS));
+            }
+        }
+    }
+}
+
+const EXACT: f64 = 1e-12;
+
+/// 8 disks in clusters of 4, after 2, 3 and 4 failures, to three decimals.
+#[test]
+fn the_example_of_the_thesis_is_exact() {
+    let expected = [
+        [0.857, 0.571, 0.229],
+        [0.571, 0.0, 0.0],
+        [0.714, 0.286, 0.029],
+        [0.429, 0.143, 0.029],
+    ];
+    for (layout, expected) in example().iter().zip(expected) {
+        for (failures, expected) in (2..).zip(expected) {
+            let exact = layout.survival(failures);
+            let (_, printed) = survival(layout, failures).unwrap();
+            assert!((printed - exact).abs() < EXACT, "{layout:?} {failures}");
+            assert!((exact - expected).abs() < 5e-4, "{layout:?} {failures}");
+        }
+    }
+}
+
+#[test]
+fn equations_9_11_and_9_12_are_exact() {
+    for layout in all(12) {
+        let is_right = matches!(
+            layout.kind(),
+            LayoutKind::Basic | LayoutKind::Interleaved { .. }
+        );
+        for failures in (0..=layout.disks()).filter(|_| is_right) {
+            let (_, printed) = survival(&layout, failures).unwrap();
+            let exact = layout.survival(failures);
+            assert!((printed - exact).abs() < EXACT, "{layout:?} {failures}");
+        }
+    }
+}
+
+/// "Note that this is smaller than basic disk mirroring": for clusters of more than two.
+#[test]
+fn interleaved_survives_less_than_basic() {
+    for disks in [6, 8, 12] {
+        for cluster in (3..=disks).filter(|cluster| disks % cluster == 0) {
+            for failures in 2..=disks / 2 {
+                let interleaved = interleaved_survival(disks, cluster, failures);
+                assert!(interleaved < basic_survival(disks, failures));
+            }
+        }
+    }
+}
+
+/// All chains: right, except for the fewest disks, where they give 1 or -1 for what loses data.
+#[test]
+fn equations_9_13_to_9_16_are_exact_beyond_the_fewest_disks() {
+    let mut wrong = Vec::new();
+    for disks in 2..=12 {
+        let chain = layout(LayoutKind::Chained, disks);
+        for failures in 1..=4.min(disks) {
+            let printed = chained_survival(disks, failures).unwrap();
+            let exact = chain.survival(failures);
+            if (printed - exact).abs() > EXACT {
+                assert_eq!(exact, 0.0);
+                wrong.push((disks, failures, printed));
+            }
+        }
+        assert_eq!(chained_survival(disks, 5), None);
+    }
+    assert_eq!(wrong, [(2, 2, -1.0), (3, 3, 1.0), (4, 4, -1.0)]);
+}
+
+/// The sets of k disks on a ring without neighbours: N / (N - k) C(N - k, k).
+#[test]
+fn a_chain_survives_as_often_as_a_ring_has_sets_without_neighbours() {
+    for disks in 3..=16_u64 {
+        let counts = layout(LayoutKind::Chained, disks as usize).survived_by_number();
+        for (k, count) in (0..disks).zip(counts) {
+            let expected = disks * binomial(disks - k, k) / (disks - k);
+            assert_eq!(count, expected, "{disks} {k}");
+        }
+    }
+}
+
+/// Two clusters: exact. Four and more: the equation counts less than survives.
+#[test]
+fn equation_9_17_is_exact_for_two_clusters_only() {
+    for layout in all(12) {
+        let LayoutKind::GroupRotate { cluster } = layout.kind() else {
+            continue;
+        };
+        for failures in 1..=cluster {
+            let printed = group_rotate_survival(layout.disks(), cluster, failures);
+            let exact = layout.survival(failures);
+            let is_right = (printed - exact).abs() < EXACT;
+            let is_pair = layout.disks() == 2 * cluster;
+            assert_eq!(is_right, is_pair || failures == 1, "{layout:?} {failures}");
+            assert!(printed < exact + EXACT);
+        }
+    }
+    let counts = layout(LayoutKind::GroupRotate { cluster: 2 }, 8).survived_by_number();
+    let printed = group_rotate_survival(8, 2, 2);
+    assert_eq!((counts[2], (printed * 28.0).round()), (20, 4.0));
+}
+
+/// Each pair of clusters survives in 2 (1 + x)^n - 1 ways, by powers of x for failures.
+#[test]
+fn pairs_of_clusters_fail_independently() {
+    for layout in all(16) {
+        let LayoutKind::GroupRotate { cluster } = layout.kind() else {
+            continue;
+        };
+        let mut product = vec![1];
+        for _ in 0..layout.disks() / (2 * cluster) {
+            let mut next = vec![0; product.len() + cluster];
+            for (have, ways) in product.iter().enumerate() {
+                for more in 0..=cluster {
+                    let factor = if more == 0 { 1 } else { 2 };
+                    next[have + more] += ways * factor * binomial(cluster as u64, more as u64);
+                }
+            }
+            product = next;
+        }
+        product.resize(layout.disks() + 1, 0);
+        assert_eq!(layout.survived_by_number(), product, "{layout:?}");
+    }
+}
+
+/// 20 runs of 2,000 random failures of three of 12 disks, whose loss is found block by block.
+#[test]
+fn simulated_failures_agree() {
+    for kind in [
+        LayoutKind::Basic,
+        LayoutKind::Interleaved { cluster: 3 },
+        LayoutKind::Chained,
+        LayoutKind::GroupRotate { cluster: 3 },
+    ] {
+        let layout = layout(kind, 12);
+        let places: Vec<DiskSet> = layout.period().map(CopyDisks::disks).collect();
+        let run = |seed| {
+            let mut random = Random::new(seed);
+            let survived = (0..2_000).filter(|_| {
+                let mut failed = DiskSet::NONE;
+                for _ in 0..3 {
+                    failed = failed.with(fail_another(&mut random, &layout, failed));
+                }
+                places.iter().all(|place| place.union(failed) != failed)
+            });
+            [survived.count() as f64 / 2_000.0]
+        };
+        let [mean] = means((1..=20).map(run));
+        mean.assert_near(layout.survival(3));
+    }
+}
+
+/// Table 9.1, "maximum number of failed disks".
+#[test]
+fn as_many_disks_may_fail_as_table_9_1_says() {
+    for layout in all(12) {
+        let expected = match layout.kind() {
+            LayoutKind::Interleaved { cluster } => layout.disks() / cluster,
+            _ => layout.disks() / 2,
+        };
+        assert_eq!(layout.most_failures(), expected, "{layout:?}");
     }
 }

@@ -2,10 +2,9 @@
 
 use crate::format::{Format, FormatInfo, OpenResult, Options, TimeOrigin};
 use crate::lines::{Field, first_fields, is_whole};
-use crate::quick::{Column, Shape, Word};
 use crate::record::Record;
 use crate::source::ByteSource;
-use crate::text::TextRows;
+use crate::text::{Column, Shape, TextRows, Word};
 use crate::time::TimeUnit;
 
 /// Alibaba block CSV: `device_id,opcode,offset,length,timestamp`.

@@ -6,9 +6,8 @@ use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
 
 use crate::columns::{Batches, ColumnRows, undecoded};
-use crate::disabled::{ARROW_MAGIC, is_arrow};
 use crate::error::{ErrorKind, TraceError};
-use crate::format::{Format, FormatInfo, OpenResult, Options, TimeOrigin};
+use crate::format::{ARROW_MAGIC, Format, FormatInfo, OpenResult, Options, TimeOrigin, is_arrow};
 use crate::source::ByteSource;
 use crate::time::TimeUnit;
 

@@ -3,10 +3,9 @@
 use crate::digits::{digits, words};
 use crate::format::{Format, FormatInfo, OpenResult, Options, TimeOrigin};
 use crate::lines::{Field, head_lines};
-use crate::quick::{Column, Shape, Word};
 use crate::record::Record;
 use crate::source::ByteSource;
-use crate::text::TextRows;
+use crate::text::{Column, Shape, TextRows, Word};
 use crate::time::TimeUnit;
 
 /// MQSim ASCII: arrival in ns, device, first block, blocks, type.

@@ -1,5 +1,7 @@
 //! Server traces of Microsoft Research Cambridge.
 
+use diskarm_core::units::Instant;
+
 use crate::digits::write_whole;
 use crate::error::TraceError;
 use crate::format::{
@@ -7,12 +9,10 @@ use crate::format::{
     arrival_of,
 };
 use crate::lines::{BLOCK_BYTES, Field, Row, first_fields, is_whole};
-use crate::quick::{Column, Shape, Word};
 use crate::record::Record;
 use crate::source::ByteSource;
-use crate::text::TextRows;
+use crate::text::{Column, Shape, TextRows, Word};
 use crate::time::TimeUnit;
-use diskarm_core::units::Instant;
 
 /// MSR Cambridge CSV: file time, host, disk, type, byte offset, bytes, response.
 ///

@@ -17,9 +17,10 @@ use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
 
 use crate::columns::{Batches, COLUMNS, ColumnRows, PIECE, undecoded};
-use crate::disabled::is_parquet;
 use crate::error::{ErrorKind, TraceError};
-use crate::format::{Format, FormatInfo, OpenResult, Options, RowWriter, TimeOrigin, Unwritable};
+use crate::format::{
+    Format, FormatInfo, OpenResult, Options, RowWriter, TimeOrigin, Unwritable, is_parquet,
+};
 use crate::record::{Observed, Record, Urgency};
 use crate::source::ByteSource;
 use crate::time::TimeUnit;

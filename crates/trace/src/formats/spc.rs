@@ -8,10 +8,9 @@ use crate::format::{
     Format, FormatInfo, OpenResult, Options, RowWriter, TimeOrigin, Unwritable, arrival_of,
 };
 use crate::lines::{BLOCK_BYTES, Field, first_fields, is_decimal, is_whole};
-use crate::quick::{Column, Shape, Word};
 use crate::record::Record;
 use crate::source::ByteSource;
-use crate::text::TextRows;
+use crate::text::{Column, Shape, TextRows, Word};
 use crate::time::TimeUnit;
 
 /// SPC: application storage unit, first block, bytes, direction, seconds.

@@ -3,10 +3,9 @@
 use crate::error::TraceError;
 use crate::format::{Format, FormatInfo, OpenResult, Options, TimeOrigin, TraceMetadata};
 use crate::lines::{Field, Row, first_fields, is_decimal, is_whole};
-use crate::quick::{Column, Shape, Word};
 use crate::record::Record;
 use crate::source::ByteSource;
-use crate::text::TextRows;
+use crate::text::{Column, Shape, TextRows, Word};
 use crate::time::TimeUnit;
 
 /// SYSTOR '17 CSV: `Timestamp,Response,IOType,LUN,Offset,Size`.
