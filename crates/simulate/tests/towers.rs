@@ -673,6 +673,6 @@ fn a_delay_does_not_occupy_the_device() {
     let delayed = run
         .parts
         .iter()
-        .filter_map(|part| part.work.named("delayed"));
+        .filter_map(|part| part.work.named_number("delayed"));
     assert_eq!(delayed.sum::<f64>(), report.requests_count() as f64);
 }

@@ -141,7 +141,7 @@ impl<D: Device> Device for Delay<D> {
     fn components(&self, now: Instant) -> Vec<ComponentReport> {
         let work = Work::Named(NamedWork {
             kind: "delay",
-            values: vec![
+            numbers: vec![
                 ("delayed", Some(self.delayed as f64)),
                 ("late_max", Some(self.late_max as f64)),
             ],

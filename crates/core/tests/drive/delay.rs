@@ -102,7 +102,7 @@ fn an_abort_is_not_delayed_and_a_late_request_is_not_aborted() {
     let own = all.iter().map(|part| &part.work).find(own);
     let own = own.expect("a part");
     assert_eq!(
-        (own.named("delayed"), own.named("late_max")),
+        (own.named_number("delayed"), own.named_number("late_max")),
         (Some(2.0), Some(2.0))
     );
     let mut late = Vec::new();

@@ -35,10 +35,10 @@ pub(super) const ENTRY: Entry = Entry {
 pub(super) const METRICS: PartKind = PartKind {
     name: "delay",
     metrics: &[
-        PartMetric::new("delayed", |work| work.named("delayed"))
+        PartMetric::new("delayed", |work| work.named_number("delayed"))
             .cell("delayed", CellFormat::Count)
             .column("delayed_requests", "Requests delayed"),
-        PartMetric::new("late_max", |work| work.named("late_max"))
+        PartMetric::new("late_max", |work| work.named_number("late_max"))
             .cell("late, max", CellFormat::Count),
     ],
 };
