@@ -57,7 +57,6 @@ pub struct Array<P: Placement> {
     pub(crate) members: Vec<Member>,
     events: Events,
     pub(crate) slots: Slots,
-    /// The requests inside.
     pub(crate) parents: Children<Parent<P::State>>,
     /// The number of requests that have begun.
     begun: u64,
@@ -109,10 +108,10 @@ pub trait Placement: Send + Sized {
         member
     }
 
-    /// Gives a request to the members.
+    /// Passes a request to the members.
     fn serve(array: &mut Array<Self>, request: u64, now: Instant);
 
-    /// Gives the commands of the current step of a part to the members.
+    /// Passes the commands of the current step of a part to the members.
     fn start(array: &mut Array<Self>, part: u64, now: Instant) {
         array.start_each(part, now);
     }
@@ -157,7 +156,7 @@ pub trait Placement: Send + Sized {
     /// Handles the failure of a member. No data have been lost so far.
     fn fail(array: &mut Array<Self>, failure: Failure);
 
-    /// Begins the next step of the rebuild.
+    /// Starts the next step of the rebuild.
     fn begin_rebuild_step(array: &mut Array<Self>, now: Instant) {
         array.wait_for_step(now);
     }
@@ -165,7 +164,7 @@ pub trait Placement: Send + Sized {
     /// Returns the blocks of the next step of the rebuild.
     fn rebuild_blocks(array: &Array<Self>) -> Range<u64>;
 
-    /// Gives the commands of the next step of the rebuild to the members.
+    /// Passes the commands of the next step of the rebuild to the members.
     fn rebuild(array: &mut Array<Self>, now: Instant);
 
     /// Records that the spare has the blocks of a step of the rebuild.
@@ -206,7 +205,7 @@ impl<P: Placement> Array<P> {
         array
     }
 
-    /// Returns the progress of the rebuild, if there is one.
+    /// Returns the progress of the rebuild.
     pub fn rebuilt(&self) -> Option<Progress> {
         self.failures.progress()
     }
@@ -216,7 +215,7 @@ impl<P: Placement> Array<P> {
         self.failures.lost.is_some()
     }
 
-    /// Begins the requests that no ordered request holds back any longer.
+    /// Starts the requests that no ordered request holds back any longer.
     pub(crate) fn release(&mut self, now: Instant) {
         if self.may_fail || !self.held.is_empty() {
             self.release_held(now);
@@ -226,7 +225,7 @@ impl<P: Placement> Array<P> {
         }
     }
 
-    /// Begins a request, unless it has to wait for another one.
+    /// Starts a request, unless it has to wait for another one.
     fn begin(&mut self, now: Instant, pending: Pending) {
         let Pending { request, arrived } = pending;
         if self.may_fail && self.has_lost_data() {
@@ -263,7 +262,7 @@ impl<P: Placement> Array<P> {
             })
     }
 
-    /// Begins the requests that were held and the step of the rebuild, where nothing keeps them.
+    /// Starts the held requests and the step of the rebuild that nothing delays any longer.
     fn release_held(&mut self, now: Instant) {
         self.begin_step(now);
         let mut index = 0;
@@ -281,7 +280,7 @@ impl<P: Placement> Array<P> {
         }
     }
 
-    /// Begins the step of the rebuild that waits, if no write to its blocks is in progress.
+    /// Starts the waiting step of the rebuild, if no write to its blocks is in progress.
     fn begin_step(&mut self, now: Instant) {
         let Some(step) = self.step.as_mut().filter(|step| !step.has_begun) else {
             return;
@@ -298,7 +297,8 @@ impl<P: Placement> Array<P> {
         }
     }
 
-    /// Prepares the next step of the rebuild, which begins once no write to its blocks is in progress.
+    /// Prepares the next step of the rebuild, which begins once no write to its blocks is in
+    /// progress.
     pub(crate) fn wait_for_step(&mut self, now: Instant) {
         self.step = Some(RebuildStep {
             blocks: P::rebuild_blocks(self),
@@ -360,7 +360,7 @@ impl<P: Placement> Array<P> {
         P::start(self, id, now);
     }
 
-    /// Gives the commands of the current step of a part to the members, one after the other.
+    /// Passes the commands of the current step of a part to the members, one after the other.
     pub(crate) fn start_each(&mut self, id: u64, now: Instant) {
         let count = self.parts.get(id).map_or(0, |part| part.commands.len());
         for index in 0..count {
@@ -381,7 +381,7 @@ impl<P: Placement> Array<P> {
         Some((member, Pending { request, arrived }))
     }
 
-    /// Gives a command to its member, without a queue if that is free.
+    /// Submits a command to its member, or queues it if the member is busy.
     fn hand_over(&mut self, id: u64, index: usize, now: Instant) {
         let Some((member, pending)) = self.command(id, index) else {
             return;
@@ -398,7 +398,7 @@ impl<P: Placement> Array<P> {
         }
     }
 
-    /// Submits the commands that wait for a member, as far as it accepts them.
+    /// Submits the commands that wait for a member until it accepts no more.
     pub(crate) fn feed_member(&mut self, member: usize, now: Instant) {
         while let Some(request) = self.members[member].next(now) {
             self.members[member].count_taken(now, &request);
@@ -562,8 +562,8 @@ impl<P: Placement> Array<P> {
         self.release(now);
     }
 
-    /// Applies a failure or continues the rebuild, if that is due by `now` and before the next `event`
-    /// of the members. Returns true if it was.
+    /// Applies a failure or continues the rebuild, if that is due by `now` and before the next
+    /// `event` of the members. Returns true if it was.
     fn advance_itself(&mut self, now: Instant, event: Option<Instant>) -> bool {
         match self.failures.due(now, event) {
             Some(Due::Failure(failure)) => self.fail(failure),

@@ -13,13 +13,13 @@
 //!
 //! A read that fails is tried at the other copy if there is one, and fails only if that fails too;
 //! if it succeeds, the read is recovered. A write fails if a copy fails: an error does not take a
-//! member out of use. The breakdown of a response is that of the command that ended last, and of the
+//! member out of use. A response has the breakdown of the command that ended last, and of the
 //! failed attempt before it; the time that a command waited for its member is queueing.
 //!
 //! # Failures
 //! All commands of a failed member, those in service included, are lost at once
 //! ([`DeclusteredConfig::failures`]): reads go to the other copy, and writes to the failed member
-//! count no more. Data are lost if two members fail that had both copies of them. The rebuild
+//! no longer count. Data are lost if both members with a copy of them fail. The rebuild
 //! ([`DeclusteredConfig::rebuild_share`]) takes the units of the first failed member one by one, in
 //! order: it reads the other copy and writes it to the spare, which serves the units that it has as
 //! the member did before the failure.
@@ -205,12 +205,12 @@ impl Declustered {
     /// Creates the array of `members` and a spare, if there is a rebuild, all idle.
     ///
     /// # Errors
-    /// When the policy needs to know more than the members do.
+    /// If the policy needs more knowledge than the members have.
     ///
     /// # Panics
-    /// When the number of members is not that of the layout or they are of unequal capacity, when
-    /// they have no whole unit, when a member that is to fail does not exist or fails twice, or with
-    /// a rebuild where none fails or with no share of the time.
+    /// If the number of members differs from the layout's, they are of unequal capacity or smaller
+    /// than a unit, a member that is to fail does not exist or fails twice, or there is a rebuild
+    /// without a failure or without a share of the time.
     pub fn new(
         members: Vec<BoxedDevice>,
         config: DeclusteredConfig,

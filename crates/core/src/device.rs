@@ -143,7 +143,7 @@ pub enum SubmitError {
     },
     /// There is no such unit.
     NoSuchUnit {
-        /// Number of units.
+        /// Number of units that exist.
         units: u32,
     },
 }
@@ -197,7 +197,7 @@ pub fn check(request: &Request, sectors: SectorCount) -> Result<(), SubmitError>
 /// A completed request, successful or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// The request.
+    /// The request that has completed.
     pub request: Request,
     /// Instant of arrival at the device, or at its host queue.
     pub arrived: Instant,
@@ -207,7 +207,7 @@ pub struct Completion {
     pub breakdown: Breakdown,
     /// Effect of the buffer.
     pub outcome: Outcome,
-    /// Success or failure.
+    /// Success, or the kind of error.
     pub status: Status,
 }
 
@@ -260,12 +260,12 @@ impl Completion {
 /// The result of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Status {
-    /// Success.
+    /// Success without any errors on the way.
     #[default]
     Good,
     /// Like [`Self::Good`], but after errors that retries overcame (SCSI: RECOVERED ERROR).
     Recovered {
-        /// Number of retries.
+        /// Number of retries that were needed.
         retries: u16,
     },
     /// A block could not be read or written (SCSI: MEDIUM ERROR). [`Completion::bad_block`] names
@@ -312,7 +312,7 @@ pub struct Breakdown {
     pub owed: Span,
     /// Command processing, reconnections and completion.
     pub overhead: Span,
-    /// Arm movement.
+    /// Arm movement between two cylinders.
     pub seek: Span,
     /// Head switch without a seek, and write settle; may be negative when effective.
     pub settle: Span,
@@ -330,7 +330,7 @@ impl Breakdown {
         "queue", "owed", "overhead", "seek", "settle", "rotation", "transfer", "bus",
     ];
 
-    /// Returns the parts.
+    /// Returns the parts, in the order of [`Self::NAMES`].
     #[inline]
     pub fn parts(&self) -> [Span; 8] {
         let Self {
@@ -360,7 +360,7 @@ impl Breakdown {
         }
     }
 
-    /// Their sum.
+    /// Returns the sum of all parts.
     #[inline]
     pub fn total(&self) -> Span {
         self.parts().into_iter().sum()
@@ -379,7 +379,7 @@ pub struct ComponentReport {
     /// Its position, counted from 0 at each level, outermost first: `0`, or `3.1` for the second
     /// disk of the fourth pair. Empty for a single component.
     pub name: String,
-    /// Its statistics.
+    /// Statistics of this component.
     pub work: Work,
 }
 
@@ -448,9 +448,9 @@ impl ComponentReport {
 /// report, or until the disk failed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DiskWork {
-    /// Completed reads.
+    /// Number of completed reads.
     pub reads: u64,
-    /// Completed writes.
+    /// Number of completed writes.
     pub writes: u64,
     /// Fraction of time with a read in service, 0 to 1.
     pub reading_fraction: f64,
@@ -466,7 +466,7 @@ pub struct DiskWork {
     pub between_batches_mean: Option<Span>,
     /// Mean number of waiting commands; a read that two disks share waits for both.
     pub waiting_mean_count: f64,
-    /// The maximum.
+    /// Maximum number of waiting commands.
     pub waiting_max: u64,
     /// Mean number of waiting writes.
     pub writes_waiting_mean_count: f64,
@@ -489,7 +489,7 @@ pub struct CacheWork {
     pub hits: u64,
     /// Mean number of blocks not yet written to the devices below.
     pub dirty_mean_count: f64,
-    /// The maximum.
+    /// Maximum number of such blocks.
     pub dirty_max: u64,
 }
 
@@ -540,7 +540,7 @@ pub struct Failure {
 pub struct DataLoss {
     /// Instant at which the last copy, or the redundancy to reconstruct it, failed.
     pub at: Instant,
-    /// The first block.
+    /// First block that is lost.
     pub first: Lbn,
     /// The number of blocks.
     pub blocks: SectorCount,
@@ -549,9 +549,9 @@ pub struct DataLoss {
 /// Consecutive blocks whose data have reached the media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Persisted {
-    /// The first block.
+    /// First block of the range.
     pub first: Lbn,
-    /// Number of blocks.
+    /// Length of the range in blocks.
     pub sectors: SectorCount,
 }
 

@@ -109,7 +109,7 @@ impl Drive {
         self
     }
 
-    /// Returns the layout.
+    /// Returns the layout of blocks on the media.
     pub fn layout(&self) -> &Layout {
         &self.core.mechanism.layout
     }

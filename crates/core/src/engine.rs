@@ -27,9 +27,9 @@ pub trait Load {
 /// A request that the device did not accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RejectedRequest {
-    /// The request.
+    /// The request, as it was submitted.
     pub request: Request,
-    /// The reason.
+    /// Why the device did not accept it.
     pub why: SubmitError,
 }
 
@@ -123,7 +123,7 @@ pub struct ArrivalStream {
     requests: Requests,
     /// Instant of the next arrival.
     at: Instant,
-    /// Requests left.
+    /// Number of requests still to generate.
     left: u64,
 }
 
@@ -262,10 +262,10 @@ impl<I: Iterator<Item = (Instant, Request)>> Load for OpenLoop<I> {
     fn completed(&mut self, _: &Completion) {}
 }
 
-/// One measured request.
+/// A request to replay, and the pause that follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplayStep {
-    /// The request.
+    /// The request to submit next.
     pub request: Request,
     /// Pause between its completion and the next request.
     pub think: Span,
@@ -325,7 +325,7 @@ impl<I: Iterator<Item = ReplayStep>> Load for Replay<I> {
 #[derive(Clone, Debug)]
 pub struct Streams {
     streams: Vec<Source>,
-    /// Requests left.
+    /// Number of requests still to generate.
     left: u64,
     /// The earliest arrival and its stream, once requested.
     next: Option<(Instant, usize)>,
@@ -548,7 +548,7 @@ mod tests {
         let mut observer = Arc::new(Mutex::new(heard));
         let mut device = Busy::default();
         run(&mut device, &mut load, &mut observer).expect("accepted requests");
-        let heard = observer.lock().expect("nobody panicked").all.clone();
+        let heard = observer.lock().expect("no panic").all.clone();
         (heard, device.now)
     }
 

@@ -119,7 +119,7 @@ impl Layout {
         self.physical
     }
 
-    /// Exported capacity.
+    /// Returns the exported capacity in blocks.
     pub fn sectors(&self) -> SectorCount {
         SectorCount(self.plan.capacity)
     }
@@ -135,7 +135,7 @@ impl Layout {
         self.cylinders
     }
 
-    /// Data surfaces.
+    /// Returns the number of data surfaces.
     pub fn surfaces(&self) -> u32 {
         self.surfaces
     }

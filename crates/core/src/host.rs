@@ -66,7 +66,7 @@ impl<D: Device + Estimate> Host<D> {
     /// appended, or none if that would make the command too large. A larger request is submitted
     /// alone. Each request completes with the command, in the order of their blocks, with its own
     /// arrival and queue wait; the other parts of its breakdown, and the effect of the buffer, are
-    /// those of the command. So each request is counted; its service time is that of the command,
+    /// those of the command. So each request is counted; it has the service time of the command,
     /// and services of one command overlap.
     ///
     /// Requests that end where the chosen one begins are not merged: the policy chose by the
@@ -292,7 +292,7 @@ impl<D: Device + Estimate> Device for Host<D> {
 pub(super) struct Merger {
     /// Blocks of a merged command, at most.
     max: SectorCount,
-    /// Waiting reads by their first block, those of one block in order of arrival.
+    /// Waiting reads by their first block, then in order of arrival.
     reads: BTreeMap<Lbn, VecDeque<Request>>,
     /// Waiting writes by their first block.
     writes: BTreeMap<Lbn, VecDeque<Request>>,

@@ -36,9 +36,9 @@ pub struct Mechanism {
 pub struct Position {
     /// Cylinder under the heads.
     pub cylinder: Cylinder,
-    /// Active head.
+    /// Head that is active there.
     pub head: Head,
-    /// Since this instant.
+    /// Instant from which the head is in place.
     pub since: Instant,
 }
 
@@ -64,7 +64,7 @@ impl Approach {
     }
 
     /// Delays the arrival of the arm by `late`, or advances it if that is negative: the seek
-    /// changes, or the settle if there is no seek or the seek cannot become shorter.
+    /// changes, or the settle if no seek is needed or it cannot become shorter.
     pub fn late(self, late: Span) -> Self {
         let seek = if self.seek == Span::ZERO {
             Span::ZERO
@@ -136,13 +136,13 @@ impl Mechanism {
 /// A run of blocks on one track without a gap, and when it passes under the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// First block.
+    /// First block of the run.
     pub first: Lbn,
-    /// Number of blocks.
+    /// Length of the run in blocks.
     pub sectors: SectorCount,
-    /// Its cylinder.
+    /// Cylinder of the track.
     pub cylinder: Cylinder,
-    /// Its head.
+    /// Head that accesses the track.
     pub head: Head,
     /// Start of its first sector.
     pub begin: Instant,
@@ -300,8 +300,8 @@ impl Mechanism {
         self.any_piece_of(false, from, op, blocks, extent, ready)
     }
 
-    /// [`Mechanism::piece`] for a transfer that continues, from the end of its run on another track:
-    /// the head switches or moves on, without the settle before a request.
+    /// [`Mechanism::piece`] for a transfer that continues, from the end of its run on another
+    /// track: the head switches or moves on, without the settle before a request.
     #[inline]
     pub fn next_piece(
         &self,

@@ -31,7 +31,7 @@
 //!
 //! # Failures
 //! All commands of a failed member, those in service included, are lost at once: reads move to the
-//! other member, behind the commands that wait there, and copies of writes count no more. If the
+//! other member, after the commands that wait there, and copies of writes no longer count. If the
 //! second member fails before the first has been rebuilt, all blocks that are not rebuilt are lost.
 //! The rebuild reads runs of blocks at the other member, from the first block of the pair on, and
 //! writes them to the spare ([`MirrorConfig::rebuild`]). The spare serves reads of the blocks that
@@ -91,7 +91,7 @@ pub struct MirrorConfig {
     /// The copies that a write waits for.
     pub writes: WriteCompletion,
     /// The second member holds units of this many blocks in the opposite order. At least one; a
-    /// last part of the device that is no whole unit stays where it is.
+    /// incomplete unit at the end of the device stays where it is.
     pub transposed: Option<SectorCount>,
     /// The time at which writes go to the members; `None` is at once. For a shared queue, and
     /// writes that complete with both copies.
@@ -140,7 +140,7 @@ impl Default for ReadDispatch {
 /// The copies that a write waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WriteCompletion {
-    /// Both.
+    /// Both copies, so the write completes with the later one.
     #[default]
     Both,
     /// The first that succeeds. A flush then covers the data written so far: the other copy may
@@ -280,10 +280,10 @@ impl Mirror {
     /// Creates the pair of `members`, both idle, without a spare.
     ///
     /// # Errors
-    /// When the policy or the routing needs to know more than the members do.
+    /// If the policy or the routing needs more knowledge than the members have.
     ///
     /// # Panics
-    /// When the members are of unequal capacity, the policy is not the one that the routing
+    /// If the members are of unequal capacity, the policy is not the one that the routing
     /// rehearses ([`Routing::rehearsed`]), reads are routed or writes complete with the first copy
     /// although they are destaged, a member that fails is neither 0 nor 1 or fails twice, or there
     /// is a rebuild.
@@ -404,7 +404,7 @@ impl Mirror {
         }
     }
 
-    /// Gives a copy to its member, without a queue if that is free.
+    /// Submits a copy to its member, or queues it if the member is busy.
     fn start_copy(&mut self, id: u64, now: Instant) {
         let single = self
             .parts

@@ -2,10 +2,10 @@
 //!
 //! # What it does
 //! A write completes once its data are in the cache, and is then destaged to the backing device,
-//! which orders destages by the policy of a queue, which may prefer reads, or in batches, if it is a
-//! mirrored pair with a [`DestageConfig`]. A read of blocks that are all in the cache completes at
-//! once; any other goes to the device, and the cache adds the blocks that it has. A block leaves the
-//! cache when the device has written it.
+//! which orders destages by the policy of a queue, which may prefer reads, or in batches, if it is
+//! a mirrored pair with a [`DestageConfig`]. A read of blocks that are all in the cache completes
+//! at once; any other goes to the device, and the cache adds the blocks that it has. A block leaves
+//! the cache when the device has written it.
 //!
 //! A write of blocks whose destage still waits replaces it: they are written once. If their destage
 //! has begun, they are destaged again after it ends, so that the newest data are written last.
@@ -16,9 +16,9 @@
 //! written it.
 //!
 //! Data in the cache are safe, so a flush completes at once, and so does a write with force unit
-//! access. Once the battery has failed ([`NvCacheConfig::battery_fails`]), a write completes when the
-//! device has written it, a flush when all earlier data in the cache have been written, and writes do
-//! not wait for full batches.
+//! access. Once the battery has failed ([`NvCacheConfig::battery_fails`]), a write completes when
+//! the device has written it, a flush when all earlier data in the cache have been written, and
+//! writes do not wait for full batches.
 //!
 //! An ordered request waits here until all others have completed, and those that arrive meanwhile
 //! wait for it.
@@ -28,8 +28,8 @@
 //!
 //! # When it is bad
 //! Data of a destage that fails are lost: the device has retried where it can, and the cache only
-//! counts it. A block that is overwritten again and again, each time before its destage begins, stays
-//! in the cache.
+//! counts it. A block that is overwritten again and again, each time before its destage begins,
+//! stays in the cache.
 //!
 //! # Origin
 //! liu05 chapter 8; overwriting, the limit on size, merging and the battery go beyond it.
@@ -68,7 +68,7 @@ pub struct NvCacheConfig {
 
 /// The device whose writes a cache holds.
 pub enum CacheBacking {
-    /// Any device.
+    /// Any device other than a mirrored pair.
     Device(BoxedDevice),
     /// A mirrored pair, which the cache can ask not to wait for full batches.
     Pair(Box<Mirror>),
@@ -138,7 +138,7 @@ impl NvCache {
         self.config.battery_fails.is_some_and(|at| at <= now)
     }
 
-    /// Begins the requests that no ordered request holds back any longer.
+    /// Starts the requests that no ordered request holds back any longer.
     fn release(&mut self, now: Instant) {
         while let Some(pending) = self.gate.release(self.outstanding == 0) {
             self.begin(now, pending);
@@ -248,7 +248,7 @@ impl NvCache {
         self.count(now);
     }
 
-    /// Returns true if a destage of `sent` is merged with that of `blocks`, which is adjacent.
+    /// Returns true if the destages of `sent` and of the adjacent `blocks` are merged.
     fn is_merged(&self, sent: &Range<u64>, blocks: &Range<u64>) -> bool {
         let both = blocks.end.max(sent.end) - blocks.start.min(sent.start);
         self.config.merge.is_some_and(|max| both <= max.0)

@@ -56,7 +56,7 @@ struct Expected {
 /// The result of an observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Observation {
-    /// The prediction.
+    /// Completion as it was predicted.
     pub predicted: Completion,
     /// Measured minus predicted response.
     pub error: Span,

@@ -12,9 +12,10 @@ use crate::units::Instant;
 /// Requests that wait for a device, and the order in which they are served.
 ///
 /// Behaviour: requests for the head of the queue go first, the newest before older ones, then
-/// flushes in order of arrival: a flush promises nothing about writes that have not completed, so it
-/// need not wait for those in front of it. All others go to the policy, up to the first ordered
-/// request. That one, and everything that arrives after it, waits until the policy has nothing left.
+/// flushes in order of arrival: a flush promises nothing about writes that have not completed, so
+/// it need not wait for those in front of it. All others go to the policy, up to the first ordered
+/// request. That one, and everything that arrives after it, waits until the policy has nothing
+/// left.
 pub struct CommandQueue<E: Estimate> {
     policy: Box<dyn Policy<E>>,
     /// Number of waiting requests, here and in the policy.
@@ -109,7 +110,7 @@ impl<E: Estimate> CommandQueue<E> {
         self.policy.add(pending, drive);
     }
 
-    /// Adds any request.
+    /// Adds a request of any kind, including flushes and ordered requests.
     #[cold]
     #[inline(never)]
     pub fn add_special(&mut self, pending: Pending, drive: &E) {
@@ -176,7 +177,8 @@ impl<E: Estimate> CommandQueue<E> {
         Some(next)
     }
 
-    /// Puts back a request from [`Self::next`] that the device does not accept yet: it stays the next.
+    /// Puts back a request from [`Self::next`] that the device does not accept yet: it stays the
+    /// next.
     #[cold]
     pub fn put_back(&mut self, pending: Pending) {
         self.waiting += 1;

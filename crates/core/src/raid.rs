@@ -12,7 +12,7 @@
 //!   written with one command for each member.
 //! * A write of a part of a row first reads what it needs to compute the new parity: the old data
 //!   and the old parity (read-modify-write), or the rest of the row (reconstruction), whichever
-//!   takes fewer accesses, and the old data and parity if both take as many. It then writes the
+//!   takes fewer accesses; read-modify-write if both take the same number. It then writes the
 //!   data and the parity. The parity is one access: from the first to the last offset at which any
 //!   unit is written.
 //! * Writes to one row are serialised in order of arrival, from the first read to the end of the
@@ -34,7 +34,7 @@
 //! meanwhile, and the rebuild waits for writes that came before. From then on the row is whole
 //! again. To policies that ignore priorities its commands are like any others.
 //!
-//! The breakdown of a response is that of the command that ended last, and of the read that ended
+//! A response has the breakdown of the command that ended last, and of the read that ended
 //! last before it; the time that it waited for a row or a member is queueing.
 //!
 //! A request fails if one of its commands fails, with the most severe status; with RAID 5, a write
@@ -154,12 +154,12 @@ impl Raid {
     /// Creates the array of `members` and a spare, if there is a rebuild, all idle.
     ///
     /// # Errors
-    /// When the policy needs to know more than the members do.
+    /// If the policy needs more knowledge than the members have.
     ///
     /// # Panics
-    /// When the members are too few or of unequal capacity, when a unit is empty, when a member
-    /// that is to fail does not exist or fails twice, or with a rebuild where none fails or with no
-    /// share of the time.
+    /// If the members are too few or of unequal capacity, a unit is empty, a member that is to fail
+    /// does not exist or fails twice, or there is a rebuild without a failure or without a share of
+    /// the time.
     pub fn new(
         members: Vec<BoxedDevice>,
         config: &RaidConfig,
@@ -213,8 +213,8 @@ impl Raid {
         self.release(now);
     }
 
-    /// Returns the status of a command that must not count against its part: a read that failed where
-    /// the rest of the row replaces it, or a write to a failed member.
+    /// Returns the status of a command that must not count against its part: a read that failed
+    /// where the rest of the row replaces it, or a write to a failed member.
     fn excused_status(&mut self, id: u64, device: usize, done: &Completion) -> Option<Status> {
         let is_down = self.failures.has(device);
         if self.has_lost_data() {

@@ -1,5 +1,5 @@
-//! Random numbers: the generator, its independent streams, and the few distributions that models and
-//! workloads need.
+//! Random numbers: the generator, its independent streams, and the few distributions that models
+//! and workloads need.
 
 use rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution, Exp1};
@@ -25,7 +25,7 @@ pub fn generator(seed: u64, stream: usize, purpose: Purpose) -> Generator {
 pub enum Purpose {
     /// Locations, sizes and directions of requests.
     Requests = 0,
-    /// Times between arrivals.
+    /// Times between arrivals of requests.
     Arrivals = 0x5bd1_e995_9d1b_58d3,
     /// Think times of closed workloads.
     Thinking = 0x2545_f491_4f6c_dd1d,
@@ -33,7 +33,7 @@ pub enum Purpose {
     Replications = 0x9fb2_1c65_1e98_df25,
     /// Random behaviour of a drive.
     Drive = 0x8cb9_2ba7_2f3d_8dd7,
-    /// Injected faults.
+    /// Errors and delays that are injected.
     Faults = 0xd6e8_feb8_6659_fd93,
     /// The member of a mirrored pair that serves a read.
     Routing = 0xa24b_aed4_963e_e407,
@@ -42,8 +42,8 @@ pub enum Purpose {
 }
 
 /// Returns an endless sequence of seeds for independent runs of one model. The first is `seed`
-/// itself; the others are random, so that neighbouring seeds share no runs, and below `2^53`, so that
-/// they survive programs that treat all numbers as floats.
+/// itself; the others are random, so that neighbouring seeds share no runs, and below `2^53`, so
+/// that they survive programs that treat all numbers as floats.
 pub fn replication_seeds(seed: u64) -> impl Iterator<Item = u64> {
     let mut generator = generator(seed, 0, Purpose::Replications);
     let others = std::iter::repeat_with(move || generator.next_u64() >> 11);
@@ -86,7 +86,7 @@ impl Chance {
 pub struct Share<T> {
     /// The share, from 0 to 1.
     pub share: f64,
-    /// The value.
+    /// Value that has this share.
     pub of: T,
 }
 
@@ -178,8 +178,8 @@ impl<T: Copy> Alias<T> {
         Self { entries }
     }
 
-    /// Selects a value and its index. The high half of a product selects the entry, the low half one
-    /// of its two values.
+    /// Selects a value and its index. The high half of a product selects the entry, the low half
+    /// one of its two values.
     #[inline]
     pub fn take(&self, generator: &mut Generator) -> (usize, T) {
         let product = u128::from(generator.next_u64()) * self.entries.len() as u128;

@@ -279,7 +279,7 @@ pub struct Replications<'r> {
 }
 
 impl<'r> Replications<'r> {
-    /// Combines these runs.
+    /// Combines the reports of independent runs.
     pub fn new(runs: impl IntoIterator<Item = &'r Report>) -> Self {
         Self {
             runs: runs.into_iter().collect(),
@@ -409,7 +409,7 @@ pub struct RequestTotals {
 }
 
 impl RequestTotals {
-    /// Adds a request.
+    /// Adds a completed request to the totals.
     #[inline(always)]
     pub fn record(&mut self, completion: &Completion) {
         self.responses.record(completion.response());
@@ -454,7 +454,7 @@ impl RequestTotals {
         self.responses.moments().count()
     }
 
-    /// Response times.
+    /// Returns the distribution of response times.
     pub fn responses(&self) -> &ResponseSummary {
         &self.responses
     }
@@ -497,7 +497,7 @@ impl RequestTotals {
 /// Results of one half-open window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
-    /// Its start.
+    /// Start of the window.
     pub start: Instant,
     /// Requests that entered the device within it.
     pub arrived_count: u64,

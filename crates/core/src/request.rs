@@ -43,12 +43,12 @@ impl Default for Ordering {
 /// The class of a request, for policies that distinguish classes, such as `hol(by=priority)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
-    /// Before all others.
+    /// Served before all other classes.
     High,
-    /// The default.
+    /// The class of most requests.
     #[default]
     Normal,
-    /// After all others.
+    /// Served after all other classes.
     Low,
 }
 
@@ -77,14 +77,14 @@ pub struct Request {
     pub start: Lbn,
     /// Number of blocks: at least one, except for a flush, which has none.
     pub sectors: SectorCount,
-    /// The operation.
+    /// The operation on the blocks.
     pub op: Op,
     /// The media are accessed before it completes: a read takes nothing from the buffer, and a
     /// write is not absorbed by the write cache (SCSI and ATA: FUA).
     pub force_unit_access: bool,
     /// Its order relative to others.
     pub ordering: Ordering,
-    /// Its class.
+    /// Class, for policies that distinguish classes.
     pub priority: Priority,
     /// Number of its stream in a workload, from 0.
     pub stream: u16,
@@ -114,7 +114,7 @@ impl Request {
         }
     }
 
-    /// Creates a flush.
+    /// Creates a flush of all blocks.
     pub const fn flush(id: u64) -> Self {
         Self::new(id, Op::Flush, Lbn(0), SectorCount(0))
     }

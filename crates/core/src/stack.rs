@@ -25,7 +25,7 @@ enum Inner {
 
 /// A device that knows positions: a drive, or a wrapper that forwards queries to its drive.
 pub trait Positioned: Device + Positions {
-    /// See [`Estimate::rehearse`].
+    /// Boxed version of [`Estimate::rehearse`].
     fn rehearse(&self) -> BoxedRehearsal;
 }
 
@@ -41,13 +41,13 @@ where
 
 /// An object-safe [`Estimate`] without rehearsals.
 pub trait Positions: Send + 'static {
-    /// See [`Estimate::shape`].
+    /// Object-safe version of [`Estimate::shape`].
     fn shape(&self) -> Shape;
 
-    /// See [`Estimate::locate`].
+    /// Object-safe version of [`Estimate::locate`].
     fn locate(&self, request: &Request) -> Extent;
 
-    /// See [`Estimate::outlook`].
+    /// Object-safe version of [`Estimate::outlook`].
     fn outlook(&self, now: Instant) -> View<'_>;
 }
 
@@ -189,7 +189,8 @@ impl Device for BoxedDevice {
 /// Forwards to the boxed device.
 ///
 /// # Panics
-/// For everything except the number of blocks, if the device knows no positions: policies that need them are rejected by [`policy`].
+/// For everything except the number of blocks, if the device knows no positions: policies that need
+/// them are rejected by [`policy`].
 impl Estimate for BoxedDevice {
     type Outlook<'a> = View<'a>;
     type Rehearsal = BoxedRehearsal;
@@ -220,7 +221,7 @@ impl Estimate for BoxedDevice {
     }
 }
 
-/// Any [`Rehearse`].
+/// A boxed [`Rehearse`] of any type.
 pub struct BoxedRehearsal(Box<dyn Trial>);
 
 /// An object-safe [`Rehearse`].

@@ -127,7 +127,7 @@ impl Span {
         Self((s * 1e9).round() as i64)
     }
 
-    /// Nanoseconds.
+    /// Returns the number of nanoseconds.
     #[inline]
     pub const fn as_ns(self) -> i64 {
         self.0
@@ -215,7 +215,7 @@ impl fmt::Display for Span {
 pub struct Angle(u64);
 
 impl Angle {
-    /// The index mark.
+    /// The angle of the index mark.
     pub const ZERO: Self = Self(0);
 
     /// Creates the angle of `numerator / denominator` revolutions, rounded down; whole revolutions

@@ -41,7 +41,7 @@ type Args<'t> = text::Args<'t, Disk>;
 /// The properties of a disk that a workload depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disk {
-    /// Number of sectors.
+    /// Capacity of the disk.
     pub sectors: SectorCount,
     /// Size of a sector.
     pub sector: Bytes,
@@ -89,11 +89,11 @@ impl Args<'_> {
 /// A stream of requests of one kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stream {
-    /// Arrival times.
+    /// Rule for the arrival times.
     pub arrivals: Arrivals,
-    /// Placement.
+    /// Rules for the locations, with their shares.
     pub places: PlaceMix,
-    /// Their sizes.
+    /// Rule for the sizes of requests.
     pub sizes: Sizes,
     /// Share of reads, from 0 to 1.
     pub read_share: f64,
@@ -152,7 +152,7 @@ impl Stream {
 /// Concurrent streams, at least one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
-    /// The streams.
+    /// Streams that run at the same time.
     pub streams: Vec<Stream>,
 }
 

@@ -202,7 +202,7 @@ const DEFAULTS: [(&str, &str); 9] = [
     ("queue.depth", "1"),
 ];
 
-/// Returns true if the default is no value rather than zero.
+/// Returns true if the default is absent rather than zero.
 fn optional_value(key: &Key) -> bool {
     let path = key.path;
     path.contains("extra_write_disconnect") || path == "overheads.write_start.sequential"

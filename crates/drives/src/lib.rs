@@ -60,8 +60,7 @@ pub static CATALOGUE: &[Entry] = &[
     entry!("wd-blue-wd10jpvx"),
 ];
 
-/// The drive of this name, if any. Makers write names in capitals: `HP-C2247` is found,
-/// too.
+/// Returns the drive of this name, in upper or lower case: makers write `HP-C2247`.
 pub fn find(name: &str) -> Option<&'static Entry> {
     let mut all = CATALOGUE.iter();
     all.find(|entry| entry.name.eq_ignore_ascii_case(name))

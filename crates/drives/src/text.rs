@@ -26,7 +26,7 @@ use toml_edit::{DocumentMut, Item, Table, TableLike, TomlError};
 pub struct Edit {
     /// The keys of `diskarm_core::spec` joined by dots, such as `overheads.read_completion`.
     pub key: Cow<'static, str>,
-    /// The new value.
+    /// Value that the key is set to.
     pub value: Value,
 }
 
@@ -43,8 +43,8 @@ impl fmt::Display for Edit {
 }
 
 impl Edit {
-    /// Parses `key=value`, as somebody types it: a value that is not TOML, such as `8.5 ms`, is a
-    /// text.
+    /// Parses `key=value` from a command line: a value that is not valid TOML, such as `8.5 ms`, is
+    /// taken as text.
     ///
     /// # Errors
     /// Without a key or a value; reported for `field`.

@@ -97,7 +97,7 @@ impl Policy<Drive> for Greedy {
     }
 
     fn take(&mut self, _: u64) -> Option<Pending> {
-        unreachable!("nobody asks")
+        unreachable!("not called")
     }
 }
 
@@ -128,7 +128,8 @@ fn serve(drive: &mut Drive, now: Instant, request: Request) -> Instant {
     at
 }
 
-/// The milliseconds that a policy takes for requests that all wait at once, after `before`.
+/// Returns the milliseconds that a policy needs for requests that all arrive together, after
+/// `before`.
 fn clump(spec: &Spec, before: Option<Request>, requests: &[Request], by: By) -> f64 {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
     let begin = before.map_or(Instant::START, |r| serve(&mut drive, Instant::START, r));
@@ -162,7 +163,7 @@ fn greedy_and_optimal(spec: &Spec, n: usize, sectors: u64, is_moved: bool) -> (f
     (greedy, optimal)
 }
 
-/// When each request completed.
+/// Records the completion time of each request.
 #[derive(Default)]
 struct Completions(Vec<Instant>);
 
@@ -174,7 +175,7 @@ impl Observer for Completions {
     }
 }
 
-/// When each of `count` requests completes, with this many outstanding at a time.
+/// Returns the completion time of each of `count` requests, with a fixed number outstanding.
 fn completions(
     spec: &Spec,
     sectors: u64,
@@ -205,7 +206,7 @@ fn steady(spec: &Spec, sectors: u64, count: usize, outstanding: usize, by: By) -
 }
 
 /// jacobson91 section 4.1: for clumps of 4 to 6 the greedy order is 5 % to 8 % longer than the
-/// optimal one. The paper does not say how long the requests are; 16 sectors, as in its other
+/// optimal one. The paper does not give the size of the requests; 16 sectors, as in its other
 /// experiments, add the same 3.3 ms per request to both sides. Of 100 clumps the mean ratio is
 /// uncertain by about 1 %.
 #[test]
@@ -221,9 +222,9 @@ fn greedy_orders_of_clumps_are_little_longer_than_optimal_ones_on_the_hp_97560()
     }
 }
 
-/// jacobson91 section 4.1, for windows of 6. The paper does not say how many requests waited, nor
-/// whether new ones came: ratios grow with the queue, whatever it is, and its three lie together
-/// at one length for each kind of experiment.
+/// jacobson91 section 4.1, for windows of 6. The paper gives neither the number of waiting
+/// requests, nor whether new ones came: ratios grow with the queue, whatever it is, and its three
+/// lie together at one length for each kind of experiment.
 #[test]
 fn small_windows_are_much_worse_than_the_whole_queue_on_the_hp_97560() {
     const PAPER: [f64; 3] = [1.84, 1.75, 1.73];
@@ -340,8 +341,8 @@ fn what_one_revolution_reaches_on_the_hp_97560_is_less_than_printed() {
     }
 }
 
-/// How many of 40 waiting requests are served before a forced one, all with the same five
-/// revolutions: a mean of 60.
+/// Returns the number of 40 waiting requests that are served before a forced one, all with the same
+/// five revolutions: a mean over 60 runs.
 fn before_the_forced_one(spec: &Spec, name: &'static str) -> f64 {
     let mut random = Random::on(spec, 16, 11);
     let total: usize = (0..60)

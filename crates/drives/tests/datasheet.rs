@@ -103,7 +103,7 @@ fn sequential(drive: &mut Drive, op: Op, first: Lbn) -> f64 {
     of_size(drive, op, first, 1024)
 }
 
-/// The same of requests of `sectors`, 128 MiB in all.
+/// Returns the bytes per second of sequential requests of `sectors`, 128 MiB in total.
 fn of_size(drive: &mut Drive, op: Op, first: Lbn, sectors: u64) -> f64 {
     let requests = (256 << 10) / sectors;
     let (mut now, mut begin) = (Instant::START, Instant::START);
@@ -217,7 +217,7 @@ fn streams_of_large_requests_lose_no_revolutions() {
     }
 }
 
-/// What the data sheets of drives in the catalogue say.
+/// Returns data sheets of drives in the catalogue.
 fn data_sheets() -> [Datasheet; 4] {
     let of = |name: &str, capacity, rpm, (seek, write): (f64, Option<f64>), mb_per_s: f64| {
         let ms = |ms: f64| Span::from_us(1000.0 * ms);

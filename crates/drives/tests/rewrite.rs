@@ -264,8 +264,8 @@ proptest! {
     }
 }
 
-/// The catalogue is older than this writer. Of the tables that it does not reproduce, three
-/// have decimals below a nanosecond, and two have a line of 100 columns.
+/// The catalogue is older than this writer, which does not reproduce five of its tables: three have
+/// decimals below a nanosecond, and two have a line of 100 columns.
 #[test]
 fn the_catalogues_own_tables_are_written_unchanged() {
     let mut same = Vec::new();
@@ -461,25 +461,25 @@ fn typed_values_are_toml_or_text() {
     }
 }
 
-/// What stands above the values of a whole specification is found there, also where it takes
+/// The comments written above the values of a specification are found again, even if they have
 /// several lines.
 #[test]
 fn remarks_are_those_that_were_written() {
     let spec = parsed(find("hp-c2247").text);
-    let told = |path: &str| format!("Of {path}: {}", "some words and ".repeat(9).trim_end());
+    let remark = |path: &str| format!("Of {path}: {}", "some words and ".repeat(9).trim_end());
     let is_value = |key: &&&Key| {
         !matches!(
             key.kind,
             KeyKind::Text | KeyKind::Zones | KeyKind::SeekCurve
         )
     };
-    let text = specification(&spec, &|path| Some(told(path)));
+    let text = specification(&spec, &|path| Some(remark(path)));
     let found = remarks(&text).unwrap();
     let keys = Key::all();
     let values = keys.iter().filter(is_value);
     let mut count = 0;
     for key in values.filter(|key| key.get(&spec).is_some()) {
-        assert_eq!(found.get(key.path), Some(&told(key.path)), "{}", key.path);
+        assert_eq!(found.get(key.path), Some(&remark(key.path)), "{}", key.path);
         count += 1;
     }
     assert!(count > 50, "{count}");

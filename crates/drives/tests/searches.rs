@@ -1,4 +1,4 @@
-//! Policies that search chose exactly what those choose that look at every request, on drives of
+//! Policies with a search choose exactly as an exhaustive comparison would, on drives of
 //! the catalogue and with long queues.
 
 use diskarm_core::device::Completion;

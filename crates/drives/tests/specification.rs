@@ -64,7 +64,7 @@ fn defaults_are_left_out_and_remarks_stand_above_their_keys() {
     assert_eq!(filled(again), filled(spec));
 }
 
-/// Any value that the reader takes for `key` alone, whatever the others are.
+/// Generates values that are valid for `key` independently of other keys.
 fn any_value(key: &'static Key) -> BoxedStrategy<Value> {
     match key.kind {
         KeyKind::Text => "[ -~\n]{1,150}[a-z]"

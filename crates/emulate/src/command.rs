@@ -1,88 +1,60 @@
-//! The table of commands. Each is executed in a file of its own.
+//! The table of commands. Their implementations are grouped by family.
 
-mod capacity;
-mod compare_and_write;
-pub(crate) mod data_out;
 mod defects;
 mod diagnostic;
 mod format;
 mod inquiry;
 mod log_sense;
-mod mode_select;
-mod mode_sense;
-mod or_write;
-mod persistent;
-mod places;
-mod prefetch;
-mod ready;
-mod reassign;
+mod mode_parameters;
+mod readiness;
 mod report;
-mod request_sense;
 mod reserve;
-mod seek;
-mod start_stop;
-mod synchronize;
 mod transfer;
 mod verify;
-mod write_same;
 
-pub(crate) use inquiry::rotation_rate;
-
+use diskarm_wire::command::Check;
 use diskarm_wire::operation::Invalid;
 use diskarm_wire::{Command, Sense};
 
+use crate::reservation::Access;
 use crate::state::Context;
 use crate::work::Start;
+pub(crate) use inquiry::rotation_rate;
 
-/// The ordering of a command relative to others.
+/// The commands that may run at the same time as a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// It takes no time.
-    AtOnce,
-    /// One request to the device.
+pub(crate) enum Concurrency {
+    /// Takes no time.
+    Immediate,
+    /// Is one request to the device, which orders it.
     Transfer,
+    /// Takes several steps.
     Chain,
-    /// No other command runs at the same time.
+    /// Excludes all other commands.
     Alone,
 }
 
-/// The behaviour of a command when another initiator holds a reservation (SPC-4 and SBC-3, tables
-/// of commands allowed in the presence of reservations).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// It is executed in any state of the unit.
-    Always,
-    Own,
-    /// A mere report, which persistent reservations always allow.
-    Tells,
-    /// It reads the medium.
-    Reads,
-    /// It reads or changes the state of the unit; for reservations it counts as a write.
-    Settles,
-    /// It writes the medium, or depends on it.
-    Writes,
-}
-
-/// A command of the unit.
+/// An entry in the table of commands.
 pub(crate) struct Entry {
     /// First byte of the command block.
     pub code: u8,
     /// Service action, if the operation has one.
     pub action: Option<u8>,
-    pub kind: Kind,
+    pub concurrency: Concurrency,
     pub access: Access,
-    /// A pending unit attention ends it; SPC-4 excepts INQUIRY, REPORT LUNS and REQUEST SENSE.
+    /// True if a pending unit attention ends the command. SPC-4 excepts INQUIRY, REPORT LUNS and
+    /// REQUEST SENSE.
     pub reports_attention: bool,
     pub run: Run,
 }
 
 type Run = fn(&Command, &mut Context<'_>) -> Result<Start, Sense>;
 
-const fn row(code: u8, kind: Kind, access: Access, run: Run) -> Entry {
+const fn command(code: u8, concurrency: Concurrency, access: Access, run: Run) -> Entry {
     Entry {
         code,
         action: None,
-        kind,
+        concurrency,
         access,
         reports_attention: !matches!(access, Access::Always),
         run,
@@ -93,82 +65,229 @@ const fn row(code: u8, kind: Kind, access: Access, run: Run) -> Entry {
 const fn action(code: u8, action: u8, access: Access, run: Run) -> Entry {
     Entry {
         action: Some(action),
-        ..row(code, Kind::AtOnce, access, run)
+        ..command(code, Concurrency::Immediate, access, run)
     }
 }
 
 /// All commands, in the order of codes and service actions.
 pub(crate) static COMMANDS: &[Entry] = &[
-    row(0x00, Kind::AtOnce, Access::Tells, ready::run),
-    row(0x03, Kind::AtOnce, Access::Always, request_sense::run),
-    row(0x04, Kind::Alone, Access::Writes, format::run),
-    row(0x07, Kind::Alone, Access::Writes, reassign::run),
-    row(0x08, Kind::Transfer, Access::Reads, transfer::read),
-    row(0x0a, Kind::Transfer, Access::Writes, transfer::write),
-    row(0x0b, Kind::Alone, Access::Reads, seek::run),
-    row(0x12, Kind::AtOnce, Access::Always, inquiry::run),
-    row(0x15, Kind::AtOnce, Access::Settles, mode_select::run),
-    row(0x16, Kind::AtOnce, Access::Own, reserve::reserve),
-    row(0x17, Kind::AtOnce, Access::Own, reserve::release),
-    row(0x1a, Kind::AtOnce, Access::Settles, mode_sense::run),
-    row(0x1b, Kind::Chain, Access::Own, start_stop::run),
-    row(0x1c, Kind::AtOnce, Access::Settles, diagnostic::receive),
-    row(0x1d, Kind::AtOnce, Access::Settles, diagnostic::send),
-    row(0x25, Kind::AtOnce, Access::Tells, capacity::short),
-    row(0x28, Kind::Transfer, Access::Reads, transfer::read),
-    row(0x2a, Kind::Transfer, Access::Writes, transfer::write),
-    row(0x2b, Kind::Alone, Access::Reads, seek::run),
-    row(0x2e, Kind::Chain, Access::Writes, verify::write_and_verify),
-    row(0x2f, Kind::Transfer, Access::Reads, verify::verify),
-    row(0x34, Kind::Transfer, Access::Reads, prefetch::run),
-    row(0x35, Kind::Transfer, Access::Writes, synchronize::run),
-    row(0x37, Kind::AtOnce, Access::Tells, defects::run),
-    row(0x41, Kind::Transfer, Access::Writes, write_same::run),
-    row(0x4d, Kind::AtOnce, Access::Tells, log_sense::run),
-    row(0x55, Kind::AtOnce, Access::Settles, mode_select::run),
-    row(0x56, Kind::AtOnce, Access::Own, reserve::reserve),
-    row(0x57, Kind::AtOnce, Access::Own, reserve::release),
-    row(0x5a, Kind::AtOnce, Access::Settles, mode_sense::run),
-    row(0x5e, Kind::AtOnce, Access::Tells, persistent::read),
-    row(0x5f, Kind::AtOnce, Access::Own, persistent::write),
-    row(0x88, Kind::Transfer, Access::Reads, transfer::read),
-    row(0x89, Kind::Chain, Access::Writes, compare_and_write::run),
-    row(0x8a, Kind::Transfer, Access::Writes, transfer::write),
-    row(0x8b, Kind::Chain, Access::Writes, or_write::run),
-    row(0x8e, Kind::Chain, Access::Writes, verify::write_and_verify),
-    row(0x8f, Kind::Transfer, Access::Reads, verify::verify),
-    row(0x90, Kind::Transfer, Access::Reads, prefetch::run),
-    row(0x91, Kind::Transfer, Access::Writes, synchronize::run),
-    row(0x93, Kind::Transfer, Access::Writes, write_same::run),
-    action(0x9e, 0x10, Access::Tells, capacity::long),
-    row(0xa0, Kind::AtOnce, Access::Always, report::units),
-    action(0xa3, 0x0c, Access::Settles, report::operations),
-    action(0xa3, 0x0d, Access::Settles, report::task_management),
-    row(0xa8, Kind::Transfer, Access::Reads, transfer::read),
-    row(0xaa, Kind::Transfer, Access::Writes, transfer::write),
-    row(0xae, Kind::Chain, Access::Writes, verify::write_and_verify),
-    row(0xaf, Kind::Transfer, Access::Reads, verify::verify),
-    row(0xb7, Kind::AtOnce, Access::Tells, defects::run),
+    command(
+        0x00,
+        Concurrency::Immediate,
+        Access::Reports,
+        readiness::test_unit_ready,
+    ),
+    command(
+        0x03,
+        Concurrency::Immediate,
+        Access::Always,
+        readiness::request_sense,
+    ),
+    command(0x04, Concurrency::Alone, Access::Writes, format::run),
+    command(0x07, Concurrency::Alone, Access::Writes, defects::reassign),
+    command(0x08, Concurrency::Transfer, Access::Reads, transfer::read),
+    command(0x0a, Concurrency::Transfer, Access::Writes, transfer::write),
+    command(0x0b, Concurrency::Alone, Access::Reads, transfer::seek),
+    command(0x12, Concurrency::Immediate, Access::Always, inquiry::run),
+    command(
+        0x15,
+        Concurrency::Immediate,
+        Access::Configures,
+        mode_parameters::mode_select,
+    ),
+    command(0x16, Concurrency::Immediate, Access::Own, reserve::reserve),
+    command(0x17, Concurrency::Immediate, Access::Own, reserve::release),
+    command(
+        0x1a,
+        Concurrency::Immediate,
+        Access::Configures,
+        mode_parameters::mode_sense,
+    ),
+    command(0x1b, Concurrency::Chain, Access::Own, readiness::start_stop),
+    command(
+        0x1c,
+        Concurrency::Immediate,
+        Access::Configures,
+        diagnostic::receive,
+    ),
+    command(
+        0x1d,
+        Concurrency::Immediate,
+        Access::Configures,
+        diagnostic::send,
+    ),
+    command(
+        0x25,
+        Concurrency::Immediate,
+        Access::Reports,
+        report::capacity10,
+    ),
+    command(0x28, Concurrency::Transfer, Access::Reads, transfer::read),
+    command(0x2a, Concurrency::Transfer, Access::Writes, transfer::write),
+    command(0x2b, Concurrency::Alone, Access::Reads, transfer::seek),
+    command(
+        0x2e,
+        Concurrency::Chain,
+        Access::Writes,
+        verify::write_and_verify,
+    ),
+    command(0x2f, Concurrency::Transfer, Access::Reads, verify::verify),
+    command(
+        0x34,
+        Concurrency::Transfer,
+        Access::Reads,
+        transfer::prefetch,
+    ),
+    command(
+        0x35,
+        Concurrency::Transfer,
+        Access::Writes,
+        readiness::synchronize,
+    ),
+    command(
+        0x37,
+        Concurrency::Immediate,
+        Access::Reports,
+        defects::read_defect_data,
+    ),
+    command(
+        0x41,
+        Concurrency::Transfer,
+        Access::Writes,
+        transfer::write_same,
+    ),
+    command(
+        0x4d,
+        Concurrency::Immediate,
+        Access::Reports,
+        log_sense::run,
+    ),
+    command(
+        0x55,
+        Concurrency::Immediate,
+        Access::Configures,
+        mode_parameters::mode_select,
+    ),
+    command(0x56, Concurrency::Immediate, Access::Own, reserve::reserve),
+    command(0x57, Concurrency::Immediate, Access::Own, reserve::release),
+    command(
+        0x5a,
+        Concurrency::Immediate,
+        Access::Configures,
+        mode_parameters::mode_sense,
+    ),
+    command(
+        0x5e,
+        Concurrency::Immediate,
+        Access::Reports,
+        reserve::persistent_in,
+    ),
+    command(
+        0x5f,
+        Concurrency::Immediate,
+        Access::Own,
+        reserve::persistent_out,
+    ),
+    command(0x88, Concurrency::Transfer, Access::Reads, transfer::read),
+    command(
+        0x89,
+        Concurrency::Chain,
+        Access::Writes,
+        verify::compare_and_write,
+    ),
+    command(0x8a, Concurrency::Transfer, Access::Writes, transfer::write),
+    command(0x8b, Concurrency::Chain, Access::Writes, verify::or_write),
+    command(
+        0x8e,
+        Concurrency::Chain,
+        Access::Writes,
+        verify::write_and_verify,
+    ),
+    command(0x8f, Concurrency::Transfer, Access::Reads, verify::verify),
+    command(
+        0x90,
+        Concurrency::Transfer,
+        Access::Reads,
+        transfer::prefetch,
+    ),
+    command(
+        0x91,
+        Concurrency::Transfer,
+        Access::Writes,
+        readiness::synchronize,
+    ),
+    command(
+        0x93,
+        Concurrency::Transfer,
+        Access::Writes,
+        transfer::write_same,
+    ),
+    action(0x9e, 0x10, Access::Reports, report::capacity16),
+    command(0xa0, Concurrency::Immediate, Access::Always, report::units),
+    action(0xa3, 0x0c, Access::Configures, report::operations),
+    action(0xa3, 0x0d, Access::Configures, report::task_management),
+    command(0xa8, Concurrency::Transfer, Access::Reads, transfer::read),
+    command(0xaa, Concurrency::Transfer, Access::Writes, transfer::write),
+    command(
+        0xae,
+        Concurrency::Chain,
+        Access::Writes,
+        verify::write_and_verify,
+    ),
+    command(0xaf, Concurrency::Transfer, Access::Reads, verify::verify),
+    command(
+        0xb7,
+        Concurrency::Immediate,
+        Access::Reports,
+        defects::read_defect_data,
+    ),
 ];
 
 impl Entry {
-    /// The command of a command block that wire has found valid.
-    pub fn of(block: &[u8]) -> Result<&'static Self, Invalid> {
+    /// Finds the entry of a command block that wire has accepted as valid.
+    pub fn find(block: &[u8]) -> Result<&'static Self, Invalid> {
         let code = *block.first().ok_or(Invalid::Operation)?;
         let first = COMMANDS.partition_point(|entry| entry.code < code);
         let mut same = COMMANDS[first..]
             .iter()
             .take_while(|entry| entry.code == code);
         let action = block.get(1).map(|byte| byte & 0x1f);
-        let found = same.find(|entry| entry.action.is_none() || entry.action == action);
-        found.ok_or(Invalid::Operation)
+        let entry = same.find(|entry| entry.action.is_none() || entry.action == action);
+        entry.ok_or(Invalid::Operation)
     }
 }
 
-/// The table and a command do not fit together.
+/// Panics because a table entry runs the function of another command.
 #[cold]
 fn misplaced(command: &Command) -> ! {
-    unreachable!("{command:?} has another row")
+    unreachable!("{command:?} has another entry in the table")
+}
+
+/// Returns the maximum number of bytes that an initiator sends with `command`, on a unit with
+/// blocks of `block` bytes. Lists whose length is in their own header may have any.
+pub(crate) fn data_out_length(command: &Command, block: usize) -> usize {
+    let whole = |count: u32| (count as usize).saturating_mul(block);
+    match *command {
+        Command::Write { blocks, .. }
+        | Command::WriteAndVerify { blocks, .. }
+        | Command::OrWrite { blocks, .. } => whole(blocks.count),
+        Command::Verify { blocks, check, .. } => match check {
+            Check::Readable => 0,
+            Check::Data => whole(blocks.count),
+            Check::OneBlock => block,
+        },
+        Command::WriteSame { no_data, .. } if !no_data => block,
+        Command::CompareAndWrite { count, .. } => 2 * whole(count.into()),
+        Command::ModeSelect { length, .. } | Command::SendDiagnostic { length, .. } => {
+            length.into()
+        }
+        Command::PersistentReserveOut { length, .. } => length as usize,
+        Command::FormatUnit {
+            defects: Some(_), ..
+        }
+        | Command::ReassignBlocks { .. } => usize::MAX,
+        _ => 0,
+    }
 }
 
 #[cfg(test)]

@@ -1,27 +1,21 @@
 //! A SCSI logical unit over a device of the model, on the device's timeline.
 //!
-//! A [`Unit`] is given tasks (command blocks with their data, from several initiators) and
-//! instants, and returns responses and the instant of its next event. It does no I/O and reads no
-//! clock, as the devices it stands in front of. What it knows and may change beyond serving
-//! requests is what its [`Backing`] tells: a [`Single`] drive tells all of it, other devices
-//! nothing.
+//! A [`Unit`] takes tasks (command blocks with their data, from several initiators) and instants,
+//! and returns responses and the instant of its next event. Like the devices below it, it performs
+//! no I/O and reads no clock. Beyond serving requests, it reports and changes only what its
+//! [`Backing`] offers: everything for a [`Single`] drive, nothing for other devices.
 //!
-//! Commands are rows of one table (`command`), each executed in a file of its own; so are mode
-//! pages (`mode`). Commands that touch no medium take no time, because no parameter set measures
-//! them.
+//! Commands (`command`) and mode pages (`mode`) are each listed in one table. Commands that do not
+//! touch the medium take no time, because no parameter set measures them.
 
 mod backing;
 mod command;
-mod log;
 mod mode;
-mod nexus;
-mod ratio;
 mod realism;
 mod reservation;
 mod sparing;
 mod state;
 mod store;
-mod task;
 mod unit;
 mod work;
 
@@ -29,5 +23,4 @@ pub use backing::{Backing, Single};
 pub use realism::{Places, Realism, Recalibration, WarmUp};
 pub use state::Identity;
 pub use store::{Sparse, Store, Unavailable};
-pub use task::{Attribute, Response, Status, Task};
-pub use unit::Unit;
+pub use unit::{Attribute, Response, Status, Task, Unit};

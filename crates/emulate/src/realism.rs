@@ -11,17 +11,17 @@ pub enum Places {
     /// By translating addresses, by notches, and by READ CAPACITY per cylinder.
     #[default]
     Translated,
-    /// Quantum's way (worthington96 section 4.1.3): no translation of addresses, but notches and
-    /// READ CAPACITY per cylinder.
+    /// As in Quantum's drives (worthington96 section 4.1.3): no translation of addresses, but
+    /// notches and READ CAPACITY per cylinder.
     Notches,
-    /// In none of these ways.
-    Untold,
+    /// Not at all.
+    Hidden,
 }
 
 /// Thermal recalibration: every so often the drive has no time for commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recalibration {
-    /// From one to the next.
+    /// The period.
     pub every: Span,
     /// The duration.
     pub lasts: Span,
@@ -30,18 +30,18 @@ pub struct Recalibration {
 /// A drive that is slower when it was idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WarmUp {
-    /// Idle for this long, it is slower.
+    /// The idle time after which it is slower.
     pub idle: Span,
-    /// For this many commands.
+    /// The number of slower commands.
     pub commands: u32,
-    /// Each takes this much longer.
+    /// The additional time of each.
     pub longer: Span,
 }
 
-/// The switches.
+/// The properties to model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Realism {
-    /// How it tells where blocks are.
+    /// The reporting of block locations.
     pub places: Places,
     /// Mode pages report nominal values: the mean track length, and a round speed.
     pub nominal: bool,
@@ -65,13 +65,13 @@ pub(crate) struct Disturbance {
     /// The time of the next recalibration.
     due: Instant,
     /// The time from which the device accepts commands.
-    pub free: Instant,
-    /// Commands that are slower yet.
+    pub free_at: Instant,
+    /// Number of commands that are still slower.
     cold: u32,
     /// The end of the last request.
-    ended: Instant,
-    /// The response seen last.
-    seen: Instant,
+    last_end: Instant,
+    /// The last observed response.
+    last_response: Instant,
 }
 
 impl Disturbance {
@@ -83,56 +83,56 @@ impl Disturbance {
             realism,
             generator: Pcg64Mcg::seed_from_u64(realism.seed),
             due: every.map_or(Instant::NEVER, |every| Instant::START + every),
-            free: Instant::START,
+            free_at: Instant::START,
             cold: 0,
-            ended: Instant::START,
-            seen: Instant::START,
+            last_end: Instant::START,
+            last_response: Instant::START,
         }
     }
 
     /// The observed end of a task that was sent at `sent` and ended at `at`.
-    pub fn seen(&mut self, sent: Instant, at: Instant) -> Instant {
+    pub fn response_time(&mut self, sent: Instant, at: Instant) -> Instant {
         if self.realism.noise == Span::ZERO {
             return at;
         }
         let normal: f64 = StandardNormal.sample(&mut self.generator);
         let late = Span::from_ns((normal * self.realism.noise.as_ns() as f64) as i64);
-        self.seen = at.shifted(late).max(sent).max(self.seen);
-        self.seen
+        self.last_response = at.shifted(late).max(sent).max(self.last_response);
+        self.last_response
     }
 
-    pub fn ended(&mut self, at: Instant) {
-        self.ended = at;
+    pub fn record_end(&mut self, at: Instant) {
+        self.last_end = at;
     }
 
-    /// A command asks for the device, which `is_idle`: may delay when it gets it.
-    pub fn asks(&mut self, now: Instant, is_idle: bool) {
+    /// Delays a command that needs the device, if the drive has to warm up.
+    pub fn delay(&mut self, now: Instant, is_idle: bool) {
         if let Some(warm_up) = self.realism.warm_up {
-            if is_idle && now.since_or_zero(self.ended) >= warm_up.idle {
+            if is_idle && now.since_or_zero(self.last_end) >= warm_up.idle {
                 self.cold = warm_up.commands;
             }
             if self.cold > 0 {
                 self.cold -= 1;
-                self.free = self.free.max(now) + warm_up.longer;
+                self.free_at = self.free_at.max(now) + warm_up.longer;
             }
         }
     }
 
     /// Returns true if the device accepts a command at `now`. A recalibration that is due waits for
     /// the outstanding commands; without any, it started when it was due.
-    pub fn has_time(&mut self, now: Instant, is_idle: bool) -> bool {
+    pub fn accepts(&mut self, now: Instant, is_idle: bool) -> bool {
         if let Some(Recalibration { every, lasts }) = self.realism.recalibration
             && now >= self.due
         {
             if !is_idle {
                 return false;
             }
-            let began = self.due.max(self.ended);
-            self.free = self.free.max(began + lasts);
+            let began = self.due.max(self.last_end);
+            self.free_at = self.free_at.max(began + lasts);
             let every = every.as_ns().max(1);
             let periods = (now - self.due).as_ns() / every + 1;
             self.due += Span::from_ns(periods * every);
         }
-        self.free <= now
+        self.free_at <= now
     }
 }

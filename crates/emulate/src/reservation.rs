@@ -1,13 +1,92 @@
-//! Reservations of SCSI-2 and persistent reservations (SPC-4).
+//! Initiators (I_T nexuses), and their SCSI-2 and persistent reservations (SPC-4).
 
+use std::collections::VecDeque;
+
+use diskarm_wire::defect::Translate;
+use diskarm_wire::reservation::TransportId;
 use diskarm_wire::sense::Code;
 
-use crate::command::Access;
-use crate::nexus::Nexus;
+/// The initiator port of an iSCSI session (RFC 7143, "iSCSI Names" and "SSID").
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct IscsiPort {
+    pub name: String,
+    /// The initiator's part of the session's name, in hexadecimal.
+    pub session: String,
+}
+
+/// The unit's side of an I_T nexus.
+#[derive(Clone, Debug)]
+pub(crate) struct Nexus {
+    pub initiator: u64,
+    /// Its iSCSI name and session identifier, if it uses iSCSI.
+    pub port: Option<IscsiPort>,
+    /// The last address that it sent for translation.
+    pub query: Option<Translate>,
+    /// True if its connection is lost and only a registration remains.
+    pub is_gone: bool,
+    /// Unit attentions that have not been reported yet.
+    attentions: VecDeque<Code>,
+}
+
+impl Nexus {
+    /// Creates the state of a new initiator, with a pending unit attention for the power-on.
+    pub fn new(initiator: u64) -> Self {
+        Self {
+            initiator,
+            port: None,
+            query: None,
+            is_gone: false,
+            attentions: VecDeque::from([Code::POWER_ON_OR_RESET]),
+        }
+    }
+
+    /// Returns the identity in READ FULL STATUS. Initiators without a port are numbers, which are
+    /// reported as SAS addresses.
+    pub fn transport_id(&self) -> TransportId<'_> {
+        match &self.port {
+            Some(port) => TransportId::IscsiSession(&port.name, &port.session),
+            None => TransportId::Sas(self.initiator),
+        }
+    }
+
+    /// Establishes a unit attention condition. The same condition is not queued twice, and a reset
+    /// replaces all others.
+    pub fn add_attention(&mut self, code: Code) {
+        if matches!(code, Code::POWER_ON_OR_RESET | Code::DEVICE_RESET) {
+            self.attentions.clear();
+        }
+        if !self.attentions.contains(&code) {
+            self.attentions.push_back(code);
+        }
+    }
+
+    /// Removes and returns the oldest unit attention, which then counts as reported.
+    pub fn take_attention(&mut self) -> Option<Code> {
+        self.attentions.pop_front()
+    }
+}
+
+/// The behaviour of a command when another initiator holds a reservation (SPC-4 and SBC-3, tables
+/// of commands allowed in the presence of reservations).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Executed in any state of the unit.
+    Always,
+    /// Concerns only the reservations or registrations of its own initiator.
+    Own,
+    /// Returns a report, which persistent reservations always allow.
+    Reports,
+    /// Reads the medium.
+    Reads,
+    /// Reads or changes the state of the unit; for reservations it counts as a write.
+    Configures,
+    /// Writes the medium or depends on it.
+    Writes,
+}
 
 /// Types of persistent reservations (SPC-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ReservationType {
     WriteExclusive = 1,
     ExclusiveAccess = 3,
     WriteExclusiveRegistrants = 5,
@@ -16,8 +95,8 @@ pub(crate) enum Kind {
     ExclusiveAccessAll = 8,
 }
 
-impl Kind {
-    /// All, with the bit that REPORT CAPABILITIES has for each.
+impl ReservationType {
+    /// All types, with their bits in REPORT CAPABILITIES.
     pub const ALL: [(Self, u16); 6] = [
         (Self::WriteExclusive, 0x0200),
         (Self::ExclusiveAccess, 0x0800),
@@ -27,24 +106,24 @@ impl Kind {
         (Self::ExclusiveAccessAll, 0x0001),
     ];
 
-    pub fn of(code: u8) -> Option<Self> {
+    pub fn from_code(code: u8) -> Option<Self> {
         let mut kinds = Self::ALL.into_iter().map(|(kind, _)| kind);
         kinds.find(|kind| *kind as u8 == code)
     }
 
-    fn lets_read(self) -> bool {
+    fn allows_reads(self) -> bool {
         matches!(
             self,
             Self::WriteExclusive | Self::WriteExclusiveRegistrants | Self::WriteExclusiveAll
         )
     }
 
-    /// All that are registered hold it.
-    pub fn is_of_all(self) -> bool {
+    /// Returns true if all registrants hold it.
+    pub fn is_all_registrants(self) -> bool {
         matches!(self, Self::WriteExclusiveAll | Self::ExclusiveAccessAll)
     }
 
-    /// All that are registered may do as the holder.
+    /// Returns true if all registrants have the rights of the holder.
     pub fn is_for_registrants(self) -> bool {
         !matches!(self, Self::WriteExclusive | Self::ExclusiveAccess)
     }
@@ -66,7 +145,7 @@ pub(crate) struct Reservations {
     pub registered: Vec<Registrant>,
     /// The holder of the persistent reservation, and its type. For types of all registrants it is
     /// the initiator that took it.
-    pub held: Option<(usize, Kind)>,
+    pub held: Option<(usize, ReservationType)>,
     /// Counts changes of registrations.
     pub generation: u32,
 }
@@ -91,9 +170,9 @@ impl Reservations {
         match access {
             _ if self.is_holder(nexus) => true,
             _ if kind.is_for_registrants() && self.key(nexus).is_some() => true,
-            Access::Always | Access::Own | Access::Tells => true,
-            Access::Reads => kind.lets_read(),
-            Access::Settles | Access::Writes => false,
+            Access::Always | Access::Own | Access::Reports => true,
+            Access::Reads => kind.allows_reads(),
+            Access::Configures | Access::Writes => false,
         }
     }
 
@@ -105,16 +184,16 @@ impl Reservations {
 
     pub fn is_holder(&self, nexus: usize) -> bool {
         self.held.is_some_and(|(holder, kind)| {
-            holder == nexus || kind.is_of_all() && self.key(nexus).is_some()
+            holder == nexus || kind.is_all_registrants() && self.key(nexus).is_some()
         })
     }
 
-    /// A reset releases what RESERVE has reserved.
+    /// Releases the SCSI-2 reservation.
     pub fn reset(&mut self) {
         self.reserved = None;
     }
 
-    /// Registers an initiator with a key; zero removes it, and what it holds.
+    /// Registers an initiator with a key; a key of zero removes its registration and reservation.
     pub fn register(&mut self, nexus: usize, key: u64, nexuses: &mut [Nexus]) {
         self.generation = self.generation.wrapping_add(1);
         if key == 0 {
@@ -131,7 +210,7 @@ impl Reservations {
             return self.registered.retain(|r| r.nexus != nexus);
         };
         self.registered.retain(|r| r.nexus != nexus);
-        if kind.is_of_all() {
+        if kind.is_all_registrants() {
             match self.registered.first() {
                 None => self.held = None,
                 Some(next) if holder == nexus => self.held = Some((next.nexus, kind)),
@@ -140,7 +219,7 @@ impl Reservations {
         } else if holder == nexus {
             self.held = None;
             if kind.is_for_registrants() {
-                self.tell(nexuses, nexus, Code::RESERVATIONS_RELEASED);
+                self.notify_registrants(nexuses, nexus, Code::RESERVATIONS_RELEASED);
             }
         }
     }
@@ -150,13 +229,13 @@ impl Reservations {
         if let Some((_, kind)) = self.held.take()
             && kind.is_for_registrants()
         {
-            self.tell(nexuses, nexus, Code::RESERVATIONS_RELEASED);
+            self.notify_registrants(nexuses, nexus, Code::RESERVATIONS_RELEASED);
         }
     }
 
     pub fn clear(&mut self, nexus: usize, nexuses: &mut [Nexus]) {
         self.generation = self.generation.wrapping_add(1);
-        self.tell(nexuses, nexus, Code::RESERVATIONS_PREEMPTED);
+        self.notify_registrants(nexuses, nexus, Code::RESERVATIONS_PREEMPTED);
         self.registered.clear();
         self.held = None;
     }
@@ -168,13 +247,13 @@ impl Reservations {
         &mut self,
         nexus: usize,
         key: u64,
-        kind: Kind,
+        kind: ReservationType,
         nexuses: &mut [Nexus],
     ) -> Option<Vec<usize>> {
         let held = self.held;
         let is_victim = |r: &Registrant| key == 0 || r.key == key;
         let takes_over = match held {
-            Some((_, kind)) if kind.is_of_all() => key == 0,
+            Some((_, kind)) if kind.is_all_registrants() => key == 0,
             Some((holder, _)) => self.key(holder) == Some(key),
             None => false,
         };
@@ -187,27 +266,27 @@ impl Reservations {
         self.registered.retain(|r| !removed.contains(&r.nexus));
         self.generation = self.generation.wrapping_add(1);
         for index in &removed {
-            nexuses[*index].attention(Code::REGISTRATIONS_PREEMPTED);
+            nexuses[*index].add_attention(Code::REGISTRATIONS_PREEMPTED);
         }
         if takes_over {
             self.held = Some((nexus, kind));
-            if held.is_some_and(|(_, before)| before != kind) {
-                self.tell(nexuses, nexus, Code::RESERVATIONS_RELEASED);
+            if held.is_some_and(|(_, previous)| previous != kind) {
+                self.notify_registrants(nexuses, nexus, Code::RESERVATIONS_RELEASED);
             }
         } else if let Some((holder, kind)) = held
             && removed.contains(&holder)
         {
-            // One of all registrants, who are fewer now.
+            // The reservation of all registrants continues with those that remain.
             self.held = Some((nexus, kind));
         }
         Some(removed)
     }
 
-    /// Tells all that are registered but one.
-    fn tell(&self, nexuses: &mut [Nexus], but: usize, code: Code) {
+    /// Establishes a unit attention for all registrants except one.
+    fn notify_registrants(&self, nexuses: &mut [Nexus], except: usize, code: Code) {
         for registrant in &self.registered {
-            if registrant.nexus != but {
-                nexuses[registrant.nexus].attention(code);
+            if registrant.nexus != except {
+                nexuses[registrant.nexus].add_attention(code);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Defects that come and go in use: the geometry of a drive once blocks are reassigned or it is
+//! Changes of defects in use: the geometry of a drive after blocks are reassigned or the drive is
 //! formatted.
 
 use diskarm_core::geometry::{Layout, Unit};
@@ -8,14 +8,16 @@ use diskarm_core::units::{Lbn, SectorCount};
 /// A defective unit and its spare; a spare that is defective itself is paired with itself.
 type Pair = (Unit, Unit);
 
-/// All pairs of a geometry, those at random places included.
+/// Returns all pairs of a geometry, including those at random positions.
 fn pairs(geometry: &Geometry, layout: &Layout) -> Vec<Pair> {
-    let dead = dead(geometry).into_iter().map(|unit| (unit, unit));
-    layout.reallocated().chain(dead).collect()
+    let defective_spares = defective_spares(geometry)
+        .into_iter()
+        .map(|unit| (unit, unit));
+    layout.reallocated().chain(defective_spares).collect()
 }
 
-/// Spares that are defective.
-fn dead(geometry: &Geometry) -> Vec<Unit> {
+/// Returns the defective spares.
+fn defective_spares(geometry: &Geometry) -> Vec<Unit> {
     let zones = geometry.zones.iter().enumerate();
     zones
         .flat_map(|(zone, z)| z.defects.iter().map(move |pair| (zone, *pair)))
@@ -24,22 +26,22 @@ fn dead(geometry: &Geometry) -> Vec<Unit> {
         .collect()
 }
 
-/// The scope in which the geometry counts a spare: its zone, or the disk.
+/// Returns the number of a spare as the geometry counts it, in its zone or on the whole disk.
 fn spare_number(geometry: &Geometry, spare: Unit) -> u64 {
     if geometry.sparing != Sparing::SectorsPerDisk {
         return spare.number;
     }
     let before = geometry.zones[..spare.zone].iter();
-    let places = before.map(|zone| {
+    let units = before.map(|zone| {
         let tracks =
             u64::from(geometry.surfaces) * u64::from(zone.end_cylinder - zone.first_cylinder);
         tracks * u64::from(zone.sectors_per_track)
     });
-    places.sum::<u64>() / geometry.physical_sector.0 + spare.number
+    units.sum::<u64>() / geometry.physical_sector.0 + spare.number
 }
 
-/// The geometry with exactly these pairs, and its slips in order.
-fn with(geometry: &Geometry, pairs: &[Pair]) -> Geometry {
+/// Returns the geometry with exactly these pairs and with sorted slips.
+fn with_pairs(geometry: &Geometry, pairs: &[Pair]) -> Geometry {
     let mut geometry = geometry.clone();
     geometry.grown_defects.count = 0;
     for zone in &mut geometry.zones {
@@ -53,27 +55,27 @@ fn with(geometry: &Geometry, pairs: &[Pair]) -> Geometry {
     geometry
 }
 
-/// The geometry once a block has another place; `None` if its region has no free spare.
+/// Returns the geometry after a block is moved to a spare; `None` if its region has no free spare.
 pub(crate) fn reassigned(geometry: &Geometry, layout: &Layout, block: Lbn) -> Option<Geometry> {
     let here = layout.unit_at(layout.pba(block))?;
     let mut pairs = pairs(geometry, layout);
-    let dead = dead(geometry);
+    let defective_spares = defective_spares(geometry);
     match pairs
         .iter()
         .position(|(from, to)| *to == here && from != to)
     {
         Some(moved) => {
             let from = pairs[moved].0;
-            pairs[moved].1 = layout.spare(from, &dead)?;
+            pairs[moved].1 = layout.spare(from, &defective_spares)?;
             pairs.push((here, here));
         }
-        None => pairs.push((here, layout.spare(here, &dead)?)),
+        None => pairs.push((here, layout.spare(here, &defective_spares)?)),
     }
-    Some(with(geometry, &pairs))
+    Some(with_pairs(geometry, &pairs))
 }
 
-/// The geometry after formatting: reallocated blocks and `more` are slipped as far as the spares
-/// allow; the rest stays reallocated.
+/// Returns the geometry after formatting: reallocated blocks and `more` are slipped as far as the
+/// spares allow; the rest stays reallocated.
 pub(crate) fn formatted(geometry: &Geometry, layout: &Layout, more: &[Unit]) -> Geometry {
     let pairs = pairs(geometry, layout);
     let defective = pairs
@@ -83,13 +85,13 @@ pub(crate) fn formatted(geometry: &Geometry, layout: &Layout, more: &[Unit]) -> 
     let mut units: Vec<Unit> = defective.collect();
     units.sort_unstable();
     units.dedup();
-    let mut all = with(geometry, &[]);
+    let mut all = with_pairs(geometry, &[]);
     units.iter().for_each(|unit| slip(&mut all, *unit));
     if Layout::new(&all).is_ok() {
         return all;
     }
-    // One by one.
-    let mut geometry = with(geometry, &pairs);
+    // Otherwise slip them one by one.
+    let mut geometry = with_pairs(geometry, &pairs);
     for unit in units {
         let mut next = geometry.clone();
         let defects = &mut next.zones[unit.zone].defects;
@@ -102,13 +104,13 @@ pub(crate) fn formatted(geometry: &Geometry, layout: &Layout, more: &[Unit]) -> 
     geometry
 }
 
-/// Slips a unit. Where slips are made up for at the end of the disk, that has a spare less.
+/// Slips a unit. With spares at the end of the disk, this uses up one of them.
 fn slip(geometry: &mut Geometry, unit: Unit) {
     let slips = &mut geometry.zones[unit.zone].slips;
-    let Err(place) = slips.binary_search(&unit.number) else {
+    let Err(position) = slips.binary_search(&unit.number) else {
         return;
     };
-    slips.insert(place, unit.number);
+    slips.insert(position, unit.number);
     if geometry.sparing == Sparing::SectorsPerDisk {
         let slipped = geometry.physical_sector.0;
         let unused = geometry.unused_sectors.0.saturating_sub(slipped);

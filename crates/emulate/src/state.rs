@@ -1,5 +1,6 @@
 //! The state of a unit, apart from its tasks.
 
+use diskarm_core::device::{Completion, Status};
 use diskarm_core::geometry::Layout;
 use diskarm_core::spec::Spec;
 use diskarm_core::units::{Instant, Lbn};
@@ -7,14 +8,10 @@ use diskarm_wire::Sense;
 use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH, Pointer, Specific};
 
 use crate::backing::Backing;
-use crate::command::Access;
-use crate::log::Counts;
 use crate::mode::Modes;
-use crate::nexus::Nexus;
 use crate::realism::Realism;
-use crate::reservation::Reservations;
+use crate::reservation::{Access, Nexus, Reservations};
 use crate::store::Store;
-use crate::work::Ended;
 
 /// The identity of a unit; longer text is cut off.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,8 +37,8 @@ impl Default for Identity {
 }
 
 impl Identity {
-    /// The name of the specification as product.
-    pub(crate) fn of(spec: Option<&Spec>) -> Self {
+    /// Uses the name of the specification as the product.
+    pub(crate) fn from_spec(spec: Option<&Spec>) -> Self {
         let product = spec.map(|spec| spec.name.to_uppercase());
         let named = product.filter(|name| !name.is_empty());
         let default = Self::default();
@@ -49,6 +46,56 @@ impl Identity {
             product: named.unwrap_or(default.product),
             ..default
         }
+    }
+}
+
+/// The reason for a failed command.
+pub(crate) enum CommandFailure {
+    Sense(Sense),
+    Conflict,
+}
+
+impl From<Sense> for CommandFailure {
+    fn from(sense: Sense) -> Self {
+        Self::Sense(sense)
+    }
+}
+
+/// Counters of reads or writes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ErrorCounts {
+    /// Accesses that succeeded after retries.
+    pub recovered: u64,
+    pub retries: u64,
+    /// Blocks that were accessed.
+    pub blocks: u64,
+    pub failed: u64,
+}
+
+/// The counters of the unit for LOG SENSE.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub reads: ErrorCounts,
+    pub writes: ErrorCounts,
+}
+
+impl Counts {
+    pub fn record(&mut self, completion: &Completion) {
+        let errors = if completion.request.op.is_read() {
+            &mut self.reads
+        } else {
+            &mut self.writes
+        };
+        match completion.status {
+            Status::Good => {}
+            Status::Recovered { retries } => {
+                errors.recovered += 1;
+                errors.retries += u64::from(retries);
+            }
+            Status::MediumError { .. } => errors.failed += 1,
+            Status::NotReady | Status::Aborted => return,
+        }
+        errors.blocks += completion.request.sectors.0;
     }
 }
 
@@ -62,16 +109,16 @@ pub(crate) struct State {
     pub store: Box<dyn Store>,
     pub modes: Modes,
     pub nexuses: Vec<Nexus>,
-    /// The specification as given: what mode pages begin with.
+    /// The original specification, from which mode pages take their defaults.
     pub given: Option<Spec>,
-    /// Nothing is ever written.
+    /// True if all writes are refused.
     pub is_read_only: bool,
-    /// Reads are served from the media (RCD of the caching page).
+    /// True if reads are served from the media (RCD of the caching page).
     pub read_cache_disabled: bool,
     pub reservations: Reservations,
     /// Nexuses whose tasks a preemption aborts.
-    pub condemned: Vec<usize>,
-    /// The medium does not turn (START STOP UNIT).
+    pub preempted: Vec<usize>,
+    /// True if the medium does not turn (START STOP UNIT).
     pub stopped: bool,
     /// Start and end of formatting.
     pub formatting: Option<(Instant, Instant)>,
@@ -82,10 +129,10 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// That of a unit that was just switched on.
+    /// Creates the state of a unit after power-on.
     pub fn new(device: &dyn Backing, store: Box<dyn Store>) -> Self {
         Self {
-            identity: Identity::of(device.spec()),
+            identity: Identity::from_spec(device.spec()),
             block: device.sector_size().0 as usize,
             blocks: device.capacity().0,
             physical: device
@@ -98,7 +145,7 @@ impl State {
             is_read_only: false,
             read_cache_disabled: false,
             reservations: Reservations::default(),
-            condemned: Vec::new(),
+            preempted: Vec::new(),
             stopped: false,
             formatting: None,
             generation: 0,
@@ -107,13 +154,13 @@ impl State {
         }
     }
 
-    /// The changes by a reset.
+    /// Applies a reset.
     pub fn reset(&mut self) {
         self.modes.restore();
         self.reservations.reset();
         self.stopped = false;
         for nexus in &mut self.nexuses {
-            nexus.asked = None;
+            nexus.query = None;
         }
     }
 
@@ -123,13 +170,13 @@ impl State {
         self.reset();
         self.nexuses.clear();
         self.reservations = Reservations::default();
-        self.condemned.clear();
+        self.preempted.clear();
         self.formatting = None;
     }
 
     /// Checks that the unit can execute commands: it is not formatting, stopped or reserved.
     #[inline]
-    pub fn admits(&self, nexus: usize, access: Access, now: Instant) -> Result<(), Ended> {
+    pub fn admits(&self, nexus: usize, access: Access, now: Instant) -> Result<(), CommandFailure> {
         if access == Access::Always {
             return Ok(());
         }
@@ -137,7 +184,7 @@ impl State {
             return Err(sense.into());
         }
         if !self.reservations.admit(nexus, access) {
-            return Err(Ended::Conflict);
+            return Err(CommandFailure::Conflict);
         }
         match self.start_required() {
             Some(sense) if matches!(access, Access::Reads | Access::Writes) => Err(sense.into()),
@@ -145,13 +192,13 @@ impl State {
         }
     }
 
-    /// The sense data of a stopped unit.
+    /// Returns the sense data of a stopped unit.
     pub fn start_required(&self) -> Option<Sense> {
         self.stopped
             .then(|| Sense::new(Key::NotReady, Code::START_REQUIRED))
     }
 
-    /// The progress of formatting, if it is under way.
+    /// Returns sense data with the progress of formatting, if it is in progress.
     pub fn format_in_progress(&self, now: Instant) -> Option<Sense> {
         let (begin, end) = self.formatting?;
         let done = now.since_or_zero(begin).as_ns() as u128 * 65_536;
@@ -164,14 +211,14 @@ impl State {
 
     /// Returns true if the unit is read-only, or the control page forbids writes (SWP).
     pub fn is_write_protected(&self) -> bool {
-        self.is_read_only || self.modes.write_protected()
+        self.is_read_only || self.modes.is_write_protected()
     }
 
-    /// The nexus of an initiator, which may be new.
+    /// Returns the nexus of an initiator, creating it if needed.
     pub fn nexus(&mut self, initiator: u64) -> usize {
         if let Some(known) = self.known_nexus(initiator) {
             if std::mem::take(&mut self.nexuses[known].is_gone) {
-                self.nexuses[known].attention(Code::NEXUS_LOSS);
+                self.nexuses[known].add_attention(Code::NEXUS_LOSS);
             }
             return known;
         }
@@ -185,7 +232,7 @@ impl State {
         self.nexuses.len() - 1
     }
 
-    /// The nexus of an initiator of which something is known.
+    /// Returns the nexus of an initiator if the unit has state for it.
     pub fn known_nexus(&self, initiator: u64) -> Option<usize> {
         let is_known = |index: &usize| {
             let nexus = &self.nexuses[*index];
@@ -198,18 +245,18 @@ impl State {
         self.reservations.key(nexus).is_some()
     }
 
-    /// Tells all initiators but one.
-    pub fn tell_others(&mut self, but: usize, code: Code) {
+    /// Establishes a unit attention for all initiators except one.
+    pub fn notify_others(&mut self, except: usize, code: Code) {
         for (index, nexus) in self.nexuses.iter_mut().enumerate() {
-            if index != but {
-                nexus.attention(code);
+            if index != except {
+                nexus.add_attention(code);
             }
         }
     }
 
-    /// Sense data in the format that the control mode page asks for.
+    /// Encodes sense data in the format that the control mode page selects.
     pub fn sense_bytes(&self, sense: &Sense) -> Vec<u8> {
-        let format = if self.modes.descriptor_sense() {
+        let format = if self.modes.has_descriptor_sense() {
             Format::Descriptor
         } else {
             Format::Fixed
@@ -228,12 +275,12 @@ pub(crate) struct Context<'a> {
     /// Index of the nexus that sent it.
     pub nexus: usize,
     pub now: Instant,
-    /// The data that came with it.
+    /// The data from the initiator.
     pub data_out: Vec<u8>,
 }
 
 impl Context<'_> {
-    /// The layout and specification of the drive, or what a unit answers that has none.
+    /// Returns the layout and specification of the drive, or the sense data of a unit without them.
     pub fn known(&self) -> Result<(&Layout, &Spec), Sense> {
         let both = self.device.layout().zip(self.device.spec());
         both.ok_or(Sense::new(Key::IllegalRequest, Code::INVALID_OPERATION))
@@ -247,7 +294,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// The first `length` bytes that came along, to keep.
+    /// Takes the first `length` bytes of the data from the initiator.
     pub fn take(&mut self, length: usize) -> Result<Vec<u8>, Sense> {
         let mut data = std::mem::take(&mut self.data_out);
         if data.len() < length {
@@ -257,7 +304,7 @@ impl Context<'_> {
         Ok(data)
     }
 
-    /// The first `length` bytes that came along.
+    /// Returns the first `length` bytes of the data from the initiator.
     pub fn list(&self, length: usize) -> Result<&[u8], Sense> {
         self.data_out.get(..length).ok_or(too_few_data())
     }
@@ -283,7 +330,7 @@ fn in_command(byte: u16, bit: Option<u8>) -> Specific {
     })
 }
 
-/// A field of the command block has a value that the unit does not take.
+/// Returns sense data for an unsupported value in a field of the command block.
 pub(crate) fn invalid_field(byte: u16, bit: Option<u8>) -> Sense {
     Sense {
         specific: Some(in_command(byte, bit)),
@@ -291,7 +338,7 @@ pub(crate) fn invalid_field(byte: u16, bit: Option<u8>) -> Sense {
     }
 }
 
-/// A field of the parameter list has.
+/// Returns sense data for an unsupported value in a field of the parameter list.
 pub(crate) fn invalid_parameter(byte: usize, bit: Option<u8>) -> Sense {
     Sense {
         specific: Some(Specific::Field(Pointer {
@@ -303,12 +350,12 @@ pub(crate) fn invalid_parameter(byte: usize, bit: Option<u8>) -> Sense {
     }
 }
 
-/// A parameter list is cut off.
+/// Returns sense data for a truncated parameter list.
 pub(crate) fn list_length() -> Sense {
     Sense::new(Key::IllegalRequest, Code::PARAMETER_LIST_LENGTH)
 }
 
-/// The initiator sent fewer data than its command says.
+/// Returns sense data for a command with less data than it specifies.
 pub(crate) fn too_few_data() -> Sense {
     Sense::new(Key::AbortedCommand, Code::DATA_PHASE)
 }

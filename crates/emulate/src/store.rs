@@ -16,7 +16,7 @@ pub trait Store: Send {
     /// If that is not possible.
     fn read(&mut self, at: Lbn, data: &mut [u8]) -> Result<(), Unavailable>;
 
-    /// Puts `data`, whole blocks, at `at`.
+    /// Stores `data`, whole blocks, at `at`.
     ///
     /// # Errors
     /// If that is not possible.
@@ -41,15 +41,15 @@ pub trait Store: Send {
     /// unless they have been there before; otherwise it has failed or was aborted.
     fn completed(&mut self, _request: &Request, _counts: bool) {}
 
-    /// Data that came for the blocks at `at` before the device had their write, after `before`
-    /// others that came so and still wait, will have none: the command was aborted. They stay.
+    /// The write of data that were stored at `at` in advance was aborted before the device received
+    /// it. `before` earlier writes at `at` are still pending. The data stay.
     fn left_over(&mut self, _at: Lbn, _before: usize) {}
 
     /// These blocks have reached the media.
-    fn persisted(&mut self, _landed: &[Persisted]) {}
+    fn persisted(&mut self, _blocks: &[Persisted]) {}
 }
 
-/// A store cannot do what it was asked, whatever the drive of the model does.
+/// A failure of the store itself, independent of the modelled drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unavailable;
 
@@ -59,7 +59,7 @@ impl From<Unavailable> for Sense {
     }
 }
 
-/// Data in memory: only chunks that hold something but zeros take any.
+/// Data in memory, allocated only for chunks that do not consist of zeros.
 #[derive(Clone, Debug)]
 pub struct Sparse {
     block: usize,
@@ -70,7 +70,7 @@ impl Sparse {
     /// Blocks in a chunk.
     const CHUNK: u64 = 64;
 
-    /// Nothing but zeros, in blocks of this size.
+    /// Creates a store of zeros with blocks of this size.
     pub fn new(block: Bytes) -> Self {
         Self {
             block: block.0 as usize,
@@ -78,8 +78,8 @@ impl Sparse {
         }
     }
 
-    /// The parts of `length` bytes from block `at` on that are in one chunk each: chunk, where the
-    /// part begins in it, and where in the data.
+    /// Splits `length` bytes from block `at` at chunk boundaries: the chunk, the offset in it, the
+    /// offset in the data, and the length.
     fn parts(
         &self,
         at: Lbn,

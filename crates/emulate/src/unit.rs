@@ -1,4 +1,4 @@
-//! The tasks of a unit: from their submission to their responses.
+//! The logical unit: takes tasks from initiators and returns their responses.
 
 mod manage;
 mod order;
@@ -7,17 +7,81 @@ mod serve;
 use std::collections::VecDeque;
 
 use diskarm_core::device::Completion;
+use diskarm_core::request::Ordering;
 use diskarm_core::units::{Instant, SectorCount};
 use diskarm_wire::sense::{Code, Key};
-use diskarm_wire::{Command, Sense};
+use diskarm_wire::{Command, Sense, status};
 
 use crate::backing::Backing;
-use crate::command::{Entry, data_out};
+use crate::command::{self, Entry};
 use crate::realism::{Disturbance, Realism};
 use crate::state::{Identity, State};
 use crate::store::{Sparse, Store};
-use crate::task::{Attribute, Response, Status, Task};
-use crate::work::{Asked, Work};
+use crate::work::{Operation, Work};
+
+/// The ordering of a task relative to others (SAM-5, task attributes).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Attribute {
+    /// In any order that the device prefers, but not before older ordered tasks.
+    #[default]
+    Simple,
+    /// After all older tasks and before all newer ones.
+    Ordered,
+    /// Before all waiting tasks.
+    HeadOfQueue,
+}
+
+impl Attribute {
+    /// Returns the corresponding ordering of a request to the device.
+    pub(crate) fn ordering(self) -> Ordering {
+        match self {
+            Self::Simple => Ordering::default(),
+            Self::Ordered => Ordering::Ordered,
+            Self::HeadOfQueue => Ordering::HeadOfQueue,
+        }
+    }
+}
+
+/// A command of an initiator.
+#[derive(Clone, Copy, Debug)]
+pub struct Task<'a> {
+    /// Chosen by the initiator; no two of its outstanding tasks share it.
+    pub id: u64,
+    pub initiator: u64,
+    pub attribute: Attribute,
+    pub command: &'a [u8],
+    /// The data from the initiator; bytes that the command does not need are ignored.
+    pub data_out: &'a [u8],
+}
+
+/// The outcome of a command (SAM-5, status codes).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Status {
+    Good = status::GOOD,
+    /// Details are in the sense data.
+    CheckCondition = status::CHECK_CONDITION,
+    /// All blocks fit in the buffer (PRE-FETCH).
+    ConditionMet = status::CONDITION_MET,
+    /// Another initiator has reserved the unit.
+    ReservationConflict = status::RESERVATION_CONFLICT,
+    /// Too many tasks are outstanding.
+    TaskSetFull = status::TASK_SET_FULL,
+}
+
+/// The end of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    pub id: u64,
+    pub initiator: u64,
+    /// The end of the task; with timing noise, the observed end.
+    pub at: Instant,
+    pub status: Status,
+    /// Sense data; empty unless the status is CHECK CONDITION.
+    pub sense: Vec<u8>,
+    /// The data from the unit, cut off at the command's allocation length.
+    pub data_in: Vec<u8>,
+}
 
 /// A logical unit: tasks in, responses out.
 ///
@@ -28,24 +92,26 @@ pub struct Unit<D> {
     state: State,
     slots: Vec<Option<Slot>>,
     free: Vec<usize>,
-    /// Tasks that have not begun, in the order in which they will.
+    /// Tasks that have not started, in the order in which they will start.
     waiting: VecDeque<usize>,
     /// Device operations of started tasks for which the device had no room or no time.
-    stalled: VecDeque<(usize, Asked)>,
+    stalled: VecDeque<(usize, Operation)>,
     /// Tasks that wait for an instant.
     timers: Vec<(Instant, usize)>,
     /// Responses in the order of the instants at which they are sent.
     ready: VecDeque<(Instant, Response)>,
-    /// Number of started tasks: all, those of several steps, and ordered ones.
-    begun: usize,
+    /// Number of started tasks.
+    started: usize,
+    /// Number of started tasks that take several steps.
     chains: usize,
+    /// Number of started ordered tasks.
     ordered: usize,
-    /// A started task runs alone.
-    alone: bool,
-    /// Requests that the device has.
-    inside: usize,
-    /// The store is notified of what the device does.
-    is_followed: bool,
+    /// True if a started task excludes all others.
+    is_exclusive: bool,
+    /// Number of requests in the device.
+    in_device: usize,
+    /// True if the store is notified of device events.
+    store_follows: bool,
     /// Completions of one instant; kept for its memory.
     completed: Vec<Completion>,
     disturbance: Disturbance,
@@ -64,9 +130,9 @@ struct Slot {
     data_out: Vec<u8>,
     /// The remaining work, once it has started.
     work: Option<Box<dyn Work>>,
-    /// It had its response, or gets none.
+    /// True if the response was sent or none will be.
     answered: bool,
-    /// It was aborted, and only the device still has something of it.
+    /// True if it was aborted but has an operation in the device.
     aborted: bool,
 }
 
@@ -82,8 +148,8 @@ impl<D: Backing> Unit<D> {
 
     /// A unit over a device whose data are in `store`.
     pub fn with_store(mut device: D, store: Box<dyn Store>) -> Self {
-        let is_followed = store.follows();
-        if is_followed {
+        let store_follows = store.follows();
+        if store_follows {
             // The first call begins the record.
             device.persisted(Instant::START);
         }
@@ -96,12 +162,12 @@ impl<D: Backing> Unit<D> {
             stalled: VecDeque::new(),
             timers: Vec::new(),
             ready: VecDeque::new(),
-            begun: 0,
+            started: 0,
             chains: 0,
             ordered: 0,
-            alone: false,
-            inside: 0,
-            is_followed,
+            is_exclusive: false,
+            in_device: 0,
+            store_follows,
             completed: Vec::new(),
             disturbance: Disturbance::new(Realism::default()),
             now: Instant::START,
@@ -114,7 +180,7 @@ impl<D: Backing> Unit<D> {
         self
     }
 
-    /// Makes it more like a real drive.
+    /// Adds properties of real drives.
     pub fn realistic(mut self, realism: Realism) -> Self {
         self.state.realism = realism;
         self.disturbance = Disturbance::new(realism);
@@ -154,24 +220,24 @@ impl<D: Backing> Unit<D> {
     pub fn submit(&mut self, now: Instant, task: Task<'_>) {
         self.catch_up(now);
         let nexus = self.state.nexus(task.initiator);
-        let parsed = Command::parse(task.command);
-        let entry = parsed.and_then(|command| Ok((command, Entry::of(task.command)?)));
+        let entry = Command::parse(task.command)
+            .and_then(|command| Ok((command, Entry::find(task.command)?)));
         let (command, entry) = match entry {
-            Ok(found) => found,
+            Ok(parsed) => parsed,
             Err(invalid) => return self.refuse(&task, &Sense::of_command(invalid)),
         };
         if self.is_outstanding(task.initiator, task.id) {
             // SAM-5: all tasks of the initiator are aborted.
-            self.abort_those(|slot| slot.initiator == task.initiator);
+            self.abort_matching(|slot| slot.initiator == task.initiator);
             let overlapped = Sense::new(Key::AbortedCommand, Code::OVERLAPPED_COMMANDS);
             return self.refuse(&task, &overlapped);
         }
         if self.tasks() >= Self::TASKS {
             return self.respond(&task, Status::TaskSetFull, Vec::new());
         }
-        let length = data_out::length(&command, self.state.block);
+        let length = command::data_out_length(&command, self.state.block);
         let data_out = &task.data_out[..length.min(task.data_out.len())];
-        let slot = self.keep(Slot {
+        let slot = self.add_slot(Slot {
             id: task.id,
             initiator: task.initiator,
             nexus,
@@ -189,21 +255,24 @@ impl<D: Backing> Unit<D> {
         } else {
             self.waiting.push_back(slot);
         }
-        self.begin();
+        self.start_tasks();
     }
 
     /// The time of the next event without further input.
     pub fn next_event(&self) -> Option<Instant> {
         let ready = self.ready.front().map(|(at, _)| *at);
-        [ready, self.next_inside()].into_iter().flatten().min()
+        [ready, self.next_internal_event()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Advances to `now`, or to the next response up to and including `now` and returns it. Call it
     /// until it returns `None`. Responses come in the order of their instants.
     pub fn advance(&mut self, now: Instant) -> Option<Response> {
         while self.ready.front().is_none_or(|(at, _)| *at > now) {
-            let next = self.next_inside().filter(|next| *next <= now)?;
-            self.step(next);
+            let next = self.next_internal_event().filter(|next| *next <= now)?;
+            self.process_events(next);
         }
         self.ready.pop_front().map(|(_, response)| response)
     }
@@ -213,12 +282,12 @@ impl<D: Backing> Unit<D> {
         self.respond(task, Status::CheckCondition, sense);
     }
 
-    /// Ends a task that was not kept.
+    /// Answers a task that has no slot.
     fn respond(&mut self, task: &Task<'_>, status: Status, sense: Vec<u8>) {
         let response = Response {
             id: task.id,
             initiator: task.initiator,
-            at: self.disturbance.seen(self.now, self.now),
+            at: self.disturbance.response_time(self.now, self.now),
             status,
             sense,
             data_in: Vec::new(),
@@ -229,8 +298,9 @@ impl<D: Backing> Unit<D> {
     /// The number of bytes that an initiator must send with this command block; none if it is
     /// invalid. Lists whose length is in their own header may have any, which is [`usize::MAX`].
     pub fn data_out_length(&self, command: &[u8]) -> usize {
-        let command = Command::parse(command);
-        command.map_or(0, |command| data_out::length(&command, self.state.block))
+        Command::parse(command).map_or(0, |command| {
+            command::data_out_length(&command, self.state.block)
+        })
     }
 
     /// Number of tasks that have not ended.
@@ -244,7 +314,7 @@ impl<D: Backing> Unit<D> {
         slots.any(|slot| slot.id == id && slot.initiator == initiator && !slot.answered)
     }
 
-    fn keep(&mut self, slot: Slot) -> usize {
+    fn add_slot(&mut self, slot: Slot) -> usize {
         if let Some(index) = self.free.pop() {
             self.slots[index] = Some(slot);
             return index;

@@ -1,4 +1,4 @@
-//! A command that takes time: the steps of its way through the device.
+//! Commands that take time: a sequence of device operations.
 
 use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Lbn, SectorCount};
@@ -7,23 +7,23 @@ use diskarm_wire::Sense;
 use crate::state::Context;
 
 /// The next action of a command.
-pub(crate) enum Step {
-    /// It ends with these data for the initiator.
+pub(crate) enum Action {
+    /// Complete the command with these data for the initiator.
     Done(Vec<u8>),
-    /// It ends with CONDITION MET.
+    /// Complete the command with CONDITION MET.
     ConditionMet,
-    /// It waits for the device to do this.
-    Ask(Asked),
-    /// It waits until then.
+    /// Wait for the device to perform this operation.
+    Wait(Operation),
+    /// Wait until this instant.
     Until(Instant),
 }
 
 /// A device operation of a command.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Asked {
-    /// To serve a request.
+pub(crate) enum Operation {
+    /// Serve a request.
     Transfer(Transfer),
-    /// To move its arm; nothing else is in the device then.
+    /// Move the arm, while no request is outstanding.
     Seek(Lbn),
 }
 
@@ -36,10 +36,10 @@ pub(crate) struct Transfer {
     pub force_unit_access: bool,
 }
 
-impl Step {
-    /// The device is to serve a request.
+impl Action {
+    /// Waits for the device to serve a request.
     pub fn request(op: Op, at: Lbn, sectors: u64, force_unit_access: bool) -> Self {
-        Self::Ask(Asked::Transfer(Transfer {
+        Self::Wait(Operation::Transfer(Transfer {
             op,
             at,
             sectors: SectorCount(sectors),
@@ -48,41 +48,30 @@ impl Step {
     }
 }
 
-/// The reason that a command failed.
-pub(crate) enum Ended {
-    Sense(Sense),
-    Conflict,
-}
-
-impl From<Sense> for Ended {
-    fn from(sense: Sense) -> Self {
-        Self::Sense(sense)
-    }
-}
-
-/// The rest of a command. It is asked again when what it waits for has happened.
+/// The remaining work of a command.
 pub(crate) trait Work: Send {
-    fn next(&mut self, context: &mut Context<'_>) -> Result<Step, Sense>;
+    /// Returns the next action. It is called again when the previous action has completed.
+    fn next(&mut self, context: &mut Context<'_>) -> Result<Action, Sense>;
 
-    /// The data to store once the requested write completes; empty without a write, or if they are
-    /// already stored.
+    /// Returns the data to store once the requested write completes; empty without a write, or if
+    /// they are already stored.
     fn data(&self) -> Vec<u8> {
         Vec::new()
     }
 }
 
-/// The start of a command.
+/// The result of starting a command.
 pub(crate) enum Start {
-    /// It has ended already.
+    /// The command has completed with these data.
     Done(Vec<u8>),
-    /// It has ended: another initiator has reserved the unit.
+    /// The command failed: another initiator has reserved the unit.
     Conflict,
     Work(Box<dyn Work>),
-    /// It takes time, but has been answered (IMMED) as this says.
+    /// The command takes time, but is answered in advance (IMMED).
     Background(Box<dyn Work>, Answer),
 }
 
-/// An answer that comes before the work is done.
+/// An answer in advance of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Good,
@@ -94,7 +83,7 @@ impl Start {
         Self::Work(Box::new(work))
     }
 
-    /// The work, answered at once if that was requested.
+    /// Starts work, and answers in advance if `immediate`.
     pub fn immediate(work: impl Work + 'static, immediate: bool) -> Self {
         if immediate {
             Self::Background(Box::new(work), Answer::Good)
@@ -103,7 +92,7 @@ impl Start {
         }
     }
 
-    /// It has ended, with these data for the initiator, as far as it has room.
+    /// Completes with the first `length` bytes of `data`.
     pub fn data(mut data: Vec<u8>, length: usize) -> Self {
         data.truncate(length);
         Self::Done(data)

@@ -15,7 +15,7 @@ use crate::error::{raised, wrong, wrong_type};
 use crate::policy::GivenPolicy;
 use crate::requests::microseconds;
 
-/// A drive, or devices in front of one, behind a host's queue, in virtual time: a loop of your own
+/// A drive, or devices in front of one, with a host queue, in virtual time: a loop of your own
 /// submits requests and advances it. It reads no clock and waits for nothing.
 ///
 ///     >>> device = Device("hp-c2247", policy="sptf")
@@ -27,22 +27,23 @@ use crate::requests::microseconds;
 ///     2 R 26.2 ms
 ///     1 R 44.4 ms
 ///
-/// Times are microseconds since its start, rounded to nanoseconds, and never decrease. The order in
-/// the host's queue is that of the policy, FCFS by default; `seed` is for what is random.
+/// Times are microseconds since its start, rounded to nanoseconds, and never decrease. The
+/// policy orders the host's queue, FCFS by default; `seed` determines all random choices.
 #[pyclass(module = "diskarm")]
 pub struct Device {
-    /// Never locked, as every method has the only reference: it makes the device shareable.
+    /// Never locked, because every method has an exclusive reference; the mutex only makes the type
+    /// `Sync`.
     device: Mutex<Box<dyn diskarm_core::device::Device>>,
     system: Arc<System>,
     policy: GivenPolicy,
     now: Instant,
     next_id: u64,
     outstanding: usize,
-    /// Completions that a submission met on its way and that no one has seen.
+    /// Completions that have not been returned by `advance`, such as those during a submission.
     ready: VecDeque<Ended>,
 }
 
-/// The policy of a queue for which none is given.
+/// The default policy of the queue.
 const FCFS: &str = "fcfs";
 
 #[pymethods]
@@ -118,8 +119,8 @@ impl Device {
         Ok(request.id)
     }
 
-    /// When to advance it next, in microseconds, which may be at once: something happens then
-    /// without further requests. None if nothing does.
+    /// Returns the time of the next event, in microseconds, which may be now; None if nothing
+    /// happens without further requests.
     fn next_event(&mut self) -> Option<f64> {
         let at = match self.ready.front() {
             Some(_) => Some(self.now),
@@ -177,7 +178,7 @@ impl Device {
 }
 
 impl Device {
-    /// The instant, which must not lie before the last one.
+    /// Converts a time to an instant, which must not precede the last one.
     fn instant(&self, py: Python<'_>, now_us: f64) -> PyResult<Instant> {
         // Beyond it a double has no thousandths of a microsecond.
         const MAX_US: f64 = 4e12;
@@ -198,8 +199,9 @@ impl Device {
         &mut **device.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Advances the device, and keeps what it completes. Once a policy in Python has raised an
-    /// exception, the order of the queue has no meaning, and the same is raised each time.
+    /// Advances the device and keeps its completions. Once a policy in Python has raised an
+    /// exception, the order of the queue has no meaning, and the same exception is raised each
+    /// time.
     fn advance_to(&mut self, py: Python<'_>, now: Instant) -> PyResult<()> {
         while let Some(ended) = self.device().advance(now) {
             self.ready.push_back(ended);
@@ -209,13 +211,13 @@ impl Device {
     }
 }
 
-/// The number, which must fit 64 bits.
+/// Converts a number, which must fit 64 bits.
 fn whole(py: Python<'_>, field: &str, number: i128) -> PyResult<u64> {
     let expected = "a whole number from 0 to 2**64 - 1";
     u64::try_from(number).map_err(|_| wrong(py, field, &number.to_string(), expected))
 }
 
-/// The exception for a request that the device does not take.
+/// Returns the exception for a request that the device rejects.
 fn refusal(py: Python<'_>, request: &Request, refused: SubmitError) -> PyErr {
     let (field, expected) = match refused {
         SubmitError::Empty => ("sectors", "at least 1".to_owned()),
@@ -245,11 +247,11 @@ pub struct Completion {
     pub sectors: u64,
     /// "miss", "hit", "partial", "absorbed"; if it failed "medium-error", "not-ready", "aborted".
     pub outcome: &'static str,
-    /// When it was submitted.
+    /// Time of submission.
     pub arrived_us: f64,
-    /// When it was completed.
+    /// Time of completion.
     pub completed_us: f64,
-    /// The time between.
+    /// Time from submission to completion.
     pub response_us: f64,
     /// The part of the response that it waited in queues.
     pub queue_us: f64,

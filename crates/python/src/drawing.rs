@@ -3,15 +3,15 @@
 use diskarm_plot::{Figure, Point, Series};
 use pyo3::prelude::*;
 
-/// A number with the digits that half the width of its interval leaves certain, and that interval;
-/// without one, with four digits.
+/// Formats a number with its confidence interval, to the digits that the interval leaves certain;
+/// without an interval, to four digits.
 #[pyfunction]
 #[pyo3(signature = (mean, half_width=None))]
 pub fn rounded(mean: f64, half_width: Option<f64>) -> String {
     diskarm_plot::rounded(mean, half_width)
 }
 
-/// The cumulative distributions of response times as SVG: of each curve its label, and the
+/// Draws cumulative distributions of response times as SVG. Each curve has a label and the
 /// quantiles 0, 0.001 and so on in milliseconds.
 #[pyfunction]
 pub fn distributions(title: &str, note: &str, curves: Vec<(String, Vec<f64>)>) -> String {

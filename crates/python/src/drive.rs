@@ -190,7 +190,7 @@ impl Drive {
     }
 }
 
-/// The argument `field`, read by `read`, which fails with what it expects.
+/// Parses the argument `field` with `read`, which returns a description of valid values on failure.
 fn by<T>(
     py: Python<'_>,
     field: &str,
@@ -200,7 +200,6 @@ fn by<T>(
     read(text).map_err(|expected| wrong(py, field, text, expected))
 }
 
-/// A time.
 fn time(text: &str) -> Result<Span, &'static str> {
     let span = quantity::span(text).filter(|span| *span >= Span::ZERO);
     span.ok_or("a time from 0 to an hour with its unit, such as \"8.5ms\"")

@@ -1,4 +1,4 @@
-//! Errors as exceptions.
+//! Converts errors to Python exceptions.
 
 use diskarm_core::text::{self, InputError};
 use diskarm_simulate::Error;
@@ -8,20 +8,20 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyType};
 
-/// The exception `diskarm.Error` for `error`.
+/// Returns the exception `diskarm.Error` for `error`.
 pub fn raised(py: Python<'_>, error: &Error) -> PyErr {
     let field = error.field().map(python_name);
     let message = in_arguments(&error.to_string());
     raise(py, &message, error.file(), error.line(), field)
 }
 
-/// The exception for an invalid value of `field`.
+/// Returns the exception for an invalid value of `field`.
 pub fn wrong(py: Python<'_>, field: &str, found: &str, expected: &str) -> PyErr {
     let message = format!("{field}: found {found:?}, expected {expected}");
     raise(py, &message, None, None, Some(field))
 }
 
-/// The exception for an argument of another type.
+/// Returns the exception for an argument of the wrong type.
 pub fn wrong_type(field: &str, found: &Bound<'_, PyAny>, expected: &str) -> PyErr {
     let found = found
         .repr()
@@ -29,13 +29,13 @@ pub fn wrong_type(field: &str, found: &Bound<'_, PyAny>, expected: &str) -> PyEr
     PyTypeError::new_err(format!("{field}: found {found}, expected {expected}"))
 }
 
-/// The exception for an error in a study's file.
+/// Returns the exception for an error in a study's file.
 pub fn wrong_study(py: Python<'_>, error: &InputError) -> PyErr {
     let field = Some(error.field.as_str()).filter(|field| !field.is_empty());
     raise(py, &error.to_string(), error.file(), error.line, field)
 }
 
-/// The exception for a study that cannot be run.
+/// Returns the exception for a study that cannot be run.
 pub fn failed(py: Python<'_>, error: &StudyError) -> PyErr {
     match error {
         StudyError::File(error) => wrong_study(py, error),
@@ -87,7 +87,8 @@ fn raise(
     }
 }
 
-/// It is defined in Python, where its attributes can have type annotations.
+/// Returns the exception class, which is defined in Python so that its attributes have type
+/// annotations.
 fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     CLASS.import(py, "diskarm._error", "Error")
@@ -101,7 +102,7 @@ fn python_name(argument: &str) -> &str {
     }
 }
 
-/// A message with the Python names of its arguments, which are in backticks.
+/// Replaces the names of arguments in backticks by their Python names.
 fn in_arguments(message: &str) -> String {
     message.replace("`from`", "`from_`")
 }

@@ -1,5 +1,5 @@
-//! Diskarm as a Python module: converts arguments, runs, and converts the
-//! results. Users import `python/src/diskarm`; this crate is its `_diskarm`.
+//! The Python module: converts arguments, runs simulations, and converts the results. Users import
+//! `python/src/diskarm`; this crate is its `_diskarm`.
 
 mod convert;
 mod device;

@@ -15,20 +15,20 @@ pub struct Pending {
     pub lbn: u64,
     /// Its number of blocks.
     pub sectors: u64,
-    /// Whether it is a read.
+    /// True for a read, False for a write.
     pub is_read: bool,
-    /// When it entered the queue, in microseconds.
+    /// Time of arrival in the queue, in microseconds.
     pub arrived_us: f64,
     /// The cylinder of its first block.
     pub cylinder: u32,
     /// Time until its media transfer would begin, in microseconds.
     pub positioning_us: f64,
-    /// Whether the drive's buffer has the beginning of its data or is just reading it.
+    /// True if the drive's buffer holds the start of its data, or is reading it.
     pub is_buffered: bool,
 }
 
 impl Pending {
-    /// The request at `place`, as the drive of `outlook` would serve it.
+    /// Describes a request at `place`, as the drive of `outlook` would serve it.
     pub fn at(waiting: &Waiting, place: &Extent, outlook: &impl Outlook) -> Self {
         let request = &waiting.request;
         Self {

@@ -1,4 +1,4 @@
-//! Policies: those of the table, by name, and those written in Python.
+//! Scheduling policies: built-in ones by name, and policies written in Python.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,14 +18,14 @@ use crate::convert::python;
 use crate::error::{raised, wrong_type};
 use crate::pending::Pending;
 
-/// A policy as the caller gave it.
+/// A policy argument.
 pub enum GivenPolicy {
     Named(PolicyConfig),
     Written(Written),
 }
 
 impl GivenPolicy {
-    /// A name with its parameters, or an object with a method `choose`.
+    /// Converts a name with its parameters, or an object with a method `choose`.
     pub fn of(policy: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = policy.py();
         if let Ok(text) = policy.cast::<PyString>() {
@@ -42,13 +42,13 @@ impl GivenPolicy {
         }))
     }
 
-    /// A name with its parameters.
+    /// Parses a name with its parameters.
     pub fn named(py: Python<'_>, text: &str) -> PyResult<Self> {
         let named = policy("policy", text).map_err(|error| raised(py, &error))?;
         Ok(Self::Named(named))
     }
 
-    /// Its name in results.
+    /// Returns its name in results.
     pub fn name(&self) -> String {
         match self {
             Self::Named(choice) => choice.to_string(),
@@ -56,7 +56,7 @@ impl GivenPolicy {
         }
     }
 
-    /// Whether an exception was raised, which makes the run's results meaningless.
+    /// Returns true if an exception was raised, which makes the run's results meaningless.
     pub fn has_failed(&self) -> bool {
         match self {
             Self::Named(_) => false,
@@ -64,7 +64,7 @@ impl GivenPolicy {
         }
     }
 
-    /// The first exception that was raised, if any.
+    /// Returns the first exception that was raised.
     pub fn exception(&self, py: Python<'_>) -> Option<PyErr> {
         match self {
             Self::Named(_) => None,
@@ -108,7 +108,7 @@ impl Trouble {
 }
 
 impl Written {
-    /// A deep copy, so that neither drives nor runs share state.
+    /// Returns a deep copy, so that neither drives nor runs share state.
     fn asking(&self) -> Asking {
         let copied = Python::attach(|py| {
             let copy = py.import("copy")?.getattr("deepcopy")?;
@@ -151,7 +151,7 @@ struct Asking {
 }
 
 impl Asking {
-    /// The index of the request to serve next.
+    /// Returns the index of the request to serve next.
     fn choose<E: Estimate>(&self, now: Instant, drive: &E) -> PyResult<usize> {
         let Some(policy) = &self.policy else {
             return Ok(0);
@@ -198,12 +198,13 @@ impl<E: Estimate> Policy<E> for Asking {
             return None;
         }
         // After an exception any order will do until the run is stopped.
-        let index = match self.trouble.has_come.load(Ordering::Relaxed) {
-            true => 0,
-            false => self.choose(now, drive).unwrap_or_else(|exception| {
+        let index = if self.trouble.has_come.load(Ordering::Relaxed) {
+            0
+        } else {
+            self.choose(now, drive).unwrap_or_else(|exception| {
                 self.trouble.keep(exception);
                 0
-            }),
+            })
         };
         Some(self.serve(index))
     }

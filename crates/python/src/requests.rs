@@ -19,7 +19,7 @@ use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
-/// Names of the times before the parts of the response.
+/// Names of the columns with times, before the parts of the response.
 const TIMES: [&str; 3] = ["arrived_us", "completed_us", "response_us"];
 
 /// The directions, by code.
@@ -39,7 +39,7 @@ pub struct Columns {
     parts: [Vec<f64>; Breakdown::NAMES.len()],
 }
 
-/// The nearest float, which is also what parsing the decimal gives.
+/// Converts to the nearest float, which also results from parsing the decimal.
 pub fn microseconds(ns: i64) -> f64 {
     ns as f64 / 1e3
 }
@@ -68,7 +68,6 @@ impl Sink for Columns {
 }
 
 impl Columns {
-    /// The complete columns.
     pub fn batch(self) -> PyResult<Batch> {
         let words = |codes: Vec<i8>, words: &[&str]| -> PyResult<ArrayRef> {
             let words = Arc::new(StringArray::from(words.to_vec()));
@@ -166,7 +165,7 @@ impl Batch {
     }
 }
 
-/// One column.
+/// A column of a [`Batch`].
 #[pyclass(frozen, module = "diskarm._diskarm")]
 pub struct Column {
     array: ArrayRef,
@@ -217,7 +216,7 @@ impl Column {
 }
 
 impl Column {
-    /// The address of its numbers, and NumPy's name for their type.
+    /// Returns the address of its numbers, and NumPy's name for their type.
     fn memory(&self) -> (usize, &'static str) {
         let array = &self.array;
         let codes = array.as_any().downcast_ref::<DictionaryArray<Int8Type>>();

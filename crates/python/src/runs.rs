@@ -1,4 +1,4 @@
-//! Simulations.
+//! Runs simulations.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -41,14 +41,14 @@ pub struct Options {
     per_request: bool,
 }
 
-/// Each run holds about 200 KiB until all are done.
+/// Each run needs about 200 KiB until all are done.
 const MAX_REPLICATIONS: u64 = 1_000;
 
-/// Figures, whether they are saturated, the distribution of responses, and requests if requested.
+/// The metrics, true if saturated, the quantiles of responses, and the requests if requested.
 type Figures<'py> = (Bound<'py, PyAny>, bool, Vec<f64>, Option<Batch>);
 
-/// Simulates under each policy; returns for each its figures, whether it is saturated, the
-/// quantiles of its responses, and its requests if requested.
+/// Simulates each policy; returns its metrics, true if it is saturated, the quantiles of its
+/// responses, and its requests if requested.
 #[pyfunction]
 pub fn simulate<'py>(
     py: Python<'py>,
@@ -83,7 +83,7 @@ pub fn simulate<'py>(
     results.collect()
 }
 
-/// The parsed fields.
+/// The validated arguments of a run.
 struct Meant {
     system: Arc<System>,
     input: Input,
@@ -178,9 +178,12 @@ impl Meant {
             max_waiting: self.max_waiting,
             ..Simulation::new(&self.system, policy.maker(), &self.input)
         };
-        let look = |_| match stop.load(Ordering::Relaxed) || policy.has_failed() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        let look = |_| {
+            if stop.load(Ordering::Relaxed) || policy.has_failed() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         };
         let several =
             matches!(&self.input, Input::Generated(generated) if generated.replications.is_some());
@@ -208,7 +211,7 @@ impl Meant {
     }
 }
 
-/// The quantiles 0, 0.001 up to 0.999 of the responses of all runs.
+/// Returns the quantiles 0, 0.001 up to 0.999 of the responses of all runs.
 fn response_ms_quantiles(runs: &[Run]) -> Vec<f64> {
     let mut all = ResponseSummary::default();
     runs.iter()
@@ -217,7 +220,7 @@ fn response_ms_quantiles(runs: &[Run]) -> Vec<f64> {
     quantiles.flatten().map(Span::as_ms).collect()
 }
 
-/// A time in milliseconds, from `least` to an hour.
+/// Checks a time in milliseconds, from `least` to an hour.
 fn time(py: Python<'_>, field: &str, ms: f64, min: f64) -> PyResult<Span> {
     const HOUR_MS: f64 = 3_600_000.0;
     if (min..=HOUR_MS).contains(&ms) {

@@ -1,4 +1,4 @@
-//! Studies.
+//! Runs studies, whole or cell by cell.
 
 use std::ffi::CString;
 use std::ops::ControlFlow;
@@ -19,7 +19,7 @@ use crate::convert::python;
 use crate::error::{failed, wrong, wrong_study};
 use crate::wait;
 
-/// A parsed study.
+/// A study that has been parsed and validated.
 #[pyclass(frozen, module = "diskarm._diskarm")]
 pub struct Study {
     study: Arc<diskarm_study::Study>,
@@ -119,7 +119,7 @@ impl Study {
     }
 }
 
-/// A `UserWarning` of this text, if any.
+/// Issues a `UserWarning` with this text; does nothing without one.
 fn warn(py: Python<'_>, text: Option<String>) -> PyResult<()> {
     let text = text.and_then(|text| CString::new(text).ok());
     text.map_or(Ok(()), |text| {
@@ -128,7 +128,7 @@ fn warn(py: Python<'_>, text: Option<String>) -> PyResult<()> {
 }
 
 impl Study {
-    /// The folder at `path` for its results.
+    /// Opens the folder at `path` for its results.
     fn folder(&self, runner: &Runner<'_>, path: &Path) -> Result<Folder, StudyError> {
         let inputs = runner.inputs().reading("name", &self.file);
         Folder::new(path, "folder", inputs)
@@ -136,9 +136,10 @@ impl Study {
 }
 
 fn go_on(stop: &AtomicBool) -> ControlFlow<()> {
-    match stop.load(Ordering::Relaxed) {
-        true => ControlFlow::Break(()),
-        false => ControlFlow::Continue(()),
+    if stop.load(Ordering::Relaxed) {
+        ControlFlow::Break(())
+    } else {
+        ControlFlow::Continue(())
     }
 }
 
@@ -216,7 +217,7 @@ impl Keeper {
         done.map(|value| python(py, &value)).transpose()
     }
 
-    /// Unlocks the folder.
+    /// Unlocks the folder, so that another process can write to it.
     fn close(&self) {
         self.held().take();
     }

@@ -32,7 +32,6 @@ pub struct ReadingOptions {
 }
 
 impl ReadingOptions {
-    /// The parsed fields.
     pub fn meant(self, py: Python<'_>) -> PyResult<Reading> {
         Ok(Reading {
             format: self.format,
@@ -51,7 +50,6 @@ impl ReadingOptions {
 }
 
 impl Trace {
-    /// The parsed fields.
     pub fn meant(self, py: Python<'_>, seed: u64) -> PyResult<Traced> {
         Ok(Traced {
             seed,

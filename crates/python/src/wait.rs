@@ -1,4 +1,4 @@
-//! Work during which Python continues and handles signals.
+//! Runs work on another thread, while Python continues and handles signals.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-/// The interval between checks for signals, such as that of Ctrl-C.
+/// The interval between checks for signals such as Ctrl-C.
 const SIGNALS: Duration = Duration::from_millis(25);
 
-/// Does `work` on another thread, without the GIL. If a signal raises an exception, such as
-/// KeyboardInterrupt, the flag is set, which stops `work`; the exception is raised once it
-/// has stopped.
+/// Runs `work` on another thread, without the GIL. If a signal raises an exception, such as
+/// KeyboardInterrupt, the flag is set to stop `work`, and the exception is raised once it has
+/// stopped.
 pub fn stoppable<T: Send>(py: Python<'_>, work: impl Sync + Fn(&AtomicBool) -> T) -> PyResult<T> {
     let stop = AtomicBool::new(false);
     py.detach(|| {
@@ -37,7 +37,7 @@ pub fn stoppable<T: Send>(py: Python<'_>, work: impl Sync + Fn(&AtomicBool) -> T
     })
 }
 
-/// The same for work that cannot be stopped: the exception is raised at once, while the work
+/// Runs work that cannot be stopped: the exception is raised at once, while the work
 /// continues to its end and its result is discarded.
 pub fn abandonable<T: Send + 'static>(
     py: Python<'_>,
@@ -51,7 +51,7 @@ pub fn abandonable<T: Send + 'static>(
     py.detach(move || received(&done))
 }
 
-/// The result of the work, or the exception that a signal raised before.
+/// Waits for the result of the work, or for an exception raised by a signal.
 fn received<T>(done: &Receiver<T>) -> PyResult<T> {
     loop {
         match done.recv_timeout(SIGNALS) {

@@ -13,7 +13,7 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// The workload, parsed for `system`.
+    /// Parses the workload for `system`.
     pub fn meant(&self, system: &System) -> Result<Meant, Error> {
         if !self.is_toml {
             return system.workload(&self.text);

@@ -3,8 +3,8 @@
 pub mod reports;
 
 use diskarm_core::units::{Bytes, Instant, Lbn, SectorCount, Span};
-use diskarm_wire::capacity::{Capacity10, Capacity16};
 use diskarm_wire::command::{Blocks, Caching, Size};
+use diskarm_wire::report::{Capacity10, Capacity16};
 use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense, status};
 use serde::{Deserialize, Serialize};

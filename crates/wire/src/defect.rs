@@ -1,9 +1,8 @@
 //! Addresses on the medium and lists of defects (SBC-3: FORMAT UNIT, REASSIGN BLOCKS,
 //! READ DEFECT DATA; SCSI-2: translate address).
 
-use crate::bytes::{number, put};
 use crate::command::AddressFormat;
-use crate::layout::{FieldPosition, Short};
+use crate::layout::{FieldPosition, Short, number, put};
 
 /// An address on the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

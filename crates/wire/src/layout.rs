@@ -51,7 +51,7 @@ impl FieldPosition {
     }
 
     fn number(self, data: &[u8]) -> u64 {
-        let number = crate::bytes::number(&data[self.byte..self.byte + self.bytes]);
+        let number = crate::layout::number(&data[self.byte..self.byte + self.bytes]);
         if self.bytes == 1 {
             number >> self.low & (0xff >> (8 - self.bits))
         } else {
@@ -65,7 +65,7 @@ impl FieldPosition {
             assert!(number <= 0xff >> (8 - self.bits), "{number} does not fit");
             field[0] |= (number as u8) << self.low;
         } else {
-            crate::bytes::put(field, number);
+            crate::layout::put(field, number);
         }
     }
 }
@@ -165,4 +165,24 @@ macro_rules! layout {
             }
         }
     };
+}
+
+/// Returns the big-endian number in at most eight `bytes`.
+pub(crate) fn number(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+/// Fills `bytes` with `number`, most significant byte first.
+///
+/// # Panics
+/// If it does not fit.
+pub(crate) fn put(bytes: &mut [u8], number: u64) {
+    let mut rest = number;
+    for byte in bytes.iter_mut().rev() {
+        *byte = rest as u8;
+        rest >>= 8;
+    }
+    assert!(rest == 0, "{number} does not fit");
 }

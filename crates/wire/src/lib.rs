@@ -1,26 +1,22 @@
-//! Bytes and meaning of SCSI for disks, of iSCSI, and of NBD: what a host sends and what a disk
-//! answers.
+//! Wire formats of SCSI for disks, of iSCSI, and of NBD: what a host sends and what a disk answers.
 //!
-//! Nothing here acts. A command block is checked against the table of [`operation`]s, which knows
-//! its length and its reserved bits, and becomes a [`Command`]; a command becomes a command block.
-//! What a command transfers (sense data, mode pages, lists) is a value of its own with `parse` and
-//! `emit`, and `parse(emit(x)) = x` for every `x`.
+//! Nothing here acts. [`Command::parse`] checks a command block against the table of
+//! [`operation`]s, which knows its length and its reserved bits; `emit` does the reverse.
+//! Transferred data (sense data, mode pages, lists) are values with `parse` and `emit`, and
+//! `parse(emit(x)) = x` for every `x`.
 //!
-//! The standards are SAM-5, SPC-4 and SBC-3 of INCITS T10, and SCSI-2 (X3.131) for what drives of
-//! the 1990s have and those left out. They are cited by name and command: the numbers of their
-//! sections differ from draft to draft. Those of [`iscsi`] and [`nbd`] are cited there.
+//! The standards are SAM-5, SPC-4 and SBC-3 of INCITS T10, and SCSI-2 (X3.131) for features of
+//! drives of the 1990s that those left out. They are cited by name and command: the numbers of
+//! their sections differ from draft to draft. Those of [`iscsi`] and [`nbd`] are cited there.
 #![no_std]
 
-mod bytes;
 #[macro_use]
 pub mod layout;
 
-pub mod capacity;
 pub mod command;
 pub mod defect;
 pub mod inquiry;
 pub mod iscsi;
-pub mod log;
 pub mod mode;
 pub mod nbd;
 pub mod operation;
@@ -28,7 +24,6 @@ pub mod report;
 pub mod reservation;
 pub mod sense;
 pub mod status;
-pub mod vital;
 
 pub use command::Command;
 pub use operation::{Invalid, Operation};

@@ -79,7 +79,7 @@ impl<'a> Page<'a> {
         let (front, rest) = data
             .split_at_checked(header)
             .ok_or(Short { expected: header })?;
-        let length = crate::bytes::number(&front[header / 2..]) as usize;
+        let length = crate::layout::number(&front[header / 2..]) as usize;
         let (content, rest) = rest.split_at_checked(length).ok_or(Short {
             expected: header + length,
         })?;
@@ -103,12 +103,12 @@ impl<'a> Page<'a> {
         let length = self.content.len() as u64;
         let header = match self.subpage {
             None => {
-                crate::bytes::put(&mut data[1..2], length);
+                crate::layout::put(&mut data[1..2], length);
                 2
             }
             Some(subpage) => {
                 data[1] = subpage;
-                crate::bytes::put(&mut data[2..4], length);
+                crate::layout::put(&mut data[2..4], length);
                 4
             }
         };

@@ -1,79 +1,16 @@
 //! Bytes and meaning of NBD, the network block device protocol.
 //!
-//! A connection begins with a [`Greeting`] and options, which choose an export and how the rest is
-//! worded ([`option`]); then come requests ([`Request`]) and replies ([`reply`]). The source is the
-//! protocol document of the NBD project ("The NBD protocol", doc/proto.md), cited by the names of
-//! its messages, and its extension EXTENDED_HEADERS for the longer [`Headers`].
+//! A connection begins with a [`Greeting`] and options, which choose an export and the format of
+//! the following messages ([`option`]); then come requests ([`Request`]) and replies ([`reply`]).
+//! The source is the protocol document of the NBD project ("The NBD protocol", doc/proto.md), cited
+//! by the names of its messages, and its extension EXTENDED_HEADERS for the longer [`Headers`].
 
-mod error;
-mod flags;
-mod greeting;
+mod field;
 pub mod option;
 pub mod reply;
 pub mod request;
 
-pub use error::Error;
-pub use flags::{CommandFlags, ExtentFlags, TransmissionFlags};
-pub use greeting::{ClientFlags, ExportReply, Greeting};
-pub use request::{BadMagic, Command, Request};
-
-/// The layout of the headers of requests and replies, which the options of a connection determine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Headers {
-    /// Simple replies alone.
-    #[default]
-    Simple,
-    /// Replies in chunks, after `NBD_OPT_STRUCTURED_REPLY`.
-    Structured,
-    /// Requests and chunks with lengths of 64 bits, after `NBD_OPT_EXTENDED_HEADERS`.
-    Extended,
-}
-
-/// The longest string, in bytes (section "Conventions").
-pub const MAX_STRING: usize = 4096;
-
-/// The first 32 bits of `data`, and the rest.
-fn first_u32(data: &[u8]) -> Option<(u32, &[u8])> {
-    let (first, rest) = data.split_first_chunk::<4>()?;
-    Some((u32::from_be_bytes(*first), rest))
-}
-
-/// The first 16 bits of `data`, and the rest.
-fn first_u16(data: &[u8]) -> Option<(u16, &[u8])> {
-    let (first, rest) = data.split_first_chunk::<2>()?;
-    Some((u16::from_be_bytes(*first), rest))
-}
-
-/// A string of `length` bytes at the beginning of `data`, and the rest; `None` if it is too long,
-/// not UTF-8, or has a NUL.
-fn first_text(data: &[u8], length: u32) -> Option<(&str, &[u8])> {
-    let length = usize::try_from(length).ok()?;
-    if length > MAX_STRING {
-        return None;
-    }
-    let (bytes, rest) = data.split_at_checked(length)?;
-    let text = core::str::from_utf8(bytes).ok()?;
-    (!text.contains('\0')).then_some((text, rest))
-}
-
-/// Writes `parts` one after the other to the beginning of `data`; returns how many bytes they have.
-///
-/// # Panics
-/// If there is too little room.
-fn put_all(data: &mut [u8], parts: &[&[u8]]) -> usize {
-    let mut length = 0;
-    for part in parts {
-        data[length..length + part.len()].copy_from_slice(part);
-        length += part.len();
-    }
-    length
-}
-
-/// The length of a string as its field has it.
-///
-/// # Panics
-/// If it is longer than [`MAX_STRING`].
-fn length_of(text: &str) -> [u8; 4] {
-    assert!(text.len() <= MAX_STRING, "a string of {} bytes", text.len());
-    (text.len() as u32).to_be_bytes()
-}
+pub use field::{Headers, MAX_STRING};
+pub use option::{ClientFlags, ExportReply, Greeting, TransmissionFlags};
+pub use reply::{Error, ExtentFlags};
+pub use request::{BadMagic, Command, CommandFlags, Request};

@@ -1,8 +1,7 @@
-//! Lists that a unit returns: its operations (SPC-4, REPORT SUPPORTED OPERATION
-//! CODES), its units (REPORT LUNS) and its logs (LOG SENSE).
+//! Lists and records that a unit returns: its operations (SPC-4, REPORT SUPPORTED OPERATION CODES),
+//! its units (REPORT LUNS), its logs (SPC-4, LOG SENSE) and its capacity (SBC-3, READ CAPACITY).
 
-use crate::bytes::{number, put};
-use crate::layout::{FieldPosition, Short};
+use crate::layout::{FieldPosition, Short, number, put};
 use crate::operation::Operation;
 
 /// Length of a command timeouts descriptor, whose times are all "not specified" here.
@@ -10,7 +9,7 @@ const TIMEOUTS: [u8; 12] = [0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 layout! {
     /// An operation in the list of all operations.
-    pub struct OperationRow: 8 {
+    pub struct ListedOperation: 8 {
         code: u8 = FieldPosition::bytes(0, 1);
         /// The service action, if the operation has one.
         service_action: u16 = FieldPosition::bytes(2, 2);
@@ -23,10 +22,10 @@ layout! {
     }
 }
 
-/// Length of the list of `operations`, in bytes.
+/// Returns the length of the list of `operations`, in bytes.
 pub fn operations_length(operations: usize, timeouts: bool) -> usize {
     let timeouts = if timeouts { TIMEOUTS.len() } else { 0 };
-    4 + operations * (OperationRow::LENGTH + timeouts)
+    4 + operations * (ListedOperation::LENGTH + timeouts)
 }
 
 /// Writes the list of `operations` at the front of `data`; returns its length.
@@ -40,15 +39,15 @@ pub fn emit_operations<'a>(
 ) -> usize {
     let mut end = 4;
     for operation in operations {
-        let row = OperationRow {
+        let listed = ListedOperation {
             code: operation.code,
             service_action: operation.service_action.unwrap_or(0).into(),
             timeouts,
             has_service_action: operation.service_action.is_some(),
             length: operation.usage.len() as u16,
         };
-        data[end..end + OperationRow::LENGTH].copy_from_slice(&row.emit());
-        end += OperationRow::LENGTH;
+        data[end..end + ListedOperation::LENGTH].copy_from_slice(&listed.emit());
+        end += ListedOperation::LENGTH;
         if timeouts {
             data[end..end + TIMEOUTS.len()].copy_from_slice(&TIMEOUTS);
             end += TIMEOUTS.len();
@@ -58,21 +57,21 @@ pub fn emit_operations<'a>(
     end
 }
 
-/// The operations of such a list, up to the first that is cut off.
-pub fn operations(data: &[u8]) -> impl Iterator<Item = OperationRow> {
+/// Returns the operations in such a list, up to the first that is cut off.
+pub fn operations(data: &[u8]) -> impl Iterator<Item = ListedOperation> {
     let end = data
         .get(..4)
         .map_or(0, |length| 4 + number(length) as usize);
     let mut rest = data.get(4..end.min(data.len())).unwrap_or(&[]);
     core::iter::from_fn(move || {
-        let row = OperationRow::parse(rest).ok()?;
-        let timeouts = if row.timeouts { TIMEOUTS.len() } else { 0 };
-        rest = rest.get(OperationRow::LENGTH + timeouts..)?;
-        Some(row)
+        let listed = ListedOperation::parse(rest).ok()?;
+        let timeouts = if listed.timeouts { TIMEOUTS.len() } else { 0 };
+        rest = rest.get(ListedOperation::LENGTH + timeouts..)?;
+        Some(listed)
     })
 }
 
-/// The most that [`emit_operation`] writes.
+/// Maximum length of the output of [`emit_operation`].
 pub const OPERATION_MAX_LENGTH: usize = 4 + 16 + TIMEOUTS.len();
 
 /// Writes the description of an operation, or that it is not supported; returns the length.
@@ -99,7 +98,7 @@ pub fn emit_operation(operation: Option<&Operation>, timeouts: bool, data: &mut 
     end
 }
 
-/// The usage data of one operation; `None` if the unit does not support it.
+/// Returns the usage data of one operation; `None` if the unit does not support it.
 ///
 /// # Errors
 /// The data are cut off.
@@ -130,7 +129,7 @@ pub fn emit_units(units: &[u16], data: &mut [u8]) -> usize {
     end
 }
 
-/// The unit numbers of such a list, up to the first that is cut off or has another method.
+/// Returns the unit numbers of such a list, up to the first that is cut off or has another method.
 pub fn units(data: &[u8]) -> impl Iterator<Item = u16> {
     let end = data
         .get(..4)
@@ -200,7 +199,7 @@ impl LogParameter<'_> {
     }
 }
 
-/// The parameters of a log page, up to the first that is cut off.
+/// Returns the parameters of a log page, up to the first that is cut off.
 pub fn log_parameters(mut content: &[u8]) -> impl Iterator<Item = LogParameter<'_>> {
     core::iter::from_fn(move || {
         let (header, rest) = content.split_at_checked(4)?;
@@ -212,4 +211,73 @@ pub fn log_parameters(mut content: &[u8]) -> impl Iterator<Item = LogParameter<'
             value,
         })
     })
+}
+
+/// Codes of log pages.
+pub mod log_page {
+    /// The list of supported pages: their codes.
+    pub const SUPPORTED: u8 = 0x00;
+    /// Write error counters: parameters of [`super::ErrorCounter`].
+    pub const WRITE_ERRORS: u8 = 0x02;
+    pub const READ_ERRORS: u8 = 0x03;
+    /// Informational exceptions: [`super::Exceptions`] as parameter 0.
+    pub const EXCEPTIONS: u8 = 0x2f;
+}
+
+/// Parameters of the pages of error counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorCounter {
+    /// Errors corrected without substantial delay.
+    CorrectedAtOnce = 0,
+    /// Errors corrected with possible delays.
+    CorrectedWithDelay = 1,
+    Repeated = 2,
+    /// Errors corrected in all.
+    Corrected = 3,
+    /// Number of uses of the correction algorithm.
+    Algorithm = 4,
+    /// Bytes read or written.
+    Bytes = 5,
+    /// Errors that were not corrected.
+    Uncorrected = 6,
+}
+
+layout! {
+    /// Parameter 0 of the page of informational exceptions.
+    pub struct Exceptions: 3 {
+        /// Additional sense code; 0 means no exception.
+        code: u8 = FieldPosition::bytes(0, 1);
+        qualifier: u8 = FieldPosition::bytes(1, 1);
+        /// In degrees Celsius; 0xff if not known.
+        temperature: u8 = FieldPosition::bytes(2, 1);
+    }
+}
+
+layout! {
+    /// Data of READ CAPACITY(10).
+    pub struct Capacity10: 8 {
+        /// The last block; all ones if it does not fit.
+        last: u32 = FieldPosition::bytes(0, 4);
+        /// Bytes per block.
+        block_bytes: u32 = FieldPosition::bytes(4, 4);
+    }
+}
+
+layout! {
+    /// Data of READ CAPACITY(16).
+    pub struct Capacity16: 32 {
+        last: u64 = FieldPosition::bytes(0, 8);
+        /// Bytes per block.
+        block_bytes: u32 = FieldPosition::bytes(8, 4);
+        /// Type of protection information less one.
+        protection_type: u8 = FieldPosition::bits(12, 3, 1);
+        /// Formatted with protection information.
+        protected: bool = FieldPosition::flag(12, 0);
+        /// Binary logarithm of the blocks in a physical block.
+        physical_block_exponent: u8 = FieldPosition::bits(13, 3, 0);
+        /// Blocks may be unmapped.
+        thin: bool = FieldPosition::flag(14, 7);
+        /// Unmapped blocks read as zeros.
+        unmapped_are_zero: bool = FieldPosition::flag(14, 6);
+    }
 }

@@ -1,7 +1,6 @@
 //! Persistent reservations (SPC-4).
 
-use crate::bytes::{number, put};
-use crate::layout::FieldPosition;
+use crate::layout::{FieldPosition, number, put};
 
 layout! {
     /// The list that PERSISTENT RESERVE OUT sends, without transport identifiers.

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::bytes::{number, put};
+use crate::layout::{number, put};
 use crate::operation::Invalid;
 
 macro_rules! keys {

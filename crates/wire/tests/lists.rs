@@ -4,9 +4,8 @@ use diskarm_wire::command::AddressFormat;
 use diskarm_wire::defect::{
     self, Address, Extended, Malformed, Physical, Translate, Translated, addresses,
 };
-use diskarm_wire::log;
 use diskarm_wire::operation::OPERATIONS;
-use diskarm_wire::report::{self, LogHeader, LogParameter, OperationRow};
+use diskarm_wire::report::{self, ListedOperation, LogHeader, LogParameter};
 use diskarm_wire::reservation::{
     self, Capabilities, FullStatus, Parameters, Reservation, TransportId,
 };
@@ -35,10 +34,10 @@ come_back! {
     long_format_header: defect::LongFormatHeader;
     task_management: report::TaskManagement;
     full_status: FullStatus;
-    log_exceptions: log::Exceptions;
+    log_exceptions: report::Exceptions;
     reassign_header: defect::ReassignHeader;
     long_reassign_header: defect::LongReassignHeader;
-    operation_row: OperationRow;
+    operation_row: ListedOperation;
     log_header: LogHeader;
     reserve_parameters: Parameters;
     reservation_held: Reservation;

@@ -4,10 +4,10 @@
 use std::fmt::Write;
 use std::process::Command as Program;
 
+use diskarm_wire::inquiry::{BlockLimits, Characteristics, Designator, VitalPage, page_code};
 use diskarm_wire::inquiry::{Inquiry, padded};
 use diskarm_wire::operation::OPERATIONS;
 use diskarm_wire::sense::{Code, Format, Key, MAX_LENGTH};
-use diskarm_wire::vital::{BlockLimits, Characteristics, Designator, Page, code};
 use diskarm_wire::{Invalid, Sense};
 
 fn hex(data: &[u8]) -> String {
@@ -73,7 +73,7 @@ fn inquiry_data() {
 }
 
 fn vital(code: u8, content: &[u8]) -> Vec<u8> {
-    let page = Page {
+    let page = VitalPage {
         qualifier: 0,
         device_type: 0,
         code,
@@ -89,7 +89,7 @@ fn vital_product_data() {
     let codes = [0x00, 0x80, 0x83, 0xb0, 0xb1];
     let list = read_by(
         "sg_vpd",
-        &vital(code::SUPPORTED_PAGES, &codes),
+        &vital(page_code::SUPPORTED_PAGES, &codes),
         Some("--page=sv"),
     );
     assert_lines(
@@ -100,7 +100,7 @@ fn vital_product_data() {
             "Block device characteristics",
         ],
     );
-    let serial = vital(code::SERIAL_NUMBER, b"DK000042");
+    let serial = vital(page_code::SERIAL_NUMBER, b"DK000042");
     let serial = read_by("sg_vpd", &serial, Some("--page=sn"));
     assert_lines(serial, &["Unit serial number: DK000042"]);
     let mut names = [0; 64];
@@ -118,7 +118,7 @@ fn vital_product_data() {
         name: &[0x30, 0, 0, 0, 0, 0, 0, 42],
     };
     let length = length + naa.emit(&mut names[length..]);
-    let identification = vital(code::IDENTIFICATION, &names[..length]);
+    let identification = vital(page_code::IDENTIFICATION, &names[..length]);
     let identification = read_by("sg_vpd", &identification, Some("--page=di"));
     assert_lines(
         identification,
@@ -132,7 +132,7 @@ fn vital_product_data() {
     };
     let limits = read_by(
         "sg_vpd",
-        &vital(code::BLOCK_LIMITS, &limits.emit()),
+        &vital(page_code::BLOCK_LIMITS, &limits.emit()),
         Some("--page=bl"),
     );
     let expected = [
@@ -145,7 +145,7 @@ fn vital_product_data() {
         rotation_rate: 5400,
         form_factor: 2,
     };
-    let characteristics = vital(code::CHARACTERISTICS, &characteristics.emit());
+    let characteristics = vital(page_code::CHARACTERISTICS, &characteristics.emit());
     let characteristics = read_by("sg_vpd", &characteristics, Some("--page=bdc"));
     assert_lines(
         characteristics,

@@ -1,4 +1,4 @@
-"""The command `diskarm`: the same program as that of the Rust workspace."""
+"""The command `diskarm`: the same program as in the Rust workspace."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from . import _diskarm
 
 def main() -> int:
     """Does what the command line says; returns the exit code."""
-    # Ctrl-C ends the program; Python's own handler would wait for Python to go on.
+    # Ctrl-C ends the program; Python's own handler would wait for Python to continue.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return _diskarm.main(["diskarm", *sys.argv[1:]])
 

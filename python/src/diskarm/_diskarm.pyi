@@ -98,7 +98,7 @@ class Drive:
 
 @final
 class Device:
-    """A drive, or devices in front of one, behind a host's queue, in virtual time: a loop of your
+    """A drive, or devices in front of one, with a host queue, in virtual time: a loop of your
     own submits requests and advances it. It reads no clock and waits for nothing.
 
         >>> device = Device("hp-c2247", policy="sptf")
@@ -110,8 +110,8 @@ class Device:
         2 R 26.2 ms
         1 R 44.4 ms
 
-    Times are microseconds since its start, rounded to nanoseconds, and never decrease. The order in
-    the host's queue is that of the policy, FCFS by default; `seed` is for what is random.
+    Times are microseconds since its start, rounded to nanoseconds, and never decrease. The
+    policy orders the host's queue, FCFS by default; `seed` determines all random choices.
     """
 
     def __new__(
@@ -136,8 +136,8 @@ class Device:
         """
 
     def next_event(self) -> float | None:
-        """When to advance it next, in microseconds, which may be at once: something happens then
-        without further requests. None if nothing does.
+        """Returns the time of the next event, in microseconds, which may be now; None if nothing
+        happens without further requests.
         """
 
     def advance(self, now_us: float) -> list[Completion]:
@@ -189,15 +189,15 @@ class Completion:
 
     @property
     def arrived_us(self) -> float:
-        """When it was submitted."""
+        """Time of submission."""
 
     @property
     def completed_us(self) -> float:
-        """When it was completed."""
+        """Time of completion."""
 
     @property
     def response_us(self) -> float:
-        """The time between."""
+        """Time from submission to completion."""
 
     @property
     def queue_us(self) -> float:
@@ -249,11 +249,11 @@ class Pending:
 
     @property
     def is_read(self) -> bool:
-        """Whether it is a read."""
+        """True for a read, False for a write."""
 
     @property
     def arrived_us(self) -> float:
-        """When it entered the queue, in microseconds."""
+        """Time of arrival in the queue, in microseconds."""
 
     @property
     def cylinder(self) -> int:
@@ -265,7 +265,7 @@ class Pending:
 
     @property
     def is_buffered(self) -> bool:
-        """Whether the drive's buffer has the beginning of its data or is just reading it."""
+        """True if the drive's buffer holds the start of its data, or is reading it."""
 
 @final
 class Batch:

@@ -14,7 +14,7 @@ from ._trace import Reading
 
 
 class Figures(Mapping[str, Any]):
-    """Figures by name, as attributes and as keys; the names are those of the program's --json."""
+    """Metrics by name, as attributes and as keys, with the names of the program's --json."""
 
     __slots__ = ("_values",)
 
@@ -55,7 +55,7 @@ class Calibration:
     drive: Drive
     """The fitted drive."""
     figures: Figures
-    """What was fitted, and how accurately; the names are those of `diskarm calibrate --json`."""
+    """The fitted values and their accuracy, with the names of `diskarm calibrate --json`."""
     warnings: list[str]
     """Reasons to distrust it."""
 

@@ -52,7 +52,7 @@ class Requests:
         return pa.table(self)
 
     def to_parquet(self, path: str | os.PathLike[str], **options: Any) -> None:
-        """Writes a Parquet file; options are those of `pyarrow.parquet.write_table`."""
+        """Writes a Parquet file; options are passed to `pyarrow.parquet.write_table`."""
         import pyarrow.parquet as pq
 
         pq.write_table(self.to_arrow(), path, **options)

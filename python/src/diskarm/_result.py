@@ -1,4 +1,4 @@
-"""The results of a simulation; names and numbers are those of `diskarm simulate --json`."""
+"""The results of a simulation, with the names and numbers of `diskarm simulate --json`."""
 
 from __future__ import annotations
 
@@ -268,7 +268,7 @@ def _workload(result: Result) -> str:
 
 
 def _flat(figures: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested figures side by side, without those of parts of a run."""
+    """Flattens nested metrics, without those of parts of a run."""
     flat: dict[str, Any] = {}
     for name, value in figures.items():
         if isinstance(value, dict):

@@ -50,11 +50,11 @@ class Claim:
     bounds: str
     """Whose the bounds are: source or ours."""
     at_least: float | None
-    """The lower bound of its check, if it has one."""
+    """The lower bound of its check; None without one."""
     at_most: float | None
     """The upper bound."""
     model_check: bool
-    """Whether it only repeats an input of the model."""
+    """True if it only repeats an input of the model."""
     known: dict[str, Any] | None
     """Why it fails, if that was investigated: why, cause, evidence, command, at_least, at_most,
     saturated and traces."""
@@ -65,7 +65,7 @@ class Claim:
     ours: str
     """The numbers measured here."""
     explained: bool
-    """Whether the study explains why it fails or is not measured; False if it does neither."""
+    """True if the study explains why it fails or is not measured."""
     numbers: list[dict[str, Any]]
     """The same one by one: at (the cell), low and high (the ends of its interval, None where the
     cell is saturated), and verdict."""

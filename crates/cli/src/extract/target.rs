@@ -102,8 +102,8 @@ impl Target {
         }
     }
 
-    /// Opens a connection. A simulated drive starts over; the seed is for its angle and the delays of
-    /// its host.
+    /// Opens a connection. A simulated drive starts over; the seed is for its angle and the delays
+    /// of its host.
     pub fn connect(&self, writes: Writes, seed: u64) -> Result<Box<dyn Transport>, TransportError> {
         match self {
             Self::Simulated(model, realism) => {
@@ -199,7 +199,7 @@ fn split_realism(url: &str) -> Result<(&str, Realism), InputError> {
         "translated" => Some(Places::Translated),
         "notches" => Some(Places::Notches),
         // The name until 0.1.
-        "hidden" | "untold" => Some(Places::Untold),
+        "hidden" | "untold" => Some(Places::Hidden),
         _ => None,
     })?;
     let realism = Realism {
@@ -246,7 +246,7 @@ mod tests {
         let (drive, realism) = split_realism("./a.toml(noise=0.1ms, places=hidden)").unwrap();
         assert_eq!(drive, "./a.toml");
         assert_eq!(realism.noise, Span::from_us(100.0));
-        assert_eq!(realism.places, Places::Untold);
+        assert_eq!(realism.places, Places::Hidden);
         for wrong in ["a(noise=1)", "a(places=here)", "a(hum=1ms)", "a(noise=1ms"] {
             assert!(split_realism(wrong).is_err(), "{wrong}");
         }

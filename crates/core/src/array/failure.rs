@@ -10,7 +10,7 @@ use crate::units::{Instant, Lbn, Span};
 pub struct Failures {
     /// Future failures, in their order.
     to_come: VecDeque<Failure>,
-    /// Past failures.
+    /// Failures that have occurred, in order.
     pub been: Vec<Failure>,
     /// The data that they have lost. Nothing is served from then on.
     pub lost: Option<DataLoss>,
@@ -29,7 +29,7 @@ impl Failures {
     /// Takes failures in any order; there is a spare if the rebuild has a share of the time.
     ///
     /// # Panics
-    /// When a member fails twice, or there is a rebuild where none fails.
+    /// If a member fails twice, or there is a rebuild without a failure.
     pub fn new(failures: &[Failure], share: Option<f64>) -> Self {
         assert!(share.is_none() || !failures.is_empty(), "a rebuild");
         let mut members: Vec<usize> = failures.iter().map(|failure| failure.member).collect();
@@ -100,8 +100,8 @@ impl Failures {
             .then_some(Due::Rebuild(pause_end))
     }
 
-    /// Begins the rebuild in `steps` steps, if there is a spare: at once, or with the first request if
-    /// the run has not begun.
+    /// Starts the rebuild in `steps` steps, if there is a spare: at once, or with the first request
+    /// if the run has not begun.
     pub fn begin_rebuild(&mut self, now: Instant, steps: u64) {
         self.rebuild = self.share.map(|share| Rebuild::new(share, steps));
         if now > Instant::START {
@@ -109,7 +109,7 @@ impl Failures {
         }
     }
 
-    /// Begins the rebuild with a request that has arrived, if it has not begun.
+    /// Starts the rebuild with a request that has arrived, if it has not started.
     #[inline]
     pub fn wake(&mut self, now: Instant) {
         if let Some(rebuild) = &mut self.rebuild
@@ -127,12 +127,12 @@ impl Failures {
         }
     }
 
-    /// Returns the progress of the rebuild, if there is one.
+    /// Returns the progress of the rebuild.
     pub fn progress(&self) -> Option<Progress> {
         Some(self.rebuild.as_ref()?.progress)
     }
 
-    /// Reports the failures and the rebuild, if there are any.
+    /// Reports the failures and the rebuild; `None` without any.
     pub fn part(&self) -> Option<ComponentReport> {
         if !self.are_any() {
             return None;
@@ -197,8 +197,8 @@ pub struct Rebuild {
     pub next: Option<Instant>,
     /// The beginning of the current step; `None` before the first.
     begun: Option<Instant>,
-    /// The end of the pause after the last step. Without it each step but the last would have a pause,
-    /// and few steps would seem faster than many.
+    /// The end of the pause after the last step. Without it each step but the last would have a
+    /// pause, and few steps would seem faster than many.
     until: Option<Instant>,
 }
 
@@ -222,7 +222,7 @@ impl Rebuild {
         }
     }
 
-    /// Begins the rebuild, if it has not begun.
+    /// Starts the rebuild, if it has not started.
     #[inline]
     pub fn wake(&mut self, now: Instant) {
         if self.begun.is_none() {
@@ -236,7 +236,7 @@ impl Rebuild {
         self.progress.under_load = (self.progress.steps, self.until);
     }
 
-    /// Begins a step.
+    /// Records that the next step starts at `now`.
     pub fn begin(&mut self, now: Instant) {
         (self.next, self.begun) = (None, Some(now));
     }
@@ -299,8 +299,8 @@ mod tests {
         Instant::from_ns(ms * 1_000_000)
     }
 
-    /// Returns the projection for steps of 10 ms that take a quarter of the time, from 7 ms on, when a
-    /// request completes after this many of four steps.
+    /// Returns the projection for steps of 10 ms that take a quarter of the time, from 7 ms on,
+    /// when a request completes after this many of four steps.
     fn projected_ms(steps: u64) -> Option<f64> {
         let mut rebuild = Rebuild::new(0.25, 4);
         rebuild.wake(ms(7));
@@ -314,8 +314,8 @@ mod tests {
         rebuild.progress.projected().map(Span::as_ms)
     }
 
-    /// Each step takes 10 ms, and all but the last are followed by a pause of 30 ms: four take 130 ms,
-    /// and at the rate of those before, 160 ms.
+    /// Each step takes 10 ms, and all but the last are followed by a pause of 30 ms: four take 130
+    /// ms, and at the rate of those before, 160 ms.
     #[test]
     fn a_projection_counts_the_pause_after_the_last_step() {
         assert_eq!(projected_ms(0), None);

@@ -32,7 +32,7 @@ impl Member {
     /// Builds idle members that all use `policy`.
     ///
     /// # Errors
-    /// When the policy needs to know more than a device does.
+    /// If the policy needs more knowledge than a device has.
     pub fn build(
         devices: impl IntoIterator<Item = BoxedDevice>,
         policy: &PolicyConfig,
@@ -117,7 +117,7 @@ impl Member {
         self.meter.wait(now, waiting, self.writes_waiting);
     }
 
-    /// Reports its work, or that of its disks if it has several.
+    /// Reports its work, disk by disk if it has several.
     pub fn components(&self, now: Instant) -> Vec<ComponentReport> {
         let mut parts = self.device.components(now);
         if !parts.iter().any(|part| matches!(part.work, Work::Disk(_))) {

@@ -18,14 +18,14 @@ pub enum LayoutKind {
         /// The disks of a cluster, at least 2; a divisor of the number of disks.
         cluster: usize,
     },
-    /// Chained declustering: the second copies are on the next disk, and those of the last disk on
-    /// the first.
+    /// Chained declustering: the second copies are on the next disk, and the second copies of the
+    /// last disk on the first.
     Chained,
     /// Group rotate declustering: the second copies of a cluster are striped over another cluster,
     /// rotated by one disk with each row. Clusters come in pairs, each with the copies of the
     /// other.
     GroupRotate {
-        /// The disks of a cluster, at least 1; twice as many are a divisor of the number of disks.
+        /// The disks of a cluster, at least 1; twice their number divides the number of disks.
         cluster: usize,
     },
 }
@@ -52,7 +52,7 @@ pub struct CopyDisks {
 }
 
 impl CopyDisks {
-    /// Returns both disks.
+    /// Returns both disks as a set.
     pub fn disks(self) -> DiskSet {
         DiskSet::NONE.with(self.primary).with(self.secondary)
     }
@@ -199,7 +199,8 @@ impl Layout {
 }
 
 /// Returns the first stripe unit that `is_lost`, and the number of lost units. Each half of a disk
-/// has `rows` rows of units, and a spare has the first `rebuilt` units of the disk that it replaces.
+/// has `rows` rows of units, and a spare has the first `rebuilt` units of the disk that it
+/// replaces.
 ///
 /// Lost units repeat with the period of the layout, among rows of which the spare has the same
 /// halves: one period of these is enough.
@@ -230,7 +231,7 @@ pub fn count_lost(
 pub struct DiskSet(u32);
 
 impl DiskSet {
-    /// No disk.
+    /// The set that contains no disk.
     pub const NONE: Self = Self(0);
 
     /// Returns the set with `disk`, a number below [`MAX_DISKS`].

@@ -131,7 +131,7 @@ pub(super) struct Reading {
     pub segment: SegmentId,
     /// One past the last requested block.
     pub requested: Lbn,
-    /// One past the last block that read-ahead may reach, as far as is known.
+    /// One past the last block that read-ahead may reach, as currently known.
     pub end: Lbn,
     /// The newest located run of blocks. Earlier ones are complete by the next query.
     piece: Piece,
@@ -212,7 +212,7 @@ pub(super) struct LocatedRun {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReadAheadScheme {
     pub scheme: ReadAhead,
-    /// The track preceding that of the last requested block is in the buffer.
+    /// The track before the last requested block's track is in the buffer.
     pub follows_buffered: bool,
 }
 

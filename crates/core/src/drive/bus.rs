@@ -158,7 +158,7 @@ pub(super) struct Sending {
     /// Number of buffered sectors at which the drive reconnects after the buffer ran empty; `None`
     /// if it stays connected.
     pub watermark: Option<SectorCount>,
-    /// Number of reconnections.
+    /// Number of reconnections so far.
     pub connections: usize,
 }
 

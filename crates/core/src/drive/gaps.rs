@@ -18,7 +18,7 @@ const READS: usize = 5;
 
 /// Background tasks of a drive.
 ///
-/// When the drive begins a command whose blocks are not in its buffer, it searches for the most
+/// As the drive begins a command whose blocks are not in its buffer, it searches for the most
 /// valuable reads until the first of these blocks passes: on the track of the arm, on the
 /// destination track, or on any other. The data stay in the drive and take no time on the bus.
 ///

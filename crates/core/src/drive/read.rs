@@ -199,7 +199,7 @@ impl Core {
         physical.first(end).max(requested)
     }
 
-    /// Returns true if the track preceding that of the last block is in the buffer or is read by
+    /// Returns true if the track before the last block's track is in the buffer or is read by
     /// the request; false where this does not matter.
     ///
     /// On the RZ26 the read after one that crosses to another track finds all of that track's rest

@@ -468,7 +468,7 @@ impl Setup {
 }
 
 impl Transfer {
-    /// Returns when the arm was over the first track.
+    /// Returns the instant at which the arm arrived at the first track.
     fn arm_rests_at(&self, setup: &Setup) -> Instant {
         setup.arm_called + (self.approach.seek + self.approach.settle)
     }

@@ -6,12 +6,12 @@ use crate::mechanics::Position;
 use crate::request::Op;
 use crate::units::{Cylinder, Head, Instant, Lbn, SectorCount, Span};
 
-/// A track.
+/// The position of a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Track {
-    /// The cylinder.
+    /// Cylinder of the track.
     pub cylinder: Cylinder,
-    /// The head.
+    /// Head that accesses the track.
     pub head: Head,
 }
 
@@ -60,7 +60,7 @@ pub struct SearchLimits {
     /// Time from the end of a background read's media transfer until the head is free to move for
     /// the next request.
     pub turn: Span,
-    /// Minimum time of each sector of a background read: that of the bus.
+    /// Minimum time per sector of a background read: the bus transfer.
     pub sector: Span,
     /// Maximum number of blocks of a read.
     pub max: SectorCount,
@@ -75,8 +75,8 @@ impl SearchLimits {
     pub const TRACKS: u32 = 256;
 
     /// Returns the time added to a movement from one track to another: `care`, which is
-    /// [`arriving`](Self::arriving) or [`leaving`](Self::leaving), or zero if such movements need no
-    /// care.
+    /// [`arriving`](Self::arriving) or [`leaving`](Self::leaving), or zero if such movements need
+    /// no care.
     pub fn care_between(&self, from: Track, to: Track, care: Span) -> Span {
         if self.on_switches && from.head != to.head {
             return care;
@@ -93,19 +93,19 @@ pub(super) fn care_over(distance: u32, care: Span) -> Span {
 /// A background read, or a write of dirty data ([`DirtySearch`](super::DirtySearch)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GapTransfer {
-    /// The first block.
+    /// First block of the transfer.
     pub first: Lbn,
     /// The number of blocks, all on one track. The first and the last are wanted.
     pub sectors: SectorCount,
     /// The number of blocks that are wanted by tasks of the highest priority with any result; a
     /// block counts once for each task. For a write, the number of blocks.
     pub gain: u64,
-    /// The value by which reads, or writes, are compared. For a read, its gain in units of 1/1024 of
-    /// a block on a disk whose wanted blocks are spread evenly; more where a larger share of the
+    /// The value by which reads, or writes, are compared. For a read, its gain in units of 1/1024
+    /// of a block on a disk whose wanted blocks are spread evenly; more where a larger share of the
     /// blocks is wanted, if the read leaves less of its track, and if it leaves fewer stretches of
     /// wanted blocks. For a write, the time that it saves, in nanoseconds.
     pub worth: u64,
-    /// The track.
+    /// Track that holds all blocks.
     pub track: Track,
     /// The instant at which the first block begins to pass.
     pub begin: Instant,

@@ -52,11 +52,11 @@ pub struct PlanOutcome {
 /// A planner of the reads in one gap.
 #[derive(Clone, Copy, Debug)]
 pub struct GapPlanner<'a> {
-    /// The background tasks.
+    /// Background tasks whose blocks may be read.
     pub tasks: &'a Tasks,
     /// The mechanism of the drive, or its model.
     pub mechanism: &'a Mechanism,
-    /// The gap.
+    /// The gap to be filled.
     pub gap: Gap,
     /// The limits of each search.
     pub limits: SearchLimits,
@@ -130,8 +130,8 @@ impl GapPlanner<'_> {
     /// drive. Returns the plan and the turn after its last read.
     ///
     /// Adds a command as long as it gains anything and, when the plan is rehearsed, the foreground
-    /// request is delayed by no more than `rounding`. The turn in [`Self::limits`] is the usual one;
-    /// if it proves too short, the search is repeated with a longer one.
+    /// request is delayed by no more than `rounding`. The turn in [`Self::limits`] is the usual
+    /// one; if it proves too short, the search is repeated with a longer one.
     pub fn plan_commands(
         &self,
         reads: usize,
@@ -159,8 +159,8 @@ impl GapPlanner<'_> {
         (plan, turn)
     }
 
-    /// Returns the plan with one more command or a longer lead, if it does not delay the foreground,
-    /// and the turn after its last command.
+    /// Returns the plan with one more command or a longer lead, if it does not delay the
+    /// foreground, and the turn after its last command.
     fn improve(
         &self,
         plan: &GapPlan,
@@ -195,8 +195,8 @@ impl GapPlanner<'_> {
         Self { limits, ..*self }
     }
 
-    /// Returns the plan with one more read, or without, and the lead that then fits: whichever gains
-    /// more.
+    /// Returns the plan with one more read, or without, and the lead that then fits: whichever
+    /// gains more.
     fn extend(&self, plan: &GapPlan, target: Option<LeadTarget>) -> GapPlan {
         let mut except = Vec::new();
         let mut gap = self.gap;

@@ -34,13 +34,13 @@ fn sector_span(mechanism: &Mechanism, width: Angle) -> Span {
 }
 
 impl Tasks {
-    /// Returns the most valuable read of consecutive blocks on one track in `gap`, on any track except
-    /// `except`; `None` if none gains anything. See [`GapTransfer::worth`].
+    /// Returns the most valuable read of consecutive blocks on one track in `gap`, on any track
+    /// except `except`; `None` if none gains anything. See [`GapTransfer::worth`].
     ///
     /// Examines the cylinders at both ends first, then groups of cylinders in descending order of
-    /// their maximum worth, and skips those that cannot improve on the best read. Of several reads of
-    /// the same worth it returns the first that it finds. Unless it stops at `limits.tracks`, no read
-    /// is worth more.
+    /// their maximum worth, and skips those that cannot improve on the best read. Of several reads
+    /// of the same worth it returns the first that it finds. Unless it stops at `limits.tracks`, no
+    /// read is worth more.
     pub fn search(
         &self,
         mechanism: &Mechanism,
@@ -96,9 +96,9 @@ impl Tasks {
         })
     }
 
-    /// Returns the read that ends where a read at `start` begins, on the same track without a gap, by
-    /// a head that is in place at `since` and must reach `start` at `until`: both can be one command.
-    /// The read has at most `max` blocks.
+    /// Returns the read that ends where a read at `start` begins, on the same track without a gap,
+    /// by a head that is in place at `since` and must reach `start` at `until`: both can be one
+    /// command. The read has at most `max` blocks.
     pub(super) fn search_lead(
         &self,
         mechanism: &Mechanism,
@@ -158,7 +158,6 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Examines all tracks.
     fn run(&mut self) -> Option<GapTransfer> {
         let ends = [self.gap.from.cylinder, self.gap.to.cylinder];
         self.examine_cylinder(ends[0]);
@@ -214,11 +213,11 @@ impl Search<'_> {
         self.gap.until.after(self.gap.from.since) - seeks - self.limits.turn
     }
 
-    /// Returns the worth of a wanted block of a group of cylinders: more where a larger share of the
-    /// blocks is wanted than elsewhere.
+    /// Returns the worth of a wanted block of a group of cylinders: more where a larger share of
+    /// the blocks is wanted than elsewhere.
     ///
-    /// Otherwise the innermost tracks would be left over, which few gaps reach. The cube of the ratio
-    /// of shares leaves fewer of them than the ratio itself.
+    /// Otherwise the innermost tracks would be left over, which few gaps reach. The cube of the
+    /// ratio of shares leaves fewer of them than the ratio itself.
     fn block_worth(&self, group: u32) -> u64 {
         let (known, worth) = self.last_block_worth.get();
         if known == group {
@@ -360,8 +359,9 @@ impl Search<'_> {
         }
     }
 
-    /// Takes the blocks of a run, from its sector `index`, that pass from `times.0` to `times.1`, if
-    /// they are the best so far. Returns when the run's end has passed, if it does by then.
+    /// Takes the blocks of a run, from its sector `index`, that pass from `times.0` to `times.1`,
+    /// if they are the best so far. Returns the instant at which the end of the run has passed, if
+    /// it does so in time.
     fn offer(
         &mut self,
         track: Track,
@@ -384,8 +384,8 @@ impl Search<'_> {
         (passing == piece.sectors).then(|| piece.end())
     }
 
-    /// Takes the best of the first `passing` blocks of a piece, of which a read cannot have all: from
-    /// each wanted block, the maximum that a read may have and that the bus carries by `end`.
+    /// Takes the best of the first `passing` blocks of a piece, of which a read cannot have all:
+    /// from each wanted block, the maximum that a read may have and that the bus carries by `end`.
     fn take_best_part(
         &mut self,
         track: Track,
@@ -454,7 +454,8 @@ impl Search<'_> {
         }
     }
 
-    /// Returns the number of stretches of wanted blocks that a run loses without some of its blocks.
+    /// Returns the number of stretches of wanted blocks that a run loses without some of its
+    /// blocks.
     fn fewer_stretches(&self, run: &Run, (first, end): (Lbn, Lbn)) -> i64 {
         let of_task = |task: &&Task| {
             let continues = |at: Lbn| {

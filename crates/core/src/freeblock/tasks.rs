@@ -42,9 +42,9 @@ pub(super) struct Task {
 /// Consecutive wanted blocks of a task in a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClaimPart {
-    /// The task.
+    /// Task that wants the blocks.
     pub task: TaskId,
-    /// The first block.
+    /// First block of the run.
     pub first: Lbn,
     /// The number of blocks.
     pub sectors: SectorCount,
@@ -119,7 +119,7 @@ impl Tasks {
     /// each read.
     ///
     /// # Panics
-    /// If the blocks are those of another drive.
+    /// If the blocks belong to another drive.
     pub fn add(&mut self, wanted: BlockSet, priority: Priority) -> TaskId {
         let is_ours = wanted.sectors() == self.layout.sectors();
         assert!(is_ours, "blocks of another drive");
@@ -267,9 +267,9 @@ impl Task {
 /// Blocks of a task that were read or found to be unreadable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// The task.
+    /// Task that wanted the blocks.
     pub task: TaskId,
-    /// The first block.
+    /// First block of the run.
     pub first: Lbn,
     /// The number of blocks.
     pub sectors: SectorCount,
@@ -290,12 +290,12 @@ pub struct BackgroundStats {
     pub merged: u64,
     /// Gaps of the foreground that were used.
     pub gaps: u64,
-    /// Foreground requests that the drive finished later than it would have without background reads,
-    /// by more than rounding of times, according to the model of an external scheduler.
+    /// Foreground requests that the drive finished later than it would have without background
+    /// reads, by more than rounding of times, according to the model of an external scheduler.
     pub delayed: u64,
     /// The sum of these delays.
     pub delay: Span,
-    /// Unreadable blocks.
+    /// Number of unreadable blocks.
     pub unreadable: u64,
 }
 

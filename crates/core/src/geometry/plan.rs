@@ -12,9 +12,9 @@ use crate::units::{Cylinder, Head, Lbn, SectorCount};
 /// A physical block address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pba {
-    /// The cylinder.
+    /// Cylinder of the sector.
     pub cylinder: Cylinder,
-    /// The surface.
+    /// Surface, numbered like its head.
     pub head: Head,
     /// The sector, counted along the track from the track's start, not from the index mark.
     pub sector: u32,

@@ -104,7 +104,7 @@ pub(super) enum Choice {
     Read,
     /// Serves the oldest write.
     Write,
-    /// Begins a batch of the oldest writes.
+    /// Starts a batch of the oldest writes.
     BeginBatch,
     /// Serves the next write of its batch.
     ContinueBatch,
@@ -214,7 +214,7 @@ impl WriteQueue {
         self.waiting.pop_front()
     }
 
-    /// Begins a batch of the `count` oldest writes, or of all if there are fewer.
+    /// Starts a batch of the `count` oldest writes, or of all if there are fewer.
     pub fn begin_batch(
         &mut self,
         now: Instant,
@@ -255,7 +255,8 @@ impl WriteQueue {
         Some(next)
     }
 
-    /// Ends the batch if nothing is left of it, now that the member is idle. Returns true if it did.
+    /// Ends the batch if nothing is left of it, now that the member is idle. Returns true if it
+    /// did.
     pub fn end_batch(&mut self) -> bool {
         self.batch.take_if(|batch| batch.left == 0).is_some()
     }

@@ -51,7 +51,7 @@ impl Mirror {
         }
     }
 
-    /// Gives a read to a member that is free, or to the queues of both.
+    /// Submits a read to a member that is free, or queues it at both.
     pub(super) fn share(&mut self, id: u64, request: &Request, now: Instant) {
         if let Some(divided) = self.placement.divided {
             return self.share_divided(divided, id, request, now);
@@ -67,7 +67,7 @@ impl Mirror {
         self.feed_pair(now);
     }
 
-    /// Gives a read to the member in whose half it begins.
+    /// Passes a read to the member in whose half it begins.
     pub(super) fn share_divided(
         &mut self,
         divided: Divided,

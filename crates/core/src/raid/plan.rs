@@ -17,8 +17,8 @@ pub enum Redundancy {
 
 /// Rows of stripe units, one of each row at each member.
 ///
-/// If the members are no whole number of units long, the units of the last row are shorter, so that
-/// every block of the members is used.
+/// If the members are not a whole number of units long, the units of the last row are shorter, so
+/// that every block of the members is used.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     redundancy: Redundancy,
@@ -41,8 +41,8 @@ pub struct StripeRow {
 }
 
 impl Layout {
-    /// Returns the layout of at least one member, or three with parity, of `sectors` blocks each, in
-    /// units of `unit` blocks, at least one.
+    /// Returns the layout of at least one member, or three with parity, of `sectors` blocks each,
+    /// in units of `unit` blocks, at least one.
     pub fn new(
         redundancy: Redundancy,
         members: usize,
@@ -450,8 +450,8 @@ fn plan_row(layout: &Layout, health: Health, touched: &Touched, blocks: Range<u6
 }
 
 /// Returns the reads for the new parity of a write, if it is computed from all data of the row at
-/// the offsets `anew`, and elsewhere from the old parity and the old data. `anew` begins or ends with
-/// the hull.
+/// the offsets `anew`, and elsewhere from the old parity and the old data. `anew` begins or ends
+/// with the hull.
 fn reads_for_parity(layout: &Layout, touched: &Touched, anew: &Range<u64>) -> Vec<Access> {
     let row = touched.row.index;
     let modified = hull_without(&touched.hull(), anew);
@@ -471,8 +471,8 @@ fn reads_for_parity(layout: &Layout, touched: &Touched, anew: &Range<u64>) -> Ve
     data.chain(parity).collect()
 }
 
-/// Plans a read from an array with a failed member, whose blocks are computed from all others of the
-/// row.
+/// Plans a read from an array with a failed member, whose blocks are computed from all others of
+/// the row.
 fn plan_read(layout: &Layout, health: Health, first: u64, end: u64, each: &mut impl FnMut(Plan)) {
     let mut pending = first;
     let mut begun = first;

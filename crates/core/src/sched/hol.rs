@@ -16,7 +16,7 @@
 //!
 //! # When it is bad
 //! Writes starve as soon as reads alone keep the drive busy; reads do not, but with `within=sptf`
-//! either can, as under SPTF. Its throughput does not exceed that of FCFS (liu05 section 8.2.1).
+//! either can, as under SPTF. Its throughput does not exceed FCFS's (liu05 section 8.2.1).
 //!
 //! # Example
 //! ```

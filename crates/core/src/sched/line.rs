@@ -20,7 +20,7 @@ pub enum Line {
     Lbn,
     /// Block numbers divided by a fixed number of blocks per cylinder.
     Fixed(SectorCount),
-    /// The drive's cylinders.
+    /// The cylinders as the drive's layout has them.
     Map,
 }
 
@@ -311,8 +311,8 @@ impl<P: Position> LineQueue<P> {
         Some(self.lowest_at(coordinate))
     }
 
-    /// Returns the cheaper direction, given the cost and the index of the request on each side; ties
-    /// go to the request that arrived first.
+    /// Returns the cheaper direction, given the cost and the index of the request on each side;
+    /// ties go to the request that arrived first.
     pub fn cheaper<C: PartialOrd>(&self, up: (C, usize), down: (C, usize)) -> Direction {
         let arrival = |index| self.pending.get(index).arrival;
         let is_earlier = arrival(up.1) < arrival(down.1);
@@ -373,7 +373,8 @@ impl<P: Position> LineQueue<P> {
 /// A rule that decides between up and down.
 pub(super) trait TurnRule: Send {
     /// Returns the direction in which to leave an exhausted coordinate with requests on both sides:
-    /// `above` and `below` are the indices of the next ones. The arm last moved in direction `last`.
+    /// `above` and `below` are the indices of the next ones. The arm last moved in direction
+    /// `last`.
     fn direction<P: Position>(
         &self,
         queue: &LineQueue<P>,

@@ -8,8 +8,8 @@
 //!
 //! SCAN's arm reverses only at the edges. By default its empty strokes to the edges and back take
 //! no time, so it serves as LOOK does. With `to=edge`, where LOOK reverses, the arm first continues
-//! to the edge ahead and turns there. These are full seeks: the arm stops at the edge, and goes from
-//! there to the request.
+//! to the edge ahead and turns there. These are full seeks: the arm stops at the edge, and goes
+//! from there to the request.
 //!
 //! # Origin
 //! worthington94 sections 3.1, 5.1 and 5.2; SCAN also jacobson91 section 2 and liu05 section 3.1.
@@ -17,22 +17,22 @@
 //! `from=last` a repeated request waits for the return sweep. Departures: by default SCAN's arm
 //! moves only to serve a request, which understates its cost by the stroke to the edge and back at
 //! each reversal; with `to=edge` the request is chosen as the arm leaves for the edge, so requests
-//! that arrive during the stroke are not served on the way, and one beyond the chosen request counts
-//! as already passed. An arm with nothing to serve stays where it is, and a request that finds the
-//! disk idle is served without a stroke. Where jacobson91 says that VSCAN(1) is SCAN, it means LOOK
-//! too.
+//! that arrive during the stroke are not served on the way, and one beyond the chosen request
+//! counts as already passed. An arm with nothing to serve stays where it is, and a request that
+//! finds the disk idle is served without a stroke. Where jacobson91 says that VSCAN(1) is SCAN, it
+//! means LOOK too.
 //!
 //! # Cost
 //! A binary search per arrival, up to three per decision, and for each, 16 bytes (24 by cylinders)
-//! moved for every request pending at a higher block. With `to=edge` by cylinders, also the location
-//! of each request served.
+//! moved for every request pending at a higher block. With `to=edge` by cylinders, also the
+//! location of each request served.
 //!
 //! # When it is bad
 //! Requests near the edges wait up to twice as long as under C-LOOK. On the way down it serves
 //! sequential requests backwards by block number (worthington94 section 6.1). No request waits for
 //! more than two sweeps, but requests for the arm's current position hold it there: a block, or by
-//! cylinders a cylinder (section 6.2 says so of all policies by cylinders). With `to=edge` SCAN also
-//! loses the empty strokes, which weigh most where sweeps are short.
+//! cylinders a cylinder (section 6.2 states this for all policies by cylinders). With `to=edge`
+//! SCAN also loses the empty strokes, which weigh most where sweeps are short.
 //!
 //! # Example
 //! ```

@@ -2,7 +2,7 @@
 //!
 //! # What it does
 //! Takes the n oldest requests, or all if there are fewer, and serves them in the order whose last
-//! completes earliest; only then does it look at the queue again.
+//! completes earliest; only then does it consider new arrivals.
 //!
 //! # Origin
 //! jacobson91 section 4.1, "short-sighted" OAT with batches of 6. The order is that of `oat`, with

@@ -1,4 +1,5 @@
-//! The interfaces between policies and drives: what a policy must provide, and what it can learn about a drive.
+//! The interfaces between policies and drives: what a policy must provide, and what it can learn
+//! about a drive.
 
 use crate::extent::Extent;
 use crate::request::{Op, Request};
@@ -41,16 +42,16 @@ pub trait Estimate: Send + 'static {
 /// Constant properties of a drive that policies use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Number of blocks.
+    /// Number of exported blocks.
     pub sectors: SectorCount,
-    /// Number of cylinders.
+    /// Number of cylinders of the drive.
     pub cylinders: u32,
     /// Time of one revolution.
     pub revolution: Span,
 }
 
-/// Estimates in one state of a drive; each time is measured from the instant when the arm is free for the
-/// request.
+/// Estimates in one state of a drive; each time is measured from the instant when the arm is free
+/// for the request.
 pub trait Outlook {
     /// Returns the cylinder under the heads.
     fn cylinder(&self) -> Cylinder;
@@ -88,9 +89,9 @@ pub trait Rehearse: Estimate + Clone {
     fn completed_at(&self) -> Instant;
 }
 
-/// A scheduling policy.
+/// A scheduling policy, which holds the waiting requests.
 pub trait Policy<E: Estimate>: Send {
-    /// Adds a request.
+    /// Adds a request to those that wait.
     fn add(&mut self, pending: Pending, drive: &E);
 
     /// Records a request that is served next without being chosen by the policy: it found the drive
@@ -128,7 +129,7 @@ pub enum Knowledge {
     Blocks,
     /// The mapping from block numbers to cylinders.
     Cylinders,
-    /// Positioning times.
+    /// Positioning times of requests.
     Times,
     /// Positioning times and the buffer's contents.
     TimesAndBuffer,
@@ -166,7 +167,6 @@ impl Knowledge {
 pub(crate) trait Rule: Sized {
     const INFO: PolicyInfo;
 
-    /// Reads the parameters.
     fn read(args: &mut Args<'_>) -> Result<Self, InputError>;
 
     /// Returns the knowledge that is needed with these parameters; never [`Knowledge::Inner`].

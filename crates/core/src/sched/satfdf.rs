@@ -19,11 +19,11 @@
 //!
 //! # Cost
 //! Forward: as `satfuf`. Spliced, while it forces: for k requests in the gap and n pending, about k
-//! times n requests tried on copies of the drive, as many estimates, and up to k times k orders of
-//! k requests tried.
+//! times n requests tried on copies of the drive, the same number of estimates, and up to k^2
+//! orders of k requests tried.
 //!
 //! # When it is bad
-//! It sustains less throughput than SATF and ASATF, and its tail is longer than that of `satfgdf`
+//! It sustains less throughput than SATF and ASATF, and it has a longer tail than `satfgdf`
 //! (jacobson91 section 6.1), because the forward order may leave the head anywhere.
 //!
 //! # Example
@@ -148,7 +148,8 @@ fn forward<R: Rehearse>(gap: &Gap<'_, R>) -> Vec<(usize, After<R>)> {
     }
 }
 
-/// Returns the greedy order backward from the forced request, last request first, as far as the gap allows.
+/// Returns the greedy order backward from the forced request, last request first, limited by the
+/// gap.
 fn backward<R: Rehearse>(gap: &Gap<'_, R>) -> Vec<usize> {
     let start = gap.start();
     let free = gap.free().into_iter();
@@ -180,8 +181,8 @@ fn backward<R: Rehearse>(gap: &Gap<'_, R>) -> Vec<usize> {
     backward
 }
 
-/// Joins `begin` to as much of the end of the backward order as keeps promises, with each request
-/// served once.
+/// Joins `begin` to the longest end of the backward order that keeps its promises, with each
+/// request served once.
 fn join<R: Rehearse>(
     gap: &Gap<'_, R>,
     begin: &[(usize, After<R>)],

@@ -8,15 +8,16 @@
 //! the request's end and the deadline.
 //!
 //! # Origin
-//! jacobson91 section 5.1, figures 7 to 9: SATFGDF. This "area" depends on the remaining time and the
-//! distance to the forced request's cylinder; for each remaining time it is a quadratic fitted to
-//! the drive's minimum seek times when the policy is created, with no linear term and as if no edge
-//! were near. Departures: the paper does not define "too old", the default is ours, and its figure,
-//! which always forces, is `age=0s`; the forced request itself is taken only when nothing else fits
-//! (the figure also compares its area, and does not say from where); a stay of several revolutions
-//! counts in full (the paper does not say; counted once, the area of a long gap is the whole disk
-//! wherever the head goes); the remaining time has a resolution of a 64th of a revolution, not of a
-//! sector, as sectors differ between zones; and the deadline is checked on a copy of the drive.
+//! jacobson91 section 5.1, figures 7 to 9: SATFGDF. This "area" depends on the remaining time and
+//! the distance to the forced request's cylinder; for each remaining time it is a quadratic fitted
+//! to the drive's minimum seek times when the policy is created, with no linear term and as if no
+//! edge were near. Departures: the paper does not define "too old", the default is ours, and its
+//! figure, which always forces, is `age=0s`; the forced request itself is taken only when nothing
+//! else fits (the figure also compares its area, and does not say from where); a stay of several
+//! revolutions counts in full (the paper does not say; counted once, the area of a long gap is the
+//! whole disk wherever the head goes); the remaining time has a resolution of a 64th of a
+//! revolution, not of a sector, as sectors differ between zones; and the deadline is checked on a
+//! copy of the drive.
 //!
 //! # Cost
 //! A scan of all pending requests; while it forces, two requests tried on copies of the drive for
@@ -75,7 +76,7 @@ impl Rule for SatfGdf {
     }
 }
 
-/// Keeps as much of the disk within reach as possible.
+/// Maximizes the part of the disk within reach.
 #[derive(Debug)]
 struct Guided {
     area: Area,
@@ -205,8 +206,8 @@ fn fit(seeks: &[f64], left: f64, revolution: f64) -> Quadratic {
 }
 
 /// Computes the exact area: for each cylinder on the way, the revolutions that the head can spend
-/// there between arriving and having to leave. A stay of several revolutions counts in full: it passes no new
-/// sectors, but offers more choices.
+/// there between arriving and having to leave. A stay of several revolutions counts in full: it
+/// passes no new sectors, but offers more choices.
 fn area(seeks: &[f64], left: f64, revolution: f64, distance: u32) -> f64 {
     let cylinders = seeks.len() as u32;
     let end = cylinders / 2;

@@ -5,14 +5,14 @@
 //! whatever its direction. When the window is empty, the arm continues in the direction of the
 //! sweep to the next request, or reverses if there is none, and a new window opens from there in
 //! the direction of the sweep. By cylinders, requests for the current cylinder go first, as under
-//! C-LOOK. Of two equally near requests it serves the earlier arrival.
+//! C-LOOK. It serves the earlier of two equally near requests.
 //!
 //! # Origin
 //! liu05 section 3.1, in one sentence: it "maintains a current direction, but serves all requests
 //! inside a window of f = 10% of disk cylinders"; the paper cited there (Geist and Ross 1997) was
-//! not read. That sentence gives the direction, the size, and that a window is emptied before the arm
-//! moves on. Our choices: the window opens where the arm meets the next request, stays until it is empty,
-//! is served nearest first, and the sweep reverses as LOOK does. WSCAN(0) is LOOK with
+//! not read. That sentence gives the direction, the size, and that a window is emptied before the
+//! arm moves on. Our choices: the window opens where the arm meets the next request, stays until it
+//! is empty, is served nearest first, and the sweep reverses as LOOK does. WSCAN(0) is LOOK with
 //! `from=first`. A request that found the drive idle opens a window, if it is outside the previous
 //! one, and sets the direction.
 //!

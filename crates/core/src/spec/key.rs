@@ -46,9 +46,9 @@ pub struct Key {
 /// The kind of a key's value.
 #[derive(Clone, Copy, Debug)]
 pub enum KeyKind {
-    /// Non-empty text.
+    /// Text that is not empty.
     Text,
-    /// `true` or `false`.
+    /// A boolean: `true` or `false`.
     Flag,
     /// One of these words.
     Word(&'static [&'static str]),
@@ -56,14 +56,14 @@ pub enum KeyKind {
     Count {
         /// The counted thing; empty for a plain number.
         unit: &'static str,
-        /// The minimum.
+        /// Minimum that the key accepts.
         min: u64,
-        /// The maximum.
+        /// Maximum that the key accepts.
         max: u64,
     },
     /// A size of at least `min` sectors: `"57 sectors"`.
     Size {
-        /// In sectors.
+        /// Minimum size in sectors.
         min: u64,
     },
     /// A distance of at least one cylinder: `"300 cylinders"`.
@@ -77,7 +77,7 @@ pub enum KeyKind {
     Fraction,
     /// A speed, or the time of a revolution: `"5400 rpm"`, `"11.115 ms"`.
     Rotation,
-    /// A policy: `"clook(by=map)"`.
+    /// A scheduling policy with its parameters: `"clook(by=map)"`.
     Policy,
     /// A table of one of the forms of [`SeekCurve`](super::SeekCurve).
     SeekCurve,
@@ -90,9 +90,9 @@ pub enum KeyKind {
 /// The role of a key in a calibration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Variation {
-    /// Not at all.
+    /// It keeps the given value.
     Fixed,
-    /// As a number.
+    /// It varies as a number.
     Number {
         /// Prior standard deviation around the given value, in milliseconds.
         prior_ms: f64,
@@ -108,7 +108,7 @@ pub enum Variation {
 pub enum SheetEntry {
     /// Under its own name, with its unit.
     Plain,
-    /// Under this name.
+    /// Under this name instead of its own.
     As(&'static str),
     /// In parentheses after the previous key.
     Argument,
@@ -210,7 +210,8 @@ impl Key {
     /// `value` as TOML.
     ///
     /// # Panics
-    /// If `value` is of another kind, or of one that the caller must format: a text, a curve, zones.
+    /// If `value` is of another kind, or of one that the caller must format: a text, a curve,
+    /// zones.
     pub fn toml(&self, value: &Value) -> String {
         match (self.kind, value) {
             (_, Value::Flag(flag)) => flag.to_string(),
@@ -257,7 +258,7 @@ pub(super) const fn table(keys: &'static [Key]) -> Key {
     Key::new(KeyKind::Table(keys))
 }
 
-/// Origins of keys.
+/// Sources that keys cite.
 pub(super) const DISKSIM: &str = "DiskSim 4.0";
 pub(super) const A1: &str = "worthington94 table A.1";
 pub(super) const A4: &str = "worthington94 table A.4";

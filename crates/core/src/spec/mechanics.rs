@@ -90,13 +90,13 @@ impl Default for SeekCurve {
 pub struct TwoPiece {
     /// First distance of the straight piece, in cylinders.
     pub knee: u32,
-    /// Milliseconds.
+    /// Constant term of the curved piece, in milliseconds.
     pub short_ms: f64,
     /// Milliseconds per square root of a cylinder.
     pub short_sqrt_ms: f64,
-    /// Milliseconds.
+    /// Constant term of the straight piece, in milliseconds.
     pub long_ms: f64,
-    /// Milliseconds per cylinder.
+    /// Slope of the straight piece, in milliseconds per cylinder.
     pub long_slope_ms: f64,
     /// The time over one cylinder, if it is not on the curve.
     pub single: Option<Span>,

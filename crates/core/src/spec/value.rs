@@ -7,26 +7,26 @@ use crate::units::{SectorCount, Span};
 /// The value of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Of [`KeyKind::Text`](super::KeyKind::Text).
+    /// The value of a [`KeyKind::Text`](super::KeyKind::Text).
     Text(String),
-    /// Of [`KeyKind::Flag`](super::KeyKind::Flag).
+    /// The value of a [`KeyKind::Flag`](super::KeyKind::Flag).
     Flag(bool),
-    /// Of [`KeyKind::Word`](super::KeyKind::Word).
+    /// The value of a [`KeyKind::Word`](super::KeyKind::Word).
     Word(&'static str),
     /// Of [`KeyKind::Count`](super::KeyKind::Count); in sectors, of
     /// [`KeyKind::Size`](super::KeyKind::Size); in cylinders, of
     /// [`KeyKind::Distance`](super::KeyKind::Distance).
     Count(u64),
-    /// Of [`KeyKind::Time`](super::KeyKind::Time).
+    /// The value of a [`KeyKind::Time`](super::KeyKind::Time).
     Time(Span),
     /// Of [`KeyKind::Fraction`](super::KeyKind::Fraction); in nanoseconds, of
     /// [`KeyKind::Rotation`](super::KeyKind::Rotation).
     Number(f64),
-    /// Of [`KeyKind::Policy`](super::KeyKind::Policy).
+    /// The value of a [`KeyKind::Policy`](super::KeyKind::Policy).
     Policy(PolicyConfig),
-    /// Of [`KeyKind::SeekCurve`](super::KeyKind::SeekCurve).
+    /// The value of a [`KeyKind::SeekCurve`](super::KeyKind::SeekCurve).
     SeekCurve(SeekCurve),
-    /// Of [`KeyKind::Zones`](super::KeyKind::Zones).
+    /// The value of a [`KeyKind::Zones`](super::KeyKind::Zones).
     Zones(Vec<Zone>),
 }
 

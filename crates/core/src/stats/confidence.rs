@@ -32,8 +32,8 @@ const MIN_SPANS: u64 = 512;
 /// # When it is bad
 ///
 /// Too narrow while a batch is shorter than about ten times the series' memory, as near saturation,
-/// and meaningless beyond saturation, where there is no stationary mean. Independent replications
-/// are safer there.
+/// and meaningless beyond saturation, where a stationary mean does not exist. Independent
+/// replications are safer there.
 ///
 /// # Example
 ///
@@ -242,7 +242,7 @@ mod tests {
         }
     }
 
-    /// The interval of a mean difference is that of the differences.
+    /// The interval of a mean difference equals the interval of the mean of the differences.
     #[test]
     fn what_two_series_share_cancels_out() {
         let longer = |i: u64| jagged(i) + i * 31 % 17 * 1_000;

@@ -7,7 +7,7 @@ use crate::units::{Span, gcd};
 pub struct SortedSpans(Vec<Span>);
 
 impl SortedSpans {
-    /// Sorts `spans`.
+    /// Sorts `spans` in ascending order.
     pub fn new(mut spans: Vec<Span>) -> Self {
         spans.sort_unstable();
         Self(spans)

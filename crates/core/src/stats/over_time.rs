@@ -111,7 +111,7 @@ impl DiskMeter {
         inside.busy.set(now, 1);
     }
 
-    /// Records its completion.
+    /// Records the completion of a read or a write.
     #[inline]
     pub fn end(&mut self, now: Instant, is_read: bool) {
         self.at = now;
@@ -141,7 +141,7 @@ impl DiskMeter {
         self.batches.begin(now);
     }
 
-    /// Records its end.
+    /// Records the end of a batch of writes.
     pub fn end_batch(&mut self, now: Instant) {
         self.at = now;
         self.batches.end(now);

@@ -6,7 +6,7 @@ use crate::units::{Span, elapsed_ns};
 
 /// Moments, percentiles and confidence interval of a series of response times.
 ///
-/// Recording costs about 35 instructions; memory is that of [`Histogram`] and 1 KiB.
+/// Recording costs about 35 instructions; memory is a [`Histogram`] and 1 KiB.
 ///
 /// ```
 /// use diskarm_core::stats::ResponseSummary;
@@ -30,9 +30,9 @@ pub struct ResponseSummary {
 /// The figures of a [`ResponseSummary`], as plain numbers for output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ResponseStats {
-    /// Number of responses.
+    /// Number of responses recorded.
     pub count: u64,
-    /// Mean.
+    /// Mean of all responses, in milliseconds.
     pub mean_ms: f64,
     /// Half the width of the mean's 95 % confidence interval; `None` below 512 responses.
     pub ci95_ms: Option<f64>,
@@ -98,12 +98,12 @@ impl ResponseSummary {
         both
     }
 
-    /// Count, mean, deviation.
+    /// Returns the count, the mean and the deviation.
     pub const fn moments(&self) -> &Moments {
         &self.moments
     }
 
-    /// Returns any percentile.
+    /// Returns the histogram, for arbitrary percentiles.
     pub const fn histogram(&self) -> &Histogram {
         &self.histogram
     }

@@ -8,7 +8,7 @@ use super::error::InputError;
 /// A name with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call<'t> {
-    /// The name.
+    /// The name before the parentheses.
     pub name: &'t str,
     /// The parameters in order; a key may occur twice.
     pub given: Vec<(&'t str, &'t str)>,

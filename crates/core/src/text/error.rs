@@ -17,7 +17,7 @@ pub struct InputError {
     pub field: String,
     /// The value as shown, text in quotes; `None` if nothing was found.
     pub found: Option<String>,
-    /// The expected value.
+    /// Description of valid values, as a noun phrase.
     pub expected: String,
 }
 

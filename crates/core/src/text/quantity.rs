@@ -124,7 +124,7 @@ pub fn rate_ms(text: &str, unit: &str) -> Option<f64> {
     }
 }
 
-/// Parses `"300 cylinders"`.
+/// Parses a number of cylinders, such as `"300 cylinders"`.
 pub fn cylinders(text: &str) -> Option<u64> {
     match split(text)? {
         (number, "cylinder" | "cylinders") => number.parse().ok(),

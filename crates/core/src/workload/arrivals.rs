@@ -293,7 +293,7 @@ impl Pausing for Deterministic {
 /// A Poisson process: pauses are exponential, with a squared coefficient of variation of 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Poisson {
-    /// Mean pause; positive.
+    /// Mean pause between arrivals; positive.
     pub mean: Span,
 }
 

@@ -10,7 +10,7 @@ pub struct GeneratorInfo {
     pub summary: &'static str,
     /// Its parameters as they are written, such as `rate=60/s`, and what each means.
     pub parameters: &'static [(&'static str, &'static str)],
-    /// Use or publication.
+    /// Publication that defines it, or its use.
     pub origin: &'static str,
 }
 

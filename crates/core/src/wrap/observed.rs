@@ -1,13 +1,15 @@
 //! An observer at any level of a device stack.
 //!
 //! # What it does
-//! Calls an [`Observer`] for every request that the wrapped device accepts and for every completion, and changes nothing.
+//! Calls an [`Observer`] for every request that the wrapped device accepts and for every
+//! completion, and changes nothing.
 //!
 //! # Cost
 //! The observer's own.
 //!
 //! # When it is bad
-//! Ids are those of its level: a wrapper around it that submits child requests, such as a host queue, assigns its own ids. A device cannot end a run and does not know when it ends, so
+//! Ids are those of its level: a wrapper around it that submits child requests, such as a host
+//! queue, assigns its own ids. A device cannot end a run and does not know when it ends, so
 //! [`Observer::is_over`] and [`Observer::all_completed`] are not called.
 //!
 //! # Example
@@ -45,7 +47,7 @@ impl<D: Device, O: Observer + Send> ObservedDevice<D, O> {
         Self { device, observer }
     }
 
-    /// Returns the observer.
+    /// Returns the observer, to read what it has recorded.
     pub fn observer(&self) -> &O {
         &self.observer
     }

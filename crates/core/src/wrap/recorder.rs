@@ -1,7 +1,8 @@
 //! A recorder: takes a trace at its level of a device stack.
 //!
 //! # What it does
-//! Keeps every request that the wrapped device accepts, in order of arrival, with its completion, and changes nothing.
+//! Keeps every request that the wrapped device accepts, in order of arrival, with its completion,
+//! and changes nothing.
 //!
 //! # Cost
 //! Memory for each request, and a search in a tree of those outstanding.
@@ -31,7 +32,7 @@ use crate::units::Instant;
 /// A device whose requests and completions are kept.
 pub type Recorder<D> = ObservedDevice<D, Recording>;
 
-/// The recorded requests.
+/// The requests that a [`Recorder`] has seen.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     passed: Vec<RecordedRequest>,
@@ -42,9 +43,9 @@ pub struct Recording {
 /// A request that passed a [`Recorder`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordedRequest {
-    /// Instant of submission.
+    /// Instant at which it was submitted.
     pub arrived: Instant,
-    /// The request.
+    /// The request, as it was submitted.
     pub request: Request,
     /// Its completion; `None` while it is outstanding.
     pub completion: Option<Completion>,

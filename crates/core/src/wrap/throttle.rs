@@ -58,7 +58,8 @@ impl Limits {
     /// Checks that a device can keep them.
     ///
     /// # Errors
-    /// If there are less than a request in ten years or 100 bytes a second, or the burst is negative.
+    /// If there are less than a request in ten years or 100 bytes a second, or the burst is
+    /// negative.
     pub fn check(&self) -> Result<(), InputError> {
         // Slower ones would leave the range of instants; the largest request of the largest
         // sectors takes 22 years at 100 bytes a second.
@@ -97,7 +98,7 @@ impl Limits {
 pub struct Throttle<D> {
     device: D,
     limits: Limits,
-    /// Until when the flow so far pays at the rate of requests and at that of bytes.
+    /// Instants until which the flow so far is paid for, at the rate of requests and of bytes.
     paid: [Instant; 2],
     /// Instant at which the limits allow the next request; `None` once it has passed.
     opens: Option<Instant>,

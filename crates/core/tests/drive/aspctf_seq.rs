@@ -41,15 +41,16 @@ impl Policy<Drive> for Brute {
         let outlook = drive.outlook(now);
         let cost = |index: usize| {
             let Pending { request, arrived } = &self.pending[index];
-            let positioning = match outlook.is_buffered(request) {
-                true => 0,
-                false => outlook.positioning(request, &drive.locate(request)).as_ns(),
+            let positioning = if outlook.is_buffered(request) {
+                0
+            } else {
+                outlook.positioning(request, &drive.locate(request)).as_ns()
             };
             let waited = (now - *arrived).as_ns();
             i128::from(positioning) * 1_000_000_000 - self.credit_ns * i128::from(waited)
         };
         let free = (0..self.pending.len()).filter(|&i| !self.is_held_back(i));
-        // The first of the least: in order of arrival.
+        // The first of several minima: the earliest arrival.
         let best = free.min_by_key(|&index| cost(index))?;
         Some(self.pending.remove(best))
     }

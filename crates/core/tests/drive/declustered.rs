@@ -184,8 +184,8 @@ fn accesses(kind: LayoutKind, failed: &[usize]) -> Vec<[f64; 2]> {
     loads.collect()
 }
 
-/// Loads of liu05, section 9.2, computed by hand: equations 9.1 to 9.7, and 9.10 twice. Each disk has
-/// 1,000 reads of its own data. The number drawn from about as many shared reads has a standard
+/// Loads of liu05, section 9.2, computed by hand: equations 9.1 to 9.7, and 9.10 twice. Each disk
+/// has 1,000 reads of its own data. The number drawn from about as many shared reads has a standard
 /// deviation of at most 32.
 #[test]
 fn each_disk_gets_its_load() {
@@ -215,9 +215,10 @@ fn each_disk_gets_its_load() {
     ];
     for (kind, failed, reads) in cases {
         for (disk, found) in accesses(kind, failed).into_iter().enumerate() {
-            let [expected, writes] = match failed.contains(&disk) {
-                true => [0.0, 0.0],
-                false => [reads[disk], 2.0],
+            let [expected, writes] = if failed.contains(&disk) {
+                [0.0, 0.0]
+            } else {
+                [reads[disk], 2.0]
             };
             assert_eq!(found[1], writes, "{kind:?} {failed:?} {disk}");
             assert!(

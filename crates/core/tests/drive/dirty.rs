@@ -1,4 +1,4 @@
-//! Writes in gaps of random drives against all writes there are, tried one by one.
+//! Writes in gaps of random drives, compared with an exhaustive search.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use super::random::{cases, drive};
 
-/// Times of one thing, computed in two ways, differ by no more.
+/// Maximum difference between times computed in two ways.
 const ROUNDING: Span = Span::from_ns(3);
 
 struct Case {
@@ -27,8 +27,8 @@ impl Case {
         (self.mechanism.seek).total(op, way, from.head != to.head)
     }
 
-    /// When a write begins and ends, if it can be done in a gap from which the head is away by
-    /// `late` after it must be.
+    /// Returns the start and end of a write, if it fits in a gap that the head leaves at most
+    /// `late` after its deadline.
     fn times(&self, gap: &Gap, blocks: (Lbn, Lbn), late: Span) -> Option<(Instant, Instant)> {
         let extent = self.mechanism.layout.extent(blocks.0);
         let track = Track::of(&extent);
@@ -56,7 +56,7 @@ impl Case {
             .flat_map(move |first| edges(first + 1).map(move |end| (Lbn(first), Lbn(end))))
     }
 
-    /// What a write of a range is worth, in nanoseconds.
+    /// Returns the worth of a write of a range, in nanoseconds.
     fn worth(&self, range: (Lbn, Lbn), blocks: (Lbn, Lbn), passing: Span) -> i64 {
         let left = [range.0 < blocks.0, blocks.1 < range.1];
         let fewer = 1 - left.into_iter().filter(|is_left| *is_left).count() as i64;
@@ -74,14 +74,14 @@ impl Case {
         worths.max().unwrap_or(0).max(0)
     }
 
-    /// Whether a write that was found alone can be done in a gap, and is what it is said to be.
+    /// Checks that a write found on its own fits in the gap, and that its fields are right.
     fn check(&self, gap: &Gap, find: &GapTransfer) -> Result<(), TestCaseError> {
         let found = self.times(gap, blocks_of(find), ROUNDING);
         prop_assert_eq!(found, Some((find.begin, find.end)));
         self.check_worth(find)
     }
 
-    /// Whether a write can be done in a gap that others leave of theirs, the last of which left the
+    /// Checks a write that uses the rest of a gap after other writes, the last of which left the
     /// head at the last of `places`. It was planned for an arm that comes from one of them. On the
     /// way over another it may arrive earlier, as the times of random seeks do not grow with the
     /// distance, and then its blocks may pass earlier.
@@ -93,7 +93,7 @@ impl Case {
     ) -> Result<(), TestCaseError> {
         let found = self.times(gap, blocks_of(find), ROUNDING);
         prop_assert!(found.is_some(), "{:?}", find);
-        let (begin, end) = found.expect("it was looked at");
+        let (begin, end) = found.expect("a range on the way");
         let longer = (end - begin) - (find.end - find.begin);
         prop_assert!(
             longer.as_ns().abs() <= ROUNDING.as_ns(),
@@ -117,7 +117,7 @@ impl Case {
         self.check_worth(find)
     }
 
-    /// Whether the rest of a write that was found is what it is said to be.
+    /// Checks the remaining fields of a write.
     fn check_worth(&self, find: &GapTransfer) -> Result<(), TestCaseError> {
         let blocks = blocks_of(find);
         let track = Track::of(&self.mechanism.layout.extent(find.first));

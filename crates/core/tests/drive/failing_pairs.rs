@@ -93,7 +93,7 @@ fn what_a_failing_member_had_to_do_goes_to_the_other() {
         match reads {
             ReadDispatch::Divided { .. } => unreachable!("not tried"),
             ReadDispatch::Shared => {
-                // It waits behind the commands there.
+                // It waits after the commands there.
                 assert_eq!(times(&done), [(1, 5.0), (2, 8.0), (0, 16.0)]);
                 assert_eq!(queue, [0.0, 4.8, 8.0]);
             }
@@ -127,8 +127,8 @@ fn a_write_completes_with_the_copies_that_are_left() {
     assert_eq!(ends(&[(1, 0.0)], WriteCompletion::Both), [(7, 1.0)]);
 }
 
-/// The first member reads block 0 and then writes block 5; the second writes block 5 at once. A read
-/// of block 5 waits for the second copy, and so does a write.
+/// The first member reads block 0 and then writes block 5; the second writes block 5 at once. A
+/// read of block 5 waits for the second copy, and so does a write.
 #[test]
 fn what_overlaps_a_write_waits_for_its_second_copy_if_it_completed_with_the_first() {
     let mirroring = MirrorConfig {

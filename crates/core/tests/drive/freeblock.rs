@@ -35,9 +35,10 @@ impl Case {
         let way = (from.cylinder, to.cylinder);
         let time = self.mechanism.seek.total(op, way, from.head != to.head);
         let is_switched = self.limits.on_switches && from.head != to.head;
-        match way.0 == way.1 && !is_switched {
-            true => time,
-            false => time + care,
+        if way.0 == way.1 && !is_switched {
+            time
+        } else {
+            time + care
         }
     }
 

@@ -18,7 +18,7 @@ use super::random::{Raw, cases, drive, fitted, requests};
 use super::ties::policies;
 use super::tiny::{Arrival, R, Seen, W, check, request, tiny};
 
-/// A drive that records the commands it is given.
+/// A drive that records its commands.
 struct Recorded {
     drive: Drive,
     commands: Arc<Mutex<Vec<Request>>>,

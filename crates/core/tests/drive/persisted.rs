@@ -52,7 +52,7 @@ fn a_zero_latency_write_lands_from_where_the_head_does() {
     assert_eq!(found, [vec![], vec![27], vec![28, 29], vec![20], rest]);
 }
 
-/// A drive that counts what lands, block by block.
+/// A drive that counts how often each block is persisted.
 struct Watched {
     drive: Drive,
     counts: BTreeMap<u64, u64>,

@@ -426,9 +426,9 @@ fn what_a_failing_member_has_to_do_is_done_without_it() {
     );
 }
 
-/// The last number of a part that has ended is used first: of the reads that wait for disk 1 later
-/// ones have smaller numbers. A command in service is read again when it would have ended, behind
-/// those that waited.
+/// The last number of a part that has ended is used first, so later reads that wait for disk 1 have
+/// smaller numbers. A command in service is read again when it would have ended, after those that
+/// waited.
 #[test]
 fn commands_of_a_failing_member_go_to_the_others_in_order_of_arrival() {
     let early = (0..3).map(|id| (0.0, request(id, R, id, 1)));
@@ -473,8 +473,8 @@ fn what_a_member_cannot_read_follows_from_all_others() {
     assert_eq!(done[0].bad_block(), Some(Lbn(62)));
 }
 
-/// The loss of two of five disks of 200 blocks, in units of 30, is counted block by block. Rows that
-/// have been rebuilt are not lost.
+/// The loss of two of five disks of 200 blocks, in units of 30, is counted block by block. Rows
+/// that have been rebuilt are not lost.
 #[test]
 fn a_second_failure_loses_what_is_not_rebuilt() {
     for (share, rows) in [(None, 0), (Some(1.0), 2)] {

@@ -136,7 +136,7 @@ fn a_slipped_sector_passes_unread() {
 
 #[test]
 fn a_reallocated_sector_costs_two_seeks() {
-    // Block 1 from 1 until 2; block 2 stands in cylinder 9, head 1, sector 8, at tenth 4: seek
+    // Block 1 from 1 until 2; block 2 is in cylinder 9, head 1, sector 8, at tenth 4: seek
     // until 12, at 14 until 15; back at 25, block 3 at tenth 3: 33 until 34.
     let c = last(&spared("defects = [[2, 198]]"), &[(0.0, R, 1, 3)]);
     check(&c, 34.0, [0.0, 0.0, 0.0, 0.0, 1.0, 33.0, 0.0]);

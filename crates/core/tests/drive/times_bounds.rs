@@ -60,8 +60,8 @@ enum Bound {
 
 /// The bound of each policy of the table. No positioning takes above 10 ms of seek, 1 of head
 /// switch and 10 of rotation: with 60 ms subtracted per second of waiting, that is 350 ms of
-/// arrivals; a sector takes 1 ms. A forced request takes 22 ms, and as much the one in service when
-/// it becomes too old; a revolution of slack 10 ms.
+/// arrivals; a sector takes 1 ms. A forced request takes 22 ms, and so does the one in service when
+/// it becomes too old; a revolution of slack takes 10 ms.
 const BOUNDS: &[(&str, Op, Bound)] = &[
     ("fcfs", R, Bound::Later(0)),
     ("sstf", R, Bound::None),

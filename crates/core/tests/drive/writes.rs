@@ -101,8 +101,8 @@ fn writes_may_have_seeks_of_their_own() {
 
 #[test]
 fn a_zero_latency_write_begins_where_the_head_lands() {
-    // In place at 2.5 in the middle of the seventh sector, all data in at 1.5: the others behind
-    // it first, the seven from 6.0 on.
+    // In place at 2.5 in the middle of the seventh sector, all data in at 1.5: first the sectors
+    // after it, then the seven from 6.0 on.
     let sections = |bus: &str| {
         let arrival = "[buffer]\nwrite_on_arrival = true\n";
         tiny(&format!("{arrival}[bus]\nwrite_sector = \"{bus}\"\n"))

@@ -31,7 +31,7 @@ const DRIVES: [(&str, u64, u64); 11] = [
 fn number(v: &Value, key: &str) -> f64 {
     v[key]
         .as_f64()
-        .unwrap_or_else(|| panic!("{key} is no number"))
+        .unwrap_or_else(|| panic!("{key} is not a number"))
 }
 
 fn sparing(layout: &Value) -> Sparing {

@@ -23,7 +23,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 /// The tiny drive of the examples worked by hand.
 const MECHANISM: &str = include_str!("../drive/tiny.toml");
-/// What takes it time besides.
+/// Keys that add a buffer and command overheads to it.
 const OVERHEADS: &str = r#"
 [buffer]
 segments = 3
@@ -225,13 +225,14 @@ fn random_mirroring(dice: &mut Dice) -> MirrorConfig {
     MirrorConfig {
         policy: needed.unwrap_or_else(|| policy(dice)),
         reads,
-        writes: match destages {
-            true => WriteCompletion::Both,
-            false => dice.of(&[
+        writes: if destages {
+            WriteCompletion::Both
+        } else {
+            dice.of(&[
                 WriteCompletion::Both,
                 WriteCompletion::Both,
                 WriteCompletion::First,
-            ]),
+            ])
         },
         destaging: destages.then(|| random_destaging(dice)),
         transposed: dice.one_in(2).then(|| SectorCount(1 + dice.below(60))),
@@ -399,7 +400,7 @@ impl Stack {
         }))
     }
 
-    /// Whether requests become commands for several members.
+    /// Returns true if requests become commands for several members.
     pub fn is_array(&self) -> bool {
         self.array.is_some() || self.declustering.is_some()
     }
@@ -416,7 +417,7 @@ impl Stack {
         BLOCKS * data as u64
     }
 
-    /// A drive with its levels, or a pair of them, perhaps behind a cache.
+    /// A drive with its levels, or a pair of them, perhaps with a cache in front.
     fn unit(&self, index: u64) -> BoxedDevice {
         let behind = match &self.mirroring {
             None => CacheBacking::Device(self.member(index)),
@@ -463,7 +464,7 @@ impl Stack {
         behind(BoxedDevice::new(drive), &levels)
     }
 
-    /// Whether a flush waits for all that has been acknowledged.
+    /// Returns true if a flush waits for all acknowledged data.
     pub fn has_late_copies(&self) -> bool {
         let mut mirroring = self.mirroring.iter();
         let is_late = |mirroring: &MirrorConfig| mirroring.writes == WriteCompletion::First;
@@ -480,7 +481,7 @@ impl Stack {
         behind(device, &self.above)
     }
 
-    /// Whether one queue holds the requests for all disks, and so keeps their order.
+    /// Returns true if one queue holds the requests for all disks, and so keeps their order.
     pub fn has_common_queue(&self) -> bool {
         let mut above = self.above.iter();
         above.any(|level| matches!(level, Level::Queue(..)))
@@ -498,8 +499,8 @@ impl Stack {
     }
 }
 
-/// `device` behind `levels`. A policy that needs to know more than the device does is replaced by
-/// the default.
+/// Stacks `levels` on `device`. A policy that needs more knowledge than the device has is replaced
+/// by the default.
 fn behind(mut device: BoxedDevice, levels: &[Level]) -> BoxedDevice {
     for level in levels {
         device = match level {

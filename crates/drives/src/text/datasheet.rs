@@ -1,4 +1,4 @@
-//! A specification from the figures of a data sheet, and assumptions where it has none.
+//! Derives a specification from the values of a data sheet, with assumptions for those it omits.
 
 use std::fmt::Write;
 
@@ -6,27 +6,27 @@ use diskarm_core::spec::{self, MAX_CYLINDERS, Spec};
 use diskarm_core::text::InputError;
 use diskarm_core::units::{Bytes, Span};
 
-/// What a data sheet says of a drive. Where it says nothing, [`Datasheet::specification`] assumes
-/// what is usual, and says so.
+/// The values that a data sheet gives for a drive. For those it omits,
+/// [`Datasheet::specification`] assumes common values and marks them as assumed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Datasheet {
     /// The name of the drive: lower-case letters, digits, `.` and `-`.
     pub name: String,
     /// Capacity, as the maker counts it.
     pub capacity: Bytes,
-    /// Revolutions per minute.
+    /// Rotation speed in revolutions per minute.
     pub rpm: u32,
     /// Mean time of a seek before a read, over all pairs of cylinders.
     pub seek: Span,
-    /// The same before a write.
+    /// Mean time of a seek before a write.
     pub write_seek: Option<Span>,
-    /// Over one cylinder.
+    /// Time of a seek over one cylinder.
     pub track_to_track: Option<Span>,
-    /// From the first cylinder to the last.
+    /// Time of a seek from the first cylinder to the last.
     pub full_stroke: Option<Span>,
     /// Sustained transfer rate of the outermost tracks, in bytes per second.
     pub outer_per_s: f64,
-    /// The same of the innermost.
+    /// Sustained transfer rate of the innermost tracks, in bytes per second.
     pub inner_per_s: Option<f64>,
     /// Size of the buffer.
     pub cache: Option<Bytes>,
@@ -52,14 +52,14 @@ pub enum Sectors {
 }
 
 impl Sectors {
-    /// The words, as on data sheets.
+    /// Sector formats by their names on data sheets.
     pub const WORDS: [(&'static str, Self); 3] = [
         ("512n", Self::Native512),
         ("512e", Self::Emulated512),
         ("4Kn", Self::Native4096),
     ];
 
-    /// That of a word, in any case.
+    /// Returns the format with this name, in upper or lower case.
     pub fn of(word: &str) -> Option<Self> {
         let found = Self::WORDS
             .iter()
@@ -67,8 +67,8 @@ impl Sectors {
         Some(found.1)
     }
 
-    /// What drives of a capacity usually have: drives of more than 4 TB were rarely made with
-    /// sectors of 512 bytes on the media.
+    /// Returns the usual format for a capacity: few drives of more than 4 TB have sectors of 512
+    /// bytes on the media.
     fn usual(capacity: Bytes) -> Self {
         match capacity.0 {
             ..=4_000_999_999_999 => Self::Native512,
@@ -98,25 +98,25 @@ impl Sectors {
     }
 }
 
-/// Zones, of about as many cylinders each.
+/// Number of zones, all of about the same number of cylinders.
 const ZONES: u32 = 16;
 
-/// Tracks of a surface at most, where the number of platters is assumed.
+/// Maximum number of tracks per surface when the number of platters is assumed.
 const TRACKS: u64 = 450_000;
 
-/// Segments of the buffer at most, and at least.
+/// Maximum and minimum number of buffer segments.
 const SEGMENTS: (u64, u64) = (32, 4);
 
-/// Bytes of a segment, as long as that gives neither more segments nor fewer.
+/// Bytes per segment, unless the number of segments would leave [`SEGMENTS`].
 const SEGMENT: u64 = 2_000_000;
 
-/// The most platters of any drive.
+/// Maximum number of platters.
 const PLATTERS: u32 = 16;
 
-/// Commands in its queue at most.
+/// Maximum number of queued commands.
 const QUEUE: u32 = 4096;
 
-/// A number, and whether it is from the data sheet.
+/// A value, and a mark if it comes from the data sheet.
 #[derive(Clone, Copy)]
 struct Figure<T> {
     value: T,
@@ -132,7 +132,7 @@ impl<T> Figure<T> {
     }
 }
 
-/// All figures, those that are assumed included.
+/// All values, including the assumed ones.
 struct Figures {
     sectors: Figure<Sectors>,
     /// The capacity, in sectors on the media.
@@ -175,8 +175,8 @@ impl Datasheet {
     /// cylinder switches, has the rates of the data sheet at both ends.
     ///
     /// # Errors
-    /// What contradicts something else, by the names of the fields, or what the reader of
-    /// specifications finds wrong.
+    /// If a value contradicts another one (reported under the name of the field), or the resulting
+    /// specification is invalid.
     pub fn specification(&self) -> Result<(String, Spec), InputError> {
         let figures = self.figures()?;
         let zones = self.zones(&figures)?;
@@ -275,7 +275,8 @@ impl Datasheet {
         })
     }
 
-    /// The same with as few platters as hold the capacity, if the data sheet does not say how many.
+    /// Chooses the smallest number of platters that holds the capacity, unless the data sheet gives
+    /// it.
     fn with_platters(&self, mut figures: Figures) -> Result<Figures, InputError> {
         if figures.surfaces.is_given {
             return Ok(figures);
@@ -419,9 +420,10 @@ impl Datasheet {
             figure("sectors", self.sectors.map(word)),
         ];
         let given: Vec<String> = given.into_iter().flatten().collect();
-        let inner = match figures.inner_per_s.is_given {
-            true => "the rates of the data sheet",
-            false => "the rate of the data sheet outside, and half of it inside",
+        let inner = if figures.inner_per_s.is_given {
+            "the rates of the data sheet"
+        } else {
+            "the rate of the data sheet outside, and half of it inside"
         };
         let text = |text: String| toml_edit::Value::from(text).to_string();
         format!(
@@ -525,25 +527,23 @@ fn capacity(sold: Bytes) -> u64 {
     }
 }
 
-/// The remark on a figure.
+/// Returns the comment that marks an assumed value.
 fn assumed<T>(figure: &Figure<T>) -> &'static str {
-    match figure.is_given {
-        true => "",
-        false => " # assumed",
-    }
+    if figure.is_given { "" } else { " # assumed" }
 }
 
-/// A time in milliseconds, rounded as in the text, so that none passes and is 0 there.
+/// Converts a time to milliseconds, rounded as in the text, so that a time that passes the checks
+/// is not 0 there.
 fn ms(span: Span) -> f64 {
     rounded(span.as_ms())
 }
 
-/// With at most three decimals.
+/// Rounds to three decimals.
 fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
 
-/// In the largest unit of 1000 that leaves three decimals at most, or in bytes.
+/// Formats a size in the largest decimal unit that needs at most three decimals, or in bytes.
 fn shown(bytes: Bytes) -> String {
     let units = [("TB", 1e12), ("GB", 1e9), ("MB", 1e6)];
     let bytes = bytes.0 as f64;

@@ -1,12 +1,12 @@
-//! Figures of data sheets as they are written there.
+//! Parses sizes and rates as data sheets write them.
 
 use diskarm_core::text::quantity;
 use diskarm_core::units::Bytes;
 
-/// A size in `B`, `kB`, `MB`, `GB` or `TB`, or in `KiB`, `MiB`, `GiB` or `TiB`.
+/// Parses a size in `B`, `kB`, `MB`, `GB` or `TB`, or in `KiB`, `MiB`, `GiB` or `TiB`.
 ///
 /// # Errors
-/// What is expected, if it is anything else.
+/// A noun phrase that describes valid sizes, if `text` is not one.
 pub fn bytes(text: &str) -> Result<Bytes, &'static str> {
     let bytes = scaled(text).map(|bytes| bytes.round());
     let bytes = bytes.filter(|bytes| (1.0..1e18).contains(bytes));
@@ -14,20 +14,21 @@ pub fn bytes(text: &str) -> Result<Bytes, &'static str> {
     bytes.map(|bytes| Bytes(bytes as u64)).ok_or(expected)
 }
 
-/// A rate as such a size per second, `250MB/s`, in bytes per second.
+/// Parses a rate, such as `250MB/s`, and returns it in bytes per second.
 ///
 /// # Errors
-/// What is expected, if it is anything else.
+/// A noun phrase that describes valid rates, if `text` is not one.
 pub fn per_s(text: &str) -> Result<f64, &'static str> {
     let rate = text.trim_end().strip_suffix("/s").and_then(scaled);
     let rate = rate.filter(|rate| (1e3..1e12).contains(rate));
-    rate.ok_or(match text.trim_end().ends_with("b/s") {
-        true => "a rate in bytes, such as \"250MB/s\" (a link of 6Gb/s carries 600MB/s)",
-        false => "a rate from 1 kB/s to a million MB/s, such as \"250MB/s\"",
+    rate.ok_or(if text.trim_end().ends_with("b/s") {
+        "a rate in bytes, such as \"250MB/s\" (a link of 6Gb/s carries 600MB/s)"
+    } else {
+        "a rate from 1 kB/s to a million MB/s, such as \"250MB/s\""
     })
 }
 
-/// A number of bytes with its unit.
+/// Parses a number of bytes with its unit.
 fn scaled(text: &str) -> Option<f64> {
     let text = text.trim();
     let (prefix, base) = match text.strip_suffix("iB") {
@@ -49,7 +50,7 @@ fn scaled(text: &str) -> Option<f64> {
     number.map(|number| number * f64::powi(base, power))
 }
 
-/// A decimal number without an exponent.
+/// Parses a decimal number without an exponent.
 fn plain(text: &str) -> Option<f64> {
     let is_plain = text
         .bytes()

@@ -7,13 +7,13 @@ use diskarm_core::units::Span;
 
 use crate::text::write;
 
-/// `spec` as a file in the style of the catalogue, which reads as an equal specification; only long
-/// lines of a text are broken at spaces.
+/// Formats `spec` as a file in the style of the catalogue. It parses as an equal specification,
+/// except that long lines of a text are broken at spaces.
 ///
-/// Keys stand in the order of the manual; those with their default value are left out. What
-/// `remark` returns for the path of a key, such as `overheads.read_completion`, stands above it as
-/// a comment, and a key with a remark is not left out. Keys that are tables of their own, such as
-/// `mechanics.seek`, have theirs above the header.
+/// Keys are written in the order of the manual, without those that have their default value. The
+/// text that `remark` returns for the path of a key, such as `overheads.read_completion`, becomes a
+/// comment above it, and a key with a remark is always written. The remark of a key that is a table
+/// of its own, such as `mechanics.seek`, is above the header.
 ///
 /// # Panics
 /// If a number is not finite: no TOML value means that here.
@@ -67,7 +67,7 @@ fn tables(keys: &[&'static Key]) -> Vec<&'static str> {
     tables
 }
 
-/// What a reader takes for an absent key.
+/// Returns the value that the parser assumes for an absent key.
 fn default(key: &Key, spec: &Spec, defaults: &Spec) -> Value {
     match key.same_as.and_then(Key::find) {
         Some(other) => other.get(spec),

@@ -17,7 +17,7 @@ pub(super) fn value(key: &str, value: &Value, several_lines: bool) -> toml_edit:
     written.parse().expect("what is written here is TOML")
 }
 
-/// The same as text.
+/// Formats a value as TOML text.
 pub(super) fn written(key: &str, value: &Value, several_lines: bool) -> String {
     match value {
         Value::SeekTable(points) => seek_table(points),
@@ -76,7 +76,7 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Words separated by spaces, on as few lines as possible.
+/// Joins words by spaces and breaks lines where the next word would not fit.
 pub(crate) fn filled(words: impl Iterator<Item = impl AsRef<str>>, indent: &str) -> String {
     let mut filled = String::from(indent);
     let mut column = indent.len();

@@ -1,19 +1,27 @@
-//! READ DEFECT DATA (SBC-3). The primary list has what the specification lists, slipped or
-//! reallocated; the grown list what was reallocated since.
+//! READ DEFECT DATA and REASSIGN BLOCKS (SBC-3).
+//!
+//! The primary list has the defects of the specification, slipped or reallocated; the grown list
+//! has the blocks reallocated since.
 
 use diskarm_core::geometry::{Layout, Unit};
 use diskarm_core::spec::{Sparing, Spec};
 use diskarm_core::units::Lbn;
 use diskarm_wire::command::{AddressFormat, Size};
-use diskarm_wire::defect::{Address, Header10, Header12, WHOLE_TRACK};
+use diskarm_wire::defect::{
+    Address, Header10, Header12, LongReassignHeader, ReassignHeader, WHOLE_TRACK, addresses,
+};
 use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense};
 
-use super::{misplaced, places};
-use crate::state::{Context, invalid_field};
+use super::{diagnostic, misplaced};
+use crate::sparing;
+use crate::state::{Context, invalid_field, list_length, too_few_data};
 use crate::work::Start;
 
-pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
+pub(super) fn read_defect_data(
+    command: &Command,
+    context: &mut Context<'_>,
+) -> Result<Start, Sense> {
     let Command::ReadDefectData {
         size,
         primary,
@@ -33,7 +41,7 @@ pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start,
     let Some(spec) = &context.state.given else {
         return Err(Sense::new(Key::IllegalRequest, Code::INVALID_OPERATION));
     };
-    let list = addresses(context, layout, spec, (primary, grown), format);
+    let list = defect_addresses(context, layout, spec, (primary, grown), format);
     let mut content = vec![0; each * list.len()];
     for (address, room) in list.iter().zip(content.chunks_exact_mut(each)) {
         address.emit(room);
@@ -71,8 +79,8 @@ fn too_long() -> Sense {
     Sense::new(Key::IllegalRequest, Code::INVALID_FIELD)
 }
 
-/// Defective units in the order of their places, primary ones first.
-fn units(layout: &Layout, spec: &Spec, (primary, grown): (bool, bool)) -> Vec<Unit> {
+/// Returns the defective units in the order of their positions, primary ones first.
+fn defective_units(layout: &Layout, spec: &Spec, (primary, grown): (bool, bool)) -> Vec<Unit> {
     let listed = |unit: &Unit| {
         let zone = &spec.geometry.zones[unit.zone];
         let slipped = zone.slips.contains(&unit.number);
@@ -91,7 +99,7 @@ fn units(layout: &Layout, spec: &Spec, (primary, grown): (bool, bool)) -> Vec<Un
     list
 }
 
-fn addresses(
+fn defect_addresses(
     context: &Context<'_>,
     layout: &Layout,
     spec: &Spec,
@@ -100,11 +108,11 @@ fn addresses(
 ) -> Vec<Address> {
     let is_block = matches!(format, AddressFormat::ShortBlock | AddressFormat::LongBlock);
     let mut list = Vec::new();
-    for unit in units(layout, spec, which) {
+    for unit in defective_units(layout, spec, which) {
         let at = layout.address(unit);
         if is_block {
             let block = layout.numbered(unit).map(|Lbn(block)| block);
-            list.extend(places::address(
+            list.extend(diagnostic::address(
                 layout,
                 context.state.block,
                 at,
@@ -113,7 +121,8 @@ fn addresses(
             ));
             continue;
         }
-        let Some(address) = places::address(layout, context.state.block, at, None, format) else {
+        let Some(address) = diagnostic::address(layout, context.state.block, at, None, format)
+        else {
             continue;
         };
         list.push(if spec.geometry.sparing == Sparing::TracksPerZone {
@@ -146,4 +155,65 @@ fn whole_track(address: Address) -> Address {
         }
         block => block,
     }
+}
+
+/// Moves blocks to spares; they keep their data.
+pub(super) fn reassign(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
+    let Command::ReassignBlocks {
+        long_addresses,
+        long_list,
+    } = *command
+    else {
+        misplaced(command);
+    };
+    context.writable()?;
+    let blocks = listed_blocks(context, long_addresses, long_list)?;
+    for block in &blocks {
+        if *block >= context.state.blocks {
+            return Err(Sense::new(Key::IllegalRequest, Code::OUT_OF_RANGE));
+        }
+    }
+    for block in blocks {
+        let none = Sense {
+            information: Some(block),
+            ..Sense::new(Key::HardwareError, Code::NO_SPARE)
+        };
+        let (layout, spec) = context.known().map_err(|_| none)?;
+        let geometry = sparing::reassigned(&spec.geometry, layout, Lbn(block)).ok_or(none)?;
+        context
+            .device
+            .set_geometry(context.now, &geometry)
+            .map_err(|_| none)?;
+        context.state.generation = context.state.generation.wrapping_add(1);
+    }
+    Ok(Start::Done(Vec::new()))
+}
+
+/// Returns the blocks in the parameter list.
+fn listed_blocks(context: &Context<'_>, long: bool, long_list: bool) -> Result<Vec<u64>, Sense> {
+    let data = &context.data_out;
+    let length = if long_list {
+        LongReassignHeader::parse(data).map(|header| header.length as usize)
+    } else {
+        ReassignHeader::parse(data).map(|header| header.length.into())
+    };
+    let length = length.map_err(|_| too_few_data())?;
+    let end = ReassignHeader::LENGTH.saturating_add(length);
+    let list = data
+        .get(ReassignHeader::LENGTH..end)
+        .ok_or(too_few_data())?;
+    let format = if long {
+        AddressFormat::LongBlock
+    } else {
+        AddressFormat::ShortBlock
+    };
+    if !list.len().is_multiple_of(if long { 8 } else { 4 }) {
+        return Err(list_length());
+    }
+    let blocks = addresses(format, list).filter_map(|address| match address {
+        Address::ShortBlock(block) => Some(block.into()),
+        Address::LongBlock(block) => Some(block),
+        _ => None,
+    });
+    Ok(blocks.collect())
 }

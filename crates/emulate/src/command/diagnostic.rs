@@ -1,9 +1,10 @@
-//! SEND DIAGNOSTIC and RECEIVE DIAGNOSTIC RESULTS (SPC-4), with the page that translates addresses
-//! (SBC-3; worthington96 section 4.1.2).
+//! SEND DIAGNOSTIC and RECEIVE DIAGNOSTIC RESULTS (SPC-4) with the page that translates addresses
+//! (SBC-3; worthington96 section 4.1.2), and the translation itself. In physical addresses, sectors
+//! and bytes count from the index mark.
 
 use diskarm_core::geometry::{Layout, Pba};
 use diskarm_core::spec::Sparing;
-use diskarm_core::units::Lbn;
+use diskarm_core::units::{Angle, Cylinder, Head, Lbn};
 use diskarm_wire::command::AddressFormat;
 use diskarm_wire::defect::{
     Address, Extended, Malformed, Physical, SUPPORTED_PAGES, TRANSLATE, Translate, Translated,
@@ -11,7 +12,7 @@ use diskarm_wire::defect::{
 use diskarm_wire::sense::{Code, Key};
 use diskarm_wire::{Command, Sense};
 
-use super::{misplaced, places};
+use super::misplaced;
 use crate::realism::Places;
 use crate::state::{Context, invalid_field, invalid_parameter, list_length};
 use crate::work::Start;
@@ -28,7 +29,7 @@ pub(super) fn send(command: &Command, context: &mut Context<'_>) -> Result<Start
         misplaced(command);
     };
     if self_test || self_test_code != 0 {
-        // Self-tests take no parameters, and find nothing: faults are the device's.
+        // Self-tests take no parameters and find nothing, since faults belong to the device.
         return if length == 0 {
             Ok(Start::Done(Vec::new()))
         } else {
@@ -42,7 +43,7 @@ pub(super) fn send(command: &Command, context: &mut Context<'_>) -> Result<Start
         return Err(invalid_field(1, Some(4)));
     }
     let page = context.list(length.into())?;
-    let asked = Translate::parse(page).map_err(|malformed| match malformed {
+    let query = Translate::parse(page).map_err(|malformed| match malformed {
         Malformed::Short(_) => list_length(),
         Malformed::Code(_) => invalid_parameter(0, None),
         Malformed::Format(_) if page[4] & !0x07 != 0 || is_unknown(page[4]) => {
@@ -50,9 +51,9 @@ pub(super) fn send(command: &Command, context: &mut Context<'_>) -> Result<Start
         }
         Malformed::Format(_) => invalid_parameter(5, Some(2)),
     })?;
-    // What cannot be translated is refused now.
-    translated(context, &asked)?;
-    context.state.nexuses[context.nexus].asked = Some(asked);
+    // An address that cannot be translated is refused immediately.
+    translated(context, &query)?;
+    context.state.nexuses[context.nexus].query = Some(query);
     Ok(Start::Done(Vec::new()))
 }
 
@@ -68,9 +69,9 @@ pub(super) fn receive(command: &Command, context: &mut Context<'_>) -> Result<St
     let data = match page {
         Some(SUPPORTED_PAGES) => supported(context),
         Some(TRANSLATE) | None => {
-            let asked = context.state.nexuses[context.nexus].asked;
+            let query = context.state.nexuses[context.nexus].query;
             let sequence = Sense::new(Key::IllegalRequest, Code::COMMAND_SEQUENCE);
-            translated(context, &asked.ok_or(sequence)?)?
+            translated(context, &query.ok_or(sequence)?)?
                 .emit()
                 .to_vec()
         }
@@ -81,14 +82,14 @@ pub(super) fn receive(command: &Command, context: &mut Context<'_>) -> Result<St
 
 /// The list of diagnostic pages.
 fn supported(context: &Context<'_>) -> Vec<u8> {
-    match drive(context) {
+    match translatable_layout(context) {
         Ok(_) => vec![SUPPORTED_PAGES, 0, 0, 2, SUPPORTED_PAGES, TRANSLATE],
         Err(_) => vec![SUPPORTED_PAGES, 0, 0, 1, SUPPORTED_PAGES],
     }
 }
 
-/// The reported layout.
-fn drive<'a>(context: &'a Context<'_>) -> Result<&'a Layout, Sense> {
+/// Returns the layout if the unit translates addresses.
+fn translatable_layout<'a>(context: &'a Context<'_>) -> Result<&'a Layout, Sense> {
     let (layout, _) = context.known()?;
     if context.state.realism.places != Places::Translated {
         return Err(invalid_parameter(0, None));
@@ -96,29 +97,29 @@ fn drive<'a>(context: &'a Context<'_>) -> Result<&'a Layout, Sense> {
     Ok(layout)
 }
 
-/// The sector that an address names.
-pub(super) fn place(context: &Context<'_>, layout: &Layout, address: Address) -> Option<Pba> {
+/// Returns the sector at an address.
+pub(super) fn locate(context: &Context<'_>, layout: &Layout, address: Address) -> Option<Pba> {
     let block = |at: u64| (at < layout.sectors().0).then(|| layout.pba(Lbn(at)));
     match address {
         Address::ShortBlock(at) => block(at.into()),
         Address::LongBlock(at) => block(at),
         Address::PhysicalSector(place)
-        | Address::ExtendedPhysicalSector(Extended { place, .. }) => places::sector(layout, place),
+        | Address::ExtendedPhysicalSector(Extended { place, .. }) => sector(layout, place),
         Address::BytesFromIndex(place)
         | Address::ExtendedBytesFromIndex(Extended { place, .. }) => {
             let offset = place.offset / context.state.block as u32;
-            places::sector(layout, Physical { offset, ..place })
+            sector(layout, Physical { offset, ..place })
         }
     }
 }
 
-fn translated(context: &Context<'_>, asked: &Translate) -> Result<Translated, Sense> {
+fn translated(context: &Context<'_>, query: &Translate) -> Result<Translated, Sense> {
     let refused = |byte| invalid_parameter(byte, None);
-    let layout = drive(context).map_err(|_| refused(0))?;
-    let at = place(context, layout, asked.address).ok_or(refused(6))?;
+    let layout = translatable_layout(context).map_err(|_| refused(0))?;
+    let at = locate(context, layout, query.address).ok_or(refused(6))?;
     let block = layout.lbn(at);
     let to_block = matches!(
-        asked.wanted,
+        query.wanted,
         AddressFormat::ShortBlock | AddressFormat::LongBlock
     );
     if to_block && block.is_none() {
@@ -126,15 +127,81 @@ fn translated(context: &Context<'_>, asked: &Translate) -> Result<Translated, Se
     }
     let block_bytes = context.state.block;
     let number = block.map(|block| block.0);
-    let address = places::address(layout, block_bytes, at, number, asked.wanted);
+    let address = address(layout, block_bytes, at, number, query.wanted);
     let is_alternate = block.is_some_and(|block| layout.is_reallocated(block));
     let spec = context.device.spec();
     let by_track = spec.is_some_and(|spec| spec.geometry.sparing == Sparing::TracksPerZone);
     Ok(Translated {
-        supplied: asked.address.format(),
+        supplied: query.address.format(),
         reserved: block.is_none(),
         alternate_sector: is_alternate && !by_track,
         alternate_track: is_alternate && by_track,
         address: address.ok_or(refused(5))?,
     })
+}
+
+/// Sums of rounded angles fall short of whole sectors by a few units of 2^-64.
+const ROUNDING: Angle = Angle::from_raw(1 << 32);
+
+/// Returns the number, counted from the index mark, of the sector that begins at `start`.
+fn sectors_from_index(start: Angle, width: Angle) -> u32 {
+    ((start + ROUNDING).as_raw() / width.as_raw().max(1)) as u32
+}
+
+/// Returns the physical position of a sector.
+pub(super) fn physical(layout: &Layout, at: Pba) -> Option<Physical> {
+    let (start, width) = layout.angle(at)?;
+    Some(Physical {
+        cylinder: at.cylinder.0,
+        head: at.head.0 as u8,
+        offset: sectors_from_index(start, width),
+    })
+}
+
+/// Returns the sector at a physical position.
+pub(super) fn sector(layout: &Layout, at: Physical) -> Option<Pba> {
+    let cylinder = Cylinder(at.cylinder);
+    let sectors = layout.track_sectors(cylinder)? as u32;
+    let first = Pba {
+        cylinder,
+        head: Head(at.head.into()),
+        sector: 0,
+    };
+    let (start, width) = layout.angle(first)?;
+    let before = sectors_from_index(start, width) % sectors;
+    let sector = (at.offset < sectors).then(|| (at.offset + sectors - before) % sectors)?;
+    Some(Pba { sector, ..first })
+}
+
+/// Returns the address of a sector in a format, or `None` if the format cannot express it, such as
+/// a block address for a sector without a block.
+pub(super) fn address(
+    layout: &Layout,
+    block_bytes: usize,
+    at: Pba,
+    block: Option<u64>,
+    format: AddressFormat,
+) -> Option<Address> {
+    let place = physical(layout, at)?;
+    let bytes = Physical {
+        offset: place.offset * block_bytes as u32,
+        ..place
+    };
+    let extended = |place| Extended {
+        place,
+        begins_run: false,
+    };
+    match format {
+        AddressFormat::ShortBlock => Some(Address::ShortBlock(u32::try_from(block?).ok()?)),
+        AddressFormat::LongBlock => Some(Address::LongBlock(block?)),
+        AddressFormat::BytesFromIndex => Some(Address::BytesFromIndex(bytes)),
+        AddressFormat::PhysicalSector => Some(Address::PhysicalSector(place)),
+        AddressFormat::ExtendedBytesFromIndex => {
+            Some(Address::ExtendedBytesFromIndex(extended(bytes)))
+        }
+        AddressFormat::ExtendedPhysicalSector => {
+            Some(Address::ExtendedPhysicalSector(extended(place)))
+        }
+        AddressFormat::VendorSpecific => None,
+    }
 }

@@ -1,8 +1,8 @@
-//! FORMAT UNIT (SBC-3): all blocks become zeros, and what was reallocated is slipped (worthington96
+//! FORMAT UNIT (SBC-3): all blocks become zeros, and reallocated sectors are slipped (worthington96
 //! section 4.1.1).
 //!
-//! No parameter set measures it. Assumed is a revolution for each track to write it and, unless the
-//! initiator disables certification, one to read it.
+//! Its duration is an assumption, since no parameter set measures it: one revolution per track to
+//! write it and, unless the initiator disables certification, another to read it.
 
 use diskarm_core::geometry::{Layout, Pba, Unit};
 use diskarm_core::units::{Instant, Span};
@@ -10,13 +10,13 @@ use diskarm_wire::command::AddressFormat;
 use diskarm_wire::defect::{Address, FormatHeader, LongFormatHeader, Physical};
 use diskarm_wire::{Command, Sense};
 
-use super::{diagnostic, misplaced, places};
+use super::{diagnostic, misplaced};
 use crate::sparing;
 use crate::state::{Context, invalid_field, invalid_parameter, list_length, too_few_data};
-use crate::work::{Start, Step, Work};
+use crate::work::{Action, Start, Work};
 
-/// The most defects of a list, which is more than any drive leaves its factory with: where spares
-/// are few, each takes a layout to find out whether it can be slipped.
+/// Maximum number of defects in a list, more than any drive has when it leaves the factory. Where
+/// spares are scarce, each defect takes a new layout to find out whether it can be slipped.
 const MAX_DEFECTS: usize = 2048;
 
 /// The parameter list of the command.
@@ -104,7 +104,7 @@ fn list(context: &Context<'_>, format: AddressFormat, long: bool) -> Result<List
     })
 }
 
-/// The defects in a list of addresses, which starts `before` bytes into the parameters.
+/// Returns the defects in a list of addresses that starts `before` bytes into the parameters.
 fn defects(
     context: &Context<'_>,
     format: AddressFormat,
@@ -115,7 +115,7 @@ fn defects(
         return Err(list_length());
     }
     let mut units: Vec<Unit> = Vec::new();
-    let mut run_from = None;
+    let mut run_start = None;
     let mut end = before;
     for bytes in list.chunks_exact(each) {
         let at = end;
@@ -126,11 +126,11 @@ fn defects(
             .known()
             .map_err(|_| invalid_parameter(before, None))?;
         let unknown = invalid_parameter(at, None);
-        let place = diagnostic::place(context, layout, address).ok_or(unknown)?;
-        match (run_from.take(), begins_run(address)) {
+        let place = diagnostic::locate(context, layout, address).ok_or(unknown)?;
+        match (run_start.take(), begins_run(address)) {
             (None, false) => units.push(layout.unit_at(place).ok_or(unknown)?),
-            (None, true) => run_from = Some(place),
-            // The end of a run begins no other.
+            (None, true) => run_start = Some(place),
+            // The end of a run cannot begin another.
             (Some(_), true) => return Err(invalid_parameter(at + 4, Some(7))),
             (Some(from), false) => {
                 units.extend(between(layout, from, place).ok_or(unknown)?);
@@ -140,7 +140,7 @@ fn defects(
             return Err(invalid_parameter(at, None));
         }
     }
-    match run_from {
+    match run_start {
         None => Ok(units),
         Some(_) => Err(invalid_parameter(end - each + 4, Some(7))),
     }
@@ -154,17 +154,17 @@ fn begins_run(address: Address) -> bool {
     }
 }
 
-/// The units from one place to another on the same track, as they pass from the index mark on;
-/// `None` if the places are in another order, or on two tracks.
+/// Returns the units between two positions on a track, in the order in which they pass from the
+/// index mark; `None` if the positions are in the opposite order or on two tracks.
 fn between(layout: &Layout, from: Pba, to: Pba) -> Option<Vec<Unit>> {
-    let [first, last] = [from, to].map(|at| places::physical(layout, at));
+    let [first, last] = [from, to].map(|at| diagnostic::physical(layout, at));
     let (first, last) = (first?, last?);
     let is_one_track = (first.cylinder, first.head) == (last.cylinder, last.head);
     if !is_one_track || first.offset > last.offset {
         return None;
     }
-    let places = (first.offset..=last.offset).map(|offset| Physical { offset, ..first });
-    let units = places.map(|at| layout.unit_at(places::sector(layout, at)?));
+    let positions = (first.offset..=last.offset).map(|offset| Physical { offset, ..first });
+    let units = positions.map(|at| layout.unit_at(diagnostic::sector(layout, at)?));
     let mut units = units.collect::<Option<Vec<_>>>()?;
     // Where spares are tracks, all of them are one.
     units.dedup();
@@ -172,10 +172,10 @@ fn between(layout: &Layout, from: Pba, to: Pba) -> Option<Vec<Unit>> {
 }
 
 impl Work for Format {
-    fn next(&mut self, context: &mut Context<'_>) -> Result<Step, Sense> {
+    fn next(&mut self, context: &mut Context<'_>) -> Result<Action, Sense> {
         if self.begun {
             context.state.formatting = None;
-            return Ok(Step::Done(Vec::new()));
+            return Ok(Action::Done(Vec::new()));
         }
         self.begun = true;
         context.state.store.clear()?;
@@ -188,7 +188,7 @@ impl Work for Format {
         }
         let end = self.end(context);
         context.state.formatting = Some((context.now, end));
-        Ok(Step::Until(end))
+        Ok(Action::Until(end))
     }
 }
 

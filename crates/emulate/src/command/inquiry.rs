@@ -1,7 +1,9 @@
 //! INQUIRY (SPC-4): standard data, and vital product data.
 
-use diskarm_wire::inquiry::{Inquiry, VERSIONS, padded, version};
-use diskarm_wire::vital::{BlockLimits, Characteristics, Designator, Page, code};
+use diskarm_wire::inquiry::{
+    BlockLimits, Characteristics, Designator, Inquiry, VERSIONS, VitalPage, padded, page_code,
+    version,
+};
 use diskarm_wire::{Command, Sense};
 
 use super::misplaced;
@@ -16,11 +18,10 @@ pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start,
     let Some(page) = page else {
         return Ok(Start::data(standard(context), length.into()));
     };
-    let rows = PAGES.iter();
-    let mut rows = rows.filter(|(code, _)| *code == page);
-    let (_, content) = rows.next().ok_or(invalid_field(2, None))?;
+    let entry = PAGES.iter().find(|(code, _)| *code == page);
+    let (_, content) = entry.ok_or(invalid_field(2, None))?;
     let content = content(context);
-    let page = Page {
+    let page = VitalPage {
         qualifier: 0,
         device_type: 0,
         code: page,
@@ -57,9 +58,9 @@ fn standard(context: &Context<'_>) -> Vec<u8> {
     let mut data = inquiry.emit().to_vec();
     data.resize(STANDARD, 0);
     let versions = [version::SAM_5, version::SPC_4, version::SBC_3];
-    let places = data[VERSIONS.0..].chunks_exact_mut(2);
-    for (place, version) in places.zip(versions) {
-        place.copy_from_slice(&version.to_be_bytes());
+    let fields = data[VERSIONS.0..].chunks_exact_mut(2);
+    for (field, version) in fields.zip(versions) {
+        field.copy_from_slice(&version.to_be_bytes());
     }
     data
 }
@@ -67,16 +68,15 @@ fn standard(context: &Context<'_>) -> Vec<u8> {
 /// Length of the standard data, in bytes.
 const STANDARD: usize = VERSIONS.0 + 2 * VERSIONS.1;
 
-/// The content of a page.
 type Content = fn(&Context<'_>) -> Vec<u8>;
 
 /// The pages of vital product data, in the order of their codes.
 static PAGES: &[(u8, Content)] = &[
-    (code::SUPPORTED_PAGES, supported),
-    (code::SERIAL_NUMBER, serial),
-    (code::IDENTIFICATION, identification),
-    (code::BLOCK_LIMITS, limits),
-    (code::CHARACTERISTICS, characteristics),
+    (page_code::SUPPORTED_PAGES, supported),
+    (page_code::SERIAL_NUMBER, serial),
+    (page_code::IDENTIFICATION, identification),
+    (page_code::BLOCK_LIMITS, limits),
+    (page_code::CHARACTERISTICS, characteristics),
 ];
 
 fn supported(_: &Context<'_>) -> Vec<u8> {
@@ -89,7 +89,7 @@ fn serial(context: &Context<'_>) -> Vec<u8> {
     text.trim_ascii_end().to_vec()
 }
 
-/// Vendor, product and serial number, which is the unit's name (T10 vendor identification).
+/// Returns the name of the unit: vendor, product and serial number (T10 vendor identification).
 fn identification(context: &Context<'_>) -> Vec<u8> {
     let identity = &context.state.identity;
     let (vendor, product): ([u8; 8], [u8; 16]) =
@@ -107,7 +107,7 @@ fn identification(context: &Context<'_>) -> Vec<u8> {
 }
 
 fn limits(context: &Context<'_>) -> Vec<u8> {
-    // SBC-3: zero says that it is not reported.
+    // SBC-3: zero means not reported.
     let granularity = match context.state.physical {
         1 => 0,
         blocks => blocks as u16,
@@ -133,7 +133,7 @@ fn characteristics(context: &Context<'_>) -> Vec<u8> {
     characteristics.emit().to_vec()
 }
 
-/// Revolutions per minute, to the nearest whole one.
+/// Returns the revolutions per minute, rounded.
 pub(crate) fn rotation_rate(spec: &diskarm_core::spec::Spec) -> u16 {
     (60e9 / spec.mechanics.period_ns).round().min(65_534.0) as u16
 }

@@ -1,16 +1,13 @@
-//! LOG SENSE (SPC-4; contents of pages: `diskarm_wire::log`).
+//! LOG SENSE (SPC-4).
 
 use diskarm_wire::command::LogValues;
-use diskarm_wire::log::{ErrorCounter, Exceptions, page};
-use diskarm_wire::report::{LogHeader, LogParameter};
+use diskarm_wire::report::{ErrorCounter, Exceptions, LogHeader, LogParameter, log_page as page};
 use diskarm_wire::{Command, Sense};
 
 use super::misplaced;
-use crate::log::Errors;
-use crate::state::{Context, invalid_field};
+use crate::state::{Context, ErrorCounts, invalid_field};
 use crate::work::Start;
 
-/// Parameters of a page.
 type Content = fn(&Context<'_>) -> Vec<u8>;
 
 /// All pages, in the order of their codes.
@@ -72,7 +69,7 @@ pub(super) fn run(command: &Command, context: &mut Context<'_>) -> Result<Start,
     ))
 }
 
-/// The parameters from a code on; `None` if there is none.
+/// Returns the parameters with codes of at least `pointer`; `None` if there are none.
 fn from_parameter(page: u8, content: &[u8], pointer: u16) -> Option<Vec<u8>> {
     if page == page::SUPPORTED {
         return None;
@@ -97,7 +94,7 @@ fn emit(parameters: &[LogParameter<'_>]) -> Vec<u8> {
     data
 }
 
-fn counters(context: &Context<'_>, errors: &Errors) -> Vec<u8> {
+fn counters(context: &Context<'_>, errors: &ErrorCounts) -> Vec<u8> {
     let bytes = errors.blocks * context.state.block as u64;
     let counts = [
         (ErrorCounter::CorrectedWithDelay, errors.recovered),
@@ -118,7 +115,7 @@ fn counters(context: &Context<'_>, errors: &Errors) -> Vec<u8> {
     emit(&parameters)
 }
 
-/// There are none: faults are not predicted, and temperatures not modelled.
+/// Reports no exceptions: faults are not predicted, and temperatures are not modelled.
 fn exceptions(_: &Context<'_>) -> Vec<u8> {
     let value = Exceptions {
         code: 0,

@@ -1,8 +1,10 @@
 //! REPORT LUNS, REPORT SUPPORTED OPERATION CODES and REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS
-//! (SPC-4).
+//! (SPC-4), and READ CAPACITY (SBC-3; PMI as in SCSI-2: the last block of a cylinder).
 
+use diskarm_core::units::Lbn;
 use diskarm_wire::command::OperationQuery;
 use diskarm_wire::operation::{OPERATIONS, Operation};
+use diskarm_wire::report::{Capacity10, Capacity16};
 use diskarm_wire::report::{
     OPERATION_MAX_LENGTH, TaskManagement, emit_operation, emit_operations, emit_units,
     operations_length,
@@ -10,11 +12,12 @@ use diskarm_wire::report::{
 use diskarm_wire::{Command, Sense};
 
 use super::{COMMANDS, misplaced};
+use crate::realism::Places;
 use crate::state::{Context, invalid_field};
 use crate::work::Start;
 
-/// The least room that REPORT LUNS takes.
-const MIN: u32 = 16;
+/// Minimum allocation length of REPORT LUNS.
+const MIN_LENGTH: u32 = 16;
 
 pub(super) fn units(command: &Command, _: &mut Context<'_>) -> Result<Start, Sense> {
     let Command::ReportLuns { select, length } = *command else {
@@ -26,7 +29,7 @@ pub(super) fn units(command: &Command, _: &mut Context<'_>) -> Result<Start, Sen
         1 => &[],
         _ => return Err(invalid_field(2, None)),
     };
-    if length < MIN {
+    if length < MIN_LENGTH {
         return Err(invalid_field(6, None));
     }
     let mut data = vec![0; 8 + 8 * units.len()];
@@ -34,7 +37,7 @@ pub(super) fn units(command: &Command, _: &mut Context<'_>) -> Result<Start, Sen
     Ok(Start::data(data, length as usize))
 }
 
-/// The operations that the unit has.
+/// Returns the operations in the table of commands.
 fn supported() -> impl Iterator<Item = &'static Operation> {
     OPERATIONS.iter().filter(|operation| {
         let key = (operation.code, operation.service_action);
@@ -47,13 +50,13 @@ fn supported() -> impl Iterator<Item = &'static Operation> {
 pub(super) fn operations(command: &Command, _: &mut Context<'_>) -> Result<Start, Sense> {
     let Command::ReportSupportedOperationCodes {
         timeouts,
-        asked,
+        asked: query,
         length,
     } = *command
     else {
         misplaced(command);
     };
-    let (code, action, form) = match asked {
+    let (code, action, form) = match query {
         OperationQuery::All => {
             let mut data = vec![0; operations_length(supported().count(), timeouts)];
             emit_operations(supported(), timeouts, &mut data);
@@ -99,4 +102,55 @@ pub(super) fn task_management(command: &Command, _: &mut Context<'_>) -> Result<
     let mut data = functions.emit().to_vec();
     data.resize(if extended { 16 } else { 4 }, 0);
     Ok(Start::data(data, length as usize))
+}
+
+/// Returns the last block for READ CAPACITY. Without a layout that is the last block of the unit,
+/// since no delay before it is known.
+fn last_block(context: &Context<'_>, at: u64, partial: bool) -> Result<u64, Sense> {
+    let last = context.state.blocks - 1;
+    if !partial {
+        // SBC-3: without PMI the address is zero.
+        return if at == 0 {
+            Ok(last)
+        } else {
+            Err(invalid_field(2, None))
+        };
+    }
+    let at = context.in_range(at, 1, 2)?;
+    let layout = context.device.layout();
+    let layout = layout.filter(|_| context.state.realism.places != Places::Hidden);
+    Ok(layout.map_or(last, |layout| layout.cylinder_end(Lbn(at.0)).0 - 1))
+}
+
+pub(super) fn capacity10(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
+    let Command::ReadCapacity10 { at, partial } = *command else {
+        misplaced(command);
+    };
+    let last = last_block(context, at.into(), partial)?;
+    let capacity = Capacity10 {
+        last: u32::try_from(last).unwrap_or(u32::MAX),
+        block_bytes: context.state.block as u32,
+    };
+    Ok(Start::Done(capacity.emit().to_vec()))
+}
+
+pub(super) fn capacity16(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
+    let Command::ReadCapacity16 {
+        at,
+        partial,
+        length,
+    } = *command
+    else {
+        misplaced(command);
+    };
+    let capacity = Capacity16 {
+        last: last_block(context, at, partial)?,
+        block_bytes: context.state.block as u32,
+        protection_type: 0,
+        protected: false,
+        physical_block_exponent: context.state.physical.ilog2() as u8,
+        thin: false,
+        unmapped_are_zero: false,
+    };
+    Ok(Start::data(capacity.emit().to_vec(), length as usize))
 }

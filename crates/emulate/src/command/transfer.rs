@@ -1,4 +1,5 @@
-//! READ and WRITE (SBC-3).
+//! READ, WRITE and WRITE SAME (SBC-3), and the reads that return no data: PRE-FETCH (SBC-3) and
+//! SEEK (SCSI-2).
 
 use diskarm_core::request::{Op, Request};
 use diskarm_core::units::{Lbn, SectorCount};
@@ -7,7 +8,7 @@ use diskarm_wire::{Command, Sense};
 
 use super::misplaced;
 use crate::state::{Context, invalid_field};
-use crate::work::{Asked, Start, Step, Transfer, Work};
+use crate::work::{Action, Answer, Operation, Start, Transfer, Work};
 
 /// Maximum blocks of a transfer, as in the block limits page.
 pub(crate) const MAX_BLOCKS: u32 = Request::MAX_SECTORS.0 as u32;
@@ -73,15 +74,15 @@ pub(super) fn read(command: &Command, context: &mut Context<'_>) -> Result<Start
 }
 
 impl Work for Read {
-    fn next(&mut self, context: &mut Context<'_>) -> Result<Step, Sense> {
+    fn next(&mut self, context: &mut Context<'_>) -> Result<Action, Sense> {
         let Transfer { at, sectors, .. } = self.transfer;
         if !self.served {
             self.served = true;
-            return Ok(Step::Ask(Asked::Transfer(self.transfer)));
+            return Ok(Action::Wait(Operation::Transfer(self.transfer)));
         }
         let mut data = vec![0; sectors.0 as usize * context.state.block];
         context.state.store.read(at, &mut data)?;
-        Ok(Step::Done(data))
+        Ok(Action::Done(data))
     }
 }
 
@@ -119,16 +120,150 @@ pub(super) fn write(command: &Command, context: &mut Context<'_>) -> Result<Star
 }
 
 impl Work for Write {
-    fn next(&mut self, context: &mut Context<'_>) -> Result<Step, Sense> {
+    fn next(&mut self, context: &mut Context<'_>) -> Result<Action, Sense> {
         if !self.served {
             self.served = true;
-            return Ok(Step::Ask(Asked::Transfer(self.transfer)));
+            return Ok(Action::Wait(Operation::Transfer(self.transfer)));
         }
         context.state.store.write(self.transfer.at, &self.data)?;
-        Ok(Step::Done(Vec::new()))
+        Ok(Action::Done(Vec::new()))
     }
 
     fn data(&self) -> Vec<u8> {
         self.data.clone()
+    }
+}
+
+struct WriteSame {
+    at: Lbn,
+    count: u64,
+    block: Vec<u8>,
+    served: bool,
+}
+
+pub(super) fn write_same(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
+    let Command::WriteSame {
+        size,
+        blocks,
+        no_data,
+    } = *command
+    else {
+        misplaced(command);
+    };
+    context.writable()?;
+    let at = context.in_range(blocks.at, blocks.count.into(), address_byte(size))?;
+    let count = match blocks.count {
+        0 => context.state.blocks - at.0,
+        count => count.into(),
+    };
+    // The most that the block limits page allows.
+    if count > MAX_BLOCKS.into() {
+        return Err(invalid_field(count_byte(size), None));
+    }
+    let length = context.state.block;
+    let block = if no_data {
+        vec![0; length]
+    } else {
+        context.take(length)?
+    };
+    Ok(Start::work(WriteSame {
+        at,
+        count,
+        block,
+        served: false,
+    }))
+}
+
+impl Work for WriteSame {
+    fn next(&mut self, context: &mut Context<'_>) -> Result<Action, Sense> {
+        if !self.served {
+            self.served = true;
+            return Ok(Action::request(Op::Write, self.at, self.count, false));
+        }
+        context.state.store.write(self.at, &self.data())?;
+        Ok(Action::Done(Vec::new()))
+    }
+
+    fn data(&self) -> Vec<u8> {
+        self.block.repeat(self.count as usize)
+    }
+}
+
+/// A read that goes no further than the buffer; blocks that do not fit are left out. It takes as
+/// long as a read, since the model moves no data from the media without the bus.
+struct PreFetch {
+    at: Lbn,
+    count: u64,
+    served: bool,
+    fits: bool,
+}
+
+pub(super) fn prefetch(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
+    let Command::PreFetch {
+        size,
+        blocks,
+        immediate,
+        ..
+    } = *command
+    else {
+        misplaced(command);
+    };
+    let at = context.in_range(blocks.at, blocks.count.into(), address_byte(size))?;
+    let count = match blocks.count {
+        0 => context.state.blocks - at.0,
+        count => count.into(),
+    };
+    let buffer = context.device.spec().map(|spec| &spec.buffer);
+    let room = buffer.map_or(0, |rules| if rules.caching { rules.segment.0 } else { 0 });
+    let fits = count <= room && !context.state.read_cache_disabled;
+    let work = PreFetch {
+        at,
+        count: count.min(room.max(1)).min(MAX_BLOCKS.into()),
+        served: false,
+        fits,
+    };
+    Ok(match (immediate, fits) {
+        (false, _) => Start::work(work),
+        (true, true) => Start::Background(Box::new(work), Answer::ConditionMet),
+        (true, false) => Start::Background(Box::new(work), Answer::Good),
+    })
+}
+
+impl Work for PreFetch {
+    fn next(&mut self, _: &mut Context<'_>) -> Result<Action, Sense> {
+        if !self.served {
+            self.served = true;
+            return Ok(Action::request(Op::Read, self.at, self.count, false));
+        }
+        Ok(if self.fits {
+            Action::ConditionMet
+        } else {
+            Action::Done(Vec::new())
+        })
+    }
+}
+
+/// Moves the arm and ends once it has settled. The unit waits for all other commands first.
+struct Seek {
+    arrived: bool,
+    at: Lbn,
+}
+
+pub(super) fn seek(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
+    let Command::Seek { size, at } = *command else {
+        misplaced(command);
+    };
+    let byte = address_byte(size);
+    let at = context.in_range(at, 1, byte)?;
+    Ok(Start::work(Seek { arrived: false, at }))
+}
+
+impl Work for Seek {
+    fn next(&mut self, _: &mut Context<'_>) -> Result<Action, Sense> {
+        if self.arrived {
+            return Ok(Action::Done(Vec::new()));
+        }
+        self.arrived = true;
+        Ok(Action::Wait(Operation::Seek(self.at)))
     }
 }

@@ -6,25 +6,25 @@ use diskarm_wire::sense::Code;
 use super::{Slot, Unit};
 use crate::backing::Backing;
 use crate::mode;
-use crate::nexus::IscsiPort;
 use crate::realism::Disturbance;
+use crate::reservation::IscsiPort;
 use crate::state::Context;
 
 impl<D: Backing> Unit<D> {
-    /// Aborts a task: it gets no response. Returns whether it was outstanding.
+    /// Aborts a task: it gets no response. Returns true if it was outstanding.
     ///
     /// Operations that the device has started continue and delay other commands. Whether an aborted
     /// write reaches the media is undefined; in this model it does not. ORWRITE and COMPARE AND
     /// WRITE change their blocks when they have read them, and a later abort does not undo that.
     pub fn abort(&mut self, now: Instant, initiator: u64, id: u64) -> bool {
         self.catch_up(now);
-        self.abort_those(|slot| slot.initiator == initiator && slot.id == id) > 0
+        self.abort_matching(|slot| slot.initiator == initiator && slot.id == id) > 0
     }
 
     /// Aborts all tasks of an initiator; returns how many there were.
     pub fn abort_task_set(&mut self, now: Instant, initiator: u64) -> usize {
         self.catch_up(now);
-        self.abort_those(|slot| slot.initiator == initiator)
+        self.abort_matching(|slot| slot.initiator == initiator)
     }
 
     /// Aborts all tasks, and notifies the other initiators that had any.
@@ -34,17 +34,17 @@ impl<D: Backing> Unit<D> {
         let mut others: Vec<usize> = all.map(|slot| slot.nexus).collect();
         others.sort_unstable();
         others.dedup();
-        self.abort_those(|_| true);
+        self.abort_matching(|_| true);
         for nexus in others {
             let nexus = &mut self.state.nexuses[nexus];
             if nexus.initiator != initiator {
-                nexus.attention(Code::COMMANDS_CLEARED);
+                nexus.add_attention(Code::COMMANDS_CLEARED);
             }
         }
     }
 
-    /// An initiator is gone: aborts its tasks, releases its reservation of SCSI-2, and forgets it
-    /// unless it is registered for persistent reservations.
+    /// Handles the loss of an initiator: aborts its tasks, releases its SCSI-2 reservation, and
+    /// forgets it unless it is registered for persistent reservations.
     pub fn disconnect(&mut self, now: Instant, initiator: u64) {
         self.abort_task_set(now, initiator);
         let Some(nexus) = self.state.known_nexus(initiator) else {
@@ -56,8 +56,8 @@ impl<D: Backing> Unit<D> {
         }
     }
 
-    /// Says that an initiator comes over iSCSI: its name (up to 223 bytes, RFC 7143), and its part
-    /// of the name of the session. READ FULL STATUS then gives these.
+    /// Records that an initiator uses iSCSI: its name (up to 223 bytes, RFC 7143) and its part of
+    /// the session name, which READ FULL STATUS reports.
     pub fn comes_over_iscsi(&mut self, initiator: u64, name: &str, session: [u8; 6]) {
         let nexus = self.state.nexus(initiator);
         self.state.nexuses[nexus].port = Some(IscsiPort {
@@ -66,7 +66,7 @@ impl<D: Backing> Unit<D> {
         });
     }
 
-    /// Returns true if the unit has state of an initiator.
+    /// Returns true if the unit has state for an initiator.
     pub fn knows(&self, initiator: u64) -> bool {
         self.state.known_nexus(initiator).is_some()
     }
@@ -75,11 +75,11 @@ impl<D: Backing> Unit<D> {
     /// parameters, and notifies all initiators. Persistent reservations stay.
     pub fn reset(&mut self, now: Instant) {
         self.catch_up(now);
-        self.abort_those(|_| true);
+        self.abort_matching(|_| true);
         self.state.reset();
         self.apply_modes();
         for nexus in &mut self.state.nexuses {
-            nexus.attention(Code::DEVICE_RESET);
+            nexus.add_attention(Code::DEVICE_RESET);
         }
     }
 
@@ -101,7 +101,7 @@ impl<D: Backing> Unit<D> {
     /// Interrupted formatting has ended.
     pub fn power_cycle(&mut self, now: Instant, mut device: D) {
         self.now = now;
-        if self.is_followed {
+        if self.store_follows {
             device.persisted(now);
         }
         let geometry = self.device.spec().map(|spec| &spec.geometry);
@@ -112,7 +112,7 @@ impl<D: Backing> Unit<D> {
             assert_eq!(taken, Ok(()), "the device had this geometry before");
         }
         self.device = device;
-        for tasks in [&mut self.begun, &mut self.chains, &mut self.ordered] {
+        for tasks in [&mut self.started, &mut self.chains, &mut self.ordered] {
             *tasks = 0;
         }
         self.slots.clear();
@@ -121,28 +121,28 @@ impl<D: Backing> Unit<D> {
         self.stalled.clear();
         self.timers.clear();
         self.ready.clear();
-        self.alone = false;
-        self.inside = 0;
+        self.is_exclusive = false;
+        self.in_device = 0;
         self.disturbance = Disturbance::new(self.state.realism);
         self.state.power_on();
         self.apply_modes();
     }
 
-    /// Aborts what a preemption has condemned.
-    pub(super) fn abort_condemned(&mut self) {
-        for nexus in std::mem::take(&mut self.state.condemned) {
-            let aborted = self.abort_those(|slot| slot.nexus == nexus);
+    /// Aborts the tasks of preempted initiators.
+    pub(super) fn abort_preempted(&mut self) {
+        for nexus in std::mem::take(&mut self.state.preempted) {
+            let aborted = self.abort_matching(|slot| slot.nexus == nexus);
             if aborted > 0 {
-                self.state.nexuses[nexus].attention(Code::COMMANDS_CLEARED);
+                self.state.nexuses[nexus].add_attention(Code::COMMANDS_CLEARED);
             }
         }
     }
 
-    pub(super) fn abort_those(&mut self, of: impl Fn(&Slot) -> bool) -> usize {
+    pub(super) fn abort_matching(&mut self, matches: impl Fn(&Slot) -> bool) -> usize {
         let mut aborted = 0;
         for index in 0..self.slots.len() {
             let task = &mut self.slots[index];
-            let Some(slot) = task.as_mut().filter(|slot| !slot.aborted && of(slot)) else {
+            let Some(slot) = task.as_mut().filter(|slot| !slot.aborted && matches(slot)) else {
                 continue;
             };
             aborted += 1;
@@ -156,15 +156,15 @@ impl<D: Backing> Unit<D> {
             // Formatting continues.
             slot.aborted = self.state.formatting.is_none();
             let mut stalled = self.stalled.iter();
-            if let Some(place) = stalled.position(|(stalled, _)| *stalled == index) {
-                self.tell_left_over(place);
-                self.stalled.remove(place);
+            if let Some(position) = stalled.position(|(stalled, _)| *stalled == index) {
+                self.withdraw_stalled(position);
+                self.stalled.remove(position);
                 self.end(index, Ok(Vec::new()));
             } else {
                 self.device.abort(self.now, index as u64);
             }
         }
-        self.begin();
+        self.start_tasks();
         aborted
     }
 }

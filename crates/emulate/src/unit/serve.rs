@@ -1,26 +1,26 @@
 //! Device operations of tasks, and their completion.
 
-use diskarm_core::device::{Completion, Status as Served};
+use diskarm_core::device::{Completion, Status};
 use diskarm_core::request::{Op, Request};
+use diskarm_core::spec::{Spec, WatermarkOf};
 use diskarm_core::units::{Instant, Lbn};
 use diskarm_wire::Sense;
 use diskarm_wire::sense::{Code, Key};
 
 use super::Unit;
 use crate::backing::Backing;
-use crate::ratio;
-use crate::state::Context;
-use crate::work::{Asked, Step, Transfer};
+use crate::state::{Context, State};
+use crate::work::{Action, Operation, Transfer};
 
 impl<D: Backing> Unit<D> {
-    pub(super) fn next_inside(&self) -> Option<Instant> {
+    pub(super) fn next_internal_event(&self) -> Option<Instant> {
         let device = self.device.next_event();
         if self.timers.is_empty() && self.stalled.is_empty() {
             return device;
         }
         let timer = self.timers.iter().map(|(at, _)| *at).min();
-        // What the device has room but no time for.
-        let free = self.disturbance.free;
+        // Operations for which the device has room but no time.
+        let free = self.disturbance.free_at;
         let waits = !self.stalled.is_empty() && free > self.now;
         let stalled = waits.then_some(free);
         [timer, device, stalled].into_iter().flatten().min()
@@ -33,45 +33,45 @@ impl<D: Backing> Unit<D> {
             "time runs backwards: {now:?} after {:?}",
             self.now
         );
-        while let Some(next) = self.next_inside().filter(|next| *next <= now) {
-            self.step(next);
+        while let Some(next) = self.next_internal_event().filter(|next| *next <= now) {
+            self.process_events(next);
         }
         self.now = now;
     }
 
     /// Processes the events due at `at`.
-    pub(super) fn step(&mut self, at: Instant) {
+    pub(super) fn process_events(&mut self, at: Instant) {
         self.now = self.now.max(at);
         let mut completed = std::mem::take(&mut self.completed);
         completed.extend(std::iter::from_fn(|| self.device.advance(at)));
-        self.inside -= completed.len();
-        if self.is_followed {
+        self.in_device -= completed.len();
+        if self.store_follows {
             self.collect_persisted();
         }
         for completion in completed.drain(..) {
-            self.disturbance.ended(completion.at);
-            self.tell_completed(&completion);
-            self.served(&completion);
+            self.disturbance.record_end(completion.at);
+            self.notify_completed(&completion);
+            self.handle_completion(&completion);
         }
         self.completed = completed;
         while let Some(due) = self.timers.iter().position(|(timer, _)| *timer <= at) {
             let (_, slot) = self.timers.remove(due);
-            self.disturbance.ended(at);
-            self.go_on(slot);
+            self.disturbance.record_end(at);
+            self.run_next(slot);
         }
-        while let Some((slot, asked)) = self.stalled.pop_front() {
-            if !self.ask(slot, asked) {
-                self.stalled.push_front((slot, asked));
+        while let Some((slot, operation)) = self.stalled.pop_front() {
+            if !self.issue(slot, operation) {
+                self.stalled.push_front((slot, operation));
                 break;
             }
         }
-        self.begin();
+        self.start_tasks();
     }
 
     /// Processes all events due at `now`, and reports to the store what has reached the media.
     pub fn follow(&mut self, now: Instant) {
         self.catch_up(now);
-        if self.is_followed {
+        if self.store_follows {
             self.collect_persisted();
         }
     }
@@ -86,44 +86,45 @@ impl<D: Backing> Unit<D> {
         }
     }
 
-    /// The location of a write whose data are in the store before the device has received it.
-    fn early(&self, (slot, asked): &(usize, Asked)) -> Option<Lbn> {
+    /// Returns the location of a write whose data are in the store before the device has received
+    /// it.
+    fn early(&self, (slot, operation): &(usize, Operation)) -> Option<Lbn> {
         let work = self.slot(*slot).work.as_ref()?;
-        match asked {
-            Asked::Transfer(transfer) if transfer.op == Op::Write => {
+        match operation {
+            Operation::Transfer(transfer) if transfer.op == Op::Write => {
                 work.data().is_empty().then_some(transfer.at)
             }
             _ => None,
         }
     }
 
-    /// Withdraws the operation that waits at `place` for the device.
-    pub(super) fn tell_left_over(&mut self, place: usize) {
-        if self.is_followed
-            && let Some(at) = self.early(&self.stalled[place])
+    /// Withdraws the stalled operation at index `index`.
+    pub(super) fn withdraw_stalled(&mut self, index: usize) {
+        if self.store_follows
+            && let Some(at) = self.early(&self.stalled[index])
         {
-            let ahead = self.stalled.iter().take(place);
+            let ahead = self.stalled.iter().take(index);
             let before = ahead.filter(|other| self.early(other) == Some(at)).count();
             self.state.store.left_over(at, before);
         }
     }
 
-    fn tell_completed(&mut self, completion: &Completion) {
+    fn notify_completed(&mut self, completion: &Completion) {
         let request = &completion.request;
-        if self.is_followed && !request.op.is_read() {
+        if self.store_follows && !request.op.is_read() {
             let is_wanted = !self.slot(request.id as usize).aborted;
             let counts = completion.status.is_success() && is_wanted;
             self.state.store.completed(request, counts);
         }
     }
 
-    /// Takes the completion of a request.
-    fn served(&mut self, completion: &Completion) {
+    /// Continues or fails the task of a completed request.
+    fn handle_completion(&mut self, completion: &Completion) {
         let slot = completion.request.id as usize;
-        self.state.counts.note(completion);
+        self.state.counts.record(completion);
         let sense = match completion.status {
-            Served::Good | Served::Recovered { .. } => return self.go_on(slot),
-            Served::MediumError { .. } => {
+            Status::Good | Status::Recovered { .. } => return self.run_next(slot),
+            Status::MediumError { .. } => {
                 let code = if completion.request.op.is_read() {
                     Code::UNRECOVERED_READ_ERROR
                 } else {
@@ -134,14 +135,14 @@ impl<D: Backing> Unit<D> {
                     ..Sense::new(Key::MediumError, code)
                 }
             }
-            Served::NotReady => Sense::new(Key::NotReady, Code::BECOMING_READY),
-            Served::Aborted => Sense::new(Key::AbortedCommand, Code::NONE),
+            Status::NotReady => Sense::new(Key::NotReady, Code::BECOMING_READY),
+            Status::Aborted => Sense::new(Key::AbortedCommand, Code::NONE),
         };
         self.end(slot, Err(sense.into()));
     }
 
     /// Runs the next step of a task.
-    pub(super) fn go_on(&mut self, slot: usize) {
+    pub(super) fn run_next(&mut self, slot: usize) {
         let task = self.slot_mut(slot);
         if task.aborted {
             return self.end(slot, Ok(Vec::new()));
@@ -157,34 +158,34 @@ impl<D: Backing> Unit<D> {
             now: self.now,
             data_out: Vec::new(),
         };
-        let step = work.next(&mut context);
+        let action = work.next(&mut context);
         self.slot_mut(slot).work = Some(work);
-        match step {
-            Ok(Step::Done(data)) => self.end(slot, Ok(data)),
+        match action {
+            Ok(Action::Done(data)) => self.end(slot, Ok(data)),
             Err(sense) => self.end(slot, Err(sense.into())),
-            Ok(Step::Ask(asked)) => {
-                self.disturbance.asks(self.now, self.inside == 0);
-                if !self.stalled.is_empty() || !self.ask(slot, asked) {
-                    self.stalled.push_back((slot, asked));
+            Ok(Action::Wait(operation)) => {
+                self.disturbance.delay(self.now, self.in_device == 0);
+                if !self.stalled.is_empty() || !self.issue(slot, operation) {
+                    self.stalled.push_back((slot, operation));
                 }
             }
-            Ok(Step::ConditionMet) => self.end_condition_met(slot),
-            Ok(Step::Until(at)) => self.timers.push((at, slot)),
+            Ok(Action::ConditionMet) => self.end_condition_met(slot),
+            Ok(Action::Until(at)) => self.timers.push((at, slot)),
         }
     }
 
     /// Returns true if the device accepts an operation of a task.
-    fn ask(&mut self, slot: usize, asked: Asked) -> bool {
-        if !self.disturbance.has_time(self.now, self.inside == 0) {
+    fn issue(&mut self, slot: usize, operation: Operation) -> bool {
+        if !self.disturbance.accepts(self.now, self.in_device == 0) {
             return false;
         }
-        match asked {
-            Asked::Seek(at) => {
+        match operation {
+            Operation::Seek(at) => {
                 let end = self.device.seek(self.now, at);
                 self.timers.push((end, slot));
                 true
             }
-            Asked::Transfer(transfer) => self.request(slot, transfer),
+            Operation::Transfer(transfer) => self.request(slot, transfer),
         }
     }
 
@@ -199,20 +200,52 @@ impl<D: Backing> Unit<D> {
             force_unit_access,
         } = transfer;
         if self.state.realism.adaptive_ratios && op.is_read() {
-            ratio::adapt(&self.state, &mut self.device, self.now, at);
+            adapt_watermark(&self.state, &mut self.device, self.now, at);
         }
         let request = Request {
             force_unit_access,
             ordering: self.slot(slot).attribute.ordering(),
             ..Request::new(slot as u64, op, at, sectors)
         };
-        let taken = self.device.submit(self.now, request).is_ok();
-        self.inside += usize::from(taken);
-        if taken && self.is_followed && !op.is_read() {
+        let accepted = self.device.submit(self.now, request).is_ok();
+        self.in_device += usize::from(accepted);
+        if accepted && self.store_follows && !op.is_read() {
             let work = self.slot(slot).work.as_ref();
             let data = work.map_or_else(Vec::new, |work| work.data());
             self.state.store.submitted(&request, data);
         }
-        taken
+        accepted
     }
+}
+
+/// Sets the watermark of a read at `at` such that it is sent when it can continue to its end
+/// without a pause, if the drive may choose it (adaptive buffer ratios). With several requests in
+/// the device it applies to those that start next.
+fn adapt_watermark(state: &State, device: &mut dyn Backing, now: Instant, at: Lbn) {
+    if state.modes.buffer_full_ratio() != Some(0) && state.modes.buffer_full_ratio().is_some() {
+        return;
+    }
+    let (Some(spec), Some(layout)) = (device.spec(), device.layout()) else {
+        return;
+    };
+    let Some(sectors) = layout.track_sectors(layout.pba(at).cylinder) else {
+        return;
+    };
+    let fraction = watermark(spec, sectors);
+    let rules = &spec.buffer;
+    if rules.read_watermark == fraction && rules.watermark_of == WatermarkOf::Request {
+        return;
+    }
+    let mut spec = spec.clone();
+    spec.buffer.read_watermark = fraction;
+    spec.buffer.watermark_of = WatermarkOf::Request;
+    device.set_buffer(now, &spec);
+}
+
+/// Returns the fraction of a read that must be in the buffer so that the bus, if faster than the
+/// media, finishes with them.
+fn watermark(spec: &Spec, track_sectors: u64) -> f64 {
+    let media_ns = spec.mechanics.period_ns / track_sectors as f64;
+    let bus_ns = spec.bus.read_sector.as_ns() as f64;
+    (1.0 - bus_ns / media_ns).clamp(0.0, 1.0)
 }

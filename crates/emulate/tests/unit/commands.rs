@@ -7,10 +7,10 @@ use diskarm_core::request::{Op, Request};
 use diskarm_core::spec::WriteCache;
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use diskarm_emulate::{Backing, Status};
-use diskarm_wire::capacity::Capacity10;
 use diskarm_wire::command::{AddressFormat, Size, Values};
 use diskarm_wire::defect::{Address, Header12, TRANSLATE, Translate, Translated, addresses};
 use diskarm_wire::mode::{self, FormatDevice, Notch};
+use diskarm_wire::report::Capacity10;
 use diskarm_wire::sense::{Code, Key, Pointer, Specific};
 use diskarm_wire::{Command, Sense};
 

@@ -5,10 +5,10 @@ use diskarm_core::spec::{self, Spec};
 use diskarm_core::units::Lbn;
 use diskarm_emulate::{Backing, Status};
 use diskarm_wire::Command;
-use diskarm_wire::capacity::Capacity16;
 use diskarm_wire::command::{AddressFormat, Size};
 use diskarm_wire::defect::{Address, addresses};
-use diskarm_wire::vital::BlockLimits;
+use diskarm_wire::inquiry::BlockLimits;
+use diskarm_wire::report::Capacity16;
 
 use crate::bench::{Bench, transfer};
 

@@ -3,10 +3,10 @@
 use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Span};
 use diskarm_emulate::{Places, Realism, Recalibration, Response, Status, WarmUp};
-use diskarm_wire::capacity::Capacity10;
 use diskarm_wire::command::{AddressFormat, Values};
 use diskarm_wire::defect::{Address, Translate};
 use diskarm_wire::mode::{Disconnect, FormatDevice, Notch};
+use diskarm_wire::report::Capacity10;
 use diskarm_wire::{Command, Sense};
 
 use crate::bench::{Bench, catalogued, transfer};
@@ -48,7 +48,7 @@ fn tells(places: Places) -> [bool; 3] {
 fn places_are_told_in_three_ways() {
     assert_eq!(tells(Places::Translated), [true; 3]);
     assert_eq!(tells(Places::Notches), [false, true, true]);
-    assert_eq!(tells(Places::Untold), [false; 3]);
+    assert_eq!(tells(Places::Hidden), [false; 3]);
 }
 
 #[test]

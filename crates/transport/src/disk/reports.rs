@@ -4,9 +4,9 @@ use diskarm_core::units::{Bytes, Lbn, SectorCount};
 use diskarm_wire::Command;
 use diskarm_wire::command::{AddressFormat, Size, Values};
 use diskarm_wire::defect::{Address, TRANSLATE, TRANSLATE_LENGTH, Translate, Translated};
+use diskarm_wire::inquiry;
 use diskarm_wire::inquiry::Inquiry;
 use diskarm_wire::mode::{Header6, Page};
-use diskarm_wire::vital;
 use serde::{Deserialize, Serialize};
 
 use super::Disk;
@@ -166,12 +166,14 @@ impl Disk<'_> {
     pub fn serial_number(&mut self) -> Result<String, Error> {
         let mut data = [0; 255];
         let command = Command::Inquiry {
-            page: Some(vital::code::SERIAL_NUMBER),
+            page: Some(inquiry::page_code::SERIAL_NUMBER),
             length: data.len() as u16,
         };
         let (_, transferred) = self.data_up_to(&command, &mut data)?;
-        match vital::Page::parse(&data[..transferred]) {
-            Ok(page) if page.code == vital::code::SERIAL_NUMBER => Ok(ascii_text(page.content)),
+        match inquiry::VitalPage::parse(&data[..transferred]) {
+            Ok(page) if page.code == inquiry::page_code::SERIAL_NUMBER => {
+                Ok(ascii_text(page.content))
+            }
             _ => Err(Error::Malformed {
                 command: command.operation().name,
                 reason: "returned no page 0x80".to_owned(),

@@ -5,7 +5,7 @@ use super::{
     READ_DEFECT_DATA, RELEASE, RESERVE, SEEK, SYNCHRONIZE_CACHE, Size, VERIFY, WRITE,
     WRITE_AND_VERIFY, WRITE_SAME, group_byte,
 };
-use crate::bytes::put;
+use crate::layout::put;
 
 pub(super) fn any(command: &Command, block: &mut [u8; 16]) -> usize {
     match *command {

@@ -4,7 +4,7 @@ use super::{
     AddressFormat, Blocks, Caching, Check, Command, LogValues, OperationQuery, ReserveIn,
     ReserveOut, Size, Values, group_byte,
 };
-use crate::bytes::number;
+use crate::layout::number;
 use crate::operation::Invalid;
 
 pub(super) fn any(block: &[u8]) -> Result<Command, Invalid> {

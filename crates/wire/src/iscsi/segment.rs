@@ -1,4 +1,6 @@
-//! Additional header segments, and what data segments begin with.
+//! Additional header segments, data segments with sense data, and digests.
+
+use super::field::padded;
 
 /// An additional header segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,9 +26,9 @@ pub fn segments(data: &[u8]) -> impl Iterator<Item = Result<Segment<'_>, CutOff>
         if rest.is_empty() {
             return None;
         }
-        let found = first(rest);
-        rest = found.map_or(&[], |(_, rest)| rest);
-        Some(found.map(|(segment, _)| segment).ok_or(CutOff))
+        let next = first(rest);
+        rest = next.map_or(&[], |(_, rest)| rest);
+        Some(next.map(|(segment, _)| segment).ok_or(CutOff))
     })
 }
 
@@ -40,7 +42,7 @@ const HEAD: usize = 3;
 fn first(data: &[u8]) -> Option<(Segment<'_>, &[u8])> {
     let (head, _) = data.split_first_chunk::<HEAD>()?;
     let length = usize::from(u16::from_be_bytes([head[0], head[1]]));
-    let (segment, rest) = data.split_at_checked(super::padded(HEAD + length))?;
+    let (segment, rest) = data.split_at_checked(padded(HEAD + length))?;
     let segment = Segment {
         kind: head[2],
         data: &segment[HEAD..HEAD + length],
@@ -56,7 +58,7 @@ impl Segment<'_> {
     pub fn emit(&self, data: &mut [u8]) -> usize {
         let length = self.data.len();
         let field = u16::try_from(length).expect("at most 65,535 bytes");
-        let data = &mut data[..super::padded(HEAD + length)];
+        let data = &mut data[..padded(HEAD + length)];
         data.fill(0);
         data[..2].copy_from_slice(&field.to_be_bytes());
         data[2] = self.kind;
@@ -86,4 +88,86 @@ pub fn emit_sense(sense: &[u8], data: &mut [u8]) -> usize {
     data[..2].copy_from_slice(&length.to_be_bytes());
     data[2..2 + sense.len()].copy_from_slice(sense);
     2 + sense.len()
+}
+
+/// CRC-32C (Castagnoli), as it stands after headers and data.
+///
+/// ```
+/// use diskarm_wire::iscsi::Digest;
+/// let mut digest = Digest::default();
+/// digest.update(b"1234");
+/// digest.update(b"56789");
+/// assert_eq!(u32::from_le_bytes(digest.bytes()), 0xe306_9283);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digest(u32);
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self(u32::MAX)
+    }
+}
+
+/// The polynomial 0x1edc6f41, its lowest power in the highest bit.
+const POLYNOMIAL: u32 = 0x82f6_3b78;
+
+/// The contribution of a byte that is followed by as many bytes as the index of its table.
+static TABLES: [[u32; 256]; 8] = tables();
+
+const fn tables() -> [[u32; 256]; 8] {
+    let mut tables = [[0; 256]; 8];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut sum = byte as u32;
+        let mut bit = 0;
+        while bit < 8 {
+            sum = sum >> 1 ^ if sum & 1 == 1 { POLYNOMIAL } else { 0 };
+            bit += 1;
+        }
+        tables[0][byte] = sum;
+        byte += 1;
+    }
+    let mut at = 256;
+    while at < 8 * 256 {
+        let previous = tables[at / 256 - 1][at % 256];
+        tables[at / 256][at % 256] = previous >> 8 ^ tables[0][(previous & 0xff) as usize];
+        at += 1;
+    }
+    tables
+}
+
+impl Digest {
+    /// Length, in bytes.
+    pub const LENGTH: usize = 4;
+
+    /// Computes the digest of `data` with its padding to words of four bytes.
+    pub fn new(data: &[u8]) -> Self {
+        let mut digest = Self::default();
+        digest.update(data);
+        digest.update(&[0; 3][..padded(data.len()) - data.len()]);
+        digest
+    }
+
+    pub fn update(&mut self, data: &[u8]) {
+        let mut sum = self.0;
+        let mut chunks = data.chunks_exact(8);
+        for chunk in &mut chunks {
+            let mut next = 0;
+            for (index, byte) in chunk.iter().enumerate() {
+                // The first four bytes meet the sum so far.
+                let old = if index < 4 { sum >> (8 * index) } else { 0 };
+                next ^= TABLES[7 - index][usize::from(*byte ^ old as u8)];
+            }
+            sum = next;
+        }
+        for byte in chunks.remainder() {
+            sum = sum >> 8 ^ TABLES[0][usize::from(*byte ^ sum as u8)];
+        }
+        self.0 = sum;
+    }
+
+    /// Returns the bytes to send.
+    pub const fn bytes(self) -> [u8; 4] {
+        (!self.0).to_le_bytes()
+    }
 }

@@ -1,7 +1,86 @@
-//! Options, by which a client chooses an export and what it can do (section "Option types").
+//! The negotiation at the start of a connection (section "Newstyle negotiation"): greetings, and
+//! the options by which a client chooses an export and features (section "Option types").
 
-use super::{first_text, first_u16, first_u32, length_of, put_all};
+use super::field::{first_text, first_u16, first_u32, put_all, string_length};
 use crate::layout::FieldPosition;
+
+layout! {
+    /// The first message of the server.
+    pub struct Greeting: 18 {
+        /// [`Self::PASSWORD`].
+        password: u64 = FieldPosition::bytes(0, 8);
+        /// [`Self::MAGIC`].
+        magic: u64 = FieldPosition::bytes(8, 8);
+        /// `NBD_FLAG_FIXED_NEWSTYLE`: the server answers every option.
+        fixed_newstyle: bool = FieldPosition::flag(17, 0);
+        /// `NBD_FLAG_NO_ZEROES`: the server can leave out the zeroes of [`ExportReply`].
+        no_zeroes: bool = FieldPosition::flag(17, 1);
+    }
+}
+
+impl Greeting {
+    /// `INIT_PASSWD`, the characters "NBDMAGIC".
+    pub const PASSWORD: u64 = 0x4e42_444d_4147_4943;
+    /// The characters "IHAVEOPT", with which each option begins too.
+    pub const MAGIC: u64 = 0x4948_4156_454f_5054;
+}
+
+layout! {
+    /// The client's answer.
+    pub struct ClientFlags: 4 {
+        /// `NBD_FLAG_C_FIXED_NEWSTYLE`: the client expects an answer to every option.
+        fixed_newstyle: bool = FieldPosition::flag(3, 0);
+        /// `NBD_FLAG_C_NO_ZEROES`: the client expects no zeroes after [`ExportReply`].
+        no_zeroes: bool = FieldPosition::flag(3, 1);
+    }
+}
+
+layout! {
+    /// The answer to `NBD_OPT_EXPORT_NAME`; [`Self::ZEROES`] follow, unless both sides left them
+    /// out.
+    pub struct ExportReply: 10 {
+        /// Size of the export, in bytes.
+        size: u64 = FieldPosition::bytes(0, 8);
+        flags: u16 = FieldPosition::bytes(8, 2);
+    }
+}
+
+impl ExportReply {
+    /// Number of zeroes that follow it.
+    pub const ZEROES: usize = 124;
+}
+
+layout! {
+    /// The capabilities of an export (section "Transmission flags").
+    pub struct TransmissionFlags: 2 {
+        /// `NBD_FLAG_HAS_FLAGS`: always set.
+        has_flags: bool = FieldPosition::flag(1, 0);
+        /// `NBD_FLAG_READ_ONLY`.
+        read_only: bool = FieldPosition::flag(1, 1);
+        /// `NBD_FLAG_SEND_FLUSH`: takes flushes.
+        flush: bool = FieldPosition::flag(1, 2);
+        /// `NBD_FLAG_SEND_FUA`: takes writes that complete on the medium.
+        force_unit_access: bool = FieldPosition::flag(1, 3);
+        /// `NBD_FLAG_ROTATIONAL`: has a rotating medium.
+        rotational: bool = FieldPosition::flag(1, 4);
+        /// `NBD_FLAG_SEND_TRIM`: takes trims.
+        trim: bool = FieldPosition::flag(1, 5);
+        /// `NBD_FLAG_SEND_WRITE_ZEROES`: takes writes of zeroes.
+        write_zeroes: bool = FieldPosition::flag(1, 6);
+        /// `NBD_FLAG_SEND_DF`: can answer reads in one chunk.
+        dont_fragment: bool = FieldPosition::flag(1, 7);
+        /// `NBD_FLAG_CAN_MULTI_CONN`: a flush holds for all connections.
+        multi_conn: bool = FieldPosition::flag(0, 0);
+        /// `NBD_FLAG_SEND_RESIZE`.
+        resize: bool = FieldPosition::flag(0, 1);
+        /// `NBD_FLAG_SEND_CACHE`: takes requests to read ahead.
+        cache: bool = FieldPosition::flag(0, 2);
+        /// `NBD_FLAG_SEND_FAST_ZERO`: refuses to write zeroes where that is not faster than data.
+        fast_zero: bool = FieldPosition::flag(0, 3);
+        /// `NBD_FLAG_BLOCK_STATUS_PAYLOAD`: requests for block status may name contexts.
+        status_payload: bool = FieldPosition::flag(0, 4);
+    }
+}
 
 pub mod code {
     /// `NBD_OPT_EXPORT_NAME`: choose an export, without an answer if there is none.
@@ -12,15 +91,15 @@ pub mod code {
     pub const LIST: u32 = 3;
     /// `NBD_OPT_STARTTLS`: encrypt what follows.
     pub const START_TLS: u32 = 5;
-    /// `NBD_OPT_INFO`: asks for the properties of an export.
+    /// `NBD_OPT_INFO`: request the properties of an export.
     pub const INFO: u32 = 6;
-    /// `NBD_OPT_GO`: the same, and choose it.
+    /// `NBD_OPT_GO`: request the properties of an export and choose it.
     pub const GO: u32 = 7;
     /// `NBD_OPT_STRUCTURED_REPLY`: reply in chunks.
     pub const STRUCTURED_REPLY: u32 = 8;
-    /// `NBD_OPT_LIST_META_CONTEXT`: list what can be asked of blocks.
+    /// `NBD_OPT_LIST_META_CONTEXT`: list the kinds of block status.
     pub const LIST_CONTEXTS: u32 = 9;
-    /// `NBD_OPT_SET_META_CONTEXT`: choose of these.
+    /// `NBD_OPT_SET_META_CONTEXT`: choose some of these.
     pub const SET_CONTEXTS: u32 = 10;
     /// `NBD_OPT_EXTENDED_HEADERS`: lengths have 64 bits.
     pub const EXTENDED_HEADERS: u32 = 11;
@@ -71,7 +150,7 @@ pub mod info {
 layout! {
     /// The header of an option; `length` bytes of data follow.
     pub struct OptionHeader: 16 {
-        /// [`super::Greeting::MAGIC`].
+        /// [`Greeting::MAGIC`].
         magic: u64 = FieldPosition::bytes(0, 8);
         /// A number of [`code`].
         option: u32 = FieldPosition::bytes(8, 4);
@@ -116,7 +195,7 @@ layout! {
         info: u16 = FieldPosition::bytes(0, 2);
         /// Offsets and lengths are multiples of this, in bytes.
         minimum: u32 = FieldPosition::bytes(2, 4);
-        /// The least size that is efficient.
+        /// The minimum size that is efficient.
         preferred: u32 = FieldPosition::bytes(6, 4);
         /// The longest data of a request or reply.
         maximum: u32 = FieldPosition::bytes(10, 4);
@@ -133,7 +212,7 @@ pub struct Choice<'a> {
 }
 
 impl<'a> Choice<'a> {
-    /// Reads them; `None` if they are not valid.
+    /// Parses the data; `None` if they are not valid.
     pub fn parse(data: &'a [u8]) -> Option<Self> {
         let (length, rest) = first_u32(data)?;
         let (name, rest) = first_text(rest, length)?;
@@ -141,7 +220,7 @@ impl<'a> Choice<'a> {
         (wanted.len() == 2 * usize::from(count)).then_some(Self { name, wanted })
     }
 
-    /// The facts that the client asks for.
+    /// Returns the numbers of the requested facts.
     pub fn wanted(&self) -> impl Iterator<Item = u16> + use<'a> {
         let pairs = self.wanted.chunks_exact(2);
         pairs.map(|pair| u16::from_be_bytes([pair[0], pair[1]]))
@@ -153,7 +232,7 @@ impl<'a> Choice<'a> {
     /// If the name is too long, or there is too little room.
     pub fn emit(data: &mut [u8], name: &str, wanted: &[u16]) -> usize {
         let count = (wanted.len() as u16).to_be_bytes();
-        let mut length = put_all(data, &[&length_of(name), name.as_bytes(), &count]);
+        let mut length = put_all(data, &[&string_length(name), name.as_bytes(), &count]);
         for info in wanted {
             length += put_all(&mut data[length..], &[&info.to_be_bytes()]);
         }
@@ -172,7 +251,7 @@ pub struct Queries<'a> {
 }
 
 impl<'a> Queries<'a> {
-    /// Reads them; `None` if they are not valid.
+    /// Parses the data; `None` if they are not valid.
     pub fn parse(data: &'a [u8]) -> Option<Self> {
         let (length, rest) = first_u32(data)?;
         let (name, rest) = first_text(rest, length)?;
@@ -188,7 +267,7 @@ impl<'a> Queries<'a> {
         })
     }
 
-    /// The queries, such as `base:allocation`.
+    /// Returns the queries, such as `base:allocation`.
     pub fn queries(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let mut left = self.queries;
         core::iter::from_fn(move || {
@@ -204,9 +283,12 @@ impl<'a> Queries<'a> {
     /// If a string is too long, or there is too little room.
     pub fn emit(data: &mut [u8], name: &str, queries: &[&str]) -> usize {
         let count = (queries.len() as u32).to_be_bytes();
-        let mut length = put_all(data, &[&length_of(name), name.as_bytes(), &count]);
+        let mut length = put_all(data, &[&string_length(name), name.as_bytes(), &count]);
         for query in queries {
-            length += put_all(&mut data[length..], &[&length_of(query), query.as_bytes()]);
+            length += put_all(
+                &mut data[length..],
+                &[&string_length(query), query.as_bytes()],
+            );
         }
         length
     }
@@ -226,7 +308,7 @@ pub struct ListedExport<'a> {
 }
 
 impl<'a> ListedExport<'a> {
-    /// Reads it; `None` if it is not valid.
+    /// Parses the data; `None` if they are not valid.
     pub fn parse(data: &'a [u8]) -> Option<Self> {
         let (length, rest) = first_u32(data)?;
         let (name, rest) = first_text(rest, length)?;
@@ -240,15 +322,15 @@ impl<'a> ListedExport<'a> {
     /// If a string is too long, or there is too little room.
     pub fn emit(&self, data: &mut [u8]) -> usize {
         let description = self.description.as_bytes();
-        length_of(self.description);
+        string_length(self.description);
         put_all(
             data,
-            &[&length_of(self.name), self.name.as_bytes(), description],
+            &[&string_length(self.name), self.name.as_bytes(), description],
         )
     }
 }
 
-/// The data of `NBD_REP_META_CONTEXT`: something that can be asked of blocks.
+/// The data of `NBD_REP_META_CONTEXT`: a kind of block status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Context<'a> {
     /// Its number in replies.
@@ -260,7 +342,7 @@ impl<'a> Context<'a> {
     /// The name of the context that reports holes and zeroes, [`super::ExtentFlags`].
     pub const ALLOCATION: &'static str = "base:allocation";
 
-    /// Reads it; `None` if it is not valid.
+    /// Parses the data; `None` if they are not valid.
     pub fn parse(data: &'a [u8]) -> Option<Self> {
         let (id, rest) = first_u32(data)?;
         let (name, _) = first_text(rest, u32::try_from(rest.len()).ok()?)?;
@@ -272,7 +354,7 @@ impl<'a> Context<'a> {
     /// # Panics
     /// If the name is too long, or there is too little room.
     pub fn emit(&self, data: &mut [u8]) -> usize {
-        length_of(self.name);
+        string_length(self.name);
         put_all(data, &[&self.id.to_be_bytes(), self.name.as_bytes()])
     }
 }

@@ -1,7 +1,74 @@
-//! Replies (sections "Simple reply message" and "Structured reply chunk message").
+//! Replies (sections "Simple reply message" and "Structured reply chunk message"), and their errors
+//! (section "Error values").
 
-use super::{BadMagic, Error, Headers, MAX_STRING, first_text, first_u16, first_u32, put_all};
+use core::fmt;
+
+use super::field::{Headers, MAX_STRING, first_text, first_u16, first_u32, put_all};
+use super::request::BadMagic;
 use crate::layout::FieldPosition;
+
+macro_rules! errors {
+    ($($(#[$about:meta])+ $name:ident = $code:literal, $text:literal;)+) => {
+        /// The reason for a failed request.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Error { $($(#[$about])+ $name,)+ }
+
+        impl Error {
+            pub const ALL: &[Self] = &[$(Self::$name,)+];
+
+            /// Returns its number in replies.
+            pub const fn code(self) -> u32 {
+                match self { $(Self::$name => $code,)+ }
+            }
+
+            /// Returns the error with this number; unexpected ones are [`Self::Invalid`], as the
+            /// document requires of clients. `None` for zero, which is success.
+            pub const fn from_code(code: u32) -> Option<Self> {
+                match code {
+                    0 => None,
+                    $($code => Some(Self::$name),)+
+                    _ => Some(Self::Invalid),
+                }
+            }
+        }
+
+        impl fmt::Display for Error {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self { $(Self::$name => $text,)+ })
+            }
+        }
+    };
+}
+
+errors! {
+    /// `NBD_EPERM`: a write to a read-only export.
+    NotPermitted = 1, "not permitted";
+    /// `NBD_EIO`: the device failed.
+    Io = 5, "input or output error";
+    /// `NBD_ENOMEM`.
+    NoMemory = 12, "out of memory";
+    /// `NBD_EINVAL`: an unknown command or flag, or a range that is not aligned or ends beyond the
+    /// export.
+    Invalid = 22, "invalid request";
+    /// `NBD_ENOSPC`: a write beyond the end of the export, or no room in the store.
+    NoSpace = 28, "no space left";
+    /// `NBD_EOVERFLOW`: the reply does not fit a chunk.
+    Overflow = 75, "reply too long";
+    /// `NBD_ENOTSUP`: zeroes cannot be written faster than data.
+    NotSupported = 95, "not supported";
+    /// `NBD_ESHUTDOWN`: the server is ending.
+    Shutdown = 108, "server is shutting down";
+}
+
+layout! {
+    /// The state of an extent in the context `base:allocation`.
+    pub struct ExtentFlags: 4 {
+        /// `NBD_STATE_HOLE`: takes up no space.
+        hole: bool = FieldPosition::flag(3, 0);
+        /// `NBD_STATE_ZERO`: reads as zeroes.
+        zero: bool = FieldPosition::flag(3, 1);
+    }
+}
 
 layout! {
     /// A simple reply; the data of a read that succeeds follow it.
@@ -10,7 +77,7 @@ layout! {
         magic: u32 = FieldPosition::bytes(0, 4);
         /// The number of an [`Error`], or zero.
         error: u32 = FieldPosition::bytes(4, 4);
-        /// That of the request.
+        /// The value in the request.
         cookie: u64 = FieldPosition::bytes(8, 8);
     }
 }
@@ -29,7 +96,7 @@ layout! {
         is_last: bool = FieldPosition::flag(5, 0);
         /// A number of [`kind`].
         kind: u16 = FieldPosition::bytes(6, 2);
-        /// That of the request.
+        /// The value in the request.
         cookie: u64 = FieldPosition::bytes(8, 8);
         /// Number of bytes that follow.
         length: u32 = FieldPosition::bytes(16, 4);
@@ -45,16 +112,16 @@ layout! {
         is_last: bool = FieldPosition::flag(5, 0);
         /// A number of [`kind`].
         kind: u16 = FieldPosition::bytes(6, 2);
-        /// That of the request.
+        /// The value in the request.
         cookie: u64 = FieldPosition::bytes(8, 8);
-        /// That of the request.
+        /// The value in the request.
         offset: u64 = FieldPosition::bytes(16, 8);
         /// Number of bytes that follow.
         length: u64 = FieldPosition::bytes(24, 8);
     }
 }
 
-/// Numbers of what a chunk has (section "Structured reply types").
+/// Numbers of the contents of chunks (section "Structured reply types").
 pub mod kind {
     /// `NBD_REPLY_TYPE_NONE`: nothing.
     pub const NONE: u16 = 0;
@@ -82,9 +149,9 @@ pub struct Chunk {
     pub is_last: bool,
     /// A number of [`kind`].
     pub kind: u16,
-    /// That of the request.
+    /// The value in the request.
     pub cookie: u64,
-    /// That of the request; zero without extended headers, which do not have it.
+    /// The value in the request; zero without extended headers, which do not have it.
     pub offset: u64,
     /// Number of bytes that follow; at most 32 bits without extended headers.
     pub length: u64,
@@ -96,7 +163,7 @@ impl Chunk {
     /// `NBD_EXTENDED_REPLY_MAGIC`.
     pub const EXTENDED_MAGIC: u32 = 0x6e8a_278c;
 
-    /// Length of a header, in bytes.
+    /// Returns the length of a header, in bytes.
     pub const fn header_length(headers: Headers) -> usize {
         match headers {
             Headers::Simple | Headers::Structured => Structured::LENGTH,
@@ -104,7 +171,7 @@ impl Chunk {
         }
     }
 
-    /// Reads one.
+    /// Parses a header.
     ///
     /// # Errors
     /// If its magic number is wrong or it is too short.
@@ -179,7 +246,7 @@ layout! {
     pub struct Extent: 8 {
         /// Length, in bytes.
         length: u32 = FieldPosition::bytes(0, 4);
-        /// In the context `base:allocation`, [`super::ExtentFlags`].
+        /// In the context `base:allocation`, [`ExtentFlags`].
         flags: u32 = FieldPosition::bytes(4, 4);
     }
 }
@@ -189,7 +256,7 @@ layout! {
     pub struct LongExtent: 16 {
         /// Length, in bytes.
         length: u64 = FieldPosition::bytes(0, 8);
-        /// In the context `base:allocation`, [`super::ExtentFlags`].
+        /// In the context `base:allocation`, [`ExtentFlags`].
         flags: u64 = FieldPosition::bytes(8, 8);
     }
 }
@@ -202,7 +269,7 @@ pub struct Failure<'a> {
 }
 
 impl<'a> Failure<'a> {
-    /// Reads it and what follows; `None` if it is not valid.
+    /// Parses it, and returns the rest of the data; `None` if it is not valid.
     pub fn parse(data: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let (code, rest) = first_u32(data)?;
         let (length, rest) = first_u16(rest)?;

@@ -1,7 +1,25 @@
 //! Requests (sections "Request message" and "Request types").
 
-use super::Headers;
+use super::field::Headers;
 use crate::layout::FieldPosition;
+
+layout! {
+    /// The options of a request (section "Command flags").
+    pub struct CommandFlags: 2 {
+        /// `NBD_CMD_FLAG_FUA`: written data are on the medium before the reply.
+        force_unit_access: bool = FieldPosition::flag(1, 0);
+        /// `NBD_CMD_FLAG_NO_HOLE`: zeroes take up their space.
+        no_hole: bool = FieldPosition::flag(1, 1);
+        /// `NBD_CMD_FLAG_DF`: the data come in one chunk.
+        dont_fragment: bool = FieldPosition::flag(1, 2);
+        /// `NBD_CMD_FLAG_REQ_ONE`: one extent in the reply.
+        one_extent: bool = FieldPosition::flag(1, 3);
+        /// `NBD_CMD_FLAG_FAST_ZERO`: fails if it is not faster than writing data.
+        fast_zero: bool = FieldPosition::flag(1, 4);
+        /// `NBD_CMD_FLAG_PAYLOAD_LEN`: the length is the length of data which follow the header.
+        payload: bool = FieldPosition::flag(1, 5);
+    }
+}
 
 layout! {
     /// A request, as it is before extended headers.
@@ -61,7 +79,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Those with names, at their numbers.
+    /// The named commands, indexed by their numbers.
     pub const ALL: [Self; 8] = [
         Self::Read,
         Self::Write,
@@ -73,7 +91,7 @@ impl Command {
         Self::BlockStatus,
     ];
 
-    /// The command with this number.
+    /// Returns the command with this number.
     pub fn from_number(number: u16) -> Self {
         let named = Self::ALL.get(usize::from(number));
         named.copied().unwrap_or(Self::Other(number))
@@ -108,7 +126,7 @@ pub struct Request {
     pub length: u64,
 }
 
-/// A message begins with another number than it should, or is too short.
+/// An error for a message with a wrong magic number, or that is too short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadMagic;
 
@@ -120,7 +138,7 @@ impl Request {
     /// The length of the longest.
     pub const MAX_LENGTH: usize = Extended::LENGTH;
 
-    /// Length of a request header, in bytes.
+    /// Returns the length of a request header, in bytes.
     pub const fn header_length(headers: Headers) -> usize {
         match headers {
             Headers::Simple | Headers::Structured => Compact::LENGTH,
@@ -128,7 +146,7 @@ impl Request {
         }
     }
 
-    /// Reads one.
+    /// Parses a request.
     ///
     /// # Errors
     /// If its magic number is wrong or it is too short.

@@ -12,7 +12,7 @@ struct Bytes {
     failed: Option<usize>,
     /// Rows that have been rebuilt.
     rebuilt: u64,
-    /// The contents of each member; those of the failed one may not be read.
+    /// The contents of each member; the failed one may not be read.
     members: Vec<Vec<u8>>,
     acknowledged: Vec<u8>,
 }

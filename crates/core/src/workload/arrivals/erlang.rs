@@ -12,7 +12,7 @@ use crate::units::Span;
 pub struct Erlang {
     /// Number of exponential stages; at least one.
     pub stages: u32,
-    /// Mean pause; positive.
+    /// Mean pause between arrivals; positive.
     pub mean: Span,
 }
 

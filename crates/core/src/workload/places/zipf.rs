@@ -19,7 +19,7 @@ use crate::units::{Bytes, SectorCount, gcd};
 pub struct Zipf {
     /// The exponent, from 0 (all extents equally popular) to 10.
     pub exponent: f64,
-    /// Size of an extent; at least that of the largest request.
+    /// Size of an extent; no smaller than the largest request.
     pub extent: SectorCount,
 }
 
@@ -132,7 +132,7 @@ impl ZipfDraw {
 /// Ranks that are not listed.
 #[derive(Clone, Copy, Debug)]
 struct Tail {
-    /// Total weight of all these ranks, where that of rank 1 is 1.
+    /// Total weight of all these ranks, relative to rank 1.
     weight: f64,
     /// Half a rank before the first, ranks being counted from 1.
     begin: f64,

@@ -29,7 +29,7 @@ pub struct FaultPlan {
 /// Consecutive blocks on which transfers fail at first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadBlocks {
-    /// The first.
+    /// First block of the range.
     pub first: Lbn,
     /// One past the last.
     pub end: Lbn,
@@ -42,16 +42,16 @@ pub struct BadBlocks {
 /// The transfers that a bad block affects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AffectedOps {
-    /// Reads only.
+    /// Writes succeed; only reads fail.
     Reads,
-    /// Writes only.
+    /// Reads succeed; only writes fail.
     Writes,
-    /// Both.
+    /// Both reads and writes fail.
     #[default]
     Both,
 }
 
-/// Random errors.
+/// Errors that hit reads and writes at random.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RandomErrors {
     /// Fraction of reads and writes, from 0 to 1.
@@ -60,12 +60,12 @@ pub struct RandomErrors {
     pub retries: u16,
 }
 
-/// Random delays.
+/// Delays that hit requests at random.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spikes {
     /// Fraction of requests, from 0 to 1.
     pub share: f64,
-    /// Extra time.
+    /// Time added to such a request.
     pub delay: Span,
 }
 
@@ -75,16 +75,16 @@ pub struct Spikes {
 pub struct Recalibration {
     /// Time from one to the next.
     pub every: Span,
-    /// Duration without service.
+    /// Duration, in which nothing is served.
     pub lasts: Span,
 }
 
 /// A time in which the device cannot be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
-    /// Start.
+    /// Start of the outage.
     pub from: Instant,
-    /// End.
+    /// End of the outage.
     pub until: Instant,
 }
 

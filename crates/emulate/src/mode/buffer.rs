@@ -1,20 +1,21 @@
-//! Caching: which data the buffer keeps, how far it reads ahead, and whether writes end before they
-//! are on the media.
+//! Mode pages about the buffer: caching, and disconnect-reconnect, whose buffer ratios are the
+//! watermarks of the model.
 
 use diskarm_core::spec::{Buffer, ReadAhead, Spec, WriteCache};
 use diskarm_core::units::{SectorCount, Span};
-use diskarm_wire::mode::Caching;
+use diskarm_wire::mode::{Caching, Disconnect};
 
-use super::{Refused, Row, View};
+use super::{PageEntry, PageError, View, accept};
 
-pub(super) const ROW: Row = Row {
+/// The contents of the buffer, its read-ahead, and whether writes end before they are on the media.
+pub(super) const CACHING: PageEntry = PageEntry {
     code: Caching::CODE,
-    values: |view| Some(given(view).emit().to_vec()),
-    mask: |view| mask(view).emit().to_vec(),
-    check,
+    values: |view| Some(default_caching(view).emit().to_vec()),
+    mask: |view| caching_mask(view).emit().to_vec(),
+    check: check_caching,
 };
 
-const NOTHING: Caching = Caching {
+const EMPTY: Caching = Caching {
     initiator_control: false,
     abort_prefetch: false,
     analysis: false,
@@ -41,9 +42,9 @@ fn blocks(sectors: SectorCount) -> u16 {
     sectors.0.min(u16::MAX.into()) as u16
 }
 
-fn given(view: &View<'_>) -> Caching {
+fn default_caching(view: &View<'_>) -> Caching {
     let Some((spec, _)) = view.drive else {
-        return NOTHING;
+        return EMPTY;
     };
     let rules = &spec.buffer;
     let reads_ahead = rules.read_ahead != ReadAhead::None;
@@ -61,14 +62,14 @@ fn given(view: &View<'_>) -> Caching {
         no_read_ahead: !reads_ahead,
         segments: rules.segments.min(u8::MAX.into()) as u8,
         segment_size: blocks(rules.segment),
-        ..NOTHING
+        ..EMPTY
     }
 }
 
-/// The bits that change the model: a drive without a cache has none.
-fn mask(view: &View<'_>) -> Caching {
+/// Returns the bits that change the model; a drive without a cache has none.
+fn caching_mask(view: &View<'_>) -> Caching {
     let Some((spec, _)) = view.drive.filter(|(spec, _)| spec.buffer.caching) else {
-        return NOTHING;
+        return EMPTY;
     };
     let scheme = spec.buffer.read_ahead;
     let reads_ahead = scheme != ReadAhead::None;
@@ -81,32 +82,32 @@ fn mask(view: &View<'_>) -> Caching {
         maximum_prefetch: field,
         prefetch_ceiling: field,
         no_read_ahead: reads_ahead,
-        ..NOTHING
+        ..EMPTY
     }
 }
 
-/// The minimum read-ahead must not exceed the maximum.
-fn check(view: &View<'_>, page: &[u8]) -> Result<(), Refused> {
-    let refused = |byte| Err(Refused::Field { byte, bit: None });
+/// Checks that the minimum read-ahead does not exceed the maximum.
+fn check_caching(view: &View<'_>, page: &[u8]) -> Result<(), PageError> {
+    let invalid = |byte| Err(PageError::Field { byte, bit: None });
     let Ok(page) = Caching::parse(page) else {
-        return Err(Refused::Length);
+        return Err(PageError::Length);
     };
     let max = view
         .drive
         .map_or(0, |(spec, _)| blocks(spec.buffer.segment));
     // Bytes 6, 8 and 10 of the page, whose header has two.
     if page.maximum_prefetch > max {
-        return refused(6);
+        return invalid(6);
     }
     if page.minimum_prefetch > page.maximum_prefetch.min(page.prefetch_ceiling) {
-        return refused(4);
+        return invalid(4);
     }
     Ok(())
 }
 
 /// Changes the rules of the buffer. Fields with the current value leave it unchanged, since it may
 /// be finer.
-pub(super) fn apply(page: &Caching, spec: &mut Spec) {
+pub(super) fn apply_caching(page: &Caching, spec: &mut Spec) {
     let rules = &mut spec.buffer;
     if !rules.caching {
         return;
@@ -158,5 +159,58 @@ fn write_cache(on: bool, spec: &mut Spec) {
             }
         }
         (true, _) => {}
+    }
+}
+
+/// Buffer ratios, in parts of 256.
+pub(super) const DISCONNECT: PageEntry = PageEntry {
+    code: Disconnect::CODE,
+    values: |view| Some(disconnect_page(ratios(view)).emit().to_vec()),
+    mask: |view| {
+        disconnect_page(view.drive.map_or([0; 2], |_| [u8::MAX; 2]))
+            .emit()
+            .to_vec()
+    },
+    check: accept,
+};
+
+/// Returns the default full and empty ratios.
+fn ratios(view: &View<'_>) -> [u8; 2] {
+    let given = view
+        .drive
+        .map_or([0; 2], |(spec, _)| buffer_ratios(&spec.buffer));
+    if view.realism.adaptive_ratios {
+        [0, given[1]]
+    } else {
+        given
+    }
+}
+
+fn buffer_ratios(buffer: &Buffer) -> [u8; 2] {
+    [buffer.read_watermark, buffer.write_watermark]
+        .map(|fraction| (fraction * 256.0).round().min(255.0) as u8)
+}
+
+fn disconnect_page([full, empty]: [u8; 2]) -> Disconnect {
+    Disconnect {
+        buffer_full_ratio: full,
+        buffer_empty_ratio: empty,
+        bus_inactivity_limit: 0,
+        disconnect_time_limit: 0,
+        connect_time_limit: 0,
+        maximum_burst: 0,
+        data_transfer_disconnect: 0,
+    }
+}
+
+/// Changes the watermarks. A ratio equal to the rounded fraction leaves the fraction unchanged,
+/// since it may be finer.
+pub(super) fn apply_ratios(page: &Disconnect, spec: &mut Spec) {
+    let [full, empty] = buffer_ratios(&spec.buffer);
+    if page.buffer_full_ratio != full {
+        spec.buffer.read_watermark = f64::from(page.buffer_full_ratio) / 256.0;
+    }
+    if page.buffer_empty_ratio != empty {
+        spec.buffer.write_watermark = f64::from(page.buffer_empty_ratio) / 256.0;
     }
 }

@@ -1,0 +1,204 @@
+//! MODE SENSE and MODE SELECT (SPC-4). A list from the initiator is checked as a whole before
+//! anything changes.
+
+use diskarm_wire::command::{Size, Values};
+use diskarm_wire::mode::{Header6, Header10, LongDescriptor, Page, ShortDescriptor};
+use diskarm_wire::sense::Code;
+use diskarm_wire::{Command, Sense};
+
+use super::misplaced;
+use crate::mode;
+use crate::state::{Context, invalid_field, invalid_parameter, list_length};
+use crate::work::Start;
+
+/// Page code for all pages, and subpage code for all of their subpages.
+const ALL: (u8, u8) = (0x3f, 0xff);
+
+pub(super) fn mode_sense(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
+    let Command::ModeSense {
+        size,
+        page,
+        subpage,
+        values,
+        no_block_descriptors,
+        long_addresses,
+        length,
+    } = *command
+    else {
+        misplaced(command);
+    };
+    if subpage != 0 && subpage != ALL.1 {
+        return Err(invalid_field(3, None));
+    }
+    let which = (page != ALL.0).then_some(page);
+    let pages = mode::pages(context, which, values).ok_or(invalid_field(2, Some(5)))?;
+    let descriptor = if no_block_descriptors {
+        Vec::new()
+    } else {
+        block_descriptor(context, long_addresses, values)
+    };
+    let (write_protected, dpo_fua) = (context.state.is_write_protected(), true);
+    let header = if size == Size::Six {
+        let rest = Header6::LENGTH - 1 + descriptor.len() + pages.len();
+        let header = Header6 {
+            data_length: u8::try_from(rest).map_err(|_| invalid_field(2, Some(5)))?,
+            medium_type: 0,
+            write_protected,
+            dpo_fua,
+            descriptors_length: descriptor.len() as u8,
+        };
+        header.emit().to_vec()
+    } else {
+        let rest = Header10::LENGTH - 2 + descriptor.len() + pages.len();
+        let header = Header10 {
+            data_length: rest as u16,
+            medium_type: 0,
+            write_protected,
+            dpo_fua,
+            long_addresses: long_addresses && !no_block_descriptors,
+            descriptors_length: descriptor.len() as u16,
+        };
+        header.emit().to_vec()
+    };
+    Ok(Start::data(
+        [header, descriptor, pages].concat(),
+        length.into(),
+    ))
+}
+
+/// Returns the block descriptor, which cannot be changed.
+fn block_descriptor(context: &Context<'_>, long: bool, values: Values) -> Vec<u8> {
+    let (blocks, block_bytes) = match values {
+        Values::Changeable => (0, 0),
+        _ => (context.state.blocks, context.state.block as u32),
+    };
+    if long {
+        return LongDescriptor {
+            blocks,
+            block_bytes,
+        }
+        .emit()
+        .to_vec();
+    }
+    let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
+    ShortDescriptor {
+        blocks,
+        block_bytes,
+    }
+    .emit()
+    .to_vec()
+}
+
+pub(super) fn mode_select(command: &Command, context: &mut Context<'_>) -> Result<Start, Sense> {
+    let Command::ModeSelect {
+        size,
+        page_format,
+        save,
+        length,
+    } = *command
+    else {
+        misplaced(command);
+    };
+    if length == 0 {
+        return Ok(Start::Done(Vec::new()));
+    }
+    let list = context.list(length.into())?.to_vec();
+    let at = check_descriptors(context, size, &list)?;
+    if at < list.len() && !page_format {
+        return Err(invalid_field(1, Some(4)));
+    }
+    let changes = parse_pages(context, &list, at)?;
+    if mode::change(context, &changes, save) {
+        let sender = context.nexus;
+        context
+            .state
+            .notify_others(sender, Code::MODE_PARAMETERS_CHANGED);
+    }
+    Ok(Start::Done(Vec::new()))
+}
+
+/// Checks the header and the block descriptor; returns the offset of the pages.
+fn check_descriptors(context: &Context<'_>, size: Size, list: &[u8]) -> Result<usize, Sense> {
+    let (header, length, long, reserved) = if size == Size::Six {
+        let header = Header6::parse(list).map_err(|_| list_length())?;
+        let descriptors = usize::from(header.descriptors_length);
+        let reserved = [(header.data_length, 0), (header.medium_type, 1)];
+        (Header6::LENGTH, descriptors, false, reserved)
+    } else {
+        let header = Header10::parse(list).map_err(|_| list_length())?;
+        let descriptors = usize::from(header.descriptors_length);
+        let set = u8::from(header.data_length != 0);
+        let reserved = [(set, 0), (header.medium_type, 2)];
+        (
+            Header10::LENGTH,
+            descriptors,
+            header.long_addresses,
+            reserved,
+        )
+    };
+    if let Some((_, byte)) = reserved.into_iter().find(|(value, _)| *value != 0) {
+        return Err(invalid_parameter(byte, None));
+    }
+    let end = header + length;
+    let each = if long {
+        LongDescriptor::LENGTH
+    } else {
+        ShortDescriptor::LENGTH
+    };
+    if length != 0 && length != each {
+        let field = if size == Size::Six { 3 } else { 6 };
+        return Err(invalid_parameter(field, None));
+    }
+    let descriptor = list.get(header..end).ok_or(list_length())?;
+    if length == 0 {
+        return Ok(end);
+    }
+    let (blocks, all, block_bytes) = if long {
+        let descriptor = LongDescriptor::parse(descriptor).map_err(|_| list_length())?;
+        (descriptor.blocks, u64::MAX, descriptor.block_bytes)
+    } else {
+        let descriptor = ShortDescriptor::parse(descriptor).map_err(|_| list_length())?;
+        (
+            descriptor.blocks.into(),
+            u32::MAX.into(),
+            descriptor.block_bytes,
+        )
+    };
+    if blocks != 0 && blocks != all && blocks != context.state.blocks {
+        return Err(invalid_parameter(header, None));
+    }
+    if block_bytes as usize != context.state.block {
+        return Err(invalid_parameter(header + if long { 12 } else { 5 }, None));
+    }
+    Ok(end)
+}
+
+/// Checks the pages in the list; returns the table index and content of each.
+fn parse_pages(
+    context: &Context<'_>,
+    list: &[u8],
+    begin: usize,
+) -> Result<Vec<(usize, Vec<u8>)>, Sense> {
+    let (mut rest, mut at) = (&list[begin..], begin);
+    let mut changes = Vec::new();
+    while !rest.is_empty() {
+        let (page, after) = Page::parse(rest).map_err(|_| list_length())?;
+        if page.saveable {
+            // PS is reserved here.
+            return Err(invalid_parameter(at, Some(7)));
+        }
+        let index = mode::position(context, page.code).filter(|_| page.subpage.is_none());
+        let index = index.ok_or(invalid_parameter(at, Some(5)))?;
+        match mode::check(context, index, page.content) {
+            Ok(()) => changes.push((index, page.content.to_vec())),
+            // The content begins after page code and length.
+            Err(mode::PageError::Length) => return Err(invalid_parameter(at + 1, None)),
+            Err(mode::PageError::Field { byte, bit }) => {
+                return Err(invalid_parameter(at + 2 + byte, bit));
+            }
+        }
+        at += rest.len() - after.len();
+        rest = after;
+    }
+    Ok(changes)
+}
