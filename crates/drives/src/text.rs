@@ -195,8 +195,8 @@ fn set(table: &mut dyn TableLike, key: &str, value: &Value) -> Option<()> {
     match table.get_mut(key) {
         Some(item) => {
             let old = item.as_value_mut()?;
-            let was = old.to_string();
-            let was = was.trim_start();
+            let text = old.to_string();
+            let was = text.trim_start();
             let several_lines = was.starts_with("\"\"\"") || was.starts_with("'''");
             let mut new = write::value(key, value, several_lines);
             *new.decor_mut() = old.decor().clone();

@@ -8,31 +8,32 @@ use crate::mark::{BAR_REFERENCE, LineStyle};
 use crate::page::{Anchor, Area, DrawResult, GREY, Label, TEXT, drawing};
 use crate::ruler::{Axis, Ruler, Tick};
 
-/// Groups of bars from zero upwards, one bar for each series. Texts are wrapped if they are long.
+/// A bar chart: groups of bars from zero upwards, one bar per series. Long texts are wrapped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bars {
     /// Shown above the plot.
     pub title: String,
     /// Shown below the title, smaller.
     pub note: String,
-    /// What distinguishes the groups.
+    /// The name of the variable that distinguishes the groups.
     pub x: String,
     /// The groups, from left to right.
     pub groups: Vec<BarGroup>,
     /// The vertical axis, which must be linear.
     pub y: Axis,
-    /// The heading of the legend: what distinguishes the series. May be empty.
+    /// The heading of the legend: the name of the variable that distinguishes the series. May be
+    /// empty.
     pub series_heading: String,
     /// The bars of each group from left to right, in the order of the legend.
     pub series: Vec<BarSeries>,
 }
 
-/// What the bars side by side have in common.
+/// The name and the remark of a group of bars.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BarGroup {
-    /// Its name below the axis. Some are left out where there is no room.
+    /// Its name below the axis. If there is not enough room, some names are left out.
     pub name: String,
-    /// Shown upright in the middle of the group: why it has gaps. May be empty.
+    /// Shown vertically in the middle of the group, for example the reason for a gap. May be empty.
     pub remark: String,
 }
 
@@ -41,21 +42,21 @@ pub struct BarGroup {
 pub struct BarSeries {
     /// Its text in the legend.
     pub label: String,
-    /// The height of its bar in each group, 0 or more. `None` leaves a gap.
+    /// The height of its bar in each group, at least 0. `None` leaves a gap.
     pub values: Vec<Option<f64>>,
-    /// A reference for the others: light grey.
+    /// True for a reference, which is drawn in light grey.
     pub is_reference: bool,
 }
 
-/// The part of a group's width that its bars take.
+/// The fraction of a group's width that its bars fill.
 const FILLED: f64 = 0.8;
 
 impl Bars {
-    /// The drawing. The same bars give the same bytes.
+    /// Draws the chart. Equal data give equal bytes.
     pub fn svg(&self) -> String {
         let up = |ticks| {
             let values = self.series.iter().flat_map(|series| &series.values);
-            // From zero, however far from it the bars end.
+            // Bars start at zero, even if all values are far from it.
             Ruler::new(&self.y, values.copied().flatten().chain([0.0]), ticks)
         };
         let frame = Frame::new(
@@ -78,7 +79,8 @@ impl Bars {
         })
     }
 
-    /// All names for the most ticks, else one in two, three and so on, the fewer the ticks.
+    /// Labels all groups at the maximum number of ticks, and only every second, third and so on
+    /// with fewer ticks.
     fn across(&self, ticks: usize) -> Ruler {
         let groups = self.groups.len();
         let tick = |at: usize| Tick {
@@ -86,7 +88,7 @@ impl Bars {
             label: self.groups[at].name.clone(),
         };
         let step = (TICKS_ACROSS + 1).saturating_sub(ticks).max(1);
-        let mut ruler = Ruler::between([0.0, groups.max(1) as f64], 2);
+        let mut ruler = Ruler::with_ends([0.0, groups.max(1) as f64], 2);
         ruler.has_grid = false;
         ruler.ticks = (0..groups).step_by(step).map(tick).collect();
         ruler
@@ -97,7 +99,7 @@ impl Bars {
         (group as f64 + 0.5) / self.groups.len() as f64
     }
 
-    /// The series with their colours. References do not use up a colour.
+    /// The series with their colours. References do not consume a colour of the palette.
     fn coloured(&self) -> impl Iterator<Item = (&BarSeries, RGBColor)> {
         let mut number = 0;
         self.series.iter().map(move |series| {
@@ -105,7 +107,7 @@ impl Bars {
                 return (series, BAR_REFERENCE);
             }
             number += 1;
-            (series, LineStyle::of(number - 1).colour)
+            (series, LineStyle::new(number - 1).colour)
         })
     }
 
@@ -142,7 +144,7 @@ impl Bars {
             let (x, y) = plot.map_coordinate(&(self.middle(at), 0.0));
             let remark = Label {
                 text: &group.remark,
-                // A rotated text stands on its right.
+                // A rotated text has its baseline on the right.
                 at: (f64::from(x) / 10.0 + 0.36 * TEXT, f64::from(y) / 10.0 - 8.0),
                 size: TEXT,
                 colour: GREY,

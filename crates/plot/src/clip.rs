@@ -68,13 +68,12 @@ pub fn polygon(corners: Vec<Position>) -> Vec<Position> {
     inside.into_iter().map(onto_square).collect()
 }
 
-/// What has been clipped, without the rounding errors, which are large where a line goes far beyond
-/// the square.
+/// Moves a clipped position onto the square: rounding errors are large if a line ends far outside.
 fn onto_square((x, y): Position) -> Position {
     (x.clamp(0.0, 1.0), y.clamp(0.0, 1.0))
 }
 
-/// Whether a position is inside the square or on its edge.
+/// Returns true if a position is inside the square or on its edge.
 pub fn contains((x, y): Position) -> bool {
     (0.0..=1.0).contains(&x) && (0.0..=1.0).contains(&y)
 }
@@ -100,7 +99,7 @@ mod tests {
 
     /// At 1e12 neighbouring numbers are 1.2e-4 apart.
     #[test]
-    fn what_goes_far_beyond_the_square_ends_on_its_edge() {
+    fn lines_from_far_outside_end_on_the_edge() {
         let far = 1e12;
         let across = [[(0.0, 0.0), (1.0, 1.0)]];
         assert_eq!(line(&[(-far, -far), (far, far)]), across);

@@ -1,10 +1,10 @@
-//! Tells marks apart that would hide each other.
+//! Keeps overlapping marks distinguishable: enlarges hidden marks and shifts arrowheads.
 
 use crate::mark::TIP;
 
 /// A mark on the page, in pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Placed {
+pub struct PlacedMark {
     /// The number of its line. Marks of later lines are drawn on top.
     pub line: usize,
     pub x: f64,
@@ -14,15 +14,17 @@ pub struct Placed {
 /// Marks this close to each other hide each other.
 const CLOSE: f64 = 3.0;
 
-/// How much larger a mark is for each mark that hides it, and the most of them that count.
+/// The enlargement of a mark for each mark that hides it, and the maximum number that count.
 const LARGER: f64 = 0.3;
 const MAX: usize = 4;
 
-/// Half the width and the height of an arrow's head, with what it covers; the radius of a mark.
+/// Half the width and the height of an arrowhead with its margin, and the radius of a mark, in
+/// pixels.
 const HEAD: (f64, f64) = (4.5, 8.0);
 const MARK: f64 = 5.0;
 
-/// Where the head of an arrow may be, to the right and upwards from its usual place.
+/// Candidate shifts of an arrowhead from its normal position, to the right and upwards, in order of
+/// preference.
 const SHIFTS: [(f64, f64); 9] = [
     (0.0, 0.0),
     (0.0, 12.0),
@@ -35,23 +37,23 @@ const SHIFTS: [(f64, f64); 9] = [
     (0.0, 48.0),
 ];
 
-/// The scale of each mark, so that one that is hidden by others shows around them.
-pub fn scales(marks: &[Placed]) -> Vec<f64> {
-    let hides = |mark: &Placed, other: &&Placed| {
+/// Returns the scale of each mark, so that a mark hidden by others is visible around them.
+pub fn scales(marks: &[PlacedMark]) -> Vec<f64> {
+    let hides = |mark: &PlacedMark, other: &&PlacedMark| {
         other.line > mark.line && (other.x - mark.x).hypot(other.y - mark.y) < CLOSE
     };
-    let scale = |mark: &Placed| {
+    let scale = |mark: &PlacedMark| {
         let above = marks.iter().filter(|other| hides(mark, other)).count();
         1.0 + LARGER * above.min(MAX) as f64
     };
     marks.iter().map(scale).collect()
 }
 
-/// How to shift the heads of arrows above these marks, so that they are seen beside other marks and
-/// each other. No shift takes a head out of the area from `left` and `top` to `right`.
+/// Returns the shifts of the arrowheads that keep them clear of other marks and of each other. No
+/// shift moves a head out of the area bounded by `left`, `top` and `right`.
 pub fn shifts(
-    arrows: &[Placed],
-    marks: &[Placed],
+    arrows: &[PlacedMark],
+    marks: &[PlacedMark],
     [left, top, right]: [f64; 3],
 ) -> Vec<(f64, f64)> {
     let mut heads: Vec<(f64, f64)> = Vec::new();
@@ -85,8 +87,8 @@ pub fn shifts(
 mod tests {
     use super::*;
 
-    fn at(line: usize, x: f64, y: f64) -> Placed {
-        Placed { line, x, y }
+    fn at(line: usize, x: f64, y: f64) -> PlacedMark {
+        PlacedMark { line, x, y }
     }
 
     #[test]
@@ -103,24 +105,30 @@ mod tests {
     }
 
     #[test]
-    fn an_arrow_rises_above_marks_and_moves_beside_arrows() {
+    fn an_arrow_rises_above_marks_and_moves_aside_for_arrows() {
         let end = at(0, 100.0, 100.0);
         assert_eq!(shifts(&[end], &[end], [0.0, 0.0, 200.0]), [(0.0, 0.0)]);
-        // Where its head would be is the mark of another line.
+        // The mark of another line is where its head would be.
         let other = at(1, 101.0, 87.0);
         assert_eq!(
             shifts(&[end], &[end, other], [0.0, 0.0, 200.0]),
             [(0.0, 12.0)]
         );
-        // There is no room above, and more on the left than on the right.
+        // The left is preferred where the top is blocked.
         assert_eq!(
             shifts(&[end], &[end, other], [0.0, 80.0, 200.0]),
             [(-10.0, 0.0)]
         );
-        // There is no room on the left either, nor on the right.
-        let beside = [at(1, 101.0, 87.0), at(1, 90.0, 87.0)];
-        assert_eq!(shifts(&[end], &beside, [0.0, 80.0, 200.0]), [(20.0, 0.0)]);
-        assert_eq!(shifts(&[end], &beside, [0.0, 80.0, 124.0]), [(-20.0, 0.0)]);
+        // Both near positions at the sides are blocked too.
+        let neighbours = [at(1, 101.0, 87.0), at(1, 90.0, 87.0)];
+        assert_eq!(
+            shifts(&[end], &neighbours, [0.0, 80.0, 200.0]),
+            [(20.0, 0.0)]
+        );
+        assert_eq!(
+            shifts(&[end], &neighbours, [0.0, 80.0, 124.0]),
+            [(-20.0, 0.0)]
+        );
         let same = at(1, 100.0, 100.0);
         assert_eq!(
             shifts(&[end, same], &[end, same], [0.0, 0.0, 200.0]),

@@ -4,7 +4,7 @@ use plotters::element::{PathElement, Polygon};
 use plotters::style::Color;
 
 use crate::clip::{self, Position};
-use crate::crowd::{self, Placed};
+use crate::crowd::{self, PlacedMark};
 use crate::frame::{Frame, HEIGHT, Key, Layout, Legend, Plot, TICKS_UP, WIDTH};
 use crate::mark::{LineStyle, arrow};
 use crate::page::{DrawResult, Page, drawing, in_pixels};
@@ -61,7 +61,7 @@ impl Point {
         Self { x, y, half_width }
     }
 
-    /// The same value with a confidence interval of plus or minus `half_width`.
+    /// Sets the confidence interval to plus or minus `half_width`.
     pub fn with_half_width(self, half_width: f64) -> Self {
         Self {
             half_width: Some(half_width),
@@ -72,14 +72,15 @@ impl Point {
     /// The ends of its confidence interval, if known.
     fn interval(&self) -> Option<[f64; 2]> {
         let half = self.half_width?;
-        let low = match self.y >= 0.0 {
-            true => (self.y - half).max(0.0),
-            false => self.y - half,
+        let low = if self.y >= 0.0 {
+            (self.y - half).max(0.0)
+        } else {
+            self.y - half
         };
         Some([low, self.y + half])
     }
 
-    /// The values that its axis has to show: the value, and the ends of its interval.
+    /// The values that the axis has to cover: the value itself and the ends of its interval.
     pub fn heights(&self) -> [Option<f64>; 3] {
         let [low, high] = self.interval().map_or([None; 2], |ends| ends.map(Some));
         [Some(self.y), low, high]
@@ -99,8 +100,8 @@ const MIN_BAND: f64 = 3.0;
 const MIN_INTERVAL: f64 = 9.0;
 
 impl Figure {
-    /// A figure of cumulative distributions of response times: of each series, the fraction of
-    /// requests over milliseconds.
+    /// Makes a figure of cumulative distributions of response times: for each series, the fraction
+    /// of requests over milliseconds.
     pub fn of_responses(title: &str, note: &str, series: Vec<Series>) -> Self {
         Self {
             title: title.to_owned(),
@@ -112,7 +113,7 @@ impl Figure {
         }
     }
 
-    /// The drawing. The same figure gives the same bytes.
+    /// Draws the figure. Equal data give equal bytes.
     pub fn svg(&self) -> String {
         self.draw(Layout::Wide, true)
     }
@@ -169,7 +170,7 @@ impl Figure {
         let references = of(true)
             .enumerate()
             .map(|(i, s)| (s, LineStyle::of_reference(i)));
-        let others = of(false).enumerate().map(|(i, s)| (s, LineStyle::of(i)));
+        let others = of(false).enumerate().map(|(i, s)| (s, LineStyle::new(i)));
         references.chain(others)
     }
 
@@ -222,7 +223,7 @@ impl Figure {
             page.draw(|area| frame.show_text(area, "no data"));
         }
         let marks = points.iter().flatten().filter(|point| point.has_mark);
-        let marks: Vec<Placed> = marks.map(|point| point.placed).collect();
+        let marks: Vec<PlacedMark> = marks.map(|point| point.placed).collect();
         let mut scales = crowd::scales(&marks).into_iter();
         for (number, ((series, style), points)) in styled.iter().zip(&points).enumerate() {
             page.group(&group(number, series), |page| {
@@ -253,7 +254,7 @@ fn band(point: &Point, axis: &Ruler) -> Option<[f64; 2]> {
     Some([axis.fraction(low).unwrap_or(-1.0), axis.fraction(high)?])
 }
 
-/// The runs of points without gaps, with each point mapped by `of`.
+/// Returns the runs of points without gaps, with each point mapped by `of`.
 fn runs<T>(series: &Series, of: impl Fn(&Point) -> Option<T>) -> Vec<Vec<T>> {
     let mut runs = vec![Vec::new()];
     for point in &series.points {
@@ -266,7 +267,7 @@ fn runs<T>(series: &Series, of: impl Fn(&Point) -> Option<T>) -> Vec<Vec<T>> {
     runs
 }
 
-/// Whether a line has a band that is visible next to it, in the wide layout.
+/// Returns true if a line has a band that is visible next to it, in the wide layout.
 fn has_band(series: &Series, x: &Ruler, y: &Ruler) -> bool {
     // The position, and the height of the visible part of the interval.
     let of = |point: &Point| {
@@ -317,7 +318,7 @@ fn draw_line(plot: &Plot, frame: &Frame, series: &Series, style: &LineStyle) -> 
 /// A visible point of a line.
 struct Marked {
     at: (i32, i32),
-    placed: Placed,
+    placed: PlacedMark,
     has_mark: bool,
     /// Its numbers as text.
     numbers: [String; 2],
@@ -362,7 +363,7 @@ fn marked(frame: &Frame, series: &Series, number: usize) -> Vec<Marked> {
         }
         Some(Marked {
             at,
-            placed: placed(number, at),
+            placed: place_mark(number, at),
             has_mark,
             numbers: [rounded(point.x, None), rounded(point.y, point.half_width)],
         })
@@ -370,19 +371,27 @@ fn marked(frame: &Frame, series: &Series, number: usize) -> Vec<Marked> {
     points.collect()
 }
 
-fn placed(line: usize, at: (i32, i32)) -> Placed {
+fn place_mark(line: usize, at: (i32, i32)) -> PlacedMark {
     let [x, y] = [at.0, at.1].map(in_pixels);
-    Placed { line, x, y }
+    PlacedMark { line, x, y }
 }
 
-/// On top of all marks, so that none hides them.
-fn draw_arrows(page: &mut Page, frame: &Frame, styled: &[(&Series, LineStyle)], marks: &[Placed]) {
+/// Draws the arrows of saturated lines on top of all marks, so that none hides them.
+fn draw_arrows(
+    page: &mut Page,
+    frame: &Frame,
+    styled: &[(&Series, LineStyle)],
+    marks: &[PlacedMark],
+) {
     let ends = styled.iter().enumerate().filter_map(|(number, line)| {
         let end = saturated_end(line.0, |point| frame.position(point.x, point.y))?;
         Some((number, frame.at(end)))
     });
     let ends: Vec<(usize, (i32, i32))> = ends.collect();
-    let arrows: Vec<Placed> = ends.iter().map(|(line, at)| placed(*line, *at)).collect();
+    let arrows: Vec<PlacedMark> = ends
+        .iter()
+        .map(|(line, at)| place_mark(*line, *at))
+        .collect();
     let ((left, top), (right, _)) = (frame.at((0.0, 1.0)), frame.at((1.0, 1.0)));
     let shifts = crowd::shifts(&arrows, marks, [left, top, right].map(in_pixels));
     for ((number, at), shift) in ends.into_iter().zip(shifts) {

@@ -192,7 +192,7 @@ impl Frame {
         ))
     }
 
-    /// Where fractions of both axes are on the page, in units.
+    /// Converts fractions of both axes to a position on the page, in units.
     pub fn at(&self, (x, y): (f64, f64)) -> (i32, i32) {
         let [left, top, right, bottom] = self.edges();
         (self.x.map(&x, (left, right)), self.y.map(&y, (bottom, top)))
@@ -291,14 +291,14 @@ struct LegendEntry {
     lines: Vec<String>,
 }
 
-/// Entries in a column.
+/// The legend: entries in a column.
 #[derive(Default)]
 pub struct Legend {
     entries: Vec<LegendEntry>,
 }
 
 impl Legend {
-    /// Adds an entry; with the number of a series, that of one that can be hidden.
+    /// Adds an entry. An entry with the number of a series can hide and show it.
     pub fn add(&mut self, key: Key, series: Option<usize>, text: &str) {
         self.entries.push(LegendEntry {
             key,

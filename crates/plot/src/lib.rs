@@ -1,12 +1,11 @@
-//! Figures of reports: lines with confidence bands, maps in bands of colour, and bars.
+//! Charts for reports: lines with confidence bands, colour maps, and bars.
 //!
-//! The input is plain data ([`Figure`], [`Map`], [`Bars`]): numbers and labels, without their
-//! meaning. The output is SVG, or PNG made from that SVG with the font in `fonts/`, so text looks
-//! the same on a machine without fonts. The bytes of a drawing depend on its data only.
+//! The input is plain data ([`Figure`], [`Map`], [`Bars`]): numbers and labels. The output is SVG,
+//! or PNG rendered from that SVG with the font in `fonts/`, so text looks the same on a machine
+//! without fonts. The bytes of a drawing depend only on its data.
 //!
-//! The parts of a drawing that a page can respond to are groups: of each series (`series`), each
-//! of its points (`point`) and each entry of the legend (`key`), with attributes for what is
-//! drawn there.
+//! The interactive parts of a drawing are SVG groups: one for each series (`series`), each of its
+//! points (`point`) and each entry of the legend (`key`), with attributes that describe them.
 //!
 //! ```
 //! use diskarm_plot::{Axis, Figure, Point, Series, png};
@@ -42,7 +41,7 @@ mod ruler;
 
 pub use bars::{BarGroup, BarSeries, Bars};
 pub use figure::{Figure, Point, Series};
-pub use map::{Map, Side};
+pub use map::{Map, MapAxis};
 pub use mark::dark_style;
 pub use page::{PngError, png};
 pub use ruler::{Axis, Scale, rounded, with_digits};

@@ -14,9 +14,9 @@ pub struct Map {
     /// Shown below the title, smaller.
     pub note: String,
     /// The horizontal side.
-    pub x: Side,
+    pub x: MapAxis,
     /// The vertical side.
-    pub y: Side,
+    pub y: MapAxis,
     /// The heading of the legend: what the values are, with their unit.
     pub values: String,
     /// The bounds between bands, ascending; a value equal to a bound belongs to the band above.
@@ -28,14 +28,14 @@ pub struct Map {
 
 /// A side of a map.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Side {
-    /// What it measures, with its unit.
+pub struct MapAxis {
+    /// The name of the variable, with its unit.
     pub label: String,
     /// The edges of its cells, ascending, at least two.
     pub edges: Vec<f64>,
 }
 
-impl Side {
+impl MapAxis {
     /// Its first and last edge.
     fn ends(&self) -> [f64; 2] {
         let ends = self.edges.first().zip(self.edges.last());
@@ -78,9 +78,9 @@ impl Map {
     }
 
     fn draw(&self, layout: Layout) -> String {
-        let axis = |side: &Side| {
+        let axis = |side: &MapAxis| {
             let ends = side.ends();
-            move |ticks| Ruler::between(ends, ticks)
+            move |ticks| Ruler::with_ends(ends, ticks)
         };
         let frame = Frame::new(
             layout,
@@ -144,7 +144,7 @@ impl Map {
     /// A point in the middle of each cell, with its numbers.
     fn mark_cells(&self, page: &mut Page, frame: &Frame) {
         let middle =
-            |side: &Side, cell: usize| f64::midpoint(side.edges[cell], side.edges[cell + 1]);
+            |side: &MapAxis, cell: usize| f64::midpoint(side.edges[cell], side.edges[cell + 1]);
         let attributes = [("class", "series"), ("data-label", self.values.as_str())];
         page.group(&attributes, |page| {
             for (row, [bottom, top]) in self.rows.iter().zip(self.y.cells()) {

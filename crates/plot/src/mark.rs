@@ -23,7 +23,7 @@ const COLOURS: [RGBColor; 12] = [
     RGBColor(0x7d, 0x7d, 0x7d),
 ];
 
-/// The same lines on a dark page.
+/// The line colours for a dark page.
 const DARK_COLOURS: [RGBColor; 12] = [
     RGBColor(0x4d, 0xa6, 0xe0),
     RGBColor(0xff, 0x8a, 0x3d),
@@ -98,7 +98,7 @@ pub struct LineStyle {
 
 impl LineStyle {
     /// The style of line `number`. Pairs of colour and shape repeat after 144 lines.
-    pub fn of(number: usize) -> Self {
+    pub fn new(number: usize) -> Self {
         let round = number / COLOURS.len();
         Self {
             colour: COLOURS[number % COLOURS.len()],
@@ -201,7 +201,7 @@ pub fn arrow(area: &Area, at: (i32, i32), shift: (f64, f64), colour: RGBColor) -
     )
 }
 
-/// How far the tip of an arrow is below its position, in pixels.
+/// The offset of an arrow's tip from its position, in pixels; negative is up.
 pub const TIP: f64 = -18.0;
 
 #[cfg(test)]
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn the_first_144_line_styles_are_distinct() {
         let styles = (0..144).map(|number| {
-            let LineStyle { colour, shape, .. } = LineStyle::of(number);
+            let LineStyle { colour, shape, .. } = LineStyle::new(number);
             ((colour.0, colour.1, colour.2), shape)
         });
         assert_eq!(styles.collect::<BTreeSet<_>>().len(), 144);
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn the_first_twelve_lines_differ_in_colour_and_shape() {
-        let styles: Vec<LineStyle> = (0..12).map(LineStyle::of).collect();
+        let styles: Vec<LineStyle> = (0..12).map(LineStyle::new).collect();
         let shapes: BTreeSet<_> = styles.iter().map(|style| style.shape).collect();
         let colours: BTreeSet<_> = styles
             .iter()

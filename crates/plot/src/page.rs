@@ -1,4 +1,4 @@
-//! The page of a drawing, and text on it.
+//! The page of a drawing: SVG output, text and its font, and conversion to PNG.
 //!
 //! The drawing library has integer coordinates only. A unit is a tenth of a pixel here, so that
 //! curves stay smooth.
@@ -49,7 +49,7 @@ pub fn in_pixels(units: i32) -> f64 {
     f64::from(units) / UNITS_PER_PIXEL
 }
 
-/// Which part of a text is at its position.
+/// The part of a text that is at its position.
 #[derive(Clone, Copy)]
 pub enum Anchor {
     Start,
@@ -132,19 +132,19 @@ impl Heading {
     }
 }
 
-/// The width needed by the widest text.
+/// Returns the width that the widest text needs.
 pub fn widest<'a>(texts: impl Iterator<Item = &'a str>, size: f64) -> f64 {
     MAX_STRETCH * texts.map(|text| width(text, size)).fold(0.0, f64::max)
 }
 
-/// A drawing that is being made.
+/// A drawing under construction.
 pub struct Page {
     size: (u32, u32),
     body: String,
 }
 
 impl Page {
-    /// Adds what `draw` draws.
+    /// Adds the output of `draw`.
     pub fn draw(&mut self, draw: impl FnOnce(&Area) -> DrawResult) {
         let mut svg = String::new();
         let area = SVGBackend::with_string(&mut svg, self.size).into_drawing_area();
@@ -155,7 +155,7 @@ impl Page {
         self.body += body.trim_end_matches("</svg>\n");
     }
 
-    /// Adds a group of what `inside` adds. Pages of reports find its parts by their attributes.
+    /// Adds a group with the output of `inside`. Report pages find groups by their attributes.
     pub fn group(
         &mut self,
         attributes: &[(&str, impl AsRef<str>)],
@@ -230,11 +230,11 @@ pub fn width(text: &str, size: f64) -> f64 {
     size * ems.sum::<f64>()
 }
 
-/// How much wider text may be in a viewer that has none of [`FAMILIES`] but, say, DejaVu Sans.
-/// Layouts reserve that much.
+/// The stretch of text in a viewer that has none of [`FAMILIES`] and uses, say, DejaVu Sans.
+/// Layouts reserve this much.
 pub const MAX_STRETCH: f64 = 1.15;
 
-/// Whether XML cannot hold a character, or it is a control character.
+/// Returns true for control characters and those that XML does not allow.
 pub fn is_control(c: char) -> bool {
     c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}')
 }
@@ -281,7 +281,7 @@ static FONTS: LazyLock<Arc<Database>> = LazyLock::new(|| {
     Arc::new(fonts)
 });
 
-/// Why a drawing cannot be converted.
+/// An error in the conversion of a drawing.
 #[derive(Debug)]
 pub struct PngError(String);
 

@@ -9,7 +9,7 @@ use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 /// An axis of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// What it measures, with its unit: `Mean response time, ms`.
+    /// The name of the variable, with its unit: `Mean response time, ms`.
     pub label: String,
     /// The scale of values.
     pub scale: Scale,
@@ -35,11 +35,11 @@ pub enum Scale {
 impl Axis {
     /// A linear axis that shows all values.
     pub fn linear(label: impl Into<String>) -> Self {
-        Self::of(label, Scale::Linear)
+        Self::new(label, Scale::Linear)
     }
 
     /// An axis that shows all values.
-    pub fn of(label: impl Into<String>, scale: Scale) -> Self {
+    pub fn new(label: impl Into<String>, scale: Scale) -> Self {
         Self {
             label: label.into(),
             scale,
@@ -48,7 +48,7 @@ impl Axis {
         }
     }
 
-    /// The same axis, which ends at `max` or before.
+    /// Limits the axis to `max`.
     pub fn with_max(self, max: f64) -> Self {
         Self {
             max: Some(max),
@@ -72,7 +72,7 @@ pub struct Ruler {
     /// The ends of the axis, as values or their logarithms.
     ends: [f64; 2],
     pub ticks: Vec<Tick>,
-    /// Whether a line of the grid goes up from each tick.
+    /// True if each tick has a grid line.
     pub has_grid: bool,
 }
 
@@ -107,8 +107,8 @@ impl Ruler {
         ruler
     }
 
-    /// A linear axis from one value to a larger one, which need not be round numbers.
-    pub fn between([from, to]: [f64; 2], max_ticks: usize) -> Self {
+    /// A linear axis with exactly these ends, which need not be round numbers.
+    pub fn with_ends([from, to]: [f64; 2], max_ticks: usize) -> Self {
         let mut ruler = stepped(from, to, max_ticks.max(2) - 1);
         let old = ruler.clone();
         ruler.ends = [from, to];
@@ -122,7 +122,8 @@ impl Ruler {
         is_visible(self.scale, value).then(|| (self.scale.position(value) - from) / (to - from))
     }
 
-    /// What positions on the axis mean: `linear 0 70`, `log10 0 3`, the ends as logarithms.
+    /// Describes the mapping of positions to values: `linear 0 70` or, with the ends as logarithms,
+    /// `log10 0 3`.
     pub fn scale_and_ends(&self) -> String {
         let scale = match self.scale {
             Scale::Linear => "linear",
@@ -204,7 +205,7 @@ fn stepped(low: f64, high: f64, intervals: usize) -> Ruler {
     let mut exponent = (log10((high - low) / intervals)).floor() as i32 - 1;
     let (step, [first, last]) = 'found: loop {
         for digit in [1, 2, 5] {
-            let step = Step { digit, exponent };
+            let step = TickStep { digit, exponent };
             let ends = [step.times_in(low).floor(), step.times_in(high).ceil()];
             if ends[1] - ends[0] <= intervals {
                 break 'found (step, ends);
@@ -229,12 +230,12 @@ fn stepped(low: f64, high: f64, intervals: usize) -> Ruler {
 
 /// The distance of ticks of a linear axis: 1, 2 or 5 times a power of ten.
 #[derive(Clone, Copy)]
-struct Step {
+struct TickStep {
     digit: i32,
     exponent: i32,
 }
 
-impl Step {
+impl TickStep {
     /// A multiple of the step, rounded once: 3 steps of 0.1 are 0.3.
     fn value(self, times: f64) -> f64 {
         let times = times * f64::from(self.digit);
@@ -257,7 +258,7 @@ impl Step {
     }
 }
 
-impl Step {
+impl TickStep {
     /// The exact text of a multiple of the step: `1.5e12` if it would be long.
     fn label(self, times: f64) -> String {
         let value = self.value(times);
@@ -328,7 +329,7 @@ fn powers_of_ten(min: f64, largest: f64, intervals: usize) -> Ruler {
     let decades = stride(first.div_euclid(3), last.div_euclid(3), intervals) as i32;
     let is_tick = |rung: &i32| are_all || rung.rem_euclid(3 * decades) == 0;
     let ticks = (first..=last).filter(is_tick).map(|rung| {
-        let step = Step {
+        let step = TickStep {
             digit: [1, 2, 5][rung.rem_euclid(3) as usize],
             exponent: rung.div_euclid(3),
         };
@@ -350,7 +351,8 @@ fn separate(first: i32, last: i32) -> (i32, i32) {
     (first, last.max(first + 1))
 }
 
-/// The stride over the whole numbers between two ends that gives at most `intervals` intervals.
+/// Returns the smallest stride over the whole numbers between two ends that gives at most
+/// `intervals` intervals.
 fn stride(first: i32, last: i32, intervals: usize) -> usize {
     ((last - first) as usize).div_ceil(intervals).max(1)
 }
@@ -366,7 +368,7 @@ fn two_to(power: i32) -> f64 {
 
 const MINUS: &str = "\u{2212}";
 
-/// Whether a number is shown with all its digits.
+/// Returns true if a number is shown with all its digits.
 fn is_plain(value: f64) -> bool {
     value == 0.0 || (1e-6..1e9).contains(&value.abs())
 }
@@ -413,7 +415,7 @@ pub fn rounded(mean: f64, half_width: Option<f64>) -> String {
         Some(half) if half > 1e-9 * mean.abs() && half.is_finite() => {
             let decimals = decimals(half, 2);
             let mean = format!("{mean:.decimals$}");
-            // Of less than its last digit is shown, a minus says nothing.
+            // A mean that is rounded to zero has no sign.
             let is_zero = !mean.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
             let mean = if is_zero {
                 mean.trim_start_matches('-')
@@ -431,9 +433,10 @@ pub fn rounded(mean: f64, half_width: Option<f64>) -> String {
 pub fn with_digits(number: f64, digits: i32) -> String {
     let decimals = decimals(number, digits);
     let text = format!("{number:.decimals$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
     }
 }
 
@@ -451,7 +454,7 @@ mod tests {
     use super::*;
 
     fn ruler(scale: Scale, values: &[f64], ticks: usize) -> Ruler {
-        Ruler::new(&Axis::of("", scale), values.iter().copied(), ticks)
+        Ruler::new(&Axis::new("", scale), values.iter().copied(), ticks)
     }
 
     fn labels(ruler: &Ruler) -> Vec<&str> {
@@ -539,7 +542,7 @@ mod tests {
         assert_eq!(odd.ticks[2].fraction, 100.0 / 130.0);
         let below = Ruler::new(&axis, [0.0, 30.0].into_iter(), 5);
         assert_eq!(labels(&below), ["0", "10", "20", "30"]);
-        let log = Axis::of("", Scale::Log2).with_max(4096.0);
+        let log = Axis::new("", Scale::Log2).with_max(4096.0);
         let below = Ruler::new(&log, [1.0, 7.0].into_iter(), 5);
         assert_eq!(labels(&below), ["1", "2", "4", "8"]);
     }
@@ -558,13 +561,13 @@ mod tests {
 
     #[test]
     fn an_axis_between_two_values_ends_at_them() {
-        let between = Ruler::between([10.0, 27.0], 6);
+        let between = Ruler::with_ends([10.0, 27.0], 6);
         assert_eq!(labels(&between), ["10", "15", "20", "25"]);
         assert_eq!(between.fraction(27.0), Some(1.0));
     }
 
     #[test]
-    fn an_interval_says_how_many_digits_a_mean_has() {
+    fn the_interval_determines_the_digits_of_the_mean() {
         for (mean, half_width, text) in [
             (16.7234, Some(0.1278), "16.72 \u{b1} 0.13"),
             (16.7234, Some(2.0), "16.7 \u{b1} 2.0"),

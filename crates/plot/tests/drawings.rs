@@ -4,7 +4,9 @@ mod read;
 
 use std::collections::BTreeSet;
 
-use diskarm_plot::{Axis, BarGroup, BarSeries, Bars, Figure, Map, Point, Scale, Series, Side, png};
+use diskarm_plot::{
+    Axis, BarGroup, BarSeries, Bars, Figure, Map, MapAxis, Point, Scale, Series, png,
+};
 use proptest::prelude::*;
 use read::Drawing;
 use resvg::tiny_skia::{Pixmap, PremultipliedColorU8};
@@ -49,7 +51,7 @@ fn points_match_the_numbers_of_the_axes() {
         (Scale::Linear, Scale::Log10),
         (Scale::Log10, Scale::Log2),
     ] {
-        let axes = (Axis::of("load", x), Axis::of("time", y));
+        let axes = (Axis::new("load", x), Axis::new("time", y));
         let drawing = Drawing::of(&figure(axes.0, axes.1, vec![series("a", &points)]).svg());
         let lines = drawing.polylines(BLUE);
         assert_eq!(lines.len(), 1, "{x:?} {y:?}");
@@ -281,8 +283,8 @@ fn invisible_points_leave_gaps_and_empty_figures_say_no_data() {
     let (_, mark) = drawing.key("a");
     assert_eq!(drawing.marks(BLUE, &mark), 5);
     let not_positive = figure(
-        Axis::of("load", Scale::Log2),
-        Axis::of("time", Scale::Log10),
+        Axis::new("load", Scale::Log2),
+        Axis::new("time", Scale::Log10),
         vec![series("a", &[(0.0, 1.0), (-1.0, 2.0), (1.0, 0.0)])],
     );
     for nothing in [linear(vec![]), linear(vec![series("a", &[])]), not_positive] {
@@ -336,11 +338,11 @@ fn map_cells_have_the_colours_of_their_bands() {
     let map = Map {
         title: "Title".to_owned(),
         note: String::new(),
-        x: Side {
+        x: MapAxis {
             label: "cylinder".to_owned(),
             edges: vec![0.0, 1.0, 2.0, 3.5, 4.0],
         },
-        y: Side {
+        y: MapAxis {
             label: "sector".to_owned(),
             edges: vec![0.0, 0.5, 2.0],
         },
@@ -381,7 +383,7 @@ fn map_cells_have_the_colours_of_their_bands() {
 #[test]
 fn a_map_without_rows_or_bounds_is_drawn() {
     for rows in [vec![], vec![vec![]], vec![vec![1.0]]] {
-        let side = || Side {
+        let side = || MapAxis {
             label: String::new(),
             edges: vec![0.0, 1.0],
         };

@@ -1,10 +1,11 @@
 //! Shortest access time first as a birth-death process (liu05, section 5.3.3).
 
-/// The most requests that shorten the mean service (liu05: "say M' = 128").
+/// The maximum number of requests that shorten the mean service (liu05: "say M' = 128").
 pub const MAX: u32 = 128;
 
-/// The mean service of each number of requests to choose from, 1 first, up to [`MAX`]: x\[m\] =
-/// `alone` m^-`power`, where `alone` is that of a request alone, in any unit of time.
+/// Returns the mean service time by the number of requests to choose from, from 1 to [`MAX`]:
+/// x\[m\] = `alone` m^-`power`, where `alone` is the service time of a single request, in any unit
+/// of time.
 ///
 /// liu05, section 5.3.3, table 5.1: the power is 0.21 to 0.22, about a fifth, on its four drives.
 pub fn services(alone: f64, power: f64) -> Vec<f64> {
@@ -12,17 +13,17 @@ pub fn services(alone: f64, power: f64) -> Vec<f64> {
     (1..=MAX).map(service).collect()
 }
 
-/// The mean response time at arrivals of `rate`, in the unit of `services`: `None` if it is
-/// saturated, for a rate of 0 or less, and without services.
+/// Returns the mean response time for arrivals at `rate`, in the unit of `services`; `None` if the
+/// server is saturated, the rate is 0 or less, or there are no services.
 ///
 /// The state is the number of requests m. Arrivals are Poisson, services exponential with mean
 /// `services`\[m - 1\], and the last of these for more requests. P\[m\] = `rate` x\[m\] P\[m - 1\],
 /// and the response is the mean of m over `rate` by Little's law.
 ///
-/// The thesis' listing ("Computation of mean response time in SATF") is wrong as printed. It takes
-/// services relative to one alone and scales their sum by that once, where m services need it m
-/// times, and adds P\[0\] to a sum that has it; and its loop continues while P is *small*. The
-/// recursion of the text is used.
+/// The listing in the thesis ("Computation of mean response time in SATF") is wrong as printed. It
+/// uses service times relative to a single request and scales their sum only once, although a
+/// product of m services needs the factor m times; it adds P\[0\] to a sum that already contains
+/// it; and its loop continues while P is *small*. This function uses the recursion of the text.
 pub fn response(rate: f64, services: &[f64]) -> Option<f64> {
     let (&last, others) = services.split_last()?;
     let last = rate * last;
@@ -141,9 +142,10 @@ mod tests {
                     area += m as f64 * pause;
                     time += pause;
                 }
-                match random.uniform() < rate / (rate + leaving) {
-                    true => m += 1,
-                    false => m -= 1,
+                if random.uniform() < rate / (rate + leaving) {
+                    m += 1;
+                } else {
+                    m -= 1;
                 }
             }
             [area / time / rate]

@@ -1,12 +1,12 @@
 //! Layouts that keep two copies of all data on an array of disks (liu05, chapter 9).
 //!
-//! A [`Layout`] says where the two copies of a block are ([`Layout::place`]). All else follows from
-//! this one function by enumeration: which failures lose data ([`Survival`]), what each disk serves
-//! ([`Loads`]), and when the first data are lost ([`DataLoss`]). [`equations`] has what the thesis
-//! prints; tests compare the two.
+//! A [`Layout`] maps each block to its two copies. Everything else is enumerated from this mapping:
+//! the failures that lose data ([`Survival`]), the load of each disk ([`Loads`]), and the time
+//! until data are lost ([`DataLoss`]). [`equations`] has the formulas printed in the thesis; tests
+//! compare them with the enumeration.
 //!
-//! Disks are numbered from 0. Blocks are striped over all disks, so that each has as many primary
-//! copies as any other, and as many secondary ones.
+//! Disks are numbered from 0. Blocks are striped over all disks, so each disk has the same number
+//! of primary copies, and the same number of secondary copies.
 
 pub mod comparison;
 mod data_loss;
@@ -19,23 +19,23 @@ pub use diskarm_core::declustered::{
     CopyDisks, DiskSet, Layout, LayoutError, LayoutKind, MAX_DISKS,
 };
 
-/// How often failures lose no data.
+/// Enumerates the failures that lose no data.
 pub trait Survival {
-    /// All sets of failed disks that lose no data, the empty one included.
+    /// Returns all sets of failed disks that lose no data, including the empty set.
     fn survived(&self) -> Vec<DiskSet>;
 
-    /// How many sets of k failed disks lose no data, for k from 0 to the number of disks, by exact
-    /// enumeration.
+    /// Returns the number of sets of k failed disks that lose no data, for k from 0 to the number
+    /// of disks, by exact enumeration.
     fn survived_by_number(&self) -> Vec<u64>;
 
-    /// The most failures that can go without loss of data.
+    /// Returns the maximum number of failures that can be survived.
     fn most_failures(&self) -> usize;
 
-    /// The number of sets of `failures` disks.
+    /// Returns the number of sets of `failures` disks.
     fn sets(&self, failures: usize) -> u64;
 
-    /// The probability that `failures` failures lose no data, if all sets of as many disks are
-    /// equally likely. 0 for more failures than disks.
+    /// Returns the probability that `failures` failures lose no data, if all sets of this size are
+    /// equally likely; 0 for more failures than disks.
     fn survival(&self, failures: usize) -> f64;
 }
 
@@ -69,7 +69,7 @@ impl Survival for Layout {
     }
 }
 
-/// Adds to `found` what survives of `failed` together with disks from `from` on.
+/// Adds to `found` all surviving sets that extend `failed` by disks from `from` on.
 fn extend(layout: &Layout, failed: DiskSet, from: usize, found: &mut Vec<DiskSet>) {
     found.push(failed);
     for disk in from..layout.disks() {
@@ -79,9 +79,9 @@ fn extend(layout: &Layout, failed: DiskSet, from: usize, found: &mut Vec<DiskSet
     }
 }
 
-/// The number of sets of `k` out of `n`, which is 0 for more than `n`.
+/// Returns the number of subsets of size `k` of a set of `n`.
 pub fn binomial(n: u64, k: u64) -> u64 {
-    // After each step the product is a binomial coefficient, so that the division is exact.
+    // After each step the product is a binomial coefficient, so the division is exact.
     (0..k).fold(1, |product, i| product * n.saturating_sub(i) / (i + 1))
 }
 
@@ -89,8 +89,9 @@ pub fn binomial(n: u64, k: u64) -> u64 {
 /// those whose primary copies it has.
 ///
 /// The thesis calls these rates λ_R and λ_W and defines them as those "to each disk pair". Its
-/// equations hold if such a pair is a primary and its secondary copy, of which there are as many
-/// as disks. For two disks with the same data as one pair they would be twice too large.
+/// equations hold if such a pair is a primary copy and its secondary copy, so that the number of
+/// pairs is that of disks. If a pair were two disks with the same data, they would be twice too
+/// large.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Load {
     /// The multiple of the rate of reads, λ_R.
@@ -100,7 +101,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Accesses for each request to the data of one disk, a share of which, 0 to 1, are reads.
+    /// Returns the accesses per request to the data of one disk, for a share of reads from 0 to 1.
     pub fn accesses(self, read_share: f64) -> f64 {
         self.reads * read_share + self.writes * (1.0 - read_share)
     }
@@ -128,15 +129,15 @@ impl Mul<f64> for Load {
     }
 }
 
-/// What each disk serves.
+/// Computes the load of each disk.
 pub trait Loads {
-    /// The load of each disk, `None` for a failed one. `None` if `failed` loses data.
+    /// Returns the load of each disk, `None` for a failed one; `None` if `failed` loses data.
     ///
-    /// Reads go to copies by [`Layout::primary_share`], writes to both copies that are left. No
-    /// routing of the reads has a smaller greatest load.
+    /// Reads are divided between the copies by [`Layout::primary_share`]; writes go to all
+    /// surviving copies. No other routing of the reads has a smaller maximum load.
     fn loads(&self, failed: DiskSet) -> Option<Vec<Option<Load>>>;
 
-    /// Whether `failed` loses no data and leaves all other disks with the same load.
+    /// Returns true if `failed` loses no data and leaves all other disks with the same load.
     fn is_balanced(&self, failed: DiskSet) -> bool;
 }
 
@@ -157,7 +158,7 @@ impl Loads for Layout {
     }
 }
 
-/// The loads if `share` of the reads of data with both copies goes to the primary one.
+/// Returns the loads if `share` of the reads of data with both copies goes to the primary copy.
 fn loads_by(
     layout: &Layout,
     failed: DiskSet,

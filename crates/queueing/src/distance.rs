@@ -1,4 +1,4 @@
-//! The distribution of seek distances between requests that are independent and uniform.
+//! The distribution of seek distances between independent, uniform requests.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use diskarm_core::units::Lbn;
 
 use crate::moments::Moments;
 
-/// How often two independent requests are this many cylinders apart.
+/// The distribution of the distance between two independent requests, in cylinders.
 ///
-/// Requests are uniform over the sectors, so a cylinder is as likely as it has sectors (liu05,
-/// equation 4.1). The numbers of pairs of sectors are exact integers.
+/// Requests are uniform over the sectors, so the probability of a cylinder is proportional to its
+/// number of sectors (liu05, equation 4.1). The numbers of pairs of sectors are exact integers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distances {
     /// Ordered pairs of sectors, by the distance of their cylinders in one direction.
@@ -21,13 +21,12 @@ pub struct Distances {
 impl Distances {
     /// The distances between the sectors of a drive.
     ///
-    /// Spare and reserved sectors do not count, and relocated ones count where they are: a walk
-    /// over the runs of the layout.
-    pub fn of(layout: &Layout) -> Self {
+    /// Spare and reserved sectors do not count, and relocated sectors count at their new location.
+    pub fn new(layout: &Layout) -> Self {
         Self::of_blocks(layout, &(Lbn(0)..Lbn(layout.sectors().0)))
     }
 
-    /// The distances between these sectors of a drive, as [`Self::of`].
+    /// Like [`Self::new`], but for the sectors in `blocks` only.
     pub fn of_blocks(layout: &Layout, blocks: &Range<Lbn>) -> Self {
         let mut sectors = vec![0; layout.cylinders() as usize];
         let mut at = blocks.start;
@@ -40,7 +39,7 @@ impl Distances {
         Self::between(&sectors)
     }
 
-    /// The distances on `cylinders` cylinders that all hold as much: the non-zoned drives of liu05,
+    /// The distances on `cylinders` cylinders of equal capacity: the non-zoned drives of liu05,
     /// section 4.1.1.
     ///
     /// P(0) = 1 / C and P(d) = 2 (C - d) / C^2 for C cylinders. The thesis prints the latter as
@@ -50,12 +49,12 @@ impl Distances {
         Self::between(&vec![1; cylinders as usize])
     }
 
-    /// The distances between the sectors of cylinders of which each holds as many as `sectors`
-    /// says: liu05, equations 4.2 and 4.3.
+    /// The distances between the sectors of cylinders with the capacities `sectors`: liu05,
+    /// equations 4.2 and 4.3.
     ///
     /// The sum over all pairs of cylinders is the autocorrelation of `sectors`. Its second
-    /// difference is that of the steps from one cylinder to the next, which are few on a drive with
-    /// zones, so this takes the time of the cylinders plus that of the pairs of steps.
+    /// difference is the autocorrelation of the steps from one cylinder to the next. A zoned drive
+    /// has few steps, so the cost is the number of cylinders plus the number of pairs of steps.
     ///
     /// # Panics
     /// If the cylinders hold more than 2^62 sectors.
@@ -85,13 +84,13 @@ impl Distances {
         }
     }
 
-    /// The number of cylinders, which is above every distance.
+    /// Returns the number of cylinders; all distances are smaller.
     pub fn cylinders(&self) -> u32 {
         self.pairs.len() as u32
     }
 
-    /// The probability of this distance, from 0 to 1; 0 for distances of the number of cylinders
-    /// and more, and without sectors.
+    /// Returns the probability of this distance; 0 if it is the number of cylinders or more, or if
+    /// there are no sectors.
     pub fn probability(&self, distance: u32) -> f64 {
         let pairs = self.pairs.get(distance as usize).copied().unwrap_or(0);
         let ways = if distance == 0 { 1 } else { 2 };
@@ -101,12 +100,13 @@ impl Distances {
         }
     }
 
-    /// The mean distance, in cylinders.
+    /// Returns the mean distance, in cylinders.
     pub fn mean_cylinders(&self) -> f64 {
         self.moments(f64::from).first
     }
 
-    /// The moments of a `time` that depends on the distance (liu05, equation 4.4), in its unit.
+    /// Returns the moments of a `time` that depends on the distance (liu05, equation 4.4), in its
+    /// unit.
     pub fn moments(&self, time: impl Fn(u32) -> f64) -> Moments {
         let part = |distance| {
             (
@@ -164,7 +164,7 @@ mod tests {
         for lbn in 0..layout.sectors().0 {
             sectors[layout.pba(Lbn(lbn)).cylinder.0 as usize] += 1;
         }
-        assert_eq!(Distances::of(&layout), Distances::between(&sectors));
+        assert_eq!(Distances::new(&layout), Distances::between(&sectors));
         assert_as_enumerated(&sectors);
     }
 

@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(mmc_response(2, -1.0, 1.0), None);
     }
 
-    /// Section 7.3: a shared queue is no slower than cyclic routing.
+    /// Section 7.3: a shared queue is at least as fast as cyclic routing.
     #[test]
     fn a_shared_queue_is_faster_than_cyclic_routing() {
         for load in [0.05, 0.5, 0.95] {

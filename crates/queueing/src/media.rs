@@ -1,4 +1,4 @@
-//! What a uniform request takes on its track: the rotational wait and the transfer.
+//! The time of a uniform request on its track: the rotational wait and the transfer.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,7 +20,7 @@ pub struct Media {
     pub rotation: Moments,
     /// From the first sector to the end of the last, including the way to another track.
     pub transfer: Moments,
-    /// Both together.
+    /// The sum of both.
     pub both: Moments,
 }
 
@@ -28,7 +28,7 @@ pub struct Media {
 /// whole transfer, both in raw units of [`Angle`].
 type Pass = (u64, u128);
 
-/// A sector that began to pass this little ago is still caught, as by the mechanism
+/// The tolerance for a sector whose start has just passed, as in the mechanism
 /// ([`diskarm_core::mechanics::Rotation`]): 2^-20 revolutions.
 const GRACE: u64 = 1 << 44;
 
@@ -43,7 +43,7 @@ impl Media {
     /// The transfers are those of every request, counted over the runs of the layout: exact where
     /// liu05, equations 4.6 and 4.7, give a request the sectors of its track and no change of
     /// tracks. `None` if no such request fits on the drive, or it has no sectors.
-    pub fn of(
+    pub fn new(
         mechanism: &Mechanism,
         op: Op,
         sectors: SectorCount,
@@ -53,7 +53,7 @@ impl Media {
         Self::of_blocks(mechanism, op, sectors, zero_latency, &blocks)
     }
 
-    /// The same for the requests within `blocks`.
+    /// Like [`Self::new`], but for the requests within `blocks` only.
     pub fn of_blocks(
         mechanism: &Mechanism,
         op: Op,
@@ -66,9 +66,10 @@ impl Media {
         let passes = passes(mechanism, op, sectors, blocks)?;
         let parts = passes.iter().map(|((sector, all), &count)| {
             let is_whole = *all == width(*sector) * u128::from(sectors.0);
-            let rotation = match zero_latency && is_whole {
-                true => zero_latency_wait(revolution, ms(*all), ms(width(*sector))),
-                false => rotational_wait(revolution),
+            let rotation = if zero_latency && is_whole {
+                zero_latency_wait(revolution, ms(*all), ms(width(*sector)))
+            } else {
+                rotational_wait(revolution)
             };
             (count as f64, rotation, Moments::constant(ms(*all)))
         });
@@ -90,7 +91,7 @@ fn width(sector: u64) -> u128 {
     }
 }
 
-/// How many requests transfer in each way.
+/// Counts the requests by the way in which they transfer.
 fn passes(
     mechanism: &Mechanism,
     op: Op,
@@ -120,8 +121,8 @@ fn passes(
     (!passes.is_empty()).then_some(passes)
 }
 
-/// The transfer of a request on several runs: each follows when the head has changed to its track
-/// and its first sector comes round.
+/// Returns the transfer time of a request over several runs: each starts when the head has changed
+/// to its track and the first sector arrives.
 fn divided_pass(mechanism: &Mechanism, op: Op, start: Lbn, sectors: SectorCount) -> u128 {
     let layout = &mechanism.layout;
     let mut run = layout.extent(start);
@@ -148,7 +149,7 @@ fn divided_pass(mechanism: &Mechanism, op: Op, start: Lbn, sectors: SectorCount)
     }
 }
 
-/// How far the platter turns while a transfer goes from one run to the next.
+/// Returns the rotation of the platter during the change from one run to the next, in raw units.
 fn change(mechanism: &Mechanism, op: Op, from: &Extent, to: &Extent) -> u128 {
     let way = (from.cylinder, to.cylinder);
     let (arm, rest) = mechanism
@@ -164,27 +165,26 @@ pub fn streaming_bytes_per_s(spec: &Spec) -> Option<f64> {
     let layout = Arc::new(Layout::new(&spec.geometry).ok()?);
     let sectors = layout.sectors();
     let mechanism = Mechanism::new(spec, layout, Angle::ZERO);
-    let pass_ms = Media::of(&mechanism, Op::Read, sectors, false)?
+    let pass_ms = Media::new(&mechanism, Op::Read, sectors, false)?
         .transfer
         .first;
     let bytes = sectors.0 * u64::from(spec.geometry.sector_bytes);
     Some(bytes as f64 / (pass_ms / 1e3))
 }
 
-/// The wait for a first sector anywhere on the track: uniform over a `revolution`, in its unit
-/// (liu05, equation 4.5).
+/// Returns the wait for a first sector anywhere on the track: uniform over a `revolution`, in its
+/// unit (liu05, equation 4.5).
 pub fn rotational_wait(revolution: f64) -> Moments {
     Moments::uniform(revolution)
 }
 
-/// The wait with zero latency, where a head that lands within a block of length `transfer` takes
-/// the rest of it first: what the request takes beyond `transfer`, all in one unit of time (liu05,
-/// section 4.1.2).
+/// Returns the time of a zero-latency request beyond its `transfer`, all in one unit of time: a
+/// head that arrives within the block starts with the rest of the block (liu05, section 4.1.2).
 ///
-/// A head lands before the block with probability 1 - q, q being transfer / revolution, and waits
-/// uniformly over the rest of the revolution. Otherwise it waits all of the rest, and up to a
-/// `sector` more because it landed within one. The mean is q (T - x + s / 2) + (1 - q) (T - x) / 2.
-/// A block of a revolution and more waits up to a sector.
+/// With probability 1 - q, where q = transfer / revolution, the head arrives outside the block and
+/// waits uniformly over the rest of the revolution. Otherwise it waits for all of the rest, plus up
+/// to one `sector` because it arrived within one. The mean is
+/// q (T - x + s / 2) + (1 - q) (T - x) / 2. A block of at least a revolution waits up to a sector.
 pub fn zero_latency_wait(revolution: f64, transfer: f64, sector: f64) -> Moments {
     let rest = (revolution - transfer).max(0.0);
     let within = (transfer / revolution).clamp(0.0, 1.0);
@@ -234,7 +234,7 @@ mod tests {
             let mechanism = bare(drive).1;
             for op in [Op::Read, Op::Write] {
                 let sectors = SectorCount(sectors);
-                let found = Media::of(&mechanism, op, sectors, false).unwrap().transfer;
+                let found = Media::new(&mechanism, op, sectors, false).unwrap().transfer;
                 let expected = enumerated(&mechanism, op, sectors);
                 // Times of the mechanism are in nanoseconds.
                 let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-5;
@@ -248,12 +248,12 @@ mod tests {
         }
     }
 
-    /// Where no request changes tracks, equation 4.7 is exact: 4 KiB on the Lightning, whose 96
+    /// Equation 4.7 is exact if no request changes tracks: 4 KiB on the Lightning, whose 96
     /// sectors are twelve requests.
     #[test]
     fn requests_that_divide_the_track_transfer_as_printed() {
         let mechanism = bare("ibm-lightning").1;
-        let found = Media::of(&mechanism, Op::Read, SectorCount(8), false).unwrap();
+        let found = Media::new(&mechanism, Op::Read, SectorCount(8), false).unwrap();
         let revolution = mechanism.rotation.period().as_ms();
         assert!((found.transfer.first - revolution / 12.0).abs() < 1e-5);
         assert!(found.transfer.variance().abs() < 1e-9);
@@ -261,9 +261,9 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_has_no_moments() {
+    fn requests_that_do_not_fit_have_no_moments() {
         let mechanism = bare("hp-335h").1;
-        let of = |sectors| Media::of(&mechanism, Op::Read, SectorCount(sectors), false);
+        let of = |sectors| Media::new(&mechanism, Op::Read, SectorCount(sectors), false);
         assert_eq!(of(0), None);
         assert_eq!(of(mechanism.layout.sectors().0 + 1), None);
         assert!(of(mechanism.layout.sectors().0).is_some());
@@ -279,9 +279,9 @@ mod tests {
         let zone = |cylinders: f64, sectors: f64, track: f64, cylinder: f64| {
             10.0 * cylinders * (3.0 + (2.0 * track + cylinder) / sectors)
         };
-        let least_ms = zone(40.0, 40.0, 5.0, 9.0) + zone(20.0, 30.0, 4.0, 7.0) - 10.0 * 16.0 / 40.0;
+        let min_ms = zone(40.0, 40.0, 5.0, 9.0) + zone(20.0, 30.0, 4.0, 7.0) - 10.0 * 16.0 / 40.0;
         let ms = 6600.0 * 512.0 / streaming_bytes_per_s(&spec).expect("a sound layout") * 1e3;
-        assert!((least_ms..least_ms + 10.0).contains(&ms), "{ms} {least_ms}");
+        assert!((min_ms..min_ms + 10.0).contains(&ms), "{ms} {min_ms}");
     }
 
     /// The IBM Lightning of liu05, section 4.1.2: 3.45 ms with zero latency, else 3.47.

@@ -3,7 +3,7 @@
 
 use crate::moments::Moments;
 
-/// A time's mean, and its variance.
+/// The mean and the variance of a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// The mean, in the unit of time.
@@ -12,11 +12,11 @@ pub struct Spread {
     pub variance: f64,
 }
 
-/// The wait before service at arrivals of `rate`, where services are independent and have the
-/// moments `service` (Pollaczek and Khinchine; liu05, equation B.4 and below it).
+/// Returns the wait before service for arrivals at `rate` and independent services with the moments
+/// `service` (Pollaczek-Khinchine; liu05, equation B.4 and the text below it).
 ///
-/// With load r = rate b1, the mean is rate b2 / 2 (1 - r). The mean square is twice the mean's
-/// square and rate b3 / 3 (1 - r). `None` for a load of 1 or more, and a negative rate.
+/// With load r = rate b1, the mean is rate b2 / 2 (1 - r). The mean square is twice the square of
+/// the mean plus rate b3 / 3 (1 - r). `None` for a load of 1 or more, or a negative rate.
 pub fn wait(rate: f64, service: &Moments) -> Option<Spread> {
     let idle = 1.0 - rate * service.first;
     if rate < 0.0 || idle <= 0.0 {
@@ -27,8 +27,9 @@ pub fn wait(rate: f64, service: &Moments) -> Option<Spread> {
     Some(Spread { mean, variance })
 }
 
-/// The response from arrival to completion: the wait and the service, which are independent (liu05,
-/// section 5.3.2 and appendix B.3). `None` as for [`wait`].
+/// Returns the response time, from arrival to completion: the wait plus the service, which are
+/// independent (liu05, section 5.3.2 and appendix B.3). `None` under the same conditions as
+/// [`wait`].
 pub fn response(rate: f64, service: &Moments) -> Option<Spread> {
     let wait = wait(rate, service)?;
     Some(Spread {
@@ -37,8 +38,8 @@ pub fn response(rate: f64, service: &Moments) -> Option<Spread> {
     })
 }
 
-/// The rate that this server cannot reach: 1 / b1 (liu05, section 4.1.4); infinite for services
-/// that take no time.
+/// Returns the saturation rate, 1 / b1 (liu05, section 4.1.4); infinite for services that take no
+/// time.
 pub fn largest_rate(service: &Moments) -> f64 {
     1.0 / service.first
 }
@@ -58,11 +59,11 @@ impl Class {
     }
 }
 
-/// The mean waits of the requests that go `first` and of those that go `second`, each class in
-/// order of arrival, in the unit of time (liu05, appendix B.4).
+/// Returns the mean waits of two classes with non-preemptive priority, `first` before `second`,
+/// each in order of arrival, in the unit of time (liu05, appendix B.4).
 ///
 /// A request waits for the rest of the current service, W0 = (rate1 b2 + rate2 b2') / 2 on average,
-/// and for all that goes before it. With loads r1 and r2 the waits are W0 / (1 - r1) and
+/// and for all requests that precede it. With loads r1 and r2 the waits are W0 / (1 - r1) and
 /// W0 / (1 - r1) (1 - r1 - r2). `None` if the loads add up to 1 or more, or a rate is negative.
 pub fn priority_waits(first: &Class, second: &Class) -> Option<(f64, f64)> {
     let idle = 1.0 - first.load() - second.load();
@@ -151,7 +152,7 @@ mod tests {
     /// Kleinrock's conservation law: the mean of the waits, weighted by the loads, does not depend
     /// on the order, and in order of arrival all have the wait of M/G/1.
     #[test]
-    fn what_one_class_gains_the_other_loses() {
+    fn the_gain_of_one_class_is_the_loss_of_the_other() {
         let short = Class {
             rate: 0.2,
             service: Moments::constant(1.0),
@@ -204,7 +205,7 @@ mod tests {
                     }
                 }
                 let class = usize::from(waiting[0].is_empty());
-                let arrived = waiting[class].pop_front().expect("somebody waits");
+                let arrived = waiting[class].pop_front().expect("a waiting request");
                 if served >= 2_000 {
                     sums[class] += now - arrived;
                     counts[class] += 1;

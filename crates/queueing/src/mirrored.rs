@@ -22,7 +22,7 @@ pub const WRITE: f64 = 11.0 / 24.0;
 pub const READ_PLACED: f64 = 5.0 / 36.0;
 
 /// The mean distance of the nearer arm, if both return to 1/4 and 3/4 after each read: 1/8, the
-/// least for reads.
+/// minimum for reads.
 pub const READ_AT_QUARTERS: f64 = 1.0 / 8.0;
 
 /// The shortest and the longest mean distance among `arms` whose distances are taken as
@@ -37,9 +37,9 @@ pub fn independent_distances(arms: u32) -> Option<(f64, f64)> {
     (arms > 0).then(|| (1.0 / f64::from(2 * arms + 1), longest))
 }
 
-/// Where the greedy policy of section 3.2 puts the other arm, if the nearer one has just served a
-/// request at `target`: a third of the way from the farther edge. Both are fractions of the stroke,
-/// 0 to 1.
+/// Returns the position of the other arm under the greedy policy of section 3.2, after the nearer
+/// arm has served a request at `target`: a third of the way from the farther edge. Both are
+/// fractions of the stroke, 0 to 1.
 pub fn placed_other(target: f64) -> f64 {
     if target >= 0.5 {
         target / 3.0
@@ -48,38 +48,41 @@ pub fn placed_other(target: f64) -> f64 {
     }
 }
 
-/// How far from the middle two arms at 1/2 - s and 1/2 + s best wait, for a share of `writes` from
-/// 0 to 1, in strokes: s = (1 - 2 w) / 4 (1 - w), and 0 from half of writes on.
+/// Returns the best offset s of two idle arms at 1/2 - s and 1/2 + s, for a share of `writes` from
+/// 0 to 1, in strokes: s = (1 - 2 w) / 4 (1 - w), and 0 if at least half are writes.
 pub fn best_offset(writes: f64) -> f64 {
-    match writes < 0.5 {
-        true => 0.25 * (1.0 - 2.0 * writes) / (1.0 - writes),
-        false => 0.0,
+    if writes < 0.5 {
+        0.25 * (1.0 - 2.0 * writes) / (1.0 - writes)
+    } else {
+        0.0
     }
 }
 
-/// The mean distance of arms that wait at 1/2 - s and 1/2 + s with s = `offset`, from 0 to 1/2
-/// stroke, for a share of `writes`: the nearer arm's for reads, (1/2 - s)^2 + s^2, the farther
-/// arm's for writes, 1/4 + s.
+/// Returns the mean distance of two idle arms at 1/2 - s and 1/2 + s with s = `offset`, from 0 to
+/// 1/2 stroke, for a share of `writes`: reads use the nearer arm, (1/2 - s)^2 + s^2, and writes
+/// wait for the farther arm, 1/4 + s.
 pub fn distance_at_offset(offset: f64, writes: f64) -> f64 {
     let read = (0.5 - offset).powi(2) + offset * offset;
     (1.0 - writes) * read + writes * (0.25 + offset)
 }
 
-/// The mean rotational wait of a read that the first of `copies` to come round serves: 1 / (k + 1)
-/// of a revolution, if all heads are on their tracks at once and the copies at independent angles.
+/// Returns the mean rotational wait of a read of the first of `copies` to arrive under its head: 1
+/// / (k + 1) of a revolution, if all heads are on their tracks at the same time and the copies are
+/// at independent angles.
 pub fn read_wait(copies: u32) -> f64 {
     1.0 / f64::from(copies + 1)
 }
 
-/// The mean rotational wait of a write to all of `copies`: that of the last, k / (k + 1) of a
-/// revolution, under the assumptions of [`read_wait`]. 0 without copies.
+/// Returns the mean rotational wait of a write to all of `copies`, which is that of the last one:
+/// k / (k + 1) of a revolution, under the assumptions of [`read_wait`]. 0 without copies.
 pub fn write_wait(copies: u32) -> f64 {
     f64::from(copies) / f64::from(copies + 1)
 }
 
-/// The rate that two disks in order of arrival cannot reach, where each read goes to one and each
-/// write to both, for a share of `writes` from 0 to 1 and mean services of a read and a write, in
-/// the inverse of their unit (liu05, section 8.2.1): 1 / (reads / 2 * read + writes * write).
+/// Returns the saturation rate of two disks that serve in order of arrival, where each read goes to
+/// one disk and each write to both, for a share of `writes` from 0 to 1 and mean services of a read
+/// and a write, in the inverse of their unit (liu05, section 8.2.1): 1 / (reads / 2 * read + writes
+/// * write).
 pub fn largest_rate(writes: f64, read: f64, write: f64) -> f64 {
     1.0 / (0.5 * (1.0 - writes) * read + writes * write)
 }

@@ -45,9 +45,10 @@ impl Moments {
             sum.second += share * part.second;
             sum.third += share * part.third;
         }
-        match weight > 0.0 {
-            true => sum.scaled([1.0 / weight; 3]),
-            false => Self::default(),
+        if weight > 0.0 {
+            sum.scaled([1.0 / weight; 3])
+        } else {
+            Self::default()
         }
     }
 

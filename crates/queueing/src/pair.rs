@@ -1,4 +1,4 @@
-//! Mirrored pairs of the model beside the closed forms.
+//! Compares simulated mirrored pairs with the closed forms.
 
 use diskarm_core::device::{Breakdown, Completion, Device, Outcome, Status, SubmitError};
 use diskarm_core::drive::Drive;

@@ -1,5 +1,5 @@
-//! Where two disks with the same data divide it, if each reads one part: affinity-based routing
-//! (liu05, section 7.2.1).
+//! Affinity-based routing for a mirrored pair: each disk serves the reads on one side of a pivot
+//! block (liu05, section 7.2.1).
 
 use diskarm_core::mechanics::Mechanism;
 use diskarm_core::request::Op;
@@ -13,7 +13,7 @@ use crate::service::Service;
 /// Pivots are found to this share of the blocks.
 const PRECISION: f64 = 1e-4;
 
-/// Reads of one size at uniform places of two disks that have the same data in the same order.
+/// Uniform reads of one size from two disks that have the same data in the same order.
 #[derive(Clone, Copy)]
 pub struct Reads<'a> {
     /// The drive.
@@ -24,17 +24,18 @@ pub struct Reads<'a> {
     pub sectors: SectorCount,
 }
 
-/// The two disks, of which the first reads what begins before the pivot and the second all else.
+/// The pivot, and the services of the two disks: the first serves the reads that begin before the
+/// pivot, the second all others.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Divided {
+pub struct SplitReads {
     /// The pivot, as a share of the blocks; also the share of the reads for the first disk.
     pub share: f64,
     /// The service times of the two, in milliseconds.
     pub services: [Moments; 2],
 }
 
-impl Divided {
-    /// The utilisation of each disk at reads of this rate for both together.
+impl SplitReads {
+    /// Returns the utilisation of each disk at this total rate of reads.
     pub fn utilisations(&self, rate: f64) -> [f64; 2] {
         let [first, second] = self.services.map(|service| service.first);
         [
@@ -43,8 +44,8 @@ impl Divided {
         ]
     }
 
-    /// The mean response in order of arrival, in milliseconds, at Poisson arrivals of this rate per
-    /// millisecond for both disks together: two queues M/G/1. `None` if one of them is saturated.
+    /// Returns the mean response time in order of arrival, in milliseconds, for Poisson arrivals at
+    /// this total rate per millisecond: two M/G/1 queues. `None` if one of them is saturated.
     pub fn response(&self, rate: f64) -> Option<f64> {
         let shares = [self.share, 1.0 - self.share];
         let parts = shares.into_iter().zip(&self.services);
@@ -57,11 +58,11 @@ impl Divided {
 }
 
 impl Reads<'_> {
-    /// The disks with a pivot at this share of the blocks. `None` if a part has no read.
-    pub fn divided(&self, share: f64) -> Option<Divided> {
+    /// Splits the reads at this share of the blocks. `None` if a part has no reads.
+    pub fn divided(&self, share: f64) -> Option<SplitReads> {
         let blocks = self.mechanism.layout.sectors().0;
         let reads = blocks.checked_div(self.sectors.0)?;
-        // Between two reads, so that none is divided.
+        // Between two reads, so that none is split.
         let pivot = Lbn((reads as f64 * share).round() as u64 * self.sectors.0);
         let service = |from, to| {
             let parts = (self.spec, self.mechanism, self.sectors);
@@ -69,20 +70,20 @@ impl Reads<'_> {
         };
         let first = service(Lbn(0), pivot)?;
         let second = service(pivot, Lbn(blocks))?;
-        Some(Divided {
+        Some(SplitReads {
             share: pivot.0 as f64 / blocks as f64,
             services: [first.total, second.total],
         })
     }
 
-    /// The pivot at which both disks are equally busy (EqU): f b1 is the same for both, whatever
-    /// the rate. `None` if a disk has no two reads.
-    pub fn equal_utilisations(&self) -> Option<Divided> {
+    /// Returns the pivot at which both disks are equally busy (EqU): f b1 is the same for both,
+    /// independently of the rate. `None` if there are fewer than two reads.
+    pub fn equal_utilisations(&self) -> Option<SplitReads> {
         let (mut low, mut high) = (0.0, 1.0);
         let mut found = self.divided(0.5)?;
         while high - low > PRECISION {
             let [first, second] = found.utilisations(1.0);
-            // A larger part is busier: it has more reads, and they are farther apart.
+            // A larger part is busier: it has more reads and longer seeks.
             if first < second {
                 low = found.share;
             } else {
@@ -96,10 +97,10 @@ impl Reads<'_> {
         Some(found)
     }
 
-    /// The pivot with the least mean response (MOR) in order of arrival, at Poisson arrivals of
-    /// this rate per millisecond for both disks together. `None` if it is faster than any pivot
-    /// allows.
-    pub fn least_response(&self, rate: f64) -> Option<Divided> {
+    /// Returns the pivot with the minimum mean response time (MOR) in order of arrival, for Poisson
+    /// arrivals at this total rate per millisecond. `None` if the disks are saturated at the
+    /// pivot of equal utilisations.
+    pub fn least_response(&self, rate: f64) -> Option<SplitReads> {
         let mut found = self.equal_utilisations()?;
         let mut min = found.response(rate)?;
         let mut step = 0.1;
@@ -136,8 +137,8 @@ mod tests {
     fn the_parts_are_those_of_the_disk() {
         let (spec, mechanism) = bare("hp-c2247");
         let whole = Lbn(0)..Lbn(mechanism.layout.sectors().0);
-        let distances = crate::Distances::of(&mechanism.layout);
-        let of = Service::of(&spec, &mechanism, &distances, Op::Read, SECTORS);
+        let distances = crate::Distances::new(&mechanism.layout);
+        let of = Service::new(&spec, &mechanism, &distances, Op::Read, SECTORS);
         let blocks = Service::of_blocks(&spec, &mechanism, Op::Read, SECTORS, &whole);
         assert_eq!(of, blocks);
         let none = Service::of_blocks(&spec, &mechanism, Op::Read, SECTORS, &(Lbn(8)..Lbn(8)));
@@ -149,8 +150,8 @@ mod tests {
     fn each_read_is_in_one_part() {
         let (spec, mechanism) = bare("hp-c2247");
         let sectors = mechanism.layout.sectors();
-        let distances = crate::Distances::of(&mechanism.layout);
-        let whole = Service::of(&spec, &mechanism, &distances, Op::Read, SECTORS).unwrap();
+        let distances = crate::Distances::new(&mechanism.layout);
+        let whole = Service::new(&spec, &mechanism, &distances, Op::Read, SECTORS).unwrap();
         let pivot = Lbn(sectors.0 / 3 / 8 * 8);
         let part = |from, to| {
             let part = Service::of_blocks(&spec, &mechanism, Op::Read, SECTORS, &(from..to));
@@ -186,7 +187,7 @@ mod tests {
         assert_eq!(reads.least_response(0.25), None);
     }
 
-    /// Cylinders that all hold as much: the halves are equal.
+    /// Cylinders of equal capacity: the halves are equal.
     #[test]
     fn without_zones_the_pivot_is_in_the_middle() {
         let (spec, mechanism) = bare("hp-97560");

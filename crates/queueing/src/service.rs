@@ -11,7 +11,7 @@ use crate::distance::Distances;
 use crate::media::Media;
 use crate::moments::Moments;
 
-/// The parts of a service by the mechanism, in milliseconds.
+/// The components of the mechanical service time, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Service {
     /// Arm, head switch and settle.
@@ -20,7 +20,7 @@ pub struct Service {
     pub rotation: Moments,
     /// The transfer.
     pub transfer: Moments,
-    /// All of it.
+    /// The sum.
     pub total: Moments,
 }
 
@@ -32,22 +32,19 @@ impl Service {
     /// and ends at any angle, independently; so seek and rotation are taken as independent (section
     /// 4.1.4). The buffer, overheads and the bus are left out, as in the thesis: it is the service
     /// of [`mechanism_alone`]. `None` if no such request fits on the drive.
-    pub fn of(
+    pub fn new(
         spec: &Spec,
         mechanism: &Mechanism,
         distances: &Distances,
         op: Op,
         sectors: SectorCount,
     ) -> Option<Self> {
-        let zero_latency = match op.is_read() {
-            true => spec.buffer.read_on_arrival,
-            false => spec.buffer.write_on_arrival,
-        };
-        let media = Media::of(mechanism, op, sectors, zero_latency)?;
+        let zero_latency = has_zero_latency(spec, op);
+        let media = Media::new(mechanism, op, sectors, zero_latency)?;
         Some(Self::with(media, seek(mechanism, distances, op)))
     }
 
-    /// The same for the requests within `blocks`, with the distances between these.
+    /// Like [`Self::new`], but for the requests within `blocks` and the distances between these.
     pub fn of_blocks(
         spec: &Spec,
         mechanism: &Mechanism,
@@ -55,10 +52,7 @@ impl Service {
         sectors: SectorCount,
         blocks: &Range<Lbn>,
     ) -> Option<Self> {
-        let zero_latency = match op.is_read() {
-            true => spec.buffer.read_on_arrival,
-            false => spec.buffer.write_on_arrival,
-        };
+        let zero_latency = has_zero_latency(spec, op);
         let media = Media::of_blocks(mechanism, op, sectors, zero_latency, blocks)?;
         let distances = Distances::of_blocks(&mechanism.layout, blocks);
         Some(Self::with(media, seek(mechanism, &distances, op)))
@@ -73,7 +67,7 @@ impl Service {
         }
     }
 
-    /// The service of a request that is one of `parts`, each with its share.
+    /// Returns the service of a mixture of two kinds of requests, each with its share.
     pub fn mixture(parts: [(f64, Self); 2]) -> Self {
         let of = |part: fn(&Self) -> Moments| {
             Moments::mixture(parts.iter().map(|(share, service)| (*share, part(service))))
@@ -87,8 +81,17 @@ impl Service {
     }
 }
 
-/// The time of a movement, in milliseconds: liu05, equation 4.4, for both directions and for every
-/// surface as the next one.
+/// Returns true if the drive serves `op` with zero latency.
+fn has_zero_latency(spec: &Spec, op: Op) -> bool {
+    if op.is_read() {
+        spec.buffer.read_on_arrival
+    } else {
+        spec.buffer.write_on_arrival
+    }
+}
+
+/// Returns the time of a movement, in milliseconds: liu05, equation 4.4, for both directions and
+/// for every surface as the next one.
 fn seek(mechanism: &Mechanism, distances: &Distances, op: Op) -> Moments {
     let surfaces = f64::from(mechanism.layout.surfaces());
     let time = |from, to, head_changes| {
@@ -106,9 +109,9 @@ fn seek(mechanism: &Mechanism, distances: &Distances, op: Op) -> Moments {
     Moments::mixture((0..distances.cylinders()).map(movement))
 }
 
-/// The drive `spec` without what the theory leaves out: overheads, bus, caching and read-ahead, a
-/// queue of its own, and random variation of seeks. Geometry, rotation, arm and zero latency
-/// remain.
+/// Returns `spec` without everything that the theory ignores: overheads, bus, caching and
+/// read-ahead, the drive's own queue, and random variation of seeks. Geometry, rotation, arm and
+/// zero latency remain.
 pub fn mechanism_alone(spec: &Spec) -> Spec {
     Spec {
         mechanics: Mechanics {
@@ -152,7 +155,7 @@ pub(crate) mod tests {
         bare(name).1.layout
     }
 
-    /// Every ordered pair of tracks of a drive with 40 cylinders of 8 surfaces, which hold as much.
+    /// Every ordered pair of tracks of a drive with 40 cylinders of 8 surfaces, of equal capacity.
     /// The head switch takes longer than any movement of the arm, so that its weight shows: 7 of 8
     /// requests have it.
     #[test]
@@ -179,7 +182,7 @@ pub(crate) mod tests {
             (1.0, Moments::constant(time.as_ms()))
         });
         let enumerated = Moments::mixture(movements);
-        let found = seek(&mechanism, &Distances::of(&layout), Op::Read);
+        let found = seek(&mechanism, &Distances::new(&layout), Op::Read);
         assert!(enumerated.first > 0.8 * 30.0, "{enumerated:?}");
         assert!((found.first / enumerated.first - 1.0).abs() < 1e-9);
         assert!((found.second / enumerated.second - 1.0).abs() < 1e-9);
@@ -192,7 +195,7 @@ pub(crate) mod tests {
     fn services_are_those_of_random_requests() {
         for (drive, op) in [("hp-c2247", Op::Read), ("ibm-18es", Op::Write)] {
             let (spec, mechanism) = bare(drive);
-            let distances = Distances::of(&mechanism.layout);
+            let distances = Distances::new(&mechanism.layout);
             let sectors = SectorCount(8);
             let units = mechanism.layout.sectors().0 / sectors.0;
             let run = |seed| {
@@ -220,7 +223,7 @@ pub(crate) mod tests {
                 sums.map(|sum| sum / f64::from(count))
             };
             let [first, second] = means((1..=20).map(run));
-            let service = Service::of(&spec, &mechanism, &distances, op, sectors).unwrap();
+            let service = Service::new(&spec, &mechanism, &distances, op, sectors).unwrap();
             first.assert_near(service.total.first);
             second.assert_near(service.total.second);
         }
@@ -231,8 +234,8 @@ pub(crate) mod tests {
     fn the_thesis_mean_services_are_near() {
         for (drive, printed) in [("ibm-18es", 11.55), ("ibm-lightning", 16.72)] {
             let (spec, mechanism) = bare(drive);
-            let distances = Distances::of(&mechanism.layout);
-            let of = |op| Service::of(&spec, &mechanism, &distances, op, SectorCount(8)).unwrap();
+            let distances = Distances::new(&mechanism.layout);
+            let of = |op| Service::new(&spec, &mechanism, &distances, op, SectorCount(8)).unwrap();
             let found = of(Op::Read).total.first;
             assert!((found / printed - 1.0).abs() < 0.01, "{drive} {found}");
         }

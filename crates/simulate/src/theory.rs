@@ -17,7 +17,7 @@ use diskarm_core::request::Op;
 use diskarm_core::units::Span;
 use diskarm_queueing::mg1::{self, Class};
 use diskarm_queueing::mirrored::{READ, WRITE, largest_rate, read_wait, write_wait};
-use diskarm_queueing::pivot::{Divided, Reads};
+use diskarm_queueing::pivot::{Reads, SplitReads};
 use diskarm_queueing::{Distances, Moments, Service, birth_death, exponential};
 
 use crate::{Error, Model, Run};
@@ -106,8 +106,8 @@ pub fn compare(
 impl Theory {
     fn new(model: &Model, parameters: &Parameters) -> Result<Self, Error> {
         let (spec, mechanism) = (&model.spec, &model.mechanism);
-        let distances = Distances::of(&mechanism.layout);
-        let of = |op| Service::of(spec, mechanism, &distances, op, parameters.sectors);
+        let distances = Distances::new(&mechanism.layout);
+        let of = |op| Service::new(spec, mechanism, &distances, op, parameters.sectors);
         let (Some(read), Some(write)) = (of(Op::Read), of(Op::Write)) else {
             let found = format!("{} sectors", parameters.sectors.0);
             return Err(Error::argument(
@@ -408,8 +408,8 @@ fn by_address(simulator: &Simulator<'_>, rates: &[Rate]) -> Result<Group, Error>
         mechanism: &simulator.system.drive.mechanism,
         sectors: simulator.sectors(),
     };
-    let percent = |divided: &Divided| 100.0 * divided.share;
-    let simulated = |divided: &Divided, rate: &Rate| {
+    let percent = |divided: &SplitReads| 100.0 * divided.share;
+    let simulated = |divided: &SplitReads, rate: &Rate| {
         let routing = format!("routing=affinity(pivot={}%)", percent(divided));
         let pair = simulator.pair(&routing, 1.0)?;
         Ok::<_, Error>(pair.open("fcfs", rate.halved())?.steady(response_of_all))
@@ -423,7 +423,7 @@ fn by_address(simulator: &Simulator<'_>, rates: &[Rate]) -> Result<Group, Error>
         let min = reads.least_response(2.0 * rate.per_ms());
         let label = |what| format!("{both:.1}/s, {what}");
         let value = |name, what, theory| Value::new(name, label(what), theory).with_rate(both);
-        let response = |found: Option<&Divided>| found?.response(2.0 * rate.per_ms());
+        let response = |found: Option<&SplitReads>| found?.response(2.0 * rate.per_ms());
         let with_equal = value(
             "equal_utilisations_response_ms",
             "response if equally busy, ms",
@@ -439,7 +439,7 @@ fn by_address(simulator: &Simulator<'_>, rates: &[Rate]) -> Result<Group, Error>
             "least response, ms",
             response(min.as_ref()),
         );
-        let simulated_value = |value: Value, found: Option<&Divided>| match found {
+        let simulated_value = |value: Value, found: Option<&SplitReads>| match found {
             Some(found) => Ok::<_, Error>(value.with_simulation(simulated(found, rate)?)),
             None => Ok(value),
         };

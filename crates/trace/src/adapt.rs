@@ -1,7 +1,7 @@
-//! Adapts a trace to drives: which requests, when, on which disk, at which blocks.
+//! Adapters of traces to drives: they select requests, and change times, disks and blocks.
 //!
-//! Each change is an iterator of records that wraps another one, so they can be stacked in any
-//! order. It reports in its [`Notes`] what it did; nothing is changed without being requested.
+//! Each adapter is an iterator of records that wraps another one, so they can be stacked in any
+//! order. It describes its changes in [`Notes`].
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,10 +15,10 @@ use crate::reader::Reader;
 use crate::record::Record;
 use crate::time::TimeUnit;
 
-/// Records, with notes about them.
+/// An iterator of records that describes them in notes.
 pub trait Notes: Iterator<Item = Result<Record, TraceError>> {
-    /// Replaces `record` by the next one; `None` at the end. The same as the iterator, without a
-    /// copy in each of several changes.
+    /// Replaces `record` by the next one; `None` at the end. Like [`Iterator::next`], but without a
+    /// copy in each adapter.
     fn read(&mut self, record: &mut Record) -> Option<Result<(), TraceError>> {
         Some(self.next()?.map(|next| *record = next))
     }
@@ -32,8 +32,7 @@ pub trait Notes: Iterator<Item = Result<Record, TraceError>> {
     /// The changes that were made, one line each; complete when all records are read.
     fn changes(&self) -> Vec<String>;
 
-    /// What users of the records should know, one line each: the notes of the readers, then the
-    /// changes.
+    /// Remarks for users of the records, one line each: the notes of the readers, then the changes.
     fn notes(&self) -> Vec<String> {
         let readers = self.readers();
         let mut notes: Vec<String> = readers.iter().flat_map(|reader| reader.notes()).collect();
@@ -79,13 +78,13 @@ impl<N: Notes + ?Sized> Notes for Box<N> {
     }
 }
 
-/// The notes of the wrapped iterator, and one more.
+/// Appends a note to those of the wrapped iterator.
 fn with(mut notes: Vec<String>, note: Option<String>) -> Vec<String> {
     notes.extend(note);
     notes
 }
 
-/// Keeps only the requests of some devices.
+/// Keeps only the requests of the given devices.
 pub struct DeviceFilter<I> {
     inner: I,
     devices: BTreeSet<u32>,
@@ -205,17 +204,17 @@ impl<I: Notes> Notes for Disks<I> {
     }
 }
 
-/// How to map the blocks of a traced disk to a disk of another size.
+/// The mapping of blocks from a traced disk to a disk of another size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
     /// Keep them; a request beyond the end is an error.
     Refuse,
-    /// Scale first blocks, given the size of the traced disk. Sequential requests then overlap on
-    /// a smaller disk, and leave gaps on a larger one.
+    /// Scale first blocks, from the given size of the traced disk. Sequential requests then overlap
+    /// on a smaller disk, and leave gaps on a larger one.
     Scale(SectorCount),
     /// Wrap blocks beyond the end around to block 0.
     Fold,
-    /// Continue blocks beyond the end at block 0 of the next disk, of this many disks.
+    /// Continue blocks beyond the end at block 0 of the next disk, with this number of disks.
     Spread(u32),
 }
 
@@ -224,7 +223,7 @@ pub struct Fitted<I> {
     inner: I,
     fit: Fit,
     size: SectorCount,
-    /// Requests that would cross the end of a disk, moved before it.
+    /// The number of requests that would cross the end of a disk and were moved before it.
     pulled: u64,
     moved: u64,
 }
@@ -336,8 +335,8 @@ impl<I: Notes> Notes for Fitted<I> {
     }
 }
 
-/// Keeps the requests that arrive from one instant up to, but not including, another; arrivals
-/// become relative to the first instant. liu05 section 4.2.2 uses such intervals of steady load.
+/// Keeps the requests that arrive from one instant up to, but not including, another, and makes
+/// arrivals relative to the first instant. liu05 section 4.2.2 uses such intervals of steady load.
 pub struct Window<I> {
     inner: I,
     from: Instant,
@@ -375,7 +374,7 @@ impl<I: Notes> Iterator for Window<I> {
                 let error = TraceError::value(name, record.location, "arrival", "", expected);
                 return Some(Err(error));
             };
-            // Arrivals are in ascending order: nothing after the end needs to be read.
+            // Arrivals are in ascending order, so nothing after the end needs to be read.
             self.is_over = arrival >= self.until;
             if arrival < self.from {
                 self.before += 1;
@@ -436,7 +435,7 @@ pub fn parse_instant(text: &str) -> Option<Instant> {
     Some(Instant::from_ns(ns.unsigned_abs()))
 }
 
-/// The factor by which a trace's arrival rate grows: an exact decimal number above 0.
+/// A factor for the arrival rate of a trace: an exact decimal number above 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Factor {
     /// In units of 10^-9.
@@ -542,10 +541,10 @@ impl<I: Notes> Notes for Paced<I> {
     }
 }
 
-/// Replaces arrivals by pauses: each request gets the time from its completion to the arrival of
-/// the next, the think time of a host that waits for every completion. If the next request arrived
-/// before the completion, the pause is zero, and the request is counted; the last pause is zero. A
-/// request without an arrival keeps the pause that was measured.
+/// Replaces arrivals by pauses, for one request at a time: the pause is the time from a completion
+/// to the next arrival, the think time of a host that waits for every completion. If the next
+/// request arrived before the completion, the pause is zero and the request is counted. The last
+/// pause is zero. A request without an arrival keeps its measured pause.
 pub struct ClosedLoop<I> {
     inner: I,
     held: Option<Record>,
@@ -636,22 +635,22 @@ impl<I: Notes> Notes for ClosedLoop<I> {
     }
 }
 
-/// Merges traces in order of arrival; ties go in the order of the traces. Device `d` of trace `i`
+/// Merges traces in order of arrival; ties keep the order of the traces. Device `d` of trace `i`
 /// of `n` becomes device `d * n + i`.
 ///
 /// If the times of all traces are relative to the Unix epoch, each keeps its offset from the
-/// earliest; otherwise all start at the same time. One of the changes says which.
+/// earliest; otherwise all start at the same time. [`Notes::changes`] describes the alignment.
 pub struct Merged<I> {
-    /// The names of all, in order.
+    /// The names of all traces, in order.
     name: String,
     traces: Vec<Lane<I>>,
     has_begun: bool,
     is_over: bool,
-    /// Whether their offsets are known.
+    /// True if the offsets of the traces are known.
     is_aligned: bool,
 }
 
-/// One of the traces.
+/// One of the merged traces.
 struct Lane<I> {
     inner: I,
     head: Option<Record>,

@@ -25,9 +25,9 @@ pub(crate) struct Column {
     pub(crate) name: &'static str,
     /// The type that is written; any integer or string type of the same kind is read.
     data_type: DataType,
-    /// Whether a trace must have the column.
+    /// True if every trace must have the column.
     is_required: bool,
-    /// Whether rows without a value are allowed.
+    /// True if null values are allowed.
     is_nullable: bool,
 }
 
@@ -77,7 +77,7 @@ impl Column {
         }
     }
 
-    /// Its declaration in a file that is written.
+    /// The declaration of the column in a new file.
     pub(crate) fn field(&self) -> Field {
         Field::new(self.name, self.data_type.clone(), self.is_nullable)
     }
@@ -86,7 +86,7 @@ impl Column {
         self.data_type == DataType::Utf8
     }
 
-    /// Whether values of the type `found` can be read as this column.
+    /// Returns true if values of the type `found` can be read as this column.
     fn accepts(&self, found: &DataType) -> bool {
         match found {
             DataType::Dictionary(_, values) => self.holds_strings() && is_text(values),
@@ -126,9 +126,10 @@ impl Columns {
                 return wrong(field.name(), "column", &expected);
             };
             if !COLUMNS[at].accepts(field.data_type()) {
-                let kind = match COLUMNS[at].holds_strings() {
-                    true => "strings",
-                    false => "whole numbers",
+                let kind = if COLUMNS[at].holds_strings() {
+                    "strings"
+                } else {
+                    "whole numbers"
                 };
                 let found = field.data_type().to_string();
                 let expected = format!("{kind} in it, not values of type {}", Quoted(&found));
@@ -167,7 +168,7 @@ pub(crate) struct ColumnRows<B> {
     columns: Columns,
     /// The rest of the batch, not unpacked yet.
     rest: Option<RecordBatch>,
-    piece: Option<Piece>,
+    piece: Option<Chunk>,
     /// The next row in the piece.
     next: usize,
     /// Rows before the piece.
@@ -209,7 +210,7 @@ impl<B: Batches> ColumnRows<B> {
         let left = batch.num_rows() - count;
         self.rest = (left > 0).then(|| batch.slice(count, left));
         self.rows_before += self.piece.take().map_or(0, |piece| piece.rows as u64);
-        self.piece = Some(Piece::of(&batch.slice(0, count), &self.columns));
+        self.piece = Some(Chunk::new(&batch.slice(0, count), &self.columns));
         self.next = 0;
         Ok(true)
     }
@@ -229,7 +230,7 @@ impl<B: Batches> RowReader for ColumnRows<B> {
         let Some(piece) = &self.piece else {
             return Ok(None);
         };
-        let row = Row {
+        let row = RowView {
             name: &self.name,
             location: Location::Row(self.rows_before + self.next as u64 + 1),
             piece,
@@ -240,25 +241,25 @@ impl<B: Batches> RowReader for ColumnRows<B> {
     }
 }
 
-/// What previous rows imply for the times of the next.
+/// The constraints of previous rows on the times of the next.
 #[derive(Default)]
 struct Clock {
     has_arrivals: Option<bool>,
-    /// The sum of responses and pauses, if there are no arrivals.
+    /// The sum of responses and pauses in a trace without arrivals.
     elapsed: Span,
 }
 
-struct Piece {
+struct Chunk {
     rows: usize,
     values: [Values; COUNT],
 }
 
-impl Piece {
-    fn of(batch: &RecordBatch, columns: &Columns) -> Self {
+impl Chunk {
+    fn new(batch: &RecordBatch, columns: &Columns) -> Self {
         Self {
             rows: batch.num_rows(),
             values: columns.0.map(|index| match index {
-                Some(index) => Values::of(batch.column(index)),
+                Some(index) => Values::new(batch.column(index)),
                 None => Values::Absent,
             }),
         }
@@ -280,7 +281,7 @@ enum Values {
 
 impl Values {
     /// Unpacks an array of a type that [`Column::accepts`].
-    fn of(array: &ArrayRef) -> Self {
+    fn new(array: &ArrayRef) -> Self {
         downcast_integer_array!(
             array => {
                 let values = array.values().iter().map(|value| i128::from(*value));
@@ -290,18 +291,19 @@ impl Values {
             DataType::Utf8View => Self::TextView(array.as_string_view().clone()),
             DataType::Dictionary(..) => {
                 let coded = array.as_any_dictionary();
-                // Without values, no row has one.
-                let keys = match coded.values().is_empty() {
-                    true => Vec::new(),
-                    false => coded.normalized_keys(),
+                // An empty dictionary has no keys to normalise.
+                let keys = if coded.values().is_empty() {
+                    Vec::new()
+                } else {
+                    coded.normalized_keys()
                 };
-                Self::Coded(array.clone(), keys, Box::new(Self::of(coded.values())))
+                Self::Coded(array.clone(), keys, Box::new(Self::new(coded.values())))
             },
             _ => Self::Text(array.as_string().clone()),
         )
     }
 
-    /// The whole number of a row, if it has one.
+    /// Returns the whole number of a row; `None` if it is null.
     fn whole(&self, row: usize) -> Option<i128> {
         match self {
             Self::Whole(array, values) if !array.is_null(row) => Some(values[row]),
@@ -309,7 +311,7 @@ impl Values {
         }
     }
 
-    /// The string of a row, if it has one.
+    /// Returns the string of a row; `None` if it is null.
     fn string(&self, row: usize) -> Option<&str> {
         match self {
             Self::Text(array) if !array.is_null(row) => Some(array.value(row)),
@@ -324,14 +326,14 @@ impl Values {
 }
 
 /// A row and its location.
-struct Row<'a> {
+struct RowView<'a> {
     name: &'a str,
     location: Location,
-    piece: &'a Piece,
+    piece: &'a Chunk,
     index: usize,
 }
 
-impl Row<'_> {
+impl RowView<'_> {
     fn record(&self, clock: &mut Clock) -> Result<Record, TraceError> {
         let op = match self.string(OP) {
             Some("R") => Op::Read,

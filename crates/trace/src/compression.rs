@@ -1,4 +1,4 @@
-//! Compressed files, recognised by their first bytes, not by their names.
+//! Decompression. Compressed files are recognised by their first bytes, not by their names.
 
 use std::error::Error as _;
 use std::io::{BufRead, Error, ErrorKind, Read, Result, copy, sink};
@@ -43,12 +43,13 @@ const KNOWN: [Compression; 4] = [
     },
 ];
 
-/// Whether a file that begins with `head` is compressed.
+/// Returns true if a file with the first bytes `head` is compressed.
 pub(crate) fn is_compressed(head: &[u8]) -> bool {
     KNOWN.iter().any(|known| head.starts_with(known.magic))
 }
 
-/// The content of `input`, decompressed if `head`, its first bytes, shows that it is compressed.
+/// Returns the content of `input`, decompressed if its first bytes, `head`, are those of a
+/// compressed file.
 pub(crate) fn decompressed(head: &[u8], input: Bytes, chunk: usize) -> Result<Bytes> {
     match KNOWN.iter().find(|known| head.starts_with(known.magic)) {
         Some(known) => {
@@ -69,14 +70,14 @@ pub(crate) fn head(input: &mut Bytes, max: usize) -> Result<Vec<u8>> {
 /// More than the longest magic.
 pub(crate) const MAGIC_BYTES: usize = 8;
 
-/// Decompresses all frames of a file and holds each to its checksum and its size, if it has them.
-/// The last window of a frame comes once the frame has ended, so that of a file which is cut off it
-/// is lost.
+/// Decompresses the frames of a zstd file (RFC 8878, section 3.1) and verifies their checksums and
+/// sizes where present. The last window of a frame is only returned once the frame has ended, so it
+/// is lost if the file is truncated.
 pub(crate) struct Frames<R> {
     input: R,
     /// Finished before the first frame.
     frame: FrameDecoder,
-    /// How much of the frame's content was read.
+    /// The number of bytes of the frame's content read so far.
     read: u64,
 }
 
@@ -89,7 +90,7 @@ impl<R: BufRead> Frames<R> {
         }
     }
 
-    /// Reads the header of the next frame with content. Returns whether there is one.
+    /// Reads the header of the next frame with content. Returns false at the end of the file.
     fn next_frame(&mut self) -> Result<bool> {
         while !self.input.fill_buf()?.is_empty() {
             match self.frame.reset(&mut self.input) {

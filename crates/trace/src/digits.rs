@@ -1,11 +1,11 @@
-//! Numbers and separators in bytes, eight at a time.
+//! Parses numbers and finds separators, eight bytes at a time.
 
 /// The lowest bit of each byte of a word.
 const LOW: u64 = 0x0101_0101_0101_0101;
 /// The highest bit of each byte.
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
-/// The first position of `byte` in `text`. For fields, which are short: calling `memchr` would cost
+/// Returns the first position of `byte` in `text`. For short fields: a call of `memchr` would cost
 /// more than its vector instructions save.
 #[inline]
 pub(crate) fn find(byte: u8, text: &[u8]) -> Option<usize> {
@@ -145,7 +145,7 @@ fn long_digits(text: &[u8]) -> Option<u64> {
     str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// What is left of some bytes, to be read from the front.
+/// The unread rest of a byte string.
 ///
 /// Reads words of eight bytes, and therefore finds nothing in the last seven.
 #[derive(Clone, Copy)]
@@ -195,7 +195,7 @@ impl<'a> Front<'a> {
         self.skip(b'\n')
     }
 
-    /// What is left after `text`, if that is next and `separator` follows.
+    /// Returns the rest after `text`, if `text` is next and `separator` follows it.
     #[inline]
     pub(crate) fn after(&self, text: &[u8], separator: u8) -> Option<Self> {
         let rest = self.rest.strip_prefix(text)?;
@@ -238,10 +238,10 @@ const POWERS_OF_TEN: [u64; 9] = [
 #[inline]
 fn leading_digits(word: u64) -> (u64, usize) {
     let values = word ^ (LOW * u64::from(b'0'));
-    // As in `eight_digits`; sums that carry reach only bytes above the first that is no digit.
+    // As in `eight_digits`; carries only reach bytes above the first non-digit.
     let above_nine = (values.wrapping_add(LOW * (0x7f - 9)) | values) & HIGH;
     let count = above_nine.trailing_zeros() / 8;
-    // Zeros take the place of the missing digits, in front.
+    // Pads with leading zeros.
     let padded = values.checked_shl(64 - 8 * count).unwrap_or(0);
     (combined(padded), count as usize)
 }

@@ -7,7 +7,7 @@ use diskarm_core::text::InputError;
 
 use crate::record::Location;
 
-/// Why a trace could not be read or written.
+/// An error in reading or writing a trace.
 ///
 /// `Display` is one line, including any underlying I/O error:
 /// `x.csv:17: response_us: found "abc", expected microseconds as a decimal number`.
@@ -20,7 +20,7 @@ struct Inner {
     kind: ErrorKind,
     name: String,
     location: Option<Location>,
-    /// The problem; its field is the invalid one, if it is one field.
+    /// The problem, with the invalid field if it concerns a single one.
     error: InputError,
     source: Option<io::Error>,
 }
@@ -32,7 +32,7 @@ pub enum ErrorKind {
     Io,
     /// It has no requests.
     Empty,
-    /// There is no format of the requested name.
+    /// The requested format does not exist.
     UnknownFormat,
     /// The content matches no known format, or more than one.
     Undetected,
@@ -55,7 +55,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Whether the rows after the bad one can still be read.
+    /// Returns true if the rows after the invalid one can still be read.
     pub fn is_skippable(self) -> bool {
         matches!(
             self,
@@ -71,10 +71,10 @@ impl TraceError {
         location: Option<Location>,
         detail: String,
     ) -> Self {
-        Self::of(kind, name, location, InputError::message(detail))
+        Self::with(kind, name, location, InputError::message(detail))
     }
 
-    fn of(kind: ErrorKind, name: &str, location: Option<Location>, error: InputError) -> Self {
+    fn with(kind: ErrorKind, name: &str, location: Option<Location>, error: InputError) -> Self {
         Self(Box::new(Inner {
             kind,
             name: name.to_owned(),
@@ -120,7 +120,7 @@ impl TraceError {
     /// ```
     pub fn value(name: &str, location: Location, field: &str, found: &str, expected: &str) -> Self {
         let error = InputError::shown(field, Quoted(found), expected);
-        Self::of(ErrorKind::Value, name, Some(location), error)
+        Self::with(ErrorKind::Value, name, Some(location), error)
     }
 
     /// The kind of error.
@@ -133,12 +133,12 @@ impl TraceError {
         &self.0.name
     }
 
-    /// Where in the file, if known.
+    /// The location in the file, if known.
     pub fn location(&self) -> Option<Location> {
         self.0.location
     }
 
-    /// The invalid field, if it is one.
+    /// The invalid field, if the error concerns a single one.
     pub fn field(&self) -> Option<&str> {
         Some(self.0.error.field.as_str()).filter(|field| !field.is_empty())
     }
@@ -180,7 +180,7 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// `1 row`, `2 rows`.
+/// Returns a count with its noun: `1 row`, `2 rows`.
 pub(crate) fn counted(count: u64, noun: &str) -> String {
     match count {
         1 => format!("1 {noun}"),
@@ -199,7 +199,7 @@ pub struct Skipped {
 pub struct SkipReason {
     /// The kind of error.
     pub kind: ErrorKind,
-    /// The invalid field, if it is one.
+    /// The invalid field, if the error concerns a single one.
     pub field: Option<String>,
     /// The number of rows.
     pub count: u64,
@@ -229,7 +229,7 @@ impl Skipped {
         }
     }
 
-    /// One line per reason.
+    /// Describes each reason in one line.
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
         self.reasons.iter().map(|reason| {
             let what = match (&reason.field, reason.kind) {

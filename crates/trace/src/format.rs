@@ -23,7 +23,7 @@ pub trait RowReader: Send {
 /// The rows of a trace, or the error before the first.
 pub type OpenResult = Result<Box<dyn RowReader>, TraceError>;
 
-/// What a reader found besides the records.
+/// Findings of a reader apart from the records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceMetadata {
     /// Valid rows that are not reads or writes of data (flushes, trims, file names), by kind, in
@@ -88,32 +88,32 @@ pub enum TimeOrigin {
     Start,
     /// The first of January 1970, UTC.
     Unix,
-    /// Something arbitrary, such as when the machine was switched on.
+    /// An arbitrary instant, such as the start of the machine.
     Arbitrary,
 }
 
-/// Which event of a request counts as its arrival, where a trace has several.
+/// The event of a request that counts as its arrival, in traces with several events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ArrivalEvent {
-    /// When it was handed to the device.
+    /// The request was passed to the device.
     #[default]
     Issue,
-    /// When it entered the queue of the operating system.
+    /// The request entered the queue of the operating system.
     Queue,
 }
 
-/// How to read a trace.
+/// Options for reading a trace.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
     /// The name of its format; `None` to detect it from the content.
     pub format: Option<&'a str>,
-    /// How to handle an invalid row.
+    /// The handling of invalid rows.
     pub on_error: OnError,
-    /// Which event is the arrival, in a trace of block layer events.
+    /// The event that counts as the arrival, in a trace of block layer events.
     pub arrival: ArrivalEvent,
 }
 
-/// How to handle an invalid row.
+/// The handling of invalid rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnError {
     /// Stop with its error.
@@ -136,7 +136,7 @@ pub struct FormatInfo {
     pub time_unit: TimeUnit,
     /// The origin of its times.
     pub time_origin: TimeOrigin,
-    /// What it has besides direction, first block and number of blocks.
+    /// Its contents apart from direction, first block and number of blocks.
     pub carries: &'static str,
 }
 
@@ -148,8 +148,8 @@ pub trait Format {
     /// Makes its writer, if it can be written.
     const WRITER: Option<fn() -> Box<dyn RowWriter>> = None;
 
-    /// Whether a file that begins with `head` looks like this format. Must not accept a file of
-    /// another format, but may accept a broken file of this one, which is then refused with a
+    /// Returns true if a file with the first bytes `head` is in this format. Must not accept a file
+    /// of another format, but may accept a broken file of this one, which is then refused with a
     /// precise error. `head` is all of a short file and ends anywhere in a long one.
     fn sniff(head: &[u8]) -> bool;
 
@@ -184,7 +184,7 @@ pub struct FormatEntry {
 
 impl FormatEntry {
     /// The table entry of the format `F`.
-    pub const fn of<F: Format>() -> Self {
+    pub const fn new<F: Format>() -> Self {
         Self {
             info: F::INFO,
             writer: F::WRITER,
@@ -219,18 +219,19 @@ pub trait RowWriter: Send {
     }
 }
 
-/// Why a record cannot be written, as text.
+/// The reason why a record cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unwritable(pub String);
 
-/// The record's arrival, for a format that needs it.
+/// Returns the arrival of a record, for a format that needs it.
 pub(crate) fn arrival_of(record: &Record) -> Result<Instant, Unwritable> {
     record
         .arrival
         .ok_or_else(|| Unwritable("it has no arrival".to_owned()))
 }
 
-/// A format that this build does not support.
+/// A format that needs the feature `parquet` and is not supported by this build. Its name and its
+/// first bytes are known, so that the error message can say how to enable it.
 #[derive(Clone, Copy, Debug)]
 pub struct DisabledFormat {
     /// Its name.
@@ -252,9 +253,10 @@ static OPTIONAL: [DisabledFormat; 2] = [
 
 /// The formats that this build does not support.
 pub fn disabled_formats() -> &'static [DisabledFormat] {
-    match cfg!(feature = "parquet") {
-        true => &[],
-        false => &OPTIONAL,
+    if cfg!(feature = "parquet") {
+        &[]
+    } else {
+        &OPTIONAL
     }
 }
 

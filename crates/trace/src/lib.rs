@@ -1,16 +1,16 @@
 //! Readers and writers of block traces.
 //!
-//! This crate reads trace formats and yields [`Record`]s, one per request, in order of arrival, or
-//! in file order where a trace has no arrivals. It streams: memory use does not depend on the size
-//! of the trace. It does not replay anything and knows no drive. Whether a record fits on a disk is
-//! for the caller to check; [`Record::location`] is there for its error message.
+//! This crate reads trace formats and yields one [`Record`] per request, in order of arrival, or in
+//! file order if a trace has no arrivals. It streams: memory use does not depend on the size of the
+//! trace. It does not replay traces and knows nothing about drives. Callers have to check that a
+//! record fits on a disk; [`Record::location`] is for their error message.
 //!
 //! A format is one file in `formats`, which implements [`Format`], and one line in [`FORMATS`].
-//! Every problem in a file is an error that names the file, location, field, value and what was
-//! expected, or is counted with [`OnError::Skip`]. No row is dropped silently; [`Reader::notes`]
-//! lists everything else worth knowing.
+//! Every problem in a file is an error with the file, location, field, value and expectation, or is
+//! counted with [`OnError::Skip`]. No row is dropped silently; [`Reader::notes`] lists everything
+//! else worth knowing.
 //!
-//! The modules form layers; a module imports only those before it:
+//! The modules form layers; each imports only modules to its left:
 //!
 //! ```text
 //! digits < time < record < error < compression < source < format < lines < text < pairing <

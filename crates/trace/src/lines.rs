@@ -108,7 +108,7 @@ impl Lines {
         }
     }
 
-    /// Notes whether the last line lacks its newline; there is no other.
+    /// Records a missing newline at the end of the file. Always returns `None`.
     #[cold]
     fn ended(&mut self) -> Option<usize> {
         self.cut = self.cut.or(self.source.is_cut().then_some(self.line - 1));
@@ -180,7 +180,7 @@ pub(crate) struct Row<'a> {
     name: &'a str,
     line: u64,
     pub(crate) text: &'a [u8],
-    /// Whether it ends with a newline; only the last line may lack one.
+    /// True if the line ends with a newline; only the last line may lack one.
     is_ended: bool,
 }
 
@@ -465,12 +465,12 @@ pub(crate) fn first_fields<const N: usize>(head: &[u8], separator: u8) -> Option
     Some(array)
 }
 
-/// Whether a field looks like a whole number.
+/// Returns true if a field is a whole number.
 pub(crate) fn is_whole(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(u8::is_ascii_digit)
 }
 
-/// Whether a field looks like a number with or without decimals.
+/// Returns true if a field is a number with or without decimals.
 pub(crate) fn is_decimal(text: &[u8]) -> bool {
     text.first().is_some_and(u8::is_ascii_digit)
         && text

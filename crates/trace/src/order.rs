@@ -28,7 +28,7 @@ impl Ordering {
         }
     }
 
-    /// Whether a record must be taken before another can be added.
+    /// Returns true if a record must be taken before another can be added.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.waiting.len() == WINDOW

@@ -1,4 +1,4 @@
-//! Combines events of the Linux block layer to requests: each begins with one event and ends with
+//! Combines events of the Linux block layer into requests, which begin with one event and end with
 //! another.
 
 use std::collections::VecDeque;
@@ -35,8 +35,8 @@ pub(crate) struct Event {
     pub(crate) sectors: SectorCount,
 }
 
-/// When more requests are outstanding, the oldest is returned without a response: its completion
-/// was lost.
+/// The maximum number of outstanding requests. Beyond it the oldest is returned without a response,
+/// on the assumption that its completion was lost.
 const MAX_OUTSTANDING: usize = 4096;
 
 /// Size of the hash table of recent requests; a power of two.
@@ -47,7 +47,7 @@ pub(crate) struct Pairing {
     begins: Action,
     /// In the order in which they began; any but the first may be completed.
     waiting: VecDeque<Waiting>,
-    /// The number of the first request in `waiting`: how many were returned before it.
+    /// The number of the first request in `waiting`, counted from the start of the trace.
     done: u64,
     /// For a hash of device and first block, the number of the last request that began there: it
     /// is nearly always the one that a completion ends; only the others are searched for.
@@ -58,12 +58,12 @@ struct Waiting {
     record: Record,
     /// Blocks not completed yet; 0 when it may be returned.
     missing: u64,
-    /// It was requeued: there is no such request.
+    /// It was requeued, so this request does not exist.
     is_void: bool,
 }
 
 impl Waiting {
-    /// Whether `event` may complete it.
+    /// Returns true if `event` may complete it.
     #[inline]
     fn waits_for(&self, event: &Event) -> bool {
         self.missing > 0 && self.record.device == event.device && self.record.op == event.op

@@ -18,7 +18,7 @@ const GAPS: Band = Band {
     usual: 1e6,
 };
 
-/// The same where something else confirms the unit: from a device that serves a million requests
+/// Like [`GAPS`], but for units with other evidence: from a device that serves a million requests
 /// per second to an idle machine, whose requests still come in bursts.
 const ANY_GAPS: Band = Band {
     min: Span::from_ns(1_000),
@@ -58,7 +58,7 @@ const MIN_GAP: Span = Span::from_ns(TIMES * MIN_LENGTH.as_ns());
 /// A gap of a year is doubtful anyway.
 const YEAR: Span = Span::from_ns(365 * 86_400_000_000_000);
 
-/// Looks for jumps of the time in a trace.
+/// Detects jumps of the time in a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps {
     first: Instant,
@@ -88,13 +88,13 @@ impl Gaps {
     pub(crate) fn see(&mut self, arrival: Instant, location: &Location) {
         let gap = arrival - self.latest;
         if gap >= MIN_GAP {
-            self.judge(gap, *location);
+            self.check_jump(gap, *location);
         }
         self.latest = arrival;
     }
 
     #[cold]
-    fn judge(&mut self, gap: Span, location: Location) {
+    fn check_jump(&mut self, gap: Span, location: Location) {
         let length = self.latest - self.first;
         let is_out_of_scale = length >= MIN_LENGTH && gap.as_ns() / TIMES >= length.as_ns();
         if gap >= YEAR || is_out_of_scale {
@@ -107,7 +107,7 @@ impl Gaps {
         }
     }
 
-    /// A warning about the first jump, if any.
+    /// Returns a warning about the first jump.
     pub(crate) fn note(&self) -> Option<String> {
         let jump = self.jump.as_ref()?;
         let more = match self.count - 1 {
@@ -135,9 +135,10 @@ pub(crate) fn unit_warning(
     responses: impl Iterator<Item = Span>,
 ) -> Option<String> {
     let responses: Vec<Span> = responses.collect();
-    let band = match is_dated || responses.len() >= MIN_COUNT {
-        true => ANY_GAPS,
-        false => GAPS,
+    let band = if is_dated || responses.len() >= MIN_COUNT {
+        ANY_GAPS
+    } else {
+        GAPS
     };
     band.warning(unit, gaps.collect())
         .or_else(|| RESPONSES.warning(unit, responses))

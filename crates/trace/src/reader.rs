@@ -49,7 +49,7 @@ impl Reader {
         &self.name
     }
 
-    /// What was found so far besides the records.
+    /// The findings so far apart from the records.
     pub fn metadata(&self) -> &TraceMetadata {
         &self.metadata
     }
@@ -65,7 +65,7 @@ impl Reader {
         self.origin
     }
 
-    /// What users of the records should know, one line each: a doubtful unit, jumps of the time, a
+    /// Remarks for users of the records, one line each: a doubtful unit, jumps of the time, a
     /// last line that may be cut, rows that were skipped, ignored, widened or reordered. Complete
     /// when all records are read.
     pub fn notes(&self) -> Vec<String> {
@@ -146,7 +146,7 @@ impl Reader {
         Some(Ok(()))
     }
 
-    /// The error that ends the records, if one does.
+    /// Returns the error that ends the records, if any.
     #[cold]
     fn end(&mut self) -> Option<TraceError> {
         let is_empty = !self.has_begun && self.failure.is_none();
@@ -160,7 +160,7 @@ impl Reader {
         })
     }
 
-    /// Makes an arrival relative to the first, where they are.
+    /// Makes an arrival relative to the first, if the format requires it.
     #[inline]
     fn relate(&mut self, record: &mut Record) {
         if !self.has_begun {
@@ -195,7 +195,7 @@ impl Reader {
     }
 }
 
-/// Whether the completion, if known, is a valid instant.
+/// Returns true if the completion, if known, is a valid instant.
 #[inline]
 fn has_valid_completion(record: &Record) -> bool {
     let (Some(arrival), Some(response)) = (record.arrival, record.response) else {
@@ -245,11 +245,11 @@ impl Iterator for Reader {
 }
 
 /// Opens the trace at `path`, in the format named `format` or, without a name, the one detected
-/// from its content. The first invalid row ends it. The same as [`open_with`] with these options.
+/// from its content. The first invalid row ends it. See [`open_with`] for other options.
 ///
 /// # Errors
 ///
-/// As [`open_with`].
+/// See [`open_with`].
 pub fn open(path: impl AsRef<Path>, format: Option<&str>) -> Result<Reader, TraceError> {
     let options = Options {
         format,
@@ -277,11 +277,11 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options<'_>) -> Result<Reader
     begin(source, entry, options)
 }
 
-/// Reads a trace from `input`, as [`open`] does. Errors name it `name`.
+/// Like [`open`], but reads the trace from `input`. Errors call it `name`.
 ///
 /// # Errors
 ///
-/// As [`open_with`].
+/// See [`open_with`].
 ///
 /// ```
 /// let bytes = &b"0.25 0 1200 8 1\n1.5 0 90 16 0\n"[..];
@@ -302,11 +302,11 @@ pub fn read(
     read_with(input, name, &options)
 }
 
-/// Reads a trace from `input`, as [`open_with`] does.
+/// Like [`open_with`], but reads the trace from `input`.
 ///
 /// # Errors
 ///
-/// As [`open_with`].
+/// See [`open_with`].
 pub fn read_with(
     input: impl Read + Send + 'static,
     name: &str,
@@ -326,11 +326,11 @@ pub fn files(path: impl AsRef<Path>) -> Vec<PathBuf> {
     parts.next().unwrap_or_else(|| vec![first.clone()])
 }
 
-/// The file to begin with: `path` or, if that is missing or empty, the first file with content of
-/// the trace that it names or belongs to.
+/// Returns the first file to read: `path` or, if it is missing or empty, the first non-empty file
+/// of the trace that it names or belongs to.
 fn first_part(path: &Path) -> PathBuf {
     let has_content = |path: &Path| path.metadata().is_ok_and(|file| file.len() > 0);
-    // The length of a pipe or a folder means nothing.
+    // The length of a pipe or a folder is meaningless.
     let is_other = path.exists() && !path.is_file();
     if is_other || has_content(path) {
         return path.to_owned();
@@ -348,7 +348,7 @@ fn source(path: &Path) -> Result<ByteSource, TraceError> {
         let detail = "found a directory, expected a trace file".to_owned();
         return Err(TraceError::new(ErrorKind::Io, &name, None, detail));
     }
-    ByteSource::of_file(file, &name)
+    ByteSource::from_file(file, &name)
 }
 
 fn choose(source: &ByteSource, options: &Options<'_>) -> Result<&'static FormatEntry, TraceError> {
@@ -404,8 +404,8 @@ fn find(forced: &str, name: &str) -> Result<&'static FormatEntry, TraceError> {
     })
 }
 
-/// The only format whose `sniff` accepts `head`. A file that two formats accept is refused: it
-/// could be read in the wrong unit of time without anyone noticing.
+/// Returns the only format whose `sniff` accepts `head`. A file that two formats accept is refused,
+/// since a wrong unit of time could go unnoticed.
 fn detect<'a>(
     table: &'a [FormatEntry],
     head: &[u8],

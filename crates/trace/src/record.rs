@@ -13,9 +13,9 @@ use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
 pub struct Record {
     /// Its location in the file.
     pub location: Location,
-    /// When it reached the driver, relative to the start of the trace or, where the format's
-    /// times have another origin, to the first record; at most 2^63 - 1 ns, and never before the
-    /// arrival of an earlier record. Either all records of a trace have it or none.
+    /// The instant at which it reached the driver, relative to the start of the trace or, if the
+    /// times of the format have another origin, to the first record; at most 2^63 - 1 ns, and never
+    /// before the arrival of an earlier record. Either all records of a trace have it or none.
     pub arrival: Option<Instant>,
     /// The device number in the trace; 0 where the format has one device only. Devices with names
     /// are numbered in order of first appearance.
@@ -35,9 +35,9 @@ pub struct Record {
     pub think: Option<Span>,
     /// The number of requests at the driver when this one arrived.
     pub queue: Option<u32>,
-    /// Whether a process waits for it.
+    /// Indicates if a process waits for it.
     pub urgency: Option<Urgency>,
-    /// What was observed of the drive's handling.
+    /// The observed handling by the drive.
     pub observed: Option<Observed>,
 }
 
@@ -66,7 +66,7 @@ impl Record {
     }
 }
 
-/// Whether a process waits for a request to complete.
+/// Indicates if a process waits for a request to complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Urgency {
     /// A process waits.
@@ -75,7 +75,7 @@ pub enum Urgency {
     Asynchronous,
 }
 
-/// What was observed of a drive's handling of a request.
+/// The observed handling of a request by a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Observed {
     /// A read that the drive's buffer served.

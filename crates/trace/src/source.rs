@@ -50,8 +50,8 @@ impl ByteSource {
     ///
     /// # Errors
     ///
-    /// As [`Self::new`].
-    pub fn of_file(file: File, name: &str) -> Result<Self, TraceError> {
+    /// See [`Self::new`].
+    pub fn from_file(file: File, name: &str) -> Result<Self, TraceError> {
         // A pipe cannot seek.
         let is_on_disk = file.metadata().is_ok_and(|metadata| metadata.is_file());
         let again = is_on_disk.then(|| file.try_clone()).transpose();
@@ -105,7 +105,7 @@ impl ByteSource {
         &held[..held.len().min(HEAD)]
     }
 
-    /// Whether it is all white space, as far as was read.
+    /// Returns true if everything read so far is white space, up to the end of the file.
     pub(crate) fn is_blank(&self) -> bool {
         self.is_exhausted && self.held().iter().all(u8::is_ascii_whitespace)
     }
@@ -121,7 +121,7 @@ impl ByteSource {
     }
 
     /// Consumes the next line with its newline, which only the last may lack; `None` at the end of
-    /// the file. Of a line that is too long nothing more is read: it may have no end.
+    /// the file. Stops reading within a line that is too long, since it may have no end.
     pub(crate) fn line(&mut self, max: usize) -> std::io::Result<Option<Line>> {
         let mut searched = 0;
         let length = loop {
@@ -142,13 +142,14 @@ impl ByteSource {
             return Ok(None);
         }
         self.consume(length);
-        Ok(Some(match length > max {
-            true => Line::TooLong,
-            false => Line::Text(length),
+        Ok(Some(if length > max {
+            Line::TooLong
+        } else {
+            Line::Text(length)
         }))
     }
 
-    /// Whether the last line, which was consumed, lacks its newline.
+    /// Returns true if the last line has been consumed and lacks its newline.
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut
     }
@@ -208,7 +209,7 @@ impl ByteSource {
     ///
     /// # Errors
     ///
-    /// As [`Self::require`].
+    /// See [`Self::require`].
     #[inline]
     pub(crate) fn pass(&mut self, count: usize) -> Result<(), TraceError> {
         if count > self.end - self.start {

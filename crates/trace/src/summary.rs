@@ -1,4 +1,4 @@
-//! Summarises a trace as the papers' tables do.
+//! Summaries of traces, with the values of the tables in the papers.
 //!
 //! worthington94 table 2: length, disks, requests, average size, read and sequential read
 //! percentages. liu05 table 4.2: the same with the maximum address and the coefficient of variation
@@ -31,7 +31,7 @@ pub struct Summary {
     pub reads_count: u64,
     /// Reads that begin where the previous request of their device ended.
     pub sequential_reads_count: u64,
-    /// Requests of either direction that do.
+    /// Reads and writes that begin where the previous request of their device ended.
     pub sequential_count: u64,
     /// The sum of the blocks of all requests.
     pub sectors: SectorCount,
@@ -75,7 +75,7 @@ pub struct DeviceSummary {
 /// Measured times: their number and sum.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Measured {
-    /// How many.
+    /// Their number.
     pub count: u64,
     sum_ns: i128,
 }
@@ -212,8 +212,9 @@ impl DeviceSummary {
     }
 }
 
-/// Counts of values in cells of equal width, a power of two that doubles whenever a value is
-/// beyond the last cell. Memory is fixed, and one pass is enough.
+/// A histogram over a range that is not known in advance: counts of values in cells of equal width,
+/// a power of two that doubles when a value is beyond the last cell. It needs one pass and constant
+/// memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bins {
     counts: Vec<u64>,

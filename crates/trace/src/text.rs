@@ -1,4 +1,9 @@
-//! Text formats with one record per line.
+//! Text formats with one record per line, and a fast path for their ordinary rows.
+//!
+//! A [`Shape`] describes the columns of a format. The fast path reads an ordinary row in one pass
+//! over its bytes. It rejects a row that is in any way unusual, which is then read by the parser of
+//! the format, with all its rules and errors. So the rules of the fast path need not be complete,
+//! but whatever they accept, that parser must accept with the same result.
 
 use diskarm_core::request::Op;
 use diskarm_core::units::{Instant, Lbn, SectorCount, Span};
@@ -14,7 +19,7 @@ use crate::time::TimeUnit;
 /// Parses each line on its own. `P` returns a line's record, or `None` for a line without one.
 pub(crate) struct TextRows<P> {
     lines: Lines,
-    /// Of ordinary rows; `None` without a fast path.
+    /// The shape of ordinary rows; `None` without a fast path.
     shape: Option<Shape>,
     parse: P,
 }
@@ -23,7 +28,8 @@ impl<P> TextRows<P>
 where
     P: FnMut(&Row<'_>, &mut TraceMetadata) -> Result<Option<Record>, TraceError> + Send + 'static,
 {
-    /// All lines of `source`. `parse` sees the first, and those that have not the shape.
+    /// Reads all lines of `source`; `parse` is called for the first line and for those without the
+    /// shape.
     pub(crate) fn shaped(source: ByteSource, shape: Shape, parse: P) -> Box<dyn RowReader> {
         Box::new(Self {
             lines: Lines::new(source),
@@ -32,7 +38,7 @@ where
         })
     }
 
-    /// All lines of `source`.
+    /// Reads all lines of `source`.
     pub(crate) fn boxed(source: ByteSource, parse: P) -> Box<dyn RowReader> {
         Self::after(Lines::new(source), parse)
     }
@@ -75,7 +81,7 @@ pub(crate) struct Shape {
     pub(crate) columns: &'static [Column],
 }
 
-/// What a column means. Numbers are decimal and whole, times may have decimals.
+/// The meaning of a column. Numbers are decimal and whole; times may have decimals.
 #[derive(Clone, Copy)]
 pub(crate) enum Column {
     Device,

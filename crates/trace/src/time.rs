@@ -17,7 +17,7 @@ pub enum TimeUnit {
     Nanoseconds,
 }
 
-/// Why a text is not a valid time.
+/// The reason why a text is not a valid time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InvalidTime {
     /// It is not digits, or digits, a point and digits.

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 const FORMATS: [&str; 6] = ["alibaba", "mqsim", "msr", "spc", "systor17", "tencent"];
-/// What a byte of a row is changed to.
+/// The replacements of a byte of a row.
 const BYTES: &[u8] = b"0123456789,,.. -+RWrwEx\r\t\"\xff";
 
 /// Numbers of many lengths, so that words of eight bytes begin and end everywhere.

@@ -312,9 +312,10 @@ proptest! {
             let flags = request.flags & !1 | u32::from(request.read);
             let arrival = decimal(arrival_ns, 6);
             write!(text, "{arrival} {device} {start} {sectors} ").unwrap();
-            match request.prefixed {
-                true => writeln!(text, "0x{flags:x}").unwrap(),
-                false => writeln!(text, "{flags:x}").unwrap(),
+            if request.prefixed {
+                writeln!(text, "0x{flags:x}").unwrap();
+            } else {
+                writeln!(text, "{flags:x}").unwrap();
             }
             expected.push(Record {
                 arrival: Some(Instant::from_ns(arrival_ns as u64)),

@@ -343,7 +343,7 @@ fn unknown_formats() {
     }
 }
 
-/// A build without the feature says how to enable it.
+/// The error of a build without the feature explains how to enable it.
 #[cfg(not(feature = "parquet"))]
 #[test]
 fn unsupported_formats() {
@@ -434,7 +434,7 @@ impl Read for Zeros {
         self.left = self
             .left
             .checked_sub(buffer.len())
-            .expect("a reader that goes on");
+            .expect("a reader that continues");
         buffer.fill(b'0');
         Ok(buffer.len())
     }

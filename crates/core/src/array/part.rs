@@ -84,8 +84,8 @@ pub struct Plan {
     pub other: Option<Access>,
 }
 
-/// The bits of a command id that number the commands of a step: there can be as many as a request has
-/// blocks.
+/// The bits of a command id that number the commands of a step: there can be as many as a request
+/// has blocks.
 const COMMANDS_BITS: u32 = 17;
 
 /// Returns the id of the command number `index` of the current step of a part.
@@ -305,8 +305,9 @@ impl Part {
             return status;
         }
         let blocks = request.map_or(self.blocks.clone(), blocks_of);
-        let block = block.filter(|block| blocks.contains(&block.0));
-        let block = block.unwrap_or(self.first());
+        let block = block
+            .filter(|block| blocks.contains(&block.0))
+            .unwrap_or(self.first());
         let offset = (block.0 - blocks.start) as u16;
         Status::MediumError { offset }
     }

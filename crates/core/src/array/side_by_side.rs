@@ -35,8 +35,11 @@ impl<D: Device, F: FnMut() -> D + Send> SideBySide<D, F> {
         if let [only] = self.events[..] {
             return only.map(|at| (at, 0));
         }
-        let events = self.events.iter().enumerate();
-        let events = events.filter_map(|(disk, event)| Some(((*event)?, disk)));
+        let events = self
+            .events
+            .iter()
+            .enumerate()
+            .filter_map(|(disk, event)| Some(((*event)?, disk)));
         events.min()
     }
 

@@ -205,14 +205,14 @@ fn a_spare_that_has_everything_takes_the_place() {
     }
     assert_eq!(redundancy(&pair).lost, None);
     assert_eq!(redundancy(&pair).failed, 2);
-    let disks = pair
+    let disks: Vec<_> = pair
         .components(Instant::START)
         .into_iter()
         .filter_map(|part| match part.work {
             Work::Disk(work) => Some((part.name, work.reads, work.writes)),
             _ => None,
-        });
-    let disks: Vec<_> = disks.collect();
+        })
+        .collect();
     // The rebuild reads four times; the first request is read at the second member.
     let expected = [("0", 0, 0), ("1", 5, 0), ("2", 2, 4)];
     assert_eq!(

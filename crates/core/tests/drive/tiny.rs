@@ -45,9 +45,9 @@ pub fn request(id: u64, op: Op, start: u64, sectors: u64) -> Request {
 }
 
 #[derive(Default)]
-pub struct Seen(pub Vec<Completion>);
+pub struct CompletionLog(pub Vec<Completion>);
 
-impl Observer for Seen {
+impl Observer for CompletionLog {
     fn arrived(&mut self, _: Instant, _: &Request) {}
 
     fn completed(&mut self, completion: &Completion) {
@@ -56,7 +56,7 @@ impl Observer for Seen {
 }
 
 /// The completions of `asked` on the drive of `spec`, in order.
-pub fn served(spec: &Spec, asked: &[Arrival]) -> Vec<Completion> {
+pub fn serve_all(spec: &Spec, asked: &[Arrival]) -> Vec<Completion> {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
     let arrivals = asked.iter().enumerate().map(|(id, &(at, op, start, n))| {
         (
@@ -64,14 +64,14 @@ pub fn served(spec: &Spec, asked: &[Arrival]) -> Vec<Completion> {
             request(id as u64, op, start, n),
         )
     });
-    let mut seen = Seen::default();
+    let mut seen = CompletionLog::default();
     engine::run(&mut drive, &mut OpenLoop::new(arrivals), &mut seen).expect("accepted requests");
     seen.0
 }
 
 /// The completion of the last of `asked`, which are far enough apart for a queue of one.
 pub fn last(spec: &Spec, asked: &[Arrival]) -> Completion {
-    *served(spec, asked).last().expect("a completion")
+    *serve_all(spec, asked).last().expect("a completion")
 }
 
 /// Less than this in nanoseconds is rounding.

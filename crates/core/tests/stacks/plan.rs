@@ -216,8 +216,7 @@ fn random_mirroring(dice: &mut Dice) -> MirrorConfig {
     let needed = rehearsed.and_then(|(needed, _)| needed.parse().ok());
     let destages = reads == ReadDispatch::Shared && dice.one_in(2);
     let fails = dice.one_in(3);
-    let failures = fails.then(|| random_failure(2, dice));
-    let failures: Vec<Failure> = failures.into_iter().collect();
+    let failures: Vec<Failure> = fails.then(|| random_failure(2, dice)).into_iter().collect();
     let rebuild = (fails && dice.one_in(2)).then(|| RebuildConfig {
         share_fraction: dice.of(&[0.2, 1.0]),
         unit: SectorCount(dice.of(&[3, 32, 64])),
@@ -373,12 +372,14 @@ impl Stack {
             .array
             .as_ref()
             .map(|(members, array)| (*members, array));
-        let of_array = striping.filter(|(_, array)| array.rebuild_share.is_some());
-        let of_array = of_array.map_or(0, |(members, _)| members);
+        let of_array = striping
+            .filter(|(_, array)| array.rebuild_share.is_some())
+            .map_or(0, |(members, _)| members);
         let of_pairs = self.mirroring.iter().filter(|pair| pair.rebuild.is_some());
         let declustering = self.declustering.as_ref();
-        let pairs = declustering.map(|declustering| declustering.layout.disks() + 1);
-        let pairs = pairs.or(striping.map(|(members, _)| members + 1));
+        let pairs = declustering
+            .map(|declustering| declustering.layout.disks() + 1)
+            .or(striping.map(|(members, _)| members + 1));
         let declustering = declustering.and_then(|declustering| declustering.rebuild_share);
         let of_array = of_array + 2 * usize::from(declustering.is_some());
         let commands = of_array + of_pairs.count() * pairs.unwrap_or(1);
@@ -439,8 +440,9 @@ impl Stack {
         build(mirroring).unwrap_or_else(|_| {
             let policy = PolicyConfig::default();
             let order = BatchOrder::Ascending;
-            let destaging = mirroring.destaging;
-            let destaging = destaging.map(|scheme| DestageConfig { order, ..scheme });
+            let destaging = mirroring
+                .destaging
+                .map(|scheme| DestageConfig { order, ..scheme });
             let mirroring = MirrorConfig {
                 policy,
                 reads: destaging.map_or_else(ReadDispatch::default, |_| ReadDispatch::Shared),
@@ -490,8 +492,7 @@ impl Stack {
     pub fn has_faults(&self) -> bool {
         let mut levels = self.levels.iter().chain(&self.above);
         let of_pairs = self.mirroring.iter().flat_map(|pair| &pair.failures);
-        let declustering = self.declustering.iter();
-        let declustering = declustering.flat_map(|array| &array.failures);
+        let declustering = self.declustering.iter().flat_map(|array| &array.failures);
         let striping = self.array.iter().flat_map(|(_, array)| &array.failures);
         let mut failures = of_pairs.chain(striping).chain(declustering);
         let fails = failures.any(|failure| failure.at > Instant::START);
@@ -510,8 +511,8 @@ fn behind(mut device: BoxedDevice, levels: &[Level]) -> BoxedDevice {
                 device.wrapped(|inner| ObservedDevice::new(inner, Recording::default()))
             }
             Level::Queue(config, merge) => {
-                let policy = stack::policy(config, &device);
-                let policy = policy.unwrap_or_else(|_| PolicyConfig::default().policy(&device));
+                let policy = stack::policy(config, &device)
+                    .unwrap_or_else(|_| PolicyConfig::default().policy(&device));
                 let host = Host::new(device, policy);
                 BoxedDevice::opaque(match merge {
                     Some(max) => host.merging(*max),

@@ -256,7 +256,7 @@ impl Drawing {
         (sample.stroke.clone(), parts.collect())
     }
 
-    /// How often a mark is drawn in a colour.
+    /// Returns the number of times that a mark is drawn in a colour.
     pub fn marks(&self, colour: &str, mark: &str) -> usize {
         // A mark of several parts is counted by its last part, which has the colour.
         let is_of = |e: &&Element| e.stroke == colour || e.fill == colour;

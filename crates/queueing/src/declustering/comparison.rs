@@ -36,39 +36,39 @@ pub struct Comparison {
     pub mttf_h: f64,
     /// The mean time to its repair, in hours.
     pub mttr_h: f64,
-    /// The layouts that these disks allow.
+    /// The layouts that are possible with these disks.
     pub layouts: Vec<LayoutResult>,
-    /// Why others are missing.
+    /// The reasons why other layouts are missing.
     pub notes: Vec<String>,
 }
 
 /// The loads, failures and life of a layout.
 #[derive(Debug, Serialize)]
 pub struct LayoutResult {
-    /// Its name.
+    /// The name of the layout.
     pub layout: &'static str,
-    /// Whether the failed disks lose data.
+    /// True if the failed disks lose data.
     pub is_lost: bool,
-    /// Whether they leave all other disks with the same load.
+    /// True if all other disks have the same load.
     pub is_balanced: bool,
     /// The load of each disk, in order.
     pub loads: Vec<DiskLoad>,
-    /// For each number of failures up to the most that can lose no data.
+    /// The results for each number of failures up to the maximum that can be survived.
     pub failures: Vec<FailureCount>,
     /// The mean time to data loss of the Markov chain, in hours.
     pub mttdl_h: f64,
-    /// The same for repairs that are short beside the time to failure, in hours.
+    /// The approximation of `mttdl_h` for repairs much shorter than the time to failure, in hours.
     pub mttdl_approximate_h: f64,
-    /// The disks that have the other copies of a disk's data.
+    /// The number of disks that have the other copies of a disk's data.
     pub sharing_disks: usize,
 }
 
-/// The load of a disk. All are multiples of the rates of requests to the data of one disk.
+/// The load of a disk, in multiples of the rates of requests to the data of one disk.
 #[derive(Debug, Serialize)]
 pub struct DiskLoad {
     /// Its number, from 0.
     pub disk: usize,
-    /// Reads without failures, beside those to the data of one disk.
+    /// Reads without failures.
     pub normal_reads: f64,
     /// Writes without failures.
     pub normal_writes: f64,
@@ -80,22 +80,22 @@ pub struct DiskLoad {
     pub degraded_over_normal: Option<f64>,
 }
 
-/// The sets of a number of failed disks, and those that lose no data.
+/// The sets of a given number of failed disks.
 #[derive(Debug, Serialize)]
 pub struct FailureCount {
     /// The number of failed disks.
     pub failures: usize,
-    /// The sets of as many disks.
+    /// The number of sets of this size.
     pub sets: u64,
-    /// Those that lose no data, by enumeration.
+    /// The number of sets that lose no data, by enumeration.
     pub survived_sets: u64,
-    /// Those of them that leave all other disks with the same load.
+    /// The number of these that leave all other disks with the same load.
     pub balanced_sets: u64,
-    /// The greatest load of any disk for any of these sets, over that without failures.
+    /// The maximum load of any disk in any surviving set, relative to the load without failures.
     pub greatest_over_normal: f64,
     /// The probability that no data are lost, if all sets are equally likely.
     pub survival: f64,
-    /// The equation of liu05 for this probability, if it has one.
+    /// The equation for this probability in liu05.
     pub equation: Option<&'static str>,
     /// The probability by the equation.
     pub equation_survival: Option<f64>,
@@ -109,10 +109,10 @@ impl FailureCount {
     }
 }
 
-/// Compares all layouts that these disks allow.
+/// Compares all layouts that are possible with these disks.
 ///
 /// # Errors
-/// If the clusters do not divide the disks, or for numbers that no layout allows.
+/// If the number of disks is not a multiple of the cluster size, or no layout is possible.
 pub fn compare(parameters: &Parameters) -> Result<Comparison, LayoutError> {
     let cluster = parameters.cluster;
     Layout::new(LayoutKind::Interleaved { cluster }, parameters.disks)?;

@@ -1,10 +1,10 @@
-//! When the first data are lost: failures and repairs as a Markov chain.
+//! The mean time to data loss: failures and repairs as a Markov chain.
 
 use std::collections::BTreeMap;
 
 use diskarm_core::declustered::{DiskSet, Layout, LayoutKind};
 
-/// Sets of failed disks that are the same up to a symmetry of the layout.
+/// Sets of failed disks that are equivalent by a symmetry of the layout.
 struct State {
     /// One of the sets.
     failed: DiskSet,
@@ -12,34 +12,34 @@ struct State {
     rates: Vec<f64>,
     /// The rate of failures that lose data.
     loss: f64,
-    /// The time that a unit of time in this state stands for; more than 1 once other states are
-    /// eliminated.
+    /// The time that a unit of time in this state represents; more than 1 once other states have
+    /// been eliminated.
     time: f64,
 }
 
-/// When the first data are lost.
+/// Computes the mean time to data loss.
 pub trait DataLoss {
-    /// The mean time until data are lost, of disks that begin without failures. Times to failure
-    /// and to repair are exponential, with these means above 0 in any one unit, which is the
-    /// result's. Each failed disk is repaired by itself, also while others are. An infinite
-    /// `repair` is none.
+    /// Returns the mean time until data are lost, starting without failures. Times to failure and
+    /// to repair are exponential with these positive means, in the same unit as the result. Failed
+    /// disks are repaired independently and in parallel. An infinite `repair` means no repairs.
     ///
-    /// The states of the chain are the sets of failed disks that lose no data, each together with
-    /// those that a symmetry of the layout makes of it. This is exact: how many disks have failed
-    /// is enough of a state for basic mirroring, interleaved clusters and two clusters of group
-    /// rotate, but not for a chain, where 0 and 2 endanger three disks, and 0 and 4 endanger four.
+    /// A state of the chain is a set of failed disks that loses no data, together with all sets
+    /// that are equivalent to it by a symmetry of the layout. This is exact. The number of failed
+    /// disks alone is a sufficient state for basic mirroring, interleaved clusters and two clusters
+    /// of group rotate, but not for a chain, where failures of 0 and 2 endanger three disks, and
+    /// failures of 0 and 4 endanger four.
     ///
-    /// Solved by elimination of states without any subtraction, so that rounding does not matter
-    /// however rare failures are (Grassmann, Taksar and Heyman, "Regenerative analysis and steady
-    /// state distributions for Markov chains", 1985).
+    /// Solved by eliminating states without subtractions, so the result is accurate however rare
+    /// failures are (Grassmann, Taksar and Heyman, "Regenerative analysis and steady state
+    /// distributions for Markov chains", 1985).
     fn mean_time_to_data_loss(&self, failure: f64, repair: f64) -> f64;
 
-    /// The mean time to data loss for repairs that are short beside the time to failure: MTTF^2 /
-    /// N (G - 1) MTTR (liu05, appendix A), in the unit of `failure` and `repair`.
+    /// Returns the approximate mean time to data loss for repairs much shorter than the time to
+    /// failure: MTTF^2 / N (G - 1) MTTR (liu05, appendix A), in the unit of `failure` and `repair`.
     ///
-    /// The appendix defines G as the disks of a group with one parity. Here G - 1 is the number of
-    /// disks that share data with one: 1, n - 1, 2 and n for basic, interleaved, chained and group
-    /// rotate.
+    /// The appendix defines G as the number of disks of a parity group. Here G - 1 is the number of
+    /// disks that share data with a given disk: 1, n - 1, 2 and n for basic, interleaved, chained
+    /// and group rotate.
     fn approximate_time_to_data_loss(&self, failure: f64, repair: f64) -> f64;
 }
 
@@ -54,11 +54,11 @@ impl DataLoss for Layout {
     }
 }
 
-/// Equal for sets of failed disks that a symmetry of the layout maps to each other.
+/// Returns a value that is equal for sets of failed disks that are equivalent by symmetry.
 fn shape(layout: &Layout, failed: DiskSet) -> Vec<usize> {
     match layout.kind() {
         LayoutKind::Basic | LayoutKind::Interleaved { .. } => vec![failed.len()],
-        LayoutKind::Chained => least_turn(&gaps(layout, failed)),
+        LayoutKind::Chained => min_rotation(&gaps(layout, failed)),
         LayoutKind::GroupRotate { cluster } => {
             let pairs = (0..layout.disks()).step_by(2 * cluster);
             let failures = |first: usize| {
@@ -72,7 +72,7 @@ fn shape(layout: &Layout, failed: DiskSet) -> Vec<usize> {
     }
 }
 
-/// The distances from each failed disk to the next, round the ring of disks.
+/// Returns the distance from each failed disk to the next, around the ring of disks.
 fn gaps(layout: &Layout, failed: DiskSet) -> Vec<usize> {
     let at: Vec<usize> = failed.iter().collect();
     let next = at.iter().skip(1).copied();
@@ -80,7 +80,7 @@ fn gaps(layout: &Layout, failed: DiskSet) -> Vec<usize> {
     at.iter().zip(next).map(|(at, next)| next - at).collect()
 }
 
-/// The mean time to data loss of a chain whose states are the values of `shape`.
+/// Returns the mean time to data loss of a Markov chain whose states are the values of `shape`.
 fn solved<S: Ord>(layout: &Layout, failure: f64, repair: f64, shape: impl Fn(DiskSet) -> S) -> f64 {
     let mut states = states(layout, 1.0 / failure, 1.0 / repair, shape);
     while states.len() > 1 {
@@ -89,7 +89,7 @@ fn solved<S: Ord>(layout: &Layout, failure: f64, repair: f64, shape: impl Fn(Dis
     states[0].time / states[0].loss
 }
 
-/// All states, that without failures first.
+/// Returns all states, the one without failures first.
 fn states<S: Ord>(
     layout: &Layout,
     failing: f64,
@@ -108,13 +108,13 @@ fn states<S: Ord>(
     while at < states.len() {
         let failed = states[at].failed;
         for disk in 0..layout.disks() {
-            let (next, rate) = match failed.contains(disk) {
-                true => (failed.without(disk), repaired),
-                false if layout.sharing(disk).intersects(failed) => {
-                    states[at].loss += failing;
-                    continue;
-                }
-                false => (failed.with(disk), failing),
+            let (next, rate) = if failed.contains(disk) {
+                (failed.without(disk), repaired)
+            } else if layout.sharing(disk).intersects(failed) {
+                states[at].loss += failing;
+                continue;
+            } else {
+                (failed.with(disk), failing)
             };
             let number = *numbers.entry(shape(next)).or_insert_with(|| {
                 states.push(new(next));
@@ -137,7 +137,7 @@ impl State {
     }
 }
 
-/// Replaces the last state, in the states that lead to it, by where it leads to in turn.
+/// Removes the last state and redirects the transitions into it to its successors.
 fn eliminate_last(states: &mut Vec<State>) {
     let Some(last) = states.pop() else { return };
     let number = states.len();
@@ -159,8 +159,8 @@ fn eliminate_last(states: &mut Vec<State>) {
     }
 }
 
-/// The least of the lists that turning and reversing `ring` gives.
-fn least_turn(ring: &[usize]) -> Vec<usize> {
+/// Returns the minimum over all rotations and reversals of `ring`.
+fn min_rotation(ring: &[usize]) -> Vec<usize> {
     let reversed: Vec<usize> = ring.iter().rev().copied().collect();
     let turned = |by: usize, ring: &[usize]| [&ring[by..], &ring[..by]].concat();
     let turns = (0..ring.len()).flat_map(|by| [turned(by, ring), turned(by, &reversed)]);
@@ -218,7 +218,7 @@ mod tests {
         }
     }
 
-    /// The same with a state for each set of failed disks.
+    /// Uses a separate state for each set of failed disks.
     #[test]
     fn symmetric_states_are_exact() {
         for layout in all(10) {
@@ -228,9 +228,9 @@ mod tests {
         }
     }
 
-    /// For a chain, the number of failures is not enough of a state.
+    /// For a chain, the number of failures is not a sufficient state.
     #[test]
-    fn the_number_of_failures_is_no_state_of_a_chain() {
+    fn the_number_of_failures_is_not_a_state_of_a_chain() {
         let [_, _, chain, _] = example();
         let of = |failed: [usize; 2]| {
             let failed: DiskSet = failed.into_iter().collect();

@@ -1,7 +1,8 @@
-//! Equations 9.1 to 9.17 as liu05 prints them. Where one is wrong, its function says so, and the
-//! tests show it by a count.
+//! Equations 9.1 to 9.17 as printed in liu05. Errors are described at the functions, and the tests
+//! demonstrate them by enumeration.
 //!
-//! N is the number of disks, n that of a cluster, c = N / n, and k that of failures.
+//! N is the number of disks, n the number of disks of a cluster, c = N / n the number of clusters,
+//! and k the number of failures.
 
 use super::{Layout, LayoutKind, Load, binomial};
 
@@ -114,8 +115,8 @@ pub fn group_rotate_survival(disks: usize, cluster: usize, failures: usize) -> f
     }
 }
 
-/// What the thesis prints for the probability that k failures lose no data, and the number of the
-/// equation; `None` where it prints none.
+/// Returns the number of the printed equation for the probability that k failures lose no data, and
+/// its value; `None` if the thesis has none.
 pub fn survival(layout: &Layout, failures: usize) -> Option<(&'static str, f64)> {
     let disks = layout.disks();
     match layout.kind() {

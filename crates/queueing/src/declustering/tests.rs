@@ -4,7 +4,7 @@ use super::*;
 use crate::declustering::equations::*;
 use crate::queue::{Random, means};
 
-/// Every layout on 2 to `most` disks.
+/// Every layout on 2 to `max` disks.
 pub fn all(max: usize) -> Vec<Layout> {
     let kinds = |cluster| {
         [
@@ -76,11 +76,11 @@ fn a_set_survives_if_every_block_has_a_copy() {
     }
 }
 
-/// The least that the busiest disk can serve of the reads, for any routing: the greatest, over all
-/// sets of disks that are left, of the data whose copies are nowhere else per disk of the set. No
-/// routing is below it, as these disks have to serve those data; and one reaches it, by the
-/// theorem of maximum flow and minimum cut.
-fn least_greatest_load(layout: &Layout, failed: DiskSet) -> f64 {
+/// Returns the minimum load of the busiest disk over all routings of the reads: the maximum, over
+/// all sets of surviving disks, of the data whose copies are only within the set, per disk of the
+/// set. No routing is better, as these disks have to serve those data; and one achieves it, by the
+/// max-flow min-cut theorem.
+fn min_max_load(layout: &Layout, failed: DiskSet) -> f64 {
     let disks = layout.disks();
     let bits = |set: DiskSet| set.iter().fold(0_usize, |bits, disk| bits | 1 << disk);
     let mut within = vec![0; 1 << disks];
@@ -101,13 +101,13 @@ fn least_greatest_load(layout: &Layout, failed: DiskSet) -> f64 {
 
 /// Every set of failures of every layout.
 #[test]
-fn no_routing_has_a_smaller_greatest_load() {
+fn no_routing_has_a_smaller_maximum_load() {
     for layout in all(12) {
         for failed in layout.survived() {
             let loads = layout.loads(failed).unwrap();
             let left: Vec<f64> = loads.iter().flatten().map(|load| load.reads).collect();
             let greatest = left.iter().copied().fold(0.0, f64::max);
-            let min = least_greatest_load(&layout, failed);
+            let min = min_max_load(&layout, failed);
             assert!((greatest - min).abs() < 1e-9, "{layout:?} {failed:?}");
             // So loads are equal wherever any routing makes them equal.
             let equal = layout.disks() as f64 / left.len() as f64;
@@ -117,7 +117,8 @@ fn no_routing_has_a_smaller_greatest_load() {
     }
 }
 
-/// How many of the sets of `failures` that survive leave equal loads.
+/// Returns the number of surviving sets of `failures` that leave equal loads, and the number of
+/// all.
 fn balanced(layout: &Layout, failures: usize) -> (usize, usize) {
     let mut survived = layout.survived();
     survived.retain(|failed| failed.len() == failures);
@@ -141,13 +142,13 @@ fn a_chain_is_balanced_if_failures_are_equally_far_apart() {
             assert_eq!(balanced(&chain, failures).0, expected, "{disks} {failures}");
         }
     }
-    // Three of 12 disks: 4 sets, though 3 is no power of 2; and 4 of 10: none, though 4 is one.
+    // Three of 12 disks: 4 sets, although 3 is not a power of 2; and 4 of 10: none, although 4 is.
     let twelve = layout(LayoutKind::Chained, 12);
     assert_eq!(balanced(&twelve, 3), (4, 112));
     assert!(twelve.is_balanced([0, 4, 8].into_iter().collect()));
     assert_eq!(balanced(&layout(LayoutKind::Chained, 10), 4), (0, 25));
     // The examples of the thesis: disks 0 and 2 leave disk 1 with twice its reads, and four
-    // failures of 8 leave all others with as much.
+    // failures of 8 leave all others with the same load.
     let [_, _, eight, _] = example();
     let loads = eight.loads([0, 2].into_iter().collect()).unwrap();
     assert_eq!(loads[1].unwrap().reads, 2.0);
@@ -159,7 +160,7 @@ fn a_chain_is_balanced_if_failures_are_equally_far_apart() {
 /// Table 9.1, "load after one disk failure", for 8 disks in clusters of 4. Interleaved is balanced
 /// in the cluster of the failed disk only: these three serve 4/3 of the reads, the other four 1.
 #[test]
-fn one_failure_is_balanced_as_table_9_1_says_but_for_interleaved() {
+fn one_failure_is_balanced_as_in_table_9_1_except_for_interleaved() {
     let is_balanced = example().map(|layout| balanced(&layout, 1) == (8, 8));
     assert_eq!(is_balanced, [false, false, true, true]);
     let [_, interleaved, ..] = example();
@@ -232,14 +233,14 @@ fn interleaved_loads_do_not_depend_on_the_share_of_primary_copies() {
     }
 }
 
-/// 9.6 and 9.7, by the part of each disk in the reads of the one before and its own.
+/// 9.6 and 9.7, by each disk's share of the previous disk's reads and of its own.
 #[test]
 fn chains_share_as_printed() {
     for disks in 3..=12 {
         let chain = layout(LayoutKind::Chained, disks);
         let one = failed(&[0]);
         for disk in 1..disks {
-            let parts = served(&chain, disk, one);
+            let parts = read_shares(&chain, disk, one);
             let (before, own) = chained_one_failed(disks, disk);
             assert!((parts.0 - before).abs() < 1e-12 && (parts.1 - own).abs() < 1e-12);
         }
@@ -249,7 +250,7 @@ fn chains_share_as_printed() {
         }
         let two = failed(&[0, disks / 2]);
         for disk in 1..disks / 2 {
-            let parts = served(&chain, disk, two);
+            let parts = read_shares(&chain, disk, two);
             let (before, own) = chained_two_failed(disks, disk);
             assert!((parts.0 - before).abs() < 1e-12 && (parts.1 - own).abs() < 1e-12);
         }
@@ -257,8 +258,8 @@ fn chains_share_as_printed() {
     }
 }
 
-/// The shares of the reads of the disk before and of its own that `disk` of a chain serves.
-fn served(chain: &Layout, disk: usize, failed: DiskSet) -> (f64, f64) {
+/// Returns the shares of the previous disk's reads and of its own that `disk` of a chain serves.
+fn read_shares(chain: &Layout, disk: usize, failed: DiskSet) -> (f64, f64) {
     let before = (disk + chain.disks() - 1) % chain.disks();
     let share = |primary: usize| {
         let place = chain.copy_disks(primary as u64);
@@ -314,9 +315,10 @@ fn simulated_requests_agree() {
                 let place = layout.copy_disks((random.uniform() * 96_000.0) as u64);
                 let left = |disk: usize| !down.contains(disk);
                 let both = left(place.primary) && left(place.secondary);
-                let is_first = match both {
-                    true => random.uniform() < layout.primary_share(place, down),
-                    false => left(place.primary),
+                let is_first = if both {
+                    random.uniform() < layout.primary_share(place, down)
+                } else {
+                    left(place.primary)
                 };
                 let is_read = random.uniform() < READS;
                 for (disk, is_chosen) in [(place.primary, is_first), (place.secondary, !is_first)] {

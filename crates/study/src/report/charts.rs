@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use diskarm_plot::{self as plot, Point, Series, Side};
+use diskarm_plot::{self as plot, MapAxis, Point, Series};
 use diskarm_results::html::Html;
 
 use super::tables::{self, Heads, Plane, grid};
@@ -94,7 +94,7 @@ pub fn figures(study: &Study, results: &Results<'_>, names: &mut Names) -> Vec<D
             let y = plot::Axis {
                 max: figure.y_most,
                 shared: heights.clone(),
-                ..plot::Axis::of(&figure.y_label, scale(figure.y_scale))
+                ..plot::Axis::new(&figure.y_label, scale(figure.y_scale))
             };
             drawings.push(draw_figure(study, results, figure, &plane, y, name));
         }
@@ -117,7 +117,7 @@ fn draw_figure(
     let plotted = plot::Figure {
         title: title.clone(),
         note: note(study),
-        x: plot::Axis::of(&figure.x_label, scale(figure.x_scale)),
+        x: plot::Axis::new(&figure.x_label, scale(figure.x_scale)),
         y,
         lines: lines.with_unit(),
         series: series.collect(),
@@ -226,11 +226,11 @@ fn draw_map(
     let plotted = plot::Map {
         title: title.clone(),
         note: note(study),
-        x: Side {
+        x: MapAxis {
             label: across.with_unit(),
             edges: edges(&numbers),
         },
-        y: Side {
+        y: MapAxis {
             label: map.y_label.clone(),
             edges: (0..=map.y.len()).map(|row| row as f64 * height).collect(),
         },

@@ -79,7 +79,7 @@ impl Format for Arrow {
     }
 }
 
-/// Whether the next word is zero.
+/// Returns true if the next word is padding.
 fn is_padding(source: &mut ByteSource) -> Result<bool, TraceError> {
     match source.peek(WORD) {
         Ok(word) => Ok(word == [0; WORD]),

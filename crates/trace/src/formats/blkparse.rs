@@ -178,9 +178,10 @@ fn event(row: &Row<'_>, metadata: &mut TraceMetadata) -> Result<Option<Event>, T
         at: time.instant(BlkParse::INFO.time_unit)?,
         device: metadata.device(device.text),
         op: if has(b'W') { Op::Write } else { Op::Read },
-        urgency: Some(match is_awaited {
-            true => Urgency::Synchronous,
-            false => Urgency::Asynchronous,
+        urgency: Some(if is_awaited {
+            Urgency::Synchronous
+        } else {
+            Urgency::Asynchronous
         }),
         start,
         sectors,

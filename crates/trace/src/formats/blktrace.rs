@@ -311,9 +311,10 @@ fn event(
         } else {
             Op::Read
         },
-        urgency: Some(match is_awaited {
-            true => Urgency::Synchronous,
-            false => Urgency::Asynchronous,
+        urgency: Some(if is_awaited {
+            Urgency::Synchronous
+        } else {
+            Urgency::Asynchronous
         }),
         start: Lbn(start),
         sectors: SectorCount(sectors),

@@ -132,9 +132,10 @@ fn parse_flags(text: &[u8]) -> Option<u32> {
         .or_else(|| text.strip_prefix(b"0X"));
     let digits = prefixed.unwrap_or(text);
     // `from_str_radix` accepts a sign, too.
-    match digits.iter().all(u8::is_ascii_hexdigit) {
-        true => u32::from_str_radix(str::from_utf8(digits).ok()?, 16).ok(),
-        false => None,
+    if digits.iter().all(u8::is_ascii_hexdigit) {
+        u32::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
+    } else {
+        None
     }
 }
 

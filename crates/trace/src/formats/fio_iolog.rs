@@ -25,8 +25,8 @@ use crate::time::TimeUnit;
 /// microseconds since the start of the run. Offset and length are in bytes; files become devices,
 /// by name. In version 2 a `wait` has the microseconds since the last one, and arrivals are their
 /// sum; without a `wait` in the first 256 KiB there are no arrivals, and a later `wait` is refused.
-/// Rows that add, open or close files are in every log and mean nothing here; those that flush or
-/// trim are ignored and counted.
+/// Rows that add, open or close files are in every log and are skipped; flushes and trims are
+/// ignored and counted.
 ///
 /// # Origin
 ///
@@ -89,13 +89,13 @@ impl Format for Iolog {
             None => return Err(TraceError::empty(lines.source().name())),
         };
         let mut waited = has_waits.then_some(Instant::START);
-        Ok(TextRows::after(
-            lines,
-            move |row, metadata| match is_third {
-                true => timed(row, metadata),
-                false => untimed(row, &mut waited, metadata),
-            },
-        ))
+        Ok(TextRows::after(lines, move |row, metadata| {
+            if is_third {
+                timed(row, metadata)
+            } else {
+                untimed(row, &mut waited, metadata)
+            }
+        }))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The formats, one file each, and the table of them.
+//! The formats, one file each, and the table that lists them.
 
 pub mod alibaba;
 #[cfg(feature = "parquet")]
@@ -23,22 +23,22 @@ use crate::format::FormatEntry;
 
 /// All formats, in the order of help.
 pub static FORMATS: &[FormatEntry] = &[
-    FormatEntry::of::<measured::Measured>(),
-    FormatEntry::of::<disksim::DiskSim>(),
-    FormatEntry::of::<mqsim::MqSim>(),
-    FormatEntry::of::<spc::Spc>(),
-    FormatEntry::of::<msr::Msr>(),
-    FormatEntry::of::<systor::Systor>(),
-    FormatEntry::of::<alibaba::Alibaba>(),
-    FormatEntry::of::<tencent::Tencent>(),
-    FormatEntry::of::<srt::Srt>(),
-    FormatEntry::of::<vscsi::Vscsi>(),
-    FormatEntry::of::<blktrace::BlkTrace>(),
-    FormatEntry::of::<blkparse::BlkParse>(),
-    FormatEntry::of::<fio_iolog::Iolog>(),
-    FormatEntry::of::<fio_latency::Latency>(),
+    FormatEntry::new::<measured::Measured>(),
+    FormatEntry::new::<disksim::DiskSim>(),
+    FormatEntry::new::<mqsim::MqSim>(),
+    FormatEntry::new::<spc::Spc>(),
+    FormatEntry::new::<msr::Msr>(),
+    FormatEntry::new::<systor::Systor>(),
+    FormatEntry::new::<alibaba::Alibaba>(),
+    FormatEntry::new::<tencent::Tencent>(),
+    FormatEntry::new::<srt::Srt>(),
+    FormatEntry::new::<vscsi::Vscsi>(),
+    FormatEntry::new::<blktrace::BlkTrace>(),
+    FormatEntry::new::<blkparse::BlkParse>(),
+    FormatEntry::new::<fio_iolog::Iolog>(),
+    FormatEntry::new::<fio_latency::Latency>(),
     #[cfg(feature = "parquet")]
-    FormatEntry::of::<parquet::Parquet>(),
+    FormatEntry::new::<parquet::Parquet>(),
     #[cfg(feature = "parquet")]
-    FormatEntry::of::<arrow::Arrow>(),
+    FormatEntry::new::<arrow::Arrow>(),
 ];

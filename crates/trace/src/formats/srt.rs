@@ -290,9 +290,10 @@ fn record(
         response: Some(us(stop_us)),
         service: Some(us(stop_us - start_us)),
         queue: has_queue.then(|| words.at(13).saturating_sub(1)),
-        urgency: Some(match is_asynchronous {
-            true => Urgency::Asynchronous,
-            false => Urgency::Synchronous,
+        urgency: Some(if is_asynchronous {
+            Urgency::Asynchronous
+        } else {
+            Urgency::Synchronous
         }),
         ..Record::new(
             location,

@@ -137,7 +137,7 @@ fn first(bytes: u32, command: u16, lbn: u64, time_us: u64) -> Vec<u8> {
     record
 }
 
-/// The same of version 2, with a response in microseconds.
+/// A record of version 2, with a response in microseconds.
 fn second(bytes: u32, command: u16, lbn: u64, time_us: u64, response_us: u64) -> Vec<u8> {
     let mut record = Vec::new();
     record.extend(command.to_le_bytes());

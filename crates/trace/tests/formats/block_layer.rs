@@ -40,9 +40,12 @@ fn categories(letters: &str) -> u32 {
 fn binary(event: &Event, is_big: bool) -> Vec<u8> {
     let &(time, letter, rwbs, start, sectors) = event;
     let mut bytes = Vec::new();
-    let mut put = |value: u64, size: usize| match is_big {
-        true => bytes.extend(&value.to_be_bytes()[8 - size..]),
-        false => bytes.extend(&value.to_le_bytes()[..size]),
+    let mut put = |value: u64, size: usize| {
+        if is_big {
+            bytes.extend(&value.to_be_bytes()[8 - size..]);
+        } else {
+            bytes.extend(&value.to_le_bytes()[..size]);
+        }
     };
     let word = (action(letter) | categories(rwbs)).into();
     let payload = if letter == 'Q' { 3 } else { 0 };
@@ -218,9 +221,10 @@ fn invalid_events_affect_no_others() {
     ] {
         let folder = temporary(&format!("cut-{}-{bad_count}", first.len()));
         std::fs::create_dir_all(&folder).unwrap();
-        let second = match first.starts_with(&issue) {
-            true => complete.clone(),
-            false => [&issue[..], &complete].concat(),
+        let second = if first.starts_with(&issue) {
+            complete.clone()
+        } else {
+            [&issue[..], &complete].concat()
         };
         std::fs::write(folder.join("x.blktrace.0"), first).unwrap();
         std::fs::write(folder.join("x.blktrace.1"), second).unwrap();

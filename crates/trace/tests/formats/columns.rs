@@ -311,7 +311,7 @@ fn gap() -> ArrayRef {
 
 #[test]
 fn invalid_values() {
-    let nobody: ArrayRef = Arc::new(StringArray::from(vec![Some("R"), None]));
+    let nulls: ArrayRef = Arc::new(StringArray::from(vec![Some("R"), None]));
     let last: ArrayRef = Arc::new(UInt64Array::from(vec![5, u64::MAX - 8]));
     let beyond: ArrayRef = Arc::new(UInt64Array::from(vec![5, u64::MAX - 7]));
     assert_eq!(all(&parquet(&with([("lbn", last)]))).len(), 2);
@@ -321,7 +321,7 @@ fn invalid_values() {
             r#"op: found "w", expected R or W"#,
         ),
         (
-            with([("op", nobody)]),
+            with([("op", nulls)]),
             r#"op: found "null", expected R or W"#,
         ),
         (

@@ -33,7 +33,7 @@ fn reader(bytes: &[u8], options: &Options<'_>) -> Result<Reader, TraceError> {
     read_with(Cursor::new(bytes.to_vec()), "x", options)
 }
 
-/// The same through a file on disk, which is deleted once it is open.
+/// Reads a trace through a file on disk, which is deleted once it is open.
 fn through_a_file(bytes: &[u8], options: &Options<'_>) -> Result<Reader, TraceError> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let path = temporary(&format!("{}", COUNT.fetch_add(1, Ordering::Relaxed)));

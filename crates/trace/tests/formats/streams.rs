@@ -209,7 +209,7 @@ fn implausible_units_are_reported() {
         assert!(trace.by_ref().all(|record| record.is_ok()));
         trace.notes()
     };
-    // The file ends in the middle of a line, or of none: nobody can tell.
+    // The file ends in the middle of a line, or at the end of one: this cannot be determined.
     let cut = "line 24783: found no line end, expected one: the trace may be cut there, in the \
                middle of a number";
     assert_eq!(notes("mqsim"), [cut]);

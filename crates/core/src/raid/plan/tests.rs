@@ -87,9 +87,9 @@ impl Bytes {
 
     /// The places of the data and the parity next to a place.
     fn column(&self, place: u64) -> (Vec<(usize, Lbn)>, Option<usize>) {
-        let data = (0..self.layout.members())
-            .filter_map(|member| Some((member, self.layout.block(member, Lbn(place))?)));
-        let data: Vec<_> = data.collect();
+        let data: Vec<_> = (0..self.layout.members())
+            .filter_map(|member| Some((member, self.layout.block(member, Lbn(place))?)))
+            .collect();
         let holds_data = |member: usize| data.iter().any(|(holder, _)| *holder == member);
         let parity = (0..self.layout.members()).find(|member| !holds_data(*member));
         (data, parity)
@@ -256,8 +256,9 @@ fn a_write_takes_the_way_with_fewer_accesses() {
             }
             let parity = array.layout.parity(plan.rows.start).expect("a parity");
             let mut writes = plan.follow.iter();
-            let covered = writes.find(|access| access.member == parity);
-            let covered = covered.expect("the parity is written");
+            let covered = writes
+                .find(|access| access.member == parity)
+                .expect("the parity is written");
             let places = covered.start..covered.start + covered.sectors;
             let data = (0..array.layout.members()).filter(|member| *member != parity);
             let is_written = |member: usize, place: u64| {
