@@ -8,7 +8,7 @@ use diskarm_core::sched::{Estimate, PolicyConfig};
 use diskarm_core::units::Span;
 use diskarm_core::wrap::{Delay, Latency};
 
-use super::attributes::{at_ms, drive, ids, queued, run};
+use super::attributes::{at_ms, drive, ids, queueing_spec, run};
 use super::tiny::{R, W, request};
 
 fn delayed<D: Device>(device: D, reads_ms: f64, writes_ms: f64) -> Delay<D> {
@@ -50,9 +50,9 @@ fn assert_shifted(plain: &[Completion], late: &[Completion], span: Span) {
 #[test]
 fn every_completion_is_shifted_by_the_latency() {
     for ms in [0.0, 0.3, 5.0, 1_000.0] {
-        let plain = drive(&queued());
+        let plain = drive(&queueing_spec());
         let requests = bursts(&plain);
-        let late = delayed(drive(&queued()), ms, ms);
+        let late = delayed(drive(&queueing_spec()), ms, ms);
         let (plain, late) = (
             run(&mut queue(plain), &requests),
             run(&mut queue(late), &requests),
@@ -64,10 +64,13 @@ fn every_completion_is_shifted_by_the_latency() {
 
 #[test]
 fn reads_and_writes_are_shifted_by_their_own_latencies() {
-    let plain = drive(&queued());
+    let plain = drive(&queueing_spec());
     let requests = bursts(&plain);
     let plain = run(&mut queue(plain), &requests);
-    let late = run(&mut queue(delayed(drive(&queued()), 1.0, 200.0)), &requests);
+    let late = run(
+        &mut queue(delayed(drive(&queueing_spec()), 1.0, 200.0)),
+        &requests,
+    );
     assert!(late.is_sorted_by_key(|completion| completion.at));
     for (is_read, ms) in [(true, 1.0), (false, 200.0)] {
         let only = |all: &[Completion]| -> Vec<Completion> {
@@ -82,7 +85,7 @@ fn reads_and_writes_are_shifted_by_their_own_latencies() {
 
 #[test]
 fn an_abort_is_not_delayed_and_a_late_request_is_not_aborted() {
-    let mut device = delayed(drive(&queued()), 500.0, 500.0);
+    let mut device = delayed(drive(&queueing_spec()), 500.0, 500.0);
     for id in 0..3 {
         let request = request(id, R, id * 1_000, 1);
         device.submit(at_ms(0.0), request).expect("room for three");
