@@ -88,7 +88,7 @@ fn belts(max: u16) -> SideBySide<Belt, impl FnMut() -> Belt + Send> {
     belts_for(usize::MAX, max)
 }
 
-/// Each with room for this many requests.
+/// Returns disks with room for this many requests each.
 fn belts_for(room: usize, max: u16) -> SideBySide<Belt, impl FnMut() -> Belt + Send> {
     SideBySide::new(max, move || Belt {
         inside: Default::default(),

@@ -34,7 +34,7 @@ const TABLES: [(&str, &str, &str); 4] = [
     ),
 ];
 
-/// The keys that the reader knows in a table.
+/// Returns the keys that the reader knows in a table.
 fn known_keys(from: &str, to: &str) -> Vec<String> {
     let text = GOOD.replacen(from, &format!("{to}zzzzzzzzzzzz = 1\n"), 1);
     let error = spec::parse(&text, "x.toml").expect_err("an unknown key");
@@ -45,7 +45,7 @@ fn known_keys(from: &str, to: &str) -> Vec<String> {
     keys.split(", ").map(str::to_owned).collect()
 }
 
-/// The keys that a section of the page lists.
+/// Returns the keys that a section of the page lists.
 fn listed_keys(heading: &str) -> Vec<String> {
     let section = PAGE
         .split("\n## ")

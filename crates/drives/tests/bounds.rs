@@ -10,8 +10,8 @@ use diskarm_core::spec::{self, Spec};
 use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 use diskarm_drives::find;
 
-/// A drive in the catalogue without buffer, overheads and bus, which the papers' simulators lack
-/// too: only seeks, rotation and transfer.
+/// Returns a drive in the catalogue without buffer, overheads and bus, which the papers' simulators
+/// lack too: only seeks, rotation and transfer.
 fn mechanism(name: &str) -> Spec {
     let entry = find(name).unwrap_or_else(|| panic!("{name} is not in the catalogue"));
     let end = ["\n[buffer]", "\n[overheads]", "\n[bus]", "\n[queue]"]

@@ -67,7 +67,8 @@ fn by_hand(base: &str, path: &str, written: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The text before a section, and the text from the next heading (with its comments) onwards.
+/// Returns the text before a section, and the text from the next heading (with its comments)
+/// onwards.
 fn around<'t>(text: &'t str, heading: &str) -> (&'t str, &'t str) {
     let (before, rest) = text.split_once(heading).expect("the heading");
     let after = rest.find("\n\n").map_or("", |at| &rest[at..]);

@@ -94,7 +94,7 @@ fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     CLASS.import(py, "diskarm._error", "Error")
 }
 
-/// The Python names of arguments whose own names are keywords in Python.
+/// Returns the Python names of arguments whose own names are keywords in Python.
 fn python_name(argument: &str) -> &str {
     match argument {
         "from" => "from_",

@@ -282,7 +282,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// A tournament of `members` without events.
+    /// Returns a tournament of `members` without events.
     pub fn new(members: usize) -> Self {
         Self {
             nodes: vec![None; 2 * members.next_power_of_two()],

@@ -234,12 +234,12 @@ impl Part {
         }
     }
 
-    /// The first block that it serves.
+    /// Returns the first block that it serves.
     pub const fn first(&self) -> Lbn {
         Lbn(self.blocks.start)
     }
 
-    /// The member of its only command, or of its first.
+    /// Returns the member of its only command, or of its first.
     pub fn member(&self) -> usize {
         self.commands[0].member
     }
@@ -429,7 +429,7 @@ impl Rows {
     }
 }
 
-/// The blocks of a request.
+/// Returns the blocks of a request.
 pub fn blocks_of(request: &Request) -> Range<u64> {
     request.start.0..request.end().0
 }

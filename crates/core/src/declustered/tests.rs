@@ -28,7 +28,7 @@ fn layout(kind: LayoutKind, disks: usize) -> Layout {
     Layout::new(kind, disks).unwrap()
 }
 
-/// The four layouts of the thesis' example: 8 disks, clusters of 4.
+/// Returns the four layouts of the thesis' example: 8 disks, clusters of 4.
 fn example() -> [Layout; 4] {
     [
         LayoutKind::Basic,

@@ -34,7 +34,7 @@ pub(super) struct Later {
 }
 
 impl Dirty {
-    /// The number of blocks; those that are in both maps count twice.
+    /// Returns the number of blocks; those that are in both maps count twice.
     pub fn blocks(&self) -> u64 {
         self.blocks
     }

@@ -11,7 +11,7 @@ use diskarm_core::units::{Angle, Instant, SectorCount, Span};
 
 use super::tiny::{R, W, check, check_at, request, tiny};
 
-/// A drive whose write cache takes everything.
+/// Returns a drive whose write cache takes everything.
 fn cached() -> Spec {
     tiny(
         r#"
@@ -25,7 +25,7 @@ write_completion = "0.1 ms"
     )
 }
 
-/// A queue of four in the order of C-LOOK.
+/// Returns a queue of four in the order of C-LOOK.
 pub fn queueing_spec() -> Spec {
     tiny("[queue]\ndepth = 8\npolicy = \"clook\"\n")
 }

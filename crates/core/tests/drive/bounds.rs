@@ -38,7 +38,8 @@ fn serve(drive: &mut Drive, now: Instant, request: Request) -> Instant {
     at
 }
 
-/// The order in which a policy serves a closed batch, by index, and when the last completes.
+/// Returns the order in which a policy serves a closed batch, by index, and the last completion
+/// time.
 pub fn batch(
     spec: &Spec,
     requests: &[Request],
@@ -77,7 +78,7 @@ fn inside(spec: &Spec, requests: &[Request], policy: &str) -> Instant {
     last
 }
 
-/// All orders of `rest` after `begun`, in ascending order.
+/// Returns all orders of `rest` after `begun`, in ascending order.
 fn orders(begun: &[u64], rest: &[u64]) -> Vec<Vec<u64>> {
     if rest.is_empty() {
         return vec![begun.to_vec()];
@@ -89,7 +90,7 @@ fn orders(begun: &[u64], rest: &[u64]) -> Vec<Vec<u64>> {
     next.flatten().collect()
 }
 
-/// The first of the best orders, each served in full by a drive of its own.
+/// Returns the first of the best orders, each served in full by a drive of its own.
 fn best_order(spec: &Spec, requests: &[Request]) -> (Vec<u64>, Instant) {
     let all: Vec<u64> = (0..requests.len() as u64).collect();
     let served = orders(&[], &all).into_iter().map(|order| {
@@ -122,7 +123,7 @@ impl Brute {
         })
     }
 
-    /// The sum of a sequence of indices, from its end: as the formula nests.
+    /// Returns the sum of a sequence of indices, from its end: as the formula nests.
     fn sum<R: Rehearse>(&self, drive: &R, now: Instant, sequence: &[usize]) -> f64 {
         let Some((&first, rest)) = sequence.split_first() else {
             return 0.0;

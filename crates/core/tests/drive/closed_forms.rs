@@ -17,7 +17,8 @@ use super::tiny::{CompletionLog, tiny};
 
 const C2247: &str = include_str!("../../../drives/data/hp-c2247.toml");
 
-/// The HP C2247 without its buffer, so that services depend on one another by the arm alone.
+/// Returns the HP C2247 without its buffer, so that services depend on one another by the arm
+/// alone.
 fn c2247() -> Spec {
     let mut spec = spec::parse(C2247, "hp-c2247.toml").expect("a sound specification");
     spec.buffer.caching = false;

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use super::random::{Raw, cases, chancy_drive, fitted, requests};
 use super::tiny::{Arrival, R, W, check, check_at, request, serve_all, tiny};
 
-/// A drive whose cache has room for this many sectors.
+/// Returns a drive whose cache has room for this many sectors.
 fn deferring(room: u64, policy: &str) -> Spec {
     tiny(&format!(
         "[bus]\nwrite_sector = \"0.25 ms\"\n[queue]\ndepth = 20\npolicy = \"{policy}\"\n\
@@ -26,7 +26,7 @@ fn at(ms: f64) -> Instant {
     Instant::START + Span::from_ms(ms)
 }
 
-/// The blocks that get to the media in each millisecond that has some, with its number.
+/// Returns the blocks that reach the media in each millisecond, without the empty ones.
 pub fn persisted(spec: &Spec, asked: &[Arrival]) -> Vec<(u64, Vec<u64>)> {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
     drive.persisted(Instant::START);
@@ -186,8 +186,8 @@ fn a_flush_ends_with_the_last_range() {
     check_at(&done[1], 22.25, Outcome::Absorbed);
 }
 
-/// A drive with a segment that a write has kept from becoming full, so that reading ahead resumes
-/// with a hit; and the request that hits.
+/// Returns a drive with a segment that a write has kept from becoming full, so that reading ahead
+/// resumes with a hit; and the request that hits.
 fn resuming() -> (Spec, [Arrival; 2]) {
     let text = "[bus]\nwrite_sector = \"0.25 ms\"\n[queue]\ndepth = 100\n\
          [buffer]\ncaching = true\nsegments = 9\nsegment = \"8 sectors\"\n\
@@ -279,7 +279,7 @@ fn writes_for_which_there_will_be_no_room_do_not_wait_for_it() {
     assert_eq!(last, [4, 5]);
 }
 
-/// A drive that may do things at random, with such a cache.
+/// Returns a drive that may do things at random, with such a cache.
 fn deferring_drive() -> impl Strategy<Value = Spec> {
     let parts = (chancy_drive(), 1..40u64, 0..INFOS.len(), any::<bool>());
     parts.prop_map(|(mut spec, room, policy, in_gaps)| {

@@ -48,7 +48,7 @@ impl DirtyCase {
         (is_on_track && fits).then_some((piece.begin, piece.end()))
     }
 
-    /// All writes of whole physical sectors of a range.
+    /// Returns all writes of whole physical sectors of a range.
     fn writes(&self, range: (Lbn, Lbn)) -> impl Iterator<Item = (Lbn, Lbn)> {
         let of = self.mechanism.layout.physical().blocks().0;
         let edges = move |from: u64| (from..=range.1.0).filter(move |at| at % of == 0);
@@ -63,7 +63,7 @@ impl DirtyCase {
         passing.as_ns() + fewer * self.mechanism.rotation.period().as_ns()
     }
 
-    /// The most that any write in a gap is worth.
+    /// Returns the maximum worth of any write in a gap.
     fn max(&self, gap: &Gap, late: Span) -> i64 {
         let ranges = self.ranges.iter();
         let all = ranges.flat_map(|range| self.writes(*range).map(|blocks| (*range, blocks)));

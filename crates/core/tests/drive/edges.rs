@@ -94,8 +94,8 @@ fn strokes_need_a_device_that_knows_its_cylinders() {
     assert!(stack::policy(&config, &device).is_err());
 }
 
-/// The drive takes three commands and serves them in order of arrival: on cylinders 4, 5 and 6,
-/// then the one on 2, to which the arm goes by the edge.
+/// Returns a host whose drive takes three commands and serves them in order of arrival: on
+/// cylinders 4, 5 and 6, then the one on 2, to which the arm goes by the edge.
 fn with_a_queue_inside() -> Host<Drive> {
     let mut host = host("scan(by=map, to=edge)", "[queue]\ndepth = 3\n");
     for (id, start) in (0..).zip([80, 100, 120, 40]) {

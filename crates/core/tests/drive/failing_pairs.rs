@@ -15,7 +15,7 @@ use diskarm_core::wrap::{AffectedOps, BadBlocks, FaultPlan, Faults};
 use super::attributes::{at_ms, run};
 use super::tiny::{R, W, request, tiny};
 
-/// The two members and a spare that turns as the first does.
+/// Returns the two members and a spare that turns as the first does.
 fn drive(number: usize) -> Drive {
     let origin = [Angle::ZERO, Angle::from_fraction(1, 2), Angle::ZERO][number];
     Drive::new(&tiny(""), origin).expect("a sound layout")

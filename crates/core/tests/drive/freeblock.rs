@@ -102,7 +102,7 @@ impl FreeblockCase {
         worth.max(gain)
     }
 
-    /// The most that any read is worth.
+    /// Returns the maximum worth of any read.
     fn max(&self, late: Span) -> u64 {
         let all = self.wanted.sectors().0;
         let reads = (0..all).flat_map(|first| {

@@ -71,8 +71,8 @@ fn conservatism_makes_the_gap_shorter() {
     check(&care(0.1), (116, 1), &[(18, 116)]);
 }
 
-/// A drive on which times are whole nanoseconds, of a sector 2^18 of them, and whose cache has room
-/// for `room` blocks.
+/// Returns a drive on which times are whole nanoseconds, of a sector 2^18 of them, and whose cache
+/// has room for `room` blocks.
 fn exact(room: u64) -> Spec {
     let mut spec = tiny(SECTIONS);
     let geometry = &mut spec.geometry;

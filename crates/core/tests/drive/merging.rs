@@ -183,7 +183,7 @@ fn of_part(whole: &Completion, part: &Pending) -> Completion {
     own
 }
 
-/// The requests and their arrivals; optionally all reads.
+/// Returns the requests and their arrivals; optionally all reads.
 fn arrivals(spec: &Spec, raw: &[Raw], one_way: bool) -> Vec<(Instant, Request)> {
     let mut now = Instant::START;
     let asked = fitted(raw, spec.geometry.sectors.0);

@@ -74,7 +74,7 @@ impl<E: Estimate> Policy<E> for BruteCLook {
     }
 }
 
-/// A policy of the table, for any drive.
+/// Returns a policy of the table, for any drive.
 pub fn policy_maker(name: &str) -> impl Fn(&Drive) -> Box<dyn Policy<Drive>> {
     let choice: PolicyConfig = name.parse().expect("a policy");
     move |drive| choice.policy(drive)
@@ -111,8 +111,8 @@ struct Estimated {
     done: Instant,
 }
 
-/// The breakdown of `op` at `start`, submitted when the drive is idle, and the estimate, measured
-/// from the end of the command overhead.
+/// Returns the breakdown of `op` at `start`, submitted when the drive is idle, and the estimate,
+/// measured from the end of the command overhead.
 fn estimated(spec: &Spec, before: &[Raw], op: Op, start: u64) -> (Estimated, Completion) {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
     let mut done = Vec::new();

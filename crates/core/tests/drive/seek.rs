@@ -221,7 +221,7 @@ impl Brute {
         }
     }
 
-    /// All orders of the next `i`, each from the beginning.
+    /// Returns all orders of the next `i`, each from the beginning.
     fn ahead(&self, i: usize, drive: &impl Estimate) -> Option<usize> {
         let far = self.far(drive);
         let (_, block) = self.at(drive);
@@ -286,7 +286,7 @@ impl Brute {
     }
 }
 
-/// All orders of `of`, sorted as words are.
+/// Returns all orders of `of`, sorted as words are.
 fn orders(of: &[usize]) -> Vec<Vec<usize>> {
     if of.is_empty() {
         return vec![Vec::new()];
@@ -348,7 +348,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     proptest::collection::vec(event, 1..80)
 }
 
-/// The order of service of a policy.
+/// Returns the order of service of a policy.
 fn order(drive: &Drive, events: &[Event], mut policy: Box<dyn Policy<Drive>>) -> Vec<u64> {
     let blocks = drive.shape().sectors.0;
     let mut served = Vec::new();
@@ -409,7 +409,7 @@ fn measures() -> impl Strategy<Value = Measured> {
     (fixed, any::<bool>()).prop_map(|(fixed, last)| Measured { fixed, last })
 }
 
-/// The order in which a policy of the table serves open arrivals at the host.
+/// Returns the order in which a policy of the table serves open arrivals at the host.
 fn run(spec: &Spec, raw: &[Raw], written: &str) -> Vec<diskarm_core::device::Completion> {
     through(spec, raw, policy_maker(written))
 }

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use super::random::{Raw, cases, drive, fitted, requests};
 use super::tiny::{Arrival, CompletionLog, R, W, request, tiny};
 
-/// The policies of the table, and some with other parameters.
+/// Returns the policies of the table, and some with other parameters.
 pub fn policies() -> Vec<String> {
     let plain = INFOS.iter().map(|info| info.name.to_owned());
     let sweeps = [
@@ -49,7 +49,7 @@ enum QueueLevel {
     Drive,
 }
 
-/// The completions of requests, in order.
+/// Returns the completions of requests, in order.
 fn through(
     spec: &Spec,
     policy: &str,

@@ -46,7 +46,7 @@ fn spread_out(raw: &[Raw]) -> Vec<Raw> {
     raw
 }
 
-/// The number of requests that a policy which tries orders can order thousands of times.
+/// Returns the number of requests that a policy which tries orders can order thousands of times.
 fn affordable<'r>(raw: &'r [Raw], policy: &str) -> &'r [Raw] {
     match policy {
         "oat" | "oat-batch" | "oat-window" | "satf-la" => &raw[..raw.len().min(8)],
@@ -104,7 +104,7 @@ impl<F: FnMut(&[Pending], Instant, &Drive) -> usize + Send> Policy<Drive> for Br
     }
 }
 
-/// The first request with the least cost.
+/// Returns the first request with the minimum cost.
 fn brute<K: PartialOrd + 'static>(
     cost: impl Fn(&[Pending], Instant, &Drive, &Pending) -> K + Copy + Send + 'static,
 ) -> impl Fn(&Drive) -> Box<dyn Policy<Drive>> {
@@ -446,7 +446,7 @@ struct BruteLeaky {
     later: Vec<Pending>,
 }
 
-/// The greedy order of `rest`, and when it ends.
+/// Returns the greedy order of `rest`, and when it ends.
 fn plan(mut rest: Vec<Pending>, mut now: Instant, drive: &Drive) -> (Vec<Pending>, Instant) {
     let mut trial = drive.rehearse();
     let mut plan = Vec::new();
@@ -490,7 +490,8 @@ impl Policy<Drive> for BruteLeaky {
     }
 }
 
-/// The order in which the tiny drive's own queue serves `asked`: instant in ms, direction, block.
+/// Returns the order in which the tiny drive's own queue serves `asked`: instant in ms, direction,
+/// block.
 fn order(policy: &str, asked: &[(f64, Op, u64)]) -> Vec<u64> {
     let spec = tiny(&format!("[queue]\ndepth = 40\npolicy = \"{policy}\"\n"));
     let asked: Vec<_> = asked.iter().map(|&(at, op, b)| (at, op, b, 1)).collect();

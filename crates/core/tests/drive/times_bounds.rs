@@ -206,7 +206,7 @@ fn chosen_after(served: &[Completion], from: Instant) -> usize {
         .saturating_sub(1)
 }
 
-/// A request, the later ones that were served before it, and when each of these was chosen.
+/// Returns a request, the later ones that were served before it, and when each of these was chosen.
 fn overtakings(served: &[Completion]) -> impl Iterator<Item = (Completion, Completion, Instant)> {
     (1..served.len()).flat_map(move |at| {
         let own = served[at];

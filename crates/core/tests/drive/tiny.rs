@@ -15,12 +15,12 @@ use diskarm_core::units::{Angle, Instant, Lbn, SectorCount, Span};
 
 const MECHANISM: &str = include_str!("tiny.toml");
 
-/// The tiny drive with these further sections.
+/// Returns the tiny drive with these further sections.
 pub fn tiny(sections: &str) -> Spec {
     parsed(&format!("{MECHANISM}{sections}"))
 }
 
-/// The tiny drive with these further sections and `changes` (from, to) in its first ones.
+/// Returns the tiny drive with these further sections and `changes` (from, to) in its first ones.
 pub fn tiny_with(changes: &[(&str, &str)], sections: &str) -> Spec {
     let mut text = MECHANISM.to_owned();
     for (from, to) in changes {
@@ -55,7 +55,7 @@ impl Observer for CompletionLog {
     }
 }
 
-/// The completions of `asked` on the drive of `spec`, in order.
+/// Returns the completions of `asked` on the drive of `spec`, in order.
 pub fn serve_all(spec: &Spec, asked: &[Arrival]) -> Vec<Completion> {
     let mut drive = Drive::new(spec, Angle::ZERO).expect("a sound layout");
     let arrivals = asked.iter().enumerate().map(|(id, &(at, op, start, n))| {
@@ -69,7 +69,7 @@ pub fn serve_all(spec: &Spec, asked: &[Arrival]) -> Vec<Completion> {
     seen.0
 }
 
-/// The completion of the last of `asked`, which are far enough apart for a queue of one.
+/// Returns the completion of the last of `asked`, which are far enough apart for a queue of one.
 pub fn last(spec: &Spec, asked: &[Arrival]) -> Completion {
     *serve_all(spec, asked).last().expect("a completion")
 }
@@ -103,7 +103,7 @@ pub fn check_at(c: &Completion, at: f64, outcome: Outcome) {
     );
 }
 
-/// The blocks that a read at 1 s finds in the buffer after `asked`.
+/// Returns the blocks that a read at 1 s finds in the buffer after `asked`.
 pub fn held(spec: &Spec, asked: &[Arrival]) -> Vec<u64> {
     let hit = |&block: &u64| {
         let mut asked = asked.to_vec();

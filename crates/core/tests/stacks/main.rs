@@ -176,7 +176,7 @@ impl Run {
         }
     }
 
-    /// All requests in order of arrival, with their completions.
+    /// Returns all requests in order of arrival, with their completions.
     fn of_all(&self) -> Vec<Completion> {
         let submitted = self.submitted.iter();
         submitted
@@ -184,7 +184,7 @@ impl Run {
             .collect()
     }
 
-    /// The invariants of one disk.
+    /// Checks the invariants of one disk and returns its completions.
     fn of_disk(&self, unit: u16) -> Vec<Completion> {
         let mut own = self.of_all();
         own.retain(|done| done.request.unit == unit);

@@ -259,7 +259,7 @@ fn random_array(dice: &mut Dice) -> (usize, RaidConfig) {
     (members, striping)
 }
 
-/// A member that fails before the run or during it.
+/// Returns a member that fails before the run or during it.
 fn random_failure(members: usize, dice: &mut Dice) -> Failure {
     Failure {
         member: dice.below(members as u64) as usize,
@@ -346,7 +346,7 @@ impl Stack {
         stack
     }
 
-    /// A drive with its levels, a pair, or an array of either.
+    /// Returns a drive with its levels, a pair, or an array of either.
     fn disk(&self) -> BoxedDevice {
         if let Some(declustering) = &self.declustering {
             return self.declustered(declustering);
@@ -366,7 +366,8 @@ impl Stack {
         }))
     }
 
-    /// The most events that rebuilds make, with a step for each block and some for each command.
+    /// Returns the maximum number of events of rebuilds, with a step for each block and some for
+    /// each command.
     pub fn own_events(&self) -> usize {
         let striping = self
             .array
@@ -406,7 +407,7 @@ impl Stack {
         self.array.is_some() || self.declustering.is_some()
     }
 
-    /// The blocks of a disk.
+    /// Returns the number of blocks of a disk.
     pub fn blocks(&self) -> u64 {
         if let Some(declustering) = &self.declustering {
             return declustering.capacity(SectorCount(BLOCKS)).0;
@@ -418,7 +419,7 @@ impl Stack {
         BLOCKS * data as u64
     }
 
-    /// A drive with its levels, or a pair of them, perhaps with a cache in front.
+    /// Returns a drive with its levels, or a pair of them, perhaps with a cache in front.
     fn unit(&self, index: u64) -> BoxedDevice {
         let behind = match &self.mirroring {
             None => CacheBacking::Device(self.member(index)),
@@ -453,7 +454,7 @@ impl Stack {
         })
     }
 
-    /// A drive with its levels, which does not do the same as its twin.
+    /// Returns a drive with its levels, which behaves differently from its twin.
     fn member(&self, index: u64) -> BoxedDevice {
         let drive =
             Drive::new(&self.spec, Angle::from_fraction(3 * index, 10)).expect("a sound layout");

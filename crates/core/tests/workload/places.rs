@@ -6,7 +6,7 @@ use diskarm_core::workload::{Disk, Workload};
 
 use crate::{DISK, N, assert_mean, assert_share, generated};
 
-/// Sectors from the start of each request's predecessor to its own start.
+/// Returns the sectors from the start of each request's predecessor to its own start.
 fn jumps(requests: &[Request]) -> impl ExactSizeIterator<Item = f64> {
     let pairs = requests.windows(2);
     pairs.map(|pair| pair[1].start.0 as f64 - pair[0].start.0 as f64)

@@ -10,7 +10,7 @@ use diskarm_core::workload::{Arrivals, Times, Workload};
 
 use crate::{DISK, assert_mean, stream};
 
-/// A completion of a request that arrived then.
+/// Returns a completion of a request that arrived then.
 fn completion(request: Request, arrived: Instant, at: Instant) -> Completion {
     let queue = Span::ZERO;
     Completion {
@@ -27,7 +27,7 @@ fn completion(request: Request, arrived: Instant, at: Instant) -> Completion {
     }
 }
 
-/// All arrivals of a workload whose requests each take `service`, as if alone.
+/// Returns all arrivals of a workload whose requests each take `service`, as if alone.
 fn serve_all(text: &str, count: u64, service: Span) -> Vec<(Instant, Request)> {
     let workload = Workload::parse(text, DISK).expect("a sound workload");
     let mut load = Streams::new(&workload, DISK, 1, count);

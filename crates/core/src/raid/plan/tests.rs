@@ -47,7 +47,7 @@ impl Bytes {
         }
     }
 
-    /// The failed member, if it is missing at a place.
+    /// Returns the failed member, if it is missing at a place.
     fn missing(&self, place: u64) -> Option<usize> {
         let rows = self.layout.row(self.rebuilt).start;
         self.failed.filter(|_| place >= rows)
@@ -85,7 +85,7 @@ impl Bytes {
         }
     }
 
-    /// The places of the data and the parity next to a place.
+    /// Returns the places of the data and the parity next to a place.
     fn column(&self, place: u64) -> (Vec<(usize, Lbn)>, Option<usize>) {
         let data: Vec<_> = (0..self.layout.members())
             .filter_map(|member| Some((member, self.layout.block(member, Lbn(place))?)))
@@ -95,7 +95,7 @@ impl Bytes {
         (data, parity)
     }
 
-    /// The parity at a place, from what the array knows.
+    /// Returns the parity at a place, from what the array knows.
     fn parity(&self, place: u64, known: &Known, new: &BTreeMap<u64, u8>) -> u8 {
         let (data, parity) = self.column(place);
         let values = data.iter().map(|(member, block)| {
